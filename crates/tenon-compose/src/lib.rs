@@ -1,0 +1,1 @@
+//! Workspace composition: a pure kernel, its policy and the render runtime.

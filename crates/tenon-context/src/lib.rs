@@ -1,0 +1,1 @@
+//! Document caches: build, verify, inspect, resolve.

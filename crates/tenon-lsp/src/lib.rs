@@ -1,0 +1,1 @@
+//! Language servers: transport, client, orchestrator, registry.

@@ -1,0 +1,1 @@
+//! Surfaces over MCP, their transports, and the life of the daemon.

@@ -1,0 +1,1 @@
+//! Plans, tasks and memory on SQLite or PostgreSQL.

@@ -1,0 +1,3 @@
+//! The command line: parsing, printing and wiring, no logic.
+
+fn main() {}

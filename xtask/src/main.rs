@@ -1,0 +1,3 @@
+//! Developer commands: test, bench, fuzz, schemas.
+
+fn main() {}
