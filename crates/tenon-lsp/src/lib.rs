@@ -1,1 +1,3 @@
 //! Language servers: transport, client, orchestrator, registry.
+
+pub mod registry;

@@ -1,0 +1,418 @@
+//! The language servers we know, as data: one entry per server, overridden by id.
+//!
+//! Each built-in entry is a TOML file in `registry/`; their order in [`BUILT_IN`] is the registry order that navigation
+//! follows. An entry holds what running the server taught: when its answers can be trusted, how its limits are lifted,
+//! what keeps it off the network, and whether opening a workspace makes it run that workspace's code.
+//!
+//! Policy for several servers of one language: servers with the same [`ServerEntry::group`] do the same job (two type
+//! checkers, two TypeScript servers). One of a group runs: the ones the user switched on, else the first that is
+//! found in registry order. Servers without a group run side by side.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+mod overrides;
+
+pub use overrides::{Override, OverrideError};
+
+/// The built-in entries in registry order.
+const BUILT_IN: &[(&str, &str)] = &[
+    ("rust-analyzer", include_str!("registry/rust-analyzer.toml")),
+    ("pyright", include_str!("registry/pyright.toml")),
+    ("ty", include_str!("registry/ty.toml")),
+    ("ruff", include_str!("registry/ruff.toml")),
+    (
+        "typescript-language-server",
+        include_str!("registry/typescript-language-server.toml"),
+    ),
+    (
+        "typescript-native",
+        include_str!("registry/typescript-native.toml"),
+    ),
+    ("eslint", include_str!("registry/eslint.toml")),
+    ("biome", include_str!("registry/biome.toml")),
+    ("gopls", include_str!("registry/gopls.toml")),
+    ("clangd", include_str!("registry/clangd.toml")),
+    ("jdtls", include_str!("registry/jdtls.toml")),
+    ("ruby-lsp", include_str!("registry/ruby-lsp.toml")),
+    ("zls", include_str!("registry/zls.toml")),
+    ("lua", include_str!("registry/lua.toml")),
+    ("bash", include_str!("registry/bash.toml")),
+    ("html", include_str!("registry/html.toml")),
+    ("css", include_str!("registry/css.toml")),
+    ("json", include_str!("registry/json.toml")),
+    ("yaml", include_str!("registry/yaml.toml")),
+];
+
+static PARSED: LazyLock<Vec<ServerEntry>> = LazyLock::new(|| {
+    BUILT_IN
+        .iter()
+        .map(|(id, text)| {
+            let entry: ServerEntry =
+                toml::from_str(text).expect("the entries are embedded and a test parses them");
+            debug_assert_eq!(entry.id.as_str(), *id);
+            entry
+        })
+        .collect()
+});
+
+/// Names a server: in configuration, in status lists, and as part of folder and log names.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct ServerId(String);
+
+impl ServerId {
+    /// Accepts 1 to 64 ASCII letters, digits, `-`, `_` and `.`, not starting with a dot: ids become file names.
+    pub fn new(id: impl Into<String>) -> Result<Self, InvalidServerId> {
+        let id = id.into();
+        let allowed = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'-' | b'_' | b'.');
+        if id.is_empty() || id.len() > 64 || id.starts_with('.') || !id.bytes().all(allowed) {
+            return Err(InvalidServerId(id));
+        }
+        Ok(Self(id))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for ServerId {
+    type Error = InvalidServerId;
+
+    fn try_from(id: String) -> Result<Self, Self::Error> {
+        Self::new(id)
+    }
+}
+
+impl From<ServerId> for String {
+    fn from(id: ServerId) -> Self {
+        id.0
+    }
+}
+
+impl std::borrow::Borrow<str> for ServerId {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ServerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A string that cannot name a server.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` cannot be a server id: use 1 to 64 letters, digits, `-`, `_` or `.`, not starting with a dot")]
+pub struct InvalidServerId(pub String);
+
+/// What a server is asked for. A server may offer more; we ask it only for what it is good at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Capability {
+    Diagnostics,
+    Definition,
+    References,
+    Hover,
+    DocumentSymbols,
+    WorkspaceSymbols,
+    Implementation,
+    CallHierarchy,
+}
+
+impl Capability {
+    /// What a server is used for when nothing is known of it.
+    pub const ALL: [Self; 8] = [
+        Self::Diagnostics,
+        Self::Definition,
+        Self::References,
+        Self::Hover,
+        Self::DocumentSymbols,
+        Self::WorkspaceSymbols,
+        Self::Implementation,
+        Self::CallHierarchy,
+    ];
+}
+
+/// When a server's answers cover its whole project.
+///
+/// An entry without a rule counts as ready for waits, but its answers are never called complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Ready {
+    /// From the answer to `initialize` on: every question is answered from the files as they are.
+    Immediate,
+    /// When the first diagnostics arrive, pushed or pulled, for a document that we opened.
+    FirstDiagnostics,
+    /// When a work-done progress that began since the start has ended. A server with nothing to load never begins one,
+    /// so the begin is awaited for a grace time only.
+    Progress { grace_ms: u64 },
+    /// When `experimental/serverStatus` says quiescent.
+    ServerStatus,
+}
+
+impl Ready {
+    /// How long to wait for the first `begin`, for servers that announce their work by progress.
+    pub fn grace(self) -> Option<Duration> {
+        match self {
+            Self::Progress { grace_ms } => Some(Duration::from_millis(grace_ms)),
+            Self::Immediate | Self::FirstDiagnostics | Self::ServerStatus => None,
+        }
+    }
+}
+
+/// Where a server comes from when it is missing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Install {
+    /// `tenon servers install` brings it, from the lock files in `locks/<name>/`. Several entries may share one lock.
+    Managed { lock: String },
+    /// The user runs this command.
+    Command { run: String },
+    /// The user follows the server's own instructions.
+    Manual { see: String },
+}
+
+/// How many results a server returns at most where no setting lifts that; an answer of that size is not complete.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ResultLimits {
+    #[serde(default)]
+    pub references: Option<usize>,
+    #[serde(default)]
+    pub document_symbols: Option<usize>,
+    #[serde(default)]
+    pub workspace_symbols: Option<usize>,
+}
+
+/// The user's word on whether a server runs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Switch {
+    /// Nothing said: it runs, if no other server of its group does the job already.
+    #[default]
+    Auto,
+    On,
+    Off,
+}
+
+/// One way to start a server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Launch {
+    /// A program name looked up on the machine, or a path.
+    pub command: String,
+    #[serde(default)]
+    pub args: Vec<String>,
+}
+
+/// All that we know of one server.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServerEntry {
+    pub id: ServerId,
+    /// For people: `Python`, `TypeScript and JavaScript`.
+    pub language: String,
+    pub command: String,
+    #[serde(default)]
+    pub args: Vec<String>,
+    /// Tried in order when `command` is not found (pyright → basedpyright).
+    #[serde(default)]
+    pub fallbacks: Vec<Launch>,
+    /// File name endings with their language id. The longest ending that fits counts, so `tsconfig.json` may differ
+    /// from `.json`.
+    pub extensions: BTreeMap<String, String>,
+    /// Files that mark a project's root, in tiers: the first tier with a marker above the file decides, by its nearest
+    /// one. A lock file in an early tier keeps a monorepo on one server.
+    #[serde(default)]
+    pub root_markers: Vec<Vec<String>>,
+    /// Without a marker the server has nothing to do (linters need their configuration).
+    #[serde(default)]
+    pub needs_marker: bool,
+    pub capabilities: Vec<Capability>,
+    pub install: Install,
+    #[serde(default)]
+    pub ready: Option<Ready>,
+    /// How long after a publish another one for the same text may follow.
+    #[serde(default = "default_settle_ms")]
+    pub settle_ms: u64,
+    #[serde(default)]
+    pub initialization_options: Option<Value>,
+    /// The tree that answers `workspace/configuration`, by dotted section, and is sent in `didChangeConfiguration`.
+    #[serde(default = "empty_object")]
+    pub settings: Value,
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    #[serde(default)]
+    pub limits: ResultLimits,
+    /// Opening a workspace makes the server run code from it: never before the root is trusted.
+    #[serde(default)]
+    pub runs_workspace_code: bool,
+    /// Project-wide questions fail until one file of the project is open.
+    #[serde(default)]
+    pub warm_up_opens_file: bool,
+    #[serde(default)]
+    pub group: Option<String>,
+    #[serde(default)]
+    pub enabled: Switch,
+    /// The command comes from the user, who said where it is: it is not looked up in the managed folder.
+    #[serde(skip)]
+    pub user_command: bool,
+}
+
+fn default_settle_ms() -> u64 {
+    150
+}
+
+fn empty_object() -> Value {
+    Value::Object(serde_json::Map::new())
+}
+
+impl ServerEntry {
+    /// The language id for a file, when the server serves it.
+    pub fn language_id(&self, file: &Utf8Path) -> Option<&str> {
+        let name = file.file_name()?;
+        self.ending(name)
+            .or_else(|| self.ending(&name.to_ascii_lowercase()))
+    }
+
+    fn ending(&self, name: &str) -> Option<&str> {
+        self.extensions
+            .iter()
+            .filter(|(ending, _)| name.ends_with(ending.as_str()))
+            .max_by_key(|(ending, _)| ending.len())
+            .map(|(_, language)| language.as_str())
+    }
+
+    pub fn has(&self, capability: Capability) -> bool {
+        self.capabilities.contains(&capability)
+    }
+
+    pub fn settle(&self) -> Duration {
+        Duration::from_millis(self.settle_ms)
+    }
+
+    /// All ways to start the server, the preferred one first.
+    pub fn launches(&self) -> impl Iterator<Item = Launch> + '_ {
+        let first = Launch {
+            command: self.command.clone(),
+            args: self.args.clone(),
+        };
+        std::iter::once(first).chain(self.fallbacks.iter().cloned())
+    }
+
+    /// The part of the settings that `workspace/configuration` asks for by a dotted section; `Null` when there is none.
+    pub fn section(&self, section: Option<&str>) -> &Value {
+        section
+            .unwrap_or_default()
+            .split('.')
+            .filter(|key| !key.is_empty())
+            .try_fold(&self.settings, |value, key| value.get(key))
+            .unwrap_or(&Value::Null)
+    }
+
+    /// The project root for a file: the nearest marker above it, never above the workspace root, which is the answer
+    /// when there is no marker. `None` when the server needs a marker and has none, or the file is outside.
+    pub fn root_for(&self, workspace: &Utf8Path, file: &Utf8Path) -> Option<Utf8PathBuf> {
+        if !file.starts_with(workspace) {
+            return None;
+        }
+        let above = || {
+            file.ancestors()
+                .skip(1)
+                .take_while(|folder| folder.starts_with(workspace))
+        };
+        self.root_markers
+            .iter()
+            .find_map(|tier| above().find(|folder| tier.iter().any(|marker| folder.join(marker).exists())))
+            .or((!self.needs_marker).then_some(workspace))
+            .map(Utf8Path::to_owned)
+    }
+}
+
+/// The entries in force: the built-in ones with the user's overrides applied, in registry order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Registry {
+    entries: Vec<ServerEntry>,
+}
+
+impl Default for Registry {
+    fn default() -> Self {
+        Self::built_in()
+    }
+}
+
+impl Registry {
+    pub fn built_in() -> Self {
+        Self {
+            entries: PARSED.clone(),
+        }
+    }
+
+    /// Exactly these entries.
+    pub fn of(entries: Vec<ServerEntry>) -> Self {
+        Self { entries }
+    }
+
+    /// The built-in entries with overrides; servers that the user adds come last, in the order of their ids.
+    pub fn with_overrides(overrides: &BTreeMap<ServerId, Override>) -> Result<Self, OverrideError> {
+        let mut registry = Self::built_in();
+        for (id, given) in overrides {
+            registry.apply(id, given)?;
+        }
+        Ok(registry)
+    }
+
+    pub fn entries(&self) -> &[ServerEntry] {
+        &self.entries
+    }
+
+    pub fn get(&self, id: &str) -> Option<&ServerEntry> {
+        self.entries.iter().find(|entry| entry.id.as_str() == id)
+    }
+
+    /// The servers for a file, in registry order, those that are switched off left out.
+    pub fn for_file<'a>(&'a self, file: &'a Utf8Path) -> impl Iterator<Item = &'a ServerEntry> {
+        self.entries
+            .iter()
+            .filter(move |entry| entry.enabled != Switch::Off && entry.language_id(file).is_some())
+    }
+
+    /// The known id that a mistyped one most likely meant.
+    pub fn nearest_id(&self, id: &str) -> Option<&ServerId> {
+        self.entries
+            .iter()
+            .map(|entry| (strsim::damerau_levenshtein(id, entry.id.as_str()), &entry.id))
+            .filter(|(distance, known)| *distance <= known.as_str().len().max(3) / 3 + 1)
+            .min()
+            .map(|(_, known)| known)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_built_in_entry_parses_under_its_own_id() {
+        for (id, text) in BUILT_IN {
+            let entry: ServerEntry =
+                toml::from_str(text).unwrap_or_else(|error| panic!("{id}.toml: {error}"));
+            assert_eq!(entry.id.as_str(), *id);
+            assert!(!entry.extensions.is_empty(), "{id} serves no file");
+            assert!(!entry.capabilities.is_empty(), "{id} is used for nothing");
+            assert!(
+                entry.extensions.keys().all(|ending| ending.contains('.')),
+                "{id} has an extension without a dot"
+            );
+        }
+    }
+}

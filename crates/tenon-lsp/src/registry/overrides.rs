@@ -1,0 +1,205 @@
+//! What users say about servers: add, change or switch off an entry by its id.
+//!
+//! An override inherits what it does not set. Objects (`initializationOptions`, `settings`, `env`) merge key by key, all
+//! else replaces. An unknown id needs a command and extensions; without them it is taken for a typing mistake.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Capability, Install, Registry, ResultLimits, ServerEntry, ServerId, Switch};
+
+/// An entry as users write it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Override {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub args: Option<Vec<String>>,
+    /// With the dot: `.py`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub extensions: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub language_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub root_markers: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub env: Option<BTreeMap<String, String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub initialization_options: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub settings: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enabled: Option<bool>,
+}
+
+/// Why an override cannot take effect.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OverrideError {
+    #[error("no language server is called `{id}`{}", did_you_mean(.nearest.as_ref()))]
+    UnknownId { id: ServerId, nearest: Option<ServerId> },
+    #[error("the new language server `{id}` says no `extensions`")]
+    NoExtensions { id: ServerId },
+    #[error(
+        "`{extension}` of the language server `{id}` is no file extension: write it with its dot, like `.py`"
+    )]
+    BadExtension { id: ServerId, extension: String },
+    #[error("the language server `{id}` has an empty `{field}`")]
+    Empty { id: ServerId, field: &'static str },
+    #[error(
+        "`{marker}` of the language server `{id}` is no file name: a root marker is looked for in one folder"
+    )]
+    BadMarker { id: ServerId, marker: String },
+}
+
+fn did_you_mean(nearest: Option<&ServerId>) -> String {
+    nearest
+        .map(|id| format!("; did you mean `{id}`? A new server needs `command` and `extensions`"))
+        .unwrap_or_else(|| "; a new server needs `command` and `extensions`".to_owned())
+}
+
+impl Override {
+    fn check(&self, id: &ServerId) -> Result<(), OverrideError> {
+        for (field, value) in [("command", &self.command), ("languageId", &self.language_id)] {
+            if value.as_deref().is_some_and(str::is_empty) {
+                return Err(OverrideError::Empty {
+                    id: id.clone(),
+                    field,
+                });
+            }
+        }
+        for extension in self.extensions.iter().flatten() {
+            let bare = extension.strip_prefix('.').unwrap_or_default();
+            if bare.is_empty() || bare.contains(['/', '\\', '*']) {
+                return Err(OverrideError::BadExtension {
+                    id: id.clone(),
+                    extension: extension.clone(),
+                });
+            }
+        }
+        for marker in self.root_markers.iter().flatten() {
+            if marker.is_empty() || marker == "." || marker == ".." || marker.contains(['/', '\\', '*']) {
+                return Err(OverrideError::BadMarker {
+                    id: id.clone(),
+                    marker: marker.clone(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn change(&self, entry: &mut ServerEntry, known: &BTreeMap<String, String>) {
+        if let Some(command) = &self.command {
+            entry.command.clone_from(command);
+            entry.user_command = true;
+            // The built-in arguments and fallbacks belong to the built-in command.
+            entry.args.clear();
+            entry.fallbacks.clear();
+        }
+        if let Some(args) = &self.args {
+            entry.args.clone_from(args);
+        }
+        if let Some(extensions) = &self.extensions {
+            let inherited = std::mem::take(&mut entry.extensions);
+            entry.extensions = extensions
+                .iter()
+                .map(|extension| {
+                    let language = inherited
+                        .get(extension)
+                        .or_else(|| known.get(extension))
+                        .cloned()
+                        .unwrap_or_else(|| extension.trim_start_matches('.').to_owned());
+                    (extension.clone(), language)
+                })
+                .collect();
+        }
+        if let Some(language_id) = &self.language_id {
+            for language in entry.extensions.values_mut() {
+                language.clone_from(language_id);
+            }
+        }
+        if let Some(markers) = &self.root_markers {
+            entry.root_markers = vec![markers.clone()];
+        }
+        if let Some(env) = &self.env {
+            entry.env.extend(env.clone());
+        }
+        if let Some(options) = &self.initialization_options {
+            merge(entry.initialization_options.get_or_insert(Value::Null), options);
+        }
+        if let Some(settings) = &self.settings {
+            merge(&mut entry.settings, settings);
+        }
+        if let Some(enabled) = self.enabled {
+            entry.enabled = if enabled { Switch::On } else { Switch::Off };
+        }
+    }
+}
+
+/// Objects merge key by key, everything else is replaced.
+fn merge(into: &mut Value, from: &Value) {
+    match (into, from) {
+        (Value::Object(into), Value::Object(from)) => {
+            for (key, value) in from {
+                merge(into.entry(key.clone()).or_insert(Value::Null), value);
+            }
+        }
+        (into, from) => into.clone_from(from),
+    }
+}
+
+impl Registry {
+    pub(super) fn apply(&mut self, id: &ServerId, given: &Override) -> Result<(), OverrideError> {
+        given.check(id)?;
+        let known: BTreeMap<String, String> = self
+            .entries
+            .iter()
+            .rev()
+            .flat_map(|entry| entry.extensions.clone())
+            .collect();
+        if let Some(entry) = self.entries.iter_mut().find(|entry| entry.id == *id) {
+            given.change(entry, &known);
+            return Ok(());
+        }
+        let Some(command) = given.command.clone() else {
+            return Err(OverrideError::UnknownId {
+                id: id.clone(),
+                nearest: self.nearest_id(id.as_str()).cloned(),
+            });
+        };
+        if given.extensions.as_ref().is_none_or(Vec::is_empty) {
+            return Err(OverrideError::NoExtensions { id: id.clone() });
+        }
+        let mut entry = ServerEntry {
+            id: id.clone(),
+            language: given.language_id.clone().unwrap_or_else(|| id.to_string()),
+            command: command.clone(),
+            args: Vec::new(),
+            fallbacks: Vec::new(),
+            extensions: BTreeMap::new(),
+            root_markers: Vec::new(),
+            needs_marker: false,
+            capabilities: Capability::ALL.to_vec(),
+            install: Install::Manual {
+                see: format!("the command `{command}` from your configuration"),
+            },
+            ready: None,
+            settle_ms: super::default_settle_ms(),
+            initialization_options: None,
+            settings: super::empty_object(),
+            env: BTreeMap::new(),
+            limits: ResultLimits::default(),
+            // Nothing is known of it but that the user named it, so the user's word is enough to start it.
+            runs_workspace_code: false,
+            warm_up_opens_file: false,
+            group: None,
+            enabled: Switch::On,
+            user_command: true,
+        };
+        given.change(&mut entry, &known);
+        self.entries.push(entry);
+        Ok(())
+    }
+}
