@@ -1,0 +1,1 @@
+"""Quotes for parcels: what a delivery costs, and why."""
