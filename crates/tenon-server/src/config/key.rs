@@ -1,0 +1,450 @@
+//! The list of every setting: its name, what it may hold, who may set it, and what it means.
+//!
+//! One table feeds everything that knows settings: the reader of `tenon.toml`, environment variables, `tenon config
+//! show`, the editors' schema and the reference page. A setting that is not in [`KEYS`] does not exist.
+//!
+//! Invariant: a key reaches as far as its [`Reach`] says and no further. What an untrusted repository may set can only
+//! hide files, choose what is reported, or tighten a limit.
+
+/// One setting.
+#[derive(Debug)]
+pub struct Key {
+    /// Dotted name; `*` stands for a name that the user chooses.
+    pub path: &'static str,
+    pub kind: Kind,
+    pub fallback: Fallback,
+    /// Environment variables that set it, the first that is present wins.
+    pub variables: &'static [&'static str],
+    pub reach: Reach,
+    pub merge: Merge,
+    /// Complete sentences for the reference page and for editors.
+    pub doc: &'static str,
+}
+
+/// What a setting may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Flag,
+    /// A whole number; outside the bounds is an error.
+    Number { min: u64, max: u64 },
+    /// A whole number; above the maximum it is taken as the maximum.
+    Limit { min: u64, max: u64 },
+    /// A span of time in words: `15m`, `1h 30m`, `250ms`.
+    Duration { min_ms: u64, max_ms: u64 },
+    Text,
+    Choice(&'static [&'static str]),
+    Texts,
+    Choices(&'static [&'static str]),
+    /// Gitignore-style patterns.
+    Globs,
+    /// Absolute, or `~/…`; in `tenon.toml` also relative to the workspace root.
+    Path,
+    Paths,
+    /// Names and strings.
+    TextMap,
+    /// Any table.
+    Object,
+}
+
+/// The value when nobody sets one.
+#[derive(Debug, Clone, Copy)]
+pub enum Fallback {
+    Absent,
+    Flag(bool),
+    Number(u64),
+    Text(&'static str),
+    Texts(&'static [&'static str]),
+}
+
+/// Whose word counts for a setting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// Everyone's, an untrusted repository's too.
+    Anyone,
+    /// The user's, and a repository's once it is trusted.
+    Trusted,
+    /// The user's alone: a repository cannot set it, trusted or not.
+    User,
+}
+
+/// How a layer meets the layers below it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Merge {
+    Replace,
+    /// Lists grow.
+    Append,
+    /// Like `Replace`, but a repository can only make the number smaller.
+    Strictest,
+}
+
+/// The names of all surfaces, in the order in which they are listed.
+pub const SURFACES: &[&str] = &["code", "nav", "explore", "edit", "context", "tasks", "memory", "workspace"];
+
+const SEVERITIES: &[&str] = &["error", "warning", "info", "hint"];
+const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+
+const fn key(path: &'static str, kind: Kind, fallback: Fallback, reach: Reach, doc: &'static str) -> Key {
+    Key { path, kind, fallback, variables: &[], reach, merge: Merge::Replace, doc }
+}
+
+const fn limit(path: &'static str, maximum: u64, variables: &'static [&'static str], doc: &'static str) -> Key {
+    let kind = Kind::Limit { min: 1, max: maximum };
+    let fallback = Fallback::Number(maximum);
+    Key { path, kind, fallback, variables, reach: Reach::Anyone, merge: Merge::Strictest, doc }
+}
+
+impl Key {
+    const fn from_env(mut self, variables: &'static [&'static str]) -> Self {
+        self.variables = variables;
+        self
+    }
+
+    const fn appending(mut self) -> Self {
+        self.merge = Merge::Append;
+        self
+    }
+
+    /// The table the key stands in, and its own name: `limits` and `max_page_size`.
+    pub fn split(&self) -> (&'static str, &'static str) {
+        self.path.rsplit_once('.').unwrap_or(("", self.path))
+    }
+
+    /// Whether `path` names this key, `*` standing for any one segment.
+    pub fn matches(&self, path: &str) -> bool {
+        let mut ours = self.path.split('.');
+        let mut theirs = path.split('.');
+        loop {
+            match (ours.next(), theirs.next()) {
+                (None, None) => return true,
+                (Some(our), Some(their)) if our == "*" || our == their => {}
+                _ => return false,
+            }
+        }
+    }
+}
+
+/// Every setting, in the order of the reference page.
+pub static KEYS: &[Key] = &[
+    key(
+        "workspace.id",
+        Kind::Text,
+        Fallback::Absent,
+        Reach::Trusted,
+        "The name under which plans and memory of this workspace are kept. Without it the git remote decides, or else \
+         the folder.",
+    )
+    .from_env(&["TENON_WORKSPACE_ID"]),
+    key(
+        "workspace.roots",
+        Kind::Paths,
+        Fallback::Texts(&[]),
+        Reach::Trusted,
+        "More folders that may be read, beside the workspace root.",
+    )
+    .from_env(&["TENON_WORKSPACE_ROOTS"]),
+    key(
+        "workspace.ignore",
+        Kind::Globs,
+        Fallback::Texts(&[]),
+        Reach::Anyone,
+        "Files to leave out, beside what `.gitignore` already leaves out: gitignore-style patterns, relative to the root.",
+    )
+    .appending(),
+    key(
+        "mcp.surfaces",
+        Kind::Choices(SURFACES),
+        Fallback::Texts(&["code", "workspace"]),
+        Reach::Trusted,
+        "The surfaces a client gets that does not choose. `edit` also needs `edit.allow`.",
+    )
+    .from_env(&["TENON_MCP_SURFACES"]),
+    key(
+        "mcp.content",
+        Kind::Choice(&["structured", "text"]),
+        Fallback::Text("structured"),
+        Reach::Trusted,
+        "Whether results carry structured content alone, or also a compact listing in words for clients that show the \
+         model nothing else.",
+    )
+    .from_env(&["TENON_MCP_CONTENT"]),
+    key(
+        "mcp.tool_names",
+        Kind::Choice(&["dotted", "underscore"]),
+        Fallback::Text("dotted"),
+        Reach::Trusted,
+        "How tool names are listed. Calls are accepted in both forms.",
+    )
+    .from_env(&["TENON_MCP_TOOL_NAMES"]),
+    limit(
+        "limits.max_request_bytes",
+        1024 * 1024,
+        &["TENON_LIMITS_MAX_REQUEST_BYTES"],
+        "The largest request that is read.",
+    ),
+    limit(
+        "limits.max_response_bytes",
+        512 * 1024,
+        &["TENON_LIMITS_MAX_RESPONSE_BYTES"],
+        "The largest answer that is sent.",
+    ),
+    limit(
+        "limits.request_timeout_ms",
+        2000,
+        &["TENON_LIMITS_REQUEST_TIMEOUT_MS"],
+        "How long a call of the `code` surface may take, in milliseconds.",
+    ),
+    limit(
+        "limits.max_items_nonpaged",
+        200,
+        &["TENON_LIMITS_MAX_ITEMS_NONPAGED"],
+        "The most items in an answer without pages.",
+    ),
+    limit(
+        "limits.max_page_size",
+        200,
+        &["TENON_LIMITS_MAX_PAGE_SIZE"],
+        "The most items on one page.",
+    ),
+    limit(
+        "limits.max_workspace_diagnostics_items_total",
+        5000,
+        &["TENON_LIMITS_MAX_WORKSPACE_DIAGNOSTICS_ITEMS_TOTAL"],
+        "The most diagnostics that one question may yield over all pages.",
+    ),
+    limit(
+        "limits.max_workspace_symbols_items_total",
+        20_000,
+        &["TENON_LIMITS_MAX_WORKSPACE_SYMBOLS_ITEMS_TOTAL"],
+        "The most symbols that one question may yield over all pages.",
+    ),
+    limit(
+        "limits.max_references_items_total",
+        20_000,
+        &["TENON_LIMITS_MAX_REFERENCES_ITEMS_TOTAL"],
+        "The most references that one question may yield over all pages.",
+    ),
+    key(
+        "http.port",
+        Kind::Number { min: 0, max: 65_535 },
+        Fallback::Number(0),
+        Reach::Trusted,
+        "The loopback port of `tenon serve --http`. 0 takes any free one and says which.",
+    )
+    .from_env(&["TENON_HTTP_PORT"]),
+    key(
+        "daemon.idle",
+        Kind::Duration { min_ms: 50, max_ms: 30 * DAY_MS },
+        Fallback::Text("15m"),
+        Reach::Trusted,
+        "How long the daemon stays when no client is connected.",
+    )
+    .from_env(&["TENON_DAEMON_IDLE"]),
+    key(
+        "log.level",
+        Kind::Choice(&["off", "error", "warn", "info", "debug", "trace"]),
+        Fallback::Text("info"),
+        Reach::Trusted,
+        "What the daemon writes to its log.",
+    )
+    .from_env(&["TENON_LOG_LEVEL"]),
+    key(
+        "log.folder",
+        Kind::Path,
+        Fallback::Absent,
+        Reach::User,
+        "Where logs go instead of the user's state folder.",
+    )
+    .from_env(&["TENON_LOG_FOLDER"]),
+    key(
+        "log.max_bytes",
+        Kind::Number { min: 64 * 1024, max: 1024 * 1024 * 1024 },
+        Fallback::Number(8 * 1024 * 1024),
+        Reach::Trusted,
+        "The size at which a log file is set aside and a new one begun.",
+    ),
+    key(
+        "log.keep",
+        Kind::Number { min: 0, max: 100 },
+        Fallback::Number(3),
+        Reach::Trusted,
+        "How many set-aside log files are kept.",
+    ),
+    key(
+        "servers.*.command",
+        Kind::Text,
+        Fallback::Absent,
+        Reach::Trusted,
+        "The language server's program: a name to look up, or a path; a relative path starts at the workspace root.",
+    ),
+    key("servers.*.args", Kind::Texts, Fallback::Absent, Reach::Trusted, "Its arguments."),
+    key(
+        "servers.*.extensions",
+        Kind::Texts,
+        Fallback::Absent,
+        Reach::Trusted,
+        "The files it is asked about, by extension with the dot.",
+    ),
+    key("servers.*.languageId", Kind::Text, Fallback::Absent, Reach::Trusted, "The language id of those files."),
+    key(
+        "servers.*.rootMarkers",
+        Kind::Texts,
+        Fallback::Absent,
+        Reach::Trusted,
+        "File names that mark a project root for it.",
+    ),
+    key("servers.*.env", Kind::TextMap, Fallback::Absent, Reach::Trusted, "Environment variables it is started with."),
+    key(
+        "servers.*.initializationOptions",
+        Kind::Object,
+        Fallback::Absent,
+        Reach::Trusted,
+        "What it is told in `initialize`, merged into what Tenon says.",
+    ),
+    key(
+        "servers.*.settings",
+        Kind::Object,
+        Fallback::Absent,
+        Reach::Trusted,
+        "What it gets when it asks for its configuration, merged into what Tenon says.",
+    ),
+    key("servers.*.enabled", Kind::Flag, Fallback::Absent, Reach::Trusted, "Whether it is used at all."),
+    key(
+        "check.severities",
+        Kind::Choices(SEVERITIES),
+        Fallback::Texts(&["error", "warning"]),
+        Reach::Anyone,
+        "What `tenon check` reports and counts as a finding.",
+    )
+    .from_env(&["TENON_CHECK_SEVERITIES"]),
+    key(
+        "context.cache_root",
+        Kind::Path,
+        Fallback::Absent,
+        Reach::Trusted,
+        "The folder that holds the context caches the `context` surface may name.",
+    )
+    .from_env(&["TENON_CONTEXT_CACHE_ROOT", "CONTEXT_CACHE_ROOT"]),
+    key(
+        "work.store",
+        Kind::Text,
+        Fallback::Absent,
+        Reach::Trusted,
+        "Where plans and memory are kept: the path of an SQLite file or a `postgres://` URL. Without it, a file in the \
+         user's data folder.",
+    )
+    .from_env(&["TENON_WORK_STORE"]),
+    key(
+        "work.strict",
+        Kind::Flag,
+        Fallback::Flag(false),
+        Reach::Trusted,
+        "Whether plans and memory want `memory_init` before the first write.",
+    )
+    .from_env(&["TENON_WORK_STRICT"]),
+    key(
+        "edit.allow",
+        Kind::Paths,
+        Fallback::Texts(&[]),
+        Reach::User,
+        "The workspaces, by folder, whose files the `edit` surface may change. Folders below a named one count too.",
+    )
+    .from_env(&["TENON_EDIT_ALLOW"]),
+];
+
+/// The key that `path` names, if there is one.
+pub fn find(path: &str) -> Option<&'static Key> {
+    KEYS.iter().find(|key| key.matches(path))
+}
+
+/// The names that may stand directly below `table` (a concrete path), without repeats, in table order.
+///
+/// A `*` among them means that the user chooses the name.
+pub fn names_below(table: &str) -> Vec<&'static str> {
+    let depth = if table.is_empty() { 0 } else { table.split('.').count() };
+    let mut names: Vec<&'static str> = Vec::new();
+    for key in KEYS {
+        let segments: Vec<&'static str> = key.path.split('.').collect();
+        let prefix = table.split('.').filter(|segment| !segment.is_empty());
+        let below = segments.len() > depth
+            && segments.iter().zip(prefix).all(|(ours, theirs)| *ours == "*" || *ours == theirs);
+        if below && !names.contains(&segments[depth]) {
+            names.push(segments[depth]);
+        }
+    }
+    names
+}
+
+/// What the user most likely meant by the unknown `name` below `table`, as a whole path.
+pub fn nearest(table: &str, name: &str) -> Option<String> {
+    let within = |distance: usize, length: usize| distance <= (length / 3).max(2);
+    let join = |known: &str| if table.is_empty() { known.to_owned() } else { format!("{table}.{known}") };
+    let sibling = names_below(table)
+        .into_iter()
+        .filter(|known| *known != "*")
+        .map(|known| (closeness(name, known), known))
+        .filter(|(distance, known)| within(*distance, known.len()))
+        .min();
+    if let Some((_, known)) = sibling {
+        return Some(join(known));
+    }
+    // The right name in the wrong table.
+    let elsewhere = KEYS.iter().find(|key| key.split().1 == name && !key.path.contains('*'));
+    elsewhere.map(|key| key.path.to_owned())
+}
+
+/// Edit distance that does not mind case, `-` for `_`, or a missing word at either end (`page_size`).
+fn closeness(given: &str, known: &str) -> usize {
+    let plain = |text: &str| text.replace(['-', '_'], "").to_lowercase();
+    let (given, known) = (plain(given), plain(known));
+    if given.len() >= 4 && (known.ends_with(&given) || known.starts_with(&given)) {
+        return 1;
+    }
+    strsim::damerau_levenshtein(&given, &known)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_unique_and_their_variables_too() {
+        let mut paths: Vec<_> = KEYS.iter().map(|key| key.path).collect();
+        let mut variables: Vec<_> = KEYS.iter().flat_map(|key| key.variables).collect();
+        let counts = (paths.len(), variables.len());
+        paths.sort_unstable();
+        paths.dedup();
+        variables.sort_unstable();
+        variables.dedup();
+        assert_eq!((paths.len(), variables.len()), counts);
+    }
+
+    #[test]
+    fn a_variable_is_named_after_its_key() {
+        for key in KEYS.iter().filter(|key| !key.variables.is_empty()) {
+            let expected = format!("TENON_{}", key.path.replace('.', "_").to_uppercase());
+            assert_eq!(key.variables[0], expected);
+        }
+    }
+
+    #[test]
+    fn an_untrusted_repository_can_only_narrow() {
+        let open: Vec<_> = KEYS.iter().filter(|key| key.reach == Reach::Anyone).map(|key| key.path).collect();
+        let narrowing = |path: &&&str| {
+            path.starts_with("limits.") || **path == &"workspace.ignore" || **path == &"check.severities"
+        };
+        assert_eq!(open.iter().filter(|path| narrowing(&path)).count(), open.len(), "{open:?}");
+        for key in KEYS.iter().filter(|key| key.path.starts_with("limits.")) {
+            assert_eq!(key.merge, Merge::Strictest, "{}", key.path);
+        }
+    }
+
+    #[test]
+    fn finds_what_was_meant() {
+        assert_eq!(nearest("", "limit").as_deref(), Some("limits"));
+        assert_eq!(nearest("limits", "page_size").as_deref(), Some("limits.max_page_size"));
+        assert_eq!(nearest("limits", "max-page-size").as_deref(), Some("limits.max_page_size"));
+        assert_eq!(nearest("servers.pyright", "language_id").as_deref(), Some("servers.pyright.languageId"));
+        assert_eq!(nearest("workspace", "surfaces").as_deref(), Some("mcp.surfaces"));
+        assert_eq!(nearest("", "zebra"), None);
+    }
+}

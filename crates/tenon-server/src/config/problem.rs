@@ -1,0 +1,80 @@
+//! What is wrong with a configuration, and where.
+//!
+//! A problem carries the text it was found in, so that a terminal can show the line; the library itself only says the
+//! file and the line number.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use camino::Utf8PathBuf;
+
+/// A text that settings are read from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceText {
+    pub path: Utf8PathBuf,
+    pub text: Arc<str>,
+}
+
+impl SourceText {
+    pub fn new(path: impl Into<Utf8PathBuf>, text: impl Into<Arc<str>>) -> Self {
+        Self { path: path.into(), text: text.into() }
+    }
+
+    /// The line, from 1, in which the byte offset lies.
+    pub fn line_of(&self, offset: usize) -> usize {
+        let end = offset.min(self.text.len());
+        self.text.as_bytes()[..end].iter().filter(|byte| **byte == b'\n').count() + 1
+    }
+}
+
+/// Where a problem is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    Text { source: SourceText, span: Range<usize> },
+    Variable(&'static str),
+    Flag(&'static str),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text { source, span } => write!(f, "{}:{}", source.path, source.line_of(span.start)),
+            Self::Variable(name) => write!(f, "the environment variable `{name}`"),
+            Self::Flag(name) => write!(f, "the flag `{name}`"),
+        }
+    }
+}
+
+/// One thing that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message} ({place})")]
+pub struct Problem {
+    pub message: String,
+    pub hint: Option<String>,
+    pub place: Place,
+}
+
+/// Why there is no configuration.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// At least one problem, in the order of the layers and then of the text.
+    #[error("{}", first(.0))]
+    Invalid(Vec<Problem>),
+    #[error("`{path}` is larger than {limit} bytes")]
+    TooLarge { path: Utf8PathBuf, limit: usize },
+    #[error("`{path}` is not UTF-8 text")]
+    NotText { path: Utf8PathBuf },
+    #[error("`{path}` is not a regular file inside the workspace")]
+    NotAFile { path: Utf8PathBuf },
+    #[error("`{path}` cannot be read")]
+    Unreadable { path: Utf8PathBuf, source: std::io::Error },
+}
+
+fn first(problems: &[Problem]) -> String {
+    match problems {
+        [] => "the configuration is invalid".to_owned(),
+        [only] => only.to_string(),
+        [first, rest @ ..] => format!("{first}, and {} more", rest.len()),
+    }
+}

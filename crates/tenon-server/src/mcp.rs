@@ -1,0 +1,188 @@
+//! MCP over `rmcp`: the handler that serves a set of surfaces.
+//!
+//! `rmcp` brings the model, version negotiation and the result shapes of both revisions; framing,
+//! lifecycle, cancellation and progress are ours (`envelope`, `session`, `progress`), because its
+//! own edge is laxer than our contract. See docs/decisions/0201-rmcp-behind-a-strict-edge.md.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use rmcp::ServerHandler;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult,
+    CustomRequest, CustomResult, ErrorCode, ErrorData, Implementation, InitializeRequestParams,
+    InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig,
+};
+use rmcp::service::{RequestContext, RoleServer};
+
+use crate::surface::{Answer, SurfaceSet};
+use progress::Progress;
+
+pub mod envelope;
+pub mod progress;
+pub mod session;
+pub mod stream;
+
+/// The revisions we serve, oldest first. A client that asks for any other gets the first.
+pub const REVISIONS: [ProtocolVersion; 2] = [ProtocolVersion::V_2025_11_25, ProtocolVersion::V_2026_07_28];
+
+/// The methods we answer. One of these arriving as a custom request had malformed parameters.
+const SERVED: [&str; 5] = [
+    "initialize",
+    "ping",
+    "server/discover",
+    "tools/call",
+    "tools/list",
+];
+
+/// Serves one set of surfaces to any number of sessions.
+#[derive(Clone)]
+pub struct Handler {
+    surfaces: Arc<SurfaceSet>,
+    identity: Identity,
+}
+
+/// The name and version a server reports; aliases of the binary report their own.
+#[derive(Debug, Clone)]
+pub struct Identity {
+    pub name: Cow<'static, str>,
+    pub version: Cow<'static, str>,
+}
+
+impl Default for Identity {
+    fn default() -> Self {
+        Self {
+            name: "tenon".into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+        }
+    }
+}
+
+impl Handler {
+    pub fn new(surfaces: SurfaceSet) -> Self {
+        Self::with_identity(surfaces, Identity::default())
+    }
+
+    pub fn with_identity(surfaces: SurfaceSet, identity: Identity) -> Self {
+        Self {
+            surfaces: Arc::new(surfaces),
+            identity,
+        }
+    }
+}
+
+fn not_found(method: &str) -> ErrorData {
+    let shown: String = method.chars().take(100).collect();
+    ErrorData::new(
+        ErrorCode::METHOD_NOT_FOUND,
+        format!("method not found: {shown}"),
+        None,
+    )
+}
+
+fn to_wire(answer: Answer) -> CallToolResult {
+    let mut result = CallToolResult::success(answer.content);
+    result.structured_content = answer.structured;
+    result.is_error = Some(answer.is_error);
+    result
+}
+
+impl ServerHandler for Handler {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+            .with_server_info(Implementation::new(
+                self.identity.name.clone(),
+                self.identity.version.clone(),
+            ))
+            .with_protocol_version(ProtocolVersion::V_2025_11_25)
+    }
+
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        Cow::Borrowed(&REVISIONS)
+    }
+
+    /// Remembers the negotiated revision, not the requested one: result shapes follow it.
+    async fn initialize(
+        &self,
+        mut request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        let result = self.negotiate_initialize(&request)?;
+        request.protocol_version = result.protocol_version.clone();
+        context.peer.set_peer_info(request);
+        Ok(result)
+    }
+
+    async fn list_tools(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        if request.is_some_and(|page| page.cursor.is_some()) {
+            return Err(ErrorData::invalid_params(
+                "tools/list has one page and takes no cursor",
+                None,
+            ));
+        }
+        Ok(ListToolsResult::with_all_items(self.surfaces.tools()))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let progress = context.extensions.get::<Progress>().cloned().unwrap_or_default();
+        let arguments = request.arguments.unwrap_or_default();
+        let outcome = self
+            .surfaces
+            .call(&request.name, arguments, context.ct, progress)
+            .await;
+        outcome.map(|answer| to_wire(answer).into())
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        if SERVED.contains(&request.method.as_str()) {
+            let message = format!("malformed parameters of {}", request.method);
+            return Err(ErrorData::invalid_params(message, None));
+        }
+        Err(not_found(&request.method))
+    }
+
+    async fn complete(
+        &self,
+        _request: CompleteRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        Err(not_found("completion/complete"))
+    }
+
+    async fn list_prompts(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Err(not_found("prompts/list"))
+    }
+
+    async fn list_resources(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        Err(not_found("resources/list"))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Err(not_found("resources/templates/list"))
+    }
+}

@@ -1,0 +1,188 @@
+//! The JSON-RPC envelope: bytes in, one typed message or one fault out.
+//!
+//! Stricter than `rmcp`'s own parser: one object (no batch), `jsonrpc` exactly `"2.0"`, an id that
+//! is a string or an integer, `params` an object, and nothing that is half request, half response.
+
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorData, JsonRpcError, RequestId,
+    ServerJsonRpcMessage,
+};
+use serde_json::Value;
+
+/// One message of a client.
+#[derive(Debug)]
+pub enum Incoming {
+    Request {
+        id: RequestId,
+        request: Box<ClientRequest>,
+    },
+    Notification(Box<ClientNotification>),
+    /// An answer to a request that we never send; it is accepted and ignored.
+    Response,
+}
+
+/// Bytes that are no message; what is known of their id goes back with the error.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fault {
+    id: Option<RequestId>,
+    error: ErrorData,
+}
+
+impl Fault {
+    pub fn parse() -> Self {
+        Self {
+            id: None,
+            error: ErrorData::parse_error("the message is not valid JSON in UTF-8", None),
+        }
+    }
+
+    pub fn invalid(id: Option<RequestId>, why: impl Into<String>) -> Self {
+        Self {
+            id,
+            error: ErrorData::invalid_request(why.into(), None),
+        }
+    }
+
+    pub fn new(id: Option<RequestId>, error: ErrorData) -> Self {
+        Self { id, error }
+    }
+
+    pub fn into_message(self) -> ServerJsonRpcMessage {
+        ServerJsonRpcMessage::Error(JsonRpcError::new(self.id, self.error))
+    }
+}
+
+/// Reads one message.
+pub fn read(bytes: &[u8]) -> Result<Incoming, Fault> {
+    let value: Value = serde_json::from_slice(bytes).map_err(|_| Fault::parse())?;
+    let Value::Object(members) = &value else {
+        let what = if value.is_array() {
+            "batches are not supported"
+        } else {
+            "a message is a JSON object"
+        };
+        return Err(Fault::invalid(None, what));
+    };
+    let id = match members.get("id") {
+        None => None,
+        Some(Value::String(text)) => Some(RequestId::String(text.as_str().into())),
+        Some(Value::Number(number)) => match number.as_i64() {
+            Some(number) => Some(RequestId::Number(number)),
+            None => return Err(Fault::invalid(None, "`id` is a string or an integer")),
+        },
+        Some(_) => return Err(Fault::invalid(None, "`id` is a string or an integer")),
+    };
+    let fault = |why: &str| Err(Fault::invalid(id.clone(), why));
+    if members.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
+        return fault("`jsonrpc` is exactly \"2.0\"");
+    }
+    let answers = members.contains_key("result") || members.contains_key("error");
+    match members.get("method") {
+        None if answers => return Ok(Incoming::Response),
+        None => return fault("a message has a `method`, a `result` or an `error`"),
+        Some(_) if answers => return fault("a request has no `result` and no `error`"),
+        Some(Value::String(_)) => {}
+        Some(_) => return fault("`method` is a string"),
+    }
+    if members.get("params").is_some_and(|params| !params.is_object()) {
+        return fault("`params` is an object");
+    }
+    let meta = members.get("params").and_then(|params| params.get("_meta"));
+    if meta.is_some_and(|meta| !meta.is_object()) {
+        return fault("`_meta` is an object");
+    }
+    match serde_json::from_value(value) {
+        Ok(ClientJsonRpcMessage::Request(message)) => Ok(Incoming::Request {
+            id: message.id,
+            request: Box::new(message.request),
+        }),
+        Ok(ClientJsonRpcMessage::Notification(message)) => {
+            Ok(Incoming::Notification(Box::new(message.notification)))
+        }
+        Ok(_) => Ok(Incoming::Response),
+        Err(_) => Err(Fault::invalid(id, "the message is no JSON-RPC message")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(text: &str) -> (i32, bool) {
+        let fault = read(text.as_bytes()).expect_err("must be refused");
+        (fault.error.code.0, fault.id.is_some())
+    }
+
+    #[test]
+    fn what_is_no_message_is_refused_with_the_id_that_could_be_read() {
+        for (text, code, has_id) in [
+            ("", -32700, false),
+            ("{", -32700, false),
+            ("\u{feff}{}", -32700, false),
+            ("[]", -32600, false),
+            (r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#, -32600, false),
+            ("null", -32600, false),
+            ("7", -32600, false),
+            ("{}", -32600, false),
+            (r#"{"jsonrpc":"2.0"}"#, -32600, false),
+            (r#"{"jsonrpc":"2.0","id":1}"#, -32600, true),
+            (r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#, -32600, true),
+            (r#"{"id":1,"method":"ping"}"#, -32600, true),
+            (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, -32600, false),
+            (r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#, -32600, false),
+            (r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#, -32600, false),
+            (
+                r#"{"jsonrpc":"2.0","id":18446744073709551615,"method":"ping"}"#,
+                -32600,
+                false,
+            ),
+            (r#"{"jsonrpc":"2.0","id":1,"method":7}"#, -32600, true),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}"#,
+                -32600,
+                true,
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_meta":7}}"#,
+                -32600,
+                true,
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"method":"ping","result":{}}"#,
+                -32600,
+                true,
+            ),
+        ] {
+            assert_eq!(refused(text), (code, has_id), "{text}");
+        }
+        assert_eq!(
+            read(b"{\"jsonrpc\":\"2.0\",\"id\":\"\xff\"}")
+                .expect_err("not UTF-8")
+                .error
+                .code
+                .0,
+            -32700
+        );
+        let deep = format!("{}1{}", "[".repeat(10_000), "]".repeat(10_000));
+        assert_eq!(refused(&deep).0, -32700);
+    }
+
+    #[test]
+    fn requests_notifications_and_responses_are_told_apart() {
+        let request = read(br#"{"jsonrpc":"2.0","id":"a","method":"tools/list"}"#).expect("a request");
+        assert!(matches!(&request, Incoming::Request { request, .. }
+            if matches!(**request, ClientRequest::ListToolsRequest(_))));
+        let notification = read(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).expect("one");
+        assert!(matches!(&notification, Incoming::Notification(n)
+            if matches!(**n, ClientNotification::InitializedNotification(_))));
+        let response = read(br#"{"jsonrpc":"2.0","id":1,"result":{}}"#).expect("a response");
+        assert!(matches!(response, Incoming::Response));
+    }
+
+    #[test]
+    fn malformed_parameters_of_a_known_method_stay_a_request() {
+        let text = br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":7}}"#;
+        assert!(matches!(read(text), Ok(Incoming::Request { request, .. })
+            if matches!(*request, ClientRequest::CustomRequest(_))));
+    }
+}

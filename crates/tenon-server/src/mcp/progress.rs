@@ -1,0 +1,40 @@
+//! Progress of a running call, for clients that asked for it.
+//!
+//! Progress is advice: a client that reads slowly loses reports, it never slows the work down.
+
+use rmcp::model::{
+    ProgressNotification, ProgressNotificationParam, ProgressToken, ServerJsonRpcMessage, ServerNotification,
+};
+use tokio::sync::mpsc;
+
+/// Where the notifications of one request go, ahead of its response.
+pub type Outbox = mpsc::Sender<ServerJsonRpcMessage>;
+
+/// How many reports may wait for a slow reader; further ones are dropped.
+pub const OUTBOX_CAPACITY: usize = 64;
+
+/// Reports progress to the client that asked for it, and to nobody otherwise.
+#[derive(Debug, Clone, Default)]
+pub struct Progress {
+    sink: Option<(ProgressToken, Outbox)>,
+}
+
+impl Progress {
+    pub fn new(token: ProgressToken, outbox: Outbox) -> Self {
+        Self {
+            sink: Some((token, outbox)),
+        }
+    }
+
+    /// Says that `done` of `total` (where known) is done.
+    pub fn report(&self, done: u64, total: Option<u64>, message: &str) {
+        let Some((token, outbox)) = &self.sink else { return };
+        // Counts stay far below 2^53, where a float is still exact.
+        let mut param = ProgressNotificationParam::new(token.clone(), done as f64).with_message(message);
+        if let Some(total) = total {
+            param = param.with_total(total as f64);
+        }
+        let notification = ServerNotification::ProgressNotification(ProgressNotification::new(param));
+        let _ = outbox.try_send(ServerJsonRpcMessage::notification(notification));
+    }
+}

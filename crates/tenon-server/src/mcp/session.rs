@@ -1,0 +1,229 @@
+//! One MCP session: lifecycle, requests in flight and their cancellation.
+//!
+//! 2025-11-25 is a conversation: `initialize`, `notifications/initialized`, then requests; before
+//! that only `ping` is answered. A 2026-07-28 request names its revision in its own `_meta` and
+//! stands alone, whatever happened on the connection before.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::convert::Infallible;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rmcp::Service;
+use rmcp::model::{
+    CancelledNotificationParam, ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorCode,
+    ErrorData, GetExtensions, GetMeta, ProtocolVersion, RequestId, ServerJsonRpcMessage, ServerResult,
+};
+use rmcp::service::{Peer, RequestContext, RoleServer, serve_directly};
+use rmcp::transport::Transport;
+use tokio_util::sync::CancellationToken;
+
+use super::Handler;
+use super::progress::{Outbox, Progress};
+
+/// JSON-RPC code for a request that its own client took back (the number LSP uses).
+const REQUEST_CANCELLED: ErrorCode = ErrorCode(-32800);
+
+/// What a session has been through.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Phase {
+    New,
+    Negotiated,
+    Ready,
+}
+
+struct State {
+    phase: Phase,
+    in_flight: BTreeMap<String, CancellationToken>,
+}
+
+pub struct Session {
+    handler: Handler,
+    peer: Peer<RoleServer>,
+    state: Mutex<State>,
+    closed: CancellationToken,
+}
+
+impl Session {
+    /// A session that ends, with every request in flight, when `closed` is cancelled.
+    ///
+    /// Must be called inside a Tokio runtime: `rmcp` hands out a peer only for a running service.
+    pub fn new(handler: Handler, closed: CancellationToken) -> Self {
+        let peer = serve_directly(handler.clone(), Detached, None).peer().clone();
+        let state = State {
+            phase: Phase::New,
+            in_flight: BTreeMap::new(),
+        };
+        Self {
+            handler,
+            peer,
+            state: Mutex::new(state),
+            closed,
+        }
+    }
+
+    /// The revision agreed on at `initialize`.
+    pub fn revision(&self) -> Option<ProtocolVersion> {
+        self.peer.peer_info().map(|info| info.protocol_version.clone())
+    }
+
+    /// Ends the session: what is in flight is cancelled.
+    pub fn close(&self) {
+        self.closed.cancel();
+    }
+
+    /// Answers one request. Notifications about it go to `outbox`, where the client asked for any.
+    pub async fn answer(
+        &self,
+        id: RequestId,
+        request: ClientRequest,
+        outbox: &Outbox,
+    ) -> ServerJsonRpcMessage {
+        let opening = matches!(request, ClientRequest::InitializeRequest(_));
+        if let Err(error) = self.admit(&request) {
+            return ServerJsonRpcMessage::error(error, Some(id));
+        }
+        let key = key_of(&id);
+        let cancel = self.closed.child_token();
+        match self.state().in_flight.entry(key.clone()) {
+            Entry::Vacant(free) => free.insert(cancel.clone()),
+            Entry::Occupied(_) => {
+                let error = ErrorData::invalid_request("a request with this id is in flight", None);
+                return ServerJsonRpcMessage::error(error, Some(id));
+            }
+        };
+        // Dropping the guard cancels the call: a transport that gives up on it needs no other word.
+        let _guard = InFlight {
+            session: self,
+            key,
+            cancel: cancel.clone(),
+        };
+        let reply = self
+            .handler
+            .reply(id.clone(), request, &self.peer, cancel.clone(), outbox)
+            .await;
+        match reply {
+            Ok(result) => {
+                if opening {
+                    self.state().phase = Phase::Negotiated;
+                }
+                ServerJsonRpcMessage::response(result, id)
+            }
+            Err(error) if cancel.is_cancelled() => {
+                let message = if self.closed.is_cancelled() {
+                    "session closed"
+                } else {
+                    "request cancelled"
+                };
+                ServerJsonRpcMessage::error(ErrorData::new(REQUEST_CANCELLED, message, error.data), Some(id))
+            }
+            Err(error) => ServerJsonRpcMessage::error(error, Some(id)),
+        }
+    }
+
+    /// Takes note of a notification; there is never an answer.
+    pub fn notice(&self, notification: &ClientNotification) {
+        match notification {
+            ClientNotification::InitializedNotification(_) => {
+                let mut state = self.state();
+                if state.phase == Phase::Negotiated {
+                    state.phase = Phase::Ready;
+                }
+            }
+            ClientNotification::CancelledNotification(cancelled) => self.cancel(&cancelled.params),
+            _ => {}
+        }
+    }
+
+    fn cancel(&self, cancelled: &CancelledNotificationParam) {
+        let Some(id) = &cancelled.request_id else { return };
+        if let Some(cancel) = self.state().in_flight.get(&key_of(id)) {
+            cancel.cancel();
+        }
+    }
+
+    /// Whether the lifecycle allows `request` now.
+    fn admit(&self, request: &ClientRequest) -> Result<(), ErrorData> {
+        let phase = self.state().phase.clone();
+        let refused = |why: &'static str| Err(ErrorData::invalid_request(why, None));
+        match request {
+            ClientRequest::InitializeRequest(_) if phase == Phase::New => Ok(()),
+            ClientRequest::InitializeRequest(_) => refused("the session is initialized already"),
+            ClientRequest::PingRequest(_) | ClientRequest::DiscoverRequest(_) => Ok(()),
+            _ if request.get_meta().protocol_version().is_some() => Ok(()),
+            _ => match phase {
+                Phase::Ready => Ok(()),
+                Phase::Negotiated => refused("waiting for `notifications/initialized`"),
+                Phase::New => refused("the session is not initialized"),
+            },
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Numbers and strings are different ids, also where they read alike.
+fn key_of(id: &RequestId) -> String {
+    match id {
+        RequestId::Number(number) => format!("#{number}"),
+        RequestId::String(text) => format!("\"{text}"),
+    }
+}
+
+struct InFlight<'a> {
+    session: &'a Session,
+    key: String,
+    cancel: CancellationToken,
+}
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        self.cancel.cancel();
+        self.session.state().in_flight.remove(&self.key);
+    }
+}
+
+impl Handler {
+    /// Runs one request through `rmcp`'s dispatch.
+    async fn reply(
+        &self,
+        id: RequestId,
+        mut request: ClientRequest,
+        peer: &Peer<RoleServer>,
+        cancel: CancellationToken,
+        outbox: &Outbox,
+    ) -> Result<ServerResult, ErrorData> {
+        let mut context = RequestContext::new(id, peer.clone());
+        context.ct = cancel;
+        context.meta = std::mem::take(request.get_meta_mut());
+        context.extensions = std::mem::take(request.extensions_mut());
+        if let Some(token) = context.meta.get_progress_token() {
+            context.extensions.insert(Progress::new(token, outbox.clone()));
+        }
+        self.handle_request(request, context).await
+    }
+}
+
+/// The transport of a peer that nobody talks through: it is at its end from the start.
+struct Detached;
+
+impl Transport<RoleServer> for Detached {
+    type Error = Infallible;
+
+    fn send(
+        &mut self,
+        _: ServerJsonRpcMessage,
+    ) -> impl Future<Output = Result<(), Infallible>> + Send + 'static {
+        std::future::ready(Ok(()))
+    }
+
+    fn receive(&mut self) -> impl Future<Output = Option<ClientJsonRpcMessage>> + Send {
+        std::future::ready(None)
+    }
+
+    fn close(&mut self) -> impl Future<Output = Result<(), Infallible>> + Send {
+        std::future::ready(Ok(()))
+    }
+}

@@ -1,0 +1,194 @@
+//! MCP over a byte stream, one JSON message a line: stdio, the unix socket and inherited pipes.
+//!
+//! The operating system authenticates this side. A line past the request cap is read to its end
+//! and refused without being kept. At the end of input what is in flight is answered before the
+//! stream closes, so `printf … | tenon mcp` works; when output fails, everything stops.
+
+use std::io;
+use std::sync::Arc;
+
+use rmcp::model::{ErrorData, ServerJsonRpcMessage};
+use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::sync::{Semaphore, mpsc};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::Handler;
+use super::envelope::{self, Fault, Incoming};
+use super::progress::OUTBOX_CAPACITY;
+use super::session::Session;
+
+/// The bounds of one connection.
+#[derive(Debug, Clone, Copy)]
+pub struct StreamLimits {
+    pub request_bytes: usize,
+    /// Requests answered at once; further ones are refused, so that cancellations still get through.
+    pub in_flight: usize,
+}
+
+impl Default for StreamLimits {
+    fn default() -> Self {
+        Self {
+            request_bytes: 1024 * 1024,
+            in_flight: 128,
+        }
+    }
+}
+
+/// JSON-RPC code (server range) for a request past the in-flight limit.
+const TOO_MANY_REQUESTS: rmcp::model::ErrorCode = rmcp::model::ErrorCode(-32000);
+
+/// Serves one client until its input ends, its output breaks or `stop` is cancelled.
+pub async fn serve<R, W>(
+    read: R,
+    write: W,
+    handler: Handler,
+    limits: StreamLimits,
+    stop: CancellationToken,
+) -> io::Result<()>
+where
+    R: AsyncRead + Unpin + Send,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    let closed = stop.child_token();
+    let session = Arc::new(Session::new(handler, closed.clone()));
+    let (outbox, messages) = mpsc::channel(OUTBOX_CAPACITY);
+    let writer = tokio::spawn(write_messages(write, messages, closed.clone()));
+    let slots = Arc::new(Semaphore::new(limits.in_flight));
+    let calls = TaskTracker::new();
+
+    let mut lines = Lines::new(BufReader::with_capacity(64 * 1024, read), limits.request_bytes);
+    let ended = loop {
+        let line = tokio::select! {
+            line = lines.next() => line,
+            () = closed.cancelled() => break Ok(()),
+        };
+        let bytes = match line {
+            Ok(Line::Text(bytes)) => bytes,
+            Ok(Line::TooLong) => {
+                let why = format!("a message has at most {} bytes", limits.request_bytes);
+                send(&outbox, Fault::invalid(None, why).into_message()).await;
+                continue;
+            }
+            Ok(Line::End) => break Ok(()),
+            Err(error) => break Err(error),
+        };
+        match envelope::read(bytes) {
+            Ok(Incoming::Request { id, request }) => {
+                let Ok(slot) = Arc::clone(&slots).try_acquire_owned() else {
+                    let error = ErrorData::new(TOO_MANY_REQUESTS, "too many requests in flight", None);
+                    send(&outbox, ServerJsonRpcMessage::error(error, Some(id))).await;
+                    continue;
+                };
+                let (session, outbox) = (Arc::clone(&session), outbox.clone());
+                calls.spawn(async move {
+                    let reply = session.answer(id, *request, &outbox).await;
+                    send(&outbox, reply).await;
+                    drop(slot);
+                });
+            }
+            Ok(Incoming::Notification(notification)) => session.notice(&notification),
+            Ok(Incoming::Response) => {}
+            Err(fault) => send(&outbox, fault.into_message()).await,
+        }
+    };
+
+    calls.close();
+    calls.wait().await;
+    drop(outbox);
+    let written = writer
+        .await
+        .unwrap_or_else(|_| Err(io::Error::other("the writer of a stream panicked")));
+    ended.and(written)
+}
+
+/// A full outbox means a client that does not read: wait for it. A closed one means it is gone.
+async fn send(outbox: &mpsc::Sender<ServerJsonRpcMessage>, message: ServerJsonRpcMessage) {
+    let _ = outbox.send(message).await;
+}
+
+async fn write_messages<W: AsyncWrite + Unpin>(
+    mut write: W,
+    mut messages: mpsc::Receiver<ServerJsonRpcMessage>,
+    closed: CancellationToken,
+) -> io::Result<()> {
+    // Whatever ends the writing ends the session: nobody would read its answers.
+    let _closing = closed.drop_guard();
+    let mut bytes = Vec::new();
+    while let Some(message) = messages.recv().await {
+        bytes.clear();
+        serde_json::to_writer(&mut bytes, &message)?;
+        bytes.push(b'\n');
+        write.write_all(&bytes).await?;
+        write.flush().await?;
+        // One large answer must not keep its memory for the life of the connection.
+        bytes.shrink_to(64 * 1024);
+    }
+    write.shutdown().await
+}
+
+enum Line<'a> {
+    Text(&'a [u8]),
+    TooLong,
+    End,
+}
+
+/// Lines of at most `cap` bytes; blank ones are passed over.
+struct Lines<R> {
+    read: R,
+    cap: usize,
+    line: Vec<u8>,
+    overflowed: bool,
+    complete: bool,
+}
+
+impl<R: AsyncBufRead + Unpin> Lines<R> {
+    fn new(read: R, cap: usize) -> Self {
+        Self {
+            read,
+            cap,
+            line: Vec::new(),
+            overflowed: false,
+            complete: false,
+        }
+    }
+
+    /// The next line. Cancel-safe: what was read so far stays for the next call.
+    async fn next(&mut self) -> io::Result<Line<'_>> {
+        loop {
+            if std::mem::take(&mut self.complete) {
+                self.line.clear();
+                self.line.shrink_to(64 * 1024);
+                self.overflowed = false;
+            }
+            let available = self.read.fill_buf().await?;
+            if available.is_empty() {
+                // A last line without its newline still counts.
+                self.complete = true;
+                return Ok(match (self.overflowed, self.line.trim_ascii().is_empty()) {
+                    (true, _) => Line::TooLong,
+                    (false, true) => Line::End,
+                    (false, false) => Line::Text(&self.line),
+                });
+            }
+            let newline = available.iter().position(|byte| *byte == b'\n');
+            let taken = newline.unwrap_or(available.len());
+            if self.overflowed || self.line.len() + taken > self.cap {
+                self.overflowed = true;
+                self.line.clear();
+            } else {
+                self.line.extend_from_slice(&available[..taken]);
+            }
+            self.read.consume(taken + usize::from(newline.is_some()));
+            if newline.is_some() {
+                self.complete = true;
+                if self.overflowed {
+                    return Ok(Line::TooLong);
+                }
+                if !self.line.trim_ascii().is_empty() {
+                    return Ok(Line::Text(&self.line));
+                }
+            }
+        }
+    }
+}
