@@ -1,1 +1,6 @@
 //! The grammar all crates obey: canonical JSON, ids, cursors, snapshots, budgets, positions and roots.
+
+pub mod clock;
+pub mod id;
+pub mod json;
+pub mod position;
