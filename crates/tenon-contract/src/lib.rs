@@ -4,3 +4,4 @@ pub mod clock;
 pub mod id;
 pub mod json;
 pub mod position;
+pub mod root;

@@ -1,0 +1,59 @@
+//! What the gate needs of a Unix system: opening a file without following any link below its root.
+
+use std::fs::File;
+use std::os::fd::OwnedFd;
+
+use camino::Utf8Path;
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, open, openat};
+use nix::sys::stat::Mode;
+
+use super::read::ReadError;
+use super::uri::Malformed;
+
+/// Folders are only passed through: Linux needs no permission to list them for that.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const PASS: OFlag = OFlag::O_PATH;
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+const PASS: OFlag = OFlag::O_RDONLY;
+
+/// Opens `real`, which is below `root`, one name at a time. Every name is opened relative to the folder before it
+/// and never as a link, so whatever is renamed meanwhile, the file is one that was below the root.
+pub(super) fn open_beneath(root: &Utf8Path, real: &Utf8Path) -> Result<File, ReadError> {
+    let folder = PASS | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    // Not waiting for a writer, should a pipe have taken the file's place.
+    let file = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
+    let below = real.strip_prefix(root).map_err(|_| ReadError::Denied)?;
+    let Some(name) = below.file_name() else {
+        return Err(ReadError::NotAFile);
+    };
+    let mut at: OwnedFd = open(root.as_std_path(), folder, Mode::empty()).map_err(failure)?;
+    for name in below.parent().into_iter().flat_map(Utf8Path::components) {
+        at = openat(&at, name.as_str(), folder, Mode::empty()).map_err(failure)?;
+    }
+    Ok(File::from(
+        openat(&at, name, file, Mode::empty()).map_err(failure)?,
+    ))
+}
+
+fn failure(errno: Errno) -> ReadError {
+    match errno {
+        Errno::ENOENT | Errno::ENOTDIR | Errno::ELOOP => ReadError::Gone,
+        // A socket or a device without a driver.
+        Errno::ENXIO | Errno::ENODEV | Errno::EOPNOTSUPP => ReadError::NotAFile,
+        other => ReadError::Io(other.into()),
+    }
+}
+
+/// The path of a URI is the path of the file system.
+pub(super) fn native_path(decoded: String) -> Result<String, Malformed> {
+    Ok(decoded)
+}
+
+pub(super) fn uri_path(real: &Utf8Path) -> &str {
+    real.as_str()
+}
+
+pub(super) fn with_slashes(path: &str) -> String {
+    path.to_owned()
+}
