@@ -1,1 +1,288 @@
-//! x
+//! Bearer tokens for HTTP: 256 random bits each, several valid at once so that they can be rotated.
+//!
+//! They live in one JSON file that only its owner can read, never in configuration, logs or process
+//! arguments. A change of the file (rotation, revocation) takes effect on the next request. Tokens
+//! are compared in constant time, each against all, so timing tells neither a prefix nor a count.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+use subtle::{Choice, ConstantTimeEq};
+use tenon_contract::clock::{Clock, Entropy};
+
+use crate::http::{Authority, Principal};
+
+/// One token as it is stored.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Token {
+    /// Names the token without giving it away.
+    pub id: String,
+    pub secret: String,
+    pub created_at: String,
+    /// The surfaces it opens; absent means the read-only ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub surfaces: Option<Vec<String>>,
+}
+
+impl std::fmt::Debug for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Token")
+            .field("id", &self.id)
+            .finish_non_exhaustive()
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum TokenError {
+    #[error("cannot use the token file {}", path.display())]
+    Io { path: PathBuf, source: io::Error },
+    #[error("the token file {} is damaged", path.display())]
+    Malformed {
+        path: PathBuf,
+        source: serde_json::Error,
+    },
+    #[error("the token file {} can be read by others; make it private with `chmod 600`", .0.display())]
+    Exposed(PathBuf),
+    #[error("there is no token `{0}`")]
+    Unknown(String),
+}
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Stored {
+    tokens: Vec<Token>,
+}
+
+/// What tells that the file changed: two writes within a clock tick differ in their inode.
+type Stamp = (Option<SystemTime>, u64, u64);
+
+pub struct TokenFile {
+    path: PathBuf,
+    clock: Clock,
+    entropy: Entropy,
+    cached: Mutex<Option<(Stamp, Vec<Token>)>>,
+}
+
+impl TokenFile {
+    pub fn new(path: PathBuf, clock: Clock, entropy: Entropy) -> Self {
+        Self {
+            path,
+            clock,
+            entropy,
+            cached: Mutex::new(None),
+        }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// All valid tokens, oldest first.
+    pub fn list(&self) -> Result<Vec<Token>, TokenError> {
+        let io = |source| self.io(source);
+        let stamp = match std::fs::metadata(&self.path) {
+            Ok(metadata) => {
+                refuse_exposed(&self.path, &metadata)?;
+                (metadata.modified().ok(), metadata.len(), inode(&metadata))
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(io(error)),
+        };
+        let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((seen, tokens)) = &*cached
+            && *seen == stamp
+        {
+            return Ok(tokens.clone());
+        }
+        let text = std::fs::read_to_string(&self.path).map_err(io)?;
+        let stored: Stored = serde_json::from_str(&text).map_err(|source| TokenError::Malformed {
+            path: self.path.clone(),
+            source,
+        })?;
+        *cached = Some((stamp, stored.tokens.clone()));
+        Ok(stored.tokens)
+    }
+
+    /// The newest token, made if there is none.
+    pub fn current(&self) -> Result<Token, TokenError> {
+        match self.list()?.pop() {
+            Some(newest) => Ok(newest),
+            None => self.rotate(None),
+        }
+    }
+
+    /// Adds a token. Older ones stay valid until they are revoked.
+    pub fn rotate(&self, surfaces: Option<Vec<String>>) -> Result<Token, TokenError> {
+        self.change(|tokens| {
+            let token = Token {
+                id: self.entropy.id(),
+                secret: self.entropy.token(),
+                created_at: self.clock.rfc3339(),
+                surfaces,
+            };
+            tokens.push(token.clone());
+            Ok(token)
+        })
+    }
+
+    /// Makes a token invalid at once.
+    pub fn revoke(&self, id: &str) -> Result<(), TokenError> {
+        self.change(|tokens| {
+            let at = tokens.iter().position(|token| token.id == id);
+            tokens.remove(at.ok_or_else(|| TokenError::Unknown(id.to_owned()))?);
+            Ok(())
+        })
+    }
+
+    /// Reads, changes and replaces the file under a lock that other processes respect.
+    fn change<T>(
+        &self,
+        edit: impl FnOnce(&mut Vec<Token>) -> Result<T, TokenError>,
+    ) -> Result<T, TokenError> {
+        let io = |source| self.io(source);
+        let folder = self.path.parent().unwrap_or(Path::new("."));
+        std::fs::create_dir_all(folder).map_err(io)?;
+        let lock = File::create(self.path.with_extension("lock")).map_err(io)?;
+        lock.lock().map_err(io)?;
+        let mut tokens = self.list()?;
+        let changed = edit(&mut tokens)?;
+        // A temporary file is private from the moment it exists.
+        let mut next = tempfile::NamedTempFile::new_in(folder).map_err(io)?;
+        let text = serde_json::to_vec_pretty(&Stored { tokens }).expect("strings serialise");
+        next.write_all(&text).map_err(io)?;
+        next.as_file().sync_all().map_err(io)?;
+        next.persist(&self.path).map_err(|error| io(error.error))?;
+        Ok(changed)
+    }
+
+    fn io(&self, source: io::Error) -> TokenError {
+        TokenError::Io {
+            path: self.path.clone(),
+            source,
+        }
+    }
+}
+
+impl Authority for TokenFile {
+    fn principal(&self, presented: Option<&str>) -> Option<Principal> {
+        let presented = presented?;
+        let tokens = self.list().unwrap_or_else(|error| {
+            tracing::error!(%error, "no token can be checked");
+            Vec::new()
+        });
+        let mut known = None;
+        for token in tokens {
+            let equal: Choice = token.secret.as_bytes().ct_eq(presented.as_bytes());
+            if bool::from(equal) {
+                known = Some(Principal {
+                    id: token.id,
+                    surfaces: token.surfaces,
+                });
+            }
+        }
+        known
+    }
+}
+
+#[cfg(unix)]
+fn refuse_exposed(path: &Path, metadata: &std::fs::Metadata) -> Result<(), TokenError> {
+    use std::os::unix::fs::PermissionsExt;
+    if metadata.permissions().mode() & 0o077 != 0 {
+        return Err(TokenError::Exposed(path.to_owned()));
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn refuse_exposed(_: &Path, _: &std::fs::Metadata) -> Result<(), TokenError> {
+    Ok(())
+}
+
+#[cfg(unix)]
+fn inode(metadata: &std::fs::Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::ino(metadata)
+}
+
+#[cfg(not(unix))]
+fn inode(_: &std::fs::Metadata) -> u64 {
+    0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(folder: &tempfile::TempDir) -> TokenFile {
+        TokenFile::new(
+            folder.path().join("tokens.json"),
+            Clock::system(),
+            Entropy::seeded(1),
+        )
+    }
+
+    fn opens(file: &TokenFile, secret: &str) -> bool {
+        file.principal(Some(secret)).is_some()
+    }
+
+    #[test]
+    fn rotated_tokens_are_valid_together_until_one_is_revoked() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = file(&folder);
+        assert!(file.list().unwrap().is_empty());
+        let old = file.current().unwrap();
+        assert_eq!(old.secret.len(), 64, "256 bits in hex");
+        let new = file.rotate(Some(vec!["code".into()])).unwrap();
+        assert!(opens(&file, &old.secret) && opens(&file, &new.secret));
+        assert_eq!(file.current().unwrap().id, new.id);
+        file.revoke(&old.id).unwrap();
+        assert!(!opens(&file, &old.secret) && opens(&file, &new.secret));
+        assert!(matches!(file.revoke(&old.id), Err(TokenError::Unknown(_))));
+    }
+
+    #[test]
+    fn another_process_sees_a_change_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let (serving, command) = (file(&folder), file(&folder));
+        let token = command.current().unwrap();
+        assert!(opens(&serving, &token.secret));
+        command.revoke(&token.id).unwrap();
+        assert!(!opens(&serving, &token.secret));
+    }
+
+    #[test]
+    fn nothing_opens_without_the_whole_secret() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = file(&folder);
+        let token = file.current().unwrap();
+        assert!(file.principal(None).is_none());
+        for wrong in [
+            "",
+            "x",
+            &token.secret[..63],
+            &format!("{}0", token.secret),
+            &token.id,
+        ] {
+            assert!(!opens(&file, wrong), "{wrong}");
+        }
+        assert!(!format!("{token:?}").contains(&token.secret));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_file_is_private_and_refused_when_it_is_not() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let file = file(&folder);
+        let token = file.current().unwrap();
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(file.path()), 0o600);
+        std::fs::set_permissions(file.path(), std::fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(matches!(file.list(), Err(TokenError::Exposed(_))));
+        assert!(!opens(&file, &token.secret));
+    }
+}

@@ -1,0 +1,68 @@
+//! Reading a request body: capped while it arrives, and never for longer than its time.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::{HeaderMap, header};
+use http_body_util::BodyExt;
+
+use super::refusal::Refusal;
+
+/// What is read and thrown away before a refusal, so that the client gets to see it: a connection
+/// closed on a client that still writes would take the answer with it.
+const DISCARDED_BYTES: usize = 4 * 1024 * 1024;
+const DISCARDED_TIME: Duration = Duration::from_secs(1);
+
+/// The whole body, if it has at most `cap` bytes and arrives within `patience`.
+pub(super) async fn read(
+    headers: &HeaderMap,
+    mut body: Body,
+    cap: usize,
+    patience: Duration,
+) -> Result<Vec<u8>, Refusal> {
+    let declared = headers
+        .get(header::CONTENT_LENGTH)
+        .and_then(|length| length.to_str().ok()?.parse::<usize>().ok())
+        .unwrap_or(0);
+    if declared > cap {
+        discard(body).await;
+        return Err(Refusal::too_large(cap));
+    }
+    let mut bytes = Vec::with_capacity(declared);
+    let reading = async {
+        while let Some(frame) = body.frame().await {
+            let Ok(frame) = frame else {
+                return Err(Refusal::broken_body());
+            };
+            let Some(data) = frame.data_ref() else { continue };
+            if bytes.len() + data.len() > cap {
+                return Err(Refusal::too_large(cap));
+            }
+            bytes.extend_from_slice(data);
+        }
+        Ok(())
+    };
+    match tokio::time::timeout(patience, reading).await {
+        Ok(Ok(())) => Ok(bytes),
+        Ok(Err(refusal)) => {
+            discard(body).await;
+            Err(refusal)
+        }
+        Err(_elapsed) => Err(Refusal::too_slow()),
+    }
+}
+
+/// Reads on for a bounded while and keeps nothing.
+pub(super) async fn discard(mut body: Body) {
+    let mut left = DISCARDED_BYTES;
+    let reading = async {
+        while let Some(Ok(frame)) = body.frame().await {
+            let read = frame.data_ref().map_or(0, bytes::Bytes::len);
+            match left.checked_sub(read) {
+                Some(rest) => left = rest,
+                None => return,
+            }
+        }
+    };
+    let _ = tokio::time::timeout(DISCARDED_TIME, reading).await;
+}

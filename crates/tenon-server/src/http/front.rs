@@ -1,0 +1,197 @@
+//! Checks on the head of a request: host, origin, bearer token, content type, accept, session id.
+
+use std::net::IpAddr;
+
+use axum::http::{HeaderMap, HeaderName, Uri, header};
+
+use super::refusal::Refusal;
+
+pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+pub(super) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+
+/// `Host` must name this machine by a loopback name, whatever the port.
+pub(super) fn check_host(uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
+    let foreign = || Refusal::forbidden("`Host` is not a loopback name");
+    let mut hosts = headers.get_all(header::HOST).iter();
+    let (Some(host), None) = (hosts.next(), hosts.next()) else {
+        return Err(foreign());
+    };
+    let host = host.to_str().map_err(|_| foreign())?;
+    let named_in_uri = uri
+        .authority()
+        .is_none_or(|authority| is_loopback(authority.as_str()));
+    if is_loopback(host) && named_in_uri {
+        Ok(())
+    } else {
+        Err(foreign())
+    }
+}
+
+/// Browsers say where a page comes from; only pages of this machine may ask.
+pub(super) fn check_origin(headers: &HeaderMap) -> Result<(), Refusal> {
+    let foreign = || Refusal::forbidden("`Origin` is foreign");
+    for origin in headers.get_all(header::ORIGIN) {
+        let origin = origin.to_str().map_err(|_| foreign())?;
+        let authority = origin
+            .strip_prefix("http://")
+            .or_else(|| origin.strip_prefix("https://"));
+        if !authority.is_some_and(is_loopback) {
+            return Err(foreign());
+        }
+    }
+    Ok(())
+}
+
+/// `localhost`, `127.0.0.0/8` or `[::1]`, with or without a port and nothing else.
+fn is_loopback(authority: &str) -> bool {
+    let (host, port) = match authority.strip_prefix('[') {
+        Some(rest) => match rest.split_once(']') {
+            Some((host, "")) => (host, None),
+            Some((host, port)) => match port.strip_prefix(':') {
+                Some(port) => (host, Some(port)),
+                None => return false,
+            },
+            None => return false,
+        },
+        None => match authority.split_once(':') {
+            Some((host, port)) => (host, Some(port)),
+            None => (authority, None),
+        },
+    };
+    if port
+        .is_some_and(|port| port.parse::<u16>().is_err() || !port.bytes().all(|byte| byte.is_ascii_digit()))
+    {
+        return false;
+    }
+    match host.parse::<IpAddr>() {
+        Ok(IpAddr::V6(_)) if !authority.starts_with('[') => false,
+        Ok(ip) => ip.is_loopback(),
+        Err(_) => host.eq_ignore_ascii_case("localhost"),
+    }
+}
+
+/// The one bearer token of the request.
+pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let mut values = headers.get_all(header::AUTHORIZATION).iter();
+    let (value, None) = (values.next()?, values.next()) else {
+        return None;
+    };
+    let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
+    scheme
+        .eq_ignore_ascii_case("bearer")
+        .then(|| token.trim_start_matches(' '))
+}
+
+pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), Refusal> {
+    let mut values = headers.get_all(header::CONTENT_TYPE).iter();
+    let (Some(value), None) = (values.next(), values.next()) else {
+        return Err(Refusal::unsupported_media_type());
+    };
+    let value = value.to_str().map_err(|_| Refusal::unsupported_media_type())?;
+    let mut parts = value.split(';').map(str::trim);
+    let is_json = parts
+        .next()
+        .is_some_and(|kind| kind.eq_ignore_ascii_case("application/json"));
+    let is_utf8 = parts.all(|parameter| match parameter.split_once('=') {
+        Some((name, value)) if name.trim().eq_ignore_ascii_case("charset") => {
+            value.trim().trim_matches('"').eq_ignore_ascii_case("utf-8")
+        }
+        _ => true,
+    });
+    if is_json && is_utf8 {
+        Ok(())
+    } else {
+        Err(Refusal::unsupported_media_type())
+    }
+}
+
+/// Both types must be listed by name: `*/*` does not say that the client can read an event stream.
+pub(super) fn check_accept(headers: &HeaderMap) -> Result<(), Refusal> {
+    let accepts = |wanted: &str| {
+        headers
+            .get_all(header::ACCEPT)
+            .iter()
+            .filter_map(|value| value.to_str().ok())
+            .flat_map(|value| value.split(','))
+            .any(|range| {
+                let mut parts = range.split(';').map(str::trim);
+                let named = parts.next().is_some_and(|kind| kind.eq_ignore_ascii_case(wanted));
+                named && !parts.any(|parameter| is_zero_weight(parameter))
+            })
+    };
+    if accepts("application/json") && accepts("text/event-stream") {
+        Ok(())
+    } else {
+        Err(Refusal::not_acceptable())
+    }
+}
+
+fn is_zero_weight(parameter: &str) -> bool {
+    let weight = parameter
+        .split_once('=')
+        .filter(|(name, _)| name.trim().eq_ignore_ascii_case("q"));
+    weight.is_some_and(|(_, value)| value.trim().parse::<f32>().is_ok_and(|weight| weight == 0.0))
+}
+
+pub(super) fn session_id(headers: &HeaderMap) -> Result<&str, Refusal> {
+    let value = headers
+        .get(SESSION_ID)
+        .ok_or_else(|| Refusal::bad_request("`MCP-Session-Id` is missing"))?;
+    value
+        .to_str()
+        .map_err(|_| Refusal::bad_request("`MCP-Session-Id` is malformed"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loopback_names_only() {
+        for yes in [
+            "localhost",
+            "LOCALHOST:80",
+            "127.0.0.1",
+            "127.8.9.1:65535",
+            "[::1]",
+            "[::1]:3000",
+        ] {
+            assert!(is_loopback(yes), "{yes}");
+        }
+        for no in [
+            "",
+            "example.com",
+            "localhost.example.com",
+            "127.0.0.1.example.com",
+            "::1",
+            "[::1",
+            "[::1]x",
+            "[::2]",
+            "0.0.0.0",
+            "192.168.0.1",
+            "localhost:",
+            "localhost:99999",
+            "localhost:+1",
+            "evil@localhost",
+            "localhost/x",
+            "127.1",
+            "[127.0.0.1",
+        ] {
+            assert!(!is_loopback(no), "{no}");
+        }
+    }
+
+    #[test]
+    fn weights_of_nothing_are_no_acceptance() {
+        let accept = |value: &str| {
+            let headers = HeaderMap::from_iter([(header::ACCEPT, value.parse().unwrap())]);
+            check_accept(&headers).is_ok()
+        };
+        assert!(accept("application/json, text/event-stream"));
+        assert!(accept("text/event-stream;q=0.5,Application/JSON;q=1"));
+        assert!(!accept("application/json"));
+        assert!(!accept("*/*"));
+        assert!(!accept("application/json, text/event-stream;q=0"));
+        assert!(!accept("application/jsonp, text/event-streams"));
+    }
+}

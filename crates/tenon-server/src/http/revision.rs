@@ -1,0 +1,143 @@
+//! Which revision a request speaks, and whether its headers agree with its body.
+//!
+//! 2026-07-28 repeats in headers what intermediaries route by (`MCP-Protocol-Version`, `Mcp-Method`,
+//! `Mcp-Name`); a header that is missing or says something else than the body is refused, since two
+//! readers of one request would otherwise see two requests.
+
+use axum::http::{HeaderMap, HeaderName, StatusCode};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use rmcp::model::{ClientRequest, ErrorData, GetMeta, ProtocolVersion, RequestId};
+
+use super::front::PROTOCOL_VERSION;
+use super::refusal::Refusal;
+use crate::mcp::REVISIONS;
+use crate::mcp::envelope::Incoming;
+use crate::mcp::session::Session;
+
+const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const NAME: HeaderName = HeaderName::from_static("mcp-name");
+
+/// How a message relates to a session.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Lifecycle {
+    /// `initialize` of 2025-11-25.
+    Opening,
+    /// Everything after it.
+    Session,
+    /// A request of 2026-07-28, which stands alone.
+    Alone,
+}
+
+pub(super) fn lifecycle(headers: &HeaderMap, incoming: &Incoming) -> Result<Lifecycle, Refusal> {
+    let header = version_header(headers)?;
+    let stateless = header == Some(ProtocolVersion::V_2026_07_28.as_str());
+    let Incoming::Request { id, request } = incoming else {
+        return Ok(if stateless {
+            Lifecycle::Alone
+        } else {
+            Lifecycle::Session
+        });
+    };
+    if matches!(**request, ClientRequest::InitializeRequest(_)) {
+        return Ok(Lifecycle::Opening);
+    }
+    let version = request.get_meta().protocol_version();
+    let discovers = matches!(**request, ClientRequest::DiscoverRequest(_));
+    match (&version, header) {
+        (Some(version), Some(header)) if version.as_str() != header => Err(mismatch(
+            id,
+            "`MCP-Protocol-Version` differs from the request's `_meta`",
+        )),
+        (Some(_), None) => Err(mismatch(id, "`MCP-Protocol-Version` is missing")),
+        (Some(version), Some(_)) if !REVISIONS.contains(version) => {
+            Err(unsupported(Some(id), version.clone()))
+        }
+        (Some(_), Some(_)) => {
+            check_routing(headers, id, request)?;
+            Ok(Lifecycle::Alone)
+        }
+        (None, _) if stateless || discovers => {
+            let missing = request
+                .get_meta()
+                .missing_required_keys(&ProtocolVersion::V_2026_07_28)
+                .join(", ");
+            let error = ErrorData::invalid_params(format!("the request's `_meta` lacks {missing}"), None);
+            Err(Refusal::error(StatusCode::BAD_REQUEST, Some(id.clone()), error))
+        }
+        (None, _) => Ok(Lifecycle::Session),
+    }
+}
+
+/// A request inside a session names the revision that the session agreed on.
+pub(super) fn check_session(headers: &HeaderMap, session: &Session) -> Result<(), Refusal> {
+    let header =
+        version_header(headers)?.ok_or_else(|| Refusal::bad_request("`MCP-Protocol-Version` is missing"))?;
+    let agreed = session.revision();
+    if agreed.is_some_and(|agreed| agreed.as_str() == header) {
+        Ok(())
+    } else {
+        Err(Refusal::bad_request(
+            "`MCP-Protocol-Version` is not the one this session agreed on",
+        ))
+    }
+}
+
+/// The version header, if it names a revision that we serve.
+fn version_header(headers: &HeaderMap) -> Result<Option<&str>, Refusal> {
+    let mut values = headers.get_all(PROTOCOL_VERSION).iter();
+    let value = match (values.next(), values.next()) {
+        (None, _) => return Ok(None),
+        (Some(value), None) => value.to_str().ok(),
+        (Some(_), Some(_)) => None,
+    };
+    let value = value.ok_or_else(|| Refusal::bad_request("`MCP-Protocol-Version` is malformed"))?;
+    if REVISIONS.iter().any(|revision| revision.as_str() == value) {
+        return Ok(Some(value));
+    }
+    let shown: String = value.chars().take(32).collect();
+    let asked = serde_json::from_value(shown.into()).expect("any string is a version");
+    Err(unsupported(None, asked))
+}
+
+fn unsupported(id: Option<&RequestId>, asked: ProtocolVersion) -> Refusal {
+    let error = ErrorData::unsupported_protocol_version(asked, &REVISIONS);
+    Refusal::error(StatusCode::BAD_REQUEST, id.cloned(), error)
+}
+
+fn mismatch(id: &RequestId, why: &'static str) -> Refusal {
+    Refusal::error(
+        StatusCode::BAD_REQUEST,
+        Some(id.clone()),
+        ErrorData::header_mismatch(why, None),
+    )
+}
+
+fn check_routing(headers: &HeaderMap, id: &RequestId, request: &ClientRequest) -> Result<(), Refusal> {
+    if routed(headers, &METHOD).as_deref() != Some(request.method()) {
+        return Err(mismatch(id, "`Mcp-Method` is missing or differs from the body"));
+    }
+    let name = match request {
+        ClientRequest::CallToolRequest(call) => Some(call.params.name.as_ref()),
+        _ => None,
+    };
+    let named = headers.contains_key(NAME).then(|| routed(headers, &NAME));
+    match (name, named) {
+        (Some(name), Some(Some(header))) if header == name => Ok(()),
+        (None, None) => Ok(()),
+        (None, Some(_)) if !matches!(request, ClientRequest::CallToolRequest(_)) => Ok(()),
+        _ => Err(mismatch(id, "`Mcp-Name` is missing or differs from the body")),
+    }
+}
+
+/// A header's value, unwrapped where it had to be encoded to fit a header.
+fn routed(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
+    let value = headers.get(name)?.to_str().ok()?;
+    match value
+        .strip_prefix("=?base64?")
+        .and_then(|rest| rest.strip_suffix("?="))
+    {
+        Some(encoded) => String::from_utf8(STANDARD.decode(encoded).ok()?).ok(),
+        None => Some(value.to_owned()),
+    }
+}

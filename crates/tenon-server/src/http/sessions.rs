@@ -1,0 +1,70 @@
+//! The open sessions of one endpoint: 64 at most, the oldest leaves.
+//!
+//! A session is found only by the token that made it and on the path where it was made; for anyone
+//! else it does not exist.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use indexmap::IndexMap;
+
+use super::refusal::Refusal;
+use crate::mcp::session::Session;
+
+const KEPT: usize = 64;
+
+struct Entry {
+    session: Arc<Session>,
+    owner: String,
+    surface: Option<String>,
+}
+
+impl Entry {
+    fn belongs_to(&self, owner: &str, surface: Option<&str>) -> bool {
+        self.owner == owner && self.surface.as_deref() == surface
+    }
+}
+
+#[derive(Default)]
+pub(super) struct Sessions {
+    open: Mutex<IndexMap<String, Entry>>,
+}
+
+impl Sessions {
+    pub(super) fn add(&self, id: String, session: Arc<Session>, owner: &str, surface: Option<&str>) {
+        let entry = Entry {
+            session,
+            owner: owner.to_owned(),
+            surface: surface.map(str::to_owned),
+        };
+        let mut open = self.lock();
+        open.insert(id, entry);
+        if open.len() > KEPT
+            && let Some((_, oldest)) = open.shift_remove_index(0)
+        {
+            oldest.session.close();
+        }
+    }
+
+    pub(super) fn find(&self, id: &str, owner: &str, surface: Option<&str>) -> Result<Arc<Session>, Refusal> {
+        let open = self.lock();
+        let entry = open
+            .get(id)
+            .filter(|entry| entry.belongs_to(owner, surface))
+            .ok_or_else(unknown)?;
+        Ok(Arc::clone(&entry.session))
+    }
+
+    pub(super) fn end(&self, id: &str, owner: &str, surface: Option<&str>) -> Result<(), Refusal> {
+        self.find(id, owner, surface)?.close();
+        self.lock().shift_remove(id);
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, IndexMap<String, Entry>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn unknown() -> Refusal {
+    Refusal::not_found("there is no such session")
+}
