@@ -1,7 +1,11 @@
 //! The grammar all crates obey: canonical JSON, ids, cursors, snapshots, budgets, positions and roots.
 
+pub mod budget;
 pub mod clock;
+pub mod cursor;
+pub mod epoch;
 pub mod id;
 pub mod json;
 pub mod position;
 pub mod root;
+pub mod snapshot;

@@ -6,8 +6,8 @@
 //! - Outside the roots the answer is [`GateError::Denied`] whether or not something is there, so nobody learns
 //!   what is. The longest existing prefix decides, links that dangle included. `.` and `..` are resolved in the text
 //!   before the file system is asked, as RFC 3986 has it: what they step over would otherwise show by the answer.
-//! - Only what the operating system itself resolved is ever admitted; our own walk over the components
-//!   merely decides which error a failure is.
+//! - Only what the operating system itself resolved is ever admitted (and, for a file still to be written, names
+//!   below it that do not exist); our own walk over the components merely decides which error a failure is.
 //! - Nothing here names a path in an error: the caller knows what it asked for.
 //!
 //! [`WorkspacePath`] and [`CanonicalUri`] have no other constructor. They say what was true when the gate looked;
@@ -220,13 +220,10 @@ impl RootGate {
         if names_folder {
             return Err(GateError::NotAFile);
         }
-        let existing = normal
-            .ancestors()
-            .find(|prefix| fs::symlink_metadata(prefix).is_ok());
-        let (prefix, kind) = self.resolve(existing.ok_or(GateError::Missing)?)?;
-        let rest = existing
-            .and_then(|existing| normal.strip_prefix(existing).ok())
-            .ok_or(GateError::Missing)?;
+        let exists = |prefix: &&Utf8Path| fs::symlink_metadata(prefix).is_ok();
+        let existing = normal.ancestors().find(exists).ok_or(GateError::Missing)?;
+        let rest = normal.strip_prefix(existing).expect("an ancestor is a prefix");
+        let (prefix, kind) = self.resolve(existing)?;
         if !kind.is_dir() {
             return Err(GateError::Missing);
         }

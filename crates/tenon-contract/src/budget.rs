@@ -1,0 +1,168 @@
+//! Budgets: how many bytes an answer may deliver, counted as delivered, in UTF-8.
+//!
+//! A budget is spent from front to back. Once something did not fit, nothing after it is taken, so what was
+//! delivered is always a prefix of the whole, and [`Budget::truncated`] says so.
+
+use std::io;
+
+use serde::Serialize;
+
+/// A limit on delivered bytes, and what has been spent of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Budget {
+    limit: usize,
+    used: usize,
+    truncated: bool,
+}
+
+impl Budget {
+    #[must_use]
+    pub fn new(limit: usize) -> Self {
+        Self {
+            limit,
+            used: 0,
+            truncated: false,
+        }
+    }
+
+    /// Spends on as much of the text as fits, cut between characters, and returns that much.
+    pub fn take<'text>(&mut self, text: &'text str) -> &'text str {
+        let delivered = cut_bytes(text, self.remaining());
+        self.used += delivered.len();
+        self.truncated |= delivered.len() < text.len();
+        delivered
+    }
+
+    /// Spends on all of an item or on none of it, and says which.
+    #[must_use]
+    pub fn try_take(&mut self, bytes: usize) -> bool {
+        let fits = !self.truncated && bytes <= self.remaining();
+        if fits {
+            self.used += bytes;
+        } else {
+            self.truncated = true;
+        }
+        fits
+    }
+
+    /// What may still be delivered; nothing once something did not fit.
+    #[must_use]
+    pub fn remaining(&self) -> usize {
+        if self.truncated { 0 } else { self.limit - self.used }
+    }
+
+    #[must_use]
+    pub fn used(&self) -> usize {
+        self.used
+    }
+
+    #[must_use]
+    pub fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// Whether something was left out.
+    #[must_use]
+    pub fn truncated(&self) -> bool {
+        self.truncated
+    }
+}
+
+/// The longest prefix of at most `bytes` bytes that does not end inside a character.
+#[must_use]
+pub fn cut_bytes(text: &str, bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes)]
+}
+
+/// The first `characters` code points.
+#[must_use]
+pub fn cut_characters(text: &str, characters: usize) -> &str {
+    text.char_indices()
+        .nth(characters)
+        .map_or(text, |(end, _)| &text[..end])
+}
+
+/// How many bytes the JSON of a value has, without building it.
+///
+/// # Errors
+/// When the value has no JSON form.
+pub fn serialized_len<T: Serialize + ?Sized>(value: &T) -> Result<usize, serde_json::Error> {
+    let mut counter = ByteCounter::default();
+    serde_json::to_writer(&mut counter, value)?;
+    Ok(counter.bytes)
+}
+
+/// A writer that keeps nothing but the count.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ByteCounter {
+    bytes: usize,
+}
+
+impl ByteCounter {
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl io::Write for ByteCounter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.bytes += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_cut_between_characters_and_the_rest_refused() {
+        let mut budget = Budget::new(6);
+        assert_eq!(budget.take("ab"), "ab");
+        assert!(!budget.truncated());
+        assert_eq!(budget.take("é😀"), "é");
+        assert_eq!((budget.used(), budget.limit(), budget.truncated()), (4, 6, true));
+        assert_eq!(budget.take("x"), "");
+        assert_eq!((budget.used(), budget.remaining()), (4, 0));
+    }
+
+    #[test]
+    fn what_fits_exactly_is_not_truncated() {
+        let mut budget = Budget::new(4);
+        assert_eq!(budget.take("😀"), "😀");
+        assert_eq!(budget.take(""), "");
+        assert!(!budget.truncated());
+        assert_eq!(budget.take("a"), "");
+        assert!(budget.truncated());
+    }
+
+    #[test]
+    fn items_are_delivered_whole_or_not_at_all() {
+        let mut budget = Budget::new(10);
+        assert!(budget.try_take(4));
+        assert!(!budget.try_take(7));
+        assert!(!budget.try_take(1));
+        assert_eq!((budget.used(), budget.truncated()), (4, true));
+    }
+
+    #[test]
+    fn cuts() {
+        assert_eq!(cut_bytes("aé", 2), "a");
+        assert_eq!(cut_bytes("aé", 99), "aé");
+        assert_eq!(cut_characters("aé😀b", 3), "aé😀");
+        assert_eq!(cut_characters("aé", 9), "aé");
+        assert_eq!(cut_characters("aé", 0), "");
+    }
+
+    #[test]
+    fn the_length_of_json_is_counted_without_building_it() {
+        let value = serde_json::json!({"a": [1, 2.5, "é\n"], "b": null});
+        assert_eq!(serialized_len(&value).unwrap(), value.to_string().len());
+        assert!(serialized_len(&std::collections::BTreeMap::from([((1, 2), 3)])).is_err());
+    }
+}
