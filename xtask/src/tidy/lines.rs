@@ -1,0 +1,233 @@
+//! Rules on the text of one file.
+
+use super::{Offence, SourceFile};
+
+const MOST_LINES: usize = 700;
+
+/// The one file that may contain `unsafe`: it makes children die with their parent.
+const UNSAFE_FILE: &str = "crates/tenon-lsp/src/process.rs";
+
+/// Words that mean "not done". Written in two halves, or this file would offend itself.
+const UNDONE: [&str; 6] = [
+    concat!("to", "do!"),
+    concat!("unimple", "mented!"),
+    concat!("#[ig", "nore"),
+    concat!("FIX", "ME"),
+    concat!("XX", "X"),
+    concat!("not imple", "mented"),
+];
+
+/// Attributes that house style forbids, with what to write instead.
+const ATTRIBUTES: [(&str, &str); 3] = [
+    (
+        concat!("#[all", "ow("),
+        "say `#[expect(…, reason = \"…\")]`, which ends when its reason does",
+    ),
+    (
+        concat!("serde(unta", "gged"),
+        "give the enum a tag: untagged input errors say nothing",
+    ),
+    (
+        concat!("serde(flat", "ten"),
+        "write the fields out: flattening breaks `deny_unknown_fields`",
+    ),
+];
+
+/// Names that say nothing of what is inside.
+const EMPTY_NAMES: [&str; 5] = ["mod.rs", "utils.rs", "util.rs", "common.rs", "helpers.rs"];
+
+/// Sleeping in a test hides a missing event.
+const SLEEPS: [&str; 4] = [
+    concat!("time::sl", "eep("),
+    concat!("thread::sl", "eep("),
+    concat!("time.sl", "eep("),
+    concat!("setTime", "out("),
+];
+
+pub(super) fn check(file: &SourceFile, offences: &mut Vec<Offence>) {
+    machine_paths(file, offences);
+    if file.name() == "package-lock.json" {
+        registry_addresses(file, offences);
+    }
+    let code = [".rs", ".ts", ".mjs", ".py"]
+        .iter()
+        .any(|ending| file.path.ends_with(ending));
+    if code {
+        length(file, offences);
+        sleeps(file, offences);
+    }
+    if file.path.ends_with(".rs") {
+        rust(file, offences);
+    }
+    if file.name() == "Cargo.toml"
+        && !file.text.contains("[workspace]")
+        && !file.text.contains("[lints]\nworkspace = true")
+    {
+        offences.push(file.offence(1, "take the workspace's lints: `[lints] workspace = true`"));
+    }
+}
+
+fn length(file: &SourceFile, offences: &mut Vec<Offence>) {
+    let lines = file.text.lines().count();
+    if lines > MOST_LINES {
+        let rule = format!("{lines} lines, {MOST_LINES} at most: what second thing lives here?");
+        offences.push(file.offence(MOST_LINES, rule));
+    }
+}
+
+fn rust(file: &SourceFile, offences: &mut Vec<Offence>) {
+    if !file.text.starts_with("//! ") {
+        offences.push(file.offence(1, "start with a `//!` line that says what the file is for"));
+    }
+    if EMPTY_NAMES.contains(&file.name()) {
+        offences.push(file.offence(1, "name the file after what it holds"));
+    }
+    for (index, line) in file.text.lines().enumerate() {
+        let number = index + 1;
+        for word in UNDONE.iter().filter(|word| line.contains(**word)) {
+            offences.push(file.offence(number, format!("`{word}`: finish it or leave it out")));
+        }
+        for (attribute, instead) in ATTRIBUTES
+            .iter()
+            .filter(|(attribute, _)| line.contains(attribute))
+        {
+            offences.push(file.offence(number, format!("`{attribute}`: {instead}")));
+        }
+        if file.path != UNSAFE_FILE && has_unsafe(line) {
+            offences.push(file.offence(number, format!("unsafe code belongs in {UNSAFE_FILE}")));
+        }
+    }
+}
+
+/// Whether a line of code, not of comment, opens something unsafe.
+fn has_unsafe(line: &str) -> bool {
+    let code = line.split("//").next().unwrap_or_default();
+    let mut words = code.split_whitespace().peekable();
+    while let Some(word) = words.next() {
+        let opens = |next: &&str| ["{", "fn", "impl", "extern", "trait"].contains(next);
+        if word == concat!("un", "safe") && words.peek().is_some_and(opens) {
+            return true;
+        }
+    }
+    false
+}
+
+/// No test sleeps: files in `tests` folders, and the test part of other files.
+fn sleeps(file: &SourceFile, offences: &mut Vec<Offence>) {
+    let mut in_tests = file.path.split('/').any(|folder| folder == "tests");
+    for (index, line) in file.text.lines().enumerate() {
+        in_tests |= line.starts_with("mod tests {");
+        if in_tests && SLEEPS.iter().any(|sleep| line.contains(sleep)) {
+            offences.push(file.offence(
+                index + 1,
+                "wait for an event with a deadline, not for time to pass",
+            ));
+        }
+    }
+}
+
+/// No path of anybody's machine: the tree works wherever it is cloned.
+fn machine_paths(file: &SourceFile, offences: &mut Vec<Offence>) {
+    for (index, line) in file.text.lines().enumerate() {
+        if has_machine_path(line) {
+            offences.push(file.offence(index + 1, "a path of one machine"));
+        }
+    }
+}
+
+fn has_machine_path(line: &str) -> bool {
+    let is_home = |rest: &str| {
+        let user = rest.bytes().take_while(u8::is_ascii_lowercase).count();
+        user > 0 && rest[user..].starts_with('/')
+    };
+    line.contains(concat!("/ro", "ot/"))
+        || line.contains(concat!("/wo", "rk/main"))
+        || line.split(concat!("/ho", "me/")).skip(1).any(is_home)
+}
+
+/// Locks must install from whatever registry a machine uses.
+fn registry_addresses(file: &SourceFile, offences: &mut Vec<Offence>) {
+    for (index, line) in file.text.lines().enumerate() {
+        if line.trim_start().starts_with("\"resolved\": \"http") {
+            offences.push(file.offence(
+                index + 1,
+                "a lock names no registry (`omit-lockfile-registry-resolved`)",
+            ));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn offences(path: &str, text: &str) -> Vec<String> {
+        let mut found = Vec::new();
+        check(
+            &SourceFile {
+                path: path.into(),
+                text: text.into(),
+            },
+            &mut found,
+        );
+        found.iter().map(Offence::to_string).collect()
+    }
+
+    #[test]
+    fn a_rust_file_says_what_it_is_for() {
+        assert_eq!(offences("crates/a/src/b.rs", "//! Does b.\n"), [""; 0]);
+        assert_eq!(offences("crates/a/src/b.rs", "fn b() {}\n").len(), 1);
+    }
+
+    #[test]
+    fn nothing_is_half_done() {
+        for word in UNDONE {
+            let text = format!("//! B.\n// {word}\n");
+            assert!(
+                offences("crates/a/src/b.rs", &text)[0].starts_with("crates/a/src/b.rs:2"),
+                "{word}"
+            );
+        }
+    }
+
+    #[test]
+    fn unsafe_has_one_home() {
+        let text = concat!("//! B.\nfn f() { un", "safe { g() } }\n");
+        assert_eq!(offences("crates/a/src/b.rs", text).len(), 1);
+        assert_eq!(offences(UNSAFE_FILE, text), [""; 0]);
+        assert_eq!(
+            offences("crates/a/src/b.rs", "//! B.\n// nothing is unsafe { here }\n"),
+            [""; 0]
+        );
+    }
+
+    #[test]
+    fn paths_of_one_machine_are_found() {
+        assert!(has_machine_path(concat!("see /ho", "me/ada/src")));
+        assert!(has_machine_path(concat!("cd /ro", "ot/x")));
+        assert!(!has_machine_path(concat!("/ho", "me/$USER and ~/src")));
+    }
+
+    #[test]
+    fn tests_do_not_sleep() {
+        let nap = concat!("tokio::time::sl", "eep(second).await;");
+        assert_eq!(
+            offences("crates/a/tests/b.rs", &format!("//! B.\n{nap}\n")).len(),
+            1
+        );
+        assert_eq!(
+            offences("crates/a/src/b.rs", &format!("//! B.\n{nap}\n")),
+            [""; 0]
+        );
+        assert_eq!(
+            offences("crates/a/src/b.rs", &format!("//! B.\nmod tests {{\n{nap}\n}}\n")).len(),
+            1
+        );
+    }
+
+    #[test]
+    fn long_files_are_found() {
+        assert_eq!(offences("web/a.ts", &"x\n".repeat(700)), [""; 0]);
+        assert_eq!(offences("web/a.ts", &"x\n".repeat(701)).len(), 1);
+    }
+}
