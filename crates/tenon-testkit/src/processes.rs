@@ -1,0 +1,149 @@
+//! Processes found by what they mention, not by who started them: an orphan is found too.
+
+use std::fs;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
+
+/// A running process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Process {
+    pub id: u32,
+    pub parent: u32,
+    pub command: Vec<String>,
+}
+
+impl Process {
+    /// Ends it at once, without a chance to clean up. A process that is gone already is no error.
+    pub fn kill(&self) {
+        let _ = kill_process(pid(self.id), Signal::KILL);
+    }
+
+    /// Resident memory, in KiB.
+    pub fn resident_kib(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.id)).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        line.and_then(|rest| rest.trim().strip_suffix("kB")?.trim().parse().ok())
+            .unwrap_or(0)
+    }
+}
+
+/// Every live process in whose environment or arguments `path` occurs, but for ourselves.
+///
+/// A process that has ended but was not waited for has neither, and does not count.
+pub fn that_mention(path: &Path) -> Vec<Process> {
+    let needle = path.as_os_str().as_bytes();
+    let entries = fs::read_dir("/proc").expect("/proc is mounted");
+    let ids = entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let mut found: Vec<Process> = ids
+        .filter(|id| *id != std::process::id())
+        .filter_map(|id| read(id, needle))
+        .collect();
+    found.sort_by_key(|process| process.id);
+    found
+}
+
+fn read(id: u32, needle: &[u8]) -> Option<Process> {
+    let arguments = fs::read(format!("/proc/{id}/cmdline")).ok()?;
+    let environment = fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
+    let mentions = |text: &[u8]| text.windows(needle.len()).any(|window| window == needle);
+    if !mentions(&arguments) && !mentions(&environment) {
+        return None;
+    }
+    let words = arguments.split(|byte| *byte == 0).filter(|word| !word.is_empty());
+    let command = words
+        .map(|word| String::from_utf8_lossy(word).into_owned())
+        .collect();
+    Some(Process {
+        id,
+        parent: parent_of(id)?,
+        command,
+    })
+}
+
+fn parent_of(id: u32) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{id}/status")).ok()?;
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix("PPid:"))?
+        .trim()
+        .parse()
+        .ok()
+}
+
+/// Waits until `id` has ended; `false` when `patience` ends first. Works for processes that are not
+/// our children, and does not reap those that are.
+pub fn wait_for(id: u32, patience: Duration) -> bool {
+    match pidfd_open(pid(id), PidfdFlags::empty()) {
+        Ok(process) => wait_for_end(&process, Instant::now() + patience),
+        // No such process: it has ended.
+        Err(_) => true,
+    }
+}
+
+/// Waits until `list` finds nothing, and panics with what is left when `patience` ends first.
+pub(crate) fn wait_for_all(list: impl Fn() -> Vec<Process>, patience: Duration) {
+    let deadline = Instant::now() + patience;
+    loop {
+        let Some(first) = list().into_iter().next() else {
+            return;
+        };
+        let left = deadline.saturating_duration_since(Instant::now());
+        assert!(wait_for(first.id, left), "still running: {:#?}", list());
+    }
+}
+
+fn wait_for_end(process: &OwnedFd, deadline: Instant) -> bool {
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let left = Timespec::try_from(left).expect("a test's patience fits");
+        match poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&left)) {
+            Ok(ready) => return ready > 0,
+            Err(error) => assert_eq!(error, rustix::io::Errno::INTR, "poll fails only when interrupted"),
+        }
+    }
+}
+
+fn pid(id: u32) -> Pid {
+    let raw = i32::try_from(id).expect("process ids are small");
+    Pid::from_raw(raw).expect("process ids are not zero")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Stdio;
+
+    use crate::Sandbox;
+
+    /// A shell that reads a line forks off a child that nobody waits for, then ends.
+    #[test]
+    fn orphans_are_found_and_their_end_is_seen() {
+        let sandbox = Sandbox::new();
+        let mut shell = sandbox.command("sh");
+        shell.args([
+            "-c",
+            "(exec tail -f /dev/null) >/dev/null 2>&1 </dev/null & echo started",
+        ]);
+        let output = shell.stderr(Stdio::null()).output().unwrap();
+        assert_eq!(output.stdout, b"started\n");
+        let orphans = sandbox.processes();
+        assert_eq!(orphans.len(), 1, "{orphans:?}");
+        assert!(orphans[0].resident_kib() > 0);
+        orphans[0].kill();
+        sandbox.assert_no_processes();
+    }
+
+    #[test]
+    fn a_dropped_sandbox_leaves_nothing_running() {
+        let sandbox = Sandbox::new();
+        let mut child = sandbox.command("tail").args(["-f", "/dev/null"]).spawn().unwrap();
+        drop(sandbox);
+        assert!(!child.wait().unwrap().success());
+    }
+}
