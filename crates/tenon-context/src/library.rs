@@ -1,0 +1,224 @@
+//! Caches that stay in memory, checked once and answered from many times.
+//!
+//! Before each answer the stamps of the folder, of its lists and of every document delivered are compared with those
+//! taken when they were read. A change of another document in place is noticed by a sweep over all stamps, every
+//! second for caches in use; a cache that nobody has asked for in a while is swept by its next caller instead. What
+//! has changed is loaded again, as a whole, with all checks: an answer is the same as [`resolve`]'s, or an error is.
+//!
+//! Callers who want the same cache at the same time share one load. Caches are held up to a number of bytes, the least
+//! recently used leaving first; one that is too large by itself is answered from and let go.
+
+use std::convert::Infallible;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use rayon::prelude::*;
+
+use crate::corpus::{Corpus, resolve};
+use crate::error::Error;
+use crate::postings::Postings;
+use crate::query::Query;
+use crate::select::{Selection, select};
+
+/// How often caches in use are looked over. A change is to be noticed within two seconds.
+const SWEEP: Duration = Duration::from_secs(1);
+
+/// After this many sweeps without a caller a cache is left alone.
+const IDLE_SWEEPS: u32 = 60;
+
+/// How often a cache may change under one call before that call reads it for itself.
+const RELOADS: usize = 4;
+
+/// The caches of a daemon.
+#[derive(Debug)]
+pub struct Library {
+    shelf: Arc<Shelf>,
+    sweeper: OnceLock<Option<Sweeper>>,
+}
+
+impl Default for Library {
+    /// Holds up to 1 GiB.
+    fn default() -> Self {
+        Self::new(1 << 30)
+    }
+}
+
+impl Library {
+    /// Holds up to `capacity` bytes of documents and their index.
+    #[must_use]
+    pub fn new(capacity: u64) -> Self {
+        Self { shelf: Arc::new(Shelf { capacity, caches: Mutex::default() }), sweeper: OnceLock::new() }
+    }
+
+    /// Answers a query from memory, loading the cache first if it is not there or has changed.
+    pub fn resolve(&self, cache: &Path, query: Query, budget: u64) -> Result<Selection, Error> {
+        let swept = self.sweeper.get_or_init(|| Sweeper::start(&self.shelf)).is_some();
+        let mut query = query;
+        for _ in 0..RELOADS {
+            let flight = self.shelf.take(cache);
+            let landed = flight.get().is_some();
+            let held = match flight.get_or_init(|| Held::load(cache, self.shelf.capacity)) {
+                Ok(held) => held,
+                Err(error) => {
+                    self.shelf.discard(cache, &flight);
+                    if landed {
+                        // An old failure, met in the moment before it was taken off the shelf.
+                        continue;
+                    }
+                    return Err(error.clone());
+                }
+            };
+            let watched = held.wake() && swept;
+            let selection = held.answer(query, budget);
+            if selection.is_current() && (watched || held.is_current()) {
+                self.shelf.trim();
+                return Ok(selection);
+            }
+            self.shelf.discard(cache, &flight);
+            query = selection.into_query();
+        }
+        resolve(cache, query, budget)
+    }
+}
+
+/// A cache in memory.
+#[derive(Debug)]
+struct Held {
+    corpus: Arc<Corpus>,
+    /// Absent where it would take more room than there is; then everything is read for every answer.
+    postings: Option<Postings>,
+    /// Sweeps since somebody asked.
+    idle: AtomicU32,
+}
+
+impl Held {
+    fn load(cache: &Path, capacity: u64) -> Result<Self, Error> {
+        let corpus = Corpus::open(cache)?;
+        let limit = weight(&corpus).min(capacity).saturating_sub(corpus.resident());
+        let postings = Postings::new(corpus.documents(), usize::try_from(limit).unwrap_or(usize::MAX));
+        Ok(Self { corpus: Arc::new(corpus), postings, idle: AtomicU32::new(0) })
+    }
+
+    /// Notes that somebody asks. Says whether the last sweep was not long ago.
+    fn wake(&self) -> bool {
+        self.idle.swap(0, Ordering::Relaxed) < IDLE_SWEEPS
+    }
+
+    fn answer(&self, query: Query, budget: u64) -> Selection {
+        let documents = self.corpus.documents();
+        let matches = match &self.postings {
+            Some(postings) => postings.matches(documents, query.terms()),
+            None => documents.par_iter().map(|document| document.matches(query.terms())).collect(),
+        };
+        select(self.corpus.clone(), &matches, query, budget)
+    }
+
+    fn is_current(&self) -> bool {
+        self.corpus.is_current(self.corpus.documents())
+    }
+}
+
+/// What holding a cache may cost: twice its document files.
+fn weight(corpus: &Corpus) -> u64 {
+    corpus.bytes().saturating_mul(2)
+}
+
+/// One load, which everybody waits for who comes while it is under way.
+type Flight = OnceLock<Result<Held, Error>>;
+
+#[derive(Debug)]
+struct Shelf {
+    capacity: u64,
+    /// Least recently used first.
+    caches: Mutex<Vec<(PathBuf, Arc<Flight>)>>,
+}
+
+impl Shelf {
+    fn lock(&self) -> MutexGuard<'_, Vec<(PathBuf, Arc<Flight>)>> {
+        // Nothing panics while it holds the lock, and a list is whole between any two of its changes.
+        self.caches.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The cache as the most recently used, to be loaded if it was not there.
+    fn take(&self, cache: &Path) -> Arc<Flight> {
+        let mut caches = self.lock();
+        let (path, flight) = match caches.iter().position(|(path, _)| path == cache) {
+            Some(place) => caches.remove(place),
+            None => (cache.to_owned(), Arc::default()),
+        };
+        caches.push((path, flight.clone()));
+        flight
+    }
+
+    /// Takes a cache off the shelf, unless another load has taken its place.
+    fn discard(&self, cache: &Path, flight: &Arc<Flight>) {
+        self.lock().retain(|(path, held)| path != cache || !Arc::ptr_eq(held, flight));
+    }
+
+    /// Lets the least recently used caches go until the rest fits.
+    fn trim(&self) {
+        let mut caches = self.lock();
+        let held: u64 = caches.iter().filter_map(|(_, flight)| landed_weight(flight)).sum();
+        let mut excess = held.saturating_sub(self.capacity);
+        caches.retain(|(_, flight)| match landed_weight(flight) {
+            Some(weight) if excess > 0 => {
+                excess = excess.saturating_sub(weight);
+                false
+            }
+            _ => true,
+        });
+    }
+
+    /// Looks over every cache in use and discards those that have changed.
+    fn sweep(&self) {
+        let caches = self.lock().clone();
+        for (cache, flight) in caches {
+            if let Some(Ok(held)) = flight.get()
+                && held.idle.fetch_add(1, Ordering::Relaxed) < IDLE_SWEEPS
+                && !held.is_current()
+            {
+                self.discard(&cache, &flight);
+            }
+        }
+    }
+}
+
+fn landed_weight(flight: &Flight) -> Option<u64> {
+    flight.get()?.as_ref().ok().map(|held| weight(&held.corpus))
+}
+
+/// The thread that sweeps; it ends with its owner.
+#[derive(Debug)]
+struct Sweeper {
+    stop: Option<SyncSender<Infallible>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Sweeper {
+    /// `None` if the system has no thread to spare; then every caller sweeps for himself.
+    fn start(shelf: &Arc<Shelf>) -> Option<Self> {
+        let (stop, stopped) = sync_channel(0);
+        let shelf = shelf.clone();
+        let sweep = move || {
+            while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(SWEEP) {
+                shelf.sweep();
+            }
+        };
+        let thread = thread::Builder::new().name("context-sweep".into()).spawn(sweep).ok()?;
+        Some(Self { stop: Some(stop), thread: Some(thread) })
+    }
+}
+
+impl Drop for Sweeper {
+    fn drop(&mut self) {
+        self.stop.take();
+        if let Some(thread) = self.thread.take() {
+            // It can only have panicked, and that has been reported.
+            let _: thread::Result<()> = thread.join();
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Which documents have a word, and how often: the index that makes a call cost its matches instead of the cache.
+//!
+//! Words are hashed into buckets, about one for every sixteen bytes of text. An entry is four bytes: the document in
+//! the upper bits, the count in the rest, saturating. A bucket that only one word of the corpus falls into answers for
+//! that word exactly; in a mixed one, and for a saturated count, the documents named are read. Words that occur often
+//! are few and so alone in their buckets; words that share one are rare, and there is little to read. The words
+//! themselves are not kept: whether the word asked for is the one in the bucket shows in its first document.
+//!
+//! Two different words are taken for one only if all 64 bits of their hashes agree under keys drawn anew by every
+//! process. The index answers the same questions as reading everything does; it never changes an answer.
+
+use std::hash::{BuildHasher, RandomState};
+
+use rayon::prelude::*;
+
+use crate::corpus::Document;
+use crate::words::{Terms, fold, words};
+
+/// Bytes of text for each bucket.
+const TEXT_PER_BUCKET: usize = 16;
+
+/// Documents whose words are held in memory at once while building.
+const BATCH: usize = 1024;
+
+#[derive(Debug)]
+pub(crate) struct Postings {
+    hasher: RandomState,
+    buckets: usize,
+    /// The entries of bucket `b` are those from `starts[b]` to `starts[b + 1]`.
+    starts: Vec<u32>,
+    entries: Vec<u32>,
+    /// One bit for each bucket: whether words share it.
+    mixed: Vec<u64>,
+    /// How many bits of an entry are its count.
+    count_bits: u32,
+}
+
+impl Postings {
+    /// Indexes the documents, in at most `limit` bytes; `None` if that is not enough.
+    pub(crate) fn new(documents: &[Document], limit: usize) -> Option<Self> {
+        let text: usize = documents.iter().map(|document| document.content.len()).sum();
+        let buckets = (text / TEXT_PER_BUCKET).max(1);
+        let mut postings = Self {
+            hasher: RandomState::new(),
+            buckets,
+            starts: vec![0; buckets + 2],
+            entries: Vec::new(),
+            mixed: vec![0; buckets.div_ceil(64)],
+            count_bits: u32::try_from(documents.len()).ok()?.leading_zeros().min(31),
+        };
+
+        if postings.bytes() > limit {
+            return None;
+        }
+        let mut owners = vec![0_u64; buckets];
+        let mut total: u32 = 0;
+        postings.each_word(documents, |postings, _, hash, _| {
+            let bucket = postings.bucket(hash);
+            // Two places ahead: one for the sum of those before, one for the filling below, which moves each start
+            // to the end of its bucket.
+            postings.starts[bucket + 2] += 1;
+            total = total.saturating_add(1);
+            if owners[bucket] == 0 {
+                owners[bucket] = hash;
+            } else if owners[bucket] != hash {
+                postings.mixed[bucket / 64] |= 1 << (bucket % 64);
+            }
+        });
+        drop(owners);
+        if total == u32::MAX || postings.bytes() + total as usize * size_of::<u32>() > limit {
+            return None;
+        }
+
+        for bucket in 1..postings.starts.len() {
+            postings.starts[bucket] += postings.starts[bucket - 1];
+        }
+        postings.entries = vec![0; total as usize];
+        postings.each_word(documents, |postings, document, hash, count| {
+            let bucket = postings.bucket(hash);
+            let place = postings.starts[bucket + 1];
+            postings.entries[place as usize] = document << postings.count_bits | count.min(postings.full());
+            postings.starts[bucket + 1] = place + 1;
+        });
+        postings.starts.truncate(buckets + 1);
+        Some(postings)
+    }
+
+    /// Shows each distinct word of each document, in the order of the documents.
+    fn each_word(&mut self, documents: &[Document], mut visit: impl FnMut(&mut Self, u32, u64, u32)) {
+        let mut number = 0;
+        for batch in documents.chunks(BATCH) {
+            let counted: Vec<Vec<(u64, u32)>> =
+                batch.par_iter().map(|document| count_words(&self.hasher, &document.content)).collect();
+            for counts in counted {
+                for (hash, count) in counts {
+                    visit(self, number, hash, count);
+                }
+                number += 1;
+            }
+        }
+    }
+
+    /// How many words of each document are among the terms.
+    pub(crate) fn matches(&self, documents: &[Document], terms: &Terms) -> Vec<u64> {
+        let mut matches = vec![0; documents.len()];
+        let mut doubtful = Vec::new();
+        let mut suspects = Vec::new();
+        for term in terms.iter() {
+            let bucket = self.bucket(hash(&self.hasher, term));
+            let entries = &self.entries[self.starts[bucket] as usize..self.starts[bucket + 1] as usize];
+            if self.is_mixed(bucket) {
+                doubtful.push(term.to_owned());
+                suspects.extend(entries.iter().map(|&entry| self.document(entry)));
+                continue;
+            }
+            let term = Terms::new([term.to_owned()]);
+            let is_here = |&entry: &u32| term.occur_in(&documents[self.document(entry)].content);
+            if !entries.first().is_some_and(is_here) {
+                continue;
+            }
+            for &entry in entries {
+                let document = self.document(entry);
+                matches[document] += match entry & self.full() {
+                    full if full == self.full() => documents[document].matches(&term),
+                    count => u64::from(count),
+                };
+            }
+        }
+        suspects.sort_unstable();
+        suspects.dedup();
+        let doubtful = Terms::new(doubtful);
+        let found: Vec<(usize, u64)> = suspects
+            .into_par_iter()
+            .map(|suspect| (suspect, documents[suspect].matches(&doubtful)))
+            .collect();
+        for (document, count) in found {
+            matches[document] += count;
+        }
+        matches
+    }
+
+    /// What the index holds on to.
+    pub(crate) fn bytes(&self) -> usize {
+        (self.starts.len() + self.entries.len()) * size_of::<u32>() + self.mixed.len() * size_of::<u64>()
+    }
+
+    fn bucket(&self, hash: u64) -> usize {
+        // A fair share of the upper half of the hash for each bucket, without a division.
+        ((hash >> 32) * self.buckets as u64 >> 32) as usize
+    }
+
+    fn is_mixed(&self, bucket: usize) -> bool {
+        self.mixed[bucket / 64] >> (bucket % 64) & 1 == 1
+    }
+
+    fn document(&self, entry: u32) -> usize {
+        (entry >> self.count_bits) as usize
+    }
+
+    /// The count that means "this many or more".
+    fn full(&self) -> u32 {
+        (1 << self.count_bits) - 1
+    }
+}
+
+fn hash(hasher: &RandomState, word: &str) -> u64 {
+    // Zero stands for a bucket without an owner.
+    hasher.hash_one(word).max(1)
+}
+
+/// The distinct words of a text by their hashes, and how often each occurs.
+fn count_words(hasher: &RandomState, text: &str) -> Vec<(u64, u32)> {
+    let mut hashes: Vec<u64> = words(text).map(|word| hash(hasher, &fold(word))).collect();
+    hashes.sort_unstable();
+    let runs = hashes.chunk_by(|one, next| one == next);
+    runs.map(|run| (run[0], u32::try_from(run.len()).unwrap_or(u32::MAX))).collect()
+}
