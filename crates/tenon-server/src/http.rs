@@ -15,7 +15,7 @@ use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::Response;
 use axum::routing::any;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use rmcp::model::{ClientRequest, ServerJsonRpcMessage};
 use tokio::net::TcpListener;
@@ -90,10 +90,7 @@ pub enum BindError {
     #[error("HTTP is served on loopback addresses only, and {0} is none")]
     NotLoopback(SocketAddr),
     #[error("cannot listen on {addr}")]
-    Io {
-        addr: SocketAddr,
-        source: std::io::Error,
-    },
+    Io { addr: SocketAddr, source: std::io::Error },
 }
 
 /// Binds `addr`, which must be a loopback address.
@@ -101,9 +98,7 @@ pub async fn bind(addr: SocketAddr) -> Result<TcpListener, BindError> {
     if !addr.ip().is_loopback() {
         return Err(BindError::NotLoopback(addr));
     }
-    TcpListener::bind(addr)
-        .await
-        .map_err(|source| BindError::Io { addr, source })
+    TcpListener::bind(addr).await.map_err(|source| BindError::Io { addr, source })
 }
 
 struct Edge {
@@ -129,11 +124,8 @@ pub async fn serve(listener: TcpListener, endpoint: Endpoint, stop: Cancellation
         .route("/mcp", any(configured))
         .route("/mcp/{surface}", any(named))
         .with_state(Arc::clone(&edge));
-    let mut builder = hyper_util::server::conn::auto::Builder::new(TokioExecutor::new()).http1_only();
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(limits.read_timeout);
+    let mut builder = hyper::server::conn::http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(limits.read_timeout);
 
     let seats = Arc::new(Semaphore::new(limits.connections));
     let connections = TaskTracker::new();
@@ -159,9 +151,7 @@ pub async fn serve(listener: TcpListener, endpoint: Endpoint, stop: Cancellation
         };
         let _ = stream.set_nodelay(true);
         let service = TowerToHyperService::new(router.clone());
-        let connection = builder
-            .serve_connection(TokioIo::new(stream), service)
-            .into_owned();
+        let connection = builder.serve_connection(TokioIo::new(stream), service);
         let stop = stop.clone();
         connections.spawn(async move {
             let mut connection = std::pin::pin!(connection);
@@ -226,55 +216,30 @@ impl Edge {
         headers: &HeaderMap,
     ) -> Result<Admitted, Refusal> {
         if let Some(name) = &surface {
-            self.endpoint
-                .surfaces
-                .select(&[name])
-                .map_err(|error| Refusal::not_found(error.to_string()))?;
+            self.endpoint.surfaces.select(&[name]).map_err(|error| Refusal::not_found(error.to_string()))?;
         }
         if method != Method::POST && method != Method::DELETE {
             return Err(Refusal::method_not_allowed());
         }
         front::check_host(uri, headers)?;
         front::check_origin(headers)?;
-        let principal = self
-            .endpoint
-            .authority
-            .principal(front::bearer(headers))
-            .ok_or_else(Refusal::unauthorized)?;
-        let open = principal
-            .surfaces
-            .as_ref()
-            .unwrap_or(&self.endpoint.open_surfaces);
+        let principal =
+            self.endpoint.authority.principal(front::bearer(headers)).ok_or_else(Refusal::unauthorized)?;
+        let open = principal.surfaces.as_ref().unwrap_or(&self.endpoint.open_surfaces);
         let wanted: Vec<&String> = match &surface {
             Some(name) if open.contains(name) => vec![name],
             Some(_) => return Err(Refusal::forbidden("the token does not open this surface")),
-            None => self
-                .endpoint
-                .default_surfaces
-                .iter()
-                .filter(|name| open.contains(name))
-                .collect(),
+            None => self.endpoint.default_surfaces.iter().filter(|name| open.contains(name)).collect(),
         };
-        let set = self
-            .endpoint
-            .surfaces
-            .select(&wanted)
-            .map_err(|error| Refusal::not_found(error.to_string()))?;
-        let slot = Arc::clone(&self.slots)
-            .try_acquire_owned()
-            .map_err(|_| Refusal::too_many_requests())?;
-        Ok(Admitted {
-            principal,
-            surface,
-            handler: Handler::new(set),
-            slot,
-        })
+        let set =
+            self.endpoint.surfaces.select(&wanted).map_err(|error| Refusal::not_found(error.to_string()))?;
+        let slot = Arc::clone(&self.slots).try_acquire_owned().map_err(|_| Refusal::too_many_requests())?;
+        Ok(Admitted { principal, surface, handler: Handler::new(set), slot })
     }
 
     fn end_session(&self, admitted: &Admitted, headers: &HeaderMap) -> Result<Response, Refusal> {
         let id = front::session_id(headers)?;
-        self.sessions
-            .end(id, &admitted.principal.id, admitted.surface.as_deref())?;
+        self.sessions.end(id, &admitted.principal.id, admitted.surface.as_deref())?;
         Ok(reply::empty(StatusCode::NO_CONTENT))
     }
 
@@ -314,8 +279,7 @@ impl Edge {
         if matches!(answer, ServerJsonRpcMessage::Response(_)) {
             let id = self.endpoint.entropy.token();
             let value = id.parse().expect("hex digits make a header value");
-            self.sessions
-                .add(id, session, &admitted.principal.id, admitted.surface.as_deref());
+            self.sessions.add(id, session, &admitted.principal.id, admitted.surface.as_deref());
             response.headers_mut().insert(front::SESSION_ID, value);
         }
         Ok(response)
@@ -328,16 +292,11 @@ impl Edge {
         incoming: Incoming,
     ) -> Result<Response, Refusal> {
         let id = front::session_id(headers)?;
-        let session = self
-            .sessions
-            .find(id, &admitted.principal.id, admitted.surface.as_deref())?;
+        let session = self.sessions.find(id, &admitted.principal.id, admitted.surface.as_deref())?;
         revision::check_session(headers, &session)?;
         match incoming {
             Incoming::Request { id, request } => {
-                debug_assert!(
-                    !matches!(*request, ClientRequest::InitializeRequest(_)),
-                    "it opens a session"
-                );
+                debug_assert!(!matches!(*request, ClientRequest::InitializeRequest(_)), "it opens a session");
                 Ok(reply::answer(session, id, *request, reply::Shape::Session, admitted.slot).await)
             }
             Incoming::Notification(notification) => {

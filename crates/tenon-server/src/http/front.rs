@@ -17,14 +17,8 @@ pub(super) fn check_host(uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> 
         return Err(foreign());
     };
     let host = host.to_str().map_err(|_| foreign())?;
-    let named_in_uri = uri
-        .authority()
-        .is_none_or(|authority| is_loopback(authority.as_str()));
-    if is_loopback(host) && named_in_uri {
-        Ok(())
-    } else {
-        Err(foreign())
-    }
+    let named_in_uri = uri.authority().is_none_or(|authority| is_loopback(authority.as_str()));
+    if is_loopback(host) && named_in_uri { Ok(()) } else { Err(foreign()) }
 }
 
 /// Browsers say where a page comes from; only pages of this machine may ask.
@@ -32,9 +26,7 @@ pub(super) fn check_origin(headers: &HeaderMap) -> Result<(), Refusal> {
     let foreign = || Refusal::forbidden("`Origin` is foreign");
     for origin in headers.get_all(header::ORIGIN) {
         let origin = origin.to_str().map_err(|_| foreign())?;
-        let authority = origin
-            .strip_prefix("http://")
-            .or_else(|| origin.strip_prefix("https://"));
+        let authority = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
         if !authority.is_some_and(is_loopback) {
             return Err(foreign());
         }
@@ -77,9 +69,7 @@ pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {
         return None;
     };
     let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
-    scheme
-        .eq_ignore_ascii_case("bearer")
-        .then(|| token.trim_start_matches(' '))
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim_start_matches(' '))
 }
 
 pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), Refusal> {
@@ -89,20 +79,14 @@ pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), Refusal> {
     };
     let value = value.to_str().map_err(|_| Refusal::unsupported_media_type())?;
     let mut parts = value.split(';').map(str::trim);
-    let is_json = parts
-        .next()
-        .is_some_and(|kind| kind.eq_ignore_ascii_case("application/json"));
+    let is_json = parts.next().is_some_and(|kind| kind.eq_ignore_ascii_case("application/json"));
     let is_utf8 = parts.all(|parameter| match parameter.split_once('=') {
         Some((name, value)) if name.trim().eq_ignore_ascii_case("charset") => {
             value.trim().trim_matches('"').eq_ignore_ascii_case("utf-8")
         }
         _ => true,
     });
-    if is_json && is_utf8 {
-        Ok(())
-    } else {
-        Err(Refusal::unsupported_media_type())
-    }
+    if is_json && is_utf8 { Ok(()) } else { Err(Refusal::unsupported_media_type()) }
 }
 
 /// Both types must be listed by name: `*/*` does not say that the client can read an event stream.
@@ -116,7 +100,7 @@ pub(super) fn check_accept(headers: &HeaderMap) -> Result<(), Refusal> {
             .any(|range| {
                 let mut parts = range.split(';').map(str::trim);
                 let named = parts.next().is_some_and(|kind| kind.eq_ignore_ascii_case(wanted));
-                named && !parts.any(|parameter| is_zero_weight(parameter))
+                named && !parts.any(is_zero_weight)
             })
     };
     if accepts("application/json") && accepts("text/event-stream") {
@@ -127,19 +111,13 @@ pub(super) fn check_accept(headers: &HeaderMap) -> Result<(), Refusal> {
 }
 
 fn is_zero_weight(parameter: &str) -> bool {
-    let weight = parameter
-        .split_once('=')
-        .filter(|(name, _)| name.trim().eq_ignore_ascii_case("q"));
+    let weight = parameter.split_once('=').filter(|(name, _)| name.trim().eq_ignore_ascii_case("q"));
     weight.is_some_and(|(_, value)| value.trim().parse::<f32>().is_ok_and(|weight| weight == 0.0))
 }
 
 pub(super) fn session_id(headers: &HeaderMap) -> Result<&str, Refusal> {
-    let value = headers
-        .get(SESSION_ID)
-        .ok_or_else(|| Refusal::bad_request("`MCP-Session-Id` is missing"))?;
-    value
-        .to_str()
-        .map_err(|_| Refusal::bad_request("`MCP-Session-Id` is malformed"))
+    let value = headers.get(SESSION_ID).ok_or_else(|| Refusal::bad_request("`MCP-Session-Id` is missing"))?;
+    value.to_str().map_err(|_| Refusal::bad_request("`MCP-Session-Id` is malformed"))
 }
 
 #[cfg(test)]
@@ -148,14 +126,7 @@ mod tests {
 
     #[test]
     fn loopback_names_only() {
-        for yes in [
-            "localhost",
-            "LOCALHOST:80",
-            "127.0.0.1",
-            "127.8.9.1:65535",
-            "[::1]",
-            "[::1]:3000",
-        ] {
+        for yes in ["localhost", "LOCALHOST:80", "127.0.0.1", "127.8.9.1:65535", "[::1]", "[::1]:3000"] {
             assert!(is_loopback(yes), "{yes}");
         }
         for no in [

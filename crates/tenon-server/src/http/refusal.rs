@@ -20,20 +20,11 @@ pub(super) struct Refusal {
 impl Refusal {
     /// A JSON-RPC error that has an HTTP status of its own.
     pub(super) fn error(status: StatusCode, id: Option<RequestId>, error: ErrorData) -> Self {
-        Self {
-            status,
-            fault: Box::new(Fault::new(id, error)),
-            header: None,
-            closes: false,
-        }
+        Self { status, fault: Box::new(Fault::new(id, error)), header: None, closes: false }
     }
 
     fn plain(status: StatusCode, why: impl Into<String>) -> Self {
-        Self::error(
-            status,
-            None,
-            ErrorData::new(ErrorCode::INVALID_REQUEST, why.into(), None),
-        )
+        Self::error(status, None, ErrorData::new(ErrorCode::INVALID_REQUEST, why.into(), None))
     }
 
     pub(super) fn bad_request(why: impl Into<String>) -> Self {
@@ -41,12 +32,7 @@ impl Refusal {
     }
 
     pub(super) fn envelope(fault: Fault) -> Self {
-        Self {
-            status: StatusCode::BAD_REQUEST,
-            fault: Box::new(fault),
-            header: None,
-            closes: false,
-        }
+        Self { status: StatusCode::BAD_REQUEST, fault: Box::new(fault), header: None, closes: false }
     }
 
     pub(super) fn unauthorized() -> Self {
@@ -64,10 +50,7 @@ impl Refusal {
     }
 
     pub(super) fn method_not_allowed() -> Self {
-        let mut refusal = Self::plain(
-            StatusCode::METHOD_NOT_ALLOWED,
-            "the endpoint takes POST and DELETE",
-        );
+        let mut refusal = Self::plain(StatusCode::METHOD_NOT_ALLOWED, "the endpoint takes POST and DELETE");
         refusal.header = Some((header::ALLOW, HeaderValue::from_static("POST, DELETE")));
         refusal
     }
@@ -82,10 +65,8 @@ impl Refusal {
     }
 
     pub(super) fn too_large(limit: usize) -> Self {
-        let mut refusal = Self::plain(
-            StatusCode::PAYLOAD_TOO_LARGE,
-            format!("a request has at most {limit} bytes"),
-        );
+        let mut refusal =
+            Self::plain(StatusCode::PAYLOAD_TOO_LARGE, format!("a request has at most {limit} bytes"));
         refusal.closes = true;
         refusal
     }
@@ -114,9 +95,7 @@ impl Refusal {
             response.headers_mut().insert(name, value);
         }
         if self.closes {
-            response
-                .headers_mut()
-                .insert(header::CONNECTION, HeaderValue::from_static("close"));
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         response
     }

@@ -116,10 +116,7 @@ fn event_stream(
     let frames = futures::StreamExt::map(events, Ok::<_, Infallible>);
     let mut response = Response::new(Body::from_stream(frames));
     let headers = response.headers_mut();
-    headers.insert(
-        header::CONTENT_TYPE,
-        HeaderValue::from_static("text/event-stream"),
-    );
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     response
 }

@@ -33,11 +33,7 @@ pub(super) fn lifecycle(headers: &HeaderMap, incoming: &Incoming) -> Result<Life
     let header = version_header(headers)?;
     let stateless = header == Some(ProtocolVersion::V_2026_07_28.as_str());
     let Incoming::Request { id, request } = incoming else {
-        return Ok(if stateless {
-            Lifecycle::Alone
-        } else {
-            Lifecycle::Session
-        });
+        return Ok(if stateless { Lifecycle::Alone } else { Lifecycle::Session });
     };
     if matches!(**request, ClientRequest::InitializeRequest(_)) {
         return Ok(Lifecycle::Opening);
@@ -45,10 +41,9 @@ pub(super) fn lifecycle(headers: &HeaderMap, incoming: &Incoming) -> Result<Life
     let version = request.get_meta().protocol_version();
     let discovers = matches!(**request, ClientRequest::DiscoverRequest(_));
     match (&version, header) {
-        (Some(version), Some(header)) if version.as_str() != header => Err(mismatch(
-            id,
-            "`MCP-Protocol-Version` differs from the request's `_meta`",
-        )),
+        (Some(version), Some(header)) if version.as_str() != header => {
+            Err(mismatch(id, "`MCP-Protocol-Version` differs from the request's `_meta`"))
+        }
         (Some(_), None) => Err(mismatch(id, "`MCP-Protocol-Version` is missing")),
         (Some(version), Some(_)) if !REVISIONS.contains(version) => {
             Err(unsupported(Some(id), version.clone()))
@@ -58,10 +53,7 @@ pub(super) fn lifecycle(headers: &HeaderMap, incoming: &Incoming) -> Result<Life
             Ok(Lifecycle::Alone)
         }
         (None, _) if stateless || discovers => {
-            let missing = request
-                .get_meta()
-                .missing_required_keys(&ProtocolVersion::V_2026_07_28)
-                .join(", ");
+            let missing = request.get_meta().missing_required_keys(&ProtocolVersion::V_2026_07_28).join(", ");
             let error = ErrorData::invalid_params(format!("the request's `_meta` lacks {missing}"), None);
             Err(Refusal::error(StatusCode::BAD_REQUEST, Some(id.clone()), error))
         }
@@ -77,9 +69,7 @@ pub(super) fn check_session(headers: &HeaderMap, session: &Session) -> Result<()
     if agreed.is_some_and(|agreed| agreed.as_str() == header) {
         Ok(())
     } else {
-        Err(Refusal::bad_request(
-            "`MCP-Protocol-Version` is not the one this session agreed on",
-        ))
+        Err(Refusal::bad_request("`MCP-Protocol-Version` is not the one this session agreed on"))
     }
 }
 
@@ -106,11 +96,7 @@ fn unsupported(id: Option<&RequestId>, asked: ProtocolVersion) -> Refusal {
 }
 
 fn mismatch(id: &RequestId, why: &'static str) -> Refusal {
-    Refusal::error(
-        StatusCode::BAD_REQUEST,
-        Some(id.clone()),
-        ErrorData::header_mismatch(why, None),
-    )
+    Refusal::error(StatusCode::BAD_REQUEST, Some(id.clone()), ErrorData::header_mismatch(why, None))
 }
 
 fn check_routing(headers: &HeaderMap, id: &RequestId, request: &ClientRequest) -> Result<(), Refusal> {
@@ -133,10 +119,7 @@ fn check_routing(headers: &HeaderMap, id: &RequestId, request: &ClientRequest) -
 /// A header's value, unwrapped where it had to be encoded to fit a header.
 fn routed(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
     let value = headers.get(name)?.to_str().ok()?;
-    match value
-        .strip_prefix("=?base64?")
-        .and_then(|rest| rest.strip_suffix("?="))
-    {
+    match value.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?=")) {
         Some(encoded) => String::from_utf8(STANDARD.decode(encoded).ok()?).ok(),
         None => Some(value.to_owned()),
     }

@@ -31,11 +31,7 @@ pub(super) struct Sessions {
 
 impl Sessions {
     pub(super) fn add(&self, id: String, session: Arc<Session>, owner: &str, surface: Option<&str>) {
-        let entry = Entry {
-            session,
-            owner: owner.to_owned(),
-            surface: surface.map(str::to_owned),
-        };
+        let entry = Entry { session, owner: owner.to_owned(), surface: surface.map(str::to_owned) };
         let mut open = self.lock();
         open.insert(id, entry);
         if open.len() > KEPT
@@ -47,10 +43,7 @@ impl Sessions {
 
     pub(super) fn find(&self, id: &str, owner: &str, surface: Option<&str>) -> Result<Arc<Session>, Refusal> {
         let open = self.lock();
-        let entry = open
-            .get(id)
-            .filter(|entry| entry.belongs_to(owner, surface))
-            .ok_or_else(unknown)?;
+        let entry = open.get(id).filter(|entry| entry.belongs_to(owner, surface)).ok_or_else(unknown)?;
         Ok(Arc::clone(&entry.session))
     }
 

@@ -4,8 +4,8 @@
 //! is a string or an integer, `params` an object, and nothing that is half request, half response.
 
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorData, JsonRpcError, RequestId,
-    ServerJsonRpcMessage,
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, CustomRequest, ErrorData, JsonRpcError,
+    RequestId, ServerJsonRpcMessage,
 };
 use serde_json::Value;
 
@@ -30,17 +30,11 @@ pub struct Fault {
 
 impl Fault {
     pub fn parse() -> Self {
-        Self {
-            id: None,
-            error: ErrorData::parse_error("the message is not valid JSON in UTF-8", None),
-        }
+        Self { id: None, error: ErrorData::parse_error("the message is not valid JSON in UTF-8", None) }
     }
 
     pub fn invalid(id: Option<RequestId>, why: impl Into<String>) -> Self {
-        Self {
-            id,
-            error: ErrorData::invalid_request(why.into(), None),
-        }
+        Self { id, error: ErrorData::invalid_request(why.into(), None) }
     }
 
     pub fn new(id: Option<RequestId>, error: ErrorData) -> Self {
@@ -56,11 +50,7 @@ impl Fault {
 pub fn read(bytes: &[u8]) -> Result<Incoming, Fault> {
     let value: Value = serde_json::from_slice(bytes).map_err(|_| Fault::parse())?;
     let Value::Object(members) = &value else {
-        let what = if value.is_array() {
-            "batches are not supported"
-        } else {
-            "a message is a JSON object"
-        };
+        let what = if value.is_array() { "batches are not supported" } else { "a message is a JSON object" };
         return Err(Fault::invalid(None, what));
     };
     let id = match members.get("id") {
@@ -91,17 +81,28 @@ pub fn read(bytes: &[u8]) -> Result<Incoming, Fault> {
     if meta.is_some_and(|meta| !meta.is_object()) {
         return fault("`_meta` is an object");
     }
+    // `rmcp` reads optional parameters that do not fit as none at all.
+    let lost_parameters = members.get("method").and_then(Value::as_str) == Some("tools/list")
+        && members
+            .get("params")
+            .and_then(|params| params.get("cursor"))
+            .is_some_and(|cursor| !cursor.is_string());
     match serde_json::from_value(value) {
-        Ok(ClientJsonRpcMessage::Request(message)) => Ok(Incoming::Request {
-            id: message.id,
-            request: Box::new(message.request),
-        }),
+        Ok(ClientJsonRpcMessage::Request(message)) => {
+            let request = if lost_parameters { unread(message.request) } else { message.request };
+            Ok(Incoming::Request { id: message.id, request: Box::new(request) })
+        }
         Ok(ClientJsonRpcMessage::Notification(message)) => {
             Ok(Incoming::Notification(Box::new(message.notification)))
         }
         Ok(_) => Ok(Incoming::Response),
         Err(_) => Err(Fault::invalid(id, "the message is no JSON-RPC message")),
     }
+}
+
+/// A request as it looks when its parameters fit no model, which is what the handler refuses.
+fn unread(request: ClientRequest) -> ClientRequest {
+    ClientRequest::CustomRequest(CustomRequest::new(request.method(), None))
 }
 
 #[cfg(test)]
@@ -131,36 +132,16 @@ mod tests {
             (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, -32600, false),
             (r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#, -32600, false),
             (r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#, -32600, false),
-            (
-                r#"{"jsonrpc":"2.0","id":18446744073709551615,"method":"ping"}"#,
-                -32600,
-                false,
-            ),
+            (r#"{"jsonrpc":"2.0","id":18446744073709551615,"method":"ping"}"#, -32600, false),
             (r#"{"jsonrpc":"2.0","id":1,"method":7}"#, -32600, true),
-            (
-                r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}"#,
-                -32600,
-                true,
-            ),
-            (
-                r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_meta":7}}"#,
-                -32600,
-                true,
-            ),
-            (
-                r#"{"jsonrpc":"2.0","id":1,"method":"ping","result":{}}"#,
-                -32600,
-                true,
-            ),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}"#, -32600, true),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_meta":7}}"#, -32600, true),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"ping","result":{}}"#, -32600, true),
         ] {
             assert_eq!(refused(text), (code, has_id), "{text}");
         }
         assert_eq!(
-            read(b"{\"jsonrpc\":\"2.0\",\"id\":\"\xff\"}")
-                .expect_err("not UTF-8")
-                .error
-                .code
-                .0,
+            read(b"{\"jsonrpc\":\"2.0\",\"id\":\"\xff\"}").expect_err("not UTF-8").error.code.0,
             -32700
         );
         let deep = format!("{}1{}", "[".repeat(10_000), "]".repeat(10_000));

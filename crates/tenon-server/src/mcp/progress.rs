@@ -21,9 +21,7 @@ pub struct Progress {
 
 impl Progress {
     pub fn new(token: ProgressToken, outbox: Outbox) -> Self {
-        Self {
-            sink: Some((token, outbox)),
-        }
+        Self { sink: Some((token, outbox)) }
     }
 
     /// Says that `done` of `total` (where known) is done.

@@ -50,16 +50,8 @@ impl Session {
     /// Must be called inside a Tokio runtime: `rmcp` hands out a peer only for a running service.
     pub fn new(handler: Handler, closed: CancellationToken) -> Self {
         let peer = serve_directly(handler.clone(), Detached, None).peer().clone();
-        let state = State {
-            phase: Phase::New,
-            in_flight: BTreeMap::new(),
-        };
-        Self {
-            handler,
-            peer,
-            state: Mutex::new(state),
-            closed,
-        }
+        let state = State { phase: Phase::New, in_flight: BTreeMap::new() };
+        Self { handler, peer, state: Mutex::new(state), closed }
     }
 
     /// The revision agreed on at `initialize`.
@@ -93,15 +85,8 @@ impl Session {
             }
         };
         // Dropping the guard cancels the call: a transport that gives up on it needs no other word.
-        let _guard = InFlight {
-            session: self,
-            key,
-            cancel: cancel.clone(),
-        };
-        let reply = self
-            .handler
-            .reply(id.clone(), request, &self.peer, cancel.clone(), outbox)
-            .await;
+        let _guard = InFlight { session: self, key, cancel: cancel.clone() };
+        let reply = self.handler.reply(id.clone(), request, &self.peer, cancel.clone(), outbox).await;
         match reply {
             Ok(result) => {
                 if opening {
@@ -110,11 +95,7 @@ impl Session {
                 ServerJsonRpcMessage::response(result, id)
             }
             Err(error) if cancel.is_cancelled() => {
-                let message = if self.closed.is_cancelled() {
-                    "session closed"
-                } else {
-                    "request cancelled"
-                };
+                let message = if self.closed.is_cancelled() { "session closed" } else { "request cancelled" };
                 ServerJsonRpcMessage::error(ErrorData::new(REQUEST_CANCELLED, message, error.data), Some(id))
             }
             Err(error) => ServerJsonRpcMessage::error(error, Some(id)),

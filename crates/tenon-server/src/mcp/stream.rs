@@ -28,10 +28,7 @@ pub struct StreamLimits {
 
 impl Default for StreamLimits {
     fn default() -> Self {
-        Self {
-            request_bytes: 1024 * 1024,
-            in_flight: 128,
-        }
+        Self { request_bytes: 1024 * 1024, in_flight: 128 }
     }
 }
 
@@ -96,9 +93,7 @@ where
     calls.close();
     calls.wait().await;
     drop(outbox);
-    let written = writer
-        .await
-        .unwrap_or_else(|_| Err(io::Error::other("the writer of a stream panicked")));
+    let written = writer.await.unwrap_or_else(|_| Err(io::Error::other("the writer of a stream panicked")));
     ended.and(written)
 }
 
@@ -144,13 +139,7 @@ struct Lines<R> {
 
 impl<R: AsyncBufRead + Unpin> Lines<R> {
     fn new(read: R, cap: usize) -> Self {
-        Self {
-            read,
-            cap,
-            line: Vec::new(),
-            overflowed: false,
-            complete: false,
-        }
+        Self { read, cap, line: Vec::new(), overflowed: false, complete: false }
     }
 
     /// The next line. Cancel-safe: what was read so far stays for the next call.

@@ -1,0 +1,10 @@
+//! The edge, from bytes to bytes: HTTP statuses, byte streams, lifecycle, limits.
+
+#![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
+
+mod http_client;
+mod http_limits;
+mod http_status;
+mod probe;
+mod revisions;
+mod stream;
