@@ -65,7 +65,7 @@ pub enum ConfigError {
     TooLarge { path: Utf8PathBuf, limit: usize },
     #[error("`{path}` is not UTF-8 text")]
     NotText { path: Utf8PathBuf },
-    #[error("`{path}` is not a regular file inside the workspace")]
+    #[error("`{path}` is not a regular file")]
     NotAFile { path: Utf8PathBuf },
     #[error("`{path}` cannot be read")]
     Unreadable { path: Utf8PathBuf, source: std::io::Error },

@@ -1,0 +1,434 @@
+//! Configuration: from four places to one typed value, each setting with its origin.
+//!
+//! Precedence, lowest first: built-in defaults, the user's `config.toml`, the workspace's `tenon.toml`, the environment,
+//! flags. A later layer replaces an earlier one, except that lists of ignored files grow and that a repository can only
+//! lower a limit. What a repository may not say (see [`key::Reach`]) does not take effect and is listed as ignored.
+//!
+//! Invariant: an unknown key or a value of the wrong kind is an error wherever it stands, in an untrusted repository
+//! too; nothing is skipped silently.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::{self, Read};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+pub mod env;
+mod file;
+pub mod key;
+mod problem;
+#[cfg(test)]
+mod reference;
+pub mod schema;
+mod sections;
+mod value;
+
+pub use env::Environment;
+pub use file::FileKind;
+pub use problem::{ConfigError, Place, Problem, SourceText};
+pub use sections::*;
+
+use key::{Fallback, KEYS, Key, Merge, Reach};
+use value::Anchors;
+
+/// The name of the workspace's own file, in its root.
+pub const FILE_NAME: &str = "tenon.toml";
+
+/// The largest file that is read.
+const MAX_FILE_BYTES: usize = 1024 * 1024;
+
+/// Where a value comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    Default,
+    File { kind: FileKind, path: Utf8PathBuf, line: usize },
+    Variable(&'static str),
+    Flag(&'static str),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::File { path, line, .. } => write!(f, "{path}:{line}"),
+            Self::Variable(name) => write!(f, "${name}"),
+            Self::Flag(name) => f.write_str(name),
+        }
+    }
+}
+
+/// One setting as one layer makes it.
+#[derive(Debug)]
+struct Entry {
+    key: &'static Key,
+    path: String,
+    value: Value,
+    note: Option<String>,
+    origin: Origin,
+}
+
+/// A setting in force.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Setting {
+    pub value: Value,
+    /// One, or several for a list that layers added to.
+    pub origins: Vec<Origin>,
+    /// Said when the value was not taken as it was written.
+    pub note: Option<String>,
+}
+
+/// A setting that was written and does not take effect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ignored {
+    pub path: String,
+    pub origin: Origin,
+    pub reason: IgnoredBecause,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum IgnoredBecause {
+    /// The repository is not trusted.
+    Untrusted,
+    /// Only the user's own configuration may say it.
+    UserOnly,
+    /// A repository can lower a limit, not raise it.
+    NotStricter,
+}
+
+impl fmt::Display for IgnoredBecause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Untrusted => "the workspace is not trusted",
+            Self::UserOnly => "only your own configuration may set it",
+            Self::NotStricter => "a workspace can only lower a limit",
+        })
+    }
+}
+
+/// A setting made by a command-line flag.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Flag {
+    /// As it is written: `--port`.
+    pub name: &'static str,
+    pub key: &'static str,
+    pub value: String,
+}
+
+/// The places that settings come from.
+#[derive(Debug)]
+pub struct Sources<'a> {
+    pub root: &'a Utf8Path,
+    pub home: Option<&'a Utf8Path>,
+    pub user: Option<&'a SourceText>,
+    pub workspace: Option<&'a SourceText>,
+    pub environment: &'a Environment,
+    pub flags: &'a [Flag],
+    /// Whether the workspace's own word counts.
+    pub trusted: bool,
+}
+
+/// All settings in force, by path, with their origins.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    in_force: BTreeMap<String, Setting>,
+    ignored: Vec<Ignored>,
+}
+
+impl Settings {
+    /// Reads every source and lays them over each other.
+    pub fn resolve(sources: &Sources<'_>) -> Result<Self, ConfigError> {
+        let mut problems = Vec::new();
+        let mut layers = vec![defaults()];
+        let anchors = Anchors { base: None, home: sources.home };
+        for (text, kind) in [(sources.user, FileKind::User), (sources.workspace, FileKind::Workspace)] {
+            let Some(text) = text else { continue };
+            file::read(text, kind, sources.root, sources.home)
+                .map_or_else(|more| problems.extend(more), |layer| layers.push(layer));
+        }
+        env::read(sources.environment, anchors)
+            .map_or_else(|more| problems.extend(more), |layer| layers.push(layer));
+        from_flags(sources.flags, anchors)
+            .map_or_else(|more| problems.extend(more), |layer| layers.push(layer));
+        if !problems.is_empty() {
+            return Err(ConfigError::Invalid(problems));
+        }
+        let mut settings = Self { in_force: BTreeMap::new(), ignored: Vec::new() };
+        for entry in layers.into_iter().flatten() {
+            settings.lay(entry, sources.trusted);
+        }
+        Ok(settings)
+    }
+
+    /// Every setting in force, sorted by path.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Setting)> {
+        self.in_force.iter().map(|(path, setting)| (path.as_str(), setting))
+    }
+
+    pub fn get(&self, path: &str) -> Option<&Setting> {
+        self.in_force.get(path)
+    }
+
+    /// What was written without effect, in the order of the files.
+    pub fn ignored(&self) -> &[Ignored] {
+        &self.ignored
+    }
+
+    fn lay(&mut self, entry: Entry, trusted: bool) {
+        let Entry { key, path, value, note, origin } = entry;
+        let from_repository = matches!(origin, Origin::File { kind: FileKind::Workspace, .. });
+        let below = self.in_force.get_mut(&path);
+        let refusal = match key.reach {
+            _ if !from_repository => None,
+            Reach::User => Some(IgnoredBecause::UserOnly),
+            Reach::Trusted if !trusted => Some(IgnoredBecause::Untrusted),
+            _ => {
+                let weaker = key.merge == Merge::Strictest
+                    && below.as_ref().is_some_and(|below| below.value.as_u64() < value.as_u64());
+                weaker.then_some(IgnoredBecause::NotStricter)
+            }
+        };
+        if let Some(reason) = refusal {
+            self.ignored.push(Ignored { path, origin, reason });
+            return;
+        }
+        match (key.merge, below, value) {
+            (
+                Merge::Append,
+                Some(Setting { value: Value::Array(items), origins, .. }),
+                Value::Array(more),
+            ) => {
+                origins.retain(|origin| *origin != Origin::Default);
+                origins.push(origin);
+                items.extend(more);
+            }
+            (_, _, value) => {
+                self.in_force.insert(path, Setting { value, origins: vec![origin], note });
+            }
+        }
+    }
+
+    /// The settings as the rest of the program uses them.
+    pub fn typed(&self) -> Config {
+        let mut tree = Map::new();
+        for (path, setting) in &self.in_force {
+            let mut segments: Vec<&str> = path.split('.').collect();
+            let name = segments.pop().expect("a path has at least one segment");
+            let table = segments.into_iter().fold(&mut tree, |table, segment| {
+                let below = table.entry(segment).or_insert_with(|| Value::Object(Map::new()));
+                below.as_object_mut().expect("no key is also a table (keys test)")
+            });
+            table.insert(name.to_owned(), setting.value.clone());
+        }
+        serde_json::from_value(Value::Object(tree))
+            .expect("the list of keys and `Config` agree (config test)")
+    }
+}
+
+/// The language servers that a repository's file names, whoever may believe it.
+pub(crate) fn repository_servers(
+    text: &SourceText,
+    root: &Utf8Path,
+) -> Result<BTreeMap<String, Value>, ConfigError> {
+    let environment = Environment::default();
+    let sources = Sources {
+        root,
+        home: None,
+        user: None,
+        workspace: Some(text),
+        environment: &environment,
+        flags: &[],
+        trusted: true,
+    };
+    Ok(Settings::resolve(&sources)?.typed().servers)
+}
+
+/// Reads a file of settings; a file that does not exist is no settings.
+pub fn read_file(path: &Utf8Path) -> Result<Option<SourceText>, ConfigError> {
+    let unreadable = |source| ConfigError::Unreadable { path: path.to_owned(), source };
+    let metadata = match std::fs::metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(unreadable(error)),
+    };
+    // Opening a FIFO would wait for a writer.
+    if !metadata.is_file() {
+        return Err(ConfigError::NotAFile { path: path.to_owned() });
+    }
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).map_err(unreadable)?;
+    file.take(MAX_FILE_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() > MAX_FILE_BYTES {
+        return Err(ConfigError::TooLarge { path: path.to_owned(), limit: MAX_FILE_BYTES });
+    }
+    let text = String::from_utf8(bytes).map_err(|_| ConfigError::NotText { path: path.to_owned() })?;
+    Ok(Some(SourceText::new(path, text)))
+}
+
+fn defaults() -> Vec<Entry> {
+    let value = |fallback| match fallback {
+        Fallback::Absent => None,
+        Fallback::Flag(flag) => Some(Value::from(flag)),
+        Fallback::Number(number) => Some(Value::from(number)),
+        Fallback::Text(text) => Some(Value::from(text)),
+        Fallback::Texts(texts) => Some(Value::from(texts)),
+    };
+    let entry = |key: &'static Key| {
+        let value = value(key.fallback)?;
+        Some(Entry { key, path: key.path.to_owned(), value, note: None, origin: Origin::Default })
+    };
+    KEYS.iter().filter_map(entry).collect()
+}
+
+fn from_flags(flags: &[Flag], anchors: Anchors<'_>) -> Result<Vec<Entry>, Vec<Problem>> {
+    let mut entries = Vec::new();
+    let mut problems = Vec::new();
+    for flag in flags {
+        let key = key::find(flag.key).expect("flags are declared with keys that exist");
+        match value::from_text(key.kind, &flag.value, anchors) {
+            Ok(reading) => entries.push(Entry {
+                key,
+                path: flag.key.to_owned(),
+                value: reading.value,
+                note: reading.note,
+                origin: Origin::Flag(flag.name),
+            }),
+            Err(misfit) => problems.push(Problem {
+                message: format!("`{}` {misfit}", flag.key),
+                hint: None,
+                place: Place::Flag(flag.name),
+            }),
+        }
+    }
+    if problems.is_empty() { Ok(entries) } else { Err(problems) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::surface::ToolNames;
+
+    fn resolve(
+        user: &str,
+        workspace: &str,
+        variables: Environment,
+        flags: &[Flag],
+        trusted: bool,
+    ) -> Settings {
+        let user = SourceText::new("/home/ada/config.toml", user);
+        let workspace = SourceText::new("/w/tenon.toml", workspace);
+        Settings::resolve(&Sources {
+            root: Utf8Path::new("/w"),
+            home: Some(Utf8Path::new("/home/ada")),
+            user: Some(&user),
+            workspace: Some(&workspace),
+            environment: &variables,
+            flags,
+            trusted,
+        })
+        .unwrap()
+    }
+
+    fn shown(settings: &Settings, path: &str) -> String {
+        let setting = settings.get(path).unwrap();
+        let origins: Vec<String> = setting.origins.iter().map(Origin::to_string).collect();
+        format!("{} from {}", setting.value, origins.join(" and "))
+    }
+
+    #[test]
+    fn defaults_make_a_whole_configuration() {
+        let config = resolve("", "", Environment::default(), &[], false).typed();
+        assert_eq!(config.limits.max_page_size, 200);
+        assert_eq!(config.daemon.idle, Duration::from_secs(900));
+        assert_eq!(config.mcp.tool_names, ToolNames::Dotted);
+    }
+
+    #[test]
+    fn every_key_has_its_place_in_the_typed_configuration() {
+        let text: String = KEYS
+            .iter()
+            .map(|key| {
+                let value = match key.kind {
+                    key::Kind::Flag => "true".to_owned(),
+                    key::Kind::Number { max, .. } | key::Kind::Limit { max, .. } => max.to_string(),
+                    key::Kind::Duration { .. } => "\"1m\"".to_owned(),
+                    key::Kind::Text | key::Kind::Path => "\"/x\"".to_owned(),
+                    key::Kind::Choice(choices) => format!("{:?}", choices[0]),
+                    key::Kind::Texts | key::Kind::Globs | key::Kind::Paths => "[\"/x\"]".to_owned(),
+                    key::Kind::Choices(choices) => format!("{choices:?}"),
+                    key::Kind::TextMap => "{a = \"b\"}".to_owned(),
+                    key::Kind::Object => "{a = {b = [1.5, 2]}}".to_owned(),
+                };
+                format!("{} = {value}\n", key.path.replace('*', "x"))
+            })
+            .collect();
+        let settings = resolve(&text, "", Environment::default(), &[], false);
+        assert_eq!(settings.iter().count(), KEYS.len());
+        assert_eq!(settings.typed().servers.len(), 1);
+    }
+
+    #[test]
+    fn later_layers_win_and_origins_are_kept() {
+        let variables = Environment::from([("TENON_MCP_CONTENT", "text")]);
+        let flags = [Flag { name: "--port", key: "http.port", value: "7".to_owned() }];
+        let user = "[http]\nport = 1\n[daemon]\nidle = \"1m\"\n[mcp]\ncontent = \"structured\"\n[work]\nstrict = true\n";
+        let workspace = "[http]\nport = 2\n[daemon]\nidle = \"2m\"\n";
+        let settings = resolve(user, workspace, variables, &flags, true);
+        let lines: Vec<String> = ["http.port", "daemon.idle", "mcp.content", "work.strict", "log.keep"]
+            .iter()
+            .map(|path| format!("{path} = {}", shown(&settings, path)))
+            .collect();
+        insta::assert_snapshot!(lines.join("\n"), @r#"
+        http.port = 7 from --port
+        daemon.idle = "2m" from /w/tenon.toml:4
+        mcp.content = "text" from $TENON_MCP_CONTENT
+        work.strict = true from /home/ada/config.toml:8
+        log.keep = 3 from default
+        "#);
+    }
+
+    #[test]
+    fn a_repository_adds_to_what_is_ignored_and_only_lowers_limits() {
+        let user = "[limits]\nmax_page_size = 50\n[workspace]\nignore = [\"*.log\"]\n";
+        let workspace =
+            "[limits]\nmax_page_size = 60\nmax_items_nonpaged = 10\n[workspace]\nignore = [\"gen/\"]\n";
+        for trusted in [false, true] {
+            let settings = resolve(user, workspace, Environment::default(), &[], trusted);
+            assert_eq!(shown(&settings, "limits.max_page_size"), "50 from /home/ada/config.toml:2");
+            assert_eq!(shown(&settings, "limits.max_items_nonpaged"), "10 from /w/tenon.toml:3");
+            let both = "[\"*.log\",\"gen/\"] from /home/ada/config.toml:4 and /w/tenon.toml:5";
+            assert_eq!(shown(&settings, "workspace.ignore"), both);
+            assert_eq!(settings.ignored().len(), 1);
+            assert_eq!(settings.ignored()[0].reason, IgnoredBecause::NotStricter);
+        }
+    }
+
+    #[test]
+    fn an_untrusted_repository_commands_nothing() {
+        let hostile = "[servers.pyright]\ncommand = \"./evil\"\nenv = {LD_PRELOAD = \"./evil.so\"}\n\
+                       [workspace]\nroots = [\"/\"]\nid = \"someone-else\"\n[mcp]\nsurfaces = [\"edit\"]\n\
+                       [http]\nport = 80\n[log]\nfolder = \"/tmp\"\n[edit]\nallow = [\"/\"]\n[work]\nstore = \"/tmp/x\"\n";
+        let settings = resolve("", hostile, Environment::default(), &[], false);
+        assert_eq!(settings.typed(), resolve("", "", Environment::default(), &[], false).typed());
+        assert_eq!(settings.ignored().len(), 9);
+
+        let trusted = resolve("", hostile, Environment::default(), &[], true);
+        let config = trusted.typed();
+        assert_eq!(config.servers.len(), 1);
+        assert!(config.edit.allow.is_empty(), "not even a trusted repository may allow edits");
+        assert_eq!(config.log.folder, None);
+    }
+
+    #[test]
+    fn edits_are_allowed_below_the_named_folders_only() {
+        let edit = Edit { allow: vec!["/nowhere/a".into()] };
+        assert!(edit.allows(Utf8Path::new("/nowhere/a")));
+        assert!(edit.allows(Utf8Path::new("/nowhere/a/b")));
+        assert!(!edit.allows(Utf8Path::new("/nowhere/ab")));
+        assert!(!edit.allows(Utf8Path::new("/nowhere")));
+    }
+}

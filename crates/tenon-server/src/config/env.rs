@@ -1,0 +1,137 @@
+//! The environment as Tenon sees it: a captured copy, and the variables that are not settings.
+//!
+//! Settings have variables of their own (see the list of keys). The environment is read once, at the start of the
+//! process, so that nothing depends on who changes it later.
+
+use std::collections::BTreeMap;
+
+use super::key::KEYS;
+use super::problem::{Place, Problem};
+use super::value::{self, Anchors};
+use super::{Entry, Origin};
+
+/// The user's configuration file, instead of `config.toml` in the user's configuration folder.
+pub const CONFIG: &str = "TENON_CONFIG";
+/// The workspace root, instead of the nearest one above the current folder.
+pub const ROOT: &str = "TENON_ROOT";
+/// The folder for logs, trust decisions and tokens, instead of the user's state folder.
+pub const STATE_DIR: &str = "TENON_STATE_DIR";
+/// The folder for plans and memory and installed language servers, instead of the user's data folder.
+pub const DATA_DIR: &str = "TENON_DATA_DIR";
+/// The folder for sockets and locks, instead of `$XDG_RUNTIME_DIR/tenon` or `$TMPDIR/tenon-$UID`.
+pub const RUNTIME_DIR: &str = "TENON_RUNTIME_DIR";
+
+/// The variables that are not settings, with what they do.
+pub const VARIABLES: &[(&str, &str)] = &[
+    (CONFIG, "The user's configuration file, instead of `config.toml` in the user's configuration folder."),
+    (ROOT, "The workspace root, instead of the nearest one above the current folder."),
+    (STATE_DIR, "The folder for logs, trust decisions and tokens, instead of the user's state folder."),
+    (
+        DATA_DIR,
+        "The folder for plans, memory and installed language servers, instead of the user's data folder.",
+    ),
+    (
+        RUNTIME_DIR,
+        "The folder for sockets and locks, instead of `$XDG_RUNTIME_DIR/tenon` or `$TMPDIR/tenon-$UID`.",
+    ),
+];
+
+/// A copy of the environment. Variables that are not UTF-8 are left out.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Environment(BTreeMap<String, String>);
+
+impl Environment {
+    pub fn capture() -> Self {
+        let pairs = std::env::vars_os();
+        Self(
+            pairs
+                .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+                .collect(),
+        )
+    }
+
+    /// The value of a variable that is set and not empty.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    /// Variables that begin with `TENON_` and mean nothing, each with the one that was probably meant.
+    pub fn unknown(&self) -> Vec<(String, Option<&'static str>)> {
+        let known = || {
+            VARIABLES.iter().map(|(name, _)| *name).chain(KEYS.iter().flat_map(|key| key.variables).copied())
+        };
+        let ours = self.0.keys().filter(|name| name.starts_with("TENON_"));
+        ours.filter(|name| known().all(|known| known != name.as_str()))
+            .map(|name| {
+                let nearest = known()
+                    .map(|known| (strsim::damerau_levenshtein(name, known), known))
+                    .filter(|(distance, known)| *distance <= known.len() / 5)
+                    .min();
+                (name.clone(), nearest.map(|(_, known)| known))
+            })
+            .collect()
+    }
+}
+
+impl<const N: usize> From<[(&str, &str); N]> for Environment {
+    fn from(pairs: [(&str, &str); N]) -> Self {
+        Self(pairs.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
+    }
+}
+
+/// The settings that the environment makes.
+pub(super) fn read(environment: &Environment, anchors: Anchors<'_>) -> Result<Vec<Entry>, Vec<Problem>> {
+    let mut entries = Vec::new();
+    let mut problems = Vec::new();
+    for key in KEYS {
+        let set = key.variables.iter().find_map(|name| Some((*name, environment.get(name)?)));
+        let Some((name, text)) = set else { continue };
+        match value::from_text(key.kind, text, anchors) {
+            Ok(reading) => entries.push(Entry {
+                key,
+                path: key.path.to_owned(),
+                value: reading.value,
+                note: reading.note,
+                origin: Origin::Variable(name),
+            }),
+            Err(misfit) => problems.push(Problem {
+                message: format!("`{}` {misfit}", key.path),
+                hint: None,
+                place: Place::Variable(name),
+            }),
+        }
+    }
+    if problems.is_empty() { Ok(entries) } else { Err(problems) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_variable_of_ours_is_noticed() {
+        let environment =
+            Environment::from([("TENON_MCP_SURFACE", "code"), ("TENON_ROOT", "/w"), ("PATH", "/bin")]);
+        assert_eq!(environment.unknown(), [("TENON_MCP_SURFACE".to_owned(), Some("TENON_MCP_SURFACES"))]);
+    }
+
+    #[test]
+    fn the_first_of_two_variables_wins() {
+        let environment =
+            Environment::from([("CONTEXT_CACHE_ROOT", "/old"), ("TENON_CONTEXT_CACHE_ROOT", "/new")]);
+        let entries = read(&environment, Anchors::default()).unwrap();
+        assert_eq!(entries[0].value, serde_json::json!("/new"));
+        assert_eq!(entries[0].origin, Origin::Variable("TENON_CONTEXT_CACHE_ROOT"));
+    }
+
+    #[test]
+    fn a_bad_value_names_its_variable() {
+        let problems =
+            read(&Environment::from([("TENON_HTTP_PORT", "http")]), Anchors::default()).unwrap_err();
+        insta::assert_snapshot!(problems[0], @"`http.port` must be a whole number from 0 to 65535 (the environment variable `TENON_HTTP_PORT`)");
+    }
+}

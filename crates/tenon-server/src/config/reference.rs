@@ -1,0 +1,98 @@
+//! The reference part of `docs/configuration.md`, made from the list of keys.
+
+use std::fmt::Write;
+
+use super::env::VARIABLES;
+use super::key::{Fallback, KEYS, Kind, Reach};
+
+/// What stands before and after the generated part of the page.
+const BEGIN: &str = "<!-- reference: begin (cargo xtask schemas) -->\n";
+const END: &str = "<!-- reference: end -->\n";
+
+/// The generated part: one section per table of settings, then the variables that are not settings.
+fn markdown() -> String {
+    let mut page = String::new();
+    let mut section = "";
+    for key in KEYS {
+        let (table, name) = key.split();
+        if table != section {
+            section = table;
+            let _ = write!(page, "\n### `[{}]`\n\n", table.replace('*', "<id>"));
+        }
+        let _ = write!(page, "- **`{name}`** ({}", kind(key.kind));
+        match key.fallback {
+            Fallback::Absent => {}
+            Fallback::Flag(flag) => {
+                let _ = write!(page, ", default `{flag}`");
+            }
+            Fallback::Number(number) => {
+                let _ = write!(page, ", default `{number}`");
+            }
+            Fallback::Text(text) => {
+                let _ = write!(page, ", default `\"{text}\"`");
+            }
+            Fallback::Texts(texts) => {
+                let _ = write!(page, ", default `{texts:?}`");
+            }
+        }
+        let _ = write!(page, "). {}", key.doc);
+        match key.reach {
+            Reach::Anyone => page.push_str(" Takes effect in an untrusted workspace."),
+            Reach::Trusted => {}
+            Reach::User => page.push_str(" Only in the user's own configuration."),
+        }
+        if let [first, others @ ..] = key.variables {
+            let _ = write!(page, " Variable: `{first}`");
+            for other in others {
+                let _ = write!(page, " or `{other}`");
+            }
+            page.push('.');
+        }
+        page.push('\n');
+    }
+    page.push_str("\n### Variables that are not settings\n\n");
+    for (name, doc) in VARIABLES {
+        let _ = writeln!(page, "- **`{name}`**. {doc}");
+    }
+    page.push('\n');
+    page
+}
+
+/// `page` with its generated part made anew; `None` when the page has no such part.
+fn refresh(page: &str) -> Option<String> {
+    let (before, rest) = page.split_once(BEGIN)?;
+    let (_, after) = rest.split_once(END)?;
+    Some(format!("{before}{BEGIN}{}{END}{after}", markdown()))
+}
+
+fn kind(kind: Kind) -> String {
+    match kind {
+        Kind::Flag => "`true` or `false`".to_owned(),
+        Kind::Number { min, max } => format!("number from {min} to {max}"),
+        Kind::Limit { max, .. } => format!("number, at most {max}"),
+        Kind::Duration { .. } => "span of time".to_owned(),
+        Kind::Text => "string".to_owned(),
+        Kind::Choice(choices) => format!("`\"{}\"`", choices.join("\"` or `\"")),
+        Kind::Texts => "list of strings".to_owned(),
+        Kind::Choices(choices) => format!("list of `\"{}\"`", choices.join("\"`, `\"")),
+        Kind::Globs => "list of patterns".to_owned(),
+        Kind::Path => "path".to_owned(),
+        Kind::Paths => "list of paths".to_owned(),
+        Kind::TextMap => "table of strings".to_owned(),
+        Kind::Object => "table".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn generated_reference_is_current() {
+        let page = include_str!("../../../../docs/configuration.md");
+        tenon_testkit::generated::check(
+            "docs/configuration.md",
+            &refresh(page).expect("the page has its two marks"),
+        );
+    }
+}

@@ -1,0 +1,109 @@
+//! The JSON schema of `tenon.toml` for editors, made from the list of keys.
+//!
+//! Draft 7, which the TOML extensions of editors understand. Checked in as `schemas/tenon.schema.json`; a test compares.
+
+use serde_json::{Map, Value, json};
+
+use super::key::{Fallback, KEYS, Key, Kind, Reach};
+
+/// The schema as it is checked in: pretty-printed, with a newline at its end.
+pub fn json() -> String {
+    let mut properties = Map::new();
+    for key in KEYS {
+        let segments: Vec<&str> = key.path.split('.').collect();
+        place(&mut properties, &segments, describe(key));
+    }
+    let schema = json!({
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "Tenon configuration (`tenon.toml` and the user's `config.toml`)",
+        "type": "object",
+        "additionalProperties": false,
+        "properties": properties,
+    });
+    format!("{schema:#}\n")
+}
+
+/// Puts `leaf` at the place that `segments` name, making the tables on the way.
+fn place(properties: &mut Map<String, Value>, segments: &[&str], leaf: Value) {
+    let [name, below @ ..] = segments else { return };
+    if below.is_empty() {
+        properties.insert((*name).to_owned(), leaf);
+        return;
+    }
+    let table = properties.entry(*name).or_insert_with(|| json!({"type": "object"}));
+    let table = table.as_object_mut().expect("tables are objects");
+    if let ["*", below @ ..] = below {
+        // Below names that the user chooses, every entry is one table.
+        let entry = table.entry("additionalProperties").or_insert_with(closed_table);
+        place(properties_of(entry), below, leaf);
+    } else {
+        table.insert("additionalProperties".to_owned(), json!(false));
+        let entries = table.entry("properties").or_insert_with(|| json!({}));
+        place(entries.as_object_mut().expect("properties are an object"), below, leaf);
+    }
+}
+
+fn closed_table() -> Value {
+    json!({"type": "object", "additionalProperties": false, "properties": {}})
+}
+
+fn properties_of(table: &mut Value) -> &mut Map<String, Value> {
+    table["properties"].as_object_mut().expect("a closed table has properties")
+}
+
+fn describe(key: &Key) -> Value {
+    let mut schema = match key.kind {
+        Kind::Flag => json!({"type": "boolean"}),
+        Kind::Number { min, max } => json!({"type": "integer", "minimum": min, "maximum": max}),
+        // Larger numbers are taken as the maximum: no reason for a red line.
+        Kind::Limit { min, .. } => json!({"type": "integer", "minimum": min}),
+        Kind::Duration { .. } => json!({"type": "string", "examples": ["15m", "1h 30m"]}),
+        Kind::Text | Kind::Path => json!({"type": "string", "minLength": 1}),
+        Kind::Choice(choices) => json!({"enum": choices}),
+        Kind::Texts | Kind::Globs | Kind::Paths => {
+            json!({"type": "array", "items": {"type": "string", "minLength": 1}})
+        }
+        Kind::Choices(choices) => json!({"type": "array", "items": {"enum": choices}}),
+        Kind::TextMap => json!({"type": "object", "additionalProperties": {"type": "string"}}),
+        Kind::Object => json!({"type": "object"}),
+    };
+    let about = schema.as_object_mut().expect("every kind is an object");
+    let reach = match key.reach {
+        Reach::Anyone => "",
+        Reach::Trusted => " In a workspace: only once it is trusted.",
+        Reach::User => " Only in the user's own configuration.",
+    };
+    about.insert("description".to_owned(), json!(format!("{}{reach}", key.doc)));
+    match key.fallback {
+        Fallback::Absent => {}
+        Fallback::Flag(flag) => drop(about.insert("default".to_owned(), json!(flag))),
+        Fallback::Number(number) => drop(about.insert("default".to_owned(), json!(number))),
+        Fallback::Text(text) => drop(about.insert("default".to_owned(), json!(text))),
+        Fallback::Texts(texts) => drop(about.insert("default".to_owned(), json!(texts))),
+    }
+    schema
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn accepts(text: &str) -> bool {
+        let schema: Value = serde_json::from_str(&json()).unwrap();
+        let document: Value = toml::from_str(text).unwrap();
+        jsonschema::validator_for(&schema).unwrap().is_valid(&document)
+    }
+
+    #[test]
+    fn the_schema_agrees_with_the_reader() {
+        assert!(accepts("[limits]\nmax_page_size = 50\n[servers.x]\ncommand = \"x\"\nsettings = {a = 1}\n"));
+        assert!(!accepts("[limits]\npage_size = 50\n"));
+        assert!(!accepts("[mcp]\ncontent = \"html\"\n"));
+        assert!(!accepts("[servers.x]\ncmd = \"x\"\n"));
+    }
+
+    #[test]
+    fn generated_schema_is_current() {
+        tenon_testkit::generated::check("schemas/tenon.schema.json", &json());
+    }
+}

@@ -1,0 +1,162 @@
+//! The typed configuration: what the rest of the program reads.
+//!
+//! One struct per table of the file, one field per key; a test keeps this and the list of keys in step.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde::{Deserialize, Deserializer, de};
+use serde_json::Value;
+
+use super::value;
+use crate::surface::ToolNames;
+
+/// The configuration of one workspace.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    pub workspace: WorkspaceSection,
+    pub mcp: Mcp,
+    pub limits: Limits,
+    pub http: Http,
+    pub daemon: Daemon,
+    pub log: Log,
+    #[serde(default)]
+    pub servers: BTreeMap<String, Value>,
+    pub check: Check,
+    #[serde(default)]
+    pub context: Context,
+    pub work: Work,
+    pub edit: Edit,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WorkspaceSection {
+    pub id: Option<String>,
+    pub roots: Vec<Utf8PathBuf>,
+    pub ignore: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mcp {
+    pub surfaces: Vec<String>,
+    pub content: Content,
+    #[serde(deserialize_with = "tool_names")]
+    pub tool_names: ToolNames,
+}
+
+/// What a result carries beside its structured content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Content {
+    Structured,
+    Text,
+}
+
+/// The caps of the `code` surface and of every request; never above the contract's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    pub max_request_bytes: usize,
+    pub max_response_bytes: usize,
+    pub request_timeout_ms: u64,
+    pub max_items_nonpaged: usize,
+    pub max_page_size: usize,
+    pub max_workspace_diagnostics_items_total: usize,
+    pub max_workspace_symbols_items_total: usize,
+    pub max_references_items_total: usize,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Http {
+    pub port: u16,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Daemon {
+    #[serde(deserialize_with = "span_of_time")]
+    pub idle: Duration,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Log {
+    pub level: Level,
+    pub folder: Option<Utf8PathBuf>,
+    pub max_bytes: u64,
+    pub keep: usize,
+}
+
+/// How much the log says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    Off,
+    Error,
+    Warn,
+    Info,
+    Debug,
+    Trace,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Check {
+    pub severities: Vec<Severity>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    Error,
+    Warning,
+    Info,
+    Hint,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Context {
+    pub cache_root: Option<Utf8PathBuf>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Work {
+    pub store: Option<String>,
+    pub strict: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Edit {
+    pub allow: Vec<Utf8PathBuf>,
+}
+
+impl Edit {
+    /// Whether the user lets the `edit` surface change files of the workspace at `root`.
+    pub fn allows(&self, root: &Utf8Path) -> bool {
+        self.allow.iter().any(|folder| {
+            let real = folder.canonicalize_utf8().unwrap_or_else(|_| folder.clone());
+            root.starts_with(real)
+        })
+    }
+}
+
+fn span_of_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    value::duration(&text).ok_or_else(|| de::Error::custom("not a span of time"))
+}
+
+fn tool_names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ToolNames, D::Error> {
+    match String::deserialize(deserializer)?.as_str() {
+        "dotted" => Ok(ToolNames::Dotted),
+        "underscore" => Ok(ToolNames::Underscore),
+        _ => Err(de::Error::custom("neither `dotted` nor `underscore`")),
+    }
+}

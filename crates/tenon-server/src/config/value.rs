@@ -1,0 +1,299 @@
+//! From what was written to what is meant: one value against the kind of its key.
+//!
+//! Both writers of values end here: TOML values and the plain strings of environment variables and flags. The result is
+//! the JSON form that the typed configuration is built from.
+
+use std::time::Duration;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use jiff::SignedDuration;
+use serde_json::Value;
+use toml::Spanned;
+use toml::de::{DeArray, DeTable, DeValue};
+
+use super::key::Kind;
+
+/// A value that fits its key.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Reading {
+    pub(super) value: Value,
+    /// Said to the user when the value was not taken as it stood.
+    pub(super) note: Option<String>,
+}
+
+impl From<Value> for Reading {
+    fn from(value: Value) -> Self {
+        Self { value, note: None }
+    }
+}
+
+/// Why a value does not fit: `must be …`, said of the key.
+type Misfit = String;
+
+/// What relative paths and `~` mean where the value stands.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Anchors<'a> {
+    /// The folder relative paths start at; without one they are refused.
+    pub(super) base: Option<&'a Utf8Path>,
+    pub(super) home: Option<&'a Utf8Path>,
+}
+
+/// Reads a TOML value.
+pub(super) fn from_toml(kind: Kind, value: &DeValue<'_>, anchors: Anchors<'_>) -> Result<Reading, Misfit> {
+    match (kind, value) {
+        (Kind::Flag, DeValue::Boolean(flag)) => Ok(Value::Bool(*flag).into()),
+        (Kind::Number { .. } | Kind::Limit { .. }, DeValue::Integer(integer)) => {
+            let number =
+                i128::from_str_radix(integer.as_str(), integer.radix()).map_err(|_| expected(kind))?;
+            number_of(kind, number)
+        }
+        (Kind::Duration { .. } | Kind::Text | Kind::Choice(_) | Kind::Path, DeValue::String(text)) => {
+            string_of(kind, text, anchors).map(Reading::from)
+        }
+        (Kind::Texts | Kind::Choices(_) | Kind::Globs | Kind::Paths, DeValue::Array(items)) => {
+            let item = item_kind(kind);
+            let values = items.iter().map(|value| match value.get_ref() {
+                DeValue::String(text) => string_of(item, text, anchors),
+                other => Err(format!("must hold strings only, not {}", name_of(other))),
+            });
+            values.collect::<Result<Vec<_>, _>>().map(|values| Value::Array(values).into())
+        }
+        (Kind::TextMap, DeValue::Table(table)) => {
+            let strings = table.iter().map(|(name, value)| match value.get_ref() {
+                DeValue::String(text) => Ok((name.get_ref().to_string(), Value::from(text.as_ref()))),
+                other => {
+                    Err(format!("must hold strings only, but `{}` is {}", name.get_ref(), name_of(other)))
+                }
+            });
+            strings.collect::<Result<_, _>>().map(|map| Value::Object(map).into())
+        }
+        (Kind::Object, DeValue::Table(table)) => object_of(table).map(Reading::from),
+        (_, other) => Err(format!("{}, not {}", expected(kind), name_of(other))),
+    }
+}
+
+/// Reads a plain string. Lists are split at commas, lists of paths at the system's path separator.
+pub(super) fn from_text(kind: Kind, text: &str, anchors: Anchors<'_>) -> Result<Reading, Misfit> {
+    match kind {
+        Kind::Flag => match text {
+            "true" | "1" => Ok(Value::Bool(true).into()),
+            "false" | "0" => Ok(Value::Bool(false).into()),
+            _ => Err("must be `true` or `false`".to_owned()),
+        },
+        Kind::Number { .. } | Kind::Limit { .. } => {
+            number_of(kind, text.trim().parse().map_err(|_| expected(kind))?)
+        }
+        Kind::Duration { .. } | Kind::Text | Kind::Choice(_) | Kind::Path => {
+            string_of(kind, text, anchors).map(Reading::from)
+        }
+        Kind::Texts | Kind::Choices(_) | Kind::Globs | Kind::Paths => {
+            let separator = match kind {
+                Kind::Paths if cfg!(windows) => ';',
+                Kind::Paths => ':',
+                _ => ',',
+            };
+            let items = text.split(separator).map(str::trim).filter(|item| !item.is_empty());
+            let values = items.map(|item| string_of(item_kind(kind), item, anchors));
+            values.collect::<Result<Vec<_>, _>>().map(|values| Value::Array(values).into())
+        }
+        Kind::TextMap | Kind::Object => Err("can only be set in a file".to_owned()),
+    }
+}
+
+/// The time that a `Kind::Duration` value stands for.
+pub(super) fn duration(text: &str) -> Option<Duration> {
+    let span: SignedDuration = text.trim().parse().ok()?;
+    Duration::try_from(span).ok()
+}
+
+fn item_kind(list: Kind) -> Kind {
+    match list {
+        Kind::Choices(choices) => Kind::Choice(choices),
+        Kind::Paths => Kind::Path,
+        other => other,
+    }
+}
+
+fn number_of(kind: Kind, number: i128) -> Result<Reading, Misfit> {
+    let (min, max, clamps) = match kind {
+        Kind::Number { min, max } => (min, max, false),
+        Kind::Limit { min, max } => (min, max, true),
+        _ => unreachable!("only numbers get here"),
+    };
+    match u64::try_from(number) {
+        Ok(number) if (min..=max).contains(&number) => Ok(Value::from(number).into()),
+        _ if clamps && number > i128::from(max) => Ok(Reading {
+            value: Value::from(max),
+            note: Some(format!("{number} is above the maximum, {max}")),
+        }),
+        _ => Err(format!("must be a whole number from {min} to {max}, not {number}")),
+    }
+}
+
+fn string_of(kind: Kind, text: &str, anchors: Anchors<'_>) -> Result<Value, Misfit> {
+    match kind {
+        Kind::Duration { min_ms, max_ms } => {
+            let Some(span) = duration(text) else {
+                return Err(expected(kind));
+            };
+            let millis = span.as_millis();
+            if millis < u128::from(min_ms) || millis > u128::from(max_ms) {
+                let words = |ms: u64| format!("{:#}", SignedDuration::from_millis(ms.cast_signed()));
+                return Err(format!("must be between {} and {}, not `{text}`", words(min_ms), words(max_ms)));
+            }
+            Ok(Value::from(text.trim()))
+        }
+        Kind::Choice(choices) => match choices.contains(&text) {
+            true => Ok(Value::from(text)),
+            false => Err(format!("must be {}, not `{text}`", one_of(choices))),
+        },
+        Kind::Path => path_of(text, anchors).map(|path| Value::from(path.into_string())),
+        Kind::Globs if text.is_empty() || text.contains(['\0', '\n']) => {
+            Err("must hold patterns, each on one line and none empty".to_owned())
+        }
+        _ if text.is_empty() => Err("must not be empty".to_owned()),
+        _ if text.contains('\0') => Err("must not hold a NUL character".to_owned()),
+        _ => Ok(Value::from(text)),
+    }
+}
+
+fn path_of(text: &str, anchors: Anchors<'_>) -> Result<Utf8PathBuf, Misfit> {
+    if text.is_empty() || text.contains('\0') {
+        return Err("must be a path".to_owned());
+    }
+    if let Some(below) = text.strip_prefix("~/") {
+        let home = anchors.home.ok_or("starts with `~/`, but there is no home folder")?;
+        return Ok(home.join(below));
+    }
+    let path = Utf8Path::new(text);
+    match anchors.base {
+        _ if path.is_absolute() => Ok(path.to_owned()),
+        Some(base) => Ok(base.join(path)),
+        None => Err(format!("must be an absolute path or start with `~/`, not `{text}`")),
+    }
+}
+
+fn object_of(table: &DeTable<'_>) -> Result<Value, Misfit> {
+    let members = table.iter().map(|(name, value)| Ok((name.get_ref().to_string(), json_of(value)?)));
+    members.collect::<Result<_, _>>().map(Value::Object)
+}
+
+fn json_of(value: &Spanned<DeValue<'_>>) -> Result<Value, Misfit> {
+    match value.get_ref() {
+        DeValue::String(text) => Ok(Value::from(text.as_ref())),
+        DeValue::Boolean(flag) => Ok(Value::Bool(*flag)),
+        DeValue::Integer(integer) => i64::from_str_radix(integer.as_str(), integer.radix())
+            .map(Value::from)
+            .map_err(|_| format!("holds {integer}, which is too large")),
+        DeValue::Float(float) => float
+            .as_str()
+            .parse()
+            .ok()
+            .and_then(serde_json::Number::from_f64)
+            .map(Value::Number)
+            .ok_or_else(|| format!("holds {float}, which JSON cannot say")),
+        DeValue::Array(items) => array_of(items),
+        DeValue::Table(table) => object_of(table),
+        DeValue::Datetime(time) => Ok(Value::from(time.to_string())),
+    }
+}
+
+fn array_of(items: &DeArray<'_>) -> Result<Value, Misfit> {
+    items.iter().map(json_of).collect::<Result<_, _>>().map(Value::Array)
+}
+
+/// `must be …`, for a value of the wrong type.
+fn expected(kind: Kind) -> String {
+    match kind {
+        Kind::Flag => "must be `true` or `false`".to_owned(),
+        Kind::Number { min, max } | Kind::Limit { min, max } => {
+            format!("must be a whole number from {min} to {max}")
+        }
+        Kind::Duration { .. } => {
+            "must be a span of time with its unit, like \"15m\" or \"1h 30m\"".to_owned()
+        }
+        Kind::Text => "must be a string".to_owned(),
+        Kind::Choice(choices) => format!("must be {}", one_of(choices)),
+        Kind::Texts => "must be a list of strings".to_owned(),
+        Kind::Choices(choices) => format!("must be a list of {}", one_of(choices)),
+        Kind::Globs => "must be a list of patterns".to_owned(),
+        Kind::Path => "must be a path".to_owned(),
+        Kind::Paths => "must be a list of paths".to_owned(),
+        Kind::TextMap | Kind::Object => "must be a table".to_owned(),
+    }
+}
+
+fn one_of(choices: &[&str]) -> String {
+    let quoted: Vec<String> = choices.iter().map(|choice| format!("`{choice}`")).collect();
+    match quoted.as_slice() {
+        [rest @ .., last] if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        _ => quoted.concat(),
+    }
+}
+
+fn name_of(value: &DeValue<'_>) -> &'static str {
+    match value {
+        DeValue::String(_) => "a string",
+        DeValue::Integer(_) => "a whole number",
+        DeValue::Float(_) => "a fraction",
+        DeValue::Boolean(_) => "a boolean",
+        DeValue::Datetime(_) => "a date",
+        DeValue::Array(_) => "a list",
+        DeValue::Table(_) => "a table",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn text(kind: Kind, text: &str) -> Result<Value, String> {
+        let anchors = Anchors { base: None, home: Some(Utf8Path::new("/home/ada")) };
+        from_text(kind, text, anchors).map(|reading| reading.value)
+    }
+
+    #[test]
+    fn strings_become_values_of_their_kind() {
+        assert_eq!(text(Kind::Flag, "1"), Ok(json!(true)));
+        assert_eq!(text(Kind::Number { min: 0, max: 9 }, "7"), Ok(json!(7)));
+        assert_eq!(text(Kind::Choices(&["a", "b"]), "b, a,"), Ok(json!(["b", "a"])));
+        assert_eq!(text(Kind::Path, "~/x"), Ok(json!("/home/ada/x")));
+        assert_eq!(text(Kind::Duration { min_ms: 1, max_ms: 9_000 }, "1s 500ms"), Ok(json!("1s 500ms")));
+    }
+
+    #[test]
+    fn misfits_say_what_would_fit() {
+        let refusals = [
+            text(Kind::Flag, "yes"),
+            text(Kind::Number { min: 1, max: 9 }, "-1"),
+            text(Kind::Number { min: 1, max: 9 }, "99999999999999999999999999999999999999999999"),
+            text(Kind::Choice(&["a", "b", "c"]), "d"),
+            text(Kind::Path, "relative"),
+            text(Kind::Duration { min_ms: 1, max_ms: 9_000 }, "15"),
+            text(Kind::Duration { min_ms: 1, max_ms: 9_000 }, "1h"),
+            text(Kind::Text, ""),
+            text(Kind::Object, "{}"),
+        ];
+        let messages: Vec<String> = refusals.into_iter().map(Result::unwrap_err).collect();
+        insta::assert_snapshot!(messages.join("\n"), @r#"
+        must be `true` or `false`
+        must be a whole number from 1 to 9, not -1
+        must be a whole number from 1 to 9
+        must be `a`, `b` or `c`, not `d`
+        must be an absolute path or start with `~/`, not `relative`
+        must be a span of time with its unit, like "15m" or "1h 30m"
+        must be between 1ms and 9s, not `1h`
+        must not be empty
+        can only be set in a file
+        "#);
+    }
+
+    #[test]
+    fn a_limit_above_its_maximum_is_taken_as_the_maximum_and_said() {
+        let reading = from_text(Kind::Limit { min: 1, max: 200 }, "500", Anchors::default()).unwrap();
+        assert_eq!(reading.value, json!(200));
+        assert_eq!(reading.note.as_deref(), Some("500 is above the maximum, 200"));
+    }
+}

@@ -1,0 +1,75 @@
+//! The daemon's log: JSON lines in the user's state folder, never on stdout.
+//!
+//! Invariants: the file does not grow past its limit (old ones are set aside and then dropped), a secret that reaches a
+//! log line is masked before it is written, and a log that cannot be written never stops the daemon: lines are lost,
+//! counted, and the count is the first thing said once there is room again.
+
+use std::fmt;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use tenon_contract::clock::Clock;
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::time::FormatTime;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+
+pub mod redact;
+mod rotate;
+
+pub use rotate::RotatingFile;
+
+use crate::config::Level;
+use crate::config::Log;
+
+/// Sends everything that is traced in this process to `file` from now on. Once per process.
+pub fn to_file(file: RotatingFile, level: Level, clock: Clock) {
+    let layer = tracing_subscriber::fmt::layer()
+        .json()
+        .with_current_span(false)
+        .with_timer(Timer(clock))
+        .with_writer(file);
+    install(tracing_subscriber::registry().with(filter(level)).with(layer));
+}
+
+/// Sends warnings to stderr, for a process that has no log of its own.
+pub fn to_stderr() {
+    let layer = tracing_subscriber::fmt::layer().without_time().with_ansi(false).with_writer(std::io::stderr);
+    install(tracing_subscriber::registry().with(LevelFilter::WARN).with(layer));
+}
+
+/// The log file of the workspace at `root`, whose other names are its number: `…-1a2b3c4d.jsonl`, `….jsonl.1`.
+pub fn path(folder: &Utf8Path, root: &Utf8Path) -> Utf8PathBuf {
+    let hash = tenon_contract::id::sha256_hex(root.as_str());
+    folder.join(format!("{}-{}.jsonl", root.file_name().unwrap_or("root"), &hash[..8]))
+}
+
+/// A rotating file as the configuration wants it.
+pub fn open(path: Utf8PathBuf, settings: &Log) -> RotatingFile {
+    RotatingFile::new(path, settings.max_bytes, settings.keep)
+}
+
+fn install(subscriber: impl SubscriberInitExt) {
+    // Only a second log in one process fails here, and the first one goes on.
+    let _ = subscriber.try_init();
+    std::panic::set_hook(Box::new(|panic| tracing::error!(%panic, "a task panicked")));
+}
+
+fn filter(level: Level) -> LevelFilter {
+    match level {
+        Level::Off => LevelFilter::OFF,
+        Level::Error => LevelFilter::ERROR,
+        Level::Warn => LevelFilter::WARN,
+        Level::Info => LevelFilter::INFO,
+        Level::Debug => LevelFilter::DEBUG,
+        Level::Trace => LevelFilter::TRACE,
+    }
+}
+
+struct Timer(Clock);
+
+impl FormatTime for Timer {
+    fn format_time(&self, w: &mut Writer<'_>) -> fmt::Result {
+        w.write_str(&self.0.rfc3339())
+    }
+}

@@ -1,0 +1,84 @@
+//! Masks what looks like a secret before it is shown or written.
+//!
+//! Three shapes: a bearer token, a password inside a URL, and a value beside a name that says what it is (`API_KEY=…`,
+//! `"token": "…"`). Names that only count tokens (`max_tokens`, `token_count`) are left alone.
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use regex::{Captures, Regex};
+
+/// What stands in place of a secret.
+pub const MASK: &str = "[redacted]";
+
+static SHAPES: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r#"(?xi)
+        (?P<bearer> \b (?:bearer|basic) \s+ ) [a-z0-9._~+/=-]{8,}
+        | (?P<url> \b [a-z][a-z0-9+.-]* :// [^\s:/@"']* : ) [^\s@/"']+ (?P<at> @ )
+        | (?P<name> \b [a-z0-9_.-]*
+            (?: secret | passw(?:or)?d | api[_-]?key | access[_-]?key | private[_-]?key | credential s? | auth[_-]?token
+              | (?: [_.-] | \b ) (?:token|key) )
+            (?: \\? ["'] )? \s* [=:] \s* (?: \\? ["'] )? )
+          (?P<value> [^\s"'\\,;&}\])]{4,} )
+        "#,
+    )
+    .expect("the pattern is fixed and a test uses it")
+});
+
+/// `text` without its secrets.
+pub fn redact(text: &str) -> Cow<'_, str> {
+    SHAPES.replace_all(text, |found: &Captures<'_>| {
+        let part = |name| found.name(name).map_or("", |part| part.as_str());
+        let value = part("value");
+        let harmless = matches!(value, "true" | "false" | "null" | "None");
+        if harmless || (!value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit())) {
+            return found[0].to_owned();
+        }
+        format!("{}{}{}{MASK}{}", part("bearer"), part("url"), part("name"), part("at"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_masked() {
+        let cases = [
+            "Authorization: Bearer 0123456789abcdef",
+            "postgres://ada:hunter2@db/plans",
+            "OPENAI_API_KEY=sk-abcdef123456",
+            r#"{"token":"0123456789abcdef","a":1}"#,
+            r#"{"message":"env {\"GITHUB_TOKEN\": \"ghp_abcdef\"}"}"#,
+            "password: correct-horse",
+            "aws_secret_access_key = AKIAabcdefgh",
+            "client-secret=abcd1234&x=y",
+        ];
+        for case in cases {
+            let masked = redact(case);
+            assert!(masked.contains(MASK), "{case} → {masked}");
+            for secret in
+                ["0123456789abcdef", "hunter2", "sk-abc", "ghp_", "correct-horse", "AKIA", "abcd1234"]
+            {
+                assert!(!masked.contains(secret), "{case} → {masked}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_secret_stays() {
+        let cases = [
+            "max_tokens: 4096",
+            r#"{"token_count":12,"key":17}"#,
+            "tokens used: many",
+            "https://example.org/path",
+            "keyboard=qwerty",
+            "monkey: banana",
+            r#"{"level":"INFO","fields":{"message":"a client came","surfaces":"code"}}"#,
+        ];
+        for case in cases {
+            assert_eq!(redact(case), case);
+        }
+    }
+}
