@@ -173,8 +173,9 @@ impl Ready {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Install {
-    /// `tenon servers install` brings it, from the lock files in `locks/<name>/`. Several entries may share one lock.
-    Managed { lock: String },
+    /// `tenon servers install` brings it from the lock files in `locks/<name>/`: the first whose package manager the
+    /// machine has. Several entries may share one lock.
+    Managed { locks: Vec<String> },
     /// The user runs this command.
     Command { run: String },
     /// The user follows the server's own instructions.
@@ -208,10 +209,37 @@ pub enum Switch {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Launch {
-    /// A program name looked up on the machine, or a path.
+    /// A program name looked up by [`crate::find`], or a path.
     pub command: String,
     #[serde(default)]
     pub args: Vec<String>,
+    /// As [`ServerEntry::runs_workspace_code`], for this program.
+    #[serde(default)]
+    pub runs_workspace_code: bool,
+    /// A file that, found at this place relative to the program, shows that the program is not the server but an older
+    /// tool of the same name.
+    #[serde(default)]
+    pub unless_beside: Option<String>,
+}
+
+/// Code that a server would take from the workspace if it were not told to use the copy that came with it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pin {
+    /// The initialization option that names the code, dotted.
+    pub option: String,
+    /// The code, relative to the `node_modules` folder that the server is installed in.
+    pub file: String,
+}
+
+/// How a server learns of a virtualenv in the workspace; dotted settings.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Virtualenv {
+    /// Takes the interpreter. The server runs it, so it is set only once the root is trusted.
+    pub interpreter: String,
+    /// Takes a list of package folders, which are only read.
+    pub packages: String,
 }
 
 /// All that we know of one server.
@@ -256,6 +284,11 @@ pub struct ServerEntry {
     /// Opening a workspace makes the server run code from it: never before the root is trusted.
     #[serde(default)]
     pub runs_workspace_code: bool,
+    /// Code to pin to the server's own copy until the root is trusted.
+    #[serde(default)]
+    pub pin: Option<Pin>,
+    #[serde(default)]
+    pub virtualenv: Option<Virtualenv>,
     /// Project-wide questions fail until one file of the project is open.
     #[serde(default)]
     pub warm_up_opens_file: bool,
@@ -305,18 +338,10 @@ impl ServerEntry {
         let first = Launch {
             command: self.command.clone(),
             args: self.args.clone(),
+            runs_workspace_code: self.runs_workspace_code,
+            unless_beside: None,
         };
         std::iter::once(first).chain(self.fallbacks.iter().cloned())
-    }
-
-    /// The part of the settings that `workspace/configuration` asks for by a dotted section; `Null` when there is none.
-    pub fn section(&self, section: Option<&str>) -> &Value {
-        section
-            .unwrap_or_default()
-            .split('.')
-            .filter(|key| !key.is_empty())
-            .try_fold(&self.settings, |value, key| value.get(key))
-            .unwrap_or(&Value::Null)
     }
 
     /// The project root for a file: the nearest marker above it, never above the workspace root, which is the answer
@@ -336,6 +361,16 @@ impl ServerEntry {
             .or((!self.needs_marker).then_some(workspace))
             .map(Utf8Path::to_owned)
     }
+}
+
+/// The part of a server's settings that `workspace/configuration` asks for by a dotted section; `Null` when there is none.
+pub fn section<'s>(settings: &'s Value, section: Option<&str>) -> &'s Value {
+    section
+        .unwrap_or_default()
+        .split('.')
+        .filter(|key| !key.is_empty())
+        .try_fold(settings, |value, key| value.get(key))
+        .unwrap_or(&Value::Null)
 }
 
 /// The entries in force: the built-in ones with the user's overrides applied, in registry order.

@@ -193,6 +193,8 @@ impl Registry {
             limits: ResultLimits::default(),
             // Nothing is known of it but that the user named it, so the user's word is enough to start it.
             runs_workspace_code: false,
+            pin: None,
+            virtualenv: None,
             warm_up_opens_file: false,
             group: None,
             enabled: Switch::On,
