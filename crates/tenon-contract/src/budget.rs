@@ -18,11 +18,7 @@ pub struct Budget {
 impl Budget {
     #[must_use]
     pub fn new(limit: usize) -> Self {
-        Self {
-            limit,
-            used: 0,
-            truncated: false,
-        }
+        Self { limit, used: 0, truncated: false }
     }
 
     /// Spends on as much of the text as fits, cut between characters, and returns that much.
@@ -77,9 +73,7 @@ pub fn cut_bytes(text: &str, bytes: usize) -> &str {
 /// The first `characters` code points.
 #[must_use]
 pub fn cut_characters(text: &str, characters: usize) -> &str {
-    text.char_indices()
-        .nth(characters)
-        .map_or(text, |(end, _)| &text[..end])
+    text.char_indices().nth(characters).map_or(text, |(end, _)| &text[..end])
 }
 
 /// How many bytes the JSON of a value has, without building it.

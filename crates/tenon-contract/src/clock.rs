@@ -25,9 +25,7 @@ impl Clock {
     /// The machine's clock.
     #[must_use]
     pub fn system() -> Self {
-        Self(Source::System {
-            started: Instant::now(),
-        })
+        Self(Source::System { started: Instant::now() })
     }
 
     /// A clock that stands at `start` until its hands are turned.
@@ -39,20 +37,13 @@ impl Clock {
     /// A clock that starts at `start` and moves on by `step` after each reading of the wall time.
     #[must_use]
     pub fn stepping(start: Timestamp, step: Duration) -> (Self, ClockHands) {
-        let hands = ClockHands {
-            start,
-            step,
-            elapsed: Arc::default(),
-        };
+        let hands = ClockHands { start, step, elapsed: Arc::default() };
         (Self(Source::Manual(hands.clone())), hands)
     }
 
     /// The wall time.
     #[must_use]
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "this is the one place that reads the wall clock"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the wall clock")]
     pub fn now(&self) -> Timestamp {
         match &self.0 {
             Source::System { .. } => Timestamp::now(),

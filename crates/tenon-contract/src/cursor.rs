@@ -114,11 +114,7 @@ impl Cursor {
     /// Where a request without a cursor starts.
     #[must_use]
     pub fn start(request: RequestKey, snapshot: SnapshotKey) -> Self {
-        Self {
-            offset: 0,
-            request,
-            snapshot,
-        }
+        Self { offset: 0, request, snapshot }
     }
 
     /// Reads a cursor that a client sent back with `request`.
@@ -136,22 +132,13 @@ impl Cursor {
         if wire.k != request.0 {
             return Err(CursorError::Invalid(CursorFault::OtherRequest));
         }
-        Ok(DecodedCursor {
-            offset: wire.o,
-            request: request.clone(),
-            snapshot: wire.s,
-        })
+        Ok(DecodedCursor { offset: wire.o, request: request.clone(), snapshot: wire.s })
     }
 
     /// The text a client gets.
     #[must_use]
     pub fn encode(&self) -> String {
-        let wire = Wire {
-            v: VERSION,
-            o: self.offset,
-            k: self.request.0.clone(),
-            s: self.snapshot.0.clone(),
-        };
+        let wire = Wire { v: VERSION, o: self.offset, k: self.request.0.clone(), s: self.snapshot.0.clone() };
         URL_SAFE_NO_PAD
             .encode(serde_json::to_vec(&wire).expect("two numbers and two strings have a JSON form"))
     }
@@ -168,10 +155,7 @@ impl Cursor {
     pub fn page(&self, page_size: usize, total: usize) -> (Range<usize>, Option<Cursor>) {
         let start = usize::try_from(self.offset).unwrap_or(total).min(total);
         let end = start.saturating_add(page_size).min(total);
-        let next = (end < total).then(|| Cursor {
-            offset: end as u64,
-            ..self.clone()
-        });
+        let next = (end < total).then(|| Cursor { offset: end as u64, ..self.clone() });
         (start..end, next)
     }
 }
@@ -185,11 +169,7 @@ impl DecodedCursor {
         if self.snapshot != current.0 {
             return Err(CursorError::Stale);
         }
-        Ok(Cursor {
-            offset: self.offset,
-            request: self.request,
-            snapshot: current.clone(),
-        })
+        Ok(Cursor { offset: self.offset, request: self.request, snapshot: current.clone() })
     }
 }
 
@@ -211,10 +191,7 @@ mod tests {
     use crate::epoch::EpochTuple;
 
     fn request() -> RequestKey {
-        RequestKey::new(
-            "vscode.lsp.references",
-            &[&"file:///abs/path/to/file.ts", &10, &4, &false],
-        )
+        RequestKey::new("vscode.lsp.references", &[&"file:///abs/path/to/file.ts", &10, &4, &false])
     }
 
     fn snapshot(epochs: &[u64]) -> SnapshotKey {
@@ -237,10 +214,7 @@ mod tests {
         let joined = "v1|vscode.lsp.references|file:///abs/path/to/file.ts|10|4|false";
         assert_eq!(request().as_str(), crate::id::sha256_hex(joined));
         let alone = RequestKey::new("vscode.lsp.diagnostics.workspace", &[]);
-        assert_eq!(
-            alone.as_str(),
-            crate::id::sha256_hex("v1|vscode.lsp.diagnostics.workspace")
-        );
+        assert_eq!(alone.as_str(), crate::id::sha256_hex("v1|vscode.lsp.diagnostics.workspace"));
         let state = format!("v1|snapshot|{}|roots:00|epochs:2,17,3", request().as_str());
         assert_eq!(snapshot(&[2, 17, 3]).as_str(), crate::id::sha256_hex(state));
     }
@@ -248,16 +222,10 @@ mod tests {
     #[test]
     fn a_cursor_is_compact_json_in_base64url() {
         let (k, s) = (request(), snapshot(&[1]));
-        let cursor = Cursor {
-            offset: 50,
-            ..Cursor::start(k.clone(), s.clone())
-        };
+        let cursor = Cursor { offset: 50, ..Cursor::start(k.clone(), s.clone()) };
         let json = format!(r#"{{"v":2,"o":50,"k":"{}","s":"{}"}}"#, k.as_str(), s.as_str());
         assert_eq!(cursor.encode(), encode(&json));
-        assert_eq!(
-            Cursor::decode(&cursor.encode(), &k).unwrap().bind(&s).unwrap(),
-            cursor
-        );
+        assert_eq!(Cursor::decode(&cursor.encode(), &k).unwrap().bind(&s).unwrap(), cursor);
     }
 
     #[test]
@@ -265,10 +233,8 @@ mod tests {
         let cursor = Cursor::start(request(), snapshot(&[1])).encode();
         let decoded = Cursor::decode(&cursor, &request()).unwrap();
         assert_eq!(decoded.bind(&snapshot(&[2])), Err(CursorError::Stale));
-        let other = RequestKey::new(
-            "vscode.lsp.references",
-            &[&"file:///abs/path/to/file.ts", &10, &5, &false],
-        );
+        let other =
+            RequestKey::new("vscode.lsp.references", &[&"file:///abs/path/to/file.ts", &10, &5, &false]);
         let refused = Cursor::decode(&cursor, &other).unwrap_err();
         assert_eq!(refused, CursorError::Invalid(CursorFault::OtherRequest));
     }
@@ -277,11 +243,7 @@ mod tests {
     fn order_of_keys_and_spelling_of_integers_are_free() {
         let (k, s) = (request(), snapshot(&[1]));
         for offset in ["50", "50.0", "5e1"] {
-            let json = format!(
-                r#" {{ "s":"{}","k":"{}", "o":{offset},"v":2.0}}"#,
-                s.as_str(),
-                k.as_str()
-            );
+            let json = format!(r#" {{ "s":"{}","k":"{}", "o":{offset},"v":2.0}}"#, s.as_str(), k.as_str());
             let cursor = Cursor::decode(&encode(&json), &k).unwrap().bind(&s).unwrap();
             assert_eq!(cursor.page(10, 100).0, 50..60);
         }
@@ -293,18 +255,12 @@ mod tests {
         let k = k.as_str();
         for text in ["", "=", "e30=", "e3", "e+", "{}", "é", "e30 ", "e31"] {
             let fault = fault(text);
-            assert!(
-                matches!(fault, CursorFault::Encoding | CursorFault::Shape),
-                "{text}: {fault}"
-            );
+            assert!(matches!(fault, CursorFault::Encoding | CursorFault::Shape), "{text}: {fault}");
         }
         // The last character carries two bits that must be zero.
         assert_eq!(fault("e31"), CursorFault::Encoding);
         assert_eq!(
-            fault(&encode(&format!(
-                r#"{{"v":2,"o":0,"k":"{k}","s":"{}"}}"#,
-                "s".repeat(2000)
-            ))),
+            fault(&encode(&format!(r#"{{"v":2,"o":0,"k":"{k}","s":"{}"}}"#, "s".repeat(2000)))),
             CursorFault::Encoding
         );
         for json in [
@@ -353,15 +309,9 @@ mod tests {
 
     #[test]
     fn past_the_end_is_an_empty_last_page() {
-        let far = Cursor {
-            offset: MAX_OFFSET,
-            ..Cursor::start(request(), snapshot(&[1]))
-        };
+        let far = Cursor { offset: MAX_OFFSET, ..Cursor::start(request(), snapshot(&[1])) };
         assert_eq!(far.page(usize::MAX, 10), (10..10, None));
         assert_eq!(Cursor::start(request(), snapshot(&[1])).page(10, 0), (0..0, None));
-        assert_eq!(
-            Cursor::start(request(), snapshot(&[1])).page(10, 10),
-            (0..10, None)
-        );
+        assert_eq!(Cursor::start(request(), snapshot(&[1])).page(10, 10), (0..10, None));
     }
 }

@@ -34,17 +34,9 @@ pub struct EpochSet {
 
 impl EpochSet {
     /// What follows from the code: references and workspace symbols.
-    pub const CODE: Self = Self {
-        text: true,
-        fs: true,
-        diagnostics: false,
-    };
+    pub const CODE: Self = Self { text: true, fs: true, diagnostics: false };
     /// What servers report by themselves: workspace diagnostics.
-    pub const DIAGNOSTICS: Self = Self {
-        text: false,
-        fs: true,
-        diagnostics: true,
-    };
+    pub const DIAGNOSTICS: Self = Self { text: false, fs: true, diagnostics: true };
 
     const fn contains(self, epoch: Epoch) -> bool {
         match epoch {
@@ -71,12 +63,7 @@ impl Epochs {
     pub fn starting_now(clock: &Clock) -> Self {
         let start = u64::try_from(clock.now().as_microsecond()).unwrap_or(0);
         let counter = || AtomicU64::new(start);
-        Self {
-            roots: counter(),
-            text: counter(),
-            fs: counter(),
-            diagnostics: counter(),
-        }
+        Self { roots: counter(), text: counter(), fs: counter(), diagnostics: counter() }
     }
 
     /// Notes a change and returns the new value.
@@ -142,21 +129,13 @@ mod tests {
     fn tuples_list_their_epochs_in_the_contracts_order() {
         let (clock, _) = Clock::fixed(jiff::Timestamp::UNIX_EPOCH);
         let epochs = Epochs::starting_now(&clock);
-        for (epoch, times) in [
-            (Epoch::Roots, 1),
-            (Epoch::Text, 2),
-            (Epoch::Fs, 3),
-            (Epoch::Diagnostics, 4),
-        ] {
+        for (epoch, times) in [(Epoch::Roots, 1), (Epoch::Text, 2), (Epoch::Fs, 3), (Epoch::Diagnostics, 4)] {
             (0..times).for_each(|_| {
                 epochs.advance(epoch);
             });
         }
         let key = crate::id::sha256_hex("[]");
-        assert_eq!(
-            epochs.tuple(EpochSet::CODE, &gate()).to_string(),
-            format!("roots:{key}|epochs:1,2,3")
-        );
+        assert_eq!(epochs.tuple(EpochSet::CODE, &gate()).to_string(), format!("roots:{key}|epochs:1,2,3"));
         assert_eq!(
             epochs.tuple(EpochSet::DIAGNOSTICS, &gate()).to_string(),
             format!("roots:{key}|epochs:1,3,4")
@@ -166,10 +145,7 @@ mod tests {
     #[test]
     fn a_change_shows_only_where_it_matters() {
         let epochs = Epochs::starting_now(&Clock::system());
-        let before = (
-            epochs.tuple(EpochSet::CODE, &gate()),
-            epochs.tuple(EpochSet::DIAGNOSTICS, &gate()),
-        );
+        let before = (epochs.tuple(EpochSet::CODE, &gate()), epochs.tuple(EpochSet::DIAGNOSTICS, &gate()));
         epochs.advance(Epoch::Text);
         assert_ne!(epochs.tuple(EpochSet::CODE, &gate()), before.0);
         assert_eq!(epochs.tuple(EpochSet::DIAGNOSTICS, &gate()), before.1);

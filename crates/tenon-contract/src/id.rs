@@ -31,11 +31,7 @@ pub fn sha256_hex_joined(parts: &[&dyn Display]) -> String {
 #[must_use]
 pub fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    bytes
-        .iter()
-        .flat_map(|byte| [byte >> 4, byte & 15])
-        .map(|n| char::from(DIGITS[usize::from(n)]))
-        .collect()
+    bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(|n| char::from(DIGITS[usize::from(n)])).collect()
 }
 
 struct Hasher(Sha256);
@@ -78,36 +74,21 @@ mod tests {
 
     #[test]
     fn hex_of_known_digests() {
-        assert_eq!(
-            sha256_hex(""),
-            "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
-        );
-        assert_eq!(
-            sha256_hex("abc"),
-            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-        );
+        assert_eq!(sha256_hex(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+        assert_eq!(sha256_hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     }
 
     #[test]
     fn joined_parts_hash_like_the_joined_string() {
-        let position = Position {
-            line: 5,
-            character: 2,
-        };
+        let position = Position { line: 5, character: 2 };
         let id = StableId::of(&[&"file:///a.ts", &position, &"", &12, &true, &"naïve|x"]);
-        assert_eq!(
-            id.as_str(),
-            format!("sha256:{}", sha256_hex("file:///a.ts|5:2||12|true|naïve|x"))
-        );
+        assert_eq!(id.as_str(), format!("sha256:{}", sha256_hex("file:///a.ts|5:2||12|true|naïve|x")));
         assert_eq!(sha256_hex_joined(&[]), sha256_hex(""));
     }
 
     #[test]
     fn an_id_serialises_as_its_string() {
         let id = StableId::of(&[&"x"]);
-        assert_eq!(
-            serde_json::to_value(&id).unwrap(),
-            serde_json::json!(id.to_string())
-        );
+        assert_eq!(serde_json::to_value(&id).unwrap(), serde_json::json!(id.to_string()));
     }
 }

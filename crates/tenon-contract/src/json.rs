@@ -86,11 +86,7 @@ fn float_text(float: f64) -> String {
         float.to_string()
     } else {
         let text = format!("{float:e}");
-        if magnitude >= 1e21 {
-            text.replace('e', "e+")
-        } else {
-            text
-        }
+        if magnitude >= 1e21 { text.replace('e', "e+") } else { text }
     }
 }
 
@@ -201,11 +197,7 @@ mod tests {
             code: Option<&'static str>,
             kind: u8,
         }
-        let item = Item {
-            uri: "file:///a",
-            code: None,
-            kind: 12,
-        };
+        let item = Item { uri: "file:///a", code: None, kind: 12 };
         assert_eq!(canonical(&item).unwrap(), r#"{"kind":12,"uri":"file:///a"}"#);
     }
 
@@ -225,17 +217,7 @@ mod tests {
         assert_eq!(read("50.0"), Some(50));
         assert_eq!(read("5e1"), Some(50));
         assert_eq!(read("-0.0"), Some(0));
-        for bad in [
-            "50.5",
-            "-1",
-            "-1.0",
-            "\"5\"",
-            "null",
-            "true",
-            "4294967296",
-            "1e300",
-            "[5]",
-        ] {
+        for bad in ["50.5", "-1", "-1.0", "\"5\"", "null", "true", "4294967296", "1e300", "[5]"] {
             assert_eq!(read(bad), None, "{bad}");
         }
     }

@@ -131,11 +131,7 @@ impl LineIndex {
                 wide.push(starts.len() - 1);
             }
         }
-        Self {
-            text,
-            starts: starts.into(),
-            wide: wide.into(),
-        }
+        Self { text, starts: starts.into(), wide: wide.into() }
     }
 
     #[must_use]
@@ -167,9 +163,7 @@ impl LineIndex {
     /// # Errors
     /// When the position is past the end of its line or of the text, or inside a character.
     pub fn offset(&self, position: Position, encoding: Encoding) -> Result<usize, PositionError> {
-        let (start, end) = self
-            .bounds(position.line as usize)
-            .ok_or_else(|| self.past_last(position))?;
+        let (start, end) = self.bounds(position.line as usize).ok_or_else(|| self.past_last(position))?;
         let column = self.column_in_bytes(position, encoding, start, end)?;
         Ok(start + column)
     }
@@ -180,10 +174,7 @@ impl LineIndex {
     /// When the offset is past the end of the text, inside a character, or between `\r` and `\n`.
     pub fn position(&self, offset: usize, encoding: Encoding) -> Result<Position, PositionError> {
         if offset > self.text.len() {
-            return Err(PositionError::PastTextEnd {
-                offset,
-                length: self.text.len(),
-            });
+            return Err(PositionError::PastTextEnd { offset, length: self.text.len() });
         }
         if !self.text.is_char_boundary(offset) {
             return Err(PositionError::InsideCharacter);
@@ -216,10 +207,7 @@ impl LineIndex {
     /// # Errors
     /// As [`LineIndex::offset`].
     pub fn convert_range(&self, range: Range, from: Encoding, to: Encoding) -> Result<Range, PositionError> {
-        Ok(Range::new(
-            self.convert(range.start, from, to)?,
-            self.convert(range.end, from, to)?,
-        ))
+        Ok(Range::new(self.convert(range.start, from, to)?, self.convert(range.end, from, to)?))
     }
 
     /// The byte offset of a position, or of the nearest one before it that exists.
@@ -252,10 +240,7 @@ impl LineIndex {
     /// Both ends converted and clamped. Keeps the order of the ends.
     #[must_use]
     pub fn convert_range_clamped(&self, range: Range, from: Encoding, to: Encoding) -> Range {
-        Range::new(
-            self.convert_clamped(range.start, from, to),
-            self.convert_clamped(range.end, from, to),
-        )
+        Range::new(self.convert_clamped(range.start, from, to), self.convert_clamped(range.end, from, to))
     }
 
     /// Start and end of a line's text, its line break left out.
@@ -280,11 +265,8 @@ impl LineIndex {
     }
 
     fn position_in(&self, line: usize, start: usize, offset: usize, encoding: Encoding) -> Position {
-        let character = if self.is_ascii(line) {
-            offset - start
-        } else {
-            encoding.width_of(&self.text[start..offset])
-        };
+        let character =
+            if self.is_ascii(line) { offset - start } else { encoding.width_of(&self.text[start..offset]) };
         Position::new(narrow(line), narrow(character))
     }
 
@@ -296,10 +278,8 @@ impl LineIndex {
         end: usize,
     ) -> Result<usize, PositionError> {
         let wanted = position.character as usize;
-        let past = |length| PositionError::PastLineEnd {
-            character: position.character,
-            length: narrow(length),
-        };
+        let past =
+            |length| PositionError::PastLineEnd { character: position.character, length: narrow(length) };
         if encoding == Encoding::Utf8 || self.is_ascii(position.line as usize) {
             return match end - start {
                 length if wanted > length => Err(past(length)),
@@ -336,10 +316,7 @@ impl LineIndex {
     }
 
     fn past_last(&self, position: Position) -> PositionError {
-        PositionError::PastLastLine {
-            line: position.line,
-            last: self.line_count() - 1,
-        }
+        PositionError::PastLastLine { line: position.line, last: self.line_count() - 1 }
     }
 }
 
@@ -362,18 +339,13 @@ mod tests {
     #[test]
     fn every_line_break_ends_a_line_and_belongs_to_no_column() {
         let index = LineIndex::new("ab\ncd\r\nef\rgh\r\r\n\n");
-        let lines: Vec<_> = (0..index.line_count())
-            .map(|line| index.line(line).unwrap())
-            .collect();
+        let lines: Vec<_> = (0..index.line_count()).map(|line| index.line(line).unwrap()).collect();
         assert_eq!(lines, ["ab", "cd", "ef", "gh", "", "", ""]);
         assert_eq!(index.line(7), None);
         assert_eq!(index.offset(at(1, 2), Utf16), Ok(5));
         assert_eq!(
             index.offset(at(1, 3), Utf16),
-            Err(PositionError::PastLineEnd {
-                character: 3,
-                length: 2
-            })
+            Err(PositionError::PastLineEnd { character: 3, length: 2 })
         );
         assert_eq!(index.position(5, Utf16), Ok(at(1, 2)));
         assert_eq!(index.position(6, Utf16), Err(PositionError::InsideLineBreak));
@@ -391,19 +363,13 @@ mod tests {
             assert_eq!(index.position(0, encoding), Ok(at(0, 0)));
             assert_eq!(
                 index.offset(at(0, 1), encoding),
-                Err(PositionError::PastLineEnd {
-                    character: 1,
-                    length: 0
-                })
+                Err(PositionError::PastLineEnd { character: 1, length: 0 })
             );
             assert_eq!(
                 index.offset(at(1, 0), encoding),
                 Err(PositionError::PastLastLine { line: 1, last: 0 })
             );
-            assert_eq!(
-                index.position(1, encoding),
-                Err(PositionError::PastTextEnd { offset: 1, length: 0 })
-            );
+            assert_eq!(index.position(1, encoding), Err(PositionError::PastTextEnd { offset: 1, length: 0 }));
             assert_eq!(index.offset_clamped(at(9, 9), encoding), 0);
         }
     }
@@ -426,26 +392,14 @@ mod tests {
         let index = LineIndex::new("a😀b");
         assert_eq!(index.offset(at(0, 2), Utf16), Err(PositionError::InsideCharacter));
         for inside in 2..=4 {
-            assert_eq!(
-                index.offset(at(0, inside), Utf8),
-                Err(PositionError::InsideCharacter)
-            );
-            assert_eq!(
-                index.position(inside as usize, Utf8),
-                Err(PositionError::InsideCharacter)
-            );
+            assert_eq!(index.offset(at(0, inside), Utf8), Err(PositionError::InsideCharacter));
+            assert_eq!(index.position(inside as usize, Utf8), Err(PositionError::InsideCharacter));
             assert_eq!(index.offset_clamped(at(0, inside), Utf8), 1);
         }
         assert_eq!(index.offset_clamped(at(0, 2), Utf16), 1);
         let last = LineIndex::new("😀");
         assert_eq!(last.offset(at(0, 1), Utf16), Err(PositionError::InsideCharacter));
-        assert_eq!(
-            last.offset(at(0, 3), Utf16),
-            Err(PositionError::PastLineEnd {
-                character: 3,
-                length: 2
-            })
-        );
+        assert_eq!(last.offset(at(0, 3), Utf16), Err(PositionError::PastLineEnd { character: 3, length: 2 }));
     }
 
     #[test]
@@ -461,10 +415,7 @@ mod tests {
         assert_eq!(index.convert_clamped(at(0, 99), Utf16, Utf8), at(0, 2));
         assert_eq!(index.convert_clamped(at(1, 2), Utf16, Utf8), at(1, 2));
         assert_eq!(index.convert_clamped(at(1, 99), Utf16, Utf8), at(1, 6));
-        assert_eq!(
-            index.convert_clamped(at(u32::MAX, u32::MAX), Utf16, Utf32),
-            at(1, 2)
-        );
+        assert_eq!(index.convert_clamped(at(u32::MAX, u32::MAX), Utf16, Utf32), at(1, 2));
         assert_eq!(index.position_clamped(usize::MAX, Utf16), at(1, 3));
     }
 
@@ -487,10 +438,7 @@ mod tests {
         let text = r#"{"start":{"line":1,"character":0},"end":{"line":1,"character":10}}"#;
         assert_eq!(serde_json::to_string(&range).unwrap(), text);
         assert_eq!(serde_json::from_str::<Range>(text).unwrap(), range);
-        assert_eq!(
-            serde_json::from_str::<Position>(r#"{"line":1.0,"character":2}"#).unwrap(),
-            at(1, 2)
-        );
+        assert_eq!(serde_json::from_str::<Position>(r#"{"line":1.0,"character":2}"#).unwrap(), at(1, 2));
         for bad in [
             r#"{"line":-1,"character":0}"#,
             r#"{"line":1.5,"character":0}"#,
@@ -501,10 +449,7 @@ mod tests {
         ] {
             assert!(serde_json::from_str::<Position>(bad).is_err(), "{bad}");
         }
-        assert_eq!(
-            serde_json::to_string(&ALL).unwrap(),
-            r#"["utf-8","utf-16","utf-32"]"#
-        );
+        assert_eq!(serde_json::to_string(&ALL).unwrap(), r#"["utf-8","utf-16","utf-32"]"#);
         assert_eq!(Utf16.as_str(), "utf-16");
     }
 }

@@ -93,10 +93,7 @@ struct Admitted {
 impl WorkspacePath {
     fn new(real: Utf8PathBuf) -> Self {
         let uri = CanonicalUri::of(&real);
-        Self(Arc::new(Admitted {
-            real: real.into_string(),
-            uri,
-        }))
+        Self(Arc::new(Admitted { real: real.into_string(), uri }))
     }
 
     #[must_use]
@@ -146,10 +143,8 @@ impl RootGate {
     /// # Errors
     /// When a root does not exist, is no folder, or has a name that is not UTF-8.
     pub fn new<P: AsRef<Path>>(roots: impl IntoIterator<Item = P>) -> Result<Self, RootError> {
-        let mut sorted = roots
-            .into_iter()
-            .map(|root| real_root(root.as_ref()))
-            .collect::<Result<Vec<_>, _>>()?;
+        let mut sorted =
+            roots.into_iter().map(|root| real_root(root.as_ref())).collect::<Result<Vec<_>, _>>()?;
         let primary = sorted.first().cloned();
         sorted.sort_unstable_by(|a, b| a.as_str().cmp(b.as_str()));
         sorted.dedup();
@@ -198,11 +193,7 @@ impl RootGate {
     /// See [`GateError`].
     pub fn admit_folder(&self, path: impl AsRef<Path>) -> Result<WorkspacePath, GateError> {
         let (real, kind) = self.resolve(&self.absolute(path.as_ref())?)?;
-        if kind.is_dir() {
-            Ok(WorkspacePath::new(real))
-        } else {
-            Err(GateError::NotAFolder)
-        }
+        if kind.is_dir() { Ok(WorkspacePath::new(real)) } else { Err(GateError::NotAFolder) }
     }
 
     /// Lets a path in that a file is to be written to: a regular file inside the roots, or one that is not there yet,
@@ -239,19 +230,14 @@ impl RootGate {
     /// A filter for one answer, which asks the file system once for each distinct URI.
     #[must_use]
     pub fn output_filter(&self) -> OutputFilter<'_> {
-        OutputFilter {
-            gate: self,
-            known: IndexMap::new(),
-        }
+        OutputFilter { gate: self, known: IndexMap::new() }
     }
 
     /// How a path is shown: relative to the primary root with `/` between its names, absolute when it is in another
     /// root. [`RootGate::admit_path`] and [`RootGate::admit_folder`] read it back.
     #[must_use]
     pub fn display(&self, path: &WorkspacePath) -> String {
-        let relative = self
-            .primary()
-            .and_then(|primary| path.as_path().strip_prefix(primary).ok());
+        let relative = self.primary().and_then(|primary| path.as_path().strip_prefix(primary).ok());
         match relative {
             Some(relative) if relative.as_str().is_empty() => ".".to_owned(),
             Some(relative) => platform::with_slashes(relative.as_str()),
@@ -277,11 +263,7 @@ impl RootGate {
 
     fn file(&self, absolute: &Utf8Path) -> Result<WorkspacePath, GateError> {
         let (real, kind) = self.resolve(absolute)?;
-        if kind.is_file() {
-            Ok(WorkspacePath::new(real))
-        } else {
-            Err(GateError::NotAFile)
-        }
+        if kind.is_file() { Ok(WorkspacePath::new(real)) } else { Err(GateError::NotAFile) }
     }
 
     fn resolve(&self, absolute: &Utf8Path) -> Result<(Utf8PathBuf, fs::FileType), GateError> {
@@ -291,9 +273,7 @@ impl RootGate {
         };
         self.containing_root(&real).ok_or(GateError::Denied)?;
         let real = Utf8PathBuf::from_path_buf(real).map_err(|_| Malformed::NotUtf8)?;
-        let kind = fs::symlink_metadata(&real)
-            .map_err(|_| GateError::Missing)?
-            .file_type();
+        let kind = fs::symlink_metadata(&real).map_err(|_| GateError::Missing)?.file_type();
         if names_folder && !kind.is_dir() {
             return Err(GateError::Missing);
         }
@@ -302,10 +282,7 @@ impl RootGate {
 
     /// The outermost root that a real path is in.
     fn containing_root(&self, real: &Path) -> Option<&Utf8Path> {
-        self.roots()
-            .iter()
-            .find(|root| real.starts_with(root))
-            .map(Utf8PathBuf::as_path)
+        self.roots().iter().find(|root| real.starts_with(root)).map(Utf8PathBuf::as_path)
     }
 
     /// What to answer for a path that does not resolve: follows it as far as it goes, and asks where that is.
@@ -377,14 +354,10 @@ impl OutputFilter<'_> {
 }
 
 fn real_root(path: &Path) -> Result<Utf8PathBuf, RootError> {
-    let real = fs::canonicalize(path).map_err(|source| RootError::Unresolvable {
-        path: path.to_owned(),
-        source,
-    })?;
+    let real =
+        fs::canonicalize(path).map_err(|source| RootError::Unresolvable { path: path.to_owned(), source })?;
     if !real.is_dir() {
-        return Err(RootError::NotAFolder {
-            path: path.to_owned(),
-        });
+        return Err(RootError::NotAFolder { path: path.to_owned() });
     }
     Utf8PathBuf::from_path_buf(real).map_err(|path| RootError::NotUtf8 { path })
 }

@@ -66,14 +66,7 @@ struct Entry<T> {
 impl<T> SnapshotStore<T> {
     #[must_use]
     pub fn new(limits: SnapshotLimits, clock: Clock) -> Self {
-        Self {
-            limits,
-            clock,
-            kept: Mutex::new(Kept {
-                entries: IndexMap::new(),
-                bytes: 0,
-            }),
-        }
+        Self { limits, clock, kept: Mutex::new(Kept { entries: IndexMap::new(), bytes: 0 }) }
     }
 
     /// Keeps a value of `bytes` bytes, in place of what was kept under the key, and makes room by letting others go.
@@ -93,14 +86,7 @@ impl<T> SnapshotStore<T> {
             kept.remove_first();
         }
         kept.bytes += bytes;
-        kept.entries.insert(
-            key,
-            Entry {
-                value,
-                bytes,
-                stored: now,
-            },
-        );
+        kept.entries.insert(key, Entry { value, bytes, stored: now });
         Ok(())
     }
 
@@ -179,12 +165,7 @@ mod tests {
     }
 
     fn small() -> SnapshotLimits {
-        SnapshotLimits {
-            entry_bytes: 10,
-            total_bytes: 20,
-            entries: 3,
-            age: Duration::from_secs(10),
-        }
+        SnapshotLimits { entry_bytes: 10, total_bytes: 20, entries: 3, age: Duration::from_secs(10) }
     }
 
     fn put(
@@ -239,17 +220,8 @@ mod tests {
         let (store, _) = store(small());
         put(&store, "a", 10).unwrap();
         put(&store, "b", 10).unwrap();
-        assert_eq!(
-            put(&store, "c", 11),
-            Err(SnapshotTooLarge { bytes: 11, limit: 10 })
-        );
-        assert_eq!(
-            put(&store, "b", usize::MAX),
-            Err(SnapshotTooLarge {
-                bytes: usize::MAX,
-                limit: 10
-            })
-        );
+        assert_eq!(put(&store, "c", 11), Err(SnapshotTooLarge { bytes: 11, limit: 10 }));
+        assert_eq!(put(&store, "b", usize::MAX), Err(SnapshotTooLarge { bytes: usize::MAX, limit: 10 }));
         assert_eq!(held(&store, &["a", "b", "c"]), [true, false, false]);
         assert_eq!(store.usage(), (1, 10));
     }

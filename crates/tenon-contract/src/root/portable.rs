@@ -17,27 +17,15 @@ pub(super) fn open_beneath(root: &Utf8Path, real: &Utf8Path) -> Result<File, Rea
     }
     let found = fs::symlink_metadata(real).map_err(failure)?;
     if !found.is_file() {
-        return Err(if found.is_symlink() {
-            ReadError::Gone
-        } else {
-            ReadError::NotAFile
-        });
+        return Err(if found.is_symlink() { ReadError::Gone } else { ReadError::NotAFile });
     }
     let file = File::open(real).map_err(failure)?;
     let again = fs::canonicalize(real).map_err(failure)?;
-    if again == real.as_std_path() {
-        Ok(file)
-    } else {
-        Err(ReadError::Gone)
-    }
+    if again == real.as_std_path() { Ok(file) } else { Err(ReadError::Gone) }
 }
 
 fn failure(error: io::Error) -> ReadError {
-    if error.kind() == io::ErrorKind::NotFound {
-        ReadError::Gone
-    } else {
-        ReadError::Io(error)
-    }
+    if error.kind() == io::ErrorKind::NotFound { ReadError::Gone } else { ReadError::Io(error) }
 }
 
 pub(super) fn native_path(decoded: String) -> Result<String, Malformed> {

@@ -49,13 +49,7 @@ impl RootGate {
         }
         let mut bytes = Vec::with_capacity(usize::try_from(found.len()).unwrap_or(0));
         // It may grow while it is read.
-        file.take(limit.saturating_add(1))
-            .read_to_end(&mut bytes)
-            .map_err(ReadError::Io)?;
-        if bytes.len() as u64 > limit {
-            Err(too_large)
-        } else {
-            Ok(bytes)
-        }
+        file.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(ReadError::Io)?;
+        if bytes.len() as u64 > limit { Err(too_large) } else { Ok(bytes) }
     }
 }

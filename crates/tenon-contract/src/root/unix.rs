@@ -31,9 +31,7 @@ pub(super) fn open_beneath(root: &Utf8Path, real: &Utf8Path) -> Result<File, Rea
     for name in below.parent().into_iter().flat_map(Utf8Path::components) {
         at = openat(&at, name.as_str(), folder, Mode::empty()).map_err(failure)?;
     }
-    Ok(File::from(
-        openat(&at, name, file, Mode::empty()).map_err(failure)?,
-    ))
+    Ok(File::from(openat(&at, name, file, Mode::empty()).map_err(failure)?))
 }
 
 fn failure(errno: Errno) -> ReadError {

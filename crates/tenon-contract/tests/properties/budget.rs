@@ -1,0 +1,48 @@
+//! Budgets: what was delivered is a prefix, within the limit, and as long as it can be.
+
+use proptest::prelude::*;
+use tenon_contract::budget::{Budget, cut_bytes, cut_characters, serialized_len};
+
+proptest! {
+    #![proptest_config(crate::cases(512))]
+
+    #[test]
+    fn delivered_text_is_a_prefix_within_the_limit(texts in prop::collection::vec(any::<String>(), 0..8), limit in 0_usize..200) {
+        let whole = texts.concat();
+        let mut budget = Budget::new(limit);
+        let delivered: String = texts.iter().map(|text| budget.take(text)).collect();
+        prop_assert!(whole.starts_with(&delivered));
+        prop_assert_eq!(budget.used(), delivered.len());
+        prop_assert!(budget.used() <= limit);
+        prop_assert_eq!(budget.truncated(), delivered.len() < whole.len());
+        if let Some(next) = whole[delivered.len()..].chars().next() {
+            prop_assert!(delivered.len() + next.len_utf8() > limit, "one more character would have fitted");
+        }
+    }
+
+    #[test]
+    fn delivered_items_are_a_prefix_within_the_limit(sizes in prop::collection::vec(0_usize..50, 0..20), limit in 0_usize..200) {
+        let mut budget = Budget::new(limit);
+        let taken: Vec<bool> = sizes.iter().map(|&size| budget.try_take(size)).collect();
+        let count = taken.iter().take_while(|taken| **taken).count();
+        prop_assert!(taken[count..].iter().all(|taken| !taken));
+        prop_assert_eq!(budget.used(), sizes[..count].iter().sum::<usize>());
+        prop_assert!(budget.used() <= limit);
+        prop_assert_eq!(budget.truncated(), count < sizes.len());
+    }
+
+    #[test]
+    fn cuts_are_the_longest_that_fit(text: String, bound in 0_usize..40) {
+        let naive: String = text.chars().take(bound).collect();
+        prop_assert_eq!(cut_characters(&text, bound), naive);
+        let cut = cut_bytes(&text, bound);
+        prop_assert!(text.starts_with(cut) && cut.len() <= bound);
+        prop_assert!(text[cut.len()..].chars().next().is_none_or(|next| cut.len() + next.len_utf8() > bound));
+    }
+
+    #[test]
+    fn counted_json_is_as_long_as_built_json(text: String, numbers: Vec<f64>) {
+        let value = (text, numbers);
+        prop_assert_eq!(serialized_len(&value).unwrap(), serde_json::to_string(&value).unwrap().len());
+    }
+}
