@@ -27,14 +27,8 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("pyright", include_str!("registry/pyright.toml")),
     ("ty", include_str!("registry/ty.toml")),
     ("ruff", include_str!("registry/ruff.toml")),
-    (
-        "typescript-language-server",
-        include_str!("registry/typescript-language-server.toml"),
-    ),
-    (
-        "typescript-native",
-        include_str!("registry/typescript-native.toml"),
-    ),
+    ("typescript-language-server", include_str!("registry/typescript-language-server.toml")),
+    ("typescript-native", include_str!("registry/typescript-native.toml")),
     ("eslint", include_str!("registry/eslint.toml")),
     ("biome", include_str!("registry/biome.toml")),
     ("gopls", include_str!("registry/gopls.toml")),
@@ -313,8 +307,7 @@ impl ServerEntry {
     /// The language id for a file, when the server serves it.
     pub fn language_id(&self, file: &Utf8Path) -> Option<&str> {
         let name = file.file_name()?;
-        self.ending(name)
-            .or_else(|| self.ending(&name.to_ascii_lowercase()))
+        self.ending(name).or_else(|| self.ending(&name.to_ascii_lowercase()))
     }
 
     fn ending(&self, name: &str) -> Option<&str> {
@@ -350,11 +343,7 @@ impl ServerEntry {
         if !file.starts_with(workspace) {
             return None;
         }
-        let above = || {
-            file.ancestors()
-                .skip(1)
-                .take_while(|folder| folder.starts_with(workspace))
-        };
+        let above = || file.ancestors().skip(1).take_while(|folder| folder.starts_with(workspace));
         self.root_markers
             .iter()
             .find_map(|tier| above().find(|folder| tier.iter().any(|marker| folder.join(marker).exists())))
@@ -387,9 +376,7 @@ impl Default for Registry {
 
 impl Registry {
     pub fn built_in() -> Self {
-        Self {
-            entries: PARSED.clone(),
-        }
+        Self { entries: PARSED.clone() }
     }
 
     /// Exactly these entries.

@@ -64,27 +64,18 @@ impl Override {
     fn check(&self, id: &ServerId) -> Result<(), OverrideError> {
         for (field, value) in [("command", &self.command), ("languageId", &self.language_id)] {
             if value.as_deref().is_some_and(str::is_empty) {
-                return Err(OverrideError::Empty {
-                    id: id.clone(),
-                    field,
-                });
+                return Err(OverrideError::Empty { id: id.clone(), field });
             }
         }
         for extension in self.extensions.iter().flatten() {
             let bare = extension.strip_prefix('.').unwrap_or_default();
             if bare.is_empty() || bare.contains(['/', '\\', '*']) {
-                return Err(OverrideError::BadExtension {
-                    id: id.clone(),
-                    extension: extension.clone(),
-                });
+                return Err(OverrideError::BadExtension { id: id.clone(), extension: extension.clone() });
             }
         }
         for marker in self.root_markers.iter().flatten() {
             if marker.is_empty() || marker == "." || marker == ".." || marker.contains(['/', '\\', '*']) {
-                return Err(OverrideError::BadMarker {
-                    id: id.clone(),
-                    marker: marker.clone(),
-                });
+                return Err(OverrideError::BadMarker { id: id.clone(), marker: marker.clone() });
             }
         }
         Ok(())
@@ -153,12 +144,8 @@ fn merge(into: &mut Value, from: &Value) {
 impl Registry {
     pub(super) fn apply(&mut self, id: &ServerId, given: &Override) -> Result<(), OverrideError> {
         given.check(id)?;
-        let known: BTreeMap<String, String> = self
-            .entries
-            .iter()
-            .rev()
-            .flat_map(|entry| entry.extensions.clone())
-            .collect();
+        let known: BTreeMap<String, String> =
+            self.entries.iter().rev().flat_map(|entry| entry.extensions.clone()).collect();
         if let Some(entry) = self.entries.iter_mut().find(|entry| entry.id == *id) {
             given.change(entry, &known);
             return Ok(());
@@ -182,9 +169,7 @@ impl Registry {
             root_markers: Vec::new(),
             needs_marker: false,
             capabilities: Capability::ALL.to_vec(),
-            install: Install::Manual {
-                see: format!("the command `{command}` from your configuration"),
-            },
+            install: Install::Manual { see: format!("the command `{command}` from your configuration") },
             ready: None,
             settle_ms: super::default_settle_ms(),
             initialization_options: None,

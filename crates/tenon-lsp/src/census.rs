@@ -1,0 +1,110 @@
+//! Which servers a workspace has files for, and how many.
+//!
+//! The walk obeys ignore files (`.gitignore`, `.ignore`, git's own excludes), skips hidden files, follows no links, goes
+//! in byte order of names and stops after [`MAX_FILES`] files: two counts of one tree agree.
+
+use std::collections::BTreeMap;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use ignore::WalkBuilder;
+
+use crate::registry::{Registry, ServerId};
+
+/// Enough to know the languages of any workspace; a count of more files would only take longer.
+pub const MAX_FILES: usize = 200_000;
+
+/// The files that one server would serve.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Share {
+    pub server: ServerId,
+    pub files: usize,
+    /// The shallowest file, then the first by name: the one to open when a server needs a file to warm up.
+    pub sample: Utf8PathBuf,
+}
+
+/// The files of a workspace, by server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Census {
+    root: Utf8PathBuf,
+    shares: Vec<Share>,
+    /// All files seen, served or not.
+    pub files: usize,
+    /// There are more files than were counted.
+    pub truncated: bool,
+}
+
+impl Census {
+    pub fn take(root: &Utf8Path, registry: &Registry) -> Self {
+        Self::bounded(root, registry, MAX_FILES)
+    }
+
+    fn bounded(root: &Utf8Path, registry: &Registry, max_files: usize) -> Self {
+        let mut counts: BTreeMap<&ServerId, (usize, Utf8PathBuf)> = BTreeMap::new();
+        let mut marked: Vec<&ServerId> = Vec::new();
+        let mut files = 0;
+        let mut truncated = false;
+        let walk = WalkBuilder::new(root)
+            .require_git(false)
+            .follow_links(false)
+            .sort_by_file_name(std::ffi::OsStr::cmp)
+            // A linter's configuration is often a hidden file; of hidden folders nothing counts.
+            .hidden(false)
+            .filter_entry(|entry| {
+                let hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
+                let folder = entry.file_type().is_some_and(|kind| kind.is_dir());
+                entry.depth() == 0 || !(hidden && folder)
+            })
+            .build();
+        for entry in walk.filter_map(Result::ok) {
+            if !entry.file_type().is_some_and(|kind| kind.is_file()) {
+                continue;
+            }
+            let Some(path) = Utf8Path::from_path(entry.path()) else {
+                continue;
+            };
+            if files == max_files {
+                truncated = true;
+                break;
+            }
+            files += 1;
+            let name = path.file_name().unwrap_or_default();
+            for entry in registry.entries() {
+                if entry.needs_marker
+                    && entry.root_markers.iter().flatten().any(|one| one == name)
+                    && !marked.contains(&&entry.id)
+                {
+                    marked.push(&entry.id);
+                }
+                if name.starts_with('.') || entry.language_id(path).is_none() {
+                    continue;
+                }
+                let (count, sample) = counts.entry(&entry.id).or_insert_with(|| (0, path.to_owned()));
+                *count += 1;
+                if path.components().count() < sample.components().count() {
+                    path.clone_into(sample);
+                }
+            }
+        }
+        let needs_marker = |id: &ServerId| registry.get(id.as_str()).is_some_and(|entry| entry.needs_marker);
+        let mut shares: Vec<Share> = counts
+            .into_iter()
+            .filter(|(id, _)| !needs_marker(id) || marked.contains(id))
+            .map(|(id, (files, sample))| Share { server: id.clone(), files, sample })
+            .collect();
+        shares.sort_by(|a, b| b.files.cmp(&a.files).then_with(|| a.server.cmp(&b.server)));
+        Self { root: root.to_owned(), shares, files, truncated }
+    }
+
+    pub fn root(&self) -> &Utf8Path {
+        &self.root
+    }
+
+    /// By number of files, most first, then by id.
+    pub fn shares(&self) -> &[Share] {
+        &self.shares
+    }
+
+    pub fn files_of(&self, server: &ServerId) -> usize {
+        self.shares.iter().find(|share| share.server == *server).map_or(0, |share| share.files)
+    }
+}

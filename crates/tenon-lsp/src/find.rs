@@ -1,0 +1,358 @@
+//! Where a server's program is, and whether it may run here.
+//!
+//! Order: the user's own command; once the root is trusted the workspace's `node_modules/.bin` and virtualenvs; the
+//! managed folder; PATH. A repository may be hostile, so until its root is trusted nothing in it is run:
+//!
+//! - no program that lies inside the root, by whatever name, link or PATH entry it is reached, and the PATH that the
+//!   server passes on to its own children has no such entry either;
+//! - no server that runs workspace code as part of its work ([`ServerEntry::runs_workspace_code`]);
+//! - servers that would load a library from the workspace are pinned to their own copy ([`crate::registry::Pin`]);
+//! - a virtualenv's packages are read, its interpreter is not started.
+//!
+//! The one exception is an absolute path in the user's own configuration: that is the user's word.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde_json::Value;
+
+use crate::install::Managed;
+use crate::registry::{Install, Launch, Registry, ServerEntry, ServerId, Switch};
+
+mod rustup;
+mod search_path;
+mod virtualenv;
+
+pub use search_path::SearchPath;
+
+/// Whether the user vouched for the root.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trust {
+    Trusted,
+    Untrusted,
+}
+
+/// Where a program was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    UserConfig,
+    Workspace,
+    Managed,
+    Path,
+}
+
+/// A server that can be started, with all that it is started with.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Program {
+    pub path: Utf8PathBuf,
+    pub args: Vec<String>,
+    /// Set on top of our own environment. Always has `PATH`.
+    pub env: BTreeMap<String, String>,
+    /// The entry's, completed for this place.
+    pub initialization_options: Option<Value>,
+    /// The entry's, completed for this place.
+    pub settings: Value,
+    pub origin: Origin,
+}
+
+/// Why a server cannot be started, and what the user can do about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unavailable {
+    pub reason: Reason,
+    /// A command to run or, for servers that only their own instructions install, where those are.
+    pub fix: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    Untrusted,
+    NotFound,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Untrusted => "untrusted",
+            Self::NotFound => "not found",
+        })
+    }
+}
+
+/// Why a server that could perhaps be started is left alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Disabled {
+    ByUser,
+    /// Another server of its group does its job.
+    InFavourOf(ServerId),
+}
+
+impl fmt::Display for Disabled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ByUser => f.write_str("switched off in the configuration"),
+            Self::InFavourOf(id) => write!(f, "`{id}` serves its files"),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Availability {
+    Found(Box<Program>),
+    Unavailable(Unavailable),
+    Disabled(Disabled),
+}
+
+/// Looks for servers on behalf of one workspace root.
+#[derive(Debug, Clone)]
+pub struct Finder {
+    root: Utf8PathBuf,
+    trust: Trust,
+    search: SearchPath,
+    managed: Option<Managed>,
+    rustup_home: Option<Utf8PathBuf>,
+}
+
+impl Finder {
+    /// `root` is canonical: the comparison with it decides what may run.
+    pub fn new(root: Utf8PathBuf, trust: Trust, search: SearchPath) -> Self {
+        Self { root, trust, search, managed: None, rustup_home: None }
+    }
+
+    pub fn with_managed(mut self, managed: Managed) -> Self {
+        self.managed = Some(managed);
+        self
+    }
+
+    pub fn with_rustup_home(mut self, home: Utf8PathBuf) -> Self {
+        self.rustup_home = Some(home);
+        self
+    }
+
+    /// Looks in this process's environment: its PATH, the user's managed folder and rustup's.
+    pub fn from_env(root: Utf8PathBuf, trust: Trust) -> Self {
+        Self {
+            root,
+            trust,
+            search: SearchPath::from_env(),
+            managed: Managed::of_user().ok(),
+            rustup_home: rustup::home_from_env(),
+        }
+    }
+
+    pub fn trust(&self) -> Trust {
+        self.trust
+    }
+
+    /// Every server of the registry, in its order, with one of each group chosen.
+    pub fn survey<'r>(&self, registry: &'r Registry) -> Vec<(&'r ServerEntry, Availability)> {
+        let mut chosen: BTreeMap<&str, &ServerId> = registry
+            .entries()
+            .iter()
+            .rev()
+            .filter(|entry| entry.enabled == Switch::On)
+            .filter_map(|entry| Some((entry.group.as_deref()?, &entry.id)))
+            .collect();
+        let mut surveyed = Vec::new();
+        for entry in registry.entries() {
+            let rival = entry.group.as_deref().and_then(|group| chosen.get(group));
+            let availability = match (entry.enabled, rival) {
+                (Switch::Off, _) => Availability::Disabled(Disabled::ByUser),
+                (Switch::Auto, Some(rival)) => Availability::Disabled(Disabled::InFavourOf((*rival).clone())),
+                (Switch::Auto | Switch::On, _) => match self.find(entry, &self.root) {
+                    Ok(program) => {
+                        if let Some(group) = entry.group.as_deref() {
+                            chosen.entry(group).or_insert(&entry.id);
+                        }
+                        Availability::Found(Box::new(program))
+                    }
+                    Err(unavailable) => Availability::Unavailable(unavailable),
+                },
+            };
+            surveyed.push((entry, availability));
+        }
+        surveyed
+    }
+
+    /// The program for a server in one project of the workspace.
+    pub fn find(&self, entry: &ServerEntry, project: &Utf8Path) -> Result<Program, Unavailable> {
+        let mut reason = Reason::NotFound;
+        for launch in entry.launches() {
+            if self.trust == Trust::Untrusted && launch.runs_workspace_code {
+                reason = Reason::Untrusted;
+                continue;
+            }
+            let Some((path, origin)) = self.locate(entry, &launch, project) else {
+                continue;
+            };
+            match self.equip(entry, launch, path, origin, project) {
+                Some(program) => return Ok(program),
+                None => reason = Reason::Untrusted,
+            }
+        }
+        Err(Unavailable {
+            reason,
+            fix: match reason {
+                Reason::Untrusted => "tenon trust".to_owned(),
+                Reason::NotFound => how_to_install(entry),
+            },
+        })
+    }
+
+    fn locate(
+        &self,
+        entry: &ServerEntry,
+        launch: &Launch,
+        project: &Utf8Path,
+    ) -> Option<(Utf8PathBuf, Origin)> {
+        let command = Utf8Path::new(&launch.command);
+        if command.is_absolute() {
+            return search_path::is_program(command).then(|| (command.to_owned(), Origin::UserConfig));
+        }
+        if launch.command.contains('/') {
+            let path = self.root.join(command);
+            return (self.trust == Trust::Trusted && search_path::is_program(&path))
+                .then_some((path, Origin::UserConfig));
+        }
+        let in_workspace = || {
+            let origin = Origin::Workspace;
+            self.workspace_bins(project).into_iter().map(move |folder| (folder.join(command), origin))
+        };
+        let in_managed = || {
+            let locks = match &entry.install {
+                Install::Managed { locks } => locks.as_slice(),
+                Install::Command { .. } | Install::Manual { .. } => &[],
+            };
+            self.managed
+                .iter()
+                .flat_map(|managed| managed.bins(locks))
+                .map(|folder| (folder.join(command), Origin::Managed))
+        };
+        let on_path = || {
+            self.search
+                .folders(self.forbidden())
+                .into_iter()
+                .map(|folder| (folder.join(command), Origin::Path))
+        };
+        let candidates: Vec<(Utf8PathBuf, Origin)> = if entry.user_command {
+            on_path().map(|(path, _)| (path, Origin::UserConfig)).collect()
+        } else {
+            in_workspace().chain(in_managed()).chain(on_path()).collect()
+        };
+        candidates
+            .into_iter()
+            .filter(|(path, _)| search_path::is_program(path))
+            .find_map(|(path, origin)| Some((self.admit(launch, path, project)?, origin)))
+    }
+
+    /// Refuses what is not the server, or lies in the root where it must not run; follows rustup's stand-ins.
+    fn admit(&self, launch: &Launch, path: Utf8PathBuf, project: &Utf8Path) -> Option<Utf8PathBuf> {
+        let real = path.canonicalize_utf8().ok()?;
+        if self.forbidden().is_some_and(|root| real.starts_with(root)) {
+            return None;
+        }
+        if let Some(other) = &launch.unless_beside
+            && real.parent()?.join(other).exists()
+        {
+            return None;
+        }
+        if rustup::is_proxy(&path, &real) {
+            return rustup::component(self.rustup_home.as_deref()?, &launch.command, project, &self.root);
+        }
+        Some(path)
+    }
+
+    /// `None` when the server would run workspace code for want of a copy of its own.
+    fn equip(
+        &self,
+        entry: &ServerEntry,
+        launch: Launch,
+        path: Utf8PathBuf,
+        origin: Origin,
+        project: &Utf8Path,
+    ) -> Option<Program> {
+        let mut program = Program {
+            args: launch.args,
+            env: entry.env.clone(),
+            initialization_options: entry.initialization_options.clone(),
+            settings: entry.settings.clone(),
+            origin,
+            path,
+        };
+        program.env.entry("PATH".to_owned()).or_insert_with(|| self.search.join(self.forbidden()));
+        if let (Some(pin), Trust::Untrusted) = (&entry.pin, self.trust) {
+            let options =
+                program.initialization_options.get_or_insert_with(|| Value::Object(serde_json::Map::new()));
+            if lookup(options, &pin.option).is_none() {
+                let copy = own_copy(&program.path, &pin.file)?;
+                if copy.starts_with(&self.root) {
+                    return None;
+                }
+                set(options, &pin.option, Value::String(copy.into_string()));
+            }
+        }
+        if let Some(settings) = &entry.virtualenv
+            && let Some(found) = virtualenv::find(project, &self.root)
+        {
+            let (key, value) = match self.trust {
+                Trust::Trusted => (&settings.interpreter, Value::String(found.interpreter())),
+                Trust::Untrusted => (&settings.packages, Value::from(found.packages())),
+            };
+            if lookup(&program.settings, key).is_none() {
+                set(&mut program.settings, key, value);
+            }
+        }
+        Some(program)
+    }
+
+    fn workspace_bins(&self, project: &Utf8Path) -> Vec<Utf8PathBuf> {
+        if self.trust == Trust::Untrusted {
+            return Vec::new();
+        }
+        virtualenv::up_to(project, &self.root)
+            .flat_map(|folder| {
+                std::iter::once(folder.join("node_modules/.bin"))
+                    .chain(virtualenv::in_folder(folder).map(|found| found.bin()))
+            })
+            .collect()
+    }
+
+    /// The folder that nothing may be run from.
+    fn forbidden(&self) -> Option<&Utf8Path> {
+        (self.trust == Trust::Untrusted).then_some(self.root.as_path())
+    }
+}
+
+/// What to tell the user who misses a server.
+pub fn how_to_install(entry: &ServerEntry) -> String {
+    if entry.user_command {
+        return format!("install `{}` or correct its `command`", entry.command);
+    }
+    match &entry.install {
+        Install::Managed { .. } => format!("tenon servers install {}", entry.id),
+        Install::Command { run } => run.clone(),
+        Install::Manual { see } => format!("see {see}"),
+    }
+}
+
+/// A file of another package in the `node_modules` folder that a program is installed in.
+fn own_copy(program: &Utf8Path, file: &str) -> Option<Utf8PathBuf> {
+    let real = program.canonicalize_utf8().ok()?;
+    let modules = real.ancestors().find(|folder| folder.file_name() == Some("node_modules"))?;
+    modules.join(file).canonicalize_utf8().ok()
+}
+
+fn lookup<'v>(value: &'v Value, dotted: &str) -> Option<&'v Value> {
+    dotted.split('.').try_fold(value, |value, key| value.get(key))
+}
+
+/// Sets a dotted key, turning what stands in the way into objects.
+fn set(value: &mut Value, dotted: &str, new: Value) {
+    let slot = dotted.split('.').fold(value, |value, key| {
+        if !value.is_object() {
+            *value = Value::Object(serde_json::Map::new());
+        }
+        value.as_object_mut().expect("made an object one line above").entry(key).or_insert(Value::Null)
+    });
+    *slot = new;
+}

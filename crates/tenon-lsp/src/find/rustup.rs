@@ -1,0 +1,107 @@
+//! rustup's stand-ins: programs in `~/.cargo/bin` that are rustup itself and fail when the component is not installed.
+//!
+//! We look into rustup's folder instead of asking it: asking may make it install the toolchain that a file in the
+//! workspace names. Any toolchain's component serves, since a language server reads all of them; the workspace's own
+//! toolchain is preferred, then the default one, then the first by name.
+
+use std::os::unix::fs::MetadataExt;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde::Deserialize;
+
+use super::search_path::is_program;
+use super::virtualenv::up_to;
+
+#[derive(Deserialize)]
+struct Settings {
+    default_toolchain: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct ToolchainFile {
+    toolchain: Toolchain,
+}
+
+#[derive(Deserialize)]
+struct Toolchain {
+    channel: Option<String>,
+}
+
+/// `$RUSTUP_HOME`, or `~/.rustup`.
+pub(super) fn home_from_env() -> Option<Utf8PathBuf> {
+    let from = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    from("RUSTUP_HOME")
+        .map(Utf8PathBuf::from)
+        .or_else(|| from("HOME").map(|home| Utf8PathBuf::from(home).join(".rustup")))
+}
+
+/// Whether a program is rustup under another name, by a symbolic or a hard link.
+pub(super) fn is_proxy(path: &Utf8Path, real: &Utf8Path) -> bool {
+    if real.file_name() == Some("rustup") {
+        return true;
+    }
+    let rustup = path.with_file_name("rustup");
+    match (path.metadata(), rustup.metadata()) {
+        (Ok(one), Ok(other)) => (one.dev(), one.ino()) == (other.dev(), other.ino()),
+        _ => false,
+    }
+}
+
+/// The real program behind a stand-in.
+pub(super) fn component(
+    home: &Utf8Path,
+    command: &str,
+    project: &Utf8Path,
+    root: &Utf8Path,
+) -> Option<Utf8PathBuf> {
+    let toolchains = home.join("toolchains");
+    let mut names: Vec<String> = toolchains
+        .read_dir_utf8()
+        .ok()?
+        .filter_map(|entry| Some(entry.ok()?.file_name().to_owned()))
+        .collect();
+    names.sort();
+    let wished = [named_by_workspace(project, root), default_toolchain(home)];
+    names.sort_by_key(|name| {
+        wished
+            .iter()
+            .position(|wish| wish.as_deref().is_some_and(|wish| is_named(name, wish)))
+            .unwrap_or(wished.len())
+    });
+    names
+        .into_iter()
+        .map(|name| toolchains.join(name).join("bin").join(command))
+        .find(|path| is_program(path))
+}
+
+/// `stable` names `stable-x86_64-unknown-linux-gnu`.
+fn is_named(name: &str, wish: &str) -> bool {
+    name.strip_prefix(wish).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+}
+
+fn default_toolchain(home: &Utf8Path) -> Option<String> {
+    let text = fs_err::read_to_string(home.join("settings.toml")).ok()?;
+    toml::from_str::<Settings>(&text).ok()?.default_toolchain
+}
+
+/// The workspace may hold a pipe or a huge file under any name.
+fn read_small(path: &Utf8Path) -> Option<String> {
+    let found = path.metadata().ok()?;
+    if !found.is_file() || found.len() > 64 * 1024 {
+        return None;
+    }
+    fs_err::read_to_string(path).ok()
+}
+
+fn named_by_workspace(project: &Utf8Path, root: &Utf8Path) -> Option<String> {
+    up_to(project, root).find_map(|folder| {
+        ["rust-toolchain.toml", "rust-toolchain"]
+            .iter()
+            .find_map(|name| read_small(&folder.join(name)))
+            .and_then(|text| match toml::from_str::<ToolchainFile>(&text) {
+                Ok(file) => file.toolchain.channel,
+                // The old form of the file is the bare name.
+                Err(_) => text.lines().next().map(|line| line.trim().to_owned()),
+            })
+    })
+}
