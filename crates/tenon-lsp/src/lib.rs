@@ -1,6 +1,16 @@
 //! Language servers: transport, client, orchestrator, registry.
 
+pub mod call;
 pub mod census;
+pub mod client;
+pub mod codec;
+pub mod epoch;
 pub mod find;
 pub mod install;
+pub mod log;
+pub mod message;
+pub mod model;
+pub mod process;
 pub mod registry;
+pub mod transport;
+mod wire;

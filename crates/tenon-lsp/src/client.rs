@@ -1,0 +1,561 @@
+//! One running language server: its process, its documents, and the questions it is asked.
+//!
+//! Writes to a server are ordered by one queue, in which a turn lasts only as long as the sending: a read waits for the
+//! writes before it, never for somebody's diagnostics.
+
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use tenon_contract::position::{Encoding, LineIndex};
+use tenon_contract::root::WorkspacePath;
+use tokio::sync::Mutex;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use crate::call::{Call, Interrupted};
+use crate::epoch::CheckEpoch;
+use crate::find::Program;
+use crate::log::ServerLog;
+use crate::message::{Payload, RpcError};
+use crate::process::{self, Exit, Group, Handle};
+use crate::registry::{Capability, ServerEntry};
+use crate::transport::{Closed, Connection, Reply, RequestError};
+
+mod capabilities;
+mod check;
+mod diagnostics;
+mod documents;
+mod handshake;
+mod readiness;
+mod session;
+mod watched;
+
+pub use check::Checked;
+
+use capabilities::Capabilities;
+use documents::{Document, Update};
+use session::{Known, Session};
+
+/// After a server exited, how long its last words may take to arrive.
+const LAST_WORDS: Duration = Duration::from_millis(200);
+/// A server may ask for a retry again and again; the pause keeps it from being asked in a busy loop.
+const RETRY_PAUSE: Duration = Duration::from_millis(50);
+
+/// What a client is made of.
+pub struct Start {
+    pub entry: Arc<ServerEntry>,
+    pub program: Program,
+    /// The project folder: a real path and its URI.
+    pub root: WorkspacePath,
+    pub group: Group,
+    pub epoch: CheckEpoch,
+    pub log: ServerLog,
+}
+
+/// Why a server did not come up.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error("it could not be started: {0}")]
+    Spawn(#[source] std::io::Error),
+    #[error("it did not answer `initialize` in time")]
+    Silent,
+    #[error("the start was cancelled")]
+    Cancelled,
+    #[error("it refused `initialize`: {0}")]
+    Refused(RpcError),
+    #[error("it ended while starting ({0})")]
+    Ended(String),
+}
+
+/// A server that answered `initialize`.
+pub struct Client {
+    session: Arc<Session>,
+    connection: Connection,
+    handle: Handle,
+    /// One writer at a time, in the order of asking.
+    turns: Mutex<()>,
+    driver: Mutex<Option<JoinHandle<String>>>,
+}
+
+impl Client {
+    /// Starts a server and shakes hands with it. A server that does not answer within the call is killed.
+    pub async fn start(start: Start, call: &Call) -> Result<Arc<Self>, StartError> {
+        let Start { entry, program, root, group, epoch, log } = start;
+        let mut command = Command::new(&program.path);
+        command.args(&program.args).envs(&program.env).current_dir(root.as_path());
+        let process = process::spawn(command, group).await.map_err(StartError::Spawn)?;
+        let session = Arc::new(Session::new(
+            Arc::clone(&entry),
+            root.as_str(),
+            root.uri().as_str(),
+            program.settings.clone(),
+            epoch,
+            log.clone(),
+        ));
+        let peer: Arc<dyn crate::transport::Peer> = Arc::clone(&session) as _;
+        let (connection, run) = Connection::open(process.stdout, process.stdin, peer);
+        let handle = process.handle;
+        let driver = tokio::spawn(drive(
+            run,
+            connection.clone(),
+            handle.clone(),
+            Arc::clone(&session),
+            log,
+            process.stderr,
+        ));
+        let client = Arc::new(Self {
+            session,
+            connection,
+            handle,
+            turns: Mutex::new(()),
+            driver: Mutex::new(Some(driver)),
+        });
+        match client.shake_hands(program, &root, call).await {
+            Ok(()) => Ok(client),
+            Err(error) => {
+                client.kill();
+                let ended = client.ended().await;
+                Err(match error {
+                    RequestError::Interrupted(Interrupted::Deadline) => StartError::Silent,
+                    RequestError::Interrupted(Interrupted::Cancelled) => StartError::Cancelled,
+                    RequestError::Refused(refusal) => StartError::Refused(refusal),
+                    RequestError::Closed(_) => StartError::Ended(ended),
+                    RequestError::Unwritable(error) => StartError::Ended(error.to_string()),
+                })
+            }
+        }
+    }
+
+    async fn shake_hands(
+        &self,
+        program: Program,
+        root: &WorkspacePath,
+        call: &Call,
+    ) -> Result<(), RequestError> {
+        let params =
+            handshake::initialize_params(program.initialization_options, root.as_str(), root.uri().as_str());
+        let answer = self.connection.request(call, "initialize", &params).await?.wait(call).await?;
+        let answer: Value = answer.parse().unwrap_or_default();
+        self.session.known().capabilities = Capabilities::from_initialize(&answer);
+        self.connection.notify(call, "initialized", &json!({})).await?;
+        self.connection
+            .notify(call, "workspace/didChangeConfiguration", &json!({ "settings": program.settings }))
+            .await
+    }
+
+    pub fn entry(&self) -> &ServerEntry {
+        self.session.entry()
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.handle.pid()
+    }
+
+    pub fn is_alive(&self) -> bool {
+        !self.session.known().ended
+    }
+
+    /// Waits for the server's end and says how it came.
+    pub async fn ended(&self) -> String {
+        let driver = self.driver.lock().await.take();
+        match driver {
+            Some(driver) => driver.await.unwrap_or_else(|_| "it ended".to_owned()),
+            None => self.handle.ended().await.to_string(),
+        }
+    }
+
+    pub fn kill(&self) {
+        self.handle.kill();
+    }
+
+    /// Ends the server: asks it to, then signals. `polite` bounds the asking, `grace` the time after SIGTERM.
+    pub async fn shutdown(&self, polite: Duration, grace: Duration) -> Exit {
+        let call = Call::within(polite);
+        let asked = async {
+            self.connection.request(&call, "shutdown", &Value::Null).await?.wait(&call).await?;
+            self.connection.notify(&call, "exit", &Value::Null).await?;
+            Ok::<_, RequestError>(call.bound(self.handle.ended()).await?)
+        };
+        match asked.await {
+            Ok(exit) => exit,
+            Err(_) => self.handle.terminate(grace).await,
+        }
+    }
+
+    pub fn has(&self, capability: Capability) -> bool {
+        self.entry().has(capability) && self.session.known().capabilities.has(capability)
+    }
+
+    pub fn encoding(&self) -> Encoding {
+        self.session.encoding()
+    }
+
+    /// Whether its answers can be trusted now, as far as the registry knows how to tell.
+    pub fn is_ready(&self) -> bool {
+        self.session.known().is_ready(Instant::now())
+    }
+
+    /// Whether a complete answer can be told from a partial one at all.
+    pub fn is_provable(&self) -> bool {
+        self.session.known().readiness.is_provable()
+    }
+
+    /// Whether it will not get ready before a document is open.
+    pub fn needs_document(&self) -> bool {
+        self.session.known().readiness.needs_document()
+    }
+
+    pub fn is_idle(&self) -> bool {
+        let known = self.session.known();
+        known.ended || known.is_idle()
+    }
+
+    /// Waits until the server is ready. `false` when it ended or the call did before.
+    pub async fn ready(&self, call: &Call) -> bool {
+        self.wait_until(call, |known, now| {
+            if known.ended {
+                return Wait::Done(false);
+            }
+            match known.readiness.state(now) {
+                readiness::State::Ready => Wait::Done(true),
+                readiness::State::NotBefore(at) => Wait::Until(at),
+                readiness::State::Waiting => Wait::ForChange,
+            }
+        })
+        .await
+        .unwrap_or(false)
+    }
+
+    /// Waits until nothing more is to be expected from the server.
+    pub async fn idle(&self, call: &Call) -> bool {
+        self.wait_until(
+            call,
+            |known, _| {
+                if known.ended || known.is_idle() { Wait::Done(()) } else { Wait::ForChange }
+            },
+        )
+        .await
+        .is_ok()
+    }
+
+    /// Looks at the state after every change until `look` is satisfied.
+    async fn wait_until<T>(
+        &self,
+        call: &Call,
+        look: impl Fn(&Known, Instant) -> Wait<T>,
+    ) -> Result<T, Interrupted> {
+        let mut changes = self.session.subscribe();
+        loop {
+            changes.mark_unchanged();
+            let outcome = look(&self.session.known(), Instant::now());
+            let next = match outcome {
+                Wait::Done(value) => return Ok(value),
+                Wait::Until(at) => Some(at),
+                Wait::ForChange => None,
+            };
+            let pause = async {
+                match next {
+                    Some(at) => tokio::time::sleep_until(at).await,
+                    None => std::future::pending().await,
+                }
+            };
+            call.bound(async {
+                tokio::select! {
+                    _ = changes.changed() => {}
+                    () = pause => {}
+                }
+            })
+            .await?;
+        }
+    }
+
+    /// Makes the server know a file's text. The returned pin keeps the document open.
+    pub async fn sync(
+        &self,
+        call: &Call,
+        path: &WorkspacePath,
+        lines: &LineIndex,
+        saved: bool,
+    ) -> Result<Synced<'_>, RequestError> {
+        let turn = call.bound(self.turns.lock()).await?;
+        let synced = self.sync_in_turn(call, path, lines, saved).await?;
+        drop(turn);
+        Ok(synced)
+    }
+
+    async fn sync_in_turn(
+        &self,
+        call: &Call,
+        path: &WorkspacePath,
+        lines: &LineIndex,
+        saved: bool,
+    ) -> Result<Synced<'_>, RequestError> {
+        let key = path.as_str();
+        let (update, version, evicted, lost, save, open_close) = {
+            let mut known = self.session.known();
+            let known = &mut *known;
+            if known.ended {
+                return Err(Closed::EndOfStream.into());
+            }
+            let (encoding, sync) = (known.capabilities.encoding, known.capabilities.sync);
+            let before = known.diagnostics.current(key, known.documents.get(key));
+            let tick = known.tick + 1;
+            let update = known.documents.put(path, lines, encoding, sync, tick);
+            let mut lost = false;
+            if update != Update::Nothing {
+                known.note_change();
+                lost = known.diagnostics.current(key, known.documents.get(key)) != before;
+            }
+            if update == Update::Open {
+                known.readiness.document_opened(Instant::now());
+            }
+            let document = known.documents.get_mut(key).expect("it was just put");
+            document.pins += 1;
+            let version = document.version;
+            let evicted = known.documents.evict();
+            for document in &evicted {
+                lost |= known.diagnostics.closed(document.path.as_str());
+            }
+            let capabilities = &known.capabilities;
+            (update, version, evicted, lost, capabilities.save, capabilities.open_close)
+        };
+        let synced = Synced { client: self, path: path.clone(), version };
+        if lost {
+            self.session.epoch().diagnostics_changed();
+        }
+        self.session.wake();
+        let uri = path.uri().as_str();
+        match &update {
+            Update::Nothing => {}
+            Update::Open if open_close => {
+                let language = self.entry().language_id(path.as_path()).unwrap_or("plaintext");
+                let document = json!({ "textDocument": {
+                    "uri": uri, "languageId": language, "version": version, "text": &**lines.text(),
+                }});
+                self.connection.notify(call, "textDocument/didOpen", &document).await?;
+            }
+            Update::Open => {}
+            Update::Change(changes) => {
+                let change = json!({
+                    "textDocument": { "uri": uri, "version": version }, "contentChanges": changes,
+                });
+                self.connection.notify(call, "textDocument/didChange", &change).await?;
+            }
+        }
+        if saved && save && matches!(update, Update::Change(_)) {
+            let document = json!({ "textDocument": { "uri": uri } });
+            self.connection.notify(call, "textDocument/didSave", &document).await?;
+        }
+        for document in &evicted {
+            self.send_close(call, document).await?;
+        }
+        Ok(synced)
+    }
+
+    async fn send_close(&self, call: &Call, document: &Document) -> Result<(), RequestError> {
+        let closed = json!({ "textDocument": { "uri": document.path.uri().as_str() } });
+        self.connection.notify(call, "textDocument/didClose", &closed).await
+    }
+
+    /// Closes a document, if it is open and no wait needs it.
+    pub async fn close(&self, call: &Call, key: &str) -> Result<(), RequestError> {
+        let turn = call.bound(self.turns.lock()).await?;
+        let (document, lost) = {
+            let mut known = self.session.known();
+            if known.documents.get(key).is_none_or(|document| document.pins > 0) {
+                return Ok(());
+            }
+            let document = known.documents.remove(key);
+            known.note_change();
+            (document, known.diagnostics.closed(key))
+        };
+        if lost {
+            self.session.epoch().diagnostics_changed();
+        }
+        self.session.wake();
+        if let Some(document) = document {
+            self.send_close(call, &document).await?;
+        }
+        drop(turn);
+        Ok(())
+    }
+
+    /// The documents that are open, with the text that the server sees.
+    pub fn open_documents(&self) -> Vec<(WorkspacePath, LineIndex)> {
+        self.session
+            .known()
+            .documents
+            .iter()
+            .map(|document| (document.path.clone(), document.lines.clone()))
+            .collect()
+    }
+
+    /// The text that the server sees for a file, if it is open.
+    pub fn open_text(&self, key: &str) -> Option<LineIndex> {
+        let known = self.session.known();
+        known.documents.get(key).map(|document| document.lines.clone())
+    }
+
+    /// Tells the server which files changed on disk, those that it asked to hear about.
+    pub async fn files_changed(&self, call: &Call, changes: &[FileChange]) -> Result<(), RequestError> {
+        let turn = call.bound(self.turns.lock()).await?;
+        let events: Vec<Value> = {
+            let mut known = self.session.known();
+            let events: Vec<Value> = changes
+                .iter()
+                .filter(|change| known.capabilities.watches(&change.path))
+                .map(|change| json!({ "uri": change.uri, "type": change.kind as u8 }))
+                .collect();
+            if !events.is_empty() {
+                known.note_change();
+            }
+            events
+        };
+        if !events.is_empty() {
+            let changes = json!({ "changes": events });
+            self.connection.notify(call, "workspace/didChangeWatchedFiles", &changes).await?;
+        }
+        drop(turn);
+        Ok(())
+    }
+
+    /// Asks a question and waits for the answer. Asked again within the call when the server says that the content
+    /// changed under it or that it gave up by itself.
+    pub async fn ask<P: Serialize + ?Sized>(
+        &self,
+        call: &Call,
+        method: &str,
+        params: &P,
+    ) -> Result<Payload, RequestError> {
+        loop {
+            let reply = self.connection.request(call, method, params).await?;
+            match retryable(reply.wait(call).await)? {
+                Some(payload) => return Ok(payload),
+                None => call.bound(tokio::time::sleep(RETRY_PAUSE)).await?,
+            }
+        }
+    }
+
+    /// As [`Client::ask`], sent in one turn with a document's text, so that no other write comes between.
+    pub async fn ask_about<P: Serialize + ?Sized>(
+        &self,
+        call: &Call,
+        path: &WorkspacePath,
+        lines: &LineIndex,
+        method: &str,
+        params: &P,
+    ) -> Result<Payload, RequestError> {
+        loop {
+            let (reply, _pin) = {
+                let turn = call.bound(self.turns.lock()).await?;
+                let pin = self.sync_in_turn(call, path, lines, true).await?;
+                let reply: Reply = self.connection.request(call, method, params).await?;
+                drop(turn);
+                (reply, pin)
+            };
+            match retryable(reply.wait(call).await)? {
+                Some(payload) => return Ok(payload),
+                None => call.bound(tokio::time::sleep(RETRY_PAUSE)).await?,
+            }
+        }
+    }
+}
+
+/// `None` asks for another try.
+fn retryable(outcome: Result<Payload, RequestError>) -> Result<Option<Payload>, RequestError> {
+    match outcome {
+        Ok(payload) => Ok(Some(payload)),
+        Err(RequestError::Refused(error))
+            if matches!(error.code, RpcError::CONTENT_MODIFIED | RpcError::SERVER_CANCELLED) =>
+        {
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// What a look at the state says to a wait.
+enum Wait<T> {
+    Done(T),
+    Until(Instant),
+    ForChange,
+}
+
+/// A document that a server knows in one version, kept open as long as this lives.
+pub struct Synced<'a> {
+    client: &'a Client,
+    path: WorkspacePath,
+    version: i32,
+}
+
+impl Drop for Synced<'_> {
+    fn drop(&mut self) {
+        if let Some(document) = self.client.session.known().documents.get_mut(self.path.as_str()) {
+            document.pins = document.pins.saturating_sub(1);
+        }
+    }
+}
+
+/// What happened to a file on disk, by the protocol's numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum FileChangeKind {
+    Created = 1,
+    Changed = 2,
+    Deleted = 3,
+}
+
+/// A file that changed on disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileChange {
+    pub path: String,
+    pub uri: String,
+    pub kind: FileChangeKind,
+}
+
+/// Runs a server's connection to its end, drains its stderr, and makes sure that nothing of it is left.
+async fn drive(
+    run: impl Future<Output = Closed> + Send + 'static,
+    connection: Connection,
+    handle: Handle,
+    session: Arc<Session>,
+    log: ServerLog,
+    stderr: tokio::net::unix::pipe::Receiver,
+) -> String {
+    let stderr_log = log.clone();
+    let drained = tokio::spawn(async move { stderr_log.drain(stderr).await });
+    tokio::pin!(run);
+    let (closed, exit) = tokio::select! {
+        closed = &mut run => (closed, None),
+        exit = handle.ended() => {
+            // What it said last may still be in the pipe.
+            let closed = match tokio::time::timeout(LAST_WORDS, &mut run).await {
+                Ok(closed) => closed,
+                Err(_) => {
+                    connection.close();
+                    run.await
+                }
+            };
+            (closed, Some(exit))
+        }
+    };
+    session.end();
+    let exit = match exit {
+        Some(exit) => exit,
+        None => {
+            // Its pipes are closed: it has nothing left to say, and a short time to go by itself.
+            match tokio::time::timeout(LAST_WORDS, handle.ended()).await {
+                Ok(exit) => exit,
+                Err(_) => handle.terminate(LAST_WORDS).await,
+            }
+        }
+    };
+    drained.abort();
+    match closed {
+        Closed::EndOfStream | Closed::Ours => exit.to_string(),
+        closed => format!("{closed}; {exit}"),
+    }
+}

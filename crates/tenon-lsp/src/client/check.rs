@@ -1,0 +1,331 @@
+//! Diagnostics for one text: pulled where a server offers that, else awaited until they are fresh.
+
+use serde_json::{Value, json};
+use tenon_contract::position::LineIndex;
+use tenon_contract::root::WorkspacePath;
+use tokio::time::Instant;
+
+use super::diagnostics::Freshness;
+use super::readiness::State;
+use super::session::Known;
+use super::{Client, RETRY_PAUSE, Synced, Wait, retryable};
+use crate::call::Call;
+use crate::model::{Diagnostic, Why};
+use crate::registry::Capability;
+use crate::transport::RequestError;
+use crate::wire;
+
+/// What one server says about a text.
+#[derive(Debug)]
+pub struct Checked {
+    /// All that is known for this text, in the server's encoding; never what belonged to another text.
+    pub diagnostics: Vec<Diagnostic>,
+    /// Why that may not be all.
+    pub gap: Option<Why>,
+}
+
+impl Client {
+    /// Makes the server know a text and collects what it says about it.
+    pub async fn check(&self, call: &Call, path: &WorkspacePath, lines: &LineIndex, saved: bool) -> Checked {
+        let synced = match self.sync(call, path, lines, saved).await {
+            Ok(synced) => synced,
+            Err(error) => {
+                return Checked { diagnostics: Vec::new(), gap: Some(gap(&error)) };
+            }
+        };
+        let gap = match self.await_fresh(call, &synced).await {
+            Ok(()) => None,
+            Err(why) => Some(why),
+        };
+        let known = self.session.known();
+        let document = known.documents.get(path.as_str());
+        let same_text = document.is_some_and(|document| document.version == synced.version);
+        let diagnostics =
+            if same_text { known.diagnostics.current(path.as_str(), document) } else { Vec::new() };
+        drop(known);
+        Checked { diagnostics, gap }
+    }
+
+    async fn await_fresh(&self, call: &Call, synced: &Synced<'_>) -> Result<(), Why> {
+        if self.pulls() {
+            return self.pull(call, synced).await;
+        }
+        let barrier = self.send_barrier(call, synced).await.map_err(|error| gap(&error))?;
+        let settle = self.entry().settle();
+        let key = synced.path.as_str();
+        // A server may register for pulling while we wait for a push that will never come.
+        let outcome = self
+            .wait_until(call, |known, now| {
+                if known.ended {
+                    return Wait::Done(Ok(Way::Gone));
+                }
+                let Some(document) = known.documents.get(key).filter(|one| one.version == synced.version)
+                else {
+                    return Wait::Done(Ok(Way::Overtaken));
+                };
+                if known.capabilities.pulls() {
+                    return Wait::Done(Ok(Way::Pull));
+                }
+                match known.readiness.state(now) {
+                    State::Waiting => return Wait::ForChange,
+                    State::NotBefore(at) => return Wait::Until(at),
+                    State::Ready => {}
+                }
+                match known.diagnostics.push_freshness(document, settle, known.change, now) {
+                    Freshness::Fresh => Wait::Done(Ok::<_, Why>(Way::Fresh)),
+                    Freshness::NotBefore(at) => Wait::Until(at),
+                    Freshness::Waiting => Wait::ForChange,
+                }
+            })
+            .await;
+        drop(barrier);
+        match outcome {
+            Ok(Ok(Way::Fresh)) => Ok(()),
+            Ok(Ok(Way::Pull)) => self.pull(call, synced).await,
+            Ok(Ok(Way::Gone)) => Err(Why::Broken),
+            Ok(Ok(Way::Overtaken)) => Err(Why::Pending),
+            Ok(Err(why)) => Err(why),
+            Err(_) => Err(self.unfinished()),
+        }
+    }
+
+    /// Why a wait that ran out has nothing to show.
+    fn unfinished(&self) -> Why {
+        let known = self.session.known();
+        match (known.ended, known.is_ready(Instant::now())) {
+            (true, _) => Why::Broken,
+            (false, true) => Why::Pending,
+            (false, false) => Why::Indexing,
+        }
+    }
+
+    pub(crate) fn pulls(&self) -> bool {
+        self.session.known().capabilities.pulls()
+    }
+
+    /// Whether an edit of one file may change what a pull for another says.
+    pub(crate) fn has_inter_file_dependencies(&self) -> bool {
+        self.session.known().capabilities.has_inter_file_dependencies()
+    }
+
+    /// Asks something cheap after a change, so that publishes without a version can be told from those before it.
+    async fn send_barrier(
+        &self,
+        call: &Call,
+        synced: &Synced<'_>,
+    ) -> Result<Option<crate::transport::Reply>, RequestError> {
+        let key = synced.path.as_str().to_owned();
+        let needed = {
+            let known = self.session.known();
+            let seen = known.documents.get(&key).and_then(|document| document.seen);
+            !known.versioned && seen.is_none()
+        };
+        if !needed {
+            return Ok(None);
+        }
+        let document = json!({ "uri": synced.path.uri().as_str() });
+        let (method, params) = if self.session.known().capabilities.has(Capability::Hover) {
+            let start = json!({ "line": 0, "character": 0 });
+            ("textDocument/hover", json!({ "textDocument": document, "position": start }))
+        } else if self.session.known().capabilities.has(Capability::DocumentSymbols) {
+            ("textDocument/documentSymbol", json!({ "textDocument": document }))
+        } else {
+            // Nobody knows this method; every server must say so, in its turn.
+            ("$/tenon/barrier", Value::Null)
+        };
+        let session = std::sync::Arc::clone(&self.session);
+        let version = synced.version;
+        let reply = self
+            .connection
+            .request_with(call, method, &params, move |_| {
+                mark_seen(&mut session.known(), &key, version);
+                session.wake();
+            })
+            .await?;
+        Ok(Some(reply))
+    }
+
+    /// Asks for the diagnostics of a document. The answer is exact for the text it was asked for.
+    async fn pull(&self, call: &Call, synced: &Synced<'_>) -> Result<(), Why> {
+        // What a server says while it loads its project may be less than it will know.
+        if !self.rule_needs_diagnostics() && !self.ready(call).await {
+            return Err(self.unfinished());
+        }
+        let key = synced.path.as_str();
+        loop {
+            let (asked, identifier) = {
+                let known = self.session.known();
+                match known.documents.get(key) {
+                    Some(document) if document.version == synced.version => {}
+                    _ => return Err(Why::Pending),
+                }
+                let identifier = known.capabilities.diagnostic_identifier().map(str::to_owned);
+                (known.tick, identifier)
+            };
+            let mut params = json!({ "textDocument": { "uri": synced.path.uri().as_str() } });
+            if let Some(identifier) = identifier {
+                params["identifier"] = Value::String(identifier);
+            }
+            let session = std::sync::Arc::clone(&self.session);
+            let (seen_key, version) = (key.to_owned(), synced.version);
+            let asking = async {
+                let reply = self
+                    .connection
+                    .request_with(call, "textDocument/diagnostic", &params, move |_| {
+                        mark_seen(&mut session.known(), &seen_key, version);
+                    })
+                    .await?;
+                reply.wait(call).await
+            };
+            match retryable(self.unless_overtaken(synced, asking).await?) {
+                Ok(Some(payload)) => {
+                    self.take_pulled(synced, wire::pulled(&payload), asked);
+                    return Ok(());
+                }
+                Ok(None) => {
+                    let pause = call.bound(tokio::time::sleep(RETRY_PAUSE)).await;
+                    pause.map_err(|_| self.unfinished())?;
+                }
+                Err(RequestError::Refused(error)) => return Err(Why::Refused(error.message)),
+                Err(error) => {
+                    return Err(match gap(&error) {
+                        Why::Pending => self.unfinished(),
+                        why => why,
+                    });
+                }
+            }
+        }
+    }
+
+    fn rule_needs_diagnostics(&self) -> bool {
+        self.entry().ready == Some(crate::registry::Ready::FirstDiagnostics)
+    }
+
+    /// Runs work that makes no sense any more once the document has a newer text.
+    async fn unless_overtaken<T>(
+        &self,
+        synced: &Synced<'_>,
+        work: impl Future<Output = T>,
+    ) -> Result<T, Why> {
+        let forever = Call::new(
+            Instant::now() + std::time::Duration::from_secs(24 * 60 * 60),
+            tokio_util::sync::CancellationToken::new(),
+        );
+        let overtaken = self.wait_until(&forever, |known, _| {
+            let document = known.documents.get(synced.path.as_str());
+            if document.is_some_and(|document| document.version == synced.version) {
+                Wait::ForChange
+            } else {
+                Wait::Done(())
+            }
+        });
+        tokio::select! {
+            biased;
+            done = work => Ok(done),
+            _ = overtaken => Err(Why::Pending),
+        }
+    }
+
+    fn take_pulled(&self, synced: &Synced<'_>, pulled: wire::Pulled, asked: u64) {
+        let changed = {
+            let mut known = self.session.known();
+            let known = &mut *known;
+            if known.ended {
+                return;
+            }
+            known.readiness.diagnostics_arrived();
+            let mut changed = false;
+            if let Some(document) = known.documents.get(synced.path.as_str()) {
+                changed |= known.diagnostics.pull(document, pulled.items, synced.version, asked);
+            }
+            for (key, items) in pulled.related {
+                if let Some(document) = known.documents.get(&key) {
+                    let version = document.version;
+                    changed |= known.diagnostics.pull(document, items, version, asked);
+                } else {
+                    let tick = known.tick + 1;
+                    changed |= known.diagnostics.push(&key, None, items, None, tick, Instant::now());
+                }
+            }
+            changed
+        };
+        if changed {
+            self.session.epoch().diagnostics_changed();
+        }
+        self.session.wake();
+    }
+
+    /// Pulls again what was pulled before the last change, for all open documents.
+    pub(crate) async fn pull_open(&self, call: &Call) {
+        if !self.pulls() {
+            return;
+        }
+        let stale: Vec<(WorkspacePath, LineIndex)> = {
+            let known = self.session.known();
+            known
+                .documents
+                .iter()
+                .filter(|document| !known.diagnostics.is_pulled(document, known.change))
+                .map(|document| (document.path.clone(), document.lines.clone()))
+                .collect()
+        };
+        let pulls = stale.iter().map(|(path, _)| async {
+            if let Some(synced) = self.pin(path) {
+                // What cannot be pulled in time stays what it was.
+                let _ = self.pull(call, &synced).await;
+            }
+        });
+        futures::future::join_all(pulls).await;
+    }
+
+    /// Keeps an open document open.
+    fn pin(&self, path: &WorkspacePath) -> Option<Synced<'_>> {
+        let mut known = self.session.known();
+        let document = known.documents.get_mut(path.as_str())?;
+        document.pins += 1;
+        Some(Synced { client: self, path: path.clone(), version: document.version })
+    }
+
+    /// All files for which the server holds diagnostics, by the file's key, in the server's encoding.
+    pub fn held_diagnostics(&self) -> Vec<(String, Vec<Diagnostic>)> {
+        let known = self.session.known();
+        known
+            .diagnostics
+            .keys()
+            .map(|key| (key.to_owned(), known.diagnostics.current(key, known.documents.get(key))))
+            .filter(|(_, items)| !items.is_empty())
+            .collect()
+    }
+
+    /// The lines of a document that its last change touched.
+    pub(crate) fn touched_lines(&self, key: &str) -> Option<std::ops::RangeInclusive<u32>> {
+        let known = self.session.known();
+        known.documents.get(key).map(|document| document.touched.clone())
+    }
+}
+
+/// How a wait for a push ended.
+enum Way {
+    Fresh,
+    Pull,
+    Gone,
+    Overtaken,
+}
+
+/// The server has answered something that was sent after a document's present text.
+fn mark_seen(known: &mut Known, key: &str, version: i32) {
+    let tick = known.tick;
+    if let Some(document) = known.documents.get_mut(key).filter(|one| one.version == version) {
+        document.seen.get_or_insert(tick);
+    }
+}
+
+/// What a failed request means for an answer.
+pub(crate) fn gap(error: &RequestError) -> Why {
+    match error {
+        RequestError::Interrupted(_) => Why::Pending,
+        RequestError::Closed(_) => Why::Broken,
+        RequestError::Refused(error) => Why::Refused(error.message.clone()),
+        RequestError::Unwritable(error) => Why::Refused(error.to_string()),
+    }
+}

@@ -1,0 +1,178 @@
+//! The diagnostics that one server holds, and for which text they were said.
+//!
+//! Invariant: a list counts for an open document only while it belongs to the document's present text. A push belongs by
+//! its version; without one, when it arrived after the server had answered something sent after the change. A pulled list
+//! belongs to the version that it was asked for.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::documents::Document;
+use crate::model::Diagnostic;
+
+#[derive(Debug)]
+struct Pushed {
+    version: Option<i32>,
+    items: Vec<Diagnostic>,
+    at: Instant,
+    tick: u64,
+}
+
+#[derive(Debug)]
+struct Pulled {
+    version: i32,
+    items: Vec<Diagnostic>,
+    /// When it was asked for: later changes elsewhere are not in it.
+    asked: u64,
+}
+
+#[derive(Debug, Default)]
+struct Held {
+    pushed: Option<Pushed>,
+    pulled: Option<Pulled>,
+}
+
+/// The last thing that may change diagnostics: a text, an opened or closed document, a file on disk.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LastChange {
+    pub(crate) tick: u64,
+    pub(crate) at: Instant,
+}
+
+/// Whether what is held for a document answers for its text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Freshness {
+    Fresh,
+    /// If nothing else arrives until then.
+    NotBefore(Instant),
+    Waiting,
+}
+
+/// All diagnostics that a server has sent, by file.
+#[derive(Debug, Default)]
+pub(crate) struct Store {
+    files: BTreeMap<String, Held>,
+}
+
+impl Held {
+    fn current_push(&self, document: Option<&Document>) -> Option<&Pushed> {
+        let pushed = self.pushed.as_ref()?;
+        let counts = match (document, pushed.version) {
+            (None, _) => true,
+            (Some(document), Some(version)) => version >= document.version,
+            (Some(document), None) => document.seen.is_some_and(|seen| pushed.tick > seen),
+        };
+        counts.then_some(pushed)
+    }
+
+    fn current_pull(&self, document: Option<&Document>) -> Option<&Pulled> {
+        self.pulled
+            .as_ref()
+            .filter(|pulled| document.is_some_and(|document| pulled.version == document.version))
+    }
+
+    fn current(&self, document: Option<&Document>) -> impl Iterator<Item = &Diagnostic> {
+        let pulled = self.current_pull(document).map(|pulled| &pulled.items);
+        let pushed = self.current_push(document).map(|pushed| &pushed.items);
+        pulled.into_iter().chain(pushed).flatten()
+    }
+}
+
+impl Store {
+    /// What is held for a file's present text, in the server's encoding.
+    pub(crate) fn current(&self, key: &str, document: Option<&Document>) -> Vec<Diagnostic> {
+        self.files.get(key).map(|held| held.current(document).cloned().collect()).unwrap_or_default()
+    }
+
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &str> {
+        self.files.keys().map(String::as_str)
+    }
+
+    /// Takes a publish in. Says whether the file's diagnostics changed.
+    pub(crate) fn push(
+        &mut self,
+        key: &str,
+        version: Option<i32>,
+        items: Vec<Diagnostic>,
+        document: Option<&Document>,
+        tick: u64,
+        at: Instant,
+    ) -> bool {
+        if let (Some(version), Some(document)) = (version, document)
+            && version < document.version
+        {
+            return false;
+        }
+        self.replace(key, document, |held| {
+            held.pushed = Some(Pushed { version, items, at, tick });
+        })
+    }
+
+    /// Takes the answer to a pull in. Says whether the file's diagnostics changed.
+    pub(crate) fn pull(
+        &mut self,
+        document: &Document,
+        items: Vec<Diagnostic>,
+        version: i32,
+        asked: u64,
+    ) -> bool {
+        self.replace(document.path.as_str(), Some(document), |held| {
+            held.pulled = Some(Pulled { version, items, asked });
+        })
+    }
+
+    fn replace(&mut self, key: &str, document: Option<&Document>, change: impl FnOnce(&mut Held)) -> bool {
+        let before = self.current(key, document);
+        let held = self.files.entry(key.to_owned()).or_default();
+        change(held);
+        !held.current(document).eq(&before)
+    }
+
+    /// Forgets what was pulled for a document that is closed now. Says whether that was something.
+    pub(crate) fn closed(&mut self, key: &str) -> bool {
+        let Some(held) = self.files.get_mut(key) else {
+            return false;
+        };
+        let had = held.pulled.take().is_some_and(|pulled| !pulled.items.is_empty());
+        if held.pushed.is_none() {
+            self.files.remove(key);
+        }
+        had
+    }
+
+    /// Whether the document's present text has been pulled since `change`.
+    pub(crate) fn is_pulled(&self, document: &Document, change: LastChange) -> bool {
+        self.files
+            .get(document.path.as_str())
+            .and_then(|held| held.current_pull(Some(document)))
+            .is_some_and(|pulled| pulled.asked >= change.tick)
+    }
+
+    /// Whether anything was said about the document since `change`.
+    pub(crate) fn is_answered(&self, document: &Document, change: LastChange) -> bool {
+        let Some(held) = self.files.get(document.path.as_str()) else {
+            return false;
+        };
+        self.is_pulled(document, change)
+            || held.current_push(Some(document)).is_some_and(|pushed| pushed.tick > change.tick)
+    }
+
+    /// How fresh the pushed list of a document is. Another publish may follow within `settle`; and a change elsewhere may
+    /// bring one that way, too.
+    pub(crate) fn push_freshness(
+        &self,
+        document: &Document,
+        settle: Duration,
+        change: LastChange,
+        now: Instant,
+    ) -> Freshness {
+        let held = self.files.get(document.path.as_str());
+        let Some(pushed) = held.and_then(|held| held.current_push(Some(document))) else {
+            return Freshness::Waiting;
+        };
+        let since = if change.tick > pushed.tick { pushed.at.max(change.at) } else { pushed.at };
+        if now >= since + settle { Freshness::Fresh } else { Freshness::NotBefore(since + settle) }
+    }
+}

@@ -1,0 +1,239 @@
+//! The documents that one server has open, and what it must be told when their text changes.
+//!
+//! Versions count from 1 and never go back while a document stays open. Time is counted in ticks of one counter, which
+//! moves with everything that may change diagnostics and with every publish, so "since" is always exact.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use tenon_contract::position::{Encoding, LineIndex};
+use tenon_contract::root::WorkspacePath;
+
+use super::capabilities::Sync;
+
+/// Documents that stay open in one server. Each costs its text here and memory there; servers answer for closed files
+/// from the disk.
+pub(crate) const OPEN_LIMIT: usize = 64;
+
+/// An open document.
+#[derive(Debug)]
+pub(crate) struct Document {
+    pub(crate) path: WorkspacePath,
+    pub(crate) version: i32,
+    pub(crate) lines: LineIndex,
+    /// The tick of the last change of its text.
+    pub(crate) changed: u64,
+    /// The tick at which a request sent after that change was answered: the server has seen the change.
+    pub(crate) seen: Option<u64>,
+    /// The part of the text that the last change touched, as lines of the new text.
+    pub(crate) touched: std::ops::RangeInclusive<u32>,
+    used: u64,
+    /// Waits that need it open.
+    pub(crate) pins: u32,
+}
+
+/// What to send so that the server knows a text.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Update {
+    /// It knows it already.
+    Nothing,
+    Open,
+    Change(Vec<Value>),
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Documents {
+    open: BTreeMap<String, Document>,
+    uses: u64,
+}
+
+impl Documents {
+    pub(crate) fn get(&self, key: &str) -> Option<&Document> {
+        self.open.get(key)
+    }
+
+    pub(crate) fn get_mut(&mut self, key: &str) -> Option<&mut Document> {
+        self.open.get_mut(key)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Document> {
+        self.open.values()
+    }
+
+    /// Takes a text in and says what to send. `tick` is the time of the change, if it is one.
+    pub(crate) fn put(
+        &mut self,
+        path: &WorkspacePath,
+        lines: &LineIndex,
+        encoding: Encoding,
+        sync: Sync,
+        tick: u64,
+    ) -> Update {
+        self.uses += 1;
+        let used = self.uses;
+        let Some(document) = self.open.get_mut(path.as_str()) else {
+            let document = Document {
+                path: path.clone(),
+                version: 1,
+                lines: lines.clone(),
+                changed: tick,
+                seen: None,
+                touched: 0..=lines.line_count() - 1,
+                used,
+                pins: 0,
+            };
+            self.open.insert(path.as_str().to_owned(), document);
+            return Update::Open;
+        };
+        document.used = used;
+        if document.lines.text() == lines.text() {
+            return Update::Nothing;
+        }
+        let edit = Edit::between(document.lines.text(), lines.text());
+        let change = match sync {
+            Sync::Incremental => json!({
+                "range": {
+                    "start": document.lines.position_clamped(edit.start, encoding),
+                    "end": document.lines.position_clamped(edit.old_end, encoding),
+                },
+                "text": &lines.text()[edit.start..edit.new_end],
+            }),
+            Sync::Full | Sync::None => json!({ "text": &**lines.text() }),
+        };
+        document.touched = lines.position_clamped(edit.start, Encoding::Utf8).line
+            ..=lines.position_clamped(edit.new_end, Encoding::Utf8).line;
+        document.version = document.version.wrapping_add(1).max(1);
+        document.lines = lines.clone();
+        document.changed = tick;
+        document.seen = None;
+        Update::Change(vec![change])
+    }
+
+    pub(crate) fn remove(&mut self, key: &str) -> Option<Document> {
+        self.open.remove(key)
+    }
+
+    /// Takes out what is open beyond the limit: least recently used first, never one that a wait needs.
+    pub(crate) fn evict(&mut self) -> Vec<Document> {
+        let mut evicted = Vec::new();
+        while self.open.len() > OPEN_LIMIT {
+            let oldest = self
+                .open
+                .iter()
+                .filter(|(_, document)| document.pins == 0)
+                .min_by_key(|(_, document)| document.used)
+                .map(|(key, _)| key.clone());
+            match oldest.and_then(|key| self.open.remove(&key)) {
+                Some(document) => evicted.push(document),
+                None => break,
+            }
+        }
+        evicted
+    }
+}
+
+/// The smallest single edit between two texts, in byte offsets that are positions in both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Edit {
+    start: usize,
+    old_end: usize,
+    new_end: usize,
+}
+
+impl Edit {
+    fn between(old: &str, new: &str) -> Self {
+        let (old_bytes, new_bytes) = (old.as_bytes(), new.as_bytes());
+        let mut start = old_bytes.iter().zip(new_bytes).take_while(|(old, new)| old == new).count();
+        // Not inside a character, and not between the two halves of a line break, which no position names.
+        while !old.is_char_boundary(start) || !new.is_char_boundary(start) || old[..start].ends_with('\r') {
+            start -= 1;
+        }
+        let longest = (old.len() - start).min(new.len() - start);
+        let mut tail = old_bytes
+            .iter()
+            .rev()
+            .zip(new_bytes.iter().rev())
+            .take(longest)
+            .take_while(|(old, new)| old == new)
+            .count();
+        let splits = |text: &str, tail: usize| {
+            let at = text.len() - tail;
+            !text.is_char_boundary(at) || (text[..at].ends_with('\r') && text[at..].starts_with('\n'))
+        };
+        while splits(old, tail) || splits(new, tail) {
+            tail -= 1;
+        }
+        Self { start, old_end: old.len() - tail, new_end: new.len() - tail }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use tenon_contract::position::Position;
+    use tenon_contract::root::RootGate;
+
+    use super::*;
+
+    fn path() -> (tempfile::TempDir, WorkspacePath) {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("a"), "").unwrap();
+        let gate = RootGate::new([folder.path()]).unwrap();
+        let path = gate.admit_path("a").unwrap();
+        (folder, path)
+    }
+
+    /// What a server makes of a change.
+    fn apply(old: &str, change: &Value, encoding: Encoding) -> String {
+        let lines = LineIndex::new(old);
+        let at = |key: &str| {
+            let position: Position = serde_json::from_value(change["range"][key].clone()).unwrap();
+            lines.offset(position, encoding).unwrap()
+        };
+        let text = change["text"].as_str().unwrap();
+        if change.get("range").is_none() {
+            return text.to_owned();
+        }
+        format!("{}{}{}", &old[..at("start")], text, &old[at("end")..])
+    }
+
+    #[test]
+    fn a_small_edit_sends_little() {
+        let (_folder, path) = path();
+        let mut documents = Documents::default();
+        let put = |documents: &mut Documents, text: &str| {
+            documents.put(&path, &LineIndex::new(text), Encoding::Utf16, Sync::Incremental, 1)
+        };
+        assert_eq!(put(&mut documents, "one\n😀two\nthree\n"), Update::Open);
+        assert_eq!(put(&mut documents, "one\n😀two\nthree\n"), Update::Nothing);
+        let Update::Change(changes) = put(&mut documents, "one\n😀toxo\nthree\n") else {
+            panic!("a change")
+        };
+        assert_eq!(
+            changes,
+            [
+                json!({ "range": { "start": { "line": 1, "character": 3 }, "end": { "line": 1, "character": 4 } }, "text": "ox" })
+            ]
+        );
+        assert_eq!(documents.get(path.as_str()).unwrap().version, 2);
+        assert_eq!(documents.get(path.as_str()).unwrap().touched, 1..=1);
+    }
+
+    proptest! {
+        #[test]
+        fn an_incremental_change_makes_the_new_text(
+            old in "(a|b|é|😀|\r|\n|\r\n| ){0,20}",
+            new in "(a|b|é|😀|\r|\n|\r\n| ){0,20}",
+        ) {
+            let (_folder, path) = path();
+            for encoding in [Encoding::Utf8, Encoding::Utf16, Encoding::Utf32] {
+                let mut documents = Documents::default();
+                documents.put(&path, &LineIndex::new(old.as_str()), encoding, Sync::Incremental, 1);
+                match documents.put(&path, &LineIndex::new(new.as_str()), encoding, Sync::Incremental, 2) {
+                    Update::Change(changes) => prop_assert_eq!(apply(&old, &changes[0], encoding), new.clone()),
+                    other => { prop_assert_eq!(other, Update::Nothing); prop_assert_eq!(&old, &new); }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! The first words with a server: who we are, what we understand, and where the project is.
+
+use gen_lsp_types::{
+    CallHierarchyClientCapabilities, ClientCapabilities, ClientInfo, DefinitionClientCapabilities,
+    DiagnosticClientCapabilities, DiagnosticWorkspaceClientCapabilities,
+    DidChangeConfigurationClientCapabilities, DidChangeWatchedFilesClientCapabilities,
+    DocumentSymbolClientCapabilities, GeneralClientCapabilities, HoverClientCapabilities,
+    ImplementationClientCapabilities, InitializeParams, MarkupKind, PositionEncodingKind,
+    PublishDiagnosticsClientCapabilities, ReferenceClientCapabilities, TextDocumentClientCapabilities,
+    TextDocumentSyncClientCapabilities, Uri, WindowClientCapabilities, WorkspaceClientCapabilities,
+    WorkspaceFolder, WorkspaceFoldersInitializeParams, WorkspaceSymbolClientCapabilities,
+};
+use serde_json::{Value, json};
+
+/// The parameters of `initialize`. No progress token is handed out, here or in any request: all progress that arrives is
+/// about the server's own work.
+pub(crate) fn initialize_params(options: Option<Value>, root: &str, root_uri: &str) -> InitializeParams {
+    let folder = WorkspaceFolder {
+        uri: Uri::from(root_uri),
+        name: root.rsplit('/').next().unwrap_or(root).to_owned(),
+    };
+    #[expect(deprecated, reason = "some servers still read nothing but `rootUri`")]
+    InitializeParams {
+        process_id: i32::try_from(std::process::id()).ok(),
+        client_info: Some(ClientInfo {
+            name: "tenon".to_owned(),
+            version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+        }),
+        root_uri: Some(Uri::from(root_uri)),
+        capabilities: capabilities(),
+        initialization_options: options,
+        workspace_folders_initialize_params: WorkspaceFoldersInitializeParams {
+            workspace_folders: Some(vec![folder].into()),
+        },
+        ..InitializeParams::default()
+    }
+}
+
+/// What we handle. Nothing is declared that we would then refuse: no edits, no commands, no dialogs.
+fn capabilities() -> ClientCapabilities {
+    let yes = Some(true);
+    ClientCapabilities {
+        workspace: Some(WorkspaceClientCapabilities {
+            apply_edit: Some(false),
+            configuration: yes,
+            workspace_folders: yes,
+            did_change_configuration: Some(DidChangeConfigurationClientCapabilities {
+                dynamic_registration: yes,
+            }),
+            did_change_watched_files: Some(DidChangeWatchedFilesClientCapabilities {
+                dynamic_registration: yes,
+                relative_pattern_support: yes,
+            }),
+            symbol: Some(WorkspaceSymbolClientCapabilities {
+                dynamic_registration: yes,
+                ..Default::default()
+            }),
+            diagnostics: Some(DiagnosticWorkspaceClientCapabilities { refresh_support: yes }),
+            ..Default::default()
+        }),
+        text_document: Some(TextDocumentClientCapabilities {
+            synchronization: Some(TextDocumentSyncClientCapabilities {
+                dynamic_registration: yes,
+                did_save: yes,
+                ..Default::default()
+            }),
+            hover: Some(HoverClientCapabilities {
+                dynamic_registration: yes,
+                content_format: Some(vec![MarkupKind::Markdown, MarkupKind::PlainText]),
+            }),
+            definition: Some(DefinitionClientCapabilities { dynamic_registration: yes, link_support: yes }),
+            implementation: Some(ImplementationClientCapabilities {
+                dynamic_registration: yes,
+                link_support: yes,
+            }),
+            references: Some(ReferenceClientCapabilities { dynamic_registration: yes }),
+            document_symbol: Some(DocumentSymbolClientCapabilities {
+                dynamic_registration: yes,
+                hierarchical_document_symbol_support: yes,
+                ..Default::default()
+            }),
+            call_hierarchy: Some(CallHierarchyClientCapabilities { dynamic_registration: yes }),
+            publish_diagnostics: Some(PublishDiagnosticsClientCapabilities {
+                version_support: yes,
+                ..Default::default()
+            }),
+            diagnostic: Some(DiagnosticClientCapabilities {
+                dynamic_registration: yes,
+                related_document_support: yes,
+                ..Default::default()
+            }),
+            ..Default::default()
+        }),
+        window: Some(WindowClientCapabilities { work_done_progress: yes, ..Default::default() }),
+        general: Some(GeneralClientCapabilities {
+            position_encodings: Some(vec![PositionEncodingKind::UTF8, PositionEncodingKind::UTF16]),
+            ..Default::default()
+        }),
+        experimental: Some(json!({ "serverStatusNotification": true })),
+        ..Default::default()
+    }
+}

@@ -1,0 +1,259 @@
+//! What one running server has told us, kept in step with what it sends.
+//!
+//! This is the [`Peer`] of the connection: it runs in the reader, changes state under one short lock and wakes whoever waits
+//! for a change. It never waits itself.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::{Value, json};
+use tenon_contract::position::Encoding;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::capabilities::Capabilities;
+use super::diagnostics::{LastChange, Store};
+use super::documents::Documents;
+use super::readiness::{Readiness, State};
+use crate::epoch::CheckEpoch;
+use crate::log::ServerLog;
+use crate::message::{Payload, RpcError};
+use crate::registry::{self, ServerEntry};
+use crate::transport::Peer;
+use crate::wire;
+
+/// Everything that changes while a server runs.
+pub(crate) struct Known {
+    pub(crate) capabilities: Capabilities,
+    pub(crate) documents: Documents,
+    pub(crate) diagnostics: Store,
+    pub(crate) readiness: Readiness,
+    /// Moves with every change and every publish.
+    pub(crate) tick: u64,
+    pub(crate) change: LastChange,
+    /// Whether the last publish named its version; if not, changes need an answered request behind them.
+    pub(crate) versioned: bool,
+    /// Set once the server is gone. Its diagnostics are gone then, too.
+    pub(crate) ended: bool,
+}
+
+impl Known {
+    /// The next moment of this server's time.
+    pub(crate) fn next_tick(&mut self) -> u64 {
+        self.tick += 1;
+        self.tick
+    }
+
+    /// Notes that something changed which may change diagnostics.
+    pub(crate) fn note_change(&mut self) -> u64 {
+        let tick = self.next_tick();
+        self.change = LastChange { tick, at: Instant::now() };
+        tick
+    }
+
+    pub(crate) fn is_ready(&self, now: Instant) -> bool {
+        self.readiness.state(now) == State::Ready
+    }
+
+    /// Whether nothing more is to be expected: no announced work, and something said about every open document since the
+    /// last change.
+    pub(crate) fn is_idle(&self) -> bool {
+        !self.readiness.is_working()
+            && self.documents.iter().all(|document| self.diagnostics.is_answered(document, self.change))
+    }
+}
+
+/// The state of one server with those who wait for it to change.
+pub(crate) struct Session {
+    entry: Arc<ServerEntry>,
+    root: String,
+    root_uri: String,
+    settings: Value,
+    known: Mutex<Known>,
+    changes: watch::Sender<()>,
+    epoch: CheckEpoch,
+    log: ServerLog,
+}
+
+impl Session {
+    pub(crate) fn new(
+        entry: Arc<ServerEntry>,
+        root: &str,
+        root_uri: &str,
+        settings: Value,
+        epoch: CheckEpoch,
+        log: ServerLog,
+    ) -> Self {
+        let known = Known {
+            capabilities: Capabilities::from_initialize(&Value::Null),
+            documents: Documents::default(),
+            diagnostics: Store::default(),
+            readiness: Readiness::new(entry.ready),
+            tick: 0,
+            change: LastChange { tick: 0, at: Instant::now() },
+            versioned: false,
+            ended: false,
+        };
+        Self {
+            entry,
+            root: root.to_owned(),
+            root_uri: root_uri.to_owned(),
+            settings,
+            known: Mutex::new(known),
+            changes: watch::Sender::new(()),
+            epoch,
+            log,
+        }
+    }
+
+    pub(crate) fn entry(&self) -> &ServerEntry {
+        &self.entry
+    }
+
+    pub(crate) fn epoch(&self) -> &CheckEpoch {
+        &self.epoch
+    }
+
+    pub(crate) fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn encoding(&self) -> Encoding {
+        self.known().capabilities.encoding
+    }
+
+    /// Wakes all that wait for a change of state.
+    pub(crate) fn wake(&self) {
+        self.changes.send_replace(());
+    }
+
+    /// Sees every change from now on.
+    pub(crate) fn subscribe(&self) -> watch::Receiver<()> {
+        self.changes.subscribe()
+    }
+
+    /// The server is gone: its diagnostics go with it and all waits end.
+    pub(crate) fn end(&self) {
+        let held = {
+            let mut known = self.known();
+            if std::mem::replace(&mut known.ended, true) {
+                return;
+            }
+            let held = known
+                .diagnostics
+                .keys()
+                .any(|key| !known.diagnostics.current(key, known.documents.get(key)).is_empty());
+            known.diagnostics = Store::default();
+            held
+        };
+        if held {
+            self.epoch.diagnostics_changed();
+        }
+        self.wake();
+    }
+
+    fn published(&self, params: &Payload) {
+        let Some(published) = wire::published(params) else {
+            tracing::debug!(server = %self.entry.id, "diagnostics that cannot be read");
+            return;
+        };
+        let changed = {
+            let mut known = self.known();
+            if known.ended {
+                return;
+            }
+            known.versioned = published.version.is_some();
+            known.readiness.diagnostics_arrived();
+            let tick = known.next_tick();
+            let known = &mut *known;
+            known.diagnostics.push(
+                &published.key,
+                published.version,
+                published.items,
+                known.documents.get(&published.key),
+                tick,
+                Instant::now(),
+            )
+        };
+        if changed {
+            self.epoch.diagnostics_changed();
+        }
+        self.wake();
+    }
+
+    fn configuration(&self, params: &Payload) -> Value {
+        let params: Value = wire::params(params).unwrap_or_default();
+        params
+            .get("items")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .map(|item| {
+                let section = item.get("section").and_then(Value::as_str);
+                registry::section(&self.settings, section).clone()
+            })
+            .collect()
+    }
+}
+
+impl Peer for Session {
+    fn notification(&self, method: &str, params: Payload) {
+        match method {
+            "textDocument/publishDiagnostics" => self.published(&params),
+            "$/progress" => {
+                let params: Value = wire::params(&params).unwrap_or_default();
+                self.known().readiness.progress(&params);
+                self.wake();
+            }
+            "experimental/serverStatus" => {
+                let params: Value = wire::params(&params).unwrap_or_default();
+                self.known().readiness.server_status(&params);
+                self.wake();
+            }
+            "window/logMessage" | "window/showMessage" => {
+                let params: Value = wire::params(&params).unwrap_or_default();
+                if let Some(text) = params.get("message").and_then(Value::as_str) {
+                    self.log.push(text);
+                }
+            }
+            // Telemetry and notifications of servers' own making concern nobody here.
+            _ => {}
+        }
+    }
+
+    fn request(&self, method: &str, params: Payload) -> Result<Value, RpcError> {
+        match method {
+            "workspace/configuration" => Ok(self.configuration(&params)),
+            "workspace/workspaceFolders" => Ok(json!([{ "uri": self.root_uri, "name": self.root }])),
+            "client/registerCapability" => {
+                let params: Value = wire::params(&params).unwrap_or_default();
+                self.known().capabilities.register(&params, &self.root);
+                self.wake();
+                Ok(Value::Null)
+            }
+            "client/unregisterCapability" => {
+                let params: Value = wire::params(&params).unwrap_or_default();
+                self.known().capabilities.unregister(&params);
+                self.wake();
+                Ok(Value::Null)
+            }
+            // Read-only is read-only: a server cannot edit through us.
+            "workspace/applyEdit" => {
+                Ok(json!({ "applied": false, "failureReason": "this client does not edit" }))
+            }
+            "workspace/diagnostic/refresh" => {
+                self.known().note_change();
+                self.wake();
+                Ok(Value::Null)
+            }
+            "window/workDoneProgress/create"
+            | "window/showMessageRequest"
+            | "workspace/semanticTokens/refresh"
+            | "workspace/inlayHint/refresh"
+            | "workspace/inlineValue/refresh"
+            | "workspace/codeLens/refresh"
+            | "workspace/foldingRange/refresh" => Ok(Value::Null),
+            "window/showDocument" => Ok(json!({ "success": false })),
+            other => Err(RpcError::method_not_found(other)),
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! The last lines that a language server said on stderr and in log messages, for people who ask what went wrong.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+/// Lines kept per server, and how much of each.
+const MAX_LINES: usize = 400;
+const MAX_LINE_BYTES: usize = 512;
+
+/// A ring of lines. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct ServerLog(Arc<Mutex<VecDeque<String>>>);
+
+impl ServerLog {
+    pub fn push(&self, text: &str) {
+        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for line in text.lines().filter(|line| !line.trim().is_empty()) {
+            if lines.len() == MAX_LINES {
+                lines.pop_front();
+            }
+            lines.push_back(line[..line.floor_char_boundary(MAX_LINE_BYTES)].to_owned());
+        }
+    }
+
+    pub fn lines(&self) -> Vec<String> {
+        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.iter().cloned().collect()
+    }
+
+    /// The last line, which is where a server that gives up says why.
+    pub fn last(&self) -> Option<String> {
+        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.back().cloned()
+    }
+
+    /// Reads a stream to its end, so that its writer never blocks on a full pipe; what is too much is forgotten.
+    pub async fn drain(&self, mut stream: impl AsyncRead + Unpin) {
+        let mut buffer = [0; 8 * 1024];
+        let mut line = Vec::new();
+        while let Ok(read @ 1..) = stream.read(&mut buffer).await {
+            for piece in buffer[..read].split_inclusive(|&byte| byte == b'\n') {
+                let room = MAX_LINE_BYTES.saturating_sub(line.len());
+                line.extend_from_slice(&piece[..piece.len().min(room)]);
+                if piece.ends_with(b"\n") {
+                    self.push(&String::from_utf8_lossy(&line));
+                    line.clear();
+                }
+            }
+        }
+        self.push(&String::from_utf8_lossy(&line));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_flood_keeps_its_last_lines_only() {
+        let log = ServerLog::default();
+        let flood: String = (0..10_000).map(|number| format!("line {number}\n")).collect();
+        log.drain(flood.as_bytes()).await;
+        assert_eq!(log.lines().len(), MAX_LINES);
+        assert_eq!(log.last().as_deref(), Some("line 9999"));
+    }
+
+    #[tokio::test]
+    async fn a_line_without_end_is_cut() {
+        let log = ServerLog::default();
+        log.drain(&[b'x'; 100_000][..]).await;
+        assert_eq!(log.lines(), ["x".repeat(MAX_LINE_BYTES)]);
+    }
+}

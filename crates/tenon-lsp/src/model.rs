@@ -1,0 +1,272 @@
+//! What language servers know, in one shape for all of them.
+//!
+//! Every position is zero-based and counts UTF-16 units, whatever a server counts in. Every path is inside the roots: what
+//! lies outside is dropped before anyone counts. A byte order mark is no text: servers and editors do not count it, so
+//! positions on a first line do not either.
+
+use std::cmp::Ordering;
+
+use tenon_contract::position::{Position, Range};
+use tenon_contract::root::WorkspacePath;
+
+use crate::registry::ServerId;
+
+/// A range in a file.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Location {
+    pub path: WorkspacePath,
+    pub range: Range,
+}
+
+/// A named thing, of one document or of the workspace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Symbol {
+    pub path: WorkspacePath,
+    pub name: String,
+    pub kind: SymbolKind,
+    /// The whole of it; of a server's flat list, what that gave.
+    pub range: Range,
+    /// Its name, or the whole range where a server gives no other.
+    pub selection: Range,
+    /// The name of what it is directly inside of.
+    pub container: Option<String>,
+    /// How deep it is nested in a document's symbols, which come parents first; zero in flat lists.
+    pub depth: u32,
+}
+
+impl Symbol {
+    fn key(&self) -> (&WorkspacePath, Range, &str, SymbolKind, Option<&str>, Range) {
+        (&self.path, self.range, &self.name, self.kind, self.container.as_deref(), self.selection)
+    }
+
+    /// The order of merged lists.
+    pub fn compare(&self, other: &Self) -> Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+/// What kind of thing a symbol is, by the protocol's number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SymbolKind(pub u32);
+
+impl SymbolKind {
+    /// The protocol's name in lower camel case; numbers that it does not know are `unknown`.
+    pub fn name(self) -> &'static str {
+        const NAMES: [&str; 26] = [
+            "file",
+            "module",
+            "namespace",
+            "package",
+            "class",
+            "method",
+            "property",
+            "field",
+            "constructor",
+            "enum",
+            "interface",
+            "function",
+            "variable",
+            "constant",
+            "string",
+            "number",
+            "boolean",
+            "array",
+            "object",
+            "key",
+            "null",
+            "enumMember",
+            "struct",
+            "event",
+            "operator",
+            "typeParameter",
+        ];
+        (self.0 as usize).checked_sub(1).and_then(|index| NAMES.get(index)).copied().unwrap_or("unknown")
+    }
+}
+
+/// How a hover's text is to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Markup {
+    Markdown,
+    Plaintext,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct HoverPart {
+    pub markup: Markup,
+    pub value: String,
+}
+
+/// What a server says about a place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hover {
+    pub parts: Vec<HoverPart>,
+    pub range: Option<Range>,
+}
+
+/// How bad a diagnostic is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    Error,
+    Warning,
+    Info,
+    Hint,
+}
+
+impl Severity {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+            Self::Info => "info",
+            Self::Hint => "hint",
+        }
+    }
+}
+
+/// Something a server says is wrong with a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnostic {
+    pub range: Range,
+    /// The protocol's number as the server sent it, if it did.
+    pub severity: Option<u32>,
+    pub code: Option<String>,
+    pub source: Option<String>,
+    pub message: String,
+}
+
+impl Diagnostic {
+    /// A missing severity is an error, an unknown one is information.
+    pub fn severity(&self) -> Severity {
+        match self.severity {
+            None | Some(1) => Severity::Error,
+            Some(2) => Severity::Warning,
+            Some(4) => Severity::Hint,
+            Some(_) => Severity::Info,
+        }
+    }
+
+    fn key(&self) -> (Position, Severity, Option<&str>, &str, Position, Option<&str>) {
+        (
+            self.range.start,
+            self.severity(),
+            self.source.as_deref(),
+            &self.message,
+            self.range.end,
+            self.code.as_deref(),
+        )
+    }
+
+    /// The order of every list of diagnostics of one file: line, character, severity, source, message.
+    pub fn compare(&self, other: &Self) -> Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+/// Sorts the diagnostics of one file and keeps one of those that say the same about the same range: the first.
+pub fn merge_diagnostics(mut all: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    all.sort_by(Diagnostic::compare);
+    let mut said = std::collections::BTreeSet::new();
+    let keep: Vec<bool> = all.iter().map(|one| said.insert((one.range, one.message.as_str()))).collect();
+    let mut keep = keep.into_iter();
+    all.retain(|_| keep.next().unwrap_or(true));
+    all
+}
+
+/// Why a server's share is missing from an answer or cannot be vouched for.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Why {
+    /// It was still starting or loading its project when the time was up.
+    Indexing,
+    /// It was ready but did not answer in time, or a newer edit overtook the question.
+    Pending,
+    /// It crashed, or was marked broken before.
+    Broken,
+    /// It refused the request, with these words.
+    Refused(String),
+    /// Its answer is as long as the longest that it gives.
+    Limit,
+    /// Nothing is known about when its answers are complete.
+    Unproven,
+    /// It is not installed or may not run; nobody counts on it.
+    Unavailable(String),
+}
+
+/// What is missing from an answer.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Gap {
+    pub server: ServerId,
+    pub why: Why,
+}
+
+/// An answer, with what it rests on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer<T> {
+    pub value: T,
+    /// The servers that were asked or should have been, in registry order.
+    pub servers: Vec<ServerId>,
+    /// In registry order. Empty, or naming servers that nobody counts on, means complete.
+    pub gaps: Vec<Gap>,
+}
+
+impl<T> Answer<T> {
+    /// Whether this is all there is to say.
+    pub fn is_complete(&self) -> bool {
+        self.gaps.iter().all(|gap| matches!(gap.why, Why::Unavailable(_)))
+    }
+
+    /// The servers whose share is still to come.
+    pub fn pending(&self) -> impl Iterator<Item = &ServerId> {
+        self.gaps.iter().filter(|gap| matches!(gap.why, Why::Indexing | Why::Pending)).map(|gap| &gap.server)
+    }
+
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Answer<U> {
+        Answer { value: change(self.value), servers: self.servers, gaps: self.gaps }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn diagnostic(line: u32, severity: u32, source: &str, message: &str) -> Diagnostic {
+        Diagnostic {
+            range: Range::new(Position::new(line, 0), Position::new(line, 1)),
+            severity: Some(severity),
+            code: None,
+            source: Some(source.to_owned()),
+            message: message.to_owned(),
+        }
+    }
+
+    #[test]
+    fn two_servers_that_say_the_same_are_heard_once() {
+        let merged = merge_diagnostics(vec![
+            diagnostic(2, 1, "b", "unused"),
+            diagnostic(1, 2, "ruff", "unused"),
+            diagnostic(1, 1, "pyright", "unused"),
+            diagnostic(1, 1, "pyright", "undefined"),
+        ]);
+        let shown: Vec<_> = merged
+            .iter()
+            .map(|one| (one.range.start.line, one.source.as_deref().unwrap(), one.message.as_str()))
+            .collect();
+        assert_eq!(shown, [(1, "pyright", "undefined"), (1, "pyright", "unused"), (2, "b", "unused")]);
+    }
+
+    #[test]
+    fn severities_that_are_missing_or_unknown_have_a_meaning() {
+        let of = |severity| Diagnostic { severity, ..diagnostic(0, 1, "", "") };
+        assert_eq!(of(None).severity(), Severity::Error);
+        assert_eq!(of(Some(9)).severity(), Severity::Info);
+        assert_eq!(of(Some(4)).severity().as_str(), "hint");
+    }
+
+    #[test]
+    fn kinds_have_the_protocols_names() {
+        assert_eq!(SymbolKind(12).name(), "function");
+        assert_eq!(SymbolKind(22).name(), "enumMember");
+        assert_eq!(SymbolKind(0).name(), "unknown");
+        assert_eq!(SymbolKind(27).name(), "unknown");
+    }
+}

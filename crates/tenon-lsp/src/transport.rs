@@ -1,0 +1,388 @@
+//! JSON-RPC over two byte streams: requests that end exactly once, notifications in order, and a peer that is always
+//! answered.
+//!
+//! Invariants:
+//! - A request ends once: by its answer, by its caller giving up (then `$/cancelRequest` is sent and a late answer is
+//!   ignored), or by the end of the connection, which ends all that are open.
+//! - What is sent leaves in the order of the calls; answers to the peer's own requests go beside that queue, so that a full
+//!   queue can never keep the reader from reading.
+//! - What the peer sends is handled in the reader, in order, by a [`Peer`] that must not block.
+//! - A peer that stops reading, or stops in the middle of a frame, for [`STALL`] ends the connection.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::{Buf, Bytes, BytesMut};
+use serde::Serialize;
+use serde_json::{Value, json};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::codec::Decoder;
+use tokio_util::sync::CancellationToken;
+
+use crate::call::{Call, Interrupted};
+use crate::codec::{CodecError, FrameDecoder};
+use crate::message::{self, Message, Payload, RequestId, RpcError};
+
+/// Frames waiting for the peer to read. A healthy server reads within milliseconds; past this many the callers wait.
+const OUTGOING: usize = 256;
+/// Answers to the peer's own requests waiting for it to read. A peer that asks more without reading floods us.
+const ANSWERS: usize = 1024;
+/// Asked of the pipe at once, as much as a pipe holds.
+const READ_BYTES: usize = 64 * 1024;
+/// How long a peer may leave a write or a begun frame unfinished.
+const STALL: Duration = Duration::from_secs(30);
+
+/// The side that handles what the peer sends. Runs in the reader: it must return at once.
+pub trait Peer: Send + Sync + 'static {
+    fn notification(&self, method: &str, params: Payload);
+    /// Every request is answered with what this returns.
+    fn request(&self, method: &str, params: Payload) -> Result<Value, RpcError>;
+}
+
+/// Why a connection ended.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Closed {
+    #[error("the peer closed its output")]
+    EndOfStream,
+    #[error("what the peer sends cannot be framed: {0}")]
+    Unframed(String),
+    #[error("the pipe broke: {0}")]
+    Io(String),
+    #[error("the peer did not go on reading or writing")]
+    Stalled,
+    #[error("the peer asks without reading the answers")]
+    Flooded,
+    #[error("we closed it")]
+    Ours,
+}
+
+impl From<CodecError> for Closed {
+    fn from(error: CodecError) -> Self {
+        match error {
+            CodecError::Io(error) => Self::Io(error.to_string()),
+            unframed => Self::Unframed(unframed.to_string()),
+        }
+    }
+}
+
+/// Why a request has no result.
+#[derive(Debug, thiserror::Error)]
+pub enum RequestError {
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
+    #[error("the connection ended: {0}")]
+    Closed(#[from] Closed),
+    #[error("the server refused: {0}")]
+    Refused(#[from] RpcError),
+    #[error("the request cannot be written as JSON")]
+    Unwritable(#[from] serde_json::Error),
+}
+
+type Ending = Result<Payload, RequestError>;
+type OnReply = Box<dyn FnOnce(&Result<Payload, RpcError>) + Send>;
+
+struct Waiting {
+    reply: oneshot::Sender<Ending>,
+    /// Runs in the reader, before anything that the peer sent after the answer is handled.
+    on_reply: Option<OnReply>,
+}
+
+#[derive(Default)]
+struct Table {
+    next_id: i64,
+    waiting: BTreeMap<i64, Waiting>,
+    closed: Option<Closed>,
+}
+
+struct Shared {
+    table: Mutex<Table>,
+    outgoing: mpsc::Sender<Bytes>,
+    /// Cancelled when the connection ends.
+    ended: CancellationToken,
+}
+
+impl Shared {
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn close(&self, why: Closed) {
+        let open = {
+            let mut table = self.table();
+            if table.closed.is_some() {
+                return;
+            }
+            table.closed = Some(why.clone());
+            std::mem::take(&mut table.waiting)
+        };
+        for waiting in open.into_values() {
+            // A receiver that is gone has given up already.
+            let _ = waiting.reply.send(Err(why.clone().into()));
+        }
+        self.ended.cancel();
+    }
+
+    fn closed_error(&self) -> Closed {
+        self.table().closed.clone().unwrap_or(Closed::Ours)
+    }
+
+    fn complete(&self, id: Option<RequestId>, outcome: Result<Payload, RpcError>) {
+        let waiting = match &id {
+            Some(RequestId::Number(number)) => self.table().waiting.remove(number),
+            _ => None,
+        };
+        let Some(waiting) = waiting else {
+            tracing::debug!(?id, "an answer to no open request");
+            return;
+        };
+        if let Some(on_reply) = waiting.on_reply {
+            on_reply(&outcome);
+        }
+        let _ = waiting.reply.send(outcome.map_err(RequestError::Refused));
+    }
+}
+
+/// Our end of a connection. Clones share it.
+#[derive(Clone)]
+pub struct Connection {
+    shared: Arc<Shared>,
+}
+
+impl Connection {
+    /// Makes a connection and the future that runs it. The future ends when the connection does and says why.
+    pub fn open<R, W>(
+        reader: R,
+        writer: W,
+        peer: Arc<dyn Peer>,
+    ) -> (Self, impl Future<Output = Closed> + Send + 'static)
+    where
+        R: AsyncRead + Unpin + Send + 'static,
+        W: AsyncWrite + Unpin + Send + 'static,
+    {
+        let (outgoing, queue) = mpsc::channel(OUTGOING);
+        let shared = Arc::new(Shared { table: Mutex::default(), outgoing, ended: CancellationToken::new() });
+        let connection = Self { shared: Arc::clone(&shared) };
+        let run = async move {
+            let (answers, answer_queue) = mpsc::channel(ANSWERS);
+            let why = tokio::select! {
+                why = read_loop(&shared, reader, &*peer, answers) => why,
+                why = write_loop(writer, queue, answer_queue) => why,
+                () = shared.ended.cancelled() => Closed::Ours,
+            };
+            shared.close(why);
+            shared.closed_error()
+        };
+        (connection, run)
+    }
+
+    /// Sends a notification after everything sent before.
+    pub async fn notify<P: Serialize + ?Sized>(
+        &self,
+        call: &Call,
+        method: &str,
+        params: &P,
+    ) -> Result<(), RequestError> {
+        self.send(call, message::notification(method, params)?).await
+    }
+
+    /// Sends a request after everything sent before. The answer is awaited with [`Reply::wait`].
+    pub async fn request<P: Serialize + ?Sized>(
+        &self,
+        call: &Call,
+        method: &str,
+        params: &P,
+    ) -> Result<Reply, RequestError> {
+        self.start(call, method, params, None).await
+    }
+
+    /// As [`Connection::request`]; `on_reply` sees the answer before anything the peer sent later is handled.
+    pub async fn request_with<P: Serialize + ?Sized>(
+        &self,
+        call: &Call,
+        method: &str,
+        params: &P,
+        on_reply: impl FnOnce(&Result<Payload, RpcError>) + Send + 'static,
+    ) -> Result<Reply, RequestError> {
+        self.start(call, method, params, Some(Box::new(on_reply))).await
+    }
+
+    async fn start<P: Serialize + ?Sized>(
+        &self,
+        call: &Call,
+        method: &str,
+        params: &P,
+        on_reply: Option<OnReply>,
+    ) -> Result<Reply, RequestError> {
+        let (sender, receiver) = oneshot::channel();
+        let id = {
+            let mut table = self.shared.table();
+            if let Some(why) = &table.closed {
+                return Err(why.clone().into());
+            }
+            table.next_id += 1;
+            table.next_id
+        };
+        let frame = message::request(&RequestId::Number(id), method, params)?;
+        let mut reply = Reply { id, receiver, shared: Arc::clone(&self.shared), sent: false };
+        {
+            let mut table = self.shared.table();
+            if let Some(why) = &table.closed {
+                return Err(why.clone().into());
+            }
+            let waiting = Waiting { reply: sender, on_reply };
+            table.waiting.insert(id, waiting);
+        }
+        self.send(call, frame).await?;
+        reply.sent = true;
+        Ok(reply)
+    }
+
+    async fn send(&self, call: &Call, frame: Bytes) -> Result<(), RequestError> {
+        match call.bound(self.shared.outgoing.send(frame)).await? {
+            Ok(()) if self.shared.ended.is_cancelled() => Err(self.shared.closed_error().into()),
+            Ok(()) => Ok(()),
+            Err(_) => Err(self.shared.closed_error().into()),
+        }
+    }
+
+    /// Ends the connection; every open request ends now.
+    pub fn close(&self) {
+        self.shared.close(Closed::Ours);
+    }
+
+    /// Ends when the connection does.
+    pub async fn ended(&self) {
+        self.shared.ended.cancelled().await;
+    }
+}
+
+/// The answer to come for one request. Dropped before it came, it takes the request back.
+pub struct Reply {
+    id: i64,
+    receiver: oneshot::Receiver<Ending>,
+    shared: Arc<Shared>,
+    sent: bool,
+}
+
+impl Reply {
+    pub async fn wait(mut self, call: &Call) -> Result<Payload, RequestError> {
+        let ending = call.bound(&mut self.receiver).await?;
+        ending.unwrap_or_else(|_| Err(self.shared.closed_error().into()))
+    }
+}
+
+impl Drop for Reply {
+    fn drop(&mut self) {
+        let was_open = self.shared.table().waiting.remove(&self.id).is_some();
+        if !was_open || !self.sent {
+            return;
+        }
+        if let Ok(frame) = message::notification("$/cancelRequest", &json!({ "id": self.id })) {
+            // With a full queue the server is busy anyway: it answers late, and nobody listens.
+            let _ = self.shared.outgoing.try_send(frame);
+        }
+    }
+}
+
+async fn read_loop(
+    shared: &Shared,
+    mut reader: impl AsyncRead + Unpin,
+    peer: &dyn Peer,
+    answers: mpsc::Sender<Bytes>,
+) -> Closed {
+    let mut decoder = FrameDecoder::default();
+    let mut buffer = BytesMut::new();
+    let mut skipped = 0;
+    loop {
+        match decoder.decode(&mut buffer) {
+            Ok(Some(frame)) => {
+                if let Err(why) = handle(shared, peer, &answers, &frame) {
+                    return why;
+                }
+                continue;
+            }
+            Ok(None) => {}
+            Err(error) => return error.into(),
+        }
+        if decoder.skipped() > skipped {
+            skipped = decoder.skipped();
+            tracing::debug!(skipped, "the peer prints noise between frames");
+        }
+        if buffer.capacity() == buffer.len() {
+            buffer.reserve(READ_BYTES);
+        }
+        let read = reader.read_buf(&mut buffer);
+        let read = if decoder.is_inside_frame() {
+            match tokio::time::timeout(STALL, read).await {
+                Ok(read) => read,
+                Err(_) => return Closed::Stalled,
+            }
+        } else {
+            read.await
+        };
+        match read {
+            Ok(0) => {
+                return match decoder.decode_eof(&mut buffer) {
+                    Ok(_) => Closed::EndOfStream,
+                    Err(error) => error.into(),
+                };
+            }
+            Ok(_) => {}
+            Err(error) => return CodecError::Io(error).into(),
+        }
+    }
+}
+
+fn handle(
+    shared: &Shared,
+    peer: &dyn Peer,
+    answers: &mpsc::Sender<Bytes>,
+    frame: &Bytes,
+) -> Result<(), Closed> {
+    match Message::parse(frame) {
+        Ok(Message::Response { id, outcome }) => shared.complete(id, outcome),
+        Ok(Message::Notification { method, params }) => peer.notification(&method, params),
+        Ok(Message::Request { id, method, params }) => {
+            let outcome = peer.request(&method, params);
+            let answer = message::response(Some(&id), outcome.as_ref())
+                .expect("JSON values and strings can always be written");
+            answers.try_send(answer).map_err(|_| Closed::Flooded)?;
+        }
+        Err(error) => tracing::debug!(%error, "a frame is dropped"),
+    }
+    Ok(())
+}
+
+async fn write_loop(
+    mut writer: impl AsyncWrite + Unpin,
+    mut queue: mpsc::Receiver<Bytes>,
+    mut answers: mpsc::Receiver<Bytes>,
+) -> Closed {
+    loop {
+        let frame = tokio::select! {
+            biased;
+            Some(answer) = answers.recv() => answer,
+            Some(frame) = queue.recv() => frame,
+            else => return Closed::Ours,
+        };
+        match write_frame(&mut writer, frame).await {
+            Ok(()) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::TimedOut => return Closed::Stalled,
+            Err(error) => return Closed::Io(error.to_string()),
+        }
+    }
+}
+
+/// Writes a frame; the stall clock starts anew with every piece that the peer takes.
+async fn write_frame(writer: &mut (impl AsyncWrite + Unpin), mut frame: Bytes) -> std::io::Result<()> {
+    while frame.has_remaining() {
+        let written = tokio::time::timeout(STALL, writer.write(&frame)).await??;
+        if written == 0 {
+            return Err(std::io::ErrorKind::WriteZero.into());
+        }
+        frame.advance(written);
+    }
+    tokio::time::timeout(STALL, writer.flush()).await?
+}

@@ -1,0 +1,441 @@
+//! From what servers send to what we keep: tolerant of single bad items, silent about what nobody asked for.
+//!
+//! Lists are read in one go; only when that fails, item by item, so that a float or a negative line costs its own item and
+//! not the list. URIs are compared by what they spell, not by how: servers encode as they like.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tenon_contract::position::{Position, Range};
+
+use crate::message::Payload;
+use crate::model::{Diagnostic, Hover, HoverPart, Markup};
+
+/// The file a URI spells, percent-escapes decoded: one key for all spellings. Not checked against any root.
+pub(crate) fn file_key(uri: &str) -> String {
+    let path = uri.strip_prefix("file://").unwrap_or(uri);
+    if !path.contains('%') {
+        return path.to_owned();
+    }
+    let bytes = path.as_bytes();
+    let mut decoded = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let escape = (bytes[at] == b'%')
+            .then(|| bytes.get(at + 1..at + 3))
+            .flatten()
+            .and_then(|digits| std::str::from_utf8(digits).ok())
+            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        match escape {
+            Some(byte) => {
+                decoded.push(byte);
+                at += 3;
+            }
+            None => {
+                decoded.push(bytes[at]);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8_lossy(&decoded).into_owned()
+}
+
+#[derive(Deserialize, Clone, Copy)]
+struct WirePosition {
+    line: u32,
+    character: u32,
+}
+
+#[derive(Deserialize, Clone, Copy)]
+pub(crate) struct WireRange {
+    start: WirePosition,
+    end: WirePosition,
+}
+
+impl From<WireRange> for Range {
+    fn from(range: WireRange) -> Self {
+        Self::new(
+            Position::new(range.start.line, range.start.character),
+            Position::new(range.end.line, range.end.character),
+        )
+    }
+}
+
+/// A location or a link, not yet admitted by the gate, in the server's encoding.
+pub(crate) struct RawLocation<'a> {
+    pub(crate) uri: Cow<'a, str>,
+    pub(crate) range: Range,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireLocation<'a> {
+    #[serde(borrow, default)]
+    uri: Option<Cow<'a, str>>,
+    #[serde(default)]
+    range: Option<WireRange>,
+    #[serde(borrow, default)]
+    target_uri: Option<Cow<'a, str>>,
+    #[serde(default)]
+    target_range: Option<WireRange>,
+    #[serde(default)]
+    target_selection_range: Option<WireRange>,
+}
+
+impl<'a> WireLocation<'a> {
+    fn into_raw(self) -> Option<RawLocation<'a>> {
+        let uri = self.target_uri.or(self.uri)?;
+        let range = self.target_selection_range.or(self.target_range).or(self.range)?;
+        Some(RawLocation { uri, range: range.into() })
+    }
+}
+
+/// Reads an array, one object or null as a list; what cannot be read is left out.
+fn list<'a, T: Deserialize<'a>>(payload: &'a [u8]) -> Vec<T> {
+    match payload.trim_ascii_start().first() {
+        Some(b'[') => serde_json::from_slice(payload).unwrap_or_else(|_| {
+            serde_json::from_slice::<Vec<&RawValue>>(payload)
+                .unwrap_or_default()
+                .into_iter()
+                .filter_map(|raw| serde_json::from_str(raw.get()).ok())
+                .collect()
+        }),
+        Some(b'{') => serde_json::from_slice(payload).into_iter().collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Locations and links; a link counts by the range of its target's name.
+pub(crate) fn locations(payload: &Payload) -> Vec<RawLocation<'_>> {
+    list::<WireLocation<'_>>(payload.as_bytes()).into_iter().filter_map(WireLocation::into_raw).collect()
+}
+
+/// A symbol of either form the protocol has, its children still inside.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct WireSymbol {
+    pub(crate) name: String,
+    pub(crate) kind: u32,
+    #[serde(default)]
+    range: Option<WireRange>,
+    #[serde(default)]
+    selection_range: Option<WireRange>,
+    #[serde(default)]
+    container_name: Option<String>,
+    #[serde(default)]
+    location: Option<WireSymbolLocation>,
+    #[serde(default)]
+    children: Option<Vec<Value>>,
+}
+
+#[derive(Deserialize)]
+struct WireSymbolLocation {
+    uri: String,
+    #[serde(default)]
+    range: Option<WireRange>,
+}
+
+/// One symbol of a flattened list, in the server's encoding.
+pub(crate) struct RawSymbol {
+    /// Where it is; `None` for a symbol of the document that was asked about.
+    pub(crate) uri: Option<String>,
+    pub(crate) name: String,
+    pub(crate) kind: u32,
+    pub(crate) range: Range,
+    pub(crate) selection: Range,
+    pub(crate) container: Option<String>,
+    pub(crate) depth: u32,
+}
+
+/// How deep symbols may nest. Real code stays far below; a stack overflow is no answer.
+const MAX_DEPTH: u32 = 64;
+
+/// Symbols of a document or of the workspace, flattened, parents before their children. One without a range is dropped, its
+/// children stay.
+pub(crate) fn symbols(payload: &Payload) -> Vec<RawSymbol> {
+    let mut flat = Vec::new();
+    for symbol in list::<WireSymbol>(payload.as_bytes()) {
+        flatten(symbol, None, 0, &mut flat);
+    }
+    flat
+}
+
+fn flatten(symbol: WireSymbol, parent: Option<&str>, depth: u32, flat: &mut Vec<RawSymbol>) {
+    let (uri, located) = match symbol.location {
+        Some(location) => (Some(location.uri), location.range),
+        None => (None, None),
+    };
+    if let Some(range) = symbol.range.or(located) {
+        flat.push(RawSymbol {
+            uri,
+            name: symbol.name.clone(),
+            kind: symbol.kind,
+            range: range.into(),
+            selection: symbol.selection_range.unwrap_or(range).into(),
+            container: parent.map(str::to_owned).or(symbol.container_name.filter(|name| !name.is_empty())),
+            depth,
+        });
+    }
+    if depth == MAX_DEPTH {
+        return;
+    }
+    for child in symbol.children.unwrap_or_default() {
+        if let Ok(child) = serde_json::from_value(child) {
+            flatten(child, Some(&symbol.name), depth + 1, flat);
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct WireHover {
+    contents: Value,
+    #[serde(default)]
+    range: Option<WireRange>,
+}
+
+/// A hover, or nothing when a server has nothing to say. The range is in the server's encoding.
+pub(crate) fn hover(payload: &Payload) -> Option<Hover> {
+    let hover: WireHover = payload.parse().ok()?;
+    let mut parts = Vec::new();
+    match &hover.contents {
+        Value::Array(items) => parts.extend(items.iter().filter_map(hover_part)),
+        one => parts.extend(hover_part(one)),
+    }
+    (!parts.is_empty()).then(|| Hover { parts, range: hover.range.map(Into::into) })
+}
+
+fn hover_part(content: &Value) -> Option<HoverPart> {
+    let text = |key: &str| content.get(key).and_then(Value::as_str);
+    let (markup, value) = match content {
+        Value::String(markdown) => (Markup::Markdown, markdown.clone()),
+        _ => match (text("kind"), text("language"), text("value")?) {
+            (Some("plaintext"), _, value) => (Markup::Plaintext, value.to_owned()),
+            (Some(_), _, value) => (Markup::Markdown, value.to_owned()),
+            (None, Some(language), value) => {
+                (Markup::Markdown, format!("```{language}\n{}\n```", value.trim_end_matches('\n')))
+            }
+            (None, None, value) => (Markup::Markdown, value.to_owned()),
+        },
+    };
+    (!value.trim().is_empty()).then_some(HoverPart { markup, value })
+}
+
+#[derive(Deserialize)]
+struct WireDiagnostic {
+    range: WireRange,
+    #[serde(default)]
+    severity: Option<u32>,
+    #[serde(default)]
+    code: Option<Value>,
+    #[serde(default)]
+    source: Option<String>,
+    message: Value,
+}
+
+impl From<WireDiagnostic> for Diagnostic {
+    fn from(wire: WireDiagnostic) -> Self {
+        Self {
+            range: wire.range.into(),
+            severity: wire.severity,
+            code: wire.code.as_ref().and_then(code_text),
+            source: wire.source,
+            message: match wire.message {
+                Value::String(text) => text,
+                markup => markup.get("value").and_then(Value::as_str).unwrap_or_default().to_owned(),
+            },
+        }
+    }
+}
+
+/// Codes are strings, numbers, or objects with a `value`, as editors' own code has them.
+fn code_text(code: &Value) -> Option<String> {
+    match code {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        Value::Object(object) => match object.get("value") {
+            Some(value) if !value.is_object() => code_text(value),
+            _ => Some(code.to_string()),
+        },
+        other => Some(other.to_string()),
+    }
+}
+
+/// A list of diagnostics in the server's encoding.
+fn diagnostics(raw: Option<&RawValue>) -> Vec<Diagnostic> {
+    raw.map(|raw| list::<WireDiagnostic>(raw.get().as_bytes()))
+        .unwrap_or_default()
+        .into_iter()
+        .map(Into::into)
+        .collect()
+}
+
+/// A `publishDiagnostics` notification.
+pub(crate) struct Published {
+    pub(crate) key: String,
+    pub(crate) version: Option<i32>,
+    pub(crate) items: Vec<Diagnostic>,
+}
+
+#[derive(Deserialize)]
+struct WirePublish<'a> {
+    uri: String,
+    #[serde(default)]
+    version: Option<i32>,
+    #[serde(borrow, default)]
+    diagnostics: Option<&'a RawValue>,
+}
+
+pub(crate) fn published(params: &Payload) -> Option<Published> {
+    let wire: WirePublish<'_> = params.parse().ok()?;
+    Some(Published { key: file_key(&wire.uri), version: wire.version, items: diagnostics(wire.diagnostics) })
+}
+
+/// The answer to `textDocument/diagnostic`.
+pub(crate) struct Pulled {
+    pub(crate) items: Vec<Diagnostic>,
+    /// Other files that the answer also covers.
+    pub(crate) related: Vec<(String, Vec<Diagnostic>)>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireReport<'a> {
+    #[serde(borrow, default)]
+    items: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    related_documents: Option<std::collections::BTreeMap<String, &'a RawValue>>,
+}
+
+pub(crate) fn pulled(payload: &Payload) -> Pulled {
+    let Ok(report) = payload.parse::<WireReport<'_>>() else {
+        return Pulled { items: Vec::new(), related: Vec::new() };
+    };
+    let related = report
+        .related_documents
+        .unwrap_or_default()
+        .into_iter()
+        .filter_map(|(uri, raw)| {
+            let report: WireReport<'_> = serde_json::from_str(raw.get()).ok()?;
+            // `unchanged` has no items and says nothing new.
+            Some((file_key(&uri), diagnostics(Some(report.items?))))
+        })
+        .collect();
+    Pulled { items: diagnostics(report.items), related }
+}
+
+/// Reads params of a known shape, or nothing when a server sends another.
+pub(crate) fn params<T: DeserializeOwned>(payload: &Payload) -> Option<T> {
+    payload.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::message::Message;
+
+    fn payload(json: &str) -> Payload {
+        let frame = Bytes::from(format!(r#"{{"id":1,"result":{json}}}"#));
+        match Message::parse(&frame) {
+            Ok(Message::Response { outcome: Ok(payload), .. }) => payload,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn every_spelling_of_a_uri_is_one_key() {
+        for uri in ["file:///a%20b/%C3%A9%23.py", "file:///a b/é%23.py", "file:///a%20b/%c3%a9%23.py"] {
+            assert_eq!(file_key(uri), "/a b/é#.py");
+        }
+        assert_eq!(file_key("untitled:x%"), "untitled:x%");
+        assert_eq!(file_key("file:///%zz%"), "/%zz%");
+    }
+
+    #[test]
+    fn locations_come_alone_in_lists_and_as_links() {
+        let range = r#"{"start":{"line":1,"character":2},"end":{"line":1,"character":5}}"#;
+        let one = format!(r#"{{"uri":"file:///a","range":{range}}}"#);
+        let link = format!(
+            r#"[{{"targetUri":"file:///b","targetRange":{{"start":{{"line":0,"character":0}},"end":{{"line":9,"character":0}}}},"targetSelectionRange":{range}}}]"#
+        );
+        for json in [one.clone(), format!("[{one}]"), link] {
+            let payload = payload(&json);
+            let found = locations(&payload);
+            assert_eq!(found.len(), 1, "{json}");
+            assert_eq!(found[0].range.start, Position::new(1, 2));
+        }
+        assert!(locations(&payload("null")).is_empty());
+        assert!(locations(&payload("7")).is_empty());
+    }
+
+    #[test]
+    fn a_negative_line_costs_one_location() {
+        let good = r#"{"uri":"file:///a","range":{"start":{"line":1,"character":2},"end":{"line":1,"character":5}}}"#;
+        let bad = good.replace("\"line\":1", "\"line\":-1");
+        let float = good.replace("\"character\":2", "\"character\":2.5");
+        let payload = payload(&format!("[{good},{bad},{float},null,{good}]"));
+        assert_eq!(locations(&payload).len(), 2);
+    }
+
+    #[test]
+    fn symbols_are_flattened_parents_first() {
+        let range = r#"{"start":{"line":1,"character":0},"end":{"line":2,"character":0}}"#;
+        let json = format!(
+            r#"[{{"name":"C","kind":5,"range":{range},"selectionRange":{range},"children":[
+                {{"name":"m","kind":6,"range":{range},"selectionRange":{range}}}, {{"name":"broken"}}]}},
+                {{"name":"flat","kind":12,"containerName":"","location":{{"uri":"file:///a","range":{range}}}}},
+                {{"name":"nowhere","kind":12,"location":{{"uri":"file:///a"}}}}]"#
+        );
+        let flat: Vec<_> = symbols(&payload(&json))
+            .into_iter()
+            .map(|symbol| (symbol.name, symbol.container, symbol.depth))
+            .collect();
+        assert_eq!(
+            flat,
+            [
+                ("C".to_owned(), None, 0),
+                ("m".to_owned(), Some("C".to_owned()), 1),
+                ("flat".to_owned(), None, 0)
+            ]
+        );
+    }
+
+    #[test]
+    fn hovers_of_all_ages_become_parts() {
+        let parts = |json: &str| {
+            hover(&payload(&format!(r#"{{"contents":{json}}}"#))).map(|hover| {
+                hover.parts.into_iter().map(|part| (part.markup, part.value)).collect::<Vec<_>>()
+            })
+        };
+        assert_eq!(
+            parts(r#"[{"language":"ts","value":"let x\n"},"doc"]"#).unwrap(),
+            [(Markup::Markdown, "```ts\nlet x\n```".to_owned()), (Markup::Markdown, "doc".to_owned())]
+        );
+        assert_eq!(
+            parts(r#"{"kind":"plaintext","value":"x"}"#).unwrap(),
+            [(Markup::Plaintext, "x".to_owned())]
+        );
+        assert_eq!(parts(r#""""#), None);
+        assert_eq!(parts("[]"), None);
+        assert!(hover(&payload("null")).is_none());
+    }
+
+    #[test]
+    fn codes_of_any_type_become_text() {
+        let of = |code: &str| {
+            let json = format!(
+                r#"{{"items":[{{"range":{{"start":{{"line":0,"character":0}},"end":{{"line":0,"character":0}}}},"message":"m","code":{code}}}]}}"#
+            );
+            pulled(&payload(&json)).items.remove(0).code
+        };
+        assert_eq!(of("2322").as_deref(), Some("2322"));
+        assert_eq!(of("\"E501\"").as_deref(), Some("E501"));
+        assert_eq!(of(r#"{"value":"no-undef","target":"https://x"}"#).as_deref(), Some("no-undef"));
+        assert_eq!(of(r#"{"value":7}"#).as_deref(), Some("7"));
+        assert_eq!(of("null"), None);
+    }
+}
