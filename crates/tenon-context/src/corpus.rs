@@ -42,6 +42,19 @@ pub(crate) struct Document {
 }
 
 impl Document {
+    #[cfg(test)]
+    pub(crate) fn of_text(text: &str) -> Self {
+        let metadata = std::fs::metadata("/").expect("there is a root");
+        Self {
+            id: "".into(),
+            version: Version::of(text),
+            content: text.into(),
+            words: words(text).count() as u64,
+            file: "".into(),
+            stamp: Stamp::of(&metadata),
+        }
+    }
+
     /// The estimate that budgets are counted in.
     pub(crate) fn tokens(&self) -> u64 {
         (self.content.len() as u64).div_ceil(4)

@@ -222,3 +222,126 @@ impl Drop for Sweeper {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use tempfile::TempDir;
+    use tenon_contract::clock::Clock;
+
+    use super::*;
+    use crate::build::{Existing, build};
+
+    fn cache_of(documents: impl IntoIterator<Item = (String, String)>) -> (TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let sources = folder.path().join("sources");
+        fs::create_dir(&sources).unwrap();
+        for (name, content) in documents {
+            fs::write(sources.join(name), content).unwrap();
+        }
+        let cache = folder.path().join("cache");
+        build(&sources, &cache, Existing::Keep, &Clock::system()).unwrap();
+        (folder, cache)
+    }
+
+    fn ask(library: &Library, cache: &Path) -> String {
+        library.resolve(cache, Query::new("one").unwrap(), 1).unwrap().to_json()
+    }
+
+    fn held(library: &Library, cache: &Path) -> Option<Arc<Flight>> {
+        let caches = library.shelf.lock();
+        caches.iter().find(|(path, _)| path == cache).map(|(_, flight)| flight.clone())
+    }
+
+    fn two() -> (TempDir, PathBuf) {
+        cache_of([("a.md".to_owned(), "one".to_owned()), ("b.md".to_owned(), "other".to_owned())])
+    }
+
+    #[test]
+    fn a_second_call_answers_from_memory() {
+        let (_folder, cache) = two();
+        let library = Library::default();
+        let first = ask(&library, &cache);
+        let flight = held(&library, &cache).unwrap();
+        assert_eq!(ask(&library, &cache), first);
+        assert!(Arc::ptr_eq(&flight, &held(&library, &cache).unwrap()));
+    }
+
+    #[test]
+    fn a_sweep_notices_an_edit_of_a_document_that_was_not_delivered() {
+        let (_folder, cache) = two();
+        let library = Library::default();
+        ask(&library, &cache);
+        library.shelf.sweep();
+        assert!(held(&library, &cache).is_some());
+        let documents = fs::read_dir(cache.join("documents")).unwrap();
+        for path in documents.map(|entry| entry.unwrap().path()) {
+            let text = fs::read_to_string(&path).unwrap();
+            fs::write(&path, text.replace("other", "OTHER")).unwrap();
+        }
+        library.shelf.sweep();
+        assert!(held(&library, &cache).is_none());
+    }
+
+    #[test]
+    fn a_cache_left_alone_is_looked_over_by_its_next_caller() {
+        let (_folder, cache) = two();
+        let library = Library::default();
+        ask(&library, &cache);
+        let flight = held(&library, &cache).unwrap();
+        let Some(Ok(loaded)) = flight.get() else { panic!("not loaded") };
+        loaded.idle.store(IDLE_SWEEPS, Ordering::Relaxed);
+        let documents = fs::read_dir(cache.join("documents")).unwrap();
+        let other = documents
+            .map(|entry| entry.unwrap().path())
+            .find(|path| fs::read_to_string(path).unwrap().contains("other"))
+            .unwrap();
+        fs::write(&other, "{}").unwrap();
+        library.shelf.sweep();
+        assert!(held(&library, &cache).is_some(), "a cache left alone is not swept");
+        library.resolve(&cache, Query::new("one").unwrap(), 1).unwrap_err();
+    }
+
+    #[test]
+    fn the_least_recently_used_leave_first() {
+        let caches: Vec<(TempDir, PathBuf)> = (0..3).map(|_| two()).collect();
+        let paths: Vec<&Path> = caches.iter().map(|(_, cache)| cache.as_path()).collect();
+        let one = weight(&Corpus::open(paths[0]).unwrap());
+        let library = Library::new(one * 2);
+        for path in [paths[0], paths[1], paths[0], paths[2]] {
+            ask(&library, path);
+        }
+        let left: Vec<bool> = paths.iter().map(|path| held(&library, path).is_some()).collect();
+        assert_eq!(left, [true, false, true]);
+    }
+
+    #[test]
+    fn memory_is_at_most_twice_the_documents() {
+        let common = (0..200).map(|n| (format!("{n}.md"), "the quick brown fox ".repeat(100)));
+        let unique = (0..200_u64).map(|n| {
+            let words =
+                (0..250).map(|m| format!("{:08x}", (n * 250 + m).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32));
+            (format!("{n}.md"), words.collect::<Vec<_>>().join(" "))
+        });
+        let pairs = (0..200_u64).map(|n| {
+            let letter = |n: u64| char::from(b'a' + u8::try_from(n % 26).unwrap());
+            let words = (0..676).map(|m| format!("{}{}", letter(n + m), letter(m / 26)));
+            (format!("{n}.md"), words.collect::<Vec<_>>().join(" "))
+        });
+        let tiny = (0..200).map(|n| (format!("{n}.md"), "x".to_owned()));
+        let corpora: [(&str, Vec<(String, String)>, bool); 4] = [
+            ("common words", common.collect(), true),
+            ("unique words", unique.collect(), true),
+            ("short words", pairs.collect(), false),
+            ("tiny documents", tiny.collect(), true),
+        ];
+        for (name, documents, indexed) in corpora {
+            let (_folder, cache) = cache_of(documents);
+            let held = Held::load(&cache, u64::MAX).unwrap();
+            let index = held.postings.as_ref().map_or(0, Postings::bytes) as u64;
+            assert!(held.corpus.resident() + index <= weight(&held.corpus), "{name}");
+            assert_eq!(held.postings.is_some(), indexed, "{name}");
+        }
+    }
+}

@@ -38,6 +38,11 @@ pub(crate) struct Postings {
 impl Postings {
     /// Indexes the documents, in at most `limit` bytes; `None` if that is not enough.
     pub(crate) fn new(documents: &[Document], limit: usize) -> Option<Self> {
+        let count_bits = u32::try_from(documents.len()).ok()?.leading_zeros().min(31);
+        Self::with_count_bits(documents, limit, count_bits)
+    }
+
+    fn with_count_bits(documents: &[Document], limit: usize, count_bits: u32) -> Option<Self> {
         let text: usize = documents.iter().map(|document| document.content.len()).sum();
         let buckets = (text / TEXT_PER_BUCKET).max(1);
         let mut postings = Self {
@@ -46,7 +51,7 @@ impl Postings {
             starts: vec![0; buckets + 2],
             entries: Vec::new(),
             mixed: vec![0; buckets.div_ceil(64)],
-            count_bits: u32::try_from(documents.len()).ok()?.leading_zeros().min(31),
+            count_bits,
         };
 
         if postings.bytes() > limit {
@@ -174,4 +179,59 @@ fn count_words(hasher: &RandomState, text: &str) -> Vec<(u64, u32)> {
     hashes.sort_unstable();
     let runs = hashes.chunk_by(|one, next| one == next);
     runs.map(|run| (run[0], u32::try_from(run.len()).unwrap_or(u32::MAX))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn documents(texts: &[&str]) -> Vec<Document> {
+        texts.iter().map(|text| Document::of_text(text)).collect()
+    }
+
+    fn terms(text: &str) -> Terms {
+        Terms::new(words(text).map(|word| fold(word).into_owned()))
+    }
+
+    #[test]
+    fn counts_are_exact_alone_mixed_and_saturated() {
+        let many = "Common ".repeat(9) + "rare";
+        let long: String = (0..400).map(|n| format!("w{n} ")).collect();
+        let documents = documents(&["common", &many, "other COMMON words", "", &long]);
+        for count_bits in [29, 3, 1] {
+            let postings = Postings::with_count_bits(&documents, usize::MAX, count_bits).unwrap();
+            for query in ["common", "rare common", "w7 w399 w400 other", "absent", "", &long] {
+                let terms = terms(query);
+                let expected: Vec<u64> = documents.iter().map(|document| document.matches(&terms)).collect();
+                assert_eq!(postings.matches(&documents, &terms), expected, "{query}");
+            }
+        }
+    }
+
+    #[test]
+    fn words_that_share_a_bucket_are_told_apart() {
+        // Too little text for a second bucket.
+        let documents = documents(&["a b", "b c c", "d"]);
+        let postings = Postings::new(&documents, usize::MAX).unwrap();
+        assert_eq!(postings.buckets, 1);
+        assert_eq!(postings.matches(&documents, &terms("c")), [0, 2, 0]);
+        assert_eq!(postings.matches(&documents, &terms("b a z")), [2, 1, 0]);
+    }
+
+    #[test]
+    fn nothing_can_be_indexed() {
+        let none = Postings::new(&[], usize::MAX).unwrap();
+        assert!(none.matches(&[], &terms("a")).is_empty());
+        let empty = documents(&["", " "]);
+        let postings = Postings::new(&empty, usize::MAX).unwrap();
+        assert_eq!(postings.matches(&empty, &terms("a")), [0, 0]);
+    }
+
+    #[test]
+    fn the_limit_is_kept() {
+        let documents = documents(&["one two three four", "five six"]);
+        let bytes = Postings::new(&documents, usize::MAX).unwrap().bytes();
+        assert!(Postings::new(&documents, bytes + 4).is_some());
+        assert!(Postings::new(&documents, bytes - 1).is_none());
+    }
 }
