@@ -16,11 +16,7 @@ use clap::{Parser, Subcommand};
 use crate::shell::{Failure, say};
 
 #[derive(Parser)]
-#[command(
-    name = "cargo xtask",
-    about = "Developer commands of Tenon",
-    disable_help_subcommand = true
-)]
+#[command(name = "cargo xtask", about = "Developer commands of Tenon", disable_help_subcommand = true)]
 struct Args {
     #[command(subcommand)]
     command: Command,
@@ -30,7 +26,7 @@ struct Args {
 enum Command {
     /// Set up, then check format and lints and run every test of every kind
     Test {
-        /// Run only tests whose name contains this; format and lints are left out
+        /// Run one stage (`format`, `lints`, `tests`, `conformance`), or the tests whose name contains this
         filter: Option<String>,
     },
     /// Install what the tests need into `target/tools`, and nothing else

@@ -11,12 +11,6 @@ use crate::shell::{self, Failure, cargo, step};
 pub(crate) fn run() -> Result<ExitCode, Failure> {
     step("generated files");
     let mut command = cargo();
-    command
-        .args(["test", "--workspace", "--quiet", "generated_"])
-        .env("TENON_UPDATE", "1");
-    Ok(if shell::run(&mut command)? {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    command.args(["test", "--workspace", "--quiet", "generated_"]).env("TENON_UPDATE", "1");
+    Ok(if shell::run(&mut command)? { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

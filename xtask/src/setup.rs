@@ -61,11 +61,7 @@ fn link_tools() -> Result<(), Failure> {
     fs::create_dir_all(&bin)?;
     for entry in fs::read_dir(&bin)? {
         let link = entry?;
-        let current = link
-            .file_name()
-            .to_str()
-            .and_then(|name| wanted.get(name))
-            .cloned();
+        let current = link.file_name().to_str().and_then(|name| wanted.get(name)).cloned();
         if fs::read_link(link.path()).ok() != current {
             fs::remove_file(link.path())?;
         }

@@ -16,10 +16,7 @@ pub(crate) struct Failure {
 
 impl Failure {
     pub(crate) fn new(what: impl Into<String>) -> Self {
-        Self {
-            what: what.into(),
-            fix: None,
-        }
+        Self { what: what.into(), fix: None }
     }
 
     /// Names the command that mends it.
@@ -63,14 +60,23 @@ pub(crate) fn print(line: &str) {
 
 /// The root of the repository.
 pub(crate) fn repository() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .expect("xtask lies in the repository")
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the repository")
 }
 
 /// The folder of installed tools.
 pub(crate) fn tools() -> PathBuf {
     repository().join("target/tools")
+}
+
+/// A program of ours that was built next to this one, by its path in the profile's folder.
+pub(crate) fn built(program: &str) -> Result<PathBuf, Failure> {
+    let ourselves = std::env::current_exe()?;
+    let path = ourselves.parent().unwrap_or(Path::new("")).join(program);
+    if path.is_file() {
+        return Ok(path);
+    }
+    let fix = "cargo build --workspace --bins --examples";
+    Err(Failure::new(format!("{} is not built", path.display())).fix(fix))
 }
 
 /// The cargo that runs us.
@@ -83,11 +89,7 @@ pub(crate) fn cargo() -> Command {
 /// Whether `program arguments…` can be run here and succeeds.
 pub(crate) fn works(program: impl AsRef<Path>, arguments: &[&str]) -> bool {
     let mut command = Command::new(program.as_ref());
-    command
-        .args(arguments)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())
 }
 
@@ -100,10 +102,7 @@ pub(crate) fn on_path(program: &str) -> bool {
 /// Says a command, runs it with our own streams and tells whether it succeeded.
 pub(crate) fn run(command: &mut Command) -> Result<bool, Failure> {
     announce(command);
-    let status = command
-        .stdin(Stdio::null())
-        .status()
-        .map_err(|error| cannot_start(command, &error))?;
+    let status = command.stdin(Stdio::null()).status().map_err(|error| cannot_start(command, &error))?;
     Ok(status.success())
 }
 
@@ -118,10 +117,7 @@ pub(crate) fn must(command: &mut Command) -> Result<(), Failure> {
 /// Says a command, runs it, passes its output on and shows each line of it to `watch`.
 pub(crate) fn watch(command: &mut Command, mut watch: impl FnMut(&str)) -> Result<bool, Failure> {
     announce(command);
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|error| cannot_start(command, &error))?;
     let streams: [Box<dyn Read + Send>; 2] = [
         Box::new(child.stdout.take().expect("stdout was piped above")),
@@ -129,10 +125,7 @@ pub(crate) fn watch(command: &mut Command, mut watch: impl FnMut(&str)) -> Resul
     ];
     // 64 lines: enough to keep both readers busy, and a slow terminal still slows the child.
     let (sender, lines) = mpsc::sync_channel::<String>(64);
-    let readers: Vec<_> = streams
-        .into_iter()
-        .map(|stream| forward(stream, sender.clone()))
-        .collect();
+    let readers: Vec<_> = streams.into_iter().map(|stream| forward(stream, sender.clone())).collect();
     drop(sender);
     for line in lines {
         eprintln!("{line}");
@@ -150,9 +143,7 @@ fn forward(stream: Box<dyn Read + Send>, lines: mpsc::SyncSender<String>) -> thr
         let mut stream = BufReader::new(stream);
         let mut bytes = Vec::new();
         while stream.read_until(b'\n', &mut bytes).is_ok_and(|count| count > 0) {
-            let line = String::from_utf8_lossy(&bytes)
-                .trim_end_matches(['\n', '\r'])
-                .to_owned();
+            let line = String::from_utf8_lossy(&bytes).trim_end_matches(['\n', '\r']).to_owned();
             if lines.send(line).is_err() {
                 return;
             }
@@ -166,19 +157,19 @@ fn announce(command: &Command) {
 }
 
 fn cannot_start(command: &Command, error: &io::Error) -> Failure {
-    Failure::new(format!(
-        "cannot run `{}`: {error}",
-        command.get_program().to_string_lossy()
-    ))
+    Failure::new(format!("cannot run `{}`: {error}", command.get_program().to_string_lossy()))
 }
 
-/// The command as a person would type it, with paths told from the repository.
+/// The command as a person would type it: programs by name, our own files from the repository.
 fn shown(command: &Command) -> String {
     let root = format!("{}/", repository().display());
-    let words = std::iter::once(command.get_program()).chain(command.get_args());
-    let words: Vec<String> = words
-        .map(|word| word.to_string_lossy().replace(&root, ""))
-        .collect();
+    let program = Path::new(command.get_program());
+    let program = match program.strip_prefix(repository()) {
+        Ok(ours) => ours.as_os_str(),
+        Err(_) => program.file_name().unwrap_or(program.as_os_str()),
+    };
+    let words = std::iter::once(program).chain(command.get_args());
+    let words: Vec<String> = words.map(|word| word.to_string_lossy().replace(&root, "")).collect();
     words.join(" ")
 }
 
@@ -189,31 +180,29 @@ mod tests {
     #[test]
     fn output_is_seen_line_by_line() {
         let mut seen = Vec::new();
-        let succeeded = watch(
-            Command::new("sh").args(["-c", "echo one; echo two; exit 3"]),
-            |line| {
-                seen.push(line.to_owned());
-            },
-        );
+        let succeeded = watch(Command::new("sh").args(["-c", "echo one; echo two; exit 3"]), |line| {
+            seen.push(line.to_owned());
+        });
         assert!(!succeeded.unwrap());
         assert_eq!(seen, ["one", "two"]);
     }
 
     #[test]
+    fn commands_are_shown_as_typed() {
+        let mut command = Command::new("/usr/bin/env");
+        command.arg(repository().join("target/tools"));
+        assert_eq!(shown(&command), "env target/tools");
+    }
+
+    #[test]
     fn a_failure_names_its_fix() {
         let failure = Failure::new("npm is missing").fix("apt-get install npm");
-        assert_eq!(
-            failure.to_string(),
-            "error: npm is missing\n  hint: apt-get install npm"
-        );
+        assert_eq!(failure.to_string(), "error: npm is missing\n  hint: apt-get install npm");
     }
 
     #[test]
     fn a_missing_program_is_named() {
         let failure = run(&mut Command::new("no-such-program-here")).unwrap_err();
-        assert!(
-            failure.to_string().contains("cannot run `no-such-program-here`"),
-            "{failure}"
-        );
+        assert!(failure.to_string().contains("cannot run `no-such-program-here`"), "{failure}");
     }
 }

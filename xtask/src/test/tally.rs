@@ -15,24 +15,13 @@ impl Tally {
     /// The result of a check that passes or fails as a whole.
     pub(super) fn one(name: &str, passed: bool) -> Self {
         match passed {
-            true => Self {
-                passed: 1,
-                ..Self::default()
-            },
-            false => Self {
-                failed: 1,
-                failures: vec![name.to_owned()],
-                ..Self::default()
-            },
+            true => Self { passed: 1, ..Self::default() },
+            false => Self { failed: 1, failures: vec![name.to_owned()], ..Self::default() },
         }
     }
 
     fn counts(passed: u64, failed: u64) -> Self {
-        Self {
-            passed,
-            failed,
-            failures: Vec::new(),
-        }
+        Self { passed, failed, failures: Vec::new() }
     }
 }
 
@@ -46,20 +35,11 @@ impl AddAssign for Tally {
 
 /// A line of cargo's own runner: `test result: ok. 3 passed; 0 failed; …` or `test name ... FAILED`.
 pub(super) fn libtest(line: &str) -> Option<Tally> {
-    if let Some(name) = line
-        .strip_prefix("test ")
-        .and_then(|rest| rest.strip_suffix(" ... FAILED"))
-    {
-        return Some(Tally {
-            failures: vec![name.to_owned()],
-            ..Tally::default()
-        });
+    if let Some(name) = line.strip_prefix("test ").and_then(|rest| rest.strip_suffix(" ... FAILED")) {
+        return Some(Tally { failures: vec![name.to_owned()], ..Tally::default() });
     }
     let counts = line.strip_prefix("test result: ")?;
-    Some(Tally::counts(
-        number_before(counts, "passed"),
-        number_before(counts, "failed"),
-    ))
+    Some(Tally::counts(number_before(counts, "passed"), number_before(counts, "failed")))
 }
 
 /// A line of nextest: `Summary [ 1.2s] 5 tests run: 3 passed (1 slow), 2 failed, …` or
@@ -69,10 +49,7 @@ pub(super) fn nextest(line: &str) -> Option<Tally> {
     for kind in ["FAIL [", "TIMEOUT [", "SIGNAL ["] {
         if let Some(rest) = line.strip_prefix(kind) {
             let name = rest.split_once(']')?.1.trim();
-            return Some(Tally {
-                failures: vec![name.to_owned()],
-                ..Tally::default()
-            });
+            return Some(Tally { failures: vec![name.to_owned()], ..Tally::default() });
         }
     }
     let counts = line.strip_prefix("Summary [")?;
@@ -108,10 +85,7 @@ mod tests {
             "     Summary [  61.201s] 9 tests run: 4 passed, 2 failed, 2 timed out, 1 exec failed, 0 skipped";
         assert_eq!(nextest(broken), Some(Tally::counts(4, 5)));
         let one = "        FAIL [   0.004s] (3/9) tenon-lsp::codec a_header_is_read";
-        assert_eq!(
-            nextest(one).unwrap().failures,
-            ["(3/9) tenon-lsp::codec a_header_is_read"]
-        );
+        assert_eq!(nextest(one).unwrap().failures, ["(3/9) tenon-lsp::codec a_header_is_read"]);
         assert_eq!(nextest("   Compiling tenon v0.1.0"), None);
     }
 
@@ -120,9 +94,6 @@ mod tests {
         let mut total = Tally::one("fmt", true);
         total += Tally::one("clippy", false);
         total += Tally::counts(3, 0);
-        assert_eq!(
-            (total.passed, total.failed, total.failures),
-            (4, 1, vec!["clippy".to_owned()])
-        );
+        assert_eq!((total.passed, total.failed, total.failures), (4, 1, vec!["clippy".to_owned()]));
     }
 }

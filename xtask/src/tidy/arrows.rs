@@ -24,20 +24,10 @@ const ARROWS: [(&str, &[&str]); 11] = [
             "tenon-contract",
         ],
     ),
-    (
-        "tenon-console",
-        &["tenon-server", "tenon-compose", "tenon-contract"],
-    ),
+    ("tenon-console", &["tenon-server", "tenon-compose", "tenon-contract"]),
     (
         "tenon-server",
-        &[
-            "tenon-code",
-            "tenon-lsp",
-            "tenon-context",
-            "tenon-work",
-            "tenon-compose",
-            "tenon-contract",
-        ],
+        &["tenon-code", "tenon-lsp", "tenon-context", "tenon-work", "tenon-compose", "tenon-contract"],
     ),
     ("tenon-code", &["tenon-lsp", "tenon-contract"]),
     ("tenon-lsp", &["tenon-contract"]),
@@ -60,9 +50,7 @@ const BOUNDARIES: [(&str, &[&str]); 7] = [
 ];
 
 pub(super) fn check() -> Result<Vec<Offence>, Failure> {
-    let output = cargo()
-        .args(["metadata", "--no-deps", "--offline", "--format-version", "1"])
-        .output()?;
+    let output = cargo().args(["metadata", "--no-deps", "--offline", "--format-version", "1"]).output()?;
     if !output.status.success() {
         return Err(Failure::new(String::from_utf8_lossy(&output.stderr).into_owned()));
     }
@@ -87,11 +75,7 @@ fn read(metadata: &Value) -> Vec<Dependency> {
     for package in list(&metadata["packages"]) {
         for dependency in list(&package["dependencies"]) {
             let dev = dependency["kind"] == "dev";
-            found.push(Dependency {
-                from: text(&package["name"]),
-                to: text(&dependency["name"]),
-                dev,
-            });
+            found.push(Dependency { from: text(&package["name"]), to: text(&dependency["name"]), dev });
         }
     }
     found
@@ -100,22 +84,13 @@ fn read(metadata: &Value) -> Vec<Dependency> {
 impl Dependency {
     fn offence(&self) -> Option<Offence> {
         let Self { from, to, dev } = self;
-        let offence = |rule: String| {
-            Some(Offence {
-                place: format!("{from}/Cargo.toml"),
-                rule,
-            })
-        };
+        let offence = |rule: String| Some(Offence { place: format!("{from}/Cargo.toml"), rule });
         let Some((_, below)) = ARROWS.iter().find(|(name, _)| name == from) else {
-            return offence(format!(
-                "`{from}` has no place in the crate list (xtask/src/tidy/arrows.rs)"
-            ));
+            return offence(format!("`{from}` has no place in the crate list (xtask/src/tidy/arrows.rs)"));
         };
         let ours = ARROWS.iter().any(|(name, _)| name == to);
         if ours && !below.contains(&to.as_str()) && !(*dev && to == "tenon-testkit") {
-            return offence(format!(
-                "`{from}` may not know `{to}`: arrows point down the crate list"
-            ));
+            return offence(format!("`{from}` may not know `{to}`: arrows point down the crate list"));
         }
         let boundary = BOUNDARIES.iter().find(|(name, _)| name == to);
         match boundary {
@@ -132,13 +107,7 @@ mod tests {
     use super::*;
 
     fn offends(from: &str, to: &str, dev: bool) -> bool {
-        Dependency {
-            from: from.into(),
-            to: to.into(),
-            dev,
-        }
-        .offence()
-        .is_some()
+        Dependency { from: from.into(), to: to.into(), dev }.offence().is_some()
     }
 
     #[test]

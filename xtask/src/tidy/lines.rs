@@ -19,18 +19,9 @@ const UNDONE: [&str; 6] = [
 
 /// Attributes that house style forbids, with what to write instead.
 const ATTRIBUTES: [(&str, &str); 3] = [
-    (
-        concat!("#[all", "ow("),
-        "say `#[expect(…, reason = \"…\")]`, which ends when its reason does",
-    ),
-    (
-        concat!("serde(unta", "gged"),
-        "give the enum a tag: untagged input errors say nothing",
-    ),
-    (
-        concat!("serde(flat", "ten"),
-        "write the fields out: flattening breaks `deny_unknown_fields`",
-    ),
+    (concat!("#[all", "ow("), "say `#[expect(…, reason = \"…\")]`, which ends when its reason does"),
+    (concat!("serde(unta", "gged"), "give the enum a tag: untagged input errors say nothing"),
+    (concat!("serde(flat", "ten"), "write the fields out: flattening breaks `deny_unknown_fields`"),
 ];
 
 /// Names that say nothing of what is inside.
@@ -49,9 +40,7 @@ pub(super) fn check(file: &SourceFile, offences: &mut Vec<Offence>) {
     if file.name() == "package-lock.json" {
         registry_addresses(file, offences);
     }
-    let code = [".rs", ".ts", ".mjs", ".py"]
-        .iter()
-        .any(|ending| file.path.ends_with(ending));
+    let code = [".rs", ".ts", ".mjs", ".py"].iter().any(|ending| file.path.ends_with(ending));
     if code {
         length(file, offences);
         sleeps(file, offences);
@@ -87,10 +76,7 @@ fn rust(file: &SourceFile, offences: &mut Vec<Offence>) {
         for word in UNDONE.iter().filter(|word| line.contains(**word)) {
             offences.push(file.offence(number, format!("`{word}`: finish it or leave it out")));
         }
-        for (attribute, instead) in ATTRIBUTES
-            .iter()
-            .filter(|(attribute, _)| line.contains(attribute))
-        {
+        for (attribute, instead) in ATTRIBUTES.iter().filter(|(attribute, _)| line.contains(attribute)) {
             offences.push(file.offence(number, format!("`{attribute}`: {instead}")));
         }
         if file.path != UNSAFE_FILE && has_unsafe(line) {
@@ -118,10 +104,7 @@ fn sleeps(file: &SourceFile, offences: &mut Vec<Offence>) {
     for (index, line) in file.text.lines().enumerate() {
         in_tests |= line.starts_with("mod tests {");
         if in_tests && SLEEPS.iter().any(|sleep| line.contains(sleep)) {
-            offences.push(file.offence(
-                index + 1,
-                "wait for an event with a deadline, not for time to pass",
-            ));
+            offences.push(file.offence(index + 1, "wait for an event with a deadline, not for time to pass"));
         }
     }
 }
@@ -149,10 +132,9 @@ fn has_machine_path(line: &str) -> bool {
 fn registry_addresses(file: &SourceFile, offences: &mut Vec<Offence>) {
     for (index, line) in file.text.lines().enumerate() {
         if line.trim_start().starts_with("\"resolved\": \"http") {
-            offences.push(file.offence(
-                index + 1,
-                "a lock names no registry (`omit-lockfile-registry-resolved`)",
-            ));
+            offences.push(
+                file.offence(index + 1, "a lock names no registry (`omit-lockfile-registry-resolved`)"),
+            );
         }
     }
 }
@@ -163,13 +145,7 @@ mod tests {
 
     fn offences(path: &str, text: &str) -> Vec<String> {
         let mut found = Vec::new();
-        check(
-            &SourceFile {
-                path: path.into(),
-                text: text.into(),
-            },
-            &mut found,
-        );
+        check(&SourceFile { path: path.into(), text: text.into() }, &mut found);
         found.iter().map(Offence::to_string).collect()
     }
 
@@ -183,10 +159,7 @@ mod tests {
     fn nothing_is_half_done() {
         for word in UNDONE {
             let text = format!("//! B.\n// {word}\n");
-            assert!(
-                offences("crates/a/src/b.rs", &text)[0].starts_with("crates/a/src/b.rs:2"),
-                "{word}"
-            );
+            assert!(offences("crates/a/src/b.rs", &text)[0].starts_with("crates/a/src/b.rs:2"), "{word}");
         }
     }
 
@@ -195,10 +168,7 @@ mod tests {
         let text = concat!("//! B.\nfn f() { un", "safe { g() } }\n");
         assert_eq!(offences("crates/a/src/b.rs", text).len(), 1);
         assert_eq!(offences(UNSAFE_FILE, text), [""; 0]);
-        assert_eq!(
-            offences("crates/a/src/b.rs", "//! B.\n// nothing is unsafe { here }\n"),
-            [""; 0]
-        );
+        assert_eq!(offences("crates/a/src/b.rs", "//! B.\n// nothing is unsafe { here }\n"), [""; 0]);
     }
 
     #[test]
@@ -211,18 +181,9 @@ mod tests {
     #[test]
     fn tests_do_not_sleep() {
         let nap = concat!("tokio::time::sl", "eep(second).await;");
-        assert_eq!(
-            offences("crates/a/tests/b.rs", &format!("//! B.\n{nap}\n")).len(),
-            1
-        );
-        assert_eq!(
-            offences("crates/a/src/b.rs", &format!("//! B.\n{nap}\n")),
-            [""; 0]
-        );
-        assert_eq!(
-            offences("crates/a/src/b.rs", &format!("//! B.\nmod tests {{\n{nap}\n}}\n")).len(),
-            1
-        );
+        assert_eq!(offences("crates/a/tests/b.rs", &format!("//! B.\n{nap}\n")).len(), 1);
+        assert_eq!(offences("crates/a/src/b.rs", &format!("//! B.\n{nap}\n")), [""; 0]);
+        assert_eq!(offences("crates/a/src/b.rs", &format!("//! B.\nmod tests {{\n{nap}\n}}\n")).len(), 1);
     }
 
     #[test]

@@ -17,10 +17,7 @@ pub(super) fn check(files: &[SourceFile], offences: &mut Vec<Offence>) {
 
 /// What the inline links of a line point to.
 fn targets(line: &str) -> impl Iterator<Item = &str> {
-    line.split("](")
-        .skip(1)
-        .filter_map(|rest| rest.split_once(')'))
-        .map(|(target, _)| target)
+    line.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(target, _)| target)
 }
 
 fn is_local(target: &str) -> bool {
@@ -44,10 +41,7 @@ mod tests {
             targets(line).collect::<Vec<_>>(),
             ["README.md", "https://example.org/x", "no/such.md#part"]
         );
-        let page = SourceFile {
-            path: "examples/polyglot/README.md".into(),
-            text: line.into(),
-        };
+        let page = SourceFile { path: "examples/polyglot/README.md".into(), text: line.into() };
         let mut found = Vec::new();
         check(&[page], &mut found);
         assert_eq!(found.len(), 1);
