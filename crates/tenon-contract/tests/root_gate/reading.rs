@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tenon_contract::root::{ReadError, RootGate, WorkspacePath};
 
@@ -83,4 +84,32 @@ fn a_path_of_another_gate_is_denied() {
     let elsewhere = RootGate::new([tree.base.join("outside")]).unwrap();
     let secret = elsewhere.admit_path("secret.ts").unwrap();
     assert_eq!(failure(&tree, &secret), "denied");
+}
+
+#[test]
+fn a_folder_swapped_back_and_forth_never_shows_what_is_outside() {
+    let tree = Tree::new();
+    let (folder, away) = (tree.base.join("root/src"), tree.base.join("root/src-away"));
+    let path = tree.gate.admit_path("src/a.ts").unwrap();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for _ in 0..1000 {
+                fs::rename(&folder, &away).unwrap();
+                symlink(tree.base.join("outside/src"), &folder).unwrap();
+                fs::remove_file(&folder).unwrap();
+                fs::rename(&away, &folder).unwrap();
+            }
+            done.store(true, Ordering::SeqCst);
+        });
+        while !done.load(Ordering::SeqCst) {
+            if let Ok(text) = tree.gate.read_to_string(&path, 100) {
+                assert_eq!(text, "inside");
+            }
+            if let Ok(admitted) = tree.gate.admit_path("src/a.ts") {
+                assert!(admitted.as_path().starts_with(tree.gate.primary().unwrap()));
+            }
+        }
+    });
+    assert_eq!(tree.gate.read_to_string(&path, 100).unwrap(), "inside");
 }
