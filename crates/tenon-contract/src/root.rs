@@ -23,7 +23,6 @@ use std::sync::Arc;
 
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 use indexmap::IndexMap;
-use serde::{Serialize, Serializer};
 
 use crate::id::sha256_hex;
 use crate::json;
@@ -80,7 +79,9 @@ pub enum RootError {
     NotUtf8 { path: PathBuf },
 }
 
-/// A real path inside the allowed roots, as the gate found it. Ordered by its bytes; cheap to clone.
+/// A real path inside the allowed roots, as the gate found it. Cheap to clone.
+///
+/// Ordered by the bytes of the path, which is not the order of the URIs: what sorts by URI sorts by [`Self::uri`].
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WorkspacePath(Arc<Admitted>);
 
@@ -115,12 +116,6 @@ impl WorkspacePath {
 impl AsRef<Path> for WorkspacePath {
     fn as_ref(&self) -> &Path {
         self.as_path().as_std_path()
-    }
-}
-
-impl Serialize for WorkspacePath {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
     }
 }
 

@@ -7,7 +7,6 @@
 //!
 //! Writing: `file://`, then the real path with everything but `A-Z a-z 0-9 - . _ ~ /` as `%XX` in upper-case hex.
 
-use std::borrow::Borrow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -73,12 +72,6 @@ impl CanonicalUri {
 impl fmt::Display for CanonicalUri {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.0)
-    }
-}
-
-impl Borrow<str> for CanonicalUri {
-    fn borrow(&self) -> &str {
-        &self.0
     }
 }
 
