@@ -108,3 +108,21 @@ impl Census {
         self.shares.iter().find(|share| share.server == *server).map_or(0, |share| share.files)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_stops_at_its_bound_and_says_so() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["a.py", "b.py", "c.py"] {
+            std::fs::write(folder.path().join(name), "").unwrap();
+        }
+        let root = Utf8Path::from_path(folder.path()).unwrap();
+        let census = Census::bounded(root, &Registry::built_in(), 2);
+        assert_eq!((census.files, census.truncated), (2, true));
+        let census = Census::bounded(root, &Registry::built_in(), 3);
+        assert_eq!((census.files, census.truncated), (3, false));
+    }
+}

@@ -178,11 +178,15 @@ impl Finder {
     pub fn find(&self, entry: &ServerEntry, project: &Utf8Path) -> Result<Program, Unavailable> {
         let mut reason = Reason::NotFound;
         for launch in entry.launches() {
+            let located = self.locate(entry, &launch, project);
             if self.trust == Trust::Untrusted && launch.runs_workspace_code {
-                reason = Reason::Untrusted;
+                // Trust may also bring a program of the workspace; of a fallback that is nowhere we do not speak.
+                if entry.runs_workspace_code || located.is_some() {
+                    reason = Reason::Untrusted;
+                }
                 continue;
             }
-            let Some((path, origin)) = self.locate(entry, &launch, project) else {
+            let Some((path, origin)) = located else {
                 continue;
             };
             match self.equip(entry, launch, path, origin, project) {

@@ -1,0 +1,371 @@
+//! Finding servers: the order of places, groups, and a hostile repository that gets nothing run.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde_json::json;
+use tenon_lsp::find::{Availability, Finder, Origin, Program, Reason, SearchPath, Trust, Unavailable};
+use tenon_lsp::install::{Lock, Managed};
+use tenon_lsp::registry::{Override, Registry, ServerId, section};
+
+/// A machine in a folder: a workspace, programs outside it, a managed folder.
+struct Machine {
+    folder: tempfile::TempDir,
+    path: Vec<Utf8PathBuf>,
+}
+
+impl Machine {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let machine = Self { folder, path: Vec::new() };
+        std::fs::create_dir_all(machine.root()).unwrap();
+        machine
+    }
+
+    fn top(&self) -> Utf8PathBuf {
+        Utf8Path::from_path(self.folder.path()).unwrap().canonicalize_utf8().unwrap()
+    }
+
+    fn root(&self) -> Utf8PathBuf {
+        self.top().join("workspace")
+    }
+
+    /// An executable file; starting it would leave a trace.
+    fn program(&self, path: &str) -> Utf8PathBuf {
+        let path = self.top().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, format!("#!/bin/sh\ntouch {}/ran\n", self.top())).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    }
+
+    fn file(&self, path: &str, text: &str) {
+        let path = self.top().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    fn on_path(mut self, folder: &str) -> Self {
+        self.path.push(self.top().join(folder));
+        self
+    }
+
+    fn finder(&self, trust: Trust) -> Finder {
+        let path = std::env::join_paths(&self.path).unwrap();
+        Finder::new(self.root(), trust, SearchPath::new(&path))
+            .with_managed(Managed::new(self.top().join("managed")))
+            .with_rustup_home(self.top().join("rustup"))
+    }
+
+    fn find(&self, id: &str, trust: Trust) -> Result<Program, Unavailable> {
+        let registry = Registry::built_in();
+        self.finder(trust).find(registry.get(id).unwrap(), &self.root())
+    }
+
+    fn nothing_ran(&self) -> bool {
+        !self.top().join("ran").exists()
+    }
+
+    /// The folder that a complete installation of a lock has.
+    fn managed(&self, lock: &str, bin: &str) -> String {
+        let version = Lock::named(lock).unwrap().version;
+        let folder = format!("managed/{lock}-{version}-00000000");
+        self.file(&format!("{folder}/.complete"), "");
+        format!("{folder}/{bin}")
+    }
+}
+
+fn survey(registry: &Registry, finder: &Finder) -> BTreeMap<String, String> {
+    let text = |availability: Availability| match availability {
+        Availability::Found(program) => format!("found {:?}", program.origin),
+        Availability::Unavailable(unavailable) => format!("{}: {}", unavailable.reason, unavailable.fix),
+        Availability::Disabled(disabled) => disabled.to_string(),
+    };
+    finder
+        .survey(registry)
+        .into_iter()
+        .map(|(entry, availability)| (entry.id.to_string(), text(availability)))
+        .collect()
+}
+
+fn overridden(text: &str) -> Registry {
+    let overrides: BTreeMap<ServerId, Override> = serde_json::from_str(text).unwrap();
+    Registry::with_overrides(&overrides).unwrap()
+}
+
+#[test]
+fn the_workspace_comes_first_once_trusted_then_the_managed_folder_then_path() {
+    let machine = Machine::new().on_path("bin");
+    machine.program("bin/ruff");
+    let found = machine.find("ruff", Trust::Trusted).unwrap();
+    assert_eq!((found.origin, found.path), (Origin::Path, machine.top().join("bin/ruff")));
+    assert_eq!(found.args, ["server"]);
+
+    let managed = machine.managed("ruff", "venv/bin");
+    machine.program(&format!("{managed}/ruff"));
+    assert_eq!(machine.find("ruff", Trust::Trusted).unwrap().origin, Origin::Managed);
+
+    machine.file("workspace/.venv/pyvenv.cfg", "");
+    machine.program("workspace/.venv/bin/ruff");
+    let found = machine.find("ruff", Trust::Trusted).unwrap();
+    assert_eq!((found.origin, found.path), (Origin::Workspace, machine.root().join(".venv/bin/ruff")));
+    assert_eq!(machine.find("ruff", Trust::Untrusted).unwrap().origin, Origin::Managed);
+}
+
+#[test]
+fn a_nested_project_uses_its_own_programs_before_the_roots() {
+    let machine = Machine::new();
+    machine.program("workspace/node_modules/.bin/pyright-langserver");
+    machine.program("workspace/packages/one/node_modules/.bin/pyright-langserver");
+    let registry = Registry::built_in();
+    let finder = machine.finder(Trust::Trusted);
+    let project = machine.root().join("packages/one");
+    let found = finder.find(registry.get("pyright").unwrap(), &project).unwrap();
+    assert_eq!(found.path, project.join("node_modules/.bin/pyright-langserver"));
+}
+
+#[test]
+fn an_incomplete_installation_does_not_count() {
+    let machine = Machine::new();
+    let managed = machine.managed("ruff", "venv/bin");
+    machine.program(&format!("{managed}/ruff"));
+    let mark = machine.top().join(managed.trim_end_matches("venv/bin")).join(".complete");
+    std::fs::remove_file(mark).unwrap();
+    assert_eq!(machine.find("ruff", Trust::Trusted).unwrap_err().reason, Reason::NotFound);
+}
+
+#[test]
+fn what_is_missing_comes_with_the_way_to_get_it() {
+    let machine = Machine::new();
+    let fix = |id: &str| machine.find(id, Trust::Trusted).unwrap_err().fix;
+    assert_eq!(fix("pyright"), "tenon servers install pyright");
+    assert_eq!(fix("rust-analyzer"), "rustup component add rust-analyzer");
+    assert_eq!(fix("zls"), "see the zls releases, in the version of your `zig`");
+    // Neither a folder nor a file without the permission is a program.
+    let machine = machine.on_path("bin");
+    machine.file("bin/ruff", "");
+    std::fs::create_dir_all(machine.top().join("bin/ty")).unwrap();
+    assert_eq!(machine.find("ruff", Trust::Trusted).unwrap_err().reason, Reason::NotFound);
+    assert_eq!(machine.find("ty", Trust::Trusted).unwrap_err().reason, Reason::NotFound);
+}
+
+#[test]
+fn a_fallback_is_used_when_the_first_command_is_missing() {
+    let machine = Machine::new().on_path("bin");
+    machine.program("bin/basedpyright-langserver");
+    let found = machine.find("pyright", Trust::Trusted).unwrap();
+    assert_eq!(found.path, machine.top().join("bin/basedpyright-langserver"));
+    // It runs the interpreter of a virtualenv that it finds in the workspace.
+    assert_eq!(machine.find("pyright", Trust::Untrusted).unwrap_err().reason, Reason::Untrusted);
+}
+
+#[test]
+fn one_server_of_a_group_runs() {
+    let machine = Machine::new().on_path("bin");
+    machine.program("bin/pyright-langserver");
+    machine.program("bin/ty");
+    machine.program("bin/ruff");
+    let finder = machine.finder(Trust::Untrusted);
+    let surveyed = survey(&Registry::built_in(), &finder);
+    assert_eq!(surveyed["pyright"], "found Path");
+    assert_eq!(surveyed["ty"], "`pyright` serves its files");
+    assert_eq!(surveyed["ruff"], "found Path");
+
+    let surveyed = survey(&overridden(r#"{"ty": {"enabled": true}}"#), &finder);
+    assert_eq!(surveyed["pyright"], "`ty` serves its files");
+    assert_eq!(surveyed["ty"], "found Path");
+
+    let both = r#"{"ty": {"enabled": true}, "pyright": {"enabled": true}, "ruff": {"enabled": false}}"#;
+    let surveyed = survey(&overridden(both), &finder);
+    assert_eq!(surveyed["pyright"], "found Path");
+    assert_eq!(surveyed["ty"], "found Path");
+    assert_eq!(surveyed["ruff"], "switched off in the configuration");
+
+    std::fs::remove_file(machine.top().join("bin/pyright-langserver")).unwrap();
+    let surveyed = survey(&Registry::built_in(), &finder);
+    assert_eq!(surveyed["pyright"], "not found: tenon servers install pyright");
+    assert_eq!(surveyed["ty"], "found Path");
+}
+
+#[test]
+fn servers_that_run_workspace_code_wait_for_trust() {
+    let machine = Machine::new().on_path("bin");
+    for command in
+        ["rust-analyzer", "vscode-eslint-language-server", "biome", "ruby-lsp", "jdtls", "zls", "gopls"]
+    {
+        machine.program(&format!("bin/{command}"));
+    }
+    let surveyed = survey(&Registry::built_in(), &machine.finder(Trust::Untrusted));
+    for id in ["rust-analyzer", "eslint", "biome", "ruby-lsp", "jdtls", "zls"] {
+        assert_eq!(surveyed[id], "untrusted: tenon trust", "{id}");
+    }
+    assert_eq!(surveyed["gopls"], "found Path");
+    let surveyed = survey(&Registry::built_in(), &machine.finder(Trust::Trusted));
+    for id in ["rust-analyzer", "eslint", "biome", "ruby-lsp", "jdtls", "zls"] {
+        assert_eq!(surveyed[id], "found Path", "{id}");
+    }
+}
+
+/// A repository that plants a program for every server, wherever something might look for one.
+fn hostile() -> Machine {
+    let machine = Machine::new()
+        .on_path("workspace/bin")
+        .on_path("workspace/not/there/yet")
+        .on_path("linked-bin")
+        .on_path("bin");
+    for entry in Registry::built_in().entries() {
+        for launch in entry.launches() {
+            for folder in ["node_modules/.bin", ".venv/bin", "venv/bin", "bin", "."] {
+                machine.program(&format!("workspace/{folder}/{}", launch.command));
+            }
+        }
+    }
+    machine.file("workspace/.venv/pyvenv.cfg", "");
+    machine.file("workspace/venv/pyvenv.cfg", "");
+    machine.program("workspace/.venv/bin/python");
+    // A folder outside that is a link to one inside, and a link to a single program.
+    symlink(machine.root().join("node_modules/.bin"), machine.top().join("linked-bin")).unwrap();
+    std::fs::create_dir_all(machine.top().join("bin")).unwrap();
+    symlink(machine.root().join("bin/ty"), machine.top().join("bin/ty")).unwrap();
+    machine
+}
+
+#[test]
+fn nothing_in_a_hostile_repository_is_found_before_trust() {
+    let machine = hostile();
+    let registry = Registry::built_in();
+    for (entry, availability) in machine.finder(Trust::Untrusted).survey(&registry) {
+        assert!(
+            matches!(availability, Availability::Unavailable(_)),
+            "{} would start {availability:?}",
+            entry.id
+        );
+    }
+    // With the user's word the same programs are found.
+    let trusted = machine.finder(Trust::Trusted);
+    let found = trusted.find(registry.get("ty").unwrap(), &machine.root()).unwrap();
+    assert_eq!(found.origin, Origin::Workspace);
+    assert!(machine.nothing_ran());
+}
+
+#[test]
+fn a_server_from_outside_does_not_lead_its_children_into_the_root() {
+    let machine = hostile();
+    machine.program("bin/ruff");
+    let found = machine.find("ruff", Trust::Untrusted).unwrap();
+    assert_eq!(found.path, machine.top().join("bin/ruff"));
+    assert_eq!(found.env["PATH"], machine.top().join("bin").as_str());
+    let found = machine.find("ruff", Trust::Trusted).unwrap();
+    assert!(found.env["PATH"].contains("workspace/bin"));
+}
+
+#[test]
+fn relative_path_entries_never_count() {
+    let search = SearchPath::new(std::ffi::OsStr::new(".::node_modules/.bin:/usr/bin:/usr/bin"));
+    assert_eq!(search.join(None), "/usr/bin");
+}
+
+#[test]
+fn a_relative_command_of_the_user_waits_for_trust_and_an_absolute_one_does_not() {
+    let machine = Machine::new();
+    let planted = machine.program("workspace/tools/ruff");
+    let relative = overridden(r#"{"ruff": {"command": "./tools/ruff"}}"#);
+    let find = |registry: &Registry, trust| {
+        machine.finder(trust).find(registry.get("ruff").unwrap(), &machine.root())
+    };
+    assert_eq!(find(&relative, Trust::Untrusted).unwrap_err().reason, Reason::NotFound);
+    assert_eq!(find(&relative, Trust::Trusted).unwrap().origin, Origin::UserConfig);
+    let absolute = overridden(&json!({"ruff": {"command": planted}}).to_string());
+    assert_eq!(find(&absolute, Trust::Untrusted).unwrap().origin, Origin::UserConfig);
+    let missing = overridden(r#"{"ruff": {"command": "my-ruff"}}"#);
+    let unavailable = find(&missing, Trust::Trusted).unwrap_err();
+    assert_eq!(unavailable.fix, "install `my-ruff` or correct its `command`");
+}
+
+#[test]
+fn typescript_is_pinned_to_the_servers_own_copy_before_trust() {
+    let machine = Machine::new().on_path("bin");
+    machine.program("lib/node_modules/typescript-language-server/cli.mjs");
+    std::fs::create_dir_all(machine.top().join("bin")).unwrap();
+    symlink(
+        machine.top().join("lib/node_modules/typescript-language-server/cli.mjs"),
+        machine.top().join("bin/typescript-language-server"),
+    )
+    .unwrap();
+    machine.file("workspace/node_modules/typescript/lib/tsserver.js", "planted");
+    // It has no copy of its own: it would take the planted one.
+    let id = "typescript-language-server";
+    assert_eq!(machine.find(id, Trust::Untrusted).unwrap_err().reason, Reason::Untrusted);
+
+    machine.file("lib/node_modules/typescript/lib/tsserver.js", "own");
+    let options = machine.find(id, Trust::Untrusted).unwrap().initialization_options.unwrap();
+    let own = machine.top().join("lib/node_modules/typescript/lib/tsserver.js");
+    assert_eq!(section(&options, Some("tsserver.path")), &json!(own));
+    assert_eq!(section(&options, Some("tsserver.useSyntaxServer")), &json!("never"));
+
+    let options = machine.find(id, Trust::Trusted).unwrap().initialization_options.unwrap();
+    assert_eq!(section(&options, Some("tsserver.path")), &json!(null));
+}
+
+#[test]
+fn a_virtualenv_is_read_before_trust_and_run_after() {
+    let machine = Machine::new().on_path("bin");
+    machine.program("bin/pyright-langserver");
+    machine.file("workspace/.venv/pyvenv.cfg", "");
+    machine.program("workspace/.venv/bin/python");
+    machine.file("workspace/.venv/lib/python3.12/site-packages/x.py", "");
+    let settings = machine.find("pyright", Trust::Untrusted).unwrap().settings;
+    let packages = machine.root().join(".venv/lib/python3.12/site-packages");
+    assert_eq!(section(&settings, Some("python.analysis.extraPaths")), &json!([packages]));
+    assert_eq!(section(&settings, Some("python.pythonPath")), &json!(null));
+    let settings = machine.find("pyright", Trust::Trusted).unwrap().settings;
+    assert_eq!(
+        section(&settings, Some("python.pythonPath")),
+        &json!(machine.root().join(".venv/bin/python"))
+    );
+}
+
+#[test]
+fn a_compiler_without_a_server_is_not_taken_for_one() {
+    let machine = Machine::new().on_path("bin");
+    std::fs::create_dir_all(machine.top().join("bin")).unwrap();
+    machine.program("lib/node_modules/typescript/bin/tsc");
+    symlink(machine.top().join("lib/node_modules/typescript/bin/tsc"), machine.top().join("bin/tsc"))
+        .unwrap();
+    assert_eq!(
+        machine.find("typescript-native", Trust::Trusted).unwrap().args,
+        ["--lsp", "--stdio"],
+        "version 7 has no tsserver"
+    );
+    machine.file("lib/node_modules/typescript/lib/tsserver.js", "");
+    assert_eq!(machine.find("typescript-native", Trust::Trusted).unwrap_err().reason, Reason::NotFound);
+}
+
+#[test]
+fn a_rustup_stand_in_counts_only_with_its_component() {
+    let machine = Machine::new().on_path("cargo/bin");
+    machine.program("cargo/bin/rustup");
+    symlink("rustup", machine.top().join("cargo/bin/rust-analyzer")).unwrap();
+    let missing = machine.find("rust-analyzer", Trust::Trusted).unwrap_err();
+    assert_eq!(missing.reason, Reason::NotFound);
+    assert_eq!(missing.fix, "rustup component add rust-analyzer");
+
+    let at = |toolchain: &str| format!("rustup/toolchains/{toolchain}/bin/rust-analyzer");
+    machine.program(&at("nightly-x86_64-unknown-linux-gnu"));
+    let found = || machine.find("rust-analyzer", Trust::Trusted).unwrap().path;
+    assert_eq!(found(), machine.top().join(at("nightly-x86_64-unknown-linux-gnu")));
+    machine.program(&at("stable-x86_64-unknown-linux-gnu"));
+    machine.file("rustup/settings.toml", "default_toolchain = \"stable-x86_64-unknown-linux-gnu\"\n");
+    assert_eq!(found(), machine.top().join(at("stable-x86_64-unknown-linux-gnu")));
+    machine.program(&at("1.90.0-x86_64-unknown-linux-gnu"));
+    machine.file("workspace/rust-toolchain.toml", "[toolchain]\nchannel = \"1.90.0\"\n");
+    assert_eq!(found(), machine.top().join(at("1.90.0-x86_64-unknown-linux-gnu")));
+
+    // rustup also uses hard links.
+    std::fs::remove_file(machine.top().join("cargo/bin/rust-analyzer")).unwrap();
+    std::fs::hard_link(machine.top().join("cargo/bin/rustup"), machine.top().join("cargo/bin/rust-analyzer"))
+        .unwrap();
+    assert_eq!(found(), machine.top().join(at("1.90.0-x86_64-unknown-linux-gnu")));
+    assert!(machine.nothing_ran());
+}

@@ -1,0 +1,247 @@
+//! Installing for real: one server through npm, one through pip, into a temporary folder.
+//!
+//! The package managers use the registries that this machine's configuration names.
+
+use std::ffi::OsStr;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use tenon_lsp::census::Census;
+use tenon_lsp::find::{Finder, Origin, SearchPath, Trust};
+use tenon_lsp::install::{InstallError, Lock, Managed, Progress, Tools, locks_for, locks_for_workspace};
+use tenon_lsp::registry::Registry;
+
+struct Place {
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    fn top(&self) -> &Utf8Path {
+        Utf8Path::from_path(self.folder.path()).unwrap()
+    }
+
+    fn managed(&self) -> Managed {
+        Managed::new(self.top().join("servers"))
+    }
+
+    fn script(&self, name: &str, text: &str) -> Utf8PathBuf {
+        let folder = self.top().join("bin");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join(name), format!("#!/bin/sh\nPATH=/usr/bin:/bin\n{text}\n")).unwrap();
+        let runs = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(folder.join(name), runs).unwrap();
+        folder
+    }
+
+    /// Tools that are found in the `bin` folder alone.
+    fn own_tools(&self) -> Tools {
+        Tools::find(&SearchPath::new(self.top().join("bin").as_os_str()), None)
+    }
+}
+
+fn lock(name: &str) -> &'static Lock {
+    Lock::named(name).unwrap()
+}
+
+fn real_tools() -> Tools {
+    Tools::find(&SearchPath::from_env(), None)
+}
+
+fn steps(events: &[Progress]) -> Vec<String> {
+    events
+        .iter()
+        .map(|event| match event {
+            Progress::Waiting => "waiting".to_owned(),
+            Progress::Step { what, .. } => (*what).to_owned(),
+            Progress::Installed { lock } => format!("installed {}", lock.name),
+            Progress::Kept { lock } => format!("kept {}", lock.name),
+        })
+        .collect()
+}
+
+/// Installs, finds, runs and removes one server.
+fn round_trip(lock: &'static Lock, server: &str, version_of: &str, expected_steps: &[&str]) {
+    let place = Place::new();
+    let managed = place.managed();
+    let mut events = Vec::new();
+    managed.install(lock, &real_tools(), &mut |event| events.push(event)).unwrap();
+    assert_eq!(steps(&events), expected_steps);
+
+    let installed = managed.installed();
+    assert_eq!(installed.len(), 1);
+    assert_eq!((installed[0].version.as_str(), installed[0].current), (lock.version, true));
+
+    // Installed twice is installed once.
+    let mut events = Vec::new();
+    managed.install(lock, &real_tools(), &mut |event| events.push(event)).unwrap();
+    assert_eq!(steps(&events), [format!("kept {}", lock.name)]);
+
+    let registry = Registry::built_in();
+    let workspace = place.top().join("workspace");
+    let finder = Finder::new(workspace.clone(), Trust::Untrusted, SearchPath::from_env())
+        .with_managed(managed.clone());
+    let found = finder.find(registry.get(server).unwrap(), &workspace).unwrap();
+    assert_eq!(found.origin, Origin::Managed);
+    let program = found.path.with_file_name(version_of);
+    let output = Command::new(program).arg("--version").envs(&found.env).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains(lock.version), "{text}");
+
+    assert_eq!(managed.remove(lock, &mut |_| {}).unwrap(), [lock.version]);
+    assert!(managed.installed().is_empty());
+    assert!(!installed[0].folder.exists());
+    assert!(managed.remove(lock, &mut |_| {}).unwrap().is_empty());
+}
+
+#[test]
+fn npm_installs_a_server_that_runs() {
+    round_trip(lock("pyright"), "pyright", "pyright", &["fetching with npm", "installed pyright"]);
+}
+
+#[test]
+fn pip_installs_a_server_that_runs() {
+    let expected = ["creating a virtual environment", "fetching with pip", "installed ruff"];
+    round_trip(lock("ruff"), "ruff", "ruff", &expected);
+}
+
+#[test]
+fn a_missing_package_manager_is_named_with_the_command_that_brings_it() {
+    let place = Place::new();
+    let error = place.managed().install(lock("pyright"), &place.own_tools(), &mut |_| {}).unwrap_err();
+    assert_eq!(chain(&error), "cannot install `pyright`: `npm` is not installed");
+    assert_eq!(error.hint().unwrap(), "install Node.js 20 or newer, which brings npm: apt install npm");
+    let error = place.managed().install(lock("ty"), &place.own_tools(), &mut |_| {}).unwrap_err();
+    assert_eq!(chain(&error), "cannot install `ty`: `python3` is not installed");
+    assert_eq!(error.hint().unwrap(), "apt install python3 python3-venv");
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    match error.source() {
+        Some(source) => format!("{error}: {}", chain(source)),
+        None => error.to_string(),
+    }
+}
+
+#[test]
+fn a_python_without_venv_is_told_apart() {
+    let place = Place::new();
+    place.script(
+        "python3",
+        "echo 'The virtual environment was not created: ensurepip is not available'; exit 1",
+    );
+    let error = place.managed().install(lock("ty"), &place.own_tools(), &mut |_| {}).unwrap_err();
+    assert_eq!(chain(&error), "cannot install `ty`: Python has no module `venv`");
+    assert_eq!(error.hint().unwrap(), "apt install python3-venv");
+}
+
+#[test]
+fn a_failed_installation_leaves_nothing_behind() {
+    let place = Place::new();
+    let managed = place.managed();
+    place.script("npm", "mkdir -p node_modules/.bin; echo 'npm error code ENOTFOUND' >&2; exit 1");
+    let error = managed.install(lock("pyright"), &place.own_tools(), &mut |_| {}).unwrap_err();
+    assert_eq!(chain(&error), "cannot install `pyright`: `npm ci` cannot reach its package registry");
+    place.script("npm", "echo 'something else' >&2; exit 1");
+    let error = managed.install(lock("pyright"), &place.own_tools(), &mut |_| {}).unwrap_err();
+    assert_eq!(chain(&error), "cannot install `pyright`: `npm ci` failed: something else");
+    assert!(managed.installed().is_empty());
+    let left: Vec<_> =
+        std::fs::read_dir(managed.folder()).unwrap().map(|one| one.unwrap().file_name()).collect();
+    assert_eq!(left, [OsStr::new(".lock")]);
+}
+
+#[test]
+fn what_was_interrupted_is_built_again() {
+    let place = Place::new();
+    let managed = place.managed();
+    place.script("npm", "test ! -e leftover && mkdir -p node_modules/.bin");
+    let folder = managed.install(lock("pyright"), &place.own_tools(), &mut |_| {}).unwrap();
+    std::fs::remove_file(folder.join(".complete")).unwrap();
+    std::fs::write(folder.join("leftover"), "").unwrap();
+    assert!(managed.installed().is_empty());
+    managed.install(lock("pyright"), &place.own_tools(), &mut |_| {}).unwrap();
+    assert_eq!(managed.installed().len(), 1);
+    assert!(!folder.join("leftover").exists());
+}
+
+#[test]
+fn two_installations_at_once_build_once() {
+    let place = Place::new();
+    let managed = place.managed();
+    place.script("npm", "echo run >> ../runs; mkdir -p node_modules/.bin");
+    let tools = place.own_tools();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| managed.install(lock("pyright"), &tools, &mut |_| {}).unwrap());
+        }
+    });
+    let runs = std::fs::read_to_string(managed.folder().join("runs")).unwrap();
+    assert_eq!(runs, "run\n");
+}
+
+#[test]
+fn package_managers_inside_the_workspace_are_not_used() {
+    let place = Place::new();
+    place.script("npm", "touch ran");
+    let search = SearchPath::new(place.top().join("bin").as_os_str());
+    let top = place.top().canonicalize_utf8().unwrap();
+    let tools = Tools::find(&search, Some(&top));
+    let error = place.managed().install(lock("pyright"), &tools, &mut |_| {}).unwrap_err();
+    assert_eq!(chain(&error), "cannot install `pyright`: `npm` is not installed");
+}
+
+#[test]
+fn ids_become_locks_and_shared_locks_come_once() {
+    let registry = Registry::built_in();
+    let names = |ids: &[&str], tools: &Tools| {
+        let ids: Vec<String> = ids.iter().map(|id| (*id).to_owned()).collect();
+        locks_for(&registry, &ids, tools).map(|locks| locks.iter().map(|lock| lock.name).collect::<Vec<_>>())
+    };
+    let place = Place::new();
+    place.script("npm", "");
+    place.script("python3", "");
+    let both = place.own_tools();
+    assert_eq!(names(&["json", "eslint", "pyright"], &both).unwrap(), ["vscode-langservers", "pyright"]);
+    assert!(matches!(
+        names(&["pyrigth"], &both).unwrap_err(),
+        InstallError::UnknownServer { nearest: Some(id), .. } if id.as_str() == "pyright"
+    ));
+    let error = names(&["gopls"], &both).unwrap_err();
+    assert_eq!(error.to_string(), "Tenon does not install `gopls`");
+    assert_eq!(error.hint().unwrap(), "go install golang.org/x/tools/gopls@latest");
+    // Without Node.js the fallback that pip brings is taken.
+    std::fs::remove_file(place.top().join("bin/npm")).unwrap();
+    assert_eq!(names(&["pyright"], &place.own_tools()).unwrap(), ["basedpyright"]);
+}
+
+#[test]
+fn a_workspace_needs_what_its_files_need_and_the_machine_lacks() {
+    let place = Place::new();
+    let bin =
+        place.script("npm", "mkdir -p node_modules/.bin; touch node_modules/.bin/vscode-css-language-server");
+    place.script("python3", "");
+    let workspace = place.top().join("workspace");
+    std::fs::create_dir_all(&workspace).unwrap();
+    for file in ["a.py", "b.ts", "c.css", "d.go"] {
+        std::fs::write(workspace.join(file), "").unwrap();
+    }
+    let registry = Registry::built_in();
+    let census = Census::take(&workspace, &registry);
+    let search = SearchPath::new(bin.as_os_str());
+    let needed = || {
+        locks_for_workspace(&registry, &census, &place.managed(), &search, &place.own_tools())
+            .iter()
+            .map(|lock| lock.name)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(needed(), ["pyright", "ruff", "typescript-language-server", "vscode-langservers"]);
+    // Another server of the group does as well; so does what was installed before.
+    place.script("ty", "");
+    place.managed().install(lock("vscode-langservers"), &place.own_tools(), &mut |_| {}).unwrap();
+    assert_eq!(needed(), ["ruff", "typescript-language-server"]);
+}

@@ -1,0 +1,254 @@
+//! The registry through its public face: what entries promise, and what users may change.
+
+use std::collections::BTreeMap;
+
+use camino::Utf8Path;
+use serde_json::json;
+use tenon_lsp::registry::{
+    Capability, Override, OverrideError, Ready, Registry, ServerEntry, ServerId, Switch, section,
+};
+
+fn overrides(text: &str) -> BTreeMap<ServerId, Override> {
+    serde_json::from_str(text).unwrap()
+}
+
+fn with(text: &str) -> Registry {
+    Registry::with_overrides(&overrides(text)).unwrap()
+}
+
+fn refused(text: &str) -> OverrideError {
+    Registry::with_overrides(&overrides(text)).unwrap_err()
+}
+
+fn entry(id: &str) -> ServerEntry {
+    Registry::built_in().get(id).unwrap().clone()
+}
+
+fn ids_for(registry: &Registry, file: &str) -> Vec<String> {
+    registry.for_file(Utf8Path::new(file)).map(|entry| entry.id.to_string()).collect()
+}
+
+#[test]
+fn the_servers_of_the_contract_are_there() {
+    let registry = Registry::built_in();
+    for id in [
+        "rust-analyzer",
+        "pyright",
+        "ty",
+        "ruff",
+        "typescript-language-server",
+        "typescript-native",
+        "eslint",
+        "biome",
+        "gopls",
+        "clangd",
+        "bash",
+        "yaml",
+        "json",
+        "html",
+        "css",
+        "lua",
+        "ruby-lsp",
+        "zls",
+        "jdtls",
+    ] {
+        assert!(registry.get(id).is_some(), "{id}");
+    }
+}
+
+#[test]
+fn servers_that_run_workspace_code_say_so() {
+    let running: Vec<String> = Registry::built_in()
+        .entries()
+        .iter()
+        .filter(|entry| entry.runs_workspace_code)
+        .map(|entry| entry.id.to_string())
+        .collect();
+    assert_eq!(running, ["rust-analyzer", "eslint", "biome", "jdtls", "ruby-lsp", "zls"]);
+}
+
+#[test]
+fn limits_are_lifted_and_downloads_are_off() {
+    assert!(entry("clangd").args.contains(&"--limit-references=0".to_owned()));
+    assert!(entry("clangd").args.contains(&"--limit-results=0".to_owned()));
+    let rust = entry("rust-analyzer");
+    let options = rust.initialization_options.unwrap();
+    assert_eq!(options["workspace"]["symbol"]["search"]["limit"], json!(1_000_000));
+    assert_eq!(rust.env["CARGO_NET_OFFLINE"], "true");
+    let typescript = entry("typescript-language-server").initialization_options.unwrap();
+    assert_eq!(typescript["disableAutomaticTypingAcquisition"], json!(true));
+    assert_eq!(typescript["tsserver"]["useSyntaxServer"], json!("never"));
+    let yaml = entry("yaml").settings;
+    assert_eq!(section(&yaml, Some("yaml.schemaStore.enable")), &json!(false));
+    let json_options = entry("json").initialization_options.unwrap();
+    assert_eq!(json_options["handledSchemaProtocols"], json!(["file"]));
+    assert_eq!(entry("gopls").limits.workspace_symbols, Some(100));
+}
+
+#[test]
+fn readiness_rules_are_those_observed() {
+    assert_eq!(entry("pyright").ready, Some(Ready::FirstDiagnostics));
+    assert_eq!(entry("rust-analyzer").ready, Some(Ready::ServerStatus));
+    assert_eq!(entry("ruff").ready, Some(Ready::Immediate));
+    assert!(matches!(entry("clangd").ready, Some(Ready::Progress { .. })));
+    assert_eq!(entry("bash").ready, None);
+    assert_eq!(entry("typescript-language-server").settle_ms, 400);
+    assert_eq!(entry("pyright").settle_ms, 150);
+}
+
+#[test]
+fn a_file_gets_its_servers_in_registry_order_and_its_language_id() {
+    let registry = Registry::built_in();
+    assert_eq!(ids_for(&registry, "/w/a.py"), ["pyright", "ty", "ruff"]);
+    assert_eq!(
+        ids_for(&registry, "/w/a.tsx"),
+        ["typescript-language-server", "typescript-native", "eslint", "biome"]
+    );
+    assert_eq!(ids_for(&registry, "/w/README"), [""; 0]);
+    let language =
+        |id: &str, file: &str| registry.get(id).unwrap().language_id(Utf8Path::new(file)).map(str::to_owned);
+    assert_eq!(language("typescript-language-server", "a.d.ts").as_deref(), Some("typescript"));
+    assert_eq!(language("typescript-language-server", "a.tsx").as_deref(), Some("typescriptreact"));
+    assert_eq!(language("json", "package.json").as_deref(), Some("json"));
+    assert_eq!(language("json", "tsconfig.json").as_deref(), Some("jsonc"));
+    assert_eq!(language("clangd", "MAIN.CPP").as_deref(), Some("cpp"));
+    assert_eq!(language("pyright", "a.python"), None);
+}
+
+#[test]
+fn the_root_is_the_nearest_marker_and_never_above_the_workspace() {
+    let folder = tempfile::tempdir().unwrap();
+    let top = Utf8Path::from_path(folder.path()).unwrap();
+    let workspace = top.join("workspace");
+    let package = workspace.join("packages/one");
+    std::fs::create_dir_all(package.join("src")).unwrap();
+    for file in [
+        top.join("pyproject.toml"),
+        package.join("pyproject.toml"),
+        package.join("package.json"),
+        workspace.join("package-lock.json"),
+    ] {
+        std::fs::write(file, "").unwrap();
+    }
+    let source = package.join("src/a.py");
+    assert_eq!(entry("pyright").root_for(&workspace, &source).unwrap(), package);
+    let elsewhere = workspace.join("scripts/a.py");
+    assert_eq!(entry("pyright").root_for(&workspace, &elsewhere).unwrap(), workspace);
+    // A lock file outranks a nearer package.json: the packages of a monorepo share a server.
+    let script = package.join("src/a.ts");
+    assert_eq!(entry("typescript-language-server").root_for(&workspace, &script).unwrap(), workspace);
+    assert_eq!(entry("eslint").root_for(&workspace, &script), None);
+    std::fs::write(package.join("eslint.config.mjs"), "").unwrap();
+    assert_eq!(entry("eslint").root_for(&workspace, &script).unwrap(), package);
+    assert_eq!(entry("pyright").root_for(&workspace, &top.join("a.py")), None);
+}
+
+#[test]
+fn an_override_inherits_what_it_does_not_set() {
+    let registry = with(
+        r#"{"pyright": {"settings": {"python": {"analysis": {"diagnosticMode": "workspace"}}},
+                        "env": {"A": "b"}, "initializationOptions": {"x": {"y": 1}}}}"#,
+    );
+    let built_in = entry("pyright");
+    let changed = registry.get("pyright").unwrap();
+    assert_eq!(changed.command, built_in.command);
+    assert_eq!(changed.args, built_in.args);
+    assert_eq!(changed.extensions, built_in.extensions);
+    assert_eq!(section(&changed.settings, Some("python.analysis.diagnosticMode")), &json!("workspace"));
+    assert_eq!(section(&changed.settings, Some("python.analysis.autoSearchPaths")), &json!(true));
+    assert_eq!(changed.initialization_options, Some(json!({"x": {"y": 1}})));
+    assert_eq!(changed.env["A"], "b");
+    assert_eq!(changed.enabled, Switch::Auto);
+}
+
+#[test]
+fn a_command_of_the_user_comes_without_the_built_in_arguments() {
+    let registry = with(r#"{"pyright": {"command": "/opt/py/langserver"}, "ruff": {"args": ["serve"]}}"#);
+    let pyright = registry.get("pyright").unwrap();
+    assert_eq!(pyright.command, "/opt/py/langserver");
+    assert!(pyright.args.is_empty() && pyright.fallbacks.is_empty());
+    assert_eq!(registry.get("ruff").unwrap().args, ["serve"]);
+    assert_eq!(registry.get("ruff").unwrap().command, "ruff");
+}
+
+#[test]
+fn extensions_and_language_ids_can_be_changed() {
+    let registry = with(
+        r#"{"yaml": {"extensions": [".yaml", ".tmpl"]}, "html": {"extensions": [".vue"], "languageId": "vue"},
+            "css": {"languageId": "postcss"}}"#,
+    );
+    let language =
+        |id: &str, file: &str| registry.get(id).unwrap().language_id(Utf8Path::new(file)).map(str::to_owned);
+    assert_eq!(language("yaml", "a.yaml").as_deref(), Some("yaml"));
+    assert_eq!(language("yaml", "a.tmpl").as_deref(), Some("tmpl"));
+    assert_eq!(language("yaml", "a.yml"), None);
+    assert_eq!(language("html", "a.vue").as_deref(), Some("vue"));
+    assert_eq!(language("css", "a.css").as_deref(), Some("postcss"));
+}
+
+#[test]
+fn servers_are_switched_off_and_on() {
+    let registry = with(r#"{"ruff": {"enabled": false}, "ty": {"enabled": true}}"#);
+    assert_eq!(ids_for(&registry, "a.py"), ["pyright", "ty"]);
+    assert_eq!(registry.get("ruff").unwrap().enabled, Switch::Off);
+    assert_eq!(registry.get("ty").unwrap().enabled, Switch::On);
+}
+
+#[test]
+fn a_full_definition_adds_a_server() {
+    let registry = with(
+        r#"{"elixir-ls": {"command": "elixir-ls", "extensions": [".ex", ".exs"], "languageId": "elixir",
+                          "rootMarkers": ["mix.exs"]},
+            "mine": {"command": "/opt/mine", "extensions": [".py"]}}"#,
+    );
+    let elixir = registry.get("elixir-ls").unwrap();
+    assert_eq!(elixir.language_id(Utf8Path::new("a.exs")), Some("elixir"));
+    assert_eq!(elixir.root_markers, [["mix.exs"]]);
+    assert!(elixir.has(Capability::References) && elixir.ready.is_none());
+    // A known extension keeps its known language id.
+    assert_eq!(registry.get("mine").unwrap().language_id(Utf8Path::new("a.py")), Some("python"));
+    assert_eq!(ids_for(&registry, "a.py"), ["pyright", "ty", "ruff", "mine"]);
+}
+
+#[test]
+fn wrong_overrides_are_refused_with_the_way_out() {
+    assert_eq!(
+        refused(r#"{"pyrigth": {"enabled": false}}"#).to_string(),
+        "no language server is called `pyrigth`; did you mean `pyright`? A new server needs `command` and `extensions`"
+    );
+    assert_eq!(
+        refused(r#"{"cobol-analyser": {"args": []}}"#).to_string(),
+        "no language server is called `cobol-analyser`; a new server needs `command` and `extensions`"
+    );
+    assert_eq!(
+        refused(r#"{"x": {"command": "x"}}"#),
+        OverrideError::NoExtensions { id: ServerId::new("x").unwrap() }
+    );
+    assert!(matches!(
+        refused(r#"{"ruff": {"extensions": ["py"]}}"#),
+        OverrideError::BadExtension { extension, .. } if extension == "py"
+    ));
+    assert!(matches!(
+        refused(r#"{"ruff": {"rootMarkers": ["../x"]}}"#),
+        OverrideError::BadMarker { marker, .. } if marker == "../x"
+    ));
+    assert!(matches!(refused(r#"{"ruff": {"command": ""}}"#), OverrideError::Empty { field: "command", .. }));
+}
+
+#[test]
+fn unknown_fields_and_impossible_ids_do_not_parse() {
+    let parse = |text: &str| serde_json::from_str::<BTreeMap<ServerId, Override>>(text).unwrap_err();
+    assert!(parse(r#"{"ruff": {"cmd": "ruff"}}"#).to_string().contains("unknown field `cmd`"));
+    assert!(parse(r#"{"../ruff": {}}"#).to_string().contains("cannot be a server id"));
+    assert!(parse(r#"{"": {}}"#).to_string().contains("cannot be a server id"));
+}
+
+#[test]
+fn sections_are_found_by_their_dotted_name() {
+    let settings = json!({"a": {"b": {"c": 1}}, "js/ts": {"x": true}});
+    assert_eq!(section(&settings, None), &settings);
+    assert_eq!(section(&settings, Some("")), &settings);
+    assert_eq!(section(&settings, Some("a.b")), &json!({"c": 1}));
+    assert_eq!(section(&settings, Some("js/ts")), &json!({"x": true}));
+    assert_eq!(section(&settings, Some("a.x.y")), &json!(null));
+}
