@@ -1,11 +1,16 @@
 //! Surfaces over MCP, their transports, and the life of the daemon.
 
+#[cfg(unix)]
+pub mod bridge;
 pub mod config;
+pub mod daemon;
 pub mod dirs;
 pub mod http;
 pub mod log;
 pub mod mcp;
+pub mod service;
 pub mod surface;
 pub mod surfaces;
 pub mod token;
 pub mod trust;
+pub mod workspace;

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use crate::surface::{Surface, SurfaceSet, ToolNames};
 
+pub mod workspace;
+
 /// A name that is no surface here.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown surface `{name}`; there are: {}", available.join(", "))]
@@ -21,10 +23,7 @@ pub struct Surfaces {
 
 impl Surfaces {
     pub fn new(names: ToolNames) -> Self {
-        Self {
-            all: Vec::new(),
-            names,
-        }
+        Self { all: Vec::new(), names }
     }
 
     pub fn with(mut self, surface: impl Surface) -> Self {
@@ -42,15 +41,10 @@ impl Surfaces {
         let available = self.names();
         if let Some(unknown) = names.iter().find(|name| !available.contains(&name.as_ref())) {
             let shown = unknown.as_ref().chars().take(100).collect();
-            return Err(UnknownSurface {
-                name: shown,
-                available,
-            });
+            return Err(UnknownSurface { name: shown, available });
         }
-        let picked = self
-            .all
-            .iter()
-            .filter(|surface| names.iter().any(|name| name.as_ref() == surface.name()));
+        let picked =
+            self.all.iter().filter(|surface| names.iter().any(|name| name.as_ref() == surface.name()));
         Ok(SurfaceSet::new(picked.cloned().collect(), self.names))
     }
 }

@@ -1,0 +1,119 @@
+//! Who is connected, and the decision to leave, made where neither can overtake the other.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct State {
+    connected: usize,
+    leaving: bool,
+}
+
+/// The clients of one daemon.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Clients(Arc<watch::Sender<State>>);
+
+/// A client that counts until it is dropped.
+#[derive(Debug)]
+pub(super) struct Seat(Arc<watch::Sender<State>>);
+
+impl Clients {
+    /// Counts a client in, unless the daemon is leaving.
+    pub(super) fn enter(&self) -> Option<Seat> {
+        let mut entered = false;
+        self.0.send_if_modified(|state| {
+            entered = !state.leaving;
+            state.connected += usize::from(entered);
+            entered
+        });
+        entered.then(|| Seat(Arc::clone(&self.0)))
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.0.borrow().connected
+    }
+
+    /// Decides to leave, for good. Nobody enters any more.
+    pub(super) fn leave(&self) {
+        self.0.send_modify(|state| state.leaving = true);
+    }
+
+    /// Decides to leave if nobody is connected. Whether the daemon is leaving now.
+    pub(super) fn leave_if_idle(&self) -> bool {
+        let mut leaving = false;
+        self.0.send_if_modified(|state| {
+            leaving = state.leaving || state.connected == 0;
+            let changed = leaving && !state.leaving;
+            state.leaving = leaving;
+            changed
+        });
+        leaving
+    }
+
+    /// Cancels `stop` once the daemon has decided to leave, which it does itself after `idle` without clients.
+    pub(super) async fn watch(&self, idle: Duration, stop: CancellationToken) {
+        let mut states = self.0.subscribe();
+        loop {
+            let state = *states.borrow_and_update();
+            if state.leaving {
+                return stop.cancel();
+            }
+            tokio::select! {
+                changed = states.changed() => if changed.is_err() { return },
+                () = stop.cancelled() => return,
+                () = tokio::time::sleep(idle), if state.connected == 0 => {
+                    self.leave_if_idle();
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.0.send_modify(|state| state.connected -= 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const IDLE: Duration = Duration::from_secs(900);
+
+    #[tokio::test(start_paused = true)]
+    async fn the_daemon_leaves_only_after_a_whole_idle_time_without_clients() {
+        let (clients, stop) = (Clients::default(), CancellationToken::new());
+        let watching = tokio::spawn({
+            let (clients, stop) = (clients.clone(), stop.clone());
+            async move { clients.watch(IDLE, stop).await }
+        });
+        let seat = clients.enter().unwrap();
+        tokio::time::sleep(IDLE * 3).await;
+        assert!(!stop.is_cancelled());
+        drop(seat);
+        tokio::time::sleep(IDLE - Duration::from_secs(1)).await;
+        drop(clients.enter().unwrap());
+        tokio::time::sleep(IDLE - Duration::from_secs(1)).await;
+        assert!(!stop.is_cancelled(), "a visit starts the idle time anew");
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        assert!(stop.is_cancelled());
+        assert!(clients.enter().is_none(), "nobody enters a daemon that leaves");
+        watching.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_daemon_with_clients_does_not_leave_unless_told() {
+        let clients = Clients::default();
+        let seat = clients.enter().unwrap();
+        assert!(!clients.leave_if_idle());
+        clients.leave();
+        assert!(clients.leave_if_idle());
+        assert_eq!(clients.count(), 1);
+        drop(seat);
+        assert_eq!(clients.count(), 0);
+    }
+}

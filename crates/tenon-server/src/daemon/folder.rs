@@ -1,0 +1,168 @@
+//! Unix: the folder that holds sockets and locks, and the names in it.
+//!
+//! Policy: whoever can write to this folder can stand in for the daemon, so it must be ours alone. It is made with mode
+//! 0700; one that is a link, belongs to someone else or is open to others is refused, not repaired: what is in it
+//! already may not be ours.
+
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use tenon_contract::id::sha256_hex;
+
+use super::DaemonError;
+use crate::config::{Environment, env};
+
+/// The longest path of a socket on any Unix, less the NUL at its end.
+const MAX_SOCKET_PATH: usize = 103;
+
+/// Where the daemon of one workspace is found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    folder: Utf8PathBuf,
+    name: String,
+}
+
+impl Place {
+    /// The place for the canonical `root`. Makes and checks the folder.
+    pub fn of(root: &Utf8Path, environment: &Environment) -> Result<Self, DaemonError> {
+        let folder = runtime_folder(environment);
+        prepare(&folder)?;
+        let place = Self { folder, name: sha256_hex(root.as_str())[..16].to_owned() };
+        let socket = place.socket();
+        match socket.as_str().len() > MAX_SOCKET_PATH {
+            true => Err(DaemonError::PathTooLong { path: socket }),
+            false => Ok(place),
+        }
+    }
+
+    pub fn socket(&self) -> Utf8PathBuf {
+        self.folder.join(format!("{}.sock", self.name))
+    }
+
+    /// Held by the daemon as long as it lives.
+    pub fn life_lock(&self) -> Utf8PathBuf {
+        self.folder.join(format!("{}.life", self.name))
+    }
+
+    /// Held by whoever starts a daemon, until that daemon accepts connections.
+    pub fn start_lock(&self) -> Utf8PathBuf {
+        self.folder.join(format!("{}.start", self.name))
+    }
+}
+
+/// The folder that the environment means; it may not exist yet.
+pub fn runtime_folder(environment: &Environment) -> Utf8PathBuf {
+    if let Some(given) = environment.get(env::RUNTIME_DIR) {
+        return given.into();
+    }
+    // A session that was left with `su` or `sudo` names a folder that is not there or not ours.
+    let session = environment.get("XDG_RUNTIME_DIR").map(Utf8Path::new);
+    if let Some(session) = session.filter(|folder| folder.is_absolute() && is_ours(folder)) {
+        return session.join("tenon");
+    }
+    let temporary = environment.get("TMPDIR").unwrap_or("/tmp");
+    Utf8Path::new(temporary).join(format!("tenon-{}", nix::unistd::geteuid()))
+}
+
+fn is_ours(folder: &Utf8Path) -> bool {
+    folder.metadata().is_ok_and(|metadata| metadata.is_dir() && metadata.uid() == own_uid())
+}
+
+pub(super) fn own_uid() -> u32 {
+    nix::unistd::geteuid().as_raw()
+}
+
+/// Makes the folder if need be, and refuses it unless it is ours alone.
+fn prepare(folder: &Utf8Path) -> Result<(), DaemonError> {
+    let io = |source| DaemonError::FolderIo { folder: folder.to_owned(), source };
+    match std::fs::DirBuilder::new().mode(0o700).create(folder) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(io(error)),
+        _ => {}
+    }
+    let metadata = folder.symlink_metadata().map_err(io)?;
+    let reason = if metadata.is_symlink() {
+        "is a link"
+    } else if !metadata.is_dir() {
+        "is not a folder"
+    } else if metadata.uid() != own_uid() {
+        "belongs to another user"
+    } else if metadata.permissions().mode() & 0o077 != 0 {
+        "is open to other users"
+    } else {
+        return Ok(());
+    };
+    Err(DaemonError::Folder { folder: folder.to_owned(), reason })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn temporary() -> (tempfile::TempDir, Utf8PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = Utf8PathBuf::from_path_buf(folder.path().to_owned()).unwrap();
+        (folder, path)
+    }
+
+    fn refusal(folder: &Utf8Path) -> &'static str {
+        match prepare(folder) {
+            Err(DaemonError::Folder { reason, .. }) => reason,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_new_folder_is_private() {
+        let (_guard, base) = temporary();
+        let folder = base.join("tenon");
+        prepare(&folder).unwrap();
+        prepare(&folder).unwrap();
+        assert_eq!(folder.metadata().unwrap().mode() & 0o777, 0o700);
+    }
+
+    #[test]
+    fn what_is_not_ours_alone_is_refused() {
+        let (_guard, base) = temporary();
+        let real = base.join("real");
+        prepare(&real).unwrap();
+        symlink(&real, base.join("link")).unwrap();
+        assert_eq!(refusal(&base.join("link")), "is a link");
+        symlink(base.join("nowhere"), base.join("dangling")).unwrap();
+        assert_eq!(refusal(&base.join("dangling")), "is a link");
+        fs::write(base.join("file"), "").unwrap();
+        assert_eq!(refusal(&base.join("file")), "is not a folder");
+        fs::set_permissions(&real, Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(refusal(&real), "is open to other users");
+        if own_uid() == 0 {
+            fs::set_permissions(&real, Permissions::from_mode(0o700)).unwrap();
+            std::os::unix::fs::chown(&real, Some(65_534), None).unwrap();
+            assert_eq!(refusal(&real), "belongs to another user");
+        }
+    }
+
+    #[test]
+    fn the_session_folder_is_used_when_it_is_ours_and_there() {
+        let (_guard, base) = temporary();
+        let uid = own_uid();
+        let folder = |session: &str| {
+            runtime_folder(&Environment::from([("XDG_RUNTIME_DIR", session), ("TMPDIR", base.as_str())]))
+        };
+        assert_eq!(folder(base.as_str()), base.join("tenon"));
+        assert_eq!(folder(base.join("gone").as_str()), base.join(format!("tenon-{uid}")));
+        assert_eq!(folder("relative"), base.join(format!("tenon-{uid}")));
+        assert_eq!(runtime_folder(&Environment::default()), format!("/tmp/tenon-{uid}"));
+    }
+
+    #[test]
+    fn a_path_too_long_for_a_socket_is_an_error() {
+        let (_guard, base) = temporary();
+        let long = base.join("x".repeat(100));
+        let environment = Environment::from([("TENON_RUNTIME_DIR", long.as_str())]);
+        let refused = Place::of(Utf8Path::new("/w"), &environment);
+        assert!(matches!(refused, Err(DaemonError::PathTooLong { .. })));
+    }
+}

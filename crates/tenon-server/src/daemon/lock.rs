@@ -1,0 +1,75 @@
+//! Locks that their holder cannot leave behind: they belong to an open file and end with the process.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Write};
+use std::time::Duration;
+
+use camino::Utf8Path;
+use tokio::sync::oneshot;
+
+/// A held lock. Dropping it releases it; so does any end of the process.
+#[derive(Debug)]
+pub struct Lock(File);
+
+impl Lock {
+    /// Takes the lock if nobody holds it.
+    pub fn try_take(path: &Utf8Path) -> io::Result<Option<Self>> {
+        let file = open(path)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Self(file))),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    /// Takes the lock, waiting for its holder no longer than `patience`; `None` when that was not enough.
+    pub async fn take(path: &Utf8Path, patience: Duration) -> io::Result<Option<Self>> {
+        if let Some(lock) = Self::try_take(path)? {
+            return Ok(Some(lock));
+        }
+        let file = open(path)?;
+        let (sender, taken) = oneshot::channel();
+        // The kernel offers no waiting with a deadline. A thread that waits too long is left to the end of the
+        // process, and gives the lock back at once should it still come.
+        std::thread::Builder::new().name("lock".to_owned()).spawn(move || {
+            let _ = sender.send(file.lock().map(|()| file));
+        })?;
+        match tokio::time::timeout(patience, taken).await {
+            Ok(Ok(locked)) => locked.map(|file| Some(Self(file))),
+            Ok(Err(_)) => Err(io::Error::other("the thread that waits for a lock ended")),
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// Leaves a note in the file, for people.
+    pub fn note(&mut self, text: &str) -> io::Result<()> {
+        self.0.set_len(0)?;
+        self.0.write_all(text.as_bytes())
+    }
+}
+
+fn open(path: &Utf8Path) -> io::Result<File> {
+    OpenOptions::new().read(true).append(true).create(true).open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn one_holder_at_a_time_and_the_next_one_is_woken() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = camino::Utf8PathBuf::from_path_buf(folder.path().join("x.life")).unwrap();
+        let mut held = Lock::try_take(&path).unwrap().unwrap();
+        held.note("42\n").unwrap();
+        assert!(Lock::try_take(&path).unwrap().is_none());
+        assert!(Lock::take(&path, Duration::from_millis(1)).await.unwrap().is_none());
+        let waiting = tokio::spawn({
+            let path = path.clone();
+            async move { Lock::take(&path, Duration::from_secs(60)).await.unwrap().is_some() }
+        });
+        drop(held);
+        assert!(waiting.await.unwrap());
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "42\n");
+    }
+}

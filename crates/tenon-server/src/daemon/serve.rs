@@ -1,0 +1,294 @@
+//! Unix: the running daemon.
+
+use std::io;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, BufReader};
+use tokio::net::{UnixListener, UnixStream};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::clients::{Clients, Seat};
+use super::folder::{Place, own_uid};
+use super::hello::{self, Hello, PROTOCOL, ReadLineError, Refusal, RefusalCode, Reply, Want, Welcome};
+use super::lock::Lock;
+use super::{Build, DaemonError};
+use crate::service::Service;
+
+/// How long a daemon on its way out is waited for.
+const LIFE_LOCK_PATIENCE: Duration = Duration::from_secs(15);
+
+/// How long connected clients get to finish when the daemon ends.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// The right to be the daemon of a workspace: the life lock, and the socket that belongs to it.
+#[derive(Debug)]
+pub struct Post {
+    place: Place,
+    listener: UnixListener,
+    _life: Lock,
+}
+
+impl Post {
+    /// Takes the place, waiting for a daemon that is on its way out. The caller holds the start lock.
+    pub async fn take(place: Place) -> Result<Self, DaemonError> {
+        let mut life = match Lock::take(&place.life_lock(), LIFE_LOCK_PATIENCE).await? {
+            Some(life) => life,
+            None => return Err(DaemonError::Locked { seconds: LIFE_LOCK_PATIENCE.as_secs() }),
+        };
+        life.note(&format!("{}\n", std::process::id()))?;
+        Self::bind(place, life)
+    }
+
+    /// Takes the place if nobody has it.
+    pub fn try_take(place: Place) -> Result<Self, DaemonError> {
+        let mut life = Lock::try_take(&place.life_lock())?.ok_or(DaemonError::AlreadyServed)?;
+        life.note(&format!("{}\n", std::process::id()))?;
+        Self::bind(place, life)
+    }
+
+    fn bind(place: Place, life: Lock) -> Result<Self, DaemonError> {
+        let socket = place.socket();
+        // Whoever made this one is dead: we hold its life lock.
+        match socket.symlink_metadata() {
+            Ok(metadata) if metadata.file_type().is_socket() => std::fs::remove_file(&socket)?,
+            Ok(_) => return Err(io::Error::new(io::ErrorKind::AlreadyExists, socket.into_string()).into()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error.into()),
+        }
+        let listener = UnixListener::bind(&socket)?;
+        std::fs::set_permissions(&socket, std::fs::Permissions::from_mode(0o600))?;
+        Ok(Self { place, listener, _life: life })
+    }
+}
+
+/// When a daemon ends by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stay {
+    /// After this time without clients.
+    UntilIdle(Duration),
+    /// Never: somebody watches it in the foreground.
+    Attended,
+}
+
+/// A daemon at its post.
+pub struct Daemon {
+    service: Arc<Service>,
+    build: Build,
+    started_at: String,
+    clients: Clients,
+    stop: CancellationToken,
+    http: Arc<Mutex<Option<String>>>,
+    /// Connections that wait for the daemon's end; they close when it has come.
+    farewell: Mutex<Vec<BufReader<UnixStream>>>,
+}
+
+impl Daemon {
+    pub fn new(service: Service, stop: CancellationToken) -> Arc<Self> {
+        Arc::new(Self {
+            started_at: service.workspace().clock().rfc3339(),
+            service: Arc::new(service),
+            build: Build::current(),
+            clients: Clients::default(),
+            stop,
+            http: Arc::default(),
+            farewell: Mutex::default(),
+        })
+    }
+
+    /// Serves clients until the daemon leaves. What it started has ended when this returns.
+    pub async fn run(self: Arc<Self>, post: Post, stay: Stay) {
+        let Post { place, listener, _life } = post;
+        let tasks = TaskTracker::new();
+        let seat = (stay == Stay::Attended).then(|| self.clients.enter());
+        tasks.spawn({
+            let daemon = Arc::clone(&self);
+            async move {
+                let idle = match stay {
+                    Stay::UntilIdle(idle) => idle,
+                    Stay::Attended => Duration::MAX,
+                };
+                daemon.clients.watch(idle, daemon.stop.clone()).await;
+            }
+        });
+        tracing::info!(root = %self.service.workspace().root(), pid = std::process::id(), "serving");
+        loop {
+            let accepted = tokio::select! {
+                accepted = listener.accept() => accepted,
+                () = self.stop.cancelled() => break,
+            };
+            match accepted {
+                Ok((stream, _)) => {
+                    let daemon = Arc::clone(&self);
+                    tasks.spawn(async move { daemon.receive(stream).await });
+                }
+                Err(error) => {
+                    // Out of descriptors, mostly: the next connection that ends makes room.
+                    tracing::warn!(%error, "cannot accept a connection");
+                    tokio::task::yield_now().await;
+                }
+            }
+        }
+        // Nobody finds us any more; who is in the queue sees the end of the connection and starts another.
+        self.clients.leave();
+        let _ = std::fs::remove_file(place.socket());
+        drop(listener);
+        drop(seat);
+        tasks.close();
+        if tokio::time::timeout(FAREWELL, tasks.wait()).await.is_err() {
+            tracing::warn!(left = tasks.len(), "clients did not finish in time");
+        }
+        tracing::info!("ended");
+        self.farewell.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    async fn receive(self: Arc<Self>, stream: UnixStream) {
+        let Ok(peer) = stream.peer_cred() else { return };
+        if peer.uid() != own_uid() {
+            tracing::warn!(uid = peer.uid(), "refused a connection of another user");
+            return;
+        }
+        let mut stream = BufReader::with_capacity(4 * 1024, stream);
+        let hello = tokio::select! {
+            hello = hello::read_line::<Hello>(&mut stream) => hello,
+            () = self.stop.cancelled() => return,
+        };
+        let outcome = match hello {
+            Ok(hello) => self.admit(hello, &mut stream).await,
+            Err(ReadLineError::Malformed) => {
+                Err(Refusal::new(RefusalCode::Malformed, "the first line is no greeting of Tenon"))
+            }
+            Err(_) => return,
+        };
+        match outcome {
+            Ok(Some(admitted)) => self.attend(admitted, stream).await,
+            Ok(None) => {}
+            Err(refusal) => {
+                let _ = hello::write_line(&mut stream, &Reply::Refused(refusal)).await;
+            }
+        }
+    }
+
+    /// Answers the greeting. What there is to do afterwards.
+    async fn admit(
+        &self,
+        hello: Hello,
+        stream: &mut BufReader<UnixStream>,
+    ) -> Result<Option<Admitted>, Refusal> {
+        if hello.tenon != PROTOCOL {
+            let message = format!(
+                "the daemon of version {} speaks protocol {PROTOCOL}, not {}",
+                env!("CARGO_PKG_VERSION"),
+                hello.tenon
+            );
+            return Err(Refusal::new(RefusalCode::Protocol, message));
+        }
+        let leaving = || Refusal::new(RefusalCode::Leaving, "the daemon is leaving");
+        let admitted = match hello.want {
+            Want::Status => None,
+            Want::Stop => Some(Admitted::Stop),
+            Want::Mcp { .. } | Want::Http { .. } if self.must_leave(&hello.build) => return Err(leaving()),
+            Want::Mcp { surfaces } => {
+                let handler = self.service.handler(surfaces.as_deref());
+                let handler =
+                    handler.map_err(|error| Refusal::new(RefusalCode::Surface, error.to_string()))?;
+                let seat = self.clients.enter().ok_or_else(leaving)?;
+                Some(Admitted::Mcp { handler, seat })
+            }
+            Want::Http { port } => {
+                let bound = self.service.bind_http(port).await;
+                let listener = bound.map_err(|error| Refusal::new(RefusalCode::Http, chain(&error)))?;
+                let seat = self.clients.enter().ok_or_else(leaving)?;
+                let address = listener.local_addr().map_err(|error| {
+                    Refusal::new(RefusalCode::Http, format!("the port cannot be told: {error}"))
+                })?;
+                self.set_http(Some(format!("http://{address}")));
+                Some(Admitted::Http { listener, seat })
+            }
+        };
+        let welcomed = hello::write_line(stream, &Reply::Welcome(self.welcome())).await;
+        if welcomed.is_err() && !matches!(admitted, Some(Admitted::Stop)) {
+            return Ok(None);
+        }
+        Ok(admitted)
+    }
+
+    /// Whether the daemon should make room for a new one, and now does.
+    fn must_leave(&self, build: &str) -> bool {
+        let outdated = build != self.build.as_str() || !self.service.workspace().is_current();
+        outdated && self.clients.leave_if_idle()
+    }
+
+    fn welcome(&self) -> Welcome {
+        Welcome {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            pid: std::process::id(),
+            root: self.service.workspace().root().to_owned(),
+            started_at: self.started_at.clone(),
+            clients: self.clients.count(),
+            surfaces: self.service.surfaces().into_iter().map(str::to_owned).collect(),
+            log: self.service.workspace().log_path(),
+            http: self.http.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            outdated: !self.service.workspace().is_current(),
+        }
+    }
+
+    fn set_http(&self, address: Option<String>) {
+        *self.http.lock().unwrap_or_else(PoisonError::into_inner) = address;
+    }
+
+    async fn attend(&self, admitted: Admitted, stream: BufReader<UnixStream>) {
+        match admitted {
+            Admitted::Mcp { handler, seat } => {
+                tracing::info!(clients = self.clients.count(), "a client came");
+                let (read, write) = tokio::io::split(stream);
+                let served = self.service.serve_stream(read, write, handler, self.stop.clone()).await;
+                drop(seat);
+                let error = served.err().map(|error| error.to_string());
+                tracing::info!(clients = self.clients.count(), error, "a client left");
+            }
+            Admitted::Http { listener, seat } => {
+                tracing::info!(address = ?listener.local_addr().ok(), "serving HTTP");
+                let ended = self.stop.child_token();
+                let holder = async {
+                    tokio::select! {
+                        () = until_closed(stream) => ended.cancel(),
+                        () = ended.cancelled() => {}
+                    }
+                };
+                tokio::join!(self.service.serve_http(listener, ended.clone()), holder);
+                self.set_http(None);
+                drop(seat);
+            }
+            Admitted::Stop => {
+                self.farewell.lock().unwrap_or_else(PoisonError::into_inner).push(stream);
+                self.clients.leave();
+            }
+        }
+    }
+}
+
+enum Admitted {
+    Mcp { handler: crate::mcp::Handler, seat: Seat },
+    Http { listener: tokio::net::TcpListener, seat: Seat },
+    Stop,
+}
+
+/// Reads and drops until the other side closes.
+async fn until_closed(mut stream: BufReader<UnixStream>) {
+    let mut bytes = [0; 512];
+    while stream.read(&mut bytes).await.is_ok_and(|count| count > 0) {}
+}
+
+/// An error and what caused it, in one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
+}

@@ -1,0 +1,103 @@
+//! A workspace with its surfaces: what every transport serves, in the daemon and without one.
+//!
+//! This is where surfaces are put together. A surface that is not allowed here (`edit` without the user's word) is not
+//! in the set at all, so no transport can hand it out.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use tenon_contract::clock::Entropy;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_util::sync::CancellationToken;
+
+use crate::http::{self, BindError, Endpoint, HttpLimits};
+use crate::mcp::Handler;
+use crate::mcp::stream::{self, StreamLimits};
+use crate::surfaces::workspace::WorkspaceSurface;
+use crate::surfaces::{Surfaces, UnknownSurface};
+use crate::token::TokenFile;
+use crate::workspace::Workspace;
+
+/// See the module.
+pub struct Service {
+    workspace: Arc<Workspace>,
+    surfaces: Surfaces,
+}
+
+impl Service {
+    pub fn new(workspace: Workspace) -> Self {
+        let workspace = Arc::new(workspace);
+        let surfaces = Surfaces::new(workspace.config().mcp.tool_names);
+        let mut names = surfaces.names();
+        names.push(WorkspaceSurface::NAME);
+        let servers = Arc::new(Vec::new);
+        let surfaces = surfaces.with(WorkspaceSurface::new(Arc::clone(&workspace), names, servers));
+        Self { workspace, surfaces }
+    }
+
+    pub fn workspace(&self) -> &Arc<Workspace> {
+        &self.workspace
+    }
+
+    /// The names of all surfaces, in the order in which they are listed.
+    pub fn surfaces(&self) -> Vec<&'static str> {
+        self.surfaces.names()
+    }
+
+    /// Serves the surfaces that were asked for; without a choice, the configured ones that there are.
+    pub fn handler(&self, chosen: Option<&[String]>) -> Result<Handler, UnknownSurface> {
+        let set = match chosen {
+            Some(names) => self.surfaces.select(names)?,
+            None => self.surfaces.select(&self.configured())?,
+        };
+        Ok(Handler::new(set))
+    }
+
+    fn configured(&self) -> Vec<String> {
+        let available = self.surfaces.names();
+        let configured = self.workspace.config().mcp.surfaces.iter();
+        configured.filter(|name| available.contains(&name.as_str())).cloned().collect()
+    }
+
+    /// Serves one client over a byte stream until its input ends or `stop` is cancelled.
+    pub async fn serve_stream<R, W>(
+        &self,
+        read: R,
+        write: W,
+        handler: Handler,
+        stop: CancellationToken,
+    ) -> std::io::Result<()>
+    where
+        R: AsyncRead + Unpin + Send,
+        W: AsyncWrite + Unpin + Send + 'static,
+    {
+        let request_bytes = self.workspace.config().limits.max_request_bytes;
+        let limits = StreamLimits { request_bytes, ..StreamLimits::default() };
+        stream::serve(read, write, handler, limits, stop).await
+    }
+
+    /// Listens on a loopback port; without a choice, the configured one.
+    pub async fn bind_http(&self, port: Option<u16>) -> Result<tokio::net::TcpListener, BindError> {
+        let port = port.unwrap_or(self.workspace.config().http.port);
+        http::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).await
+    }
+
+    /// Serves HTTP until `stop` is cancelled.
+    pub async fn serve_http(&self, listener: tokio::net::TcpListener, stop: CancellationToken) {
+        let tokens = self.workspace.dirs().tokens();
+        let clock = self.workspace.clock().clone();
+        let open = self.surfaces.names().into_iter().filter(|name| *name != "edit");
+        let endpoint = Endpoint {
+            surfaces: self.surfaces.clone(),
+            default_surfaces: self.configured(),
+            open_surfaces: open.map(str::to_owned).collect(),
+            authority: Box::new(TokenFile::new(tokens.into_std_path_buf(), clock, Entropy::system())),
+            entropy: Entropy::system(),
+            limits: HttpLimits {
+                request_bytes: self.workspace.config().limits.max_request_bytes,
+                ..HttpLimits::default()
+            },
+        };
+        http::serve(listener, endpoint, stop).await;
+    }
+}

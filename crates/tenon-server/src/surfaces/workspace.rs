@@ -1,0 +1,162 @@
+//! The `workspace` surface: what is served here, and how it came to be so.
+//!
+//! Failures are tool errors with a code. Settings that nobody made are left out of the answer: they are the documented
+//! defaults. Values that may hold a secret are masked.
+
+use std::sync::Arc;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+
+use crate::config::{Origin, Setting};
+use crate::log::redact::redact;
+use crate::mcp::REVISIONS;
+use crate::surface::{Answer, Arguments, Call, Catalog, Outcome, Refusal, Surface, ToolSpec, unknown_tool};
+use crate::trust::TrustState;
+use crate::workspace::Workspace;
+
+const TOOLS: &[ToolSpec] = &[ToolSpec {
+    name: "workspace_status",
+    description: "Which workspace is served and how: root, allowed roots, trust, settings with their origins, \
+                  surfaces, language servers, store and versions.",
+    input: include_str!("../../../../schemas/tools/workspace_status.json"),
+    output: Some(include_str!("../../../../schemas/tools/workspace_status.output.json")),
+    read_only: true,
+}];
+
+/// What the language servers say of themselves, as `lsp/status` would.
+pub type Servers = Arc<dyn Fn() -> Vec<Value> + Send + Sync>;
+
+/// See the module.
+pub struct WorkspaceSurface {
+    catalog: Catalog,
+    workspace: Arc<Workspace>,
+    /// The names of all surfaces of this service.
+    surfaces: Vec<&'static str>,
+    servers: Servers,
+}
+
+impl WorkspaceSurface {
+    pub const NAME: &'static str = "workspace";
+
+    pub fn new(workspace: Arc<Workspace>, surfaces: Vec<&'static str>, servers: Servers) -> Self {
+        Self { catalog: Catalog::new(TOOLS), workspace, surfaces, servers }
+    }
+
+    fn status(&self) -> Value {
+        let workspace = &self.workspace;
+        let changed = match workspace.trust() {
+            TrustState::Stale { changed } => changed.as_slice(),
+            _ => &[],
+        };
+        let made = workspace.settings().iter().filter(|(_, setting)| setting.origins != [Origin::Default]);
+        let ignored = workspace.settings().ignored().iter().map(|ignored| {
+            json!({"key": ignored.path, "origin": ignored.origin.to_string(), "reason": ignored.reason})
+        });
+        let versions: Vec<&str> = REVISIONS.iter().map(|revision| revision.as_str()).collect();
+        json!({
+            "root": workspace.root(),
+            "roots": workspace.gate().roots(),
+            "trust": {"state": workspace.trust().name(), "changed": changed},
+            "config": {
+                "settings": made.map(|(path, setting)| shown(path, setting)).collect::<Vec<_>>(),
+                "ignored": ignored.collect::<Vec<_>>(),
+            },
+            "surfaces": self.surfaces,
+            "servers": (self.servers)(),
+            "store": store(workspace),
+            "versions": {"tenon": env!("CARGO_PKG_VERSION"), "mcp": versions},
+        })
+    }
+}
+
+fn shown(path: &str, setting: &Setting) -> Value {
+    let origins: Vec<String> = setting.origins.iter().map(Origin::to_string).collect();
+    json!({"key": path, "value": masked(&setting.value), "origin": origins.join(", ")})
+}
+
+/// `value` without what looks like a secret: passwords in URLs, tokens in environments of servers.
+pub fn masked(value: &Value) -> Value {
+    match value {
+        Value::String(text) => Value::from(redact(text)),
+        Value::Array(items) => items.iter().map(masked).collect(),
+        Value::Object(members) => {
+            let member = |(name, value): (&String, &Value)| {
+                let value = match value {
+                    // The name beside the value may be what gives it away.
+                    Value::String(text) => {
+                        let pair = format!("{name}={text}");
+                        let clean = redact(&pair);
+                        Value::from(clean.strip_prefix(&format!("{name}=")).unwrap_or(&clean))
+                    }
+                    other => masked(other),
+                };
+                (name.clone(), value)
+            };
+            Value::Object(members.iter().map(member).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+fn store(workspace: &Workspace) -> Value {
+    match &workspace.config().work.store {
+        Some(url) if url.starts_with("postgres://") || url.starts_with("postgresql://") => {
+            json!({"kind": "postgres", "location": redact(url)})
+        }
+        Some(path) => json!({"kind": "sqlite", "location": path}),
+        None => json!({"kind": "sqlite", "location": workspace.dirs().store()}),
+    }
+}
+
+impl Surface for WorkspaceSurface {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    fn call<'a>(&'a self, _tool: &'static str, _arguments: Arguments, _call: Call) -> BoxFuture<'a, Outcome> {
+        async move {
+            let line = format!("{} ({})", self.workspace.root(), self.workspace.trust().name());
+            Ok(Answer::structured(self.status()).with_text(line))
+        }
+        .boxed()
+    }
+
+    fn refuse(&self, tool: &str, refusal: Refusal) -> Outcome {
+        let (code, message) = match refusal {
+            Refusal::UnknownTool => return Err(unknown_tool(tool)),
+            Refusal::Schema(fault) => {
+                let at = if fault.path.is_empty() { "arguments" } else { &fault.path };
+                ("INVALID_INPUT", format!("{at}: {}", fault.message))
+            }
+            Refusal::Timeout(limit) => ("TIMEOUT", format!("no answer within {} ms", limit.as_millis())),
+            Refusal::Cancelled => ("CANCELLED", "the call was cancelled".to_owned()),
+            Refusal::ResponseTooLarge { bytes, limit } => {
+                ("RESPONSE_TOO_LARGE", format!("the answer has {bytes} bytes, {limit} are allowed"))
+            }
+            Refusal::Internal => ("INTERNAL", "the tool failed; the daemon's log says why".to_owned()),
+        };
+        let error = json!({"error": {"code": code, "message": message}});
+        Ok(Answer::text(error.to_string()).failed())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_in_settings_are_masked_by_shape_and_by_name() {
+        let value =
+            json!({"store": "postgres://ada:hunter2@db/x", "env": {"API_KEY": "abcd1234", "PLAIN": "x"}});
+        let masked = masked(&value);
+        assert_eq!(masked["store"], "postgres://ada:[redacted]@db/x");
+        assert_eq!(masked["env"]["API_KEY"], "[redacted]");
+        assert_eq!(masked["env"]["PLAIN"], "x");
+    }
+}

@@ -1,0 +1,273 @@
+//! One workspace as it is served: its root, what may be read, its settings, and whether it is trusted.
+//!
+//! A workspace is opened once and then stands still: a changed file of settings or a new trust decision makes a new
+//! one. [`Workspace::is_current`] says when that is due, and [`Workspace::trust_now`] looks again before something of the
+//! workspace is run.
+
+use std::io;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use tenon_contract::clock::Clock;
+use tenon_contract::id::sha256_hex_joined;
+use tenon_contract::root::{RootError, RootGate};
+
+use crate::config::{
+    Config, ConfigError, Environment, FILE_NAME, Flag, Settings, SourceText, Sources, read_file,
+};
+use crate::dirs::Dirs;
+use crate::trust::{TrustState, TrustStore};
+
+/// What marks a folder as the root of a workspace.
+const MARKERS: &[&str] = &[FILE_NAME, ".git", ".jj", ".hg", ".svn"];
+
+#[derive(Debug, thiserror::Error)]
+pub enum WorkspaceError {
+    #[error("there is no folder `{root}`")]
+    Missing { root: Utf8PathBuf },
+    #[error("the folder `{root}` cannot be read")]
+    Unreadable { root: Utf8PathBuf, source: io::Error },
+    #[error("the path of the workspace is not UTF-8: `{0}`")]
+    NotUtf8(String),
+    #[error(transparent)]
+    Roots(#[from] RootError),
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+}
+
+/// The workspace that `start` belongs to: the nearest folder at or above it with a `tenon.toml` or a version control
+/// folder, else `start` itself.
+pub fn find_root(start: &Utf8Path) -> Utf8PathBuf {
+    let marked = |folder: &&Utf8Path| MARKERS.iter().any(|marker| folder.join(marker).exists());
+    start.ancestors().find(marked).unwrap_or(start).to_owned()
+}
+
+/// The canonical form of `root`, which must be a folder that can be listed.
+pub fn canonical_root(root: &Utf8Path) -> Result<Utf8PathBuf, WorkspaceError> {
+    let unreadable = |source: io::Error| match source.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+            WorkspaceError::Missing { root: root.to_owned() }
+        }
+        _ => WorkspaceError::Unreadable { root: root.to_owned(), source },
+    };
+    let real = root.as_std_path().canonicalize().map_err(unreadable)?;
+    let real = Utf8PathBuf::from_path_buf(real)
+        .map_err(|path| WorkspaceError::NotUtf8(path.display().to_string()))?;
+    std::fs::read_dir(&real).map_err(unreadable)?;
+    Ok(real)
+}
+
+/// What a workspace is opened with.
+#[derive(Debug, Clone)]
+pub struct Opening {
+    pub dirs: Dirs,
+    pub environment: Environment,
+    pub flags: Vec<Flag>,
+    pub clock: Clock,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Workspace {
+    root: Utf8PathBuf,
+    gate: RootGate,
+    settings: Settings,
+    config: Config,
+    trust: TrustState,
+    fingerprint: String,
+    opening: Opening,
+}
+
+/// The files that settings and trust come from, as they are at one moment.
+struct Inputs {
+    user: Option<SourceText>,
+    workspace: Option<SourceText>,
+    trust: TrustState,
+    fingerprint: String,
+}
+
+impl Workspace {
+    /// Opens the workspace at `root`.
+    pub fn open(root: &Utf8Path, opening: Opening) -> Result<Self, WorkspaceError> {
+        let root = canonical_root(root)?;
+        let inputs = read_inputs(&root, &opening)?;
+        let settings = Settings::resolve(&Sources {
+            root: &root,
+            home: Some(&opening.dirs.home),
+            user: inputs.user.as_ref(),
+            workspace: inputs.workspace.as_ref(),
+            environment: &opening.environment,
+            flags: &opening.flags,
+            trusted: inputs.trust.is_trusted(),
+        })?;
+        let config = settings.typed();
+        let gate = RootGate::new(std::iter::once(&root).chain(&config.workspace.roots))?;
+        let Inputs { trust, fingerprint, .. } = inputs;
+        Ok(Self { root, gate, settings, config, trust, fingerprint, opening })
+    }
+
+    /// The canonical root.
+    pub fn root(&self) -> &Utf8Path {
+        &self.root
+    }
+
+    /// What may be read: the root and the configured roots beside it.
+    pub fn gate(&self) -> &RootGate {
+        &self.gate
+    }
+
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The settings with their origins.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The state of trust that the settings were read under.
+    pub fn trust(&self) -> &TrustState {
+        &self.trust
+    }
+
+    pub fn dirs(&self) -> &Dirs {
+        &self.opening.dirs
+    }
+
+    pub fn clock(&self) -> &Clock {
+        &self.opening.clock
+    }
+
+    pub fn environment(&self) -> &Environment {
+        &self.opening.environment
+    }
+
+    /// The state of trust right now. Ask before anything that lies in the workspace is run: a program that was
+    /// pinned may have changed since the workspace was opened.
+    pub fn trust_now(&self) -> TrustState {
+        match read_file(&self.root.join(FILE_NAME)) {
+            Ok(text) => trust_store(&self.opening).state(&self.root, text.as_ref()),
+            Err(_) => TrustState::Untrusted,
+        }
+    }
+
+    /// Whether opening the workspace now would read the same settings under the same trust.
+    pub fn is_current(&self) -> bool {
+        read_inputs(&self.root, &self.opening).is_ok_and(|inputs| inputs.fingerprint == self.fingerprint)
+    }
+
+    /// The log file of this workspace's daemon.
+    pub fn log_path(&self) -> Utf8PathBuf {
+        let folder = self.config.log.folder.clone().unwrap_or_else(|| self.opening.dirs.logs());
+        crate::log::path(&folder, &self.root)
+    }
+}
+
+fn trust_store(opening: &Opening) -> TrustStore {
+    TrustStore::new(opening.dirs.trust(), opening.clock.clone())
+}
+
+fn read_inputs(root: &Utf8Path, opening: &Opening) -> Result<Inputs, ConfigError> {
+    let user = read_file(&opening.dirs.config_file)?;
+    let workspace = read_file(&root.join(FILE_NAME))?;
+    let trust = trust_store(opening).state(root, workspace.as_ref());
+    let text = |source: &Option<SourceText>| source.as_ref().map_or("-".into(), |source| source.text.clone());
+    let fingerprint = sha256_hex_joined(&[&text(&user), &text(&workspace), &trust.name()]);
+    Ok(Inputs { user, workspace, trust, fingerprint })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Place {
+        _folder: tempfile::TempDir,
+        base: Utf8PathBuf,
+        root: Utf8PathBuf,
+    }
+
+    fn place() -> Place {
+        let folder = tempfile::tempdir().unwrap();
+        let base = Utf8PathBuf::from_path_buf(folder.path().canonicalize().unwrap()).unwrap();
+        let root = base.join("repo");
+        std::fs::create_dir_all(root.join("deep/er")).unwrap();
+        Place { _folder: folder, base, root }
+    }
+
+    impl Place {
+        fn opening(&self) -> Opening {
+            let dirs = Dirs::below(&self.base);
+            Opening { dirs, environment: Environment::default(), flags: vec![], clock: Clock::system() }
+        }
+
+        fn write(&self, path: &str, text: &str) {
+            std::fs::write(self.root.join(path), text).unwrap();
+        }
+
+        fn trust(&self) {
+            let text = read_file(&self.root.join(FILE_NAME)).unwrap();
+            trust_store(&self.opening()).trust(&self.root, text.as_ref()).unwrap();
+        }
+    }
+
+    #[test]
+    fn the_root_is_the_nearest_marked_folder() {
+        let place = place();
+        let deep = place.root.join("deep/er");
+        assert_eq!(find_root(&deep), deep);
+        place.write(".git", "gitdir: elsewhere");
+        assert_eq!(find_root(&deep), place.root);
+        place.write("deep/tenon.toml", "");
+        assert_eq!(find_root(&deep), place.root.join("deep"));
+    }
+
+    #[test]
+    fn a_root_must_be_a_folder() {
+        let place = place();
+        place.write("file", "");
+        for name in ["missing", "file"] {
+            let refused = Workspace::open(&place.root.join(name), place.opening());
+            assert!(matches!(refused, Err(WorkspaceError::Missing { .. })), "{refused:?}");
+        }
+    }
+
+    #[test]
+    fn commands_of_the_repository_appear_with_trust_and_vanish_with_a_change() {
+        let place = place();
+        place.write("server", "#!/bin/sh\n");
+        place.write("tenon.toml", "[servers.x]\ncommand = \"./server\"\nextensions = [\".x\"]\n");
+        let servers = || Workspace::open(&place.root, place.opening()).unwrap().config().servers.len();
+        assert_eq!(servers(), 0);
+        place.trust();
+        assert_eq!(servers(), 1);
+        let served = Workspace::open(&place.root, place.opening()).unwrap();
+        assert!(served.trust_now().is_trusted() && served.is_current());
+        place.write("server", "#!/bin/sh\nevil\n");
+        assert!(!served.trust_now().is_trusted() && !served.is_current());
+        assert_eq!(servers(), 0);
+    }
+
+    #[test]
+    fn a_change_of_settings_is_noticed() {
+        let place = place();
+        let served = Workspace::open(&place.root, place.opening()).unwrap();
+        assert!(served.is_current());
+        place.write("tenon.toml", "[limits]\nmax_page_size = 10\n");
+        assert!(!served.is_current());
+    }
+
+    #[test]
+    fn more_roots_need_trust() {
+        let place = place();
+        let beside = place.base.join("beside");
+        std::fs::create_dir(&beside).unwrap();
+        std::fs::write(beside.join("a.txt"), "").unwrap();
+        place.write("tenon.toml", "[workspace]\nroots = [\"../beside\"]\n");
+        let reaches = || {
+            let served = Workspace::open(&place.root, place.opening()).unwrap();
+            served.gate().admit_path(beside.join("a.txt")).is_ok()
+        };
+        assert!(!reaches());
+        place.trust();
+        assert!(reaches());
+    }
+}
