@@ -5,6 +5,7 @@
 
 use std::process::Command;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -33,7 +34,9 @@ mod readiness;
 mod session;
 mod watched;
 
+pub(crate) use capabilities::method;
 pub use check::Checked;
+pub(crate) use check::gap;
 
 use capabilities::Capabilities;
 use documents::{Document, Update};
@@ -78,6 +81,7 @@ pub struct Client {
     /// One writer at a time, in the order of asking.
     turns: Mutex<()>,
     driver: Mutex<Option<JoinHandle<String>>>,
+    checked: AtomicBool,
 }
 
 impl Client {
@@ -112,6 +116,7 @@ impl Client {
             handle,
             turns: Mutex::new(()),
             driver: Mutex::new(Some(driver)),
+            checked: AtomicBool::new(false),
         });
         match client.shake_hands(program, &root, call).await {
             Ok(()) => Ok(client),
@@ -201,6 +206,23 @@ impl Client {
     /// Whether a complete answer can be told from a partial one at all.
     pub fn is_provable(&self) -> bool {
         self.session.known().readiness.is_provable()
+    }
+
+    /// Whether a check of any file has been through.
+    pub fn was_checked(&self) -> bool {
+        self.checked.load(Ordering::Relaxed)
+    }
+
+    /// Tells a server that is not ready of a document, and asks for its diagnostics where that is what makes it ready.
+    pub(crate) async fn settle_in(
+        &self,
+        call: &Call,
+        path: &WorkspacePath,
+        lines: &LineIndex,
+    ) -> Result<(), RequestError> {
+        let synced = self.sync(call, path, lines, true).await?;
+        self.provoke_diagnostics(call, &synced).await;
+        Ok(())
     }
 
     /// Whether it will not get ready before a document is open.

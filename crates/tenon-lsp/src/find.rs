@@ -129,15 +129,10 @@ impl Finder {
         self
     }
 
-    /// Looks in this process's environment: its PATH, the user's managed folder and rustup's.
+    /// Looks in this process's environment: its PATH and its rustup.
     pub fn from_env(root: Utf8PathBuf, trust: Trust) -> Self {
-        Self {
-            root,
-            trust,
-            search: SearchPath::from_env(),
-            managed: Managed::of_user().ok(),
-            rustup_home: rustup::home_from_env(),
-        }
+        let rustup_home = rustup::home_from_env();
+        Self { root, trust, search: SearchPath::from_env(), managed: None, rustup_home }
     }
 
     pub fn trust(&self) -> Trust {

@@ -14,7 +14,6 @@ use std::fs::File;
 use std::io;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use etcetera::BaseStrategy;
 
 use crate::census::Census;
 use crate::find::{SearchPath, how_to_install};
@@ -34,8 +33,6 @@ pub enum InstallError {
     UnknownServer { id: String, nearest: Option<ServerId> },
     #[error("Tenon does not install `{id}`")]
     NotManaged { id: ServerId, how: String },
-    #[error("this user has no data folder to install into")]
-    NoDataFolder,
     #[error("cannot install `{lock}`")]
     Tool {
         lock: &'static str,
@@ -52,7 +49,6 @@ impl InstallError {
         match self {
             Self::UnknownServer { nearest, .. } => nearest.as_ref().map(|id| format!("did you mean `{id}`?")),
             Self::NotManaged { how, .. } => Some(how.clone()),
-            Self::NoDataFolder => Some("set `HOME` or `XDG_DATA_HOME`".to_owned()),
             Self::Tool { source, .. } => source.hint().map(str::to_owned),
             Self::Folder(_) => None,
         }
@@ -97,14 +93,6 @@ pub struct Managed {
 impl Managed {
     pub fn new(folder: Utf8PathBuf) -> Self {
         Self { folder }
-    }
-
-    /// The user's: `tenon/servers` in the data folder.
-    pub fn of_user() -> Result<Self, InstallError> {
-        let strategy = etcetera::choose_base_strategy().map_err(|_| InstallError::NoDataFolder)?;
-        Utf8PathBuf::from_path_buf(strategy.data_dir().join("tenon/servers"))
-            .map(Self::new)
-            .map_err(|_| InstallError::NoDataFolder)
     }
 
     pub fn folder(&self) -> &Utf8Path {

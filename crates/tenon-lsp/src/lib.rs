@@ -10,6 +10,7 @@ pub mod install;
 pub mod log;
 pub mod message;
 pub mod model;
+pub mod orchestrator;
 pub mod process;
 pub mod registry;
 pub mod transport;

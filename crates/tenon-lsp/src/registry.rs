@@ -139,7 +139,7 @@ impl Capability {
 /// When a server's answers cover its whole project.
 ///
 /// An entry without a rule counts as ready for waits, but its answers are never called complete.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Ready {
     /// From the answer to `initialize` on: every question is answered from the files as they are.
@@ -151,14 +151,16 @@ pub enum Ready {
     Progress { grace_ms: u64 },
     /// When `experimental/serverStatus` says quiescent.
     ServerStatus,
+    /// When a log message with this text in it arrives.
+    LogMessage { contains: String },
 }
 
 impl Ready {
     /// How long to wait for the first `begin`, for servers that announce their work by progress.
-    pub fn grace(self) -> Option<Duration> {
+    pub fn grace(&self) -> Option<Duration> {
         match self {
-            Self::Progress { grace_ms } => Some(Duration::from_millis(grace_ms)),
-            Self::Immediate | Self::FirstDiagnostics | Self::ServerStatus => None,
+            Self::Progress { grace_ms } => Some(Duration::from_millis(*grace_ms)),
+            Self::Immediate | Self::FirstDiagnostics | Self::ServerStatus | Self::LogMessage { .. } => None,
         }
     }
 }

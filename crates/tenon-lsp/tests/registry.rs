@@ -87,7 +87,7 @@ fn limits_are_lifted_and_downloads_are_off() {
 
 #[test]
 fn readiness_rules_are_those_observed() {
-    assert_eq!(entry("pyright").ready, Some(Ready::FirstDiagnostics));
+    assert_eq!(entry("pyright").ready, Some(Ready::LogMessage { contains: "source file".to_owned() }));
     assert_eq!(entry("rust-analyzer").ready, Some(Ready::ServerStatus));
     assert_eq!(entry("ruff").ready, Some(Ready::Immediate));
     assert!(matches!(entry("clangd").ready, Some(Ready::Progress { .. })));

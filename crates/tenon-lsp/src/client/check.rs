@@ -43,6 +43,7 @@ impl Client {
         let diagnostics =
             if same_text { known.diagnostics.current(path.as_str(), document) } else { Vec::new() };
         drop(known);
+        self.checked.store(true, std::sync::atomic::Ordering::Relaxed);
         Checked { diagnostics, gap }
     }
 
@@ -253,6 +254,23 @@ impl Client {
             self.session.epoch().diagnostics_changed();
         }
         self.session.wake();
+    }
+
+    /// A server that is ready with its first diagnostics and waits to be asked for them is asked, as soon as it says that
+    /// it can be.
+    pub(crate) async fn provoke_diagnostics(&self, call: &Call, synced: &Synced<'_>) {
+        if !self.rule_needs_diagnostics() {
+            return;
+        }
+        let pulls = self.wait_until(call, |known, now| match known.capabilities.pulls() {
+            true => Wait::Done(true),
+            false if known.ended || known.is_ready(now) => Wait::Done(false),
+            false => Wait::ForChange,
+        });
+        if pulls.await == Ok(true) {
+            // Without an answer the server stays unready, which the caller sees.
+            let _ = self.pull(call, synced).await;
+        }
     }
 
     /// Pulls again what was pulled before the last change, for all open documents.

@@ -25,6 +25,7 @@ pub(crate) struct Readiness {
     opened: Option<Instant>,
     diagnosed: bool,
     quiescent: bool,
+    announced: bool,
     /// Work that the server announced and has not ended. We hand out no tokens of our own, so all of it is the server's.
     running: BTreeSet<String>,
     worked: bool,
@@ -37,16 +38,18 @@ impl Readiness {
             opened: None,
             diagnosed: false,
             quiescent: false,
+            announced: false,
             running: BTreeSet::new(),
             worked: false,
         }
     }
 
     pub(crate) fn state(&self, now: Instant) -> State {
-        let ready = match self.rule {
+        let ready = match &self.rule {
             None | Some(Ready::Immediate) => true,
             Some(Ready::FirstDiagnostics) => self.diagnosed,
             Some(Ready::ServerStatus) => self.quiescent,
+            Some(Ready::LogMessage { .. }) => self.announced,
             Some(Ready::Progress { .. }) if !self.running.is_empty() => false,
             Some(Ready::Progress { .. }) if self.worked => true,
             Some(rule @ Ready::Progress { .. }) => {
@@ -84,6 +87,13 @@ impl Readiness {
 
     pub(crate) fn diagnostics_arrived(&mut self) {
         self.diagnosed = true;
+    }
+
+    /// `window/logMessage`.
+    pub(crate) fn log_message(&mut self, text: &str) -> bool {
+        let awaited = matches!(&self.rule, Some(Ready::LogMessage { contains }) if text.contains(contains));
+        self.announced |= awaited;
+        awaited
     }
 
     /// `experimental/serverStatus`.
@@ -154,6 +164,15 @@ mod tests {
         assert_eq!(readiness.state(Instant::now()), State::Ready);
         readiness.server_status(&json!({ "quiescent": false }));
         assert_eq!(readiness.state(Instant::now()), State::Waiting);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_may_say_in_its_log_that_it_is_ready() {
+        let mut readiness = Readiness::new(Some(Ready::LogMessage { contains: "source file".to_owned() }));
+        assert!(!readiness.log_message("Assuming Python version 3.11"));
+        assert_eq!(readiness.state(Instant::now()), State::Waiting);
+        assert!(readiness.log_message("Found 883 source files"));
+        assert_eq!(readiness.state(Instant::now()), State::Ready);
     }
 
     #[tokio::test(start_paused = true)]

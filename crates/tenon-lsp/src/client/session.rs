@@ -87,7 +87,7 @@ impl Session {
             capabilities: Capabilities::from_initialize(&Value::Null),
             documents: Documents::default(),
             diagnostics: Store::default(),
-            readiness: Readiness::new(entry.ready),
+            readiness: Readiness::new(entry.ready.clone()),
             tick: 0,
             change: LastChange { tick: 0, at: Instant::now() },
             versioned: false,
@@ -213,6 +213,10 @@ impl Peer for Session {
                 let params: Value = wire::params(&params).unwrap_or_default();
                 if let Some(text) = params.get("message").and_then(Value::as_str) {
                     self.log.push(text);
+                    let awaited = self.known().readiness.log_message(text);
+                    if awaited {
+                        self.wake();
+                    }
                 }
             }
             // Telemetry and notifications of servers' own making concern nobody here.

@@ -1,0 +1,361 @@
+//! All language servers of one workspace: which serve a file, their start and end, and answers merged from several.
+//!
+//! Servers are keyed by id and project root and started on the first question, once, however many ask. A server that ends
+//! by itself is broken until someone asks for a restart; the others go on. Every answer says what it rests on
+//! ([`Answer`]), so that a surface can refuse a partial one.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use tenon_contract::clock::Clock;
+use tenon_contract::epoch::{Epoch, Epochs};
+use tenon_contract::position::{LineIndex, PositionError};
+use tenon_contract::root::{ReadError, RootGate, WorkspacePath};
+use tokio::task::spawn_blocking;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::call::Call;
+use crate::client::Client;
+use crate::epoch::CheckEpoch;
+use crate::find::{Availability, Finder};
+use crate::model::Why;
+use crate::process::Group;
+use crate::registry::{Registry, ServerEntry, ServerId};
+
+mod check;
+mod convert;
+mod navigate;
+mod slot;
+mod status;
+
+pub use status::{ServerState, ServerStatus};
+
+use slot::Slot;
+
+/// Larger files are not sent to servers: nobody writes them by hand.
+pub const MAX_TEXT_BYTES: u64 = 8 * 1024 * 1024;
+
+/// How long things may take.
+#[derive(Debug, Clone, Copy)]
+pub struct Timeouts {
+    /// One check of a file.
+    pub check: Duration,
+    /// A server's first check, its start included.
+    pub first_check: Duration,
+    /// A server's answer to `initialize`.
+    pub start: Duration,
+    /// A server's answer to `shutdown`, and its exit after that.
+    pub polite: Duration,
+    /// From SIGTERM to SIGKILL.
+    pub grace: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            check: Duration::from_secs(3),
+            first_check: Duration::from_secs(10),
+            start: Duration::from_secs(30),
+            polite: Duration::from_secs(2),
+            grace: Duration::from_secs(2),
+        }
+    }
+}
+
+/// What an orchestrator works with.
+pub struct Options {
+    pub gate: RootGate,
+    pub registry: Registry,
+    pub finder: Finder,
+    pub epochs: Arc<Epochs>,
+    pub timeouts: Timeouts,
+    pub group: Group,
+}
+
+impl Options {
+    /// The usual settings for a workspace, in a daemon.
+    pub fn new(gate: RootGate, registry: Registry, finder: Finder) -> Self {
+        Self {
+            gate,
+            registry,
+            finder,
+            epochs: Arc::new(Epochs::starting_now(&Clock::system())),
+            timeouts: Timeouts::default(),
+            group: Group::Own,
+        }
+    }
+}
+
+/// Why a question cannot even be put to a server.
+#[derive(Debug, thiserror::Error)]
+pub enum AskError {
+    #[error(transparent)]
+    Unreadable(#[from] ReadError),
+    #[error(transparent)]
+    Position(#[from] PositionError),
+}
+
+/// A server that may run here, or why it may not.
+struct Surveyed {
+    entry: Arc<ServerEntry>,
+    availability: Availability,
+}
+
+/// The servers of one workspace. Clones share them.
+#[derive(Clone)]
+pub struct Orchestrator(Arc<Inner>);
+
+struct Inner {
+    gate: RootGate,
+    registry: Registry,
+    finder: Finder,
+    epochs: Arc<Epochs>,
+    epoch: CheckEpoch,
+    timeouts: Timeouts,
+    group: Group,
+    survey: Mutex<Arc<Vec<Surveyed>>>,
+    slots: Mutex<BTreeMap<Key, Arc<Slot>>>,
+    roots: Mutex<RootCache>,
+    recent: Mutex<Vec<check::Edited>>,
+    tasks: TaskTracker,
+    closing: CancellationToken,
+}
+
+/// Names one server process.
+type Key = (ServerId, Utf8PathBuf);
+
+/// Project roots by server and folder; good for one state of the file system.
+#[derive(Default)]
+struct RootCache {
+    at: u64,
+    known: BTreeMap<Key, Option<WorkspacePath>>,
+}
+
+/// A server for a file, with its project.
+struct Candidate {
+    entry: Arc<ServerEntry>,
+    /// The project, or why the server is not available.
+    place: Result<WorkspacePath, String>,
+}
+
+impl Orchestrator {
+    /// Looks for servers; starts none.
+    pub async fn open(options: Options) -> Self {
+        let Options { gate, registry, finder, epochs, timeouts, group } = options;
+        let inner = Inner {
+            gate,
+            registry,
+            finder,
+            epoch: CheckEpoch::new(Arc::clone(&epochs)),
+            epochs,
+            timeouts,
+            group,
+            survey: Mutex::default(),
+            slots: Mutex::default(),
+            roots: Mutex::default(),
+            recent: Mutex::default(),
+            tasks: TaskTracker::new(),
+            closing: CancellationToken::new(),
+        };
+        let orchestrator = Self(Arc::new(inner));
+        orchestrator.survey_again().await;
+        orchestrator
+    }
+
+    /// Looks for servers again, after some were installed or removed. Running ones are not touched.
+    pub async fn survey_again(&self) {
+        let inner = Arc::clone(&self.0);
+        let survey = spawn_blocking(move || inner.look_for_servers()).await;
+        if let Ok(survey) = survey {
+            *lock(&self.0.survey) = Arc::new(survey);
+        }
+    }
+
+    pub fn gate(&self) -> &RootGate {
+        &self.0.gate
+    }
+
+    pub fn epochs(&self) -> &Arc<Epochs> {
+        &self.0.epochs
+    }
+
+    pub fn timeouts(&self) -> Timeouts {
+        self.0.timeouts
+    }
+
+    /// The epoch of the language-server service: grows when diagnostics change and when a check has collected.
+    pub fn epoch(&self) -> u64 {
+        self.0.epoch.current()
+    }
+
+    /// The text of a file as servers see it.
+    pub async fn read(&self, path: &WorkspacePath) -> Result<LineIndex, ReadError> {
+        let (gate, path) = (self.0.gate.clone(), path.clone());
+        spawn_blocking(move || read_text(&gate, &path)).await.unwrap_or(Err(ReadError::Gone))
+    }
+
+    /// Ends all servers and everything that runs on their behalf.
+    pub async fn shutdown(&self) {
+        self.0.closing.cancel();
+        let slots = std::mem::take(&mut *lock(&self.0.slots));
+        let (polite, grace) = (self.0.timeouts.polite, self.0.timeouts.grace);
+        futures::future::join_all(slots.values().map(|slot| slot.shutdown(polite, grace))).await;
+        self.0.tasks.close();
+        self.0.tasks.wait().await;
+    }
+
+    /// Ends the servers with this id, broken marks included; the next question starts them anew.
+    pub async fn restart(&self, id: &ServerId) {
+        let gone: Vec<Arc<Slot>> = {
+            let mut slots = lock(&self.0.slots);
+            let keys: Vec<Key> = slots.keys().filter(|key| key.0 == *id).cloned().collect();
+            keys.iter().filter_map(|key| slots.remove(key)).collect()
+        };
+        let (polite, grace) = (self.0.timeouts.polite, self.0.timeouts.grace);
+        futures::future::join_all(gone.iter().map(|slot| slot.shutdown(polite, grace))).await;
+        self.survey_again().await;
+        self.0.epochs.advance(Epoch::Text);
+    }
+
+    /// Gives broken servers another chance, as when a new session begins.
+    pub fn forgive(&self) {
+        let mut slots = lock(&self.0.slots);
+        let before = slots.len();
+        slots.retain(|_, slot| !slot.is_broken());
+        if slots.len() < before {
+            self.0.epochs.advance(Epoch::Text);
+        }
+    }
+
+    /// The servers for a file, in registry order.
+    async fn candidates(&self, path: &WorkspacePath) -> Vec<Candidate> {
+        let inner = Arc::clone(&self.0);
+        let path = path.clone();
+        if let Some(known) = inner.known_candidates(&path) {
+            return known;
+        }
+        spawn_blocking(move || inner.find_candidates(&path)).await.unwrap_or_default()
+    }
+
+    /// A running server, started if need be.
+    async fn client(&self, candidate: &Candidate, call: &Call) -> Result<Arc<Client>, Why> {
+        let root = match &candidate.place {
+            Ok(root) => root,
+            Err(reason) => return Err(Why::Unavailable(reason.clone())),
+        };
+        let slot = {
+            let mut slots = lock(&self.0.slots);
+            if self.0.closing.is_cancelled() {
+                return Err(Why::Broken);
+            }
+            let key = (candidate.entry.id.clone(), root.as_path().to_owned());
+            Arc::clone(slots.entry(key).or_insert_with(|| {
+                let slot = Slot::new(Arc::clone(&candidate.entry), root.clone());
+                self.0.tasks.spawn(Arc::clone(&slot).run(Arc::clone(&self.0)));
+                slot
+            }))
+        };
+        slot.client(call).await
+    }
+
+    /// The servers that run now.
+    fn live_clients(&self) -> Vec<Arc<Client>> {
+        lock(&self.0.slots).values().filter_map(|slot| slot.live()).collect()
+    }
+}
+
+impl Inner {
+    fn look_for_servers(&self) -> Vec<Surveyed> {
+        self.finder
+            .survey(&self.registry)
+            .into_iter()
+            .map(|(entry, availability)| Surveyed { entry: Arc::new(entry.clone()), availability })
+            .collect()
+    }
+
+    /// The servers of a file when all their project roots are known already.
+    fn known_candidates(&self, path: &WorkspacePath) -> Option<Vec<Candidate>> {
+        let survey = Arc::clone(&*lock(&self.survey));
+        let roots = lock(&self.roots);
+        if roots.at != self.epochs.get(Epoch::Fs) {
+            return None;
+        }
+        let folder = path.as_path().parent()?;
+        let mut found = Vec::new();
+        for surveyed in serving(&survey, path) {
+            let root = roots.known.get(&(surveyed.entry.id.clone(), folder.to_owned()))?;
+            found.extend(surveyed.candidate(root.clone()));
+        }
+        Some(found)
+    }
+
+    fn find_candidates(&self, path: &WorkspacePath) -> Vec<Candidate> {
+        let at = self.epochs.get(Epoch::Fs);
+        let survey = Arc::clone(&*lock(&self.survey));
+        let folder = path.as_path().parent().unwrap_or(path.as_path());
+        let mut found = Vec::new();
+        for surveyed in serving(&survey, path) {
+            let root = self
+                .workspace_of(path)
+                .and_then(|workspace| surveyed.entry.root_for(workspace, path.as_path()))
+                .and_then(|root| self.gate.admit_folder(root).ok());
+            let mut roots = lock(&self.roots);
+            if roots.at != at {
+                roots.known.clear();
+                roots.at = at;
+            }
+            roots.known.insert((surveyed.entry.id.clone(), folder.to_owned()), root.clone());
+            found.extend(surveyed.candidate(root));
+        }
+        found
+    }
+
+    /// The innermost allowed root that a file is in.
+    fn workspace_of(&self, path: &WorkspacePath) -> Option<&Utf8Path> {
+        let roots = self.gate.roots().iter().filter(|root| path.as_path().starts_with(root));
+        roots.max_by_key(|root| root.as_str().len()).map(Utf8PathBuf::as_path)
+    }
+}
+
+impl Surveyed {
+    /// `None` when the server has nothing to do for a file without a project of its kind.
+    fn candidate(&self, root: Option<WorkspacePath>) -> Option<Candidate> {
+        let place = match &self.availability {
+            Availability::Found(_) => Ok(root?),
+            Availability::Unavailable(unavailable) => {
+                root?;
+                Err(unavailable.reason.to_string())
+            }
+            Availability::Disabled(_) => return None,
+        };
+        Some(Candidate { entry: Arc::clone(&self.entry), place })
+    }
+}
+
+/// The servers that serve a file by its name, disabled ones left out.
+fn serving<'a>(survey: &'a [Surveyed], path: &'a WorkspacePath) -> impl Iterator<Item = &'a Surveyed> {
+    survey.iter().filter(move |surveyed| {
+        !matches!(surveyed.availability, Availability::Disabled(_))
+            && surveyed.entry.language_id(path.as_path()).is_some()
+    })
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The text of a file without its byte order mark, which neither editors nor servers count.
+fn read_text(gate: &RootGate, path: &WorkspacePath) -> Result<LineIndex, ReadError> {
+    let text = gate.read_to_string(path, MAX_TEXT_BYTES)?;
+    Ok(lines_of(text))
+}
+
+fn lines_of(text: String) -> LineIndex {
+    match text.strip_prefix('\u{feff}') {
+        Some(rest) => LineIndex::new(rest),
+        None => LineIndex::new(text),
+    }
+}

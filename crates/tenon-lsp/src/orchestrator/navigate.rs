@@ -1,0 +1,385 @@
+//! Questions about code, put to every server that can answer and merged by one rule.
+//!
+//! Definition, hover, implementation: the first non-empty answer in registry order. References and symbols: all of them,
+//! sorted, each once. A server is asked when it is ready; one that stops being ready while it answers is asked again.
+
+use std::sync::Arc;
+
+use futures::future::join_all;
+use futures::stream::{FuturesOrdered, StreamExt};
+use serde_json::{Value, json};
+use tenon_contract::position::{Encoding, LineIndex, Position};
+use tenon_contract::root::WorkspacePath;
+
+use super::convert::{Converter, Found, on_blocking_thread};
+use super::{AskError, Candidate, Orchestrator, lock};
+use crate::call::Call;
+use crate::client::{Client, gap};
+use crate::find::Availability;
+use crate::message::Payload;
+use crate::model::{Answer, Gap, Hover, Location, Symbol, Why};
+use crate::registry::{Capability, ServerId};
+use crate::wire;
+
+/// What one server contributed.
+struct Share<T> {
+    server: ServerId,
+    value: Option<T>,
+    why: Option<Why>,
+}
+
+impl<T> Share<T> {
+    fn missing(server: &ServerId, why: Why) -> Self {
+        Self { server: server.clone(), value: None, why: Some(why) }
+    }
+
+    /// The server cannot answer such questions; nobody expects it to.
+    fn none(server: &ServerId) -> Self {
+        Self { server: server.clone(), value: None, why: None }
+    }
+}
+
+/// A question about a place or a document.
+struct Question<'a> {
+    capability: Capability,
+    path: &'a WorkspacePath,
+    lines: &'a LineIndex,
+    /// UTF-16; `None` asks about the document.
+    position: Option<Position>,
+    extra: Option<(&'static str, Value)>,
+}
+
+impl Question<'_> {
+    fn params(&self, encoding: Encoding) -> Value {
+        let mut params = json!({ "textDocument": { "uri": self.path.uri().as_str() } });
+        if let Some(position) = self.position {
+            params["position"] = json!(self.lines.convert_clamped(position, Encoding::Utf16, encoding));
+        }
+        if let Some((key, value)) = &self.extra {
+            params[key] = value.clone();
+        }
+        params
+    }
+
+    /// The symbols of a document follow from its text alone.
+    fn needs_project(&self) -> bool {
+        self.capability != Capability::DocumentSymbols
+    }
+}
+
+impl Orchestrator {
+    /// Where the thing at a position is defined.
+    pub async fn definition(
+        &self,
+        path: &WorkspacePath,
+        position: Position,
+        call: &Call,
+    ) -> Result<Answer<Vec<Location>>, AskError> {
+        self.places(Capability::Definition, path, position, call).await
+    }
+
+    /// Where the thing at a position is implemented.
+    pub async fn implementation(
+        &self,
+        path: &WorkspacePath,
+        position: Position,
+        call: &Call,
+    ) -> Result<Answer<Vec<Location>>, AskError> {
+        self.places(Capability::Implementation, path, position, call).await
+    }
+
+    async fn places(
+        &self,
+        capability: Capability,
+        path: &WorkspacePath,
+        position: Position,
+        call: &Call,
+    ) -> Result<Answer<Vec<Location>>, AskError> {
+        let lines = self.read_at(path, position).await?;
+        let question = Question { capability, path, lines: &lines, position: Some(position), extra: None };
+        let convert = |converter: &mut Converter<'_>, payload: &Payload| converter.locations(payload);
+        let is_some = |found: &Found<Location>| !found.items.is_empty();
+        let answer = self.first(&question, call, convert, is_some).await;
+        Ok(answer.map(|found| sorted(found.map(|found| found.items).unwrap_or_default())))
+    }
+
+    /// Where the thing at a position is used.
+    pub async fn references(
+        &self,
+        path: &WorkspacePath,
+        position: Position,
+        include_declaration: bool,
+        call: &Call,
+    ) -> Result<Answer<Vec<Location>>, AskError> {
+        let lines = self.read_at(path, position).await?;
+        let question = Question {
+            capability: Capability::References,
+            path,
+            lines: &lines,
+            position: Some(position),
+            extra: Some(("context", json!({ "includeDeclaration": include_declaration }))),
+        };
+        let convert = |converter: &mut Converter<'_>, payload: &Payload| converter.locations(payload);
+        Ok(self.all(&question, call, convert).await.map(sorted))
+    }
+
+    /// What servers say about the thing at a position.
+    pub async fn hover(
+        &self,
+        path: &WorkspacePath,
+        position: Position,
+        call: &Call,
+    ) -> Result<Answer<Option<Hover>>, AskError> {
+        let lines = self.read_at(path, position).await?;
+        let question = Question {
+            capability: Capability::Hover,
+            path,
+            lines: &lines,
+            position: Some(position),
+            extra: None,
+        };
+        let convert = |converter: &mut Converter<'_>, payload: &Payload| {
+            wire::hover(payload).map(|hover| (hover, converter.encoding()))
+        };
+        let answer = self.first(&question, call, convert, Option::is_some).await;
+        Ok(answer.map(|hover| {
+            let (mut hover, encoding) = hover.flatten()?;
+            hover.range =
+                hover.range.map(|range| lines.convert_range_clamped(range, encoding, Encoding::Utf16));
+            Some(hover)
+        }))
+    }
+
+    /// The symbols of a document, parents before their children.
+    pub async fn document_symbols(
+        &self,
+        path: &WorkspacePath,
+        call: &Call,
+    ) -> Result<Answer<Vec<Symbol>>, AskError> {
+        let lines = self.read(path).await?;
+        let question = Question {
+            capability: Capability::DocumentSymbols,
+            path,
+            lines: &lines,
+            position: None,
+            extra: None,
+        };
+        let document = path.clone();
+        let convert = move |converter: &mut Converter<'_>, payload: &Payload| {
+            converter.symbols(payload, Some(&document))
+        };
+        let mut answer = self.all(&question, call, convert).await;
+        // A stable sort by place keeps parents before children that start where they do.
+        answer.value.sort_by(|a, b| (a.range.start, a.depth).cmp(&(b.range.start, b.depth)));
+        let mut seen = std::collections::BTreeSet::new();
+        answer
+            .value
+            .retain(|one| seen.insert((one.range, one.name.clone(), one.kind, one.container.clone())));
+        Ok(answer)
+    }
+
+    /// The symbols of the whole workspace that match a query, as each server understands matching.
+    pub async fn workspace_symbols(&self, query: &str, call: &Call) -> Answer<Vec<Symbol>> {
+        let clients = self.workspace_clients(Capability::WorkspaceSymbols, call).await;
+        let shares = join_all(clients.into_iter().map(|(server, client)| async move {
+            match client {
+                Ok(client) => self.ask_workspace(&client, query, call).await,
+                Err(why) => Share::missing(&server, why),
+            }
+        }))
+        .await;
+        let mut answer = merge(shares);
+        answer.value.sort_by(Symbol::compare);
+        answer.value.dedup();
+        answer
+    }
+
+    async fn ask_workspace(&self, client: &Arc<Client>, query: &str, call: &Call) -> Share<Found<Symbol>> {
+        let id = &client.entry().id;
+        if !client.has(Capability::WorkspaceSymbols) {
+            return Share::none(id);
+        }
+        let params = json!({ "query": query });
+        loop {
+            if !client.ready(call).await {
+                return Share::missing(id, unready(client));
+            }
+            let payload = match client.ask(call, "workspace/symbol", &params).await {
+                Ok(payload) => payload,
+                Err(error) => return Share::missing(id, gap(&error)),
+            };
+            if !client.is_ready() {
+                continue;
+            }
+            let gate = self.0.gate.clone();
+            let found = on_blocking_thread(gate, Arc::clone(client), move |converter| {
+                converter.symbols(&payload, None)
+            });
+            let Some(found) = found.await else {
+                return Share::missing(id, Why::Pending);
+            };
+            let limit = client.entry().limits.workspace_symbols;
+            let why = doubt(client, found.count, limit);
+            return Share { server: id.clone(), value: Some(found), why };
+        }
+    }
+
+    /// One client for each server that runs or has files here. Servers without any are left alone.
+    async fn workspace_clients(
+        &self,
+        capability: Capability,
+        call: &Call,
+    ) -> Vec<(ServerId, Result<Arc<Client>, Why>)> {
+        let survey = Arc::clone(&*lock(&self.0.survey));
+        let slots: Vec<_> = lock(&self.0.slots).values().cloned().collect();
+        let wanted = survey
+            .iter()
+            .filter(|one| one.entry.has(capability) && matches!(one.availability, Availability::Found(_)))
+            .flat_map(|one| slots.iter().filter(|slot| slot.entry.id == one.entry.id));
+        join_all(wanted.map(|slot| async { (slot.entry.id.clone(), slot.client(call).await) })).await
+    }
+
+    async fn read_at(&self, path: &WorkspacePath, position: Position) -> Result<LineIndex, AskError> {
+        let lines = self.read(path).await?;
+        lines.offset(position, Encoding::Utf16)?;
+        Ok(lines)
+    }
+
+    /// The first answer that has something, in registry order; the servers behind it are not waited for.
+    async fn first<T: Send + 'static>(
+        &self,
+        question: &Question<'_>,
+        call: &Call,
+        convert: impl Fn(&mut Converter<'_>, &Payload) -> T + Clone + Send + 'static,
+        is_some: impl Fn(&T) -> bool,
+    ) -> Answer<Option<T>> {
+        let candidates = self.candidates_for(question).await;
+        let mut asked: FuturesOrdered<_> = candidates
+            .iter()
+            .map(|candidate| self.ask_one(candidate, question, call, convert.clone()))
+            .collect();
+        let mut answer = Answer { value: None, servers: Vec::new(), gaps: Vec::new() };
+        while let Some(share) = asked.next().await {
+            answer.servers.push(share.server.clone());
+            if let Some(why) = share.why {
+                answer.gaps.push(Gap { server: share.server, why });
+            }
+            if let Some(value) = share.value.filter(&is_some) {
+                answer.value = Some(value);
+                break;
+            }
+        }
+        answer
+    }
+
+    /// The answers of all servers, one after the other.
+    async fn all<T: Send + 'static>(
+        &self,
+        question: &Question<'_>,
+        call: &Call,
+        convert: impl Fn(&mut Converter<'_>, &Payload) -> Found<T> + Clone + Send + 'static,
+    ) -> Answer<Vec<T>> {
+        let candidates = self.candidates_for(question).await;
+        let shares = join_all(candidates.iter().map(|candidate| async {
+            let mut share = self.ask_one(candidate, question, call, convert.clone()).await;
+            let limits = &candidate.entry.limits;
+            let limit = match question.capability {
+                Capability::References => limits.references,
+                Capability::DocumentSymbols => limits.document_symbols,
+                _ => None,
+            };
+            if let (Some(limit), Some(found)) = (limit, &share.value)
+                && found.count >= limit
+            {
+                share.why = Some(Why::Limit);
+            }
+            share
+        }))
+        .await;
+        merge(shares)
+    }
+
+    async fn candidates_for(&self, question: &Question<'_>) -> Vec<Candidate> {
+        let mut candidates = self.candidates(question.path).await;
+        candidates.retain(|candidate| candidate.entry.has(question.capability));
+        candidates
+    }
+
+    async fn ask_one<T: Send + 'static>(
+        &self,
+        candidate: &Candidate,
+        question: &Question<'_>,
+        call: &Call,
+        convert: impl Fn(&mut Converter<'_>, &Payload) -> T + Send + 'static,
+    ) -> Share<T> {
+        let id = &candidate.entry.id;
+        let client = match self.client(candidate, call).await {
+            Ok(client) => client,
+            Err(why) => return Share::missing(id, why),
+        };
+        let params = question.params(client.encoding());
+        let method = crate::client::method(question.capability);
+        loop {
+            if question.needs_project() && !client.is_ready() {
+                // It gets ready by being told of a document.
+                if let Err(error) = client.settle_in(call, question.path, question.lines).await {
+                    return Share::missing(id, gap(&error));
+                }
+                if !client.ready(call).await {
+                    return Share::missing(id, unready(&client));
+                }
+            }
+            if !client.has(question.capability) {
+                return Share::none(id);
+            }
+            let payload = match client.ask_about(call, question.path, question.lines, method, &params).await {
+                Ok(payload) => payload,
+                Err(error) => return Share::missing(id, gap(&error)),
+            };
+            if question.needs_project() && !client.is_ready() {
+                continue;
+            }
+            let why = doubt(&client, 0, None);
+            let work = on_blocking_thread(self.0.gate.clone(), Arc::clone(&client), move |converter| {
+                convert(converter, &payload)
+            });
+            return match work.await {
+                Some(value) => Share { server: id.clone(), value: Some(value), why },
+                None => Share::missing(id, Why::Pending),
+            };
+        }
+    }
+}
+
+/// Why a server is not ready after all the waiting.
+fn unready(client: &Client) -> Why {
+    if client.is_alive() { Why::Indexing } else { Why::Broken }
+}
+
+/// What keeps an answer from being called complete.
+fn doubt(client: &Client, count: usize, limit: Option<usize>) -> Option<Why> {
+    match limit {
+        Some(limit) if count >= limit => Some(Why::Limit),
+        _ => (!client.is_provable()).then_some(Why::Unproven),
+    }
+}
+
+fn merge<T>(shares: Vec<Share<Found<T>>>) -> Answer<Vec<T>> {
+    let mut answer = Answer { value: Vec::new(), servers: Vec::new(), gaps: Vec::new() };
+    for share in shares {
+        answer.servers.push(share.server.clone());
+        if let Some(why) = share.why {
+            answer.gaps.push(Gap { server: share.server, why });
+        }
+        if let Some(found) = share.value {
+            answer.value.extend(found.items);
+        }
+    }
+    answer
+}
+
+fn sorted(mut locations: Vec<Location>) -> Vec<Location> {
+    locations.sort_unstable();
+    locations.dedup();
+    locations
+}

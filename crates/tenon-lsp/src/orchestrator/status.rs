@@ -1,0 +1,98 @@
+//! What every configured server is doing.
+
+use super::slot::Life;
+use super::{Orchestrator, lock};
+use crate::find::Availability;
+use crate::registry::ServerId;
+
+/// Where a server stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ServerState {
+    /// Found, and nobody asked it anything yet.
+    Idle,
+    Starting,
+    Active,
+    Broken,
+    Disabled,
+    Unavailable,
+}
+
+impl ServerState {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Starting => "starting",
+            Self::Active => "active",
+            Self::Broken => "broken",
+            Self::Disabled => "disabled",
+            Self::Unavailable => "unavailable",
+        }
+    }
+}
+
+/// One line of the status list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerStatus {
+    pub id: ServerId,
+    pub state: ServerState,
+    pub language: String,
+    pub pid: Option<u32>,
+    pub detail: Option<String>,
+    /// Relative to the workspace; only of servers that were started.
+    pub project: Option<String>,
+    /// Whether a running server has loaded its project.
+    pub ready: bool,
+}
+
+impl Orchestrator {
+    /// Every configured server, sorted by id, then project: one line for each that was started, one for the others.
+    pub fn status(&self) -> Vec<ServerStatus> {
+        let survey = std::sync::Arc::clone(&*lock(&self.0.survey));
+        let slots = lock(&self.0.slots);
+        let mut list = Vec::new();
+        for surveyed in survey.iter() {
+            let line = |state, detail: Option<String>| ServerStatus {
+                id: surveyed.entry.id.clone(),
+                state,
+                language: surveyed.entry.language.clone(),
+                pid: None,
+                detail,
+                project: None,
+                ready: false,
+            };
+            let mut started = slots.values().filter(|slot| slot.entry.id == surveyed.entry.id).peekable();
+            if started.peek().is_none() {
+                list.push(match &surveyed.availability {
+                    Availability::Found(_) => line(ServerState::Idle, None),
+                    Availability::Disabled(why) => line(ServerState::Disabled, Some(why.to_string())),
+                    Availability::Unavailable(why) => {
+                        line(ServerState::Unavailable, Some(format!("{}: {}", why.reason, why.fix)))
+                    }
+                });
+                continue;
+            }
+            list.extend(started.map(|slot| {
+                let mut line = match slot.life() {
+                    Life::Starting => line(ServerState::Starting, None),
+                    Life::Live(client) => ServerStatus {
+                        pid: Some(client.pid()),
+                        ready: client.is_ready(),
+                        ..line(ServerState::Active, (!client.is_ready()).then(|| "indexing".to_owned()))
+                    },
+                    Life::Broken(reason) => line(ServerState::Broken, Some(reason)),
+                    Life::Unavailable(reason) => line(ServerState::Unavailable, Some(reason)),
+                };
+                line.project = Some(self.0.gate.display(&slot.root));
+                line
+            }));
+        }
+        list.sort_by(|a, b| (&a.id, &a.project).cmp(&(&b.id, &b.project)));
+        list
+    }
+
+    /// The last lines that the servers with this id said, oldest first.
+    pub fn logs(&self, id: &ServerId) -> Vec<String> {
+        let slots = lock(&self.0.slots);
+        slots.values().filter(|slot| slot.entry.id == *id).flat_map(|slot| slot.log.lines()).collect()
+    }
+}
