@@ -330,8 +330,8 @@ mod tests {
             (format!("{n}.md"), words.collect::<Vec<_>>().join(" "))
         });
         let tiny = (0..200).map(|n| (format!("{n}.md"), "x".to_owned()));
-        let corpora: [(&str, Vec<(String, String)>, bool); 4] = [
-            ("common words", common.collect(), true),
+        let corpora = [
+            ("common words", common.collect::<Vec<_>>(), true),
             ("unique words", unique.collect(), true),
             ("short words", pairs.collect(), false),
             ("tiny documents", tiny.collect(), true),

@@ -1,14 +1,15 @@
 //! Which documents have a word, and how often: the index that makes a call cost its matches instead of the cache.
 //!
-//! Words are hashed into buckets, about one for every sixteen bytes of text. An entry is four bytes: the document in
-//! the upper bits, the count in the rest, saturating. A bucket that only one word of the corpus falls into answers for
-//! that word exactly; in a mixed one, and for a saturated count, the documents named are read. Words that occur often
-//! are few and so alone in their buckets; words that share one are rare, and there is little to read. The words
-//! themselves are not kept: whether the word asked for is the one in the bucket shows in its first document.
+//! Words are hashed into buckets, about one for every 32 bytes of text. An entry is four bytes: the document in the
+//! upper bits, the count in the rest, saturating. A bucket that only one word of the corpus falls into answers for that
+//! word exactly. Where words share a bucket they are told apart by reading the documents it names, which are few: a
+//! bucket that would hold many is broken up into lists, one for each of its words. The words themselves are not
+//! kept: whether the word asked for is the one in the list shows in its first document.
 //!
 //! Two different words are taken for one only if all 64 bits of their hashes agree under keys drawn anew by every
 //! process. The index answers the same questions as reading everything does; it never changes an answer.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, RandomState};
 
 use rayon::prelude::*;
@@ -17,10 +18,13 @@ use crate::corpus::Document;
 use crate::words::{Terms, fold, words};
 
 /// Bytes of text for each bucket.
-const TEXT_PER_BUCKET: usize = 16;
+const TEXT_PER_BUCKET: usize = 32;
+
+/// Entries that words may share a bucket for.
+const CROWD: u32 = 32;
 
 /// Documents whose words are held in memory at once while building.
-const BATCH: usize = 1024;
+const BATCH: usize = 256;
 
 #[derive(Debug)]
 pub(crate) struct Postings {
@@ -31,6 +35,8 @@ pub(crate) struct Postings {
     entries: Vec<u32>,
     /// One bit for each bucket: whether words share it.
     mixed: Vec<u64>,
+    /// The words of buckets that were broken up, by their hashes.
+    crowds: BTreeMap<u64, Vec<u32>>,
     /// How many bits of an entry are its count.
     count_bits: u32,
 }
@@ -51,6 +57,7 @@ impl Postings {
             starts: vec![0; buckets + 2],
             entries: Vec::new(),
             mixed: vec![0; buckets.div_ceil(64)],
+            crowds: BTreeMap::new(),
             count_bits,
         };
 
@@ -76,17 +83,30 @@ impl Postings {
             return None;
         }
 
-        for bucket in 1..postings.starts.len() {
-            postings.starts[bucket] += postings.starts[bucket - 1];
+        let mut crowded = BTreeSet::new();
+        for bucket in 0..buckets {
+            let size = &mut postings.starts[bucket + 2];
+            if *size > CROWD && postings.mixed[bucket / 64] >> (bucket % 64) & 1 == 1 {
+                total -= *size;
+                *size = 0;
+                crowded.insert(bucket);
+            }
+            postings.starts[bucket + 2] += postings.starts[bucket + 1];
         }
         postings.entries = vec![0; total as usize];
         postings.each_word(documents, |postings, document, hash, count| {
             let bucket = postings.bucket(hash);
-            let place = postings.starts[bucket + 1];
-            postings.entries[place as usize] = document << postings.count_bits | count.min(postings.full());
-            postings.starts[bucket + 1] = place + 1;
+            let entry = document << postings.count_bits | count.min(postings.full());
+            if postings.is_mixed(bucket) && crowded.contains(&bucket) {
+                postings.crowds.entry(hash).or_default().push(entry);
+            } else {
+                let place = postings.starts[bucket + 1];
+                postings.entries[place as usize] = entry;
+                postings.starts[bucket + 1] = place + 1;
+            }
         });
         postings.starts.truncate(buckets + 1);
+        postings.crowds.values_mut().for_each(Vec::shrink_to_fit);
         Some(postings)
     }
 
@@ -111,13 +131,15 @@ impl Postings {
         let mut doubtful = Vec::new();
         let mut suspects = Vec::new();
         for term in terms.iter() {
-            let bucket = self.bucket(hash(&self.hasher, term));
-            let entries = &self.entries[self.starts[bucket] as usize..self.starts[bucket + 1] as usize];
-            if self.is_mixed(bucket) {
+            let hash = hash(&self.hasher, term);
+            let bucket = self.bucket(hash);
+            let shared = &self.entries[self.starts[bucket] as usize..self.starts[bucket + 1] as usize];
+            if self.is_mixed(bucket) && !shared.is_empty() {
                 doubtful.push(term.to_owned());
-                suspects.extend(entries.iter().map(|&entry| self.document(entry)));
+                suspects.extend(shared.iter().map(|&entry| self.document(entry)));
                 continue;
             }
+            let entries = self.crowds.get(&hash).map_or(shared, Vec::as_slice);
             let term = Terms::new([term.to_owned()]);
             let is_here = |&entry: &u32| term.occur_in(&documents[self.document(entry)].content);
             if !entries.first().is_some_and(is_here) {
@@ -146,12 +168,15 @@ impl Postings {
 
     /// What the index holds on to.
     pub(crate) fn bytes(&self) -> usize {
-        (self.starts.len() + self.entries.len()) * size_of::<u32>() + self.mixed.len() * size_of::<u64>()
+        // A list in a tree takes some room besides its entries.
+        let crowds: usize = self.crowds.values().map(|list| 64 + list.len() * size_of::<u32>()).sum();
+        let rest = (self.starts.len() + self.entries.len()) * size_of::<u32>();
+        rest + self.mixed.len() * size_of::<u64>() + crowds
     }
 
     fn bucket(&self, hash: u64) -> usize {
         // A fair share of the upper half of the hash for each bucket, without a division.
-        ((hash >> 32) * self.buckets as u64 >> 32) as usize
+        (((hash >> 32) * self.buckets as u64) >> 32) as usize
     }
 
     fn is_mixed(&self, bucket: usize) -> bool {
@@ -216,6 +241,18 @@ mod tests {
         assert_eq!(postings.buckets, 1);
         assert_eq!(postings.matches(&documents, &terms("c")), [0, 2, 0]);
         assert_eq!(postings.matches(&documents, &terms("b a z")), [2, 1, 0]);
+    }
+
+    #[test]
+    fn a_crowded_bucket_is_broken_up() {
+        let documents = documents(&["a", "B"].repeat(20));
+        let postings = Postings::new(&documents, usize::MAX).unwrap();
+        assert_eq!((postings.buckets, postings.crowds.len()), (1, 2));
+        for query in ["a", "b", "a b", "c", "c a"] {
+            let terms = terms(query);
+            let expected: Vec<u64> = documents.iter().map(|document| document.matches(&terms)).collect();
+            assert_eq!(postings.matches(&documents, &terms), expected, "{query}");
+        }
     }
 
     #[test]

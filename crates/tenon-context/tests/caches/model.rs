@@ -98,11 +98,10 @@ proptest! {
         fs::create_dir_all(desk.sources()).unwrap();
         let mut by_id = BTreeMap::new();
         for (path, content) in documents {
-            let id = document_id(&path);
-            if !by_id.contains_key(&id) {
+            by_id.entry(document_id(&path)).or_insert_with(|| {
                 desk.write(&path, &content);
-                by_id.insert(id, content);
-            }
+                content
+            });
         }
         desk.build().unwrap();
         let library = Library::default();
