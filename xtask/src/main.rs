@@ -3,12 +3,15 @@
 //! Talk goes to stderr, results to stdout. A command that cannot go on says what is missing and
 //! the command that fixes it.
 
+mod bench;
+mod product;
 mod schemas;
 mod setup;
 mod shell;
 mod test;
 mod tidy;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -26,7 +29,7 @@ struct Args {
 enum Command {
     /// Set up, then check format and lints and run every test of every kind
     Test {
-        /// Run one stage (`format`, `lints`, `tests`, `conformance`), or the tests whose name contains this
+        /// Run one stage (`format`, `lints`, `tests`, `clients`, `conformance`), or the tests whose name contains this
         filter: Option<String>,
     },
     /// Install what the tests need into `target/tools`, and nothing else
@@ -35,6 +38,14 @@ enum Command {
     Tidy,
     /// Write the generated files anew
     Schemas,
+    /// Measure the release build
+    Bench {
+        /// Which one; all without a choice
+        which: Option<bench::Bench>,
+    },
+    /// Pass bytes between stdin, stdout and a unix socket: what `bench spine` compares the bridge with
+    #[command(hide = true)]
+    Relay { socket: PathBuf },
 }
 
 fn main() -> ExitCode {
@@ -53,5 +64,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Setup => setup::run().map(|()| ExitCode::SUCCESS),
         Command::Tidy => tidy::run(),
         Command::Schemas => schemas::run(),
+        Command::Bench { which } => bench::run(which),
+        Command::Relay { socket } => Ok(bench::relay(&socket).map(|()| ExitCode::SUCCESS)?),
     }
 }

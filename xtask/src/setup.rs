@@ -15,24 +15,33 @@ use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use crate::shell::{Failure, say, step, tools};
+use crate::shell::{Failure, repository, say, step, tools};
 
 /// Installs what is missing; says so when nothing is.
 pub(crate) fn run() -> Result<(), Failure> {
     step("set up");
-    fs::create_dir_all(tools())?;
-    // Two set-ups at once would install over each other; the second waits and finds all done.
-    let lock = File::create(tools().join(".lock"))?;
-    lock.lock()?;
+    let _lock = lock()?;
     system::ensure()?;
     let installed = [node::install()?, python::install()?];
     link_tools()?;
+    link_packages()?;
     if installed.iter().any(|fresh| *fresh) {
         say("tools are in target/tools");
     } else {
         say("nothing to install");
     }
     Ok(())
+}
+
+/// Two set-ups at once would install over each other: the second waits and finds all done.
+fn lock() -> Result<File, Failure> {
+    let locked = fs::create_dir_all(tools()).and_then(|()| {
+        let lock = File::create(tools().join(".lock"))?;
+        lock.lock()?;
+        Ok(lock)
+    });
+    let fix = "run this as the owner of the repository, or remove `target`";
+    locked.map_err(|error| Failure::new(format!("cannot write to {}: {error}", tools().display())).fix(fix))
 }
 
 /// Runs `install` in a fresh `folder` unless the folder's stamp says that just this was installed.
@@ -73,6 +82,19 @@ fn link_tools() -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// Lets the TypeScript clients find their packages: modules are looked up from where the importing file lies.
+fn link_packages() -> Result<(), Failure> {
+    let (link, target) =
+        (repository().join("tests/clients/ts/node_modules"), tools().join("node/node_modules"));
+    if fs::read_link(&link).is_ok_and(|present| present == target) {
+        return Ok(());
+    }
+    if link.symlink_metadata().is_ok() {
+        fs::remove_file(&link)?;
+    }
+    Ok(symlink(target, link)?)
 }
 
 #[cfg(test)]

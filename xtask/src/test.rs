@@ -4,6 +4,7 @@
 //! mend. The last line on stdout is `N passed, M failed`, summed over every runner; the format check
 //! and the lints count as one each.
 
+mod clients;
 mod conformance;
 mod tally;
 
@@ -17,10 +18,11 @@ use tally::Tally;
 /// A kind of test with its own runner.
 type Stage = (&'static str, fn(filter: &str) -> Result<Tally, Failure>);
 
-const STAGES: [Stage; 4] = [
+const STAGES: [Stage; 5] = [
     ("format", |_| format()),
     ("lints", |_| lints()),
     ("tests", tests),
+    ("clients", |_| clients::run_clients()),
     ("conformance", |_| conformance::run_suite()),
 ];
 

@@ -91,13 +91,7 @@ impl Client {
     }
 
     fn new(wire: Box<dyn Wire>, revision: Revision) -> Self {
-        Self {
-            wire,
-            revision,
-            last_id: 0,
-            waiting: VecDeque::new(),
-            tools: None,
-        }
+        Self { wire, revision, last_id: 0, waiting: VecDeque::new(), tools: None }
     }
 
     /// The handshake of a session, as every client does it; the server's answer to `initialize`.
@@ -134,28 +128,16 @@ impl Client {
 
     /// Waits for the answer to a request.
     pub fn answer(&mut self, id: u64) -> Result<Value, RpcError> {
-        let mut answer = self.take(&format!("the answer to request {id}"), |message| {
-            message["id"] == id
-        });
+        let mut answer = self.take(&format!("the answer to request {id}"), |message| message["id"] == id);
         assert_eq!(answer["jsonrpc"], "2.0", "{answer}");
         let (result, error) = (answer["result"].take(), answer["error"].take());
-        assert!(
-            result.is_null() != error.is_null(),
-            "an answer has either a result or an error: {answer}"
-        );
+        assert!(result.is_null() != error.is_null(), "an answer has either a result or an error: {answer}");
         if error.is_null() {
             return Ok(result);
         }
         let code = error["code"].as_i64().expect("an error has a whole code");
-        let message = error["message"]
-            .as_str()
-            .expect("an error has a message")
-            .to_owned();
-        Err(RpcError {
-            code,
-            message,
-            data: error["data"].clone(),
-        })
+        let message = error["message"].as_str().expect("an error has a message").to_owned();
+        Err(RpcError { code, message, data: error["data"].clone() })
     }
 
     pub fn notify(&mut self, method: &str, params: Value) {
@@ -179,15 +161,10 @@ impl Client {
 
     /// The names of the server's tools, in its order.
     pub fn list_tools(&mut self) -> Vec<String> {
-        let listed = self
-            .request("tools/list", json!({}))
-            .expect("`tools/list` succeeds");
+        let listed = self.request("tools/list", json!({})).expect("`tools/list` succeeds");
         let listed = listed["tools"].as_array().expect("`tools/list` lists tools");
         let name = |tool: &Value| tool["name"].as_str().expect("a tool has a name").to_owned();
-        let tools = listed
-            .iter()
-            .map(|tool| (name(tool), output_validator(tool)))
-            .collect();
+        let tools = listed.iter().map(|tool| (name(tool), output_validator(tool))).collect();
         self.tools = Some(tools);
         listed.iter().map(name).collect()
     }
@@ -199,26 +176,15 @@ impl Client {
         }
         let result = self.request("tools/call", json!({ "name": name, "arguments": arguments }))?;
         let is_error = result["isError"].as_bool().unwrap_or(false);
-        let validator = self
-            .tools
-            .as_ref()
-            .and_then(|tools| tools.get(name))
-            .and_then(Option::as_ref);
+        let validator = self.tools.as_ref().and_then(|tools| tools.get(name)).and_then(Option::as_ref);
         if let Some(validator) = validator
             && !is_error
         {
             check_structure(name, validator, &result["structuredContent"]);
         }
         let items = result["content"].as_array().expect("a tool result has `content`");
-        let text = items
-            .iter()
-            .filter_map(|item| item["text"].as_str().map(str::to_owned))
-            .collect();
-        Ok(ToolResult {
-            structured: result["structuredContent"].clone(),
-            text,
-            is_error,
-        })
+        let text = items.iter().filter_map(|item| item["text"].as_str().map(str::to_owned)).collect();
+        Ok(ToolResult { structured: result["structuredContent"].clone(), text, is_error })
     }
 
     /// Ends the conversation: nothing more is sent, everything must have been taken. How the server's
@@ -236,10 +202,7 @@ impl Client {
             self.waiting.push_back(message);
         }
         let left = std::mem::take(&mut self.waiting);
-        assert!(
-            left.is_empty(),
-            "the server said what no test looked at: {left:#?}"
-        );
+        assert!(left.is_empty(), "the server said what no test looked at: {left:#?}");
     }
 
     /// Takes the first message that `wanted` accepts, waiting for it if need be.
@@ -252,10 +215,7 @@ impl Client {
             match self.wire.receive(deadline) {
                 Some(message) if wanted(&message) => return message,
                 Some(other) => self.waiting.push_back(other),
-                None => panic!(
-                    "the server closed before {what} came; it said: {:#?}",
-                    self.waiting
-                ),
+                None => panic!("the server closed before {what} came; it said: {:#?}", self.waiting),
             }
         }
     }
@@ -280,12 +240,7 @@ fn output_validator(tool: &Value) -> Option<jsonschema::Validator> {
 }
 
 fn check_structure(tool: &str, validator: &jsonschema::Validator, structure: &Value) {
-    let faults: Vec<String> = validator
-        .iter_errors(structure)
-        .map(|error| format!("{}: {error}", error.instance_path()))
-        .collect();
-    assert!(
-        faults.is_empty(),
-        "`{tool}` broke its own output schema: {faults:#?}\n{structure:#}"
-    );
+    let faults: Vec<String> =
+        validator.iter_errors(structure).map(|error| format!("{}: {error}", error.instance_path())).collect();
+    assert!(faults.is_empty(), "`{tool}` broke its own output schema: {faults:#?}\n{structure:#}");
 }

@@ -18,21 +18,14 @@ impl SmallDisk {
     /// Mounts `kib` KiB of memory. Only root may mount, and not in every container: `None` where we
     /// may not, and the test must bring about its full disk in another way (`/dev/full`).
     pub fn mount(kib: u32) -> Option<Self> {
-        let folder = tempfile::Builder::new()
-            .prefix("tn")
-            .tempdir_in("/tmp")
-            .expect("/tmp can be written to");
+        let folder =
+            tempfile::Builder::new().prefix("tn").tempdir_in("/tmp").expect("/tmp can be written to");
         let mount = folder.path().join("disk");
         fs::create_dir(&mount).expect("a new folder is empty");
         let mut command = Command::new("mount");
-        command
-            .args(["-t", "tmpfs", "-o", &format!("size={kib}k,mode=0777"), "tmpfs"])
-            .arg(&mount);
+        command.args(["-t", "tmpfs", "-o", &format!("size={kib}k,mode=0777"), "tmpfs"]).arg(&mount);
         let mounted = command.output().is_ok_and(|output| output.status.success());
-        mounted.then_some(Self {
-            mount,
-            _folder: folder,
-        })
+        mounted.then_some(Self { mount, _folder: folder })
     }
 
     pub fn path(&self) -> &Path {

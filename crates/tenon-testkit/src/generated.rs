@@ -24,11 +24,6 @@ pub fn check(path: impl AsRef<Path>, text: &str) {
         fs::write(&file, text).expect("the tree can be written to");
         return;
     }
-    let line = present
-        .lines()
-        .zip(text.lines())
-        .take_while(|(old, new)| old == new)
-        .count()
-        + 1;
+    let line = present.lines().zip(text.lines()).take_while(|(old, new)| old == new).count() + 1;
     panic!("{shown}:{line} is not what the code makes: run `cargo xtask schemas` and commit the change");
 }

@@ -17,12 +17,7 @@ pub struct Request {
 
 impl Request {
     pub fn new(method: &str, path: &str) -> Self {
-        Self {
-            method: method.into(),
-            path: path.into(),
-            headers: Vec::new(),
-            body: Vec::new(),
-        }
+        Self { method: method.into(), path: path.into(), headers: Vec::new(), body: Vec::new() }
     }
 
     /// A `POST` with the headers that MCP asks of every client, and a token.
@@ -50,8 +45,7 @@ impl Request {
     }
 
     pub fn without_header(mut self, name: &str) -> Self {
-        self.headers
-            .retain(|(present, _)| !present.eq_ignore_ascii_case(name));
+        self.headers.retain(|(present, _)| !present.eq_ignore_ascii_case(name));
         self
     }
 
@@ -61,9 +55,7 @@ impl Request {
     }
 
     fn has(&self, name: &str) -> bool {
-        self.headers
-            .iter()
-            .any(|(present, _)| present.eq_ignore_ascii_case(name))
+        self.headers.iter().any(|(present, _)| present.eq_ignore_ascii_case(name))
     }
 
     /// The bytes on the wire.
@@ -103,10 +95,7 @@ pub struct Response {
 impl Response {
     /// The first header of this name.
     pub fn header(&self, name: &str) -> Option<&str> {
-        let found = self
-            .headers
-            .iter()
-            .find(|(present, _)| present.eq_ignore_ascii_case(name));
+        let found = self.headers.iter().find(|(present, _)| present.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value.as_str())
     }
 
@@ -118,11 +107,9 @@ impl Response {
                 .unwrap_or_else(|error| panic!("no JSON in an MCP body ({error}): {json}"))
         };
         match self.header("Content-Type") {
-            Some("text/event-stream") => text
-                .lines()
-                .filter_map(|line| line.strip_prefix("data:"))
-                .map(parse)
-                .collect(),
+            Some("text/event-stream") => {
+                text.lines().filter_map(|line| line.strip_prefix("data:")).map(parse).collect()
+            }
             _ if text.is_empty() => Vec::new(),
             _ => vec![parse(text)],
         }
@@ -141,9 +128,7 @@ impl Connection {
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
-        Ok(Self {
-            stream: BufReader::new(stream),
-        })
+        Ok(Self { stream: BufReader::new(stream) })
     }
 
     /// Sends a request and reads its answer.
@@ -170,21 +155,14 @@ impl Connection {
                 None => break,
             }
         }
-        let mut response = Response {
-            status,
-            headers,
-            body: Vec::new(),
-        };
+        let mut response = Response { status, headers, body: Vec::new() };
         response.body = self.body(&response)?;
         Ok(response)
     }
 
     fn body(&mut self, response: &Response) -> io::Result<Vec<u8>> {
         let mut body = Vec::new();
-        if response
-            .header("Transfer-Encoding")
-            .is_some_and(|coding| coding.eq_ignore_ascii_case("chunked"))
-        {
+        if response.header("Transfer-Encoding").is_some_and(|coding| coding.eq_ignore_ascii_case("chunked")) {
             loop {
                 let size = self.line()?;
                 let size = u64::from_str_radix(size.split(';').next().unwrap_or_default(), 16);
@@ -196,10 +174,7 @@ impl Connection {
                 }
             }
         }
-        let length = response
-            .header("Content-Length")
-            .and_then(|length| length.parse().ok())
-            .unwrap_or(0);
+        let length = response.header("Content-Length").and_then(|length| length.parse().ok()).unwrap_or(0);
         self.stream.by_ref().take(length).read_to_end(&mut body)?;
         Ok(body)
     }
@@ -261,10 +236,7 @@ mod tests {
             second.len()
         );
         let response = send(answering(text.leak()), &Request::new("GET", "/")).unwrap();
-        assert_eq!(
-            response.messages(),
-            [serde_json::json!({"a": 1}), serde_json::json!({"a": 2})]
-        );
+        assert_eq!(response.messages(), [serde_json::json!({"a": 1}), serde_json::json!({"a": 2})]);
     }
 
     #[test]

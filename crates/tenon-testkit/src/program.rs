@@ -16,19 +16,13 @@ pub fn tenon() -> PathBuf {
 
 /// An example program of some crate, built next to the running test.
 pub fn example(name: &str) -> PathBuf {
-    built(
-        &format!("examples/{name}"),
-        &format!("cargo build --example {name}"),
-    )
+    built(&format!("examples/{name}"), &format!("cargo build --example {name}"))
 }
 
 fn built(relative: &str, fix: &str) -> PathBuf {
     let test = env::current_exe().expect("a running test has a path");
     // target/<profile>/deps/<test>
-    let profile = test
-        .ancestors()
-        .nth(2)
-        .expect("test programs lie in target/<profile>/deps");
+    let profile = test.ancestors().nth(2).expect("test programs lie in target/<profile>/deps");
     let path = profile.join(relative);
     assert!(path.is_file(), "{} is not built: run `{fix}`", path.display());
     path
@@ -75,15 +69,10 @@ pub fn search_path() -> OsString {
 /// folders, which are not on it.
 pub fn postgres(name: &str) -> PathBuf {
     let path = env::var_os("PATH").unwrap_or_default();
-    let versions = std::fs::read_dir("/usr/lib/postgresql")
-        .into_iter()
-        .flatten()
-        .flatten();
+    let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let mut folders: Vec<PathBuf> = versions.map(|version| version.path().join("bin")).collect();
     folders.sort_by_key(|folder| version_of(folder));
-    let found = env::split_paths(&path)
-        .chain(folders.into_iter().rev())
-        .map(|folder| folder.join(name));
+    let found = env::split_paths(&path).chain(folders.into_iter().rev()).map(|folder| folder.join(name));
     found.into_iter().find(|program| program.is_file()).unwrap_or_else(|| {
         panic!("PostgreSQL's `{name}` is missing: run `apt-get install postgresql`, or `cargo xtask test` as root")
     })

@@ -35,21 +35,15 @@ impl Sandbox {
     /// A sandbox with an empty workspace.
     #[expect(clippy::new_without_default, reason = "making folders is no default")]
     pub fn new() -> Self {
-        let folder = tempfile::Builder::new()
-            .prefix("tn")
-            .tempdir_in("/tmp")
-            .expect("/tmp can be written to");
+        let folder =
+            tempfile::Builder::new().prefix("tn").tempdir_in("/tmp").expect("/tmp can be written to");
         let tree = Tree::at(folder.path().join("w"));
         for name in ["home", "config", "data", "state", "cache", "run", "tmp"] {
             let path = folder.path().join(name);
             fs::create_dir(&path).expect("a new folder is empty");
             fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).expect("our own folder");
         }
-        Self {
-            folder,
-            tree,
-            unprivileged: false,
-        }
+        Self { folder, tree, unprivileged: false }
     }
 
     /// A sandbox whose workspace holds what `description` says (see [`crate::tree`]).
@@ -62,9 +56,7 @@ impl Sandbox {
     /// A sandbox with a copy of `examples/<name>` as its workspace.
     pub fn with_example(name: &str) -> Self {
         let sandbox = Self::new();
-        sandbox
-            .tree
-            .copy_from(&crate::tree::repository().join("examples").join(name));
+        sandbox.tree.copy_from(&crate::tree::repository().join("examples").join(name));
         sandbox
     }
 
@@ -118,10 +110,7 @@ impl Sandbox {
     /// A program that will run in the workspace and see this sandbox only.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
-        command
-            .env_clear()
-            .envs(self.environment())
-            .current_dir(self.root());
+        command.env_clear().envs(self.environment()).current_dir(self.root());
         if self.unprivileged {
             command.uid(NOBODY).gid(NOBODY);
         }
@@ -149,9 +138,15 @@ impl Sandbox {
         processes::that_mention(self.folder.path())
     }
 
-    /// Waits until nothing runs in this sandbox any more.
+    /// Waits until nothing runs in this sandbox any more; what still does when patience ends.
+    pub fn wait_for_no_processes(&self) -> Vec<Process> {
+        processes::wait_for_all(|| self.processes(), PATIENCE)
+    }
+
+    /// As [`Self::wait_for_no_processes`], for a test that claims it.
     pub fn assert_no_processes(&self) {
-        processes::wait_for_all(|| self.processes(), PATIENCE);
+        let left = self.wait_for_no_processes();
+        assert!(left.is_empty(), "still running: {left:#?}");
     }
 }
 
@@ -191,15 +186,10 @@ mod tests {
     fn nothing_of_this_machine_shows_but_the_path() {
         let sandbox = Sandbox::new();
         let variables = output(&mut sandbox.command("env"));
-        let names: Vec<&str> = variables
-            .lines()
-            .filter_map(|line| line.split('=').next())
-            .collect();
+        let names: Vec<&str> = variables.lines().filter_map(|line| line.split('=').next()).collect();
         let expected: Vec<&str> = sandbox.environment().iter().map(|(name, _)| *name).collect();
-        let unexpected: Vec<_> = names
-            .iter()
-            .filter(|name| !expected.contains(name) && **name != "PWD")
-            .collect();
+        let unexpected: Vec<_> =
+            names.iter().filter(|name| !expected.contains(name) && **name != "PWD").collect();
         assert!(unexpected.is_empty(), "{unexpected:?}");
     }
 

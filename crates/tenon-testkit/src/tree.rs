@@ -52,10 +52,7 @@ impl Tree {
                 fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
             for entry in entries {
                 let path = entry.expect("a fixture's folder can be listed").path();
-                let relative = path
-                    .strip_prefix(source)
-                    .expect("the walk stays below its start")
-                    .to_owned();
+                let relative = path.strip_prefix(source).expect("the walk stays below its start").to_owned();
                 if path.is_dir() {
                     folders.push(path);
                 } else {
@@ -110,12 +107,7 @@ enum Entry<'a> {
 fn parse(description: &str) -> Vec<Entry<'_>> {
     let written = |line: &&str| !line.trim().is_empty();
     let indentation = |line: &str| line.len() - line.trim_start_matches(' ').len();
-    let common = description
-        .lines()
-        .filter(written)
-        .map(indentation)
-        .min()
-        .unwrap_or(0);
+    let common = description.lines().filter(written).map(indentation).min().unwrap_or(0);
     let mut entries = Vec::new();
     for line in description.lines() {
         let line = line.get(common..).unwrap_or("");
@@ -125,10 +117,9 @@ fn parse(description: &str) -> Vec<Entry<'_>> {
                 text.push_str(line);
                 text.push('\n');
             }
-            (None, _) => assert!(
-                line.trim().is_empty(),
-                "a fixture starts with `//- path`, not with `{line}`"
-            ),
+            (None, _) => {
+                assert!(line.trim().is_empty(), "a fixture starts with `//- path`, not with `{line}`")
+            }
         }
     }
     entries
@@ -140,10 +131,7 @@ fn start(marker: &str) -> Entry<'_> {
     }
     match marker.strip_suffix('/') {
         Some(path) => Entry::Folder { path },
-        None => Entry::File {
-            path: marker,
-            text: String::new(),
-        },
+        None => Entry::File { path: marker, text: String::new() },
     }
 }
 

@@ -36,10 +36,7 @@ fn errors_are_told_apart_from_results() {
     let mut client =
         client(&[r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no","data":{"a":1}}}"#]);
     let error = client.request("x", json!({})).unwrap_err();
-    assert_eq!(
-        (error.code, error.message.as_str(), error.data),
-        (-32601, "no", json!({ "a": 1 }))
-    );
+    assert_eq!((error.code, error.message.as_str(), error.data), (-32601, "no", json!({ "a": 1 })));
 }
 
 #[test]
@@ -68,29 +65,16 @@ fn tool_results_are_held_to_their_schema() {
         )
     };
     let mut good = client(&[&list, &call(r#"{"n":1}"#)]);
-    assert_eq!(
-        good.call_tool("echo", json!({})).unwrap().structured,
-        json!({ "n": 1 })
-    );
+    assert_eq!(good.call_tool("echo", json!({})).unwrap().structured, json!({ "n": 1 }));
 
     let mut bad = client(&[&list, &call(r#"{"n":"one"}"#)]);
     let broken = catch_unwind(AssertUnwindSafe(|| bad.call_tool("echo", json!({})))).unwrap_err();
-    assert!(
-        broken
-            .downcast_ref::<String>()
-            .unwrap()
-            .contains("broke its own output schema")
-    );
+    assert!(broken.downcast_ref::<String>().unwrap().contains("broke its own output schema"));
 }
 
 #[test]
 fn a_server_that_dies_is_named_as_the_cause() {
     let mut client = Client::over_pipes(&mut Command::new("true"), Revision::Sessions);
     let broken = catch_unwind(AssertUnwindSafe(|| client.message())).unwrap_err();
-    assert!(
-        broken
-            .downcast_ref::<String>()
-            .unwrap()
-            .contains("the server closed")
-    );
+    assert!(broken.downcast_ref::<String>().unwrap().contains("the server closed"));
 }

@@ -58,6 +58,22 @@ pub(super) fn nextest(line: &str) -> Option<Tally> {
     Some(Tally::counts(number_before(counts, "passed"), failed))
 }
 
+/// A line of TAP, as Node's runner prints it: `ok 1 - name` or `not ok 1 - name` at the margin.
+pub(super) fn tap(line: &str) -> Option<Tally> {
+    let (passed, rest) = match line.strip_prefix("not ok ") {
+        Some(rest) => (false, rest),
+        None => (true, line.strip_prefix("ok ")?),
+    };
+    Some(Tally::one(rest.split_once(" - ")?.1, passed))
+}
+
+/// A line of Python's verbose runner: `test_name (module.Class.test_name) ... ok`.
+pub(super) fn unittest(line: &str) -> Option<Tally> {
+    let (test, outcome) = line.rsplit_once(" ... ")?;
+    let name = test.split(' ').next().filter(|name| name.starts_with("test"))?;
+    Some(Tally::one(name, outcome == "ok"))
+}
+
 /// The number right before `word` in a list such as `3 passed (1 slow), 2 exec failed`.
 fn number_before(counts: &str, word: &str) -> u64 {
     let parts = counts.split([',', ';', ':', '.', '(']);
@@ -87,6 +103,22 @@ mod tests {
         let one = "        FAIL [   0.004s] (3/9) tenon-lsp::codec a_header_is_read";
         assert_eq!(nextest(one).unwrap().failures, ["(3/9) tenon-lsp::codec a_header_is_read"]);
         assert_eq!(nextest("   Compiling tenon v0.1.0"), None);
+    }
+
+    #[test]
+    fn tap_results_are_read() {
+        assert_eq!(tap("ok 1 - stdio: works"), Some(Tally::one("stdio: works", true)));
+        assert_eq!(tap("not ok 2 - http"), Some(Tally::one("http", false)));
+        assert_eq!(tap("    ok 1 - a test inside another"), None);
+        assert_eq!(tap("# pass 1"), None);
+    }
+
+    #[test]
+    fn unittest_results_are_read() {
+        let line = |outcome: &str| format!("test_http (test_workspace.Workspace.test_http) ... {outcome}");
+        assert_eq!(unittest(&line("ok")), Some(Tally::one("test_http", true)));
+        assert_eq!(unittest(&line("ERROR")), Some(Tally::one("test_http", false)));
+        assert_eq!(unittest("Ran 1 test in 0.1s"), None);
     }
 
     #[test]

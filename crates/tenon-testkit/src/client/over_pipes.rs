@@ -22,23 +22,13 @@ pub(super) struct OverPipes {
 
 impl OverPipes {
     pub(super) fn start(command: &mut Command) -> Self {
-        let mut child = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap_or_else(|error| {
-                panic!(
-                    "cannot start {}: {error}",
-                    command.get_program().to_string_lossy()
-                );
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap_or_else(|error| {
+                panic!("cannot start {}: {error}", command.get_program().to_string_lossy());
             });
         let stdin = child.stdin.take();
         let stdout = child.stdout.take().expect("stdout was piped above");
-        Self {
-            child,
-            stdin,
-            lines: read_lines(stdout),
-        }
+        Self { child, stdin, lines: read_lines(stdout) }
     }
 }
 
@@ -59,9 +49,7 @@ impl Wire for OverPipes {
         let stdin = self.stdin.as_mut().expect("nothing is sent after the end");
         let mut line = message.to_string();
         line.push('\n');
-        stdin
-            .write_all(line.as_bytes())
-            .expect("the server reads its stdin");
+        stdin.write_all(line.as_bytes()).expect("the server reads its stdin");
         stdin.flush().expect("the server reads its stdin");
     }
 
@@ -84,10 +72,7 @@ impl Wire for OverPipes {
     }
 
     fn status(&mut self) -> Option<ExitStatus> {
-        assert!(
-            processes::wait_for(self.child.id(), PATIENCE),
-            "the server did not end after its stdin did"
-        );
+        assert!(processes::wait_for(self.child.id(), PATIENCE), "the server did not end after its stdin did");
         Some(self.child.wait().expect("our own child can be waited for"))
     }
 }

@@ -1,0 +1,82 @@
+//! Durations, what they amount to, and how they are shown.
+
+use std::time::{Duration, Instant};
+
+use crate::shell::print;
+
+/// The times that one thing took, over and over.
+#[derive(Debug, Default)]
+pub(super) struct Times(Vec<Duration>);
+
+impl Times {
+    /// Times `count` runs of `work`, after a tenth as many that are thrown away.
+    pub(super) fn of<E>(count: usize, mut work: impl FnMut() -> Result<(), E>) -> Result<Self, E> {
+        for _ in 0..count / 10 {
+            work()?;
+        }
+        let mut times = Self::default();
+        for _ in 0..count {
+            let start = Instant::now();
+            work()?;
+            times.add(start.elapsed());
+        }
+        Ok(times)
+    }
+
+    pub(super) fn add(&mut self, time: Duration) {
+        self.0.push(time);
+    }
+
+    /// The time that `part` of the runs, from 0 to 1, stayed within.
+    pub(super) fn within(&self, part: f64) -> Duration {
+        let mut sorted = self.0.clone();
+        sorted.sort();
+        let last = sorted.len().saturating_sub(1);
+        let index = (part * last as f64).round() as usize;
+        sorted.get(index.min(last)).copied().unwrap_or_default()
+    }
+
+    pub(super) fn median(&self) -> Duration {
+        self.within(0.5)
+    }
+}
+
+/// A duration in the unit that suits it.
+pub(super) fn shown(time: Duration) -> String {
+    let micros = time.as_secs_f64() * 1e6;
+    match micros {
+        ..1000.0 => format!("{micros:.0} µs"),
+        _ => format!("{:.1} ms", micros / 1e3),
+    }
+}
+
+/// Starts a table.
+pub(super) fn table(title: &str) {
+    print(&format!("# {title}\n"));
+    print("| what | measured | beside it | aim |");
+    print("|---|---|---|---|");
+}
+
+/// Adds a row.
+pub(super) fn row(what: &str, measured: &str, beside: &str, aim: &str) {
+    print(&format!("| {what} | {measured} | {beside} | {aim} |"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn medians_and_tails_are_found() {
+        let times = Times((1..=101).map(Duration::from_millis).collect());
+        assert_eq!(times.median(), Duration::from_millis(51));
+        assert_eq!(times.within(0.95), Duration::from_millis(96));
+        assert_eq!(Times::default().median(), Duration::ZERO);
+    }
+
+    #[test]
+    fn durations_are_shown_in_their_unit() {
+        assert_eq!(shown(Duration::from_micros(42)), "42 µs");
+        assert_eq!(shown(Duration::from_micros(4250)), "4.2 ms");
+    }
+}

@@ -1,0 +1,221 @@
+//! What every call pays: starting, the way through bridge and HTTP, and the memory of a daemon that waits.
+
+use std::io::{self, BufRead, BufReader, Write};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tenon_testkit::Sandbox;
+use tenon_testkit::http::{Connection, Request};
+
+use super::echo;
+use super::measure::{Times, row, shown, table};
+use crate::product::{HttpServer, Product};
+use crate::shell::{Failure, say};
+
+const COLD_STARTS: usize = 10;
+const WARM_STARTS: usize = 50;
+const PINGS: usize = 5000;
+const REQUESTS: usize = 40_000;
+
+const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}"#;
+const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+const LIST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
+const PING: &str = r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#;
+
+pub(super) fn run(tenon: &Path) -> Result<(), Failure> {
+    table("Spine");
+    let sandbox = Sandbox::with_example("polyglot");
+    let product = Product { tenon, sandbox: &sandbox };
+    starts(tenon, &product)?;
+    pings_over_pipes(&product)?;
+    over_http(tenon)?;
+    memory(&product)?;
+    product.stop()
+}
+
+/// A child that answers lines with lines.
+struct Lines {
+    child: Child,
+    stdin: ChildStdin,
+    stdout: BufReader<ChildStdout>,
+    answer: String,
+}
+
+impl Lines {
+    fn start(command: &mut Command) -> io::Result<Self> {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let stdin = child.stdin.take().expect("stdin was piped above");
+        let stdout = BufReader::new(child.stdout.take().expect("stdout was piped above"));
+        Ok(Self { child, stdin, stdout, answer: String::new() })
+    }
+
+    fn say(&mut self, line: &str) -> io::Result<()> {
+        // One write for the whole line: two would be two wake-ups at the other end.
+        self.stdin.write_all(format!("{line}\n").as_bytes())
+    }
+
+    fn ask(&mut self, line: &str) -> io::Result<()> {
+        self.say(line)?;
+        self.answer.clear();
+        match self.stdout.read_line(&mut self.answer)? {
+            0 => Err(io::ErrorKind::UnexpectedEof.into()),
+            _ => Ok(()),
+        }
+    }
+
+    fn initialize(&mut self) -> io::Result<()> {
+        self.ask(INITIALIZE)?;
+        self.say(INITIALIZED)
+    }
+
+    fn end(mut self) -> io::Result<()> {
+        drop(self.stdin);
+        self.child.wait().map(drop)
+    }
+}
+
+/// From `spawn` of the bridge to the answered `tools/list`, without a daemon and with one.
+fn starts(tenon: &Path, warm: &Product<'_>) -> Result<(), Failure> {
+    say("starts without a daemon");
+    let mut cold_times = Times::default();
+    for _ in 0..COLD_STARTS {
+        let sandbox = Sandbox::with_example("polyglot");
+        let product = Product { tenon, sandbox: &sandbox };
+        cold_times.add(one_start(&product)?);
+        product.stop()?;
+    }
+    row("spawn → `tools/list`, no daemon", &spread(&cold_times), "", "120 ms");
+
+    say("starts with a daemon");
+    one_start(warm)?;
+    let mut warm_times = Times::default();
+    for _ in 0..WARM_STARTS {
+        warm_times.add(one_start(warm)?);
+    }
+    row("spawn → `tools/list`, daemon running", &spread(&warm_times), "", "40 ms");
+    Ok(())
+}
+
+fn one_start(product: &Product<'_>) -> Result<Duration, Failure> {
+    let start = Instant::now();
+    let mut bridge = Lines::start(&mut product.bridge())?;
+    bridge.initialize()?;
+    bridge.ask(LIST)?;
+    let time = start.elapsed();
+    if !bridge.answer.contains("workspace_status") {
+        return Err(Failure::new(format!("`tools/list` answered {}", bridge.answer)));
+    }
+    bridge.end()?;
+    Ok(time)
+}
+
+/// One ping over client → bridge → socket → daemon, against one line over the same hops to an echo.
+fn pings_over_pipes(product: &Product<'_>) -> Result<(), Failure> {
+    say("pings over the bridge");
+    let socket = product.sandbox.place("run").join("echo");
+    echo::unix_socket(&socket)?;
+    let mut relay = Command::new(std::env::current_exe()?);
+    let mut raw = Lines::start(relay.arg("relay").arg(&socket))?;
+    let echoed = Times::of(PINGS, || raw.ask(PING))?;
+    raw.end()?;
+
+    let mut bridge = Lines::start(&mut product.bridge())?;
+    bridge.initialize()?;
+    let answered = Times::of(PINGS, || bridge.ask(PING))?;
+    bridge.end()?;
+    row("ping over the bridge", &spread(&answered), &beside(&answered, &echoed), "1.5× the echo");
+    Ok(())
+}
+
+/// Pings over HTTP, one after the other and on many connections, against an HTTP echo.
+fn over_http(tenon: &Path) -> Result<(), Failure> {
+    let sandbox = Sandbox::with_example("polyglot");
+    let server = HttpServer::start(&Product { tenon, sandbox: &sandbox })?;
+    let request = ping_request(&server)?;
+    let echo = echo::http()?;
+
+    say("pings over HTTP");
+    let echoed = pings(echo, &request)?;
+    let answered = pings(server.address, &request)?;
+    row("ping over HTTP", &spread(&answered), &beside(&answered, &echoed), "1.5× the echo");
+
+    for connections in [1, 32] {
+        say(&format!("requests on {connections} connections"));
+        let raw = requests_per_second(echo, &request, connections)?;
+        let ours = requests_per_second(server.address, &request, connections)?;
+        let what = format!("requests per second, {connections} connections");
+        row(&what, &format!("{ours:.0}"), &format!("echo {raw:.0}, {:.2}×", ours / raw), "");
+    }
+    Ok(())
+}
+
+fn pings(address: SocketAddr, request: &Request) -> io::Result<Times> {
+    let mut connection = Connection::open(address)?;
+    Times::of(PINGS, || expect_ok(&mut connection, request))
+}
+
+fn expect_ok(connection: &mut Connection, request: &Request) -> io::Result<()> {
+    let response = connection.send(request)?;
+    match response.status {
+        200 => Ok(()),
+        status => Err(io::Error::other(format!("status {status}"))),
+    }
+}
+
+fn requests_per_second(address: SocketAddr, request: &Request, connections: usize) -> io::Result<f64> {
+    let start = Instant::now();
+    thread::scope(|scope| {
+        let clients: Vec<_> = (0..connections)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut connection = Connection::open(address)?;
+                    (0..REQUESTS / connections).try_for_each(|_| expect_ok(&mut connection, request))
+                })
+            })
+            .collect();
+        clients.into_iter().try_for_each(|client| client.join().expect("a client does not panic"))
+    })?;
+    Ok(REQUESTS as f64 / start.elapsed().as_secs_f64())
+}
+
+/// What a daemon and a bridge that nobody asks anything hold in memory.
+fn memory(product: &Product<'_>) -> Result<(), Failure> {
+    let mut bridge = Lines::start(&mut product.bridge())?;
+    bridge.initialize()?;
+    bridge.ask(LIST)?;
+    for process in product.sandbox.processes() {
+        let is_bridge = process.id == bridge.child.id();
+        let what = if is_bridge { "bridge, resident" } else { "daemon, resident" };
+        let mib = process.resident_kib() as f64 / 1024.0;
+        row(what, &format!("{mib:.1} MiB"), "", if is_bridge { "" } else { "20 MB" });
+    }
+    bridge.end()?;
+    Ok(())
+}
+
+fn spread(times: &Times) -> String {
+    format!("{} (95 %: {})", shown(times.median()), shown(times.within(0.95)))
+}
+
+fn beside(ours: &Times, echo: &Times) -> String {
+    let ratio = ours.median().as_secs_f64() / echo.median().as_secs_f64();
+    format!("echo {}, {ratio:.2}×", shown(echo.median()))
+}
+
+/// A ping inside a session of its own, with every header that makes it complete.
+fn ping_request(server: &HttpServer) -> Result<Request, Failure> {
+    let request = |body: &str| Request::mcp("/mcp/workspace", Some(&server.token), body);
+    let mut connection = Connection::open(server.address)?;
+    let opened = connection.send(&request(INITIALIZE))?;
+    let session = opened.header("MCP-Session-Id").map(str::to_owned);
+    let session =
+        session.ok_or_else(|| Failure::new(format!("`initialize` got status {}", opened.status)))?;
+    let inside = |body: &str| {
+        request(body).header("MCP-Session-Id", &session).header("MCP-Protocol-Version", "2025-11-25")
+    };
+    connection.send(&inside(INITIALIZED))?;
+    Ok(inside(PING))
+}
