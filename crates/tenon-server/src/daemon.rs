@@ -66,6 +66,13 @@ fn describe(program: Option<&Path>) -> Option<String> {
     Some(format!("{}+{}.{}", env!("CARGO_PKG_VERSION"), metadata.len(), changed.as_nanos()))
 }
 
+/// How a request to stop went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stopped {
+    Ended,
+    NotRunning,
+}
+
 /// Why there is no daemon to talk to.
 #[derive(Debug, thiserror::Error)]
 pub enum DaemonError {

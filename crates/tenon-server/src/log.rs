@@ -9,6 +9,7 @@ use std::fmt;
 use camino::{Utf8Path, Utf8PathBuf};
 use tenon_contract::clock::Clock;
 use tracing::level_filters::LevelFilter;
+use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::FormatTime;
 use tracing_subscriber::layer::SubscriberExt;
@@ -55,15 +56,18 @@ fn install(subscriber: impl SubscriberInitExt) {
     std::panic::set_hook(Box::new(|panic| tracing::error!(%panic, "a task panicked")));
 }
 
-fn filter(level: Level) -> LevelFilter {
-    match level {
+fn filter(level: Level) -> Targets {
+    let level = match level {
         Level::Off => LevelFilter::OFF,
         Level::Error => LevelFilter::ERROR,
         Level::Warn => LevelFilter::WARN,
         Level::Info => LevelFilter::INFO,
         Level::Debug => LevelFilter::DEBUG,
         Level::Trace => LevelFilter::TRACE,
-    }
+    };
+    // It logs whole messages as warnings, and every session several times.
+    let chatty = if level >= LevelFilter::DEBUG { level } else { level.min(LevelFilter::ERROR) };
+    Targets::new().with_default(level).with_target("rmcp", chatty)
 }
 
 struct Timer(Clock);

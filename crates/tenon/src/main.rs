@@ -1,3 +1,13 @@
 //! The command line: parsing, printing and wiring, no logic.
 
-fn main() {}
+mod agents;
+mod cli;
+mod commands;
+mod exit;
+mod invocation;
+mod link;
+mod report;
+
+fn main() -> std::process::ExitCode {
+    cli::run().into()
+}

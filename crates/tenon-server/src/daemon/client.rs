@@ -8,14 +8,17 @@ use std::time::Duration;
 use tokio::io::BufReader;
 use tokio::net::UnixStream;
 
-use super::DaemonError;
 use super::folder::{Place, own_uid};
-use super::hello::{self, Hello, ReadLineError, RefusalCode, Reply, Welcome};
+use super::hello::{self, Hello, ReadLineError, RefusalCode, Reply, Want, Welcome};
 use super::lock::Lock;
 use super::spawn;
+use super::{DaemonError, Stopped};
 
 /// How long other clients may take to start the daemon before this one gives up on them.
 const START_LOCK_PATIENCE: Duration = Duration::from_secs(40);
+
+/// How long a daemon may take to end.
+const STOP_PATIENCE: Duration = Duration::from_secs(15);
 
 /// How often a daemon may leave just when we come.
 const ATTEMPTS: usize = 5;
@@ -60,17 +63,17 @@ pub async fn connect(place: &Place, hello: &Hello) -> Result<Connection, DaemonE
     Err(DaemonError::NotRunning)
 }
 
-/// Connects to the daemon, starting it if need be. `launch` is asked at most once for each start.
-pub async fn connect_or_start(
+/// Connects to the daemon, starting it if need be. `launch` is asked once for each start.
+pub async fn connect_or_start<E: From<DaemonError>>(
     place: &Place,
     hello: &Hello,
-    mut launch: impl FnMut() -> Result<Launch, DaemonError>,
-) -> Result<Connection, DaemonError> {
+    mut launch: impl FnMut() -> Result<Launch, E>,
+) -> Result<Connection, E> {
     for _ in 0..ATTEMPTS {
         if let Attempt::Connected(connection) = attempt(place, hello).await? {
             return Ok(*connection);
         }
-        let locked = Lock::take(&place.start_lock(), START_LOCK_PATIENCE).await?;
+        let locked = Lock::take(&place.start_lock(), START_LOCK_PATIENCE).await.map_err(DaemonError::from)?;
         let _starting = locked.ok_or(DaemonError::Locked { seconds: START_LOCK_PATIENCE.as_secs() })?;
         match attempt(place, hello).await? {
             Attempt::Connected(connection) => return Ok(*connection),
@@ -83,7 +86,33 @@ pub async fn connect_or_start(
             return Ok(*connection);
         }
     }
-    Err(DaemonError::Start("it leaves as soon as it is there".to_owned()))
+    Err(DaemonError::Start("it leaves as soon as it is there".to_owned()).into())
+}
+
+/// Ends the daemon and waits until it is gone. With `force`, one that does not answer is killed.
+pub async fn stop(place: &Place, force: bool) -> Result<Stopped, DaemonError> {
+    let asked = match connect(place, &Hello::new(Want::Stop)).await {
+        Ok(connection) => {
+            let pid = i32::try_from(connection.welcome.pid).ok();
+            let closed = tokio::time::timeout(STOP_PATIENCE, connection.closed()).await;
+            closed.map(drop).map_err(|_| DaemonError::Silent { seconds: STOP_PATIENCE.as_secs(), pid })
+        }
+        Err(DaemonError::NotRunning) => return Ok(Stopped::NotRunning),
+        Err(error) => Err(error),
+    };
+    match asked {
+        Err(DaemonError::Silent { pid: Some(pid), .. }) if force => {
+            // One that has ended meanwhile is what we want.
+            let _ =
+                nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), nix::sys::signal::Signal::SIGKILL);
+        }
+        other => other?,
+    }
+    // The connection closes a moment before the process is gone; its lock does not.
+    match Lock::take(&place.life_lock(), STOP_PATIENCE).await? {
+        Some(_) => Ok(Stopped::Ended),
+        None => Err(DaemonError::Locked { seconds: STOP_PATIENCE.as_secs() }),
+    }
 }
 
 enum Attempt {

@@ -1,0 +1,13 @@
+//! One file per command: its arguments as they are written, and what it does with them.
+
+pub(crate) mod completions;
+pub(crate) mod config;
+pub(crate) mod daemon;
+pub(crate) mod doctor;
+pub(crate) mod mcp;
+pub(crate) mod serve;
+pub(crate) mod status;
+pub(crate) mod stop;
+pub(crate) mod token;
+pub(crate) mod trust;
+pub(crate) mod up;

@@ -1,0 +1,23 @@
+//! `tenon completions`: the completion script of a shell.
+
+use clap_complete::Shell;
+
+use crate::cli;
+use crate::exit::Exit;
+use crate::invocation::Invocation;
+use crate::report::Failure;
+
+/// Print the completion script of a shell
+///
+/// For bash: `tenon completions bash > ~/.local/share/bash-completion/completions/tenon`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    shell: Shell,
+}
+
+pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut cli::definition(), "tenon", &mut script);
+    invocation.out.write_all(&script)?;
+    Ok(Exit::Success)
+}

@@ -1,0 +1,103 @@
+//! `tenon config`: the settings in force and where each came from.
+
+use serde_json::{Value, json};
+use tenon_server::config::{Origin, Setting, schema};
+use tenon_server::surfaces::workspace::masked;
+use tenon_server::workspace::Workspace;
+
+use crate::exit::Exit;
+use crate::invocation::Invocation;
+use crate::report::Failure;
+
+/// Show settings and where they come from
+///
+/// Settings come from built-in defaults, your `config.toml`, the workspace's `tenon.toml`, environment variables that begin
+/// with `TENON_`, and flags; a later one wins.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Print every setting in force with its origin, and what has no effect with the reason
+    Show {
+        /// Leave out settings that nobody made
+        #[arg(long)]
+        made: bool,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the JSON schema of `tenon.toml` for editors
+    Schema,
+    /// Print where your own configuration file is looked for
+    Path,
+}
+
+pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failure> {
+    match args.command {
+        Command::Show { made, json } => {
+            let root = invocation.root(None)?;
+            let workspace = invocation.workspace(&root, vec![])?;
+            let shown = |setting: &Setting| !made || setting.origins != [Origin::Default];
+            let settings = workspace.settings().iter().filter(|(_, setting)| shown(setting));
+            if json {
+                let settings: Vec<Value> = settings.map(|(path, setting)| describe(path, setting)).collect();
+                invocation.print(format!("{:#}", whole(&workspace, settings)))?;
+            } else {
+                invocation.say(format!("root: {root} ({})", workspace.trust().name()));
+                let lines: Vec<String> = settings.map(|(path, setting)| line(path, setting)).collect();
+                for line in lines {
+                    invocation.print(line)?;
+                }
+                for ignored in workspace.settings().ignored() {
+                    let line =
+                        format!("no effect: `{}` in {}: {}", ignored.path, ignored.origin, ignored.reason);
+                    invocation.say(line);
+                }
+            }
+            for (name, meant) in invocation.environment.unknown() {
+                let hint = meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
+                invocation.say(format!("no effect: the environment variable `{name}` means nothing{hint}"));
+            }
+        }
+        Command::Schema => invocation.out.write_all(schema::json().as_bytes())?,
+        Command::Path => {
+            let path = invocation.dirs()?.config_file;
+            invocation.print(path)?;
+        }
+    }
+    Ok(Exit::Success)
+}
+
+fn line(path: &str, setting: &Setting) -> String {
+    let note = setting.note.as_ref().map(|note| format!("; {note}")).unwrap_or_default();
+    format!("{path} = {}  # {}{note}", masked(&setting.value), origins(setting))
+}
+
+fn origins(setting: &Setting) -> String {
+    let origins: Vec<String> = setting.origins.iter().map(Origin::to_string).collect();
+    origins.join(", ")
+}
+
+fn describe(path: &str, setting: &Setting) -> Value {
+    let mut described = json!({"key": path, "value": masked(&setting.value), "origin": origins(setting)});
+    if let Some(note) = &setting.note {
+        described["note"] = json!(note);
+    }
+    described
+}
+
+fn whole(workspace: &Workspace, settings: Vec<Value>) -> Value {
+    let ignored = workspace.settings().ignored().iter().map(|ignored| {
+        json!({"key": ignored.path, "origin": ignored.origin.to_string(), "reason": ignored.reason})
+    });
+    json!({
+        "root": workspace.root(),
+        "trust": workspace.trust().name(),
+        "settings": settings,
+        "ignored": ignored.collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,53 @@
+//! `tenon context-server`: the `context` surface alone, on stdin and stdout.
+//!
+//! Also what the binary is when it is called `mcp-context-server`, the name it then reports.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenon_server::mcp::stream::{self, StreamLimits};
+use tenon_server::mcp::{Handler, Identity};
+use tenon_server::surface::{SurfaceSet, ToolNames};
+use tenon_server::surfaces::context::ContextSurface;
+use tokio_util::sync::CancellationToken;
+
+use crate::exit::Exit;
+use crate::invocation::block_on;
+use crate::report::Failure;
+
+/// Serve document caches to one MCP client over stdin and stdout
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The folder that holds the caches; without it there are none
+    #[arg(long, value_name = "DIR", env = "CONTEXT_CACHE_ROOT")]
+    cache_root: Option<PathBuf>,
+    /// How long a call may take
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        env = "CONTEXT_TOOL_TIMEOUT_SECS",
+        default_value_t = ContextSurface::TIMEOUT.as_secs(),
+        value_parser = clap::value_parser!(u64).range(..=MOST_SECONDS)
+    )]
+    timeout: u64,
+}
+
+/// A day: nobody waits longer, and no clock overflows.
+const MOST_SECONDS: u64 = 24 * 60 * 60;
+
+/// A query that is too long deserves an answer that says so: room for some that are.
+const REQUEST_BYTES: usize = 4 * 1024 * 1024;
+
+/// Serves until the client has gone. `name` is what the binary was called.
+pub(crate) fn run(args: Args, name: Option<&'static str>) -> Result<Exit, Failure> {
+    let surface = ContextSurface::new(args.cache_root, Duration::from_secs(args.timeout));
+    let surfaces = SurfaceSet::new(vec![Arc::new(surface)], ToolNames::default());
+    let identity = Identity::default();
+    let identity = Identity { name: name.map_or(identity.name, Into::into), ..identity };
+    let handler = Handler::with_identity(surfaces, identity);
+    let limits = StreamLimits { request_bytes: REQUEST_BYTES, ..StreamLimits::default() };
+    let (read, write) = (tokio::io::stdin(), tokio::io::stdout());
+    block_on(stream::serve(read, write, handler, limits, CancellationToken::new()))??;
+    Ok(Exit::Success)
+}

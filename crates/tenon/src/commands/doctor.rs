@@ -1,0 +1,165 @@
+//! `tenon doctor`: what is there, what is missing, and how to fix it.
+//!
+//! Every check stands alone: a broken one hides none of the others.
+
+use std::io::Write as _;
+
+use camino::Utf8Path;
+use serde::Serialize;
+use serde_json::json;
+use tenon_contract::clock::{Clock, Entropy};
+use tenon_server::dirs::Dirs;
+use tenon_server::token::TokenFile;
+use tenon_server::trust::TrustState;
+
+use crate::exit::Exit;
+use crate::invocation::Invocation;
+use crate::link;
+use crate::report::Failure;
+
+/// Look for what is missing or wrong, and say how to fix it
+///
+/// Ends with 1 when something does not work. A warning does not count as that.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Verdict {
+    Good,
+    Warning,
+    Bad,
+}
+
+#[derive(Debug, Serialize)]
+struct Finding {
+    check: &'static str,
+    verdict: Verdict,
+    detail: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fix: Option<String>,
+}
+
+impl Finding {
+    fn good(check: &'static str, detail: impl Into<String>) -> Self {
+        Self { check, verdict: Verdict::Good, detail: detail.into(), fix: None }
+    }
+
+    fn warning(check: &'static str, detail: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { check, verdict: Verdict::Warning, detail: detail.into(), fix: Some(fix.into()) }
+    }
+
+    fn bad(check: &'static str, failure: &Failure) -> Self {
+        Self { check, verdict: Verdict::Bad, detail: failure.to_string(), fix: failure.first_hint() }
+    }
+}
+
+pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failure> {
+    let mut findings = vec![Finding::good("version", env!("CARGO_PKG_VERSION"))];
+    findings.extend(environment(invocation));
+    match invocation.dirs() {
+        Ok(dirs) => findings.extend([state(&dirs), tokens(&dirs)]),
+        Err(failure) => findings.push(Finding::bad("folders", &failure)),
+    }
+    match invocation.root(None) {
+        Ok(root) => findings.extend(workspace(invocation, &root)),
+        Err(failure) => findings.push(Finding::bad("workspace", &failure)),
+    }
+    let bad = findings.iter().any(|finding| finding.verdict == Verdict::Bad);
+    if args.json {
+        invocation.print(json!({"good": !bad, "findings": findings}).to_string())?;
+    } else {
+        for finding in &findings {
+            let word = match finding.verdict {
+                Verdict::Good => "good",
+                Verdict::Warning => "warning",
+                Verdict::Bad => "bad",
+            };
+            invocation.print(format!("{word:<8} {}: {}", finding.check, finding.detail))?;
+            if let Some(fix) = &finding.fix {
+                invocation.print(format!("         hint: {fix}"))?;
+            }
+        }
+    }
+    Ok(if bad { Exit::No } else { Exit::Success })
+}
+
+fn environment(invocation: &Invocation) -> Vec<Finding> {
+    let unknown = invocation.environment.unknown().into_iter();
+    let finding = |(name, meant): (String, Option<&str>)| {
+        let fix = meant.map_or("unset it".to_owned(), |meant| format!("did you mean `{meant}`?"));
+        Finding::warning("environment", format!("`{name}` means nothing"), fix)
+    };
+    unknown.map(finding).collect()
+}
+
+/// Whether logs, tokens and trust decisions can be written.
+fn state(dirs: &Dirs) -> Finding {
+    let probe = dirs.state.join(format!(".doctor-{}", std::process::id()));
+    let write = || -> std::io::Result<()> {
+        std::fs::create_dir_all(&dirs.state)?;
+        std::fs::File::create(&probe)?.write_all(b"x")?;
+        std::fs::remove_file(&probe)
+    };
+    match write() {
+        Ok(()) => Finding::good("state", dirs.state.as_str()),
+        Err(error) => {
+            let failure = Failure::new(Exit::Files, format!("`{}` cannot be written", dirs.state));
+            Finding::bad(
+                "state",
+                &failure.caused_by(error.to_string()).hint("name another folder with `TENON_STATE_DIR`"),
+            )
+        }
+    }
+}
+
+fn tokens(dirs: &Dirs) -> Finding {
+    let file = TokenFile::new(dirs.tokens().into_std_path_buf(), Clock::system(), Entropy::system());
+    match file.list() {
+        Ok(tokens) => Finding::good("tokens", format!("{} valid", tokens.len())),
+        Err(error) => Finding::bad("tokens", &error.into()),
+    }
+}
+
+fn workspace(invocation: &Invocation, root: &Utf8Path) -> Vec<Finding> {
+    let mut findings = vec![Finding::good("workspace", root.as_str())];
+    match invocation.workspace(root, vec![]) {
+        Ok(workspace) => {
+            let ignored = workspace.settings().ignored().len();
+            findings.push(match ignored {
+                0 => Finding::good("settings", "in order"),
+                _ => Finding::warning(
+                    "settings",
+                    format!("{ignored} without effect"),
+                    "`tenon config show` says why",
+                ),
+            });
+            findings.push(match workspace.trust() {
+                TrustState::Stale { changed } => {
+                    let detail = format!("stale, {} changed", changed.len());
+                    Finding::warning(
+                        "trust",
+                        detail,
+                        "`tenon trust --show` says what; `tenon trust` renews it",
+                    )
+                }
+                state => Finding::good("trust", state.name()),
+            });
+        }
+        Err(failure) => findings.push(Finding::bad("settings", &failure)),
+    }
+    findings.push(match link::status(invocation, root) {
+        Ok(Some(welcome)) if welcome.outdated => {
+            let detail = format!("process {}, with older settings", welcome.pid);
+            Finding::warning("daemon", detail, "`tenon stop`; the next client starts a new one")
+        }
+        Ok(Some(welcome)) => Finding::good("daemon", format!("process {}", welcome.pid)),
+        Ok(None) => Finding::good("daemon", "not running; the first client starts it"),
+        Err(failure) => Finding::bad("daemon", &failure),
+    });
+    findings
+}

@@ -1,0 +1,30 @@
+//! `tenon mcp`: what an agent starts to speak MCP over stdin and stdout.
+
+use crate::exit::Exit;
+use crate::invocation::Invocation;
+use crate::link;
+use crate::report::Failure;
+
+/// Serve MCP over stdin and stdout
+///
+/// Passes messages between an agent and the workspace's daemon, which is started if it does not run. All agents of a
+/// workspace share one daemon and its language servers.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The surfaces to offer, such as `code,tasks`; otherwise those of `mcp.surfaces`
+    #[arg(long, value_delimiter = ',', value_name = "NAME")]
+    surface: Vec<String>,
+    /// Serve from this process alone
+    #[arg(long)]
+    no_daemon: bool,
+}
+
+pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failure> {
+    let root = invocation.root(None)?;
+    let surfaces = (!args.surface.is_empty()).then_some(args.surface);
+    invocation.say(format!("root: {root}"));
+    match args.no_daemon {
+        true => link::in_process(invocation, &root, surfaces.as_deref()),
+        false => link::bridge(invocation, &root, surfaces),
+    }
+}

@@ -1,0 +1,79 @@
+//! What every command runs with: the environment, the chosen root, and where words go.
+//!
+//! Data goes to `out` (stdout), talk to `err` (stderr). Both strip colours where nobody can see them.
+
+use std::io::{self, Write};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use tenon_contract::clock::Clock;
+use tenon_server::config::{Environment, Flag};
+use tenon_server::dirs::Dirs;
+use tenon_server::trust::TrustStore;
+use tenon_server::workspace::{Opening, Workspace, canonical_root, find_root};
+
+use crate::report::Failure;
+
+pub(crate) struct Invocation {
+    pub(crate) environment: Environment,
+    /// What `--root` says.
+    root: Option<Utf8PathBuf>,
+    pub(crate) out: Box<dyn Write>,
+    pub(crate) err: Box<dyn Write>,
+}
+
+impl Invocation {
+    pub(crate) fn new(root: Option<Utf8PathBuf>) -> Self {
+        Self {
+            environment: Environment::capture(),
+            root,
+            out: Box::new(anstream::stdout()),
+            err: Box::new(anstream::stderr()),
+        }
+    }
+
+    /// The workspace's canonical root: `explicit` (an argument) or `--root` if given, else the nearest above the
+    /// current folder.
+    pub(crate) fn root(&self, explicit: Option<&Utf8Path>) -> Result<Utf8PathBuf, Failure> {
+        if let Some(given) = explicit.or(self.root.as_deref()) {
+            return Ok(canonical_root(given)?);
+        }
+        let here = std::env::current_dir().map_err(Failure::no_current_folder)?;
+        let here = Utf8PathBuf::from_path_buf(here)
+            .map_err(|path| Failure::no_current_folder(io::Error::other(format!("{path:?} is not UTF-8"))))?;
+        Ok(canonical_root(&find_root(&here))?)
+    }
+
+    pub(crate) fn dirs(&self) -> Result<Dirs, Failure> {
+        Ok(Dirs::of(&self.environment)?)
+    }
+
+    /// Opens the workspace at `root` with settings made by flags.
+    pub(crate) fn workspace(&self, root: &Utf8Path, flags: Vec<Flag>) -> Result<Workspace, Failure> {
+        let environment = self.environment.clone();
+        let opening = Opening { dirs: self.dirs()?, environment, flags, clock: Clock::system() };
+        Ok(Workspace::open(root, opening)?)
+    }
+
+    pub(crate) fn trust_store(&self) -> Result<TrustStore, Failure> {
+        Ok(TrustStore::new(self.dirs()?.trust(), Clock::system()))
+    }
+
+    /// Writes one line of data.
+    pub(crate) fn print(&mut self, line: impl AsRef<str>) -> Result<(), Failure> {
+        Ok(writeln!(self.out, "{}", line.as_ref())?)
+    }
+
+    /// Writes one line of talk. Whether anyone can read it changes nothing.
+    pub(crate) fn say(&mut self, line: impl AsRef<str>) {
+        let _ = writeln!(self.err, "{}", line.as_ref());
+    }
+}
+
+/// Runs one future on this thread; threads of its own are for the daemon.
+pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> io::Result<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let value = runtime.block_on(future);
+    // A thread that waits for a lock or a line may wait for ever.
+    runtime.shutdown_background();
+    Ok(value)
+}

@@ -1,0 +1,86 @@
+//! Between commands and the daemon: find it, start it, be it.
+//!
+//! Systems without unix sockets have no daemon yet; there, `tenon mcp` serves in its own process and the commands about the
+//! daemon say so.
+
+#[cfg(not(unix))]
+#[path = "link/elsewhere.rs"]
+mod system;
+#[cfg(unix)]
+#[path = "link/unix.rs"]
+mod system;
+
+use camino::Utf8Path;
+use tenon_server::config::Flag;
+use tenon_server::daemon::hello::Welcome;
+use tenon_server::service::Service;
+use tokio_util::sync::CancellationToken;
+
+use crate::exit::Exit;
+use crate::invocation::{Invocation, block_on};
+use crate::report::Failure;
+
+/// What a daemon answered to a real `tools/list`.
+#[derive(Debug)]
+pub(crate) struct Probe {
+    pub(crate) welcome: Welcome,
+    pub(crate) tools: Vec<String>,
+}
+
+/// What a foreground server is told.
+#[derive(Debug, Default)]
+pub(crate) struct Serving {
+    pub(crate) http: bool,
+    pub(crate) port: Option<u16>,
+    pub(crate) flags: Vec<Flag>,
+}
+
+/// How the daemon of `root` is; `None` when there is none.
+pub(crate) fn status(invocation: &Invocation, root: &Utf8Path) -> Result<Option<Welcome>, Failure> {
+    system::status(invocation, root)
+}
+
+/// Ends the daemon of `root`; `false` when there is none.
+pub(crate) fn stop(invocation: &Invocation, root: &Utf8Path, force: bool) -> Result<bool, Failure> {
+    system::stop(invocation, root, force)
+}
+
+/// Connects stdin and stdout with the daemon of `root`, which is started if need be.
+pub(crate) fn bridge(
+    invocation: &mut Invocation,
+    root: &Utf8Path,
+    surfaces: Option<Vec<String>>,
+) -> Result<Exit, Failure> {
+    system::bridge(invocation, root, surfaces)
+}
+
+/// Makes sure that the daemon of `root` runs and answers.
+pub(crate) fn probe(invocation: &Invocation, root: &Utf8Path) -> Result<Probe, Failure> {
+    system::probe(invocation, root)
+}
+
+/// Serves `root` in the foreground.
+pub(crate) fn serve(invocation: &mut Invocation, root: &Utf8Path, serving: Serving) -> Result<Exit, Failure> {
+    system::serve(invocation, root, serving)
+}
+
+/// Is the daemon of `root`, detached from whoever started it.
+pub(crate) fn daemon(invocation: &Invocation, root: &Utf8Path, start_lock_held: bool) -> Exit {
+    system::daemon(invocation, root, start_lock_held)
+}
+
+/// Serves `root` on stdin and stdout in this process, without a daemon.
+pub(crate) fn in_process(
+    invocation: &Invocation,
+    root: &Utf8Path,
+    surfaces: Option<&[String]>,
+) -> Result<Exit, Failure> {
+    let workspace = invocation.workspace(root, vec![])?;
+    tenon_server::log::to_stderr();
+    let service = Service::new(workspace);
+    let handler = service.handler(surfaces).map_err(|error| Failure::new(Exit::Usage, error.to_string()))?;
+    let stop = CancellationToken::new();
+    let serving = service.serve_stream(tokio::io::stdin(), tokio::io::stdout(), handler, stop);
+    block_on(serving)??;
+    Ok(Exit::Success)
+}

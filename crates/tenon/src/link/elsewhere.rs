@@ -1,0 +1,41 @@
+//! Systems without unix sockets: no daemon yet.
+
+use camino::Utf8Path;
+use tenon_server::daemon::hello::Welcome;
+
+use super::{Probe, Serving};
+use crate::exit::Exit;
+use crate::invocation::Invocation;
+use crate::report::Failure;
+
+fn unsupported() -> Failure {
+    Failure::new(Exit::Daemon, "there is no daemon on this system yet").hint("`tenon mcp` works without one")
+}
+
+pub(super) fn status(_: &Invocation, _: &Utf8Path) -> Result<Option<Welcome>, Failure> {
+    Ok(None)
+}
+
+pub(super) fn stop(_: &Invocation, _: &Utf8Path, _: bool) -> Result<bool, Failure> {
+    Ok(false)
+}
+
+pub(super) fn bridge(
+    invocation: &mut Invocation,
+    root: &Utf8Path,
+    surfaces: Option<Vec<String>>,
+) -> Result<Exit, Failure> {
+    super::in_process(invocation, root, surfaces.as_deref())
+}
+
+pub(super) fn probe(_: &Invocation, _: &Utf8Path) -> Result<Probe, Failure> {
+    Err(unsupported())
+}
+
+pub(super) fn serve(_: &mut Invocation, _: &Utf8Path, _: Serving) -> Result<Exit, Failure> {
+    Err(unsupported())
+}
+
+pub(super) fn daemon(_: &Invocation, _: &Utf8Path, _: bool) -> Exit {
+    Exit::Daemon
+}

@@ -1,0 +1,229 @@
+//! How failures are told to people: `error:`, what caused it, and what to do.
+//!
+//! One place decides the words, the hints and the exit code of every error that can reach the command line. A problem in
+//! a file of settings is shown with its line.
+
+use std::error::Error;
+use std::fmt::{self, Write as _};
+use std::io;
+
+use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use tenon_server::config::{ConfigError, Place, Problem};
+use tenon_server::daemon::DaemonError;
+use tenon_server::daemon::hello::RefusalCode;
+use tenon_server::dirs::DirsError;
+use tenon_server::token::TokenError;
+use tenon_server::trust::TrustError;
+use tenon_server::workspace::WorkspaceError;
+
+use crate::exit::Exit;
+
+/// Why a command did not do what was asked.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) exit: Exit,
+    message: String,
+    causes: Vec<String>,
+    hints: Vec<String>,
+    problems: Vec<Problem>,
+    /// Nobody reads our output any more: there is nothing to say and nobody to say it to.
+    silent: bool,
+}
+
+impl Failure {
+    pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self { exit, message, causes: vec![], hints: vec![], problems: vec![], silent: false }
+    }
+
+    /// An error with all its causes.
+    fn of(exit: Exit, error: &dyn Error) -> Self {
+        let mut failure = Self::new(exit, error.to_string());
+        let mut source = error.source();
+        while let Some(cause) = source {
+            let text = cause.to_string();
+            // Wrappers that show their cause as their own words would say everything twice.
+            if failure.causes.last().unwrap_or(&failure.message) != &text {
+                failure.causes.push(text);
+            }
+            source = cause.source();
+        }
+        failure
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    pub(crate) fn no_current_folder(error: io::Error) -> Self {
+        Self::new(Exit::Workspace, "the current folder cannot be told")
+            .caused_by(error.to_string())
+            .hint("name the workspace with `--root DIR`")
+    }
+
+    pub(crate) fn caused_by(mut self, cause: impl Into<String>) -> Self {
+        self.causes.push(cause.into());
+        self
+    }
+
+    pub(crate) fn first_hint(&self) -> Option<String> {
+        let problems = self.problems.iter().filter_map(|problem| problem.hint.as_ref());
+        self.hints.iter().chain(problems).next().cloned()
+    }
+
+    /// The words for a terminal, colours included.
+    pub(crate) fn render(&self) -> String {
+        let mut text = String::new();
+        if self.silent {
+            return text;
+        }
+        for problem in &self.problems {
+            text.push_str(&show(problem));
+        }
+        if self.problems.is_empty() {
+            let _ = writeln!(text, "{RED}error{RESET}: {}", self.message);
+        }
+        for cause in &self.causes {
+            let _ = writeln!(text, "  caused by: {cause}");
+        }
+        for hint in &self.hints {
+            let _ = writeln!(text, "  {BLUE}hint{RESET}: {hint}");
+        }
+        text
+    }
+}
+
+const RED: &str = "\u{1b}[1;31m";
+const BLUE: &str = "\u{1b}[1;36m";
+const RESET: &str = "\u{1b}[0m";
+
+/// A problem with the line it is in.
+fn show(problem: &Problem) -> String {
+    let title = Level::ERROR.primary_title(problem.message.as_str());
+    let Place::Text { source, span } = &problem.place else {
+        let hint = problem.hint.as_ref().map(|hint| format!("  {BLUE}hint{RESET}: {hint}\n"));
+        return format!("{RED}error{RESET}: {problem}\n{}", hint.unwrap_or_default());
+    };
+    let snippet = Snippet::source(source.text.as_ref())
+        .path(source.path.as_str())
+        .annotation(AnnotationKind::Primary.span(span.clone()));
+    let mut group = title.element(snippet);
+    if let Some(hint) = &problem.hint {
+        group = group.element(Level::HELP.with_name("hint").message(hint.as_str()));
+    }
+    format!("{}\n", Renderer::styled().render(&[group]))
+}
+
+impl fmt::Display for Failure {
+    /// Everything in one line, for a log or another process.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        self.causes.iter().try_for_each(|cause| write!(f, ": {cause}"))
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        let silent = error.kind() == io::ErrorKind::BrokenPipe;
+        let exit = if silent { Exit::Success } else { Exit::Files };
+        Self { silent, ..Self::of(exit, &error) }
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        let failure = Self::of(Exit::Config, &error);
+        match error {
+            ConfigError::Invalid(problems) => Self { problems, ..failure },
+            ConfigError::TooLarge { .. } | ConfigError::NotText { .. } | ConfigError::NotAFile { .. } => {
+                failure
+            }
+            ConfigError::Unreadable { .. } => failure,
+        }
+    }
+}
+
+impl From<WorkspaceError> for Failure {
+    fn from(error: WorkspaceError) -> Self {
+        match error {
+            WorkspaceError::Config(error) => error.into(),
+            WorkspaceError::Missing { .. } => Self::of(Exit::Workspace, &error),
+            WorkspaceError::Unreadable { .. } => Self::of(Exit::Workspace, &error),
+            WorkspaceError::NotUtf8(_) => Self::of(Exit::Workspace, &error),
+            WorkspaceError::Roots(_) => {
+                Self::of(Exit::Workspace, &error).hint("see `workspace.roots` in `tenon config show`")
+            }
+        }
+    }
+}
+
+impl From<DirsError> for Failure {
+    fn from(error: DirsError) -> Self {
+        let failure = Self::of(Exit::Config, &error);
+        match error {
+            DirsError::NoHome => failure.hint("set `HOME`"),
+            DirsError::NotUtf8(_) | DirsError::Relative { .. } => failure,
+        }
+    }
+}
+
+impl From<TrustError> for Failure {
+    fn from(error: TrustError) -> Self {
+        match error {
+            TrustError::Config(error) => {
+                Self::from(error).hint("a workspace can be trusted once its `tenon.toml` is in order")
+            }
+            TrustError::Store { .. } | TrustError::Pin { .. } => Self::of(Exit::Files, &error),
+        }
+    }
+}
+
+impl From<TokenError> for Failure {
+    fn from(error: TokenError) -> Self {
+        let failure = Self::of(Exit::Files, &error);
+        match error {
+            TokenError::Unknown(_) => {
+                Self { exit: Exit::No, ..failure }.hint("`tokens` are listed by `tenon token show --all`")
+            }
+            _ => failure,
+        }
+    }
+}
+
+impl From<DaemonError> for Failure {
+    fn from(error: DaemonError) -> Self {
+        let failure = Self::of(Exit::Daemon, &error);
+        match error {
+            DaemonError::NotRunning => failure.hint("`tenon up` starts it, and so does `tenon mcp`"),
+            DaemonError::Folder { folder, reason } => {
+                let elsewhere = "or name another one with `TENON_RUNTIME_DIR`";
+                let fix = match reason {
+                    "is open to other users" => format!("`chmod 700 {folder}`"),
+                    _ => format!("remove `{folder}`"),
+                };
+                failure.hint(format!("{fix}, {elsewhere}")).hint("`tenon mcp --no-daemon` works without it")
+            }
+            DaemonError::FolderIo { .. } | DaemonError::PathTooLong { .. } => {
+                failure.hint("name another folder with `TENON_RUNTIME_DIR`")
+            }
+            DaemonError::Foreign { .. } => failure.hint("`tenon mcp --no-daemon` works without it"),
+            DaemonError::Silent { .. } | DaemonError::Locked { .. } => {
+                failure.hint("`tenon stop --force` ends it, whatever it does")
+            }
+            DaemonError::Refused(refusal) => match refusal.code {
+                RefusalCode::Surface => Self { exit: Exit::Usage, ..failure },
+                RefusalCode::Protocol | RefusalCode::Malformed => {
+                    failure.hint("`tenon stop` ends the running daemon; the next client starts a new one")
+                }
+                RefusalCode::Leaving | RefusalCode::Http => failure,
+            },
+            DaemonError::Unintelligible => {
+                failure.hint("`tenon stop --force` ends the running daemon; the next client starts a new one")
+            }
+            DaemonError::AlreadyServed => failure.hint("`tenon status` shows it, `tenon stop` ends it"),
+            DaemonError::Start(_) => failure.hint("`tenon doctor` looks for the cause"),
+            DaemonError::Io(_) => failure,
+        }
+    }
+}
