@@ -1,9 +1,8 @@
 //! What every call pays: starting, the way through bridge and HTTP, and the memory of a daemon that waits.
 
-use std::io::{self, BufRead, BufReader, Write};
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -11,6 +10,7 @@ use tenon_testkit::Sandbox;
 use tenon_testkit::http::{Connection, Request};
 
 use super::echo;
+use super::lines::Lines;
 use super::measure::{Times, row, shown, table};
 use crate::product::{HttpServer, Product};
 use crate::shell::{Failure, say};
@@ -20,8 +20,6 @@ const WARM_STARTS: usize = 50;
 const PINGS: usize = 5000;
 const REQUESTS: usize = 40_000;
 
-const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}"#;
-const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
 const LIST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
 const PING: &str = r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#;
 
@@ -34,47 +32,6 @@ pub(super) fn run(tenon: &Path) -> Result<(), Failure> {
     over_http(tenon)?;
     memory(&product)?;
     product.stop()
-}
-
-/// A child that answers lines with lines.
-struct Lines {
-    child: Child,
-    stdin: ChildStdin,
-    stdout: BufReader<ChildStdout>,
-    answer: String,
-}
-
-impl Lines {
-    fn start(command: &mut Command) -> io::Result<Self> {
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-        let stdin = child.stdin.take().expect("stdin was piped above");
-        let stdout = BufReader::new(child.stdout.take().expect("stdout was piped above"));
-        Ok(Self { child, stdin, stdout, answer: String::new() })
-    }
-
-    fn say(&mut self, line: &str) -> io::Result<()> {
-        // One write for the whole line: two would be two wake-ups at the other end.
-        self.stdin.write_all(format!("{line}\n").as_bytes())
-    }
-
-    fn ask(&mut self, line: &str) -> io::Result<()> {
-        self.say(line)?;
-        self.answer.clear();
-        match self.stdout.read_line(&mut self.answer)? {
-            0 => Err(io::ErrorKind::UnexpectedEof.into()),
-            _ => Ok(()),
-        }
-    }
-
-    fn initialize(&mut self) -> io::Result<()> {
-        self.ask(INITIALIZE)?;
-        self.say(INITIALIZED)
-    }
-
-    fn end(mut self) -> io::Result<()> {
-        drop(self.stdin);
-        self.child.wait().map(drop)
-    }
 }
 
 /// From `spawn` of the bridge to the answered `tools/list`, without a daemon and with one.
@@ -105,8 +62,8 @@ fn one_start(product: &Product<'_>) -> Result<Duration, Failure> {
     bridge.initialize()?;
     bridge.ask(LIST)?;
     let time = start.elapsed();
-    if !bridge.answer.contains("workspace_status") {
-        return Err(Failure::new(format!("`tools/list` answered {}", bridge.answer)));
+    if !bridge.answer().contains("workspace_status") {
+        return Err(Failure::new(format!("`tools/list` answered {}", bridge.answer())));
     }
     bridge.end()?;
     Ok(time)
@@ -187,7 +144,7 @@ fn memory(product: &Product<'_>) -> Result<(), Failure> {
     bridge.initialize()?;
     bridge.ask(LIST)?;
     for process in product.sandbox.processes() {
-        let is_bridge = process.id == bridge.child.id();
+        let is_bridge = process.id == bridge.id();
         let what = if is_bridge { "bridge, resident" } else { "daemon, resident" };
         let mib = process.resident_kib() as f64 / 1024.0;
         row(what, &format!("{mib:.1} MiB"), "", if is_bridge { "" } else { "20 MB" });

@@ -26,7 +26,7 @@ pub(super) fn run_clients() -> Result<Tally, Failure> {
     total += runner(tell(&mut node, &product, &server), "TypeScript clients", tally::tap)?;
 
     let mut python = product.sandbox.command(program::python());
-    python.args(["-B", "-m", "unittest", "--verbose"]).arg(clients.join("py/test_workspace.py"));
+    python.args(["-B", "-m", "unittest", "discover", "--verbose", "-s"]).arg(clients.join("py"));
     total += runner(tell(&mut python, &product, &server), "Python clients", tally::unittest)?;
 
     product.stop()?;

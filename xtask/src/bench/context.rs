@@ -1,0 +1,269 @@
+//! Document caches: building, asking once, asking again and again, and what that takes in memory.
+//!
+//! The floor is `sha256sum` over the files of the cache: whoever checks a cache has to hash it. Where the first
+//! implementation can be installed from the registry, it answers the same query over the same cache.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tenon_testkit::Sandbox;
+use tenon_testkit::processes::Process;
+
+use super::lines::Lines;
+use super::measure::{Times, row, shown, table};
+use crate::shell::{self, Failure, cargo, repository, say};
+
+const SIZES: [usize; 4] = [100, 1000, 10_000, 100_000];
+
+/// Past this the first implementation takes minutes for one answer.
+const FIRST_MOST: usize = 10_000;
+
+const DOCUMENT_BYTES: usize = 2048;
+const WARM_CALLS: usize = 1000;
+
+/// In one document of each corpus.
+const RARE: &str = "needle";
+
+pub(super) fn run(tenon: &Path) -> Result<(), Failure> {
+    let first = First::install();
+    table("Context caches, documents of 2 KB");
+    for size in SIZES {
+        let sandbox = Sandbox::new();
+        let bench = Corpus { tenon, sandbox: &sandbox, size, first: first.as_ref() };
+        bench.write()?;
+        bench.build()?;
+        let floor = bench.floor()?;
+        bench.one_shot(floor)?;
+        bench.warm()?;
+    }
+    Ok(())
+}
+
+/// One size of corpus, with its cache.
+struct Corpus<'a> {
+    tenon: &'a Path,
+    sandbox: &'a Sandbox,
+    size: usize,
+    first: Option<&'a First>,
+}
+
+impl Corpus<'_> {
+    fn cache(&self) -> PathBuf {
+        self.sandbox.root().join("caches/bench")
+    }
+
+    fn what(&self, what: &str) -> String {
+        format!("{} documents: {what}", self.size)
+    }
+
+    /// Runs enough times for a median without taking all day.
+    fn runs(&self) -> usize {
+        (20_000 / self.size).clamp(3, 20)
+    }
+
+    fn write(&self) -> io::Result<()> {
+        say(&self.what("writing"));
+        let mut random = Random(1);
+        let vocabulary: Vec<String> = (0..20_000).map(|_| random.word()).collect();
+        for n in 0..self.size {
+            let folder = self.sandbox.root().join("sources").join((n % 100).to_string());
+            fs::create_dir_all(&folder)?;
+            let mut text = if n == self.size / 2 { format!("{RARE} ") } else { String::new() };
+            while text.len() < DOCUMENT_BYTES - 12 {
+                text.push_str(&vocabulary[random.skewed(vocabulary.len())]);
+                text.push(if random.below(12) == 0 { '\n' } else { ' ' });
+            }
+            fs::write(folder.join(format!("{n}.md")), text)?;
+        }
+        Ok(())
+    }
+
+    fn build(&self) -> Result<(), Failure> {
+        say(&self.what("building"));
+        let mut times = Times::default();
+        for _ in 0..self.runs().min(5) {
+            let mut command = self.sandbox.command(self.tenon);
+            command.args(["context", "build", "--force", "--sources", "sources", "--cache", "caches/bench"]);
+            times.add(timed(&mut command)?);
+        }
+        row(&self.what("build"), &shown(times.median()), "", "");
+        Ok(())
+    }
+
+    /// `sha256sum` over every file of the cache, the quickest of the runs.
+    fn floor(&self) -> Result<Duration, Failure> {
+        say(&self.what("the floor"));
+        let script = "find \"$1\" -type f -print0 | xargs -0 sha256sum";
+        let mut least = Duration::MAX;
+        for _ in 0..self.runs() {
+            let mut command = self.sandbox.command("sh");
+            command.args(["-c", script, "sh"]).arg(self.cache());
+            least = least.min(timed(&mut command)?);
+        }
+        Ok(least)
+    }
+
+    fn resolve(&self, program: &Path, arguments: &[&str]) -> Command {
+        let mut command = self.sandbox.command(program);
+        command
+            .args(arguments)
+            .args(["resolve", "--query", RARE, "--budget", "4000", "--cache"])
+            .arg(self.cache());
+        command
+    }
+
+    fn one_shot(&self, floor: Duration) -> Result<(), Failure> {
+        say(&self.what("one-shot resolve"));
+        let mut times = Times::default();
+        for _ in 0..self.runs() {
+            times.add(timed(&mut self.resolve(self.tenon, &["context"]))?);
+        }
+        let ratio = times.median().as_secs_f64() / floor.as_secs_f64();
+        let beside = format!("`sha256sum` {}, {ratio:.2}×", shown(floor));
+        row(&self.what("one-shot resolve"), &shown(times.median()), &beside, "2× `sha256sum`");
+        if let Some(first) = self.first.filter(|_| self.size <= FIRST_MOST) {
+            let theirs = timed(&mut self.resolve(&first.context, &[]))?;
+            row(&self.what("one-shot resolve, first implementation"), &shown(theirs), "", "");
+        }
+        Ok(())
+    }
+
+    fn server(&self, program: &Path, arguments: &[&str]) -> Command {
+        let mut command = self.sandbox.command(program);
+        command.args(arguments).env("CONTEXT_CACHE_ROOT", self.sandbox.root().join("caches"));
+        command.env("CONTEXT_TOOL_TIMEOUT_SECS", "600").stderr(Stdio::null());
+        command
+    }
+
+    fn warm(&self) -> Result<(), Failure> {
+        say(&self.what("warm resolve"));
+        let mut server = Lines::start(&mut self.server(self.tenon, &["context-server"]))?;
+        server.initialize()?;
+        let idle = resident(&server);
+        let start = Instant::now();
+        ask(&mut server, RARE)?;
+        row(&self.what("first resolve of a server"), &shown(start.elapsed()), "", "");
+        for (kind, query, aim) in [
+            ("a term in one document", RARE, "1 ms at 10,000"),
+            ("a term in no document", "absentee", ""),
+            ("the most frequent term", &Random::frequent(), "with the matches"),
+        ] {
+            let times = Times::of(WARM_CALLS, || ask(&mut server, query))?;
+            let spread = format!("{} (95 %: {})", shown(times.median()), shown(times.within(0.95)));
+            row(&self.what(&format!("warm resolve, {kind}")), &spread, "", aim);
+        }
+        let documents: u64 = fs::read_dir(self.cache().join("documents"))?
+            .map(|entry| Ok(entry?.metadata()?.len()))
+            .sum::<io::Result<u64>>()?;
+        let held = resident(&server).saturating_sub(idle) * 1024;
+        let ratio = held as f64 / documents as f64;
+        row(
+            &self.what("memory of a warm cache"),
+            &mib(held),
+            &format!("documents {}, {ratio:.2}×", mib(documents)),
+            "2×",
+        );
+        server.end()?;
+
+        if let Some(first) = self.first.filter(|_| self.size < FIRST_MOST) {
+            let mut server = Lines::start(&mut self.server(&first.server, &[]))?;
+            server.initialize()?;
+            let times = Times::of(3, || ask(&mut server, RARE))?;
+            row(
+                &self.what("every resolve of a server, first implementation"),
+                &shown(times.median()),
+                "",
+                "",
+            );
+            server.end()?;
+        }
+        Ok(())
+    }
+}
+
+fn ask(server: &mut Lines, query: &str) -> io::Result<()> {
+    server.ask(&format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"context.resolve","arguments":{{"cache":"bench","query":"{query}","budget":4000}}}}}}"#
+    ))?;
+    if server.answer().contains("documents_considered") {
+        return Ok(());
+    }
+    Err(io::Error::other(format!("`context.resolve` answered {}", server.answer())))
+}
+
+fn timed(command: &mut Command) -> Result<Duration, Failure> {
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let start = Instant::now();
+    let status = command.status()?;
+    let time = start.elapsed();
+    if status.success() { Ok(time) } else { Err(Failure::new(format!("{command:?} failed"))) }
+}
+
+/// KiB.
+fn resident(server: &Lines) -> u64 {
+    Process { id: server.id(), parent: 0, command: Vec::new() }.resident_kib()
+}
+
+fn mib(bytes: u64) -> String {
+    format!("{:.1} MiB", bytes as f64 / 1024.0 / 1024.0)
+}
+
+/// The first implementation, as published.
+struct First {
+    context: PathBuf,
+    server: PathBuf,
+}
+
+impl First {
+    /// Installs it below `target`, once; `None` where the registry does not have it.
+    fn install() -> Option<Self> {
+        let root = repository().join("target/bench/context-v0");
+        let first = Self { context: root.join("bin/context"), server: root.join("bin/mcp-context-server") };
+        if first.context.is_file() && first.server.is_file() {
+            return Some(first);
+        }
+        let mut install = cargo();
+        install.args(["install", "--root"]).arg(&root);
+        install.args(["context-cli@0.1.0", "mcp-context-server@0.1.0"]);
+        let installed = shell::run(&mut install).unwrap_or(false);
+        if !installed {
+            say("the first implementation cannot be installed and is left out");
+        }
+        installed.then_some(first)
+    }
+}
+
+/// A generator that gives every run the same corpus.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
+    }
+
+    fn below(&mut self, limit: usize) -> usize {
+        (self.next() % limit as u64) as usize
+    }
+
+    /// Small numbers more often than large ones, roughly as words are distributed in texts.
+    fn skewed(&mut self, limit: usize) -> usize {
+        let uniform = (self.next() >> 11) as f64 / (1_u64 << 53) as f64;
+        ((limit as f64).powf(uniform) as usize).min(limit) - 1
+    }
+
+    fn word(&mut self) -> String {
+        let length = 2 + self.below(9);
+        (0..length).map(|_| char::from(b'a' + self.below(26) as u8)).collect()
+    }
+
+    /// The first word of the vocabulary, which the skew prefers.
+    fn frequent() -> String {
+        Self(1).word()
+    }
+}
