@@ -1,5 +1,6 @@
 //! What every call pays: starting, the way through bridge and HTTP, and the memory of a daemon that waits.
 
+use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
@@ -10,7 +11,7 @@ use tenon_testkit::Sandbox;
 use tenon_testkit::http::{Connection, Request};
 
 use super::echo;
-use super::lines::Lines;
+use super::lines::{INITIALIZE, INITIALIZED, Lines};
 use super::measure::{Times, row, shown, table};
 use crate::product::{HttpServer, Product};
 use crate::shell::{Failure, say};
