@@ -13,6 +13,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::Value;
+use tenon_contract::budget::serialized_len;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -47,17 +48,12 @@ pub struct Catalog {
 impl Catalog {
     pub fn new(specs: &'static [ToolSpec]) -> Self {
         let inputs = specs.iter().map(|_| OnceLock::new()).collect();
-        Self {
-            specs,
-            tools: OnceLock::new(),
-            inputs,
-        }
+        Self { specs, tools: OnceLock::new(), inputs }
     }
 
     /// The tools as `tools/list` shows them.
     pub fn tools(&self) -> &[Tool] {
-        self.tools
-            .get_or_init(|| self.specs.iter().map(describe).collect())
+        self.tools.get_or_init(|| self.specs.iter().map(describe).collect())
     }
 
     pub fn specs(&self) -> &'static [ToolSpec] {
@@ -141,19 +137,11 @@ pub struct Answer {
 impl Answer {
     /// A structured result with no text beside it.
     pub fn structured(value: Value) -> Self {
-        Self {
-            structured: Some(value),
-            content: Vec::new(),
-            is_error: false,
-        }
+        Self { structured: Some(value), content: Vec::new(), is_error: false }
     }
 
     pub fn text(text: impl Into<String>) -> Self {
-        Self {
-            structured: None,
-            content: vec![ContentBlock::text(text)],
-            is_error: false,
-        }
+        Self { structured: None, content: vec![ContentBlock::text(text)], is_error: false }
     }
 
     /// Adds one text item.
@@ -169,24 +157,9 @@ impl Answer {
 
     /// The bytes this answer puts on the wire, without building them.
     fn delivered_bytes(&self) -> usize {
-        let mut counter = ByteCounter(0);
-        let counted = serde_json::to_writer(&mut counter, &self.structured)
-            .and_then(|()| serde_json::to_writer(&mut counter, &self.content));
-        counted.expect("JSON values serialise and the counter never fails");
-        counter.0
-    }
-}
-
-struct ByteCounter(usize);
-
-impl std::io::Write for ByteCounter {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0 += bytes.len();
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
+        let counted =
+            serialized_len(&self.structured).and_then(|bytes| Ok(bytes + serialized_len(&self.content)?));
+        counted.expect("JSON values serialise")
     }
 }
 
@@ -210,10 +183,7 @@ pub struct CallLimits {
 
 impl Default for CallLimits {
     fn default() -> Self {
-        Self {
-            deadline: Duration::from_secs(30),
-            response_bytes: 512 * 1024,
-        }
+        Self { deadline: Duration::from_secs(30), response_bytes: 512 * 1024 }
     }
 }
 
@@ -233,6 +203,12 @@ pub trait Surface: Send + Sync + 'static {
 
     /// Words a refusal in this surface's error style.
     fn refuse(&self, tool: &str, refusal: Refusal) -> Outcome;
+
+    /// Words the refusal of arguments that break their schema. Of several faults the schema's check names some one; a
+    /// surface whose contract says which comes first looks for itself.
+    fn refuse_arguments(&self, tool: &str, _arguments: &Arguments, fault: SchemaFault) -> Outcome {
+        self.refuse(tool, Refusal::Schema(fault))
+    }
 }
 
 /// How tool names are listed; calls accept both forms always.
@@ -265,11 +241,8 @@ impl SurfaceSet {
 
     /// All tools, surface by surface.
     pub fn tools(&self) -> Vec<Tool> {
-        let mut tools: Vec<Tool> = self
-            .surfaces
-            .iter()
-            .flat_map(|surface| surface.catalog().tools().iter().cloned())
-            .collect();
+        let mut tools: Vec<Tool> =
+            self.surfaces.iter().flat_map(|surface| surface.catalog().tools().iter().cloned()).collect();
         if self.names == ToolNames::Underscore {
             for tool in &mut tools {
                 tool.name = tool.name.replace('.', "_").into();
@@ -286,10 +259,8 @@ impl SurfaceSet {
         cancel: CancellationToken,
         progress: Progress,
     ) -> Outcome {
-        let found = self
-            .surfaces
-            .iter()
-            .find_map(|surface| Some((surface, surface.catalog().position(name)?)));
+        let found =
+            self.surfaces.iter().find_map(|surface| Some((surface, surface.catalog().position(name)?)));
         let Some((surface, index)) = found else {
             return match self.surfaces.first() {
                 Some(first) => first.refuse(name, Refusal::UnknownTool),
@@ -298,24 +269,15 @@ impl SurfaceSet {
         };
         let tool = surface.catalog().specs[index].name;
         let arguments = Value::Object(arguments);
-        if let Err(fault) = surface.catalog().check(index, &arguments) {
-            return surface.refuse(tool, Refusal::Schema(fault));
+        let checked = surface.catalog().check(index, &arguments);
+        let Value::Object(arguments) = arguments else { unreachable!("built as an object above") };
+        if let Err(fault) = checked {
+            return surface.refuse_arguments(tool, &arguments, fault);
         }
-        let Value::Object(arguments) = arguments else {
-            unreachable!("built as an object above")
-        };
 
         let limits = surface.limits(tool);
         let deadline = Instant::now() + limits.deadline;
-        let running = surface.call(
-            tool,
-            arguments,
-            Call {
-                deadline,
-                cancel: cancel.clone(),
-                progress,
-            },
-        );
+        let running = surface.call(tool, arguments, Call { deadline, cancel: cancel.clone(), progress });
         let outcome = tokio::select! {
             biased;
             finished = AssertUnwindSafe(running).catch_unwind() => finished,
@@ -330,13 +292,8 @@ impl SurfaceSet {
             Ok(answer) => {
                 let bytes = answer.delivered_bytes();
                 if bytes > limits.response_bytes {
-                    return surface.refuse(
-                        tool,
-                        Refusal::ResponseTooLarge {
-                            bytes,
-                            limit: limits.response_bytes,
-                        },
-                    );
+                    return surface
+                        .refuse(tool, Refusal::ResponseTooLarge { bytes, limit: limits.response_bytes });
                 }
                 outcome
             }
