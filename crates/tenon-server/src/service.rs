@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::http::{self, BindError, Endpoint, HttpLimits};
 use crate::mcp::Handler;
 use crate::mcp::stream::{self, StreamLimits};
+use crate::surfaces::context::ContextSurface;
 use crate::surfaces::workspace::WorkspaceSurface;
 use crate::surfaces::{Surfaces, UnknownSurface};
 use crate::token::TokenFile;
@@ -27,7 +28,9 @@ pub struct Service {
 impl Service {
     pub fn new(workspace: Workspace) -> Self {
         let workspace = Arc::new(workspace);
-        let surfaces = Surfaces::new(workspace.config().mcp.tool_names);
+        let cache_root = workspace.config().context.cache_root.clone();
+        let surfaces = Surfaces::new(workspace.config().mcp.tool_names)
+            .with(ContextSurface::new(cache_root.map(Into::into), ContextSurface::TIMEOUT));
         let mut names = surfaces.names();
         names.push(WorkspaceSurface::NAME);
         let servers = Arc::new(Vec::new);
