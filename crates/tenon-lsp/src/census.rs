@@ -1,14 +1,13 @@
 //! Which servers a workspace has files for, and how many.
 //!
-//! The walk obeys ignore files (`.gitignore`, `.ignore`, git's own excludes), skips hidden files, follows no links, goes
-//! in byte order of names and stops after [`MAX_FILES`] files: two counts of one tree agree.
+//! The count obeys [`crate::walk`] and stops after [`MAX_FILES`] files: two counts of one tree agree.
 
 use std::collections::BTreeMap;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use ignore::WalkBuilder;
 
 use crate::registry::{Registry, ServerId};
+use crate::walk::Walk;
 
 /// Enough to know the languages of any workspace; a count of more files would only take longer.
 pub const MAX_FILES: usize = 200_000;
@@ -34,34 +33,16 @@ pub struct Census {
 }
 
 impl Census {
-    pub fn take(root: &Utf8Path, registry: &Registry) -> Self {
-        Self::bounded(root, registry, MAX_FILES)
+    pub fn take(walk: &Walk, registry: &Registry) -> Self {
+        Self::bounded(walk, registry, MAX_FILES)
     }
 
-    fn bounded(root: &Utf8Path, registry: &Registry, max_files: usize) -> Self {
+    fn bounded(walk: &Walk, registry: &Registry, max_files: usize) -> Self {
         let mut counts: BTreeMap<&ServerId, (usize, Utf8PathBuf)> = BTreeMap::new();
         let mut marked: Vec<&ServerId> = Vec::new();
         let mut files = 0;
         let mut truncated = false;
-        let walk = WalkBuilder::new(root)
-            .require_git(false)
-            .follow_links(false)
-            .sort_by_file_name(std::ffi::OsStr::cmp)
-            // A linter's configuration is often a hidden file; of hidden folders nothing counts.
-            .hidden(false)
-            .filter_entry(|entry| {
-                let hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
-                let folder = entry.file_type().is_some_and(|kind| kind.is_dir());
-                entry.depth() == 0 || !(hidden && folder)
-            })
-            .build();
-        for entry in walk.filter_map(Result::ok) {
-            if !entry.file_type().is_some_and(|kind| kind.is_file()) {
-                continue;
-            }
-            let Some(path) = Utf8Path::from_path(entry.path()) else {
-                continue;
-            };
+        for path in walk.files() {
             if files == max_files {
                 truncated = true;
                 break;
@@ -75,13 +56,13 @@ impl Census {
                 {
                     marked.push(&entry.id);
                 }
-                if name.starts_with('.') || entry.language_id(path).is_none() {
+                if name.starts_with('.') || entry.language_id(&path).is_none() {
                     continue;
                 }
-                let (count, sample) = counts.entry(&entry.id).or_insert_with(|| (0, path.to_owned()));
+                let (count, sample) = counts.entry(&entry.id).or_insert_with(|| (0, path.clone()));
                 *count += 1;
                 if path.components().count() < sample.components().count() {
-                    path.clone_into(sample);
+                    sample.clone_from(&path);
                 }
             }
         }
@@ -92,7 +73,7 @@ impl Census {
             .map(|(id, (files, sample))| Share { server: id.clone(), files, sample })
             .collect();
         shares.sort_by(|a, b| b.files.cmp(&a.files).then_with(|| a.server.cmp(&b.server)));
-        Self { root: root.to_owned(), shares, files, truncated }
+        Self { root: walk.root().to_owned(), shares, files, truncated }
     }
 
     pub fn root(&self) -> &Utf8Path {
@@ -119,10 +100,10 @@ mod tests {
         for name in ["a.py", "b.py", "c.py"] {
             std::fs::write(folder.path().join(name), "").unwrap();
         }
-        let root = Utf8Path::from_path(folder.path()).unwrap();
-        let census = Census::bounded(root, &Registry::built_in(), 2);
+        let walk = Walk::new(Utf8Path::from_path(folder.path()).unwrap(), &[]).unwrap();
+        let census = Census::bounded(&walk, &Registry::built_in(), 2);
         assert_eq!((census.files, census.truncated), (2, true));
-        let census = Census::bounded(root, &Registry::built_in(), 3);
+        let census = Census::bounded(&walk, &Registry::built_in(), 3);
         assert_eq!((census.files, census.truncated), (3, false));
     }
 }

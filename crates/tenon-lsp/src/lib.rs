@@ -2,6 +2,7 @@
 
 pub mod call;
 pub mod census;
+pub mod check;
 pub mod client;
 pub mod codec;
 pub mod epoch;
@@ -14,4 +15,5 @@ pub mod orchestrator;
 pub mod process;
 pub mod registry;
 pub mod transport;
+pub mod walk;
 mod wire;

@@ -1,8 +1,11 @@
 //! The census of a workspace's languages.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use camino::Utf8Path;
 use tenon_lsp::census::Census;
 use tenon_lsp::registry::{Registry, ServerId};
+use tenon_lsp::walk::Walk;
 
 fn workspace(files: &[&str]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -15,7 +18,7 @@ fn workspace(files: &[&str]) -> tempfile::TempDir {
 }
 
 fn take(folder: &tempfile::TempDir) -> Census {
-    Census::take(Utf8Path::from_path(folder.path()).unwrap(), &Registry::built_in())
+    Census::take(&Walk::new(Utf8Path::from_path(folder.path()).unwrap(), &[]).unwrap(), &Registry::built_in())
 }
 
 fn counts(census: &Census) -> Vec<(&str, usize)> {
@@ -73,7 +76,8 @@ fn links_are_not_followed_and_strange_entries_are_skipped() {
 
 #[test]
 fn a_missing_folder_is_an_empty_workspace() {
-    let census = Census::take(Utf8Path::new("/nowhere/at/all"), &Registry::built_in());
+    let census =
+        Census::take(&Walk::new(Utf8Path::new("/nowhere/at/all"), &[]).unwrap(), &Registry::built_in());
     assert_eq!(census.files, 0);
     assert!(census.shares().is_empty());
 }

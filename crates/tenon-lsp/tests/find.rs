@@ -1,5 +1,7 @@
 //! Finding servers: the order of places, groups, and a hostile repository that gets nothing run.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use std::collections::BTreeMap;
 use std::os::unix::fs::{PermissionsExt, symlink};
 

@@ -2,6 +2,8 @@
 //!
 //! The package managers use the registries that this machine's configuration names.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
@@ -11,6 +13,7 @@ use tenon_lsp::census::Census;
 use tenon_lsp::find::{Finder, Origin, SearchPath, Trust};
 use tenon_lsp::install::{InstallError, Lock, Managed, Progress, Tools, locks_for, locks_for_workspace};
 use tenon_lsp::registry::Registry;
+use tenon_lsp::walk::Walk;
 
 struct Place {
     folder: tempfile::TempDir,
@@ -231,7 +234,7 @@ fn a_workspace_needs_what_its_files_need_and_the_machine_lacks() {
         std::fs::write(workspace.join(file), "").unwrap();
     }
     let registry = Registry::built_in();
-    let census = Census::take(&workspace, &registry);
+    let census = Census::take(&Walk::new(&workspace, &[]).unwrap(), &registry);
     let search = SearchPath::new(bin.as_os_str());
     let needed = || {
         locks_for_workspace(&registry, &census, &place.managed(), &search, &place.own_tools())

@@ -1,0 +1,221 @@
+//! Checking many files: which ones, what all their servers say, and whether that is everything.
+//!
+//! A report is the same bytes for the same state of the workspace, in each of its formats. It never passes a part off as
+//! the whole: what a server did not get to say in time makes the verdict [`Verdict::Incomplete`].
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::time::Duration;
+
+use futures::StreamExt;
+use tenon_contract::position::LineIndex;
+use tenon_contract::root::WorkspacePath;
+
+use crate::call::Call;
+use crate::model::{Diagnostic, Severity, Why};
+use crate::orchestrator::{Orchestrator, Timeouts};
+use crate::registry::ServerId;
+
+pub mod files;
+pub mod github;
+pub mod json;
+pub mod sarif;
+pub mod text;
+
+/// Files that are under way at once: enough to keep several servers busy, few enough that none is flooded.
+const AT_ONCE: usize = 8;
+
+/// The longest that one server may take for one file.
+const PER_FILE: Duration = Duration::from_secs(120);
+
+/// The patience of a check: nobody waits for a single file, so a slow server is better than a partial report.
+pub fn timeouts() -> Timeouts {
+    Timeouts { check: PER_FILE, first_check: PER_FILE, ..Timeouts::default() }
+}
+
+/// One file and what was found in it.
+#[derive(Debug, Clone)]
+pub struct CheckedFile {
+    /// Relative to the workspace.
+    pub file: String,
+    /// The text that was checked, for files with findings.
+    pub lines: Option<LineIndex>,
+    /// Those of the wanted severities, sorted.
+    pub diagnostics: Vec<Diagnostic>,
+    /// What keeps the list from being all there is to say.
+    pub missing: Vec<Missing>,
+}
+
+/// Why something was not said about a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Missing {
+    /// Whose word is missing; nobody's when the file could not be read.
+    pub server: Option<ServerId>,
+    pub why: String,
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.server {
+            Some(server) => write!(f, "{server}: {}", self.why),
+            None => f.write_str(&self.why),
+        }
+    }
+}
+
+/// What a check came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    Clean,
+    Findings,
+    /// Nothing was found, but not everything was looked at.
+    Incomplete,
+}
+
+/// The outcome of a check.
+#[derive(Debug, Clone, Default)]
+pub struct Report {
+    /// By path, in byte order; every file that was to be checked.
+    pub files: Vec<CheckedFile>,
+    /// How many files at least one server looked at.
+    pub checked: usize,
+    /// Files that no server serves.
+    pub unserved: Vec<String>,
+    /// Servers that are not installed or may not run, and how many files did without them.
+    pub absent: BTreeMap<ServerId, Absent>,
+}
+
+/// A server that is not there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Absent {
+    pub why: String,
+    pub files: usize,
+}
+
+impl Report {
+    pub fn verdict(&self) -> Verdict {
+        if self.files.iter().any(|file| !file.diagnostics.is_empty()) {
+            Verdict::Findings
+        } else if self.files.iter().any(|file| !file.missing.is_empty())
+            || (self.checked == 0 && !self.files.is_empty())
+        {
+            Verdict::Incomplete
+        } else {
+            Verdict::Clean
+        }
+    }
+
+    /// Whether every server had its say about every file.
+    pub fn is_complete(&self) -> bool {
+        self.files.iter().all(|file| file.missing.is_empty())
+    }
+
+    pub fn count(&self, severity: Severity) -> usize {
+        self.findings().filter(|(_, one)| one.severity() == severity).count()
+    }
+
+    /// All findings with their files.
+    pub fn findings(&self) -> impl Iterator<Item = (&CheckedFile, &Diagnostic)> {
+        self.files.iter().flat_map(|file| file.diagnostics.iter().map(move |one| (file, one)))
+    }
+}
+
+/// How far a check has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    pub done: usize,
+    pub total: usize,
+}
+
+/// Checks files until all are done or the call ends; what is left then counts as missing.
+pub async fn run(
+    orchestrator: &Orchestrator,
+    files: &[WorkspacePath],
+    severities: &BTreeSet<Severity>,
+    call: &Call,
+    report: &mut (dyn FnMut(Progress) + Send),
+) -> Report {
+    let total = files.len();
+    let mut done = Vec::with_capacity(total);
+    let mut checks = futures::stream::iter(files)
+        .map(|path| check_file(orchestrator, path, severities, call))
+        .buffer_unordered(AT_ONCE);
+    while let Some(checked) = checks.next().await {
+        done.push(checked);
+        report(Progress { done: done.len(), total });
+    }
+    drop(checks);
+
+    let mut whole = Report::default();
+    for One { file, absent, served, looked_at } in done {
+        if !served {
+            whole.unserved.push(file.file.clone());
+        }
+        for (server, why) in absent {
+            whole.absent.entry(server).or_insert(Absent { why, files: 0 }).files += 1;
+        }
+        whole.checked += usize::from(looked_at);
+        whole.files.push(file);
+    }
+    whole.files.sort_by(|a, b| a.file.cmp(&b.file));
+    whole.unserved.sort_unstable();
+    whole
+}
+
+struct One {
+    file: CheckedFile,
+    absent: Vec<(ServerId, String)>,
+    served: bool,
+    looked_at: bool,
+}
+
+async fn check_file(
+    orchestrator: &Orchestrator,
+    path: &WorkspacePath,
+    severities: &BTreeSet<Severity>,
+    call: &Call,
+) -> One {
+    let file = orchestrator.gate().display(path);
+    let mut one = One {
+        file: CheckedFile { file, lines: None, diagnostics: Vec::new(), missing: Vec::new() },
+        absent: Vec::new(),
+        served: true,
+        looked_at: false,
+    };
+    let lines = match orchestrator.read(path).await {
+        Ok(lines) => lines,
+        Err(error) => {
+            one.file.missing.push(Missing { server: None, why: error.to_string() });
+            return one;
+        }
+    };
+    let text = lines.text().to_string();
+    let answer = match orchestrator.check(path, Some(text), call).await {
+        Ok(answer) => answer,
+        Err(error) => {
+            one.file.missing.push(Missing { server: None, why: error.to_string() });
+            return one;
+        }
+    };
+    for gap in answer.gaps {
+        let why = match gap.why {
+            // A list of diagnostics has no limit, and what there is has been said.
+            Why::Limit | Why::Unproven => continue,
+            Why::Unavailable(why) => {
+                one.absent.push((gap.server, why));
+                continue;
+            }
+            Why::Indexing => "still loading the project".to_owned(),
+            Why::Pending => "not done in time".to_owned(),
+            Why::Broken => "ended unexpectedly".to_owned(),
+            Why::Refused(why) => why,
+        };
+        one.file.missing.push(Missing { server: Some(gap.server), why });
+    }
+    one.served = !answer.servers.is_empty();
+    one.looked_at = answer.servers.len() > one.absent.len() + one.file.missing.len();
+    one.file.diagnostics =
+        answer.value.into_iter().filter(|found| severities.contains(&found.severity())).collect();
+    one.file.lines = (!one.file.diagnostics.is_empty()).then_some(lines);
+    one
+}

@@ -1,0 +1,45 @@
+//! A report as workflow commands, which GitHub shows at the lines of a change.
+
+use std::fmt::Write;
+
+use super::Report;
+use crate::model::Severity;
+
+/// One command a line.
+pub fn render(report: &Report) -> String {
+    let mut text = String::new();
+    for (file, found) in report.findings() {
+        let command = match found.severity() {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Info | Severity::Hint => "notice",
+        };
+        let (start, end) = (found.range.start, found.range.end);
+        let _ = write!(text, "::{command} file={},line={}", property(&file.file), start.line + 1);
+        // A column of the end means nothing to it when the lines differ.
+        if start.line == end.line {
+            let _ = write!(text, ",col={},endColumn={}", start.character + 1, end.character + 1);
+        } else {
+            let _ = write!(text, ",endLine={}", end.line + 1);
+        }
+        let title = match (&found.source, &found.code) {
+            (Some(source), Some(code)) => Some(format!("{source} {code}")),
+            (Some(one), None) | (None, Some(one)) => Some(one.clone()),
+            (None, None) => None,
+        };
+        if let Some(title) = title {
+            let _ = write!(text, ",title={}", property(&title));
+        }
+        let _ = writeln!(text, "::{}", data(&found.message));
+    }
+    text
+}
+
+/// A message can hold neither a line break nor a percent sign as such.
+fn data(text: &str) -> String {
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}

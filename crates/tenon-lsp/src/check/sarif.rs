@@ -1,0 +1,102 @@
+//! A report as SARIF 2.1.0, for code scanning services.
+//!
+//! One run, whoever found what: a service that knows the run as `tenon` closes its alerts when a later run has none. The
+//! source and the code of a diagnostic make the rule's id.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use tenon_contract::json::canonical_value;
+
+use super::{CheckedFile, Report};
+use crate::model::{Diagnostic, Severity};
+
+/// The base that file addresses are relative to: the root of the sources.
+const BASE: &str = "%SRCROOT%";
+
+pub fn render(report: &Report) -> String {
+    let mut rules: BTreeMap<String, usize> = report.findings().map(|(_, found)| (rule(found), 0)).collect();
+    for (index, place) in rules.values_mut().enumerate() {
+        *place = index;
+    }
+    let results: Vec<Value> = report.findings().map(|(file, found)| result(file, found, &rules)).collect();
+    let notes: Vec<Value> = report
+        .files
+        .iter()
+        .flat_map(|file| file.missing.iter().map(move |missing| (file, missing)))
+        .map(|(file, missing)| {
+            json!({
+                "level": "error",
+                "message": {"text": missing.to_string()},
+                "locations": [{"physicalLocation": {"artifactLocation": artifact(file)}}],
+            })
+        })
+        .collect();
+    canonical_value(&json!({
+        "$schema": "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{
+            "tool": {"driver": {
+                "name": "tenon",
+                "version": env!("CARGO_PKG_VERSION"),
+                "rules": rules.keys().map(|id| json!({"id": id})).collect::<Vec<_>>(),
+            }},
+            "columnKind": "utf16CodeUnits",
+            "invocations": [{
+                "executionSuccessful": report.is_complete(),
+                "toolExecutionNotifications": notes,
+            }],
+            "results": results,
+        }],
+    }))
+}
+
+fn result(file: &CheckedFile, found: &Diagnostic, rules: &BTreeMap<String, usize>) -> Value {
+    let id = rule(found);
+    let level = match found.severity() {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Info | Severity::Hint => "note",
+    };
+    json!({
+        "ruleId": id,
+        "ruleIndex": rules.get(&id),
+        "level": level,
+        "message": {"text": found.message},
+        "locations": [{"physicalLocation": {
+            "artifactLocation": artifact(file),
+            "region": {
+                "startLine": found.range.start.line + 1,
+                "startColumn": found.range.start.character + 1,
+                "endLine": found.range.end.line + 1,
+                "endColumn": found.range.end.character + 1,
+            },
+        }}],
+    })
+}
+
+fn rule(found: &Diagnostic) -> String {
+    match (&found.source, &found.code) {
+        (Some(source), Some(code)) => format!("{source}/{code}"),
+        (Some(one), None) | (None, Some(one)) => one.clone(),
+        (None, None) => "unnamed".to_owned(),
+    }
+}
+
+fn artifact(file: &CheckedFile) -> Value {
+    json!({"uri": reference(&file.file), "uriBaseId": BASE})
+}
+
+/// A relative path as a URI reference: everything but unreserved characters and slashes is escaped.
+fn reference(path: &str) -> String {
+    let mut uri = String::with_capacity(path.len());
+    for byte in path.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
+                uri.push(char::from(byte));
+            }
+            other => uri.push_str(&format!("%{other:02X}")),
+        }
+    }
+    uri
+}

@@ -1,0 +1,83 @@
+//! The files of a workspace that count: not ignored, not in hidden folders, always in the same order.
+//!
+//! Ignore files (`.gitignore`, `.ignore`, git's own excludes) are obeyed also where there is no repository, and so are the
+//! patterns of the configuration. Folders that tools fill are left out also when nothing says so: `node_modules`,
+//! virtualenvs and what bears the mark of a cache (`CACHEDIR.TAG`). Links are not followed: they would lead out, or in
+//! circles.
+
+use std::path::Path;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use ignore::WalkBuilder;
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+
+/// A pattern that cannot be understood.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{pattern}` is no pattern for files to leave out: {why}")]
+pub struct BadPattern {
+    pub pattern: String,
+    pub why: String,
+}
+
+/// What to walk, and what to leave out.
+#[derive(Debug, Clone)]
+pub struct Walk {
+    root: Utf8PathBuf,
+    left_out: Gitignore,
+}
+
+impl Walk {
+    /// `patterns` are in the form of `.gitignore`, relative to the root.
+    pub fn new(root: &Utf8Path, patterns: &[String]) -> Result<Self, BadPattern> {
+        let mut builder = GitignoreBuilder::new(root);
+        for pattern in patterns {
+            builder
+                .add_line(None, pattern)
+                .map_err(|error| BadPattern { pattern: pattern.clone(), why: error.to_string() })?;
+        }
+        let left_out = builder
+            .build()
+            .map_err(|error| BadPattern { pattern: patterns.join(" "), why: error.to_string() })?;
+        Ok(Self { root: root.to_owned(), left_out })
+    }
+
+    pub fn root(&self) -> &Utf8Path {
+        &self.root
+    }
+
+    /// All files of the workspace, in byte order of their names, folder by folder. Hidden files in visible folders are
+    /// among them: configuration is.
+    pub fn files(&self) -> impl Iterator<Item = Utf8PathBuf> + use<> {
+        self.files_below(&self.root)
+    }
+
+    /// The same for one folder of the workspace.
+    pub fn files_below(&self, folder: &Utf8Path) -> impl Iterator<Item = Utf8PathBuf> + use<> {
+        let left_out = self.left_out.clone();
+        WalkBuilder::new(folder)
+            .require_git(false)
+            .follow_links(false)
+            .sort_by_file_name(std::ffi::OsStr::cmp)
+            .hidden(false)
+            .filter_entry(move |entry| {
+                let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
+                let hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
+                let counts = || !(is_folder && (hidden || is_filled_by_tools(entry.path())));
+                entry.depth() == 0 || counts() && !left_out.matched(entry.path(), is_folder).is_ignore()
+            })
+            .build()
+            .filter_map(Result::ok)
+            .filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()))
+            .filter_map(|entry| Utf8PathBuf::from_path_buf(entry.into_path()).ok())
+    }
+
+    /// Whether the configuration's patterns leave a path out, by itself or with a folder above it.
+    pub fn leaves_out(&self, file: &Utf8Path) -> bool {
+        file.starts_with(&self.root) && self.left_out.matched_path_or_any_parents(file, false).is_ignore()
+    }
+}
+
+fn is_filled_by_tools(folder: &Path) -> bool {
+    folder.file_name().is_some_and(|name| name == "node_modules")
+        || ["pyvenv.cfg", "CACHEDIR.TAG"].iter().any(|mark| folder.join(mark).is_file())
+}
