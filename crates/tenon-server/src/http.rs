@@ -257,7 +257,7 @@ impl Edge {
                 let session = Arc::new(Session::new(admitted.handler.clone(), self.stop.child_token()));
                 match incoming {
                     Incoming::Request { id, request } => {
-                        Ok(reply::answer(session, id, *request, reply::Shape::Alone, admitted.slot).await)
+                        Ok(reply::answer(&session, id, *request, reply::Shape::Alone, admitted.slot).await)
                     }
                     Incoming::Notification(_) | Incoming::Response => Ok(reply::empty(StatusCode::ACCEPTED)),
                 }
@@ -274,7 +274,10 @@ impl Edge {
         };
         let session = Arc::new(Session::new(admitted.handler.clone(), self.stop.child_token()));
         let (outbox, _unread) = reply::outbox();
-        let answer = session.answer(id, *request, &outbox).await;
+        let answer = match session.begin(id, *request) {
+            Ok(opening) => opening.answer(&outbox).await,
+            Err(refused) => *refused,
+        };
         let mut response = reply::json(StatusCode::OK, &answer);
         if matches!(answer, ServerJsonRpcMessage::Response(_)) {
             let id = self.endpoint.entropy.token();
@@ -297,7 +300,7 @@ impl Edge {
         match incoming {
             Incoming::Request { id, request } => {
                 debug_assert!(!matches!(*request, ClientRequest::InitializeRequest(_)), "it opens a session");
-                Ok(reply::answer(session, id, *request, reply::Shape::Session, admitted.slot).await)
+                Ok(reply::answer(&session, id, *request, reply::Shape::Session, admitted.slot).await)
             }
             Incoming::Notification(notification) => {
                 session.notice(&notification);

@@ -12,7 +12,7 @@ use rmcp::model::{ClientRequest, ErrorCode, GetMeta, RequestId, ServerJsonRpcMes
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use crate::mcp::progress::{OUTBOX_CAPACITY, Outbox};
-use crate::mcp::session::Session;
+use crate::mcp::session::{Exchange, Session};
 
 /// Whose rules map JSON-RPC errors to statuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,17 +44,22 @@ pub(super) fn json(status: StatusCode, message: &ServerJsonRpcMessage) -> Respon
 
 /// Runs a request and answers it. Dropping the response before its end cancels the request.
 pub(super) async fn answer(
-    session: Arc<Session>,
+    session: &Arc<Session>,
     id: RequestId,
     request: ClientRequest,
     shape: Shape,
     slot: OwnedSemaphorePermit,
 ) -> Response {
-    let (outbox, messages) = outbox();
-    if request.get_meta().get_progress_token().is_some() {
-        return event_stream(session, id, request, outbox, messages, slot);
+    let wants_progress = request.get_meta().get_progress_token().is_some();
+    let exchange = match session.begin(id, request) {
+        Ok(exchange) => exchange,
+        Err(refused) => return json(status(&refused, shape), &refused),
+    };
+    if wants_progress {
+        return event_stream(exchange, slot);
     }
-    let message = session.answer(id, request, &outbox).await;
+    let (outbox, _unread) = outbox();
+    let message = exchange.answer(&outbox).await;
     drop(slot);
     json(status(&message, shape), &message)
 }
@@ -77,16 +82,10 @@ fn status(message: &ServerJsonRpcMessage, shape: Shape) -> StatusCode {
 }
 
 /// Progress as it comes, then the answer, then the end.
-fn event_stream(
-    session: Arc<Session>,
-    id: RequestId,
-    request: ClientRequest,
-    outbox: Outbox,
-    messages: mpsc::Receiver<ServerJsonRpcMessage>,
-    slot: OwnedSemaphorePermit,
-) -> Response {
+fn event_stream(exchange: Exchange, slot: OwnedSemaphorePermit) -> Response {
+    let (outbox, messages) = outbox();
     let work = Box::pin(async move {
-        let message = session.answer(id, request, &outbox).await;
+        let message = exchange.answer(&outbox).await;
         drop(slot);
         message
     });

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::convert::Infallible;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rmcp::Service;
 use rmcp::model::{
@@ -64,42 +64,25 @@ impl Session {
         self.closed.cancel();
     }
 
-    /// Answers one request. Notifications about it go to `outbox`, where the client asked for any.
-    pub async fn answer(
-        &self,
+    /// Takes a request in: whether the lifecycle allows it, and under its id, is decided here and now, in the order in
+    /// which messages arrive. What comes back runs whenever its transport likes.
+    pub fn begin(
+        self: &Arc<Self>,
         id: RequestId,
         request: ClientRequest,
-        outbox: &Outbox,
-    ) -> ServerJsonRpcMessage {
-        let opening = matches!(request, ClientRequest::InitializeRequest(_));
-        if let Err(error) = self.admit(&request) {
-            return ServerJsonRpcMessage::error(error, Some(id));
-        }
-        let key = key_of(&id);
+    ) -> Result<Exchange, Box<ServerJsonRpcMessage>> {
+        let refused = |error| Box::new(ServerJsonRpcMessage::error(error, Some(id.clone())));
+        self.admit(&request).map_err(refused)?;
         let cancel = self.closed.child_token();
+        let key = key_of(&id);
         match self.state().in_flight.entry(key.clone()) {
             Entry::Vacant(free) => free.insert(cancel.clone()),
             Entry::Occupied(_) => {
-                let error = ErrorData::invalid_request("a request with this id is in flight", None);
-                return ServerJsonRpcMessage::error(error, Some(id));
+                return Err(refused(ErrorData::invalid_request("a request with this id is in flight", None)));
             }
         };
-        // Dropping the guard cancels the call: a transport that gives up on it needs no other word.
-        let _guard = InFlight { session: self, key, cancel: cancel.clone() };
-        let reply = self.handler.reply(id.clone(), request, &self.peer, cancel.clone(), outbox).await;
-        match reply {
-            Ok(result) => {
-                if opening {
-                    self.state().phase = Phase::Negotiated;
-                }
-                ServerJsonRpcMessage::response(result, id)
-            }
-            Err(error) if cancel.is_cancelled() => {
-                let message = if self.closed.is_cancelled() { "session closed" } else { "request cancelled" };
-                ServerJsonRpcMessage::error(ErrorData::new(REQUEST_CANCELLED, message, error.data), Some(id))
-            }
-            Err(error) => ServerJsonRpcMessage::error(error, Some(id)),
-        }
+        let entry = InFlight { session: Arc::clone(self), key, cancel };
+        Ok(Exchange { entry, id, request })
     }
 
     /// Takes note of a notification; there is never an answer.
@@ -153,13 +136,50 @@ fn key_of(id: &RequestId) -> String {
     }
 }
 
-struct InFlight<'a> {
-    session: &'a Session,
+/// A request on its way to its answer. Dropping it cancels the call.
+pub struct Exchange {
+    entry: InFlight,
+    id: RequestId,
+    request: ClientRequest,
+}
+
+impl Exchange {
+    /// Whether this is the `initialize` that everything after it waits for.
+    pub fn opens_session(&self) -> bool {
+        matches!(self.request, ClientRequest::InitializeRequest(_))
+    }
+
+    /// Answers the request. Notifications about it go to `outbox`, where the client asked for any.
+    pub async fn answer(self, outbox: &Outbox) -> ServerJsonRpcMessage {
+        let opening = self.opens_session();
+        let Self { entry, id, request } = self;
+        let InFlight { session, cancel, .. } = &entry;
+        let reply = session.handler.reply(id.clone(), request, &session.peer, cancel.clone(), outbox).await;
+        match reply {
+            Ok(result) => {
+                if opening {
+                    session.state().phase = Phase::Negotiated;
+                }
+                ServerJsonRpcMessage::response(result, id)
+            }
+            Err(error) if cancel.is_cancelled() => {
+                let message =
+                    if session.closed.is_cancelled() { "session closed" } else { "request cancelled" };
+                ServerJsonRpcMessage::error(ErrorData::new(REQUEST_CANCELLED, message, error.data), Some(id))
+            }
+            Err(error) => ServerJsonRpcMessage::error(error, Some(id)),
+        }
+    }
+}
+
+/// The place of a request among those in flight, given back however the request ends.
+struct InFlight {
+    session: Arc<Session>,
     key: String,
     cancel: CancellationToken,
 }
 
-impl Drop for InFlight<'_> {
+impl Drop for InFlight {
     fn drop(&mut self) {
         self.cancel.cancel();
         self.session.state().in_flight.remove(&self.key);

@@ -77,12 +77,20 @@ where
                     send(&outbox, ServerJsonRpcMessage::error(error, Some(id))).await;
                     continue;
                 };
-                let (session, outbox) = (Arc::clone(&session), outbox.clone());
-                calls.spawn(async move {
-                    let reply = session.answer(id, *request, &outbox).await;
-                    send(&outbox, reply).await;
-                    drop(slot);
-                });
+                match session.begin(id, *request) {
+                    Ok(opening) if opening.opens_session() => {
+                        // What follows is judged by the state that this leaves behind.
+                        send(&outbox, opening.answer(&outbox).await).await;
+                    }
+                    Ok(exchange) => {
+                        let outbox = outbox.clone();
+                        calls.spawn(async move {
+                            send(&outbox, exchange.answer(&outbox).await).await;
+                            drop(slot);
+                        });
+                    }
+                    Err(refused) => send(&outbox, *refused).await,
+                }
             }
             Ok(Incoming::Notification(notification)) => session.notice(&notification),
             Ok(Incoming::Response) => {}

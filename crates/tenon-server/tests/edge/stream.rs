@@ -253,6 +253,25 @@ async fn progress_comes_before_the_answer_and_only_to_those_who_asked() {
 }
 
 #[tokio::test]
+async fn messages_sent_all_at_once_are_taken_in_order() {
+    let mut client = Client::new(handler(), StreamLimits::default());
+    let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {},
+        "clientInfo": { "name": "test", "version": "0" } });
+    let messages = [
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params }),
+        json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list" }),
+        json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
+        json!({ "jsonrpc": "2.0", "id": 3, "method": "tools/list" }),
+    ];
+    let lines: Vec<String> = messages.iter().map(Value::to_string).collect();
+    client.send_bytes(lines.join("\n").as_bytes()).await;
+    assert_eq!(client.receive().await["result"]["protocolVersion"], "2025-11-25");
+    assert_eq!(client.receive().await["error"]["code"], -32600);
+    assert!(client.receive().await["result"]["tools"].is_array());
+    client.finish().await;
+}
+
+#[tokio::test]
 async fn what_is_in_flight_at_the_end_of_input_is_answered() {
     let mut client = Client::ready().await;
     for id in 0..50 {
