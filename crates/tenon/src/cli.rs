@@ -1,8 +1,11 @@
 //! The list of commands, and the way from the command line to one of them.
 
+use std::ffi::OsString;
+
 use camino::Utf8PathBuf;
 use clap::{CommandFactory, Parser, Subcommand};
 
+use crate::alias;
 use crate::commands;
 use crate::exit::Exit;
 use crate::invocation::Invocation;
@@ -36,6 +39,9 @@ enum Command {
     Stop(commands::stop::Args),
     Trust(commands::trust::Args),
     Config(commands::config::Args),
+    #[command(version)]
+    Context(commands::context::Args),
+    ContextServer(commands::context_server::Args),
     Token(commands::token::Args),
     Doctor(commands::doctor::Args),
     Completions(commands::completions::Args),
@@ -50,11 +56,12 @@ pub(crate) fn definition() -> clap::Command {
 
 /// Runs the command that the command line names and reports how it went.
 pub(crate) fn run() -> Exit {
-    let Cli { root, command } = match Cli::try_parse() {
+    let line = alias::expand(std::env::args_os().collect());
+    let Cli { root, command } = match Cli::try_parse_from(&line) {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version are answers, not mistakes.
-            let exit = if error.use_stderr() { Exit::Usage } else { Exit::Success };
+            let exit = if error.use_stderr() { usage(&line) } else { Exit::Success };
             let _ = error.print();
             return exit;
         }
@@ -67,6 +74,15 @@ pub(crate) fn run() -> Exit {
     })
 }
 
+/// The code for a wrong command line, which is part of the contract of some commands.
+fn usage(line: &[OsString]) -> Exit {
+    let understood = definition().ignore_errors(true).try_get_matches_from(line).ok();
+    match understood.as_ref().and_then(|matches| matches.subcommand_name()) {
+        Some("context" | "context-server") => commands::context::USAGE,
+        _ => Exit::Usage,
+    }
+}
+
 fn dispatch(command: Command, invocation: &mut Invocation) -> Result<Exit, Failure> {
     match command {
         Command::Up(args) => commands::up::run(args, invocation),
@@ -76,6 +92,8 @@ fn dispatch(command: Command, invocation: &mut Invocation) -> Result<Exit, Failu
         Command::Stop(args) => commands::stop::run(args, invocation),
         Command::Trust(args) => commands::trust::run(args, invocation),
         Command::Config(args) => commands::config::run(args, invocation),
+        Command::Context(args) => commands::context::run(args, invocation),
+        Command::ContextServer(args) => commands::context_server::run(args),
         Command::Token(args) => commands::token::run(args, invocation),
         Command::Doctor(args) => commands::doctor::run(args, invocation),
         Command::Completions(args) => commands::completions::run(args, invocation),

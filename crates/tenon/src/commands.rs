@@ -2,6 +2,8 @@
 
 pub(crate) mod completions;
 pub(crate) mod config;
+pub(crate) mod context;
+pub(crate) mod context_server;
 pub(crate) mod daemon;
 pub(crate) mod doctor;
 pub(crate) mod mcp;

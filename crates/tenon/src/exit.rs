@@ -24,6 +24,8 @@ pub(crate) enum Exit {
     Files,
     /// A bug.
     Internal,
+    /// A code of a command's own contract.
+    Contract(u8),
 }
 
 impl Exit {
@@ -37,6 +39,7 @@ impl Exit {
             Self::Daemon => 5,
             Self::Files => 6,
             Self::Internal => 70,
+            Self::Contract(code) => code,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The command line: parsing, printing and wiring, no logic.
 
 mod agents;
+mod alias;
 mod cli;
 mod commands;
 mod exit;

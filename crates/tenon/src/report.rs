@@ -16,6 +16,7 @@ use tenon_server::token::TokenError;
 use tenon_server::trust::TrustError;
 use tenon_server::workspace::WorkspaceError;
 
+use crate::commands::context;
 use crate::exit::Exit;
 
 /// Why a command did not do what was asked.
@@ -154,6 +155,19 @@ impl From<WorkspaceError> for Failure {
             WorkspaceError::Roots(_) => {
                 Self::of(Exit::Workspace, &error).hint("see `workspace.roots` in `tenon config show`")
             }
+        }
+    }
+}
+
+impl From<tenon_context::Error> for Failure {
+    fn from(error: tenon_context::Error) -> Self {
+        let failure = Self::of(context::exit(error.code()), &error);
+        match error {
+            tenon_context::Error::TargetExists { .. } => failure.hint("`--force` replaces it"),
+            tenon_context::Error::CacheInvalid { .. } => {
+                failure.hint("`tenon context verify` names everything that is wrong with it")
+            }
+            _ => failure,
         }
     }
 }

@@ -5,8 +5,11 @@ use std::os::unix::net::UnixStream as BlockingStream;
 use std::process::Command;
 use std::time::Duration;
 
+use nix::sys::signal::{self, Signal};
+use nix::unistd::Pid;
 use tokio::io::BufReader;
 use tokio::net::UnixStream;
+use tokio::net::unix::UCred;
 
 use super::folder::{Place, own_uid};
 use super::hello::{self, Hello, ReadLineError, RefusalCode, Reply, Want, Welcome};
@@ -19,6 +22,9 @@ const START_LOCK_PATIENCE: Duration = Duration::from_secs(40);
 
 /// How long a daemon may take to end.
 const STOP_PATIENCE: Duration = Duration::from_secs(15);
+
+/// How long it may take when it is to be killed otherwise.
+const FORCE_PATIENCE: Duration = Duration::from_secs(2);
 
 /// How often a daemon may leave just when we come.
 const ATTEMPTS: usize = 5;
@@ -89,29 +95,47 @@ pub async fn connect_or_start<E: From<DaemonError>>(
     Err(DaemonError::Start("it leaves as soon as it is there".to_owned()).into())
 }
 
-/// Ends the daemon and waits until it is gone. With `force`, one that does not answer is killed.
+/// Ends the daemon and waits until it is gone. With `force`, one that does not end soon is killed.
 pub async fn stop(place: &Place, force: bool) -> Result<Stopped, DaemonError> {
-    let asked = match connect(place, &Hello::new(Want::Stop)).await {
-        Ok(connection) => {
-            let pid = i32::try_from(connection.welcome.pid).ok();
-            let closed = tokio::time::timeout(STOP_PATIENCE, connection.closed()).await;
-            closed.map(drop).map_err(|_| DaemonError::Silent { seconds: STOP_PATIENCE.as_secs(), pid })
-        }
-        Err(DaemonError::NotRunning) => return Ok(Stopped::NotRunning),
-        Err(error) => Err(error),
+    let polite = async {
+        let connection = connect(place, &Hello::new(Want::Stop)).await?;
+        Ok(connection.closed().await?)
     };
-    match asked {
-        Err(DaemonError::Silent { pid: Some(pid), .. }) if force => {
+    let patience = if force { FORCE_PATIENCE } else { STOP_PATIENCE };
+    let pid = peer_pid(place).await?;
+    match tokio::time::timeout(patience, polite).await {
+        Ok(Err(DaemonError::NotRunning)) => return Ok(Stopped::NotRunning),
+        Ok(asked) if !force => asked?,
+        Err(_) if !force => return Err(DaemonError::Silent { seconds: patience.as_secs(), pid }),
+        Ok(Ok(())) => {}
+        Ok(Err(_)) | Err(_) => {
             // One that has ended meanwhile is what we want.
-            let _ =
-                nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), nix::sys::signal::Signal::SIGKILL);
+            if let Some(pid) = pid {
+                let _ = signal::kill(Pid::from_raw(pid), Signal::SIGKILL);
+            }
         }
-        other => other?,
     }
     // The connection closes a moment before the process is gone; its lock does not.
     match Lock::take(&place.life_lock(), STOP_PATIENCE).await? {
         Some(_) => Ok(Stopped::Ended),
         None => Err(DaemonError::Locked { seconds: STOP_PATIENCE.as_secs() }),
+    }
+}
+
+/// The process behind the socket, as the kernel knows it.
+async fn peer_pid(place: &Place) -> Result<Option<i32>, DaemonError> {
+    match UnixStream::connect(place.socket()).await {
+        Ok(stream) => Ok(own(&stream, place)?.pid()),
+        Err(_) => Ok(None),
+    }
+}
+
+/// The credentials of the other end, which must be ours.
+fn own(stream: &UnixStream, place: &Place) -> Result<UCred, DaemonError> {
+    let peer = stream.peer_cred()?;
+    match peer.uid() == own_uid() {
+        true => Ok(peer),
+        false => Err(DaemonError::Foreign { socket: place.socket() }),
     }
 }
 
@@ -123,8 +147,7 @@ enum Attempt {
 }
 
 async fn attempt(place: &Place, hello: &Hello) -> Result<Attempt, DaemonError> {
-    let socket = place.socket();
-    let stream = match UnixStream::connect(&socket).await {
+    let stream = match UnixStream::connect(place.socket()).await {
         Ok(stream) => stream,
         Err(error) => {
             use std::io::ErrorKind::{ConnectionRefused, NotFound};
@@ -134,10 +157,7 @@ async fn attempt(place: &Place, hello: &Hello) -> Result<Attempt, DaemonError> {
             };
         }
     };
-    let peer = stream.peer_cred()?;
-    if peer.uid() != own_uid() {
-        return Err(DaemonError::Foreign { socket });
-    }
+    let peer = own(&stream, place)?;
     let mut stream = BufReader::new(stream);
     // A daemon that ends at this moment breaks the pipe or closes it.
     if hello::write_line(&mut stream, hello).await.is_err() {

@@ -10,6 +10,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::client;
 use super::clients::{Clients, Seat};
 use super::folder::{Place, own_uid};
 use super::hello::{self, Hello, PROTOCOL, ReadLineError, Refusal, RefusalCode, Reply, Want, Welcome};
@@ -32,19 +33,20 @@ pub struct Post {
 }
 
 impl Post {
-    /// Takes the place, waiting for a daemon that is on its way out. The caller holds the start lock.
+    /// Takes the place, waiting for a daemon that is on its way out. The caller, or who started it, holds the start
+    /// lock: a daemon that is there but does not answer is not one that is about to.
     pub async fn take(place: Place) -> Result<Self, DaemonError> {
-        let mut life = match Lock::take(&place.life_lock(), LIFE_LOCK_PATIENCE).await? {
+        let mut life = match Lock::try_take(&place.life_lock())? {
             Some(life) => life,
-            None => return Err(DaemonError::Locked { seconds: LIFE_LOCK_PATIENCE.as_secs() }),
+            None => match client::connect(&place, &Hello::new(Want::Status)).await {
+                Err(DaemonError::NotRunning) => {
+                    let waited = Lock::take(&place.life_lock(), LIFE_LOCK_PATIENCE).await?;
+                    waited.ok_or(DaemonError::Locked { seconds: LIFE_LOCK_PATIENCE.as_secs() })?
+                }
+                Ok(_) => return Err(DaemonError::AlreadyServed),
+                Err(error) => return Err(error),
+            },
         };
-        life.note(&format!("{}\n", std::process::id()))?;
-        Self::bind(place, life)
-    }
-
-    /// Takes the place if nobody has it.
-    pub fn try_take(place: Place) -> Result<Self, DaemonError> {
-        let mut life = Lock::try_take(&place.life_lock())?.ok_or(DaemonError::AlreadyServed)?;
         life.note(&format!("{}\n", std::process::id()))?;
         Self::bind(place, life)
     }

@@ -83,7 +83,7 @@ enum Format {
 pub(crate) const USAGE: Exit = Exit::Contract(1);
 
 /// The exit code of each of the contract's error codes.
-fn exit(code: Code) -> Exit {
+pub(crate) fn exit(code: Code) -> Exit {
     Exit::Contract(match code {
         Code::InvalidQuery => 2,
         Code::InvalidBudget => 3,
@@ -94,17 +94,6 @@ fn exit(code: Code) -> Exit {
     })
 }
 
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        let failure = Self::of(exit(error.code()), &error);
-        match error {
-            Error::TargetExists { .. } => failure.hint("`--force` replaces it"),
-            Error::CacheInvalid { .. } => failure.hint("`verify` names everything that is wrong with it"),
-            _ => failure,
-        }
-    }
-}
-
 pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failure> {
     match args.command {
         Command::Build { sources, cache, force } => {
@@ -113,7 +102,8 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
             invocation.say(format!("built: {} documents, {}", built.document_count, built.cache_version));
         }
         Command::Resolve { cache, query, budget, format } => {
-            let budget = budget.to_str().and_then(|budget| budget.parse().ok()).ok_or(Error::BudgetNotANumber)?;
+            let budget =
+                budget.to_str().and_then(|budget| budget.parse().ok()).ok_or(Error::BudgetNotANumber)?;
             let query = Query::new(query.into_string().map_err(|_| Error::QueryNotUtf8)?)?;
             let selection = resolve(&cache, query, budget)?;
             match format {
@@ -130,7 +120,9 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
 
 fn check(cache: &Path, invocation: &mut Invocation) -> Result<(), Failure> {
     match verify(cache) {
-        Ok(found) => invocation.say(format!("valid: {} documents, {}", found.document_count, found.cache_version)),
+        Ok(found) => {
+            invocation.say(format!("valid: {} documents, {}", found.document_count, found.cache_version))
+        }
         Err(Error::CacheInvalid { violations, .. }) => {
             let message = format!("the cache at `{}` is invalid", cache.display());
             let failure = Failure::new(exit(Code::CacheInvalid), message);

@@ -31,6 +31,9 @@ pub(crate) struct Args {
         value_parser = clap::value_parser!(u64).range(..=MOST_SECONDS)
     )]
     timeout: u64,
+    /// The name to report to clients
+    #[arg(long, default_value = "tenon", hide = true)]
+    name: String,
 }
 
 /// A day: nobody waits longer, and no clock overflows.
@@ -39,13 +42,13 @@ const MOST_SECONDS: u64 = 24 * 60 * 60;
 /// A query that is too long deserves an answer that says so: room for some that are.
 const REQUEST_BYTES: usize = 4 * 1024 * 1024;
 
-/// Serves until the client has gone. `name` is what the binary was called.
-pub(crate) fn run(args: Args, name: Option<&'static str>) -> Result<Exit, Failure> {
+/// Serves until the client has gone.
+pub(crate) fn run(args: Args) -> Result<Exit, Failure> {
+    tenon_server::log::to_stderr();
     let surface = ContextSurface::new(args.cache_root, Duration::from_secs(args.timeout));
     let surfaces = SurfaceSet::new(vec![Arc::new(surface)], ToolNames::default());
-    let identity = Identity::default();
-    let identity = Identity { name: name.map_or(identity.name, Into::into), ..identity };
-    let handler = Handler::with_identity(surfaces, identity);
+    let handler =
+        Handler::with_identity(surfaces, Identity { name: args.name.into(), ..Identity::default() });
     let limits = StreamLimits { request_bytes: REQUEST_BYTES, ..StreamLimits::default() };
     let (read, write) = (tokio::io::stdin(), tokio::io::stdout());
     block_on(stream::serve(read, write, handler, limits, CancellationToken::new()))??;

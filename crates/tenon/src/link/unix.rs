@@ -127,7 +127,7 @@ pub(super) fn serve(invocation: &mut Invocation, root: &Utf8Path, serving: Servi
     runtime()?.block_on(async {
         let stop = stop_on_signals()?;
         let starting = Lock::take(&place.start_lock(), START_DEADLINE).await?;
-        let running = match Post::try_take(place.clone()) {
+        let running = match Post::take(place.clone()).await {
             Ok(post) => {
                 start_log(&workspace);
                 let daemon = Daemon::new(Service::new(workspace), stop.clone());

@@ -1,0 +1,228 @@
+//! The daemon's life: shared, killed, idle, stopped.
+
+use std::io::Read;
+use std::os::unix::net::UnixListener;
+use std::process::Stdio;
+use std::sync::Barrier;
+use std::thread;
+
+use serde_json::json;
+use tenon_testkit::disk::SmallDisk;
+use tenon_testkit::{PATIENCE, Sandbox, processes};
+
+use crate::{connect, connect_with, running, tenon, the_daemon, wait_for_status};
+
+#[test]
+fn twenty_bridges_at_once_share_one_daemon() {
+    let sandbox = Sandbox::new();
+    let all_here = Barrier::new(20);
+    thread::scope(|scope| {
+        for _ in 0..20 {
+            scope.spawn(|| {
+                all_here.wait();
+                let mut client = connect(&sandbox, &["--surface", "workspace"]);
+                assert!(client.list_tools().contains(&"workspace_status".to_owned()));
+                let status = client.call_tool("workspace_status", json!({})).unwrap();
+                assert_eq!(status.structured["root"], sandbox.root().to_str().unwrap());
+                all_here.wait();
+                the_daemon(&sandbox);
+                all_here.wait();
+            });
+        }
+    });
+    assert!(tenon(&sandbox, &["stop"]).status.success());
+    sandbox.assert_no_processes();
+}
+
+#[test]
+fn a_killed_bridge_leaves_a_daemon_that_serves_the_next() {
+    let sandbox = Sandbox::new();
+    let mut bridge = sandbox
+        .tenon()
+        .arg("mcp")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut other = connect(&sandbox, &[]);
+    let daemon = the_daemon(&sandbox);
+    bridge.kill().unwrap();
+    bridge.wait().unwrap();
+    wait_for_status(&sandbox, "the killed bridge does not count", |status| status["clients"] == 1);
+    assert!(other.call_tool("workspace_status", json!({})).is_ok());
+    drop(other);
+    drop(connect(&sandbox, &[]));
+    assert_eq!(the_daemon(&sandbox).id, daemon.id);
+}
+
+#[test]
+fn a_killed_daemon_ends_its_bridges_and_the_next_call_works() {
+    let sandbox = Sandbox::new();
+    let mut command = sandbox.tenon();
+    command.arg("mcp").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut bridge = command.spawn().unwrap();
+    drop(connect(&sandbox, &[]));
+    let daemon = the_daemon(&sandbox);
+    daemon.kill();
+    assert!(processes::wait_for(bridge.id(), PATIENCE), "the bridge hangs although its daemon is dead");
+    let mut words = String::new();
+    bridge.stderr.take().unwrap().read_to_string(&mut words).unwrap();
+    assert_eq!(bridge.wait().unwrap().code(), Some(5));
+    assert!(words.contains("error: the daemon ended in the middle of the session"), "{words}");
+
+    let mut next = connect(&sandbox, &[]);
+    assert!(next.call_tool("workspace_status", json!({})).is_ok());
+    assert_ne!(the_daemon(&sandbox).id, daemon.id);
+}
+
+#[test]
+fn two_daemons_race_and_one_wins() {
+    let sandbox = Sandbox::new();
+    let both_here = Barrier::new(2);
+    let said: Vec<String> = thread::scope(|scope| {
+        let race = || {
+            both_here.wait();
+            let mut daemon = sandbox.tenon();
+            daemon.arg("daemon").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+            let mut said = String::new();
+            daemon.spawn().unwrap().stdout.take().unwrap().read_to_string(&mut said).unwrap();
+            said
+        };
+        let racers = [scope.spawn(race), scope.spawn(race)];
+        racers.map(|racer| racer.join().unwrap()).to_vec()
+    });
+    let ready = said.iter().filter(|said| said.as_str() == "\"ready\"\n").count();
+    assert_eq!(ready, 1, "{said:?}");
+    assert!(said.iter().any(|said| said.contains("a daemon already serves this workspace")), "{said:?}");
+    drop(connect(&sandbox, &[]));
+    the_daemon(&sandbox);
+}
+
+#[test]
+fn what_a_dead_daemon_left_behind_stops_nobody() {
+    let sandbox = Sandbox::new();
+    drop(connect(&sandbox, &[]));
+    the_daemon(&sandbox).kill();
+    let files = std::fs::read_dir(sandbox.place("run").join("tenon")).unwrap();
+    let socket = files.flatten().map(|entry| entry.path()).find(|path| path.extension().unwrap() == "sock");
+    let socket = socket.expect("kill -9 leaves the socket");
+    // A socket that nobody listens on, where the daemon's should be.
+    sandbox.assert_no_processes();
+    std::fs::remove_file(&socket).unwrap();
+    drop(UnixListener::bind(&socket).unwrap());
+    assert!(socket.exists());
+    drop(connect(&sandbox, &[]));
+    the_daemon(&sandbox);
+}
+
+#[test]
+fn an_idle_daemon_leaves() {
+    let sandbox = Sandbox::new();
+    let mut command = sandbox.tenon();
+    command.arg("mcp").env("TENON_DAEMON_IDLE", "100ms");
+    let mut client = connect_with(&mut command);
+    the_daemon(&sandbox);
+    assert!(client.call_tool("workspace_status", json!({})).is_ok());
+    drop(client);
+    sandbox.assert_no_processes();
+    assert_eq!(tenon(&sandbox, &["status"]).status.code(), Some(1));
+}
+
+#[test]
+fn stop_ends_the_daemon_and_tells_its_clients() {
+    let sandbox = Sandbox::new();
+    let mut bridge = sandbox.tenon().arg("mcp").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let _input = bridge.stdin.take();
+    drop(connect(&sandbox, &[]));
+    assert!(tenon(&sandbox, &["stop"]).status.success());
+    assert!(running(&sandbox, "daemon").is_empty(), "`stop` returns when the daemon is gone");
+    assert_eq!(bridge.wait().unwrap().code(), Some(5));
+    assert_eq!(tenon(&sandbox, &["stop"]).status.code(), Some(1));
+}
+
+#[test]
+fn stop_force_ends_a_daemon_that_hangs() {
+    let sandbox = Sandbox::new();
+    drop(connect(&sandbox, &[]));
+    let daemon = the_daemon(&sandbox);
+    let paused = sandbox.command("kill").args(["-STOP", &daemon.id.to_string()]).status().unwrap();
+    assert!(paused.success());
+    assert!(tenon(&sandbox, &["stop", "--force"]).status.success());
+    sandbox.assert_no_processes();
+    drop(connect(&sandbox, &[]));
+}
+
+#[test]
+fn a_terminated_daemon_cleans_up() {
+    let sandbox = Sandbox::new();
+    drop(connect(&sandbox, &[]));
+    let daemon = the_daemon(&sandbox);
+    assert!(sandbox.command("kill").arg(daemon.id.to_string()).status().unwrap().success());
+    sandbox.assert_no_processes();
+    let files = std::fs::read_dir(sandbox.place("run").join("tenon")).unwrap().flatten();
+    let names: Vec<_> = files.map(|entry| entry.file_name().into_string().unwrap()).collect();
+    assert!(names.iter().all(|name| !name.ends_with(".sock")), "{names:?}");
+}
+
+#[test]
+fn nothing_of_the_first_client_sticks_to_the_daemon() {
+    let sandbox = Sandbox::new();
+    // Descriptor 9 is the pipe that `output` reads to its end: a daemon that kept it would hold us here.
+    let mut shell = sandbox.command("sh");
+    let program = env!("CARGO_BIN_EXE_tenon");
+    shell
+        .args(["-c", "exec 9>&1; \"$0\" up >/dev/null", program])
+        .env("GITHUB_TOKEN", "x")
+        .env("PYTHONPATH", "/x");
+    assert!(shell.output().unwrap().status.success());
+    let daemon = the_daemon(&sandbox);
+    let environment = std::fs::read(format!("/proc/{}/environ", daemon.id)).unwrap();
+    let environment = String::from_utf8_lossy(&environment);
+    assert!(!environment.contains("GITHUB_TOKEN") && !environment.contains("PYTHONPATH"), "{environment}");
+    let link = |name: &str| std::fs::read_link(format!("/proc/{}/{name}", daemon.id)).unwrap();
+    assert_eq!(link("cwd").to_str(), Some("/"));
+    for descriptor in ["fd/0", "fd/1", "fd/2"] {
+        assert_eq!(link(descriptor).to_str(), Some("/dev/null"), "{descriptor}");
+    }
+    let session = std::fs::read_to_string(format!("/proc/{}/stat", daemon.id)).unwrap();
+    let session = session.rsplit(") ").next().unwrap().split(' ').nth(3).unwrap();
+    assert_eq!(session, daemon.id.to_string(), "it leads a session of its own");
+}
+
+#[test]
+fn without_a_daemon_everything_runs_in_one_process() {
+    let sandbox = Sandbox::new();
+    let mut client = connect(&sandbox, &["--no-daemon"]);
+    assert!(client.call_tool("workspace_status", json!({})).is_ok());
+    assert!(running(&sandbox, "daemon").is_empty());
+    assert!(client.close().unwrap().success());
+    sandbox.assert_no_processes();
+}
+
+#[test]
+fn a_full_disk_under_the_log_stops_nothing() {
+    // Where nothing can be mounted, a folder that cannot be made is as bad as a full one.
+    let disk = SmallDisk::mount(64);
+    let folder = disk.as_ref().map_or("/dev/null/logs".into(), |disk| disk.path().join("logs"));
+    let filler = disk.as_ref().map(SmallDisk::fill);
+    let sandbox = Sandbox::new();
+    let mut command = sandbox.tenon();
+    command.arg("mcp").env("TENON_LOG_FOLDER", &folder);
+    let mut client = connect_with(&mut command);
+    assert!(client.call_tool("workspace_status", json!({})).is_ok());
+    drop(client);
+    if let Some(filler) = filler {
+        std::fs::remove_file(filler).unwrap();
+    }
+    let mut client = connect(&sandbox, &[]);
+    assert!(client.call_tool("workspace_status", json!({})).is_ok());
+    drop(client);
+    assert!(tenon(&sandbox, &["stop"]).status.success());
+    if disk.is_some() {
+        let log = std::fs::read_dir(&folder).unwrap().next().unwrap().unwrap().path();
+        let log = std::fs::read_to_string(log).unwrap();
+        assert!(log.lines().next().unwrap().contains("lines lost"), "{log}");
+        assert!(log.lines().all(|line| serde_json::from_str::<serde_json::Value>(line).is_ok()), "{log}");
+    }
+}

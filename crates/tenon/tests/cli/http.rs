@@ -1,0 +1,83 @@
+//! `tenon serve`: the foreground, and HTTP from it or from the daemon that is there.
+
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::process::{Child, Stdio};
+
+use serde_json::json;
+use tenon_testkit::{Client, Revision, Sandbox};
+
+use crate::{connect, json, running, tenon, the_daemon, wait_for_status};
+
+struct Served {
+    process: Child,
+    address: SocketAddr,
+}
+
+fn serve(sandbox: &Sandbox) -> Served {
+    let mut command = sandbox.tenon();
+    command.args(["serve", "--http"]).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut process = command.spawn().unwrap();
+    let mut url = String::new();
+    BufReader::new(process.stdout.as_mut().unwrap()).read_line(&mut url).unwrap();
+    let address = url.trim().strip_prefix("http://").unwrap().strip_suffix("/mcp").unwrap().parse().unwrap();
+    Served { process, address }
+}
+
+impl Served {
+    fn client(&self, sandbox: &Sandbox) -> Client {
+        let token = json(sandbox, &["token", "show", "--json"]);
+        let mut client = Client::over_http(
+            self.address,
+            "/mcp",
+            Some(token["token"].as_str().unwrap()),
+            Revision::Sessions,
+        );
+        client.initialize();
+        client
+    }
+
+    fn interrupt(mut self, sandbox: &Sandbox) {
+        let id = self.process.id().to_string();
+        assert!(sandbox.command("kill").args(["-INT", &id]).status().unwrap().success());
+        assert!(self.process.wait().unwrap().success());
+    }
+}
+
+#[test]
+fn a_foreground_server_serves_http_and_bridges() {
+    let sandbox = Sandbox::new();
+    let served = serve(&sandbox);
+    assert!(served.client(&sandbox).call_tool("workspace_status", json!({})).is_ok());
+    assert!(connect(&sandbox, &[]).call_tool("workspace_status", json!({})).is_ok());
+    assert!(running(&sandbox, "daemon").is_empty(), "the bridge uses the foreground server");
+    let status = json(&sandbox, &["status", "--json"]);
+    assert_eq!(status["http"], format!("http://{}", served.address));
+    assert_eq!(tenon(&sandbox, &["serve"]).status.code(), Some(5), "it is served already");
+    served.interrupt(&sandbox);
+    sandbox.assert_no_processes();
+}
+
+#[test]
+fn http_comes_from_the_daemon_that_is_there_and_goes_with_its_asker() {
+    let sandbox = Sandbox::new();
+    let mut bridge = connect(&sandbox, &[]);
+    let served = serve(&sandbox);
+    the_daemon(&sandbox);
+    assert!(served.client(&sandbox).call_tool("workspace_status", json!({})).is_ok());
+    served.interrupt(&sandbox);
+    wait_for_status(&sandbox, "HTTP has ended", |status| status["http"].is_null());
+    assert!(bridge.call_tool("workspace_status", json!({})).is_ok());
+}
+
+#[test]
+fn a_port_that_is_taken_is_an_error() {
+    let sandbox = Sandbox::new();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let refused = tenon(&sandbox, &["serve", "--http", "--port", &port]);
+    assert_eq!(refused.status.code(), Some(5));
+    let words = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(words.contains(&format!("cannot listen on 127.0.0.1:{port}")), "{words}");
+    sandbox.assert_no_processes();
+}

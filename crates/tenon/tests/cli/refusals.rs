@@ -1,0 +1,139 @@
+//! Bad surroundings: each has its words and its exit code.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
+
+use tenon_testkit::Sandbox;
+
+use crate::{connect, tenon, transcript};
+
+#[test]
+fn a_root_that_does_not_exist() {
+    let sandbox = Sandbox::new();
+    insta::assert_snapshot!(transcript(&sandbox, sandbox.tenon().args(["mcp", "--root", "nowhere"])), @"
+        exit: 4
+        --- stderr
+        error: there is no folder `nowhere`
+        ");
+    sandbox.tree().write("file", "");
+    insta::assert_snapshot!(transcript(&sandbox, sandbox.tenon().args(["status", "--root", "file"])), @"
+        exit: 4
+        --- stderr
+        error: there is no folder `file`
+        ");
+}
+
+#[test]
+fn a_root_that_cannot_be_read() {
+    let sandbox = Sandbox::with_tree("//- locked/inside.txt\nx\n").unprivileged();
+    fs::set_permissions(sandbox.root().join("locked"), Permissions::from_mode(0o000)).unwrap();
+    insta::assert_snapshot!(transcript(&sandbox, sandbox.tenon().args(["mcp", "--root", "locked"])), @"
+        exit: 4
+        --- stderr
+        error: the folder `locked` cannot be read
+          caused by: Permission denied (os error 13)
+        ");
+    fs::set_permissions(sandbox.root().join("locked"), Permissions::from_mode(0o700)).unwrap();
+}
+
+#[test]
+fn a_folder_for_sockets_that_is_a_link() {
+    let sandbox = Sandbox::new();
+    symlink(sandbox.place("tmp"), sandbox.place("run").join("tenon")).unwrap();
+    insta::assert_snapshot!(transcript(&sandbox, sandbox.tenon().arg("mcp")), @"
+        exit: 5
+        --- stderr
+        root: [SANDBOX]/w
+        error: the folder for sockets, `[SANDBOX]/run/tenon`, is a link
+          hint: remove `[SANDBOX]/run/tenon`, or name another one with `TENON_RUNTIME_DIR`
+          hint: `tenon mcp --no-daemon` works without it
+        ");
+    drop(connect(&sandbox, &["--no-daemon"]));
+}
+
+#[test]
+fn a_folder_for_sockets_that_is_open_to_others() {
+    let sandbox = Sandbox::new();
+    let folder = sandbox.place("run").join("tenon");
+    fs::create_dir(&folder).unwrap();
+    fs::set_permissions(&folder, Permissions::from_mode(0o755)).unwrap();
+    insta::assert_snapshot!(transcript(&sandbox, sandbox.tenon().arg("status")), @"
+        exit: 5
+        --- stderr
+        error: the folder for sockets, `[SANDBOX]/run/tenon`, is open to other users
+          hint: `chmod 700 [SANDBOX]/run/tenon`, or name another one with `TENON_RUNTIME_DIR`
+          hint: `tenon mcp --no-daemon` works without it
+        ");
+}
+
+#[test]
+fn a_folder_for_sockets_that_belongs_to_someone_else() {
+    let sandbox = Sandbox::new();
+    let folder = sandbox.place("run").join("tenon");
+    fs::create_dir(&folder).unwrap();
+    // Only root can give a folder away; for everyone else the root of the file system is someone else's.
+    let given = chown(&folder, Some(65_534), None).is_ok();
+    let folder = if given { folder } else { "/".into() };
+    let output = sandbox.tenon().arg("up").env("TENON_RUNTIME_DIR", folder).output().unwrap();
+    assert_eq!(output.status.code(), Some(5));
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(words.contains("belongs to another user"), "{words}");
+}
+
+#[test]
+fn a_folder_for_sockets_with_too_long_a_path() {
+    let sandbox = Sandbox::new();
+    let long = sandbox.place("run").join("x".repeat(90));
+    let output = sandbox.tenon().arg("up").env("TENON_RUNTIME_DIR", long).output().unwrap();
+    assert_eq!(output.status.code(), Some(5));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("TENON_RUNTIME_DIR"));
+}
+
+#[test]
+fn an_unknown_surface() {
+    let sandbox = Sandbox::new();
+    for mode in [&[][..], &["--no-daemon"]] {
+        let output = tenon(&sandbox, &[&["mcp", "--surface", "nope"], mode].concat());
+        assert_eq!(output.status.code(), Some(2));
+        let words = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(words.contains("error: unknown surface `nope`; there are: "), "{words}");
+    }
+}
+
+#[test]
+fn a_wrong_command_line() {
+    let sandbox = Sandbox::new();
+    insta::assert_snapshot!(transcript(&sandbox, sandbox.tenon().arg("stauts")), @"
+        exit: 2
+        --- stderr
+        error: unrecognized subcommand 'stauts'
+
+          tip: some similar subcommands exist: 'trust', 'status'
+
+        Usage: tenon [OPTIONS] <COMMAND>
+
+        For more information, try '--help'.
+        ");
+    insta::assert_snapshot!(transcript(&sandbox, sandbox.tenon().args(["serve", "--port", "1"])), @"
+        exit: 2
+        --- stderr
+        error: the following required arguments were not provided:
+          --http
+
+        Usage: tenon serve --http --port <PORT>
+
+        For more information, try '--help'.
+        ");
+}
+
+#[test]
+fn a_folder_that_is_no_absolute_path() {
+    let sandbox = Sandbox::new();
+    let mut command = sandbox.tenon();
+    command.env("TENON_STATE_DIR", "relative").arg("trust");
+    insta::assert_snapshot!(transcript(&sandbox, &mut command), @"
+        exit: 3
+        --- stderr
+        error: `TENON_STATE_DIR` must be an absolute path, not `relative`
+        ");
+}

@@ -1,0 +1,114 @@
+//! `tenon trust`: a hostile repository commands nothing before the user's word, nor after a change.
+
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::{Value, json};
+use tenon_testkit::Sandbox;
+
+use crate::{connect, json, tenon, transcript};
+
+/// A repository that would run its own programs if it were let: each leaves a mark when it runs.
+fn hostile() -> Sandbox {
+    let sandbox = Sandbox::with_tree(
+        "//- tenon.toml\n\
+         [servers.evil]\ncommand = \"./bin/evil\"\nextensions = [\".py\"]\nenv = {LD_PRELOAD = \"./bin/evil.so\"}\n\
+         [servers.pyright]\ncommand = \"./node_modules/.bin/pyright-langserver\"\n\
+         [workspace]\nroots = [\"/\"]\n[log]\nlevel = \"trace\"\n[http]\nport = 1\n\
+         //- main.py\nx = 1\n//- pyproject.toml\n[project]\nname = \"x\"\n",
+    );
+    let mark = sandbox.folder().join("ran");
+    for program in
+        ["bin/evil", "node_modules/.bin/pyright-langserver", ".venv/bin/python", "bin/tenon", "git"]
+    {
+        sandbox.tree().write(program, &format!("#!/bin/sh\necho {program} >> {}\n", mark.display()));
+        let path = sandbox.root().join(program);
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    sandbox
+}
+
+fn use_it(sandbox: &Sandbox) {
+    let path = format!("{0}/bin:{0}/node_modules/.bin:{0}:/usr/bin:/bin", sandbox.root().display());
+    let mut up = sandbox.tenon();
+    assert!(up.arg("up").env("PATH", path).output().unwrap().status.success());
+    let mut client = connect(sandbox, &[]);
+    client.call_tool("workspace_status", json!({})).unwrap();
+    drop(client);
+    tenon(sandbox, &["doctor"]);
+    tenon(sandbox, &["stop"]);
+}
+
+fn ran(sandbox: &Sandbox) -> Option<String> {
+    std::fs::read_to_string(sandbox.folder().join("ran")).ok()
+}
+
+fn commands(sandbox: &Sandbox) -> Vec<Value> {
+    let shown = json(sandbox, &["config", "show", "--json"]);
+    let settings = shown["settings"].as_array().unwrap().iter();
+    settings.filter(|setting| setting["key"].as_str().unwrap().starts_with("servers.")).cloned().collect()
+}
+
+#[test]
+fn nothing_of_a_hostile_repository_runs_before_trust_nor_after_a_change() {
+    let sandbox = hostile();
+    use_it(&sandbox);
+    assert_eq!(ran(&sandbox), None);
+    assert!(commands(&sandbox).is_empty());
+
+    assert!(tenon(&sandbox, &["trust"]).status.success());
+    assert_eq!(commands(&sandbox).len(), 4);
+
+    sandbox.tree().write("bin/evil", "#!/bin/sh\necho worse\n");
+    assert!(commands(&sandbox).is_empty());
+    use_it(&sandbox);
+    assert_eq!(ran(&sandbox), None);
+}
+
+#[test]
+fn the_states_as_people_see_them() {
+    let sandbox =
+        Sandbox::with_tree("//- tenon.toml\n[servers.x]\ncommand = \"./x\"\nextensions = [\".x\"]\n");
+    insta::assert_snapshot!(transcript(&sandbox, sandbox.tenon().args(["trust", "--show"])), @"
+        exit: 0
+        --- stdout
+        untrusted: [SANDBOX]/w
+        ");
+    insta::assert_snapshot!(transcript(&sandbox, sandbox.tenon().arg("trust")), @"
+        exit: 0
+        --- stdout
+        trusted: [SANDBOX]/w
+        --- stderr
+          pinned: tenon.toml
+          pinned: x (absent)
+        ");
+    sandbox.tree().write("x", "planted");
+    insta::assert_snapshot!(transcript(&sandbox, sandbox.tenon().args(["trust", "--show"])), @"
+        exit: 0
+        --- stdout
+        stale: [SANDBOX]/w
+        --- stderr
+          changed: x
+          hint: look at the change, then run `tenon trust [SANDBOX]/w`
+        ");
+    insta::assert_snapshot!(transcript(&sandbox, sandbox.tenon().args(["trust", "--exclude"])), @"
+        exit: 0
+        --- stdout
+        excluded: [SANDBOX]/w
+        ");
+    insta::assert_snapshot!(transcript(&sandbox, sandbox.tenon().args(["trust", "--revoke"])), @"
+        exit: 0
+        --- stdout
+        untrusted: [SANDBOX]/w
+        ");
+    let state = json(&sandbox, &["trust", "--show", "--json"]);
+    assert_eq!(state["state"], "untrusted");
+}
+
+#[test]
+fn a_decision_is_about_one_folder_wherever_one_stands() {
+    let sandbox = Sandbox::with_tree("//- a/tenon.toml\n//- b/tenon.toml\n");
+    let root = sandbox.root().join("a");
+    assert!(tenon(&sandbox, &["trust", root.to_str().unwrap()]).status.success());
+    assert_eq!(json(&sandbox, &["trust", "--show", "--json", "a"])["state"], "trusted");
+    assert_eq!(json(&sandbox, &["trust", "--show", "--json", "b"])["state"], "untrusted");
+}
