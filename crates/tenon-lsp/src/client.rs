@@ -225,11 +225,6 @@ impl Client {
         Ok(())
     }
 
-    /// Whether it will not get ready before a document is open.
-    pub fn needs_document(&self) -> bool {
-        self.session.known().readiness.needs_document()
-    }
-
     pub fn is_idle(&self) -> bool {
         let known = self.session.known();
         known.ended || known.is_idle()
@@ -242,7 +237,7 @@ impl Client {
                 return Wait::Done(false);
             }
             match known.readiness.state(now) {
-                readiness::State::Ready => Wait::Done(true),
+                readiness::State::Since(_) => Wait::Done(true),
                 readiness::State::NotBefore(at) => Wait::Until(at),
                 readiness::State::Waiting => Wait::ForChange,
             }
@@ -428,8 +423,8 @@ impl Client {
             let mut known = self.session.known();
             let events: Vec<Value> = changes
                 .iter()
-                .filter(|change| known.capabilities.watches(&change.path))
-                .map(|change| json!({ "uri": change.uri, "type": change.kind as u8 }))
+                .filter(|change| known.capabilities.watches(change.path.as_str()))
+                .map(|change| json!({ "uri": change.path.uri().as_str(), "type": change.kind as u8 }))
                 .collect();
             if !events.is_empty() {
                 known.note_change();
@@ -533,8 +528,7 @@ pub enum FileChangeKind {
 /// A file that changed on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileChange {
-    pub path: String,
-    pub uri: String,
+    pub path: WorkspacePath,
     pub kind: FileChangeKind,
 }
 

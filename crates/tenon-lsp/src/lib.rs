@@ -16,4 +16,5 @@ pub mod process;
 pub mod registry;
 pub mod transport;
 pub mod walk;
+pub mod watch;
 mod wire;

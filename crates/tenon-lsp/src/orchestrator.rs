@@ -24,14 +24,18 @@ use crate::find::{Availability, Finder};
 use crate::model::Why;
 use crate::process::Group;
 use crate::registry::{Registry, ServerEntry, ServerId};
+use crate::watch::Watch;
 
 mod check;
 mod convert;
+mod follow;
 mod navigate;
 mod slot;
 mod status;
+mod warm;
 
 pub use status::{ServerState, ServerStatus};
+pub use warm::Warmth;
 
 use slot::Slot;
 
@@ -73,6 +77,8 @@ pub struct Options {
     pub epochs: Arc<Epochs>,
     pub timeouts: Timeouts,
     pub group: Group,
+    /// Whether to follow changes on disk. Without, a changed file is noticed when it is asked about.
+    pub watch: bool,
 }
 
 impl Options {
@@ -85,6 +91,7 @@ impl Options {
             epochs: Arc::new(Epochs::starting_now(&Clock::system())),
             timeouts: Timeouts::default(),
             group: Group::Own,
+            watch: true,
         }
     }
 }
@@ -120,6 +127,8 @@ struct Inner {
     slots: Mutex<BTreeMap<Key, Arc<Slot>>>,
     roots: Mutex<RootCache>,
     recent: Mutex<Vec<check::Edited>>,
+    watch: Option<Watch>,
+    telling: tokio::sync::Mutex<()>,
     tasks: TaskTracker,
     closing: CancellationToken,
 }
@@ -135,6 +144,7 @@ struct RootCache {
 }
 
 /// A server for a file, with its project.
+#[derive(Clone)]
 struct Candidate {
     entry: Arc<ServerEntry>,
     /// The project, or why the server is not available.
@@ -144,7 +154,11 @@ struct Candidate {
 impl Orchestrator {
     /// Looks for servers; starts none.
     pub async fn open(options: Options) -> Self {
-        let Options { gate, registry, finder, epochs, timeouts, group } = options;
+        let Options { gate, registry, finder, epochs, timeouts, group, watch } = options;
+        let watch = watch.then(|| Watch::start(&gate, Arc::clone(&epochs)));
+        if let Some(Err(error)) = &watch {
+            tracing::warn!(%error, "changes on disk are noticed only in files that are asked about");
+        }
         let inner = Inner {
             gate,
             registry,
@@ -157,11 +171,14 @@ impl Orchestrator {
             slots: Mutex::default(),
             roots: Mutex::default(),
             recent: Mutex::default(),
+            watch: watch.and_then(Result::ok),
+            telling: tokio::sync::Mutex::default(),
             tasks: TaskTracker::new(),
             closing: CancellationToken::new(),
         };
         let orchestrator = Self(Arc::new(inner));
         orchestrator.survey_again().await;
+        orchestrator.0.tasks.spawn(Arc::clone(&orchestrator.0).follow());
         orchestrator
     }
 
@@ -261,13 +278,17 @@ impl Orchestrator {
         slot.client(call).await
     }
 
-    /// The servers that run now.
     fn live_clients(&self) -> Vec<Arc<Client>> {
-        lock(&self.0.slots).values().filter_map(|slot| slot.live()).collect()
+        self.0.live()
     }
 }
 
 impl Inner {
+    /// The servers that run now.
+    fn live(&self) -> Vec<Arc<Client>> {
+        lock(&self.slots).values().filter_map(|slot| slot.live()).collect()
+    }
+
     fn look_for_servers(&self) -> Vec<Surveyed> {
         self.finder
             .survey(&self.registry)
@@ -279,43 +300,52 @@ impl Inner {
     /// The servers of a file when all their project roots are known already.
     fn known_candidates(&self, path: &WorkspacePath) -> Option<Vec<Candidate>> {
         let survey = Arc::clone(&*lock(&self.survey));
-        let roots = lock(&self.roots);
-        if roots.at != self.epochs.get(Epoch::Fs) {
-            return None;
-        }
-        let folder = path.as_path().parent()?;
         let mut found = Vec::new();
-        for surveyed in serving(&survey, path) {
-            let root = roots.known.get(&(surveyed.entry.id.clone(), folder.to_owned()))?;
-            found.extend(surveyed.candidate(root.clone()));
+        for (_, surveyed) in serving(&survey, path.as_path()) {
+            let root = self.known_root(&surveyed.entry, path.as_path())?;
+            found.extend(surveyed.candidate(root));
         }
         Some(found)
     }
 
     fn find_candidates(&self, path: &WorkspacePath) -> Vec<Candidate> {
-        let at = self.epochs.get(Epoch::Fs);
         let survey = Arc::clone(&*lock(&self.survey));
-        let folder = path.as_path().parent().unwrap_or(path.as_path());
-        let mut found = Vec::new();
-        for surveyed in serving(&survey, path) {
-            let root = self
-                .workspace_of(path)
-                .and_then(|workspace| surveyed.entry.root_for(workspace, path.as_path()))
-                .and_then(|root| self.gate.admit_folder(root).ok());
-            let mut roots = lock(&self.roots);
-            if roots.at != at {
-                roots.known.clear();
-                roots.at = at;
-            }
-            roots.known.insert((surveyed.entry.id.clone(), folder.to_owned()), root.clone());
-            found.extend(surveyed.candidate(root));
+        serving(&survey, path.as_path())
+            .filter_map(|(_, surveyed)| surveyed.candidate(self.root_for(&surveyed.entry, path.as_path())))
+            .collect()
+    }
+
+    /// The project root for a file, if it was looked for since files last came or went.
+    fn known_root(&self, entry: &ServerEntry, file: &Utf8Path) -> Option<Option<WorkspacePath>> {
+        let roots = lock(&self.roots);
+        if self.watch.is_none() || roots.at != self.epochs.get(Epoch::Fs) {
+            return None;
         }
-        found
+        roots.known.get(&(entry.id.clone(), file.parent()?.to_owned())).cloned()
+    }
+
+    /// The project root for a file. Asks the file system when it is not known.
+    fn root_for(&self, entry: &ServerEntry, file: &Utf8Path) -> Option<WorkspacePath> {
+        if let Some(known) = self.known_root(entry, file) {
+            return known;
+        }
+        let at = self.epochs.get(Epoch::Fs);
+        let root = self
+            .workspace_of(file)
+            .and_then(|workspace| entry.root_for(workspace, file))
+            .and_then(|root| self.gate.admit_folder(root).ok());
+        let mut roots = lock(&self.roots);
+        if roots.at != at {
+            roots.known.clear();
+            roots.at = at;
+        }
+        roots.known.insert((entry.id.clone(), file.parent()?.to_owned()), root.clone());
+        root
     }
 
     /// The innermost allowed root that a file is in.
-    fn workspace_of(&self, path: &WorkspacePath) -> Option<&Utf8Path> {
-        let roots = self.gate.roots().iter().filter(|root| path.as_path().starts_with(root));
+    fn workspace_of(&self, file: &Utf8Path) -> Option<&Utf8Path> {
+        let roots = self.gate.roots().iter().filter(|root| file.starts_with(root));
         roots.max_by_key(|root| root.as_str().len()).map(Utf8PathBuf::as_path)
     }
 }
@@ -335,11 +365,11 @@ impl Surveyed {
     }
 }
 
-/// The servers that serve a file by its name, disabled ones left out.
-fn serving<'a>(survey: &'a [Surveyed], path: &'a WorkspacePath) -> impl Iterator<Item = &'a Surveyed> {
-    survey.iter().filter(move |surveyed| {
+/// The servers that serve a file by its name, with their place in the registry; disabled ones are left out.
+fn serving<'a>(survey: &'a [Surveyed], file: &'a Utf8Path) -> impl Iterator<Item = (usize, &'a Surveyed)> {
+    survey.iter().enumerate().filter(move |(_, surveyed)| {
         !matches!(surveyed.availability, Availability::Disabled(_))
-            && surveyed.entry.language_id(path.as_path()).is_some()
+            && surveyed.entry.language_id(file).is_some()
     })
 }
 

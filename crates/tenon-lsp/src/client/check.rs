@@ -67,12 +67,12 @@ impl Client {
                 if known.capabilities.pulls() {
                     return Wait::Done(Ok(Way::Pull));
                 }
-                match known.readiness.state(now) {
+                let ready_since = match known.readiness.state(now) {
                     State::Waiting => return Wait::ForChange,
                     State::NotBefore(at) => return Wait::Until(at),
-                    State::Ready => {}
-                }
-                match known.diagnostics.push_freshness(document, settle, known.change, now) {
+                    State::Since(since) => since,
+                };
+                match known.diagnostics.push_freshness(document, settle, ready_since, known.change, now) {
                     Freshness::Fresh => Wait::Done(Ok::<_, Why>(Way::Fresh)),
                     Freshness::NotBefore(at) => Wait::Until(at),
                     Freshness::Waiting => Wait::ForChange,
@@ -234,7 +234,7 @@ impl Client {
             if known.ended {
                 return;
             }
-            known.readiness.diagnostics_arrived();
+            known.readiness.diagnostics_arrived(Instant::now());
             let mut changed = false;
             if let Some(document) = known.documents.get(synced.path.as_str()) {
                 changed |= known.diagnostics.pull(document, pulled.items, synced.version, asked);

@@ -159,12 +159,13 @@ impl Store {
             || held.current_push(Some(document)).is_some_and(|pushed| pushed.tick > change.tick)
     }
 
-    /// How fresh the pushed list of a document is. Another publish may follow within `settle`; and a change elsewhere may
-    /// bring one that way, too.
+    /// How fresh the pushed list of a document is. Another publish may follow within `settle`: of the last one, of the
+    /// moment the server was ready, of a change elsewhere.
     pub(crate) fn push_freshness(
         &self,
         document: &Document,
         settle: Duration,
+        ready_since: Instant,
         change: LastChange,
         now: Instant,
     ) -> Freshness {
@@ -172,7 +173,8 @@ impl Store {
         let Some(pushed) = held.and_then(|held| held.current_push(Some(document))) else {
             return Freshness::Waiting;
         };
-        let since = if change.tick > pushed.tick { pushed.at.max(change.at) } else { pushed.at };
+        let since = pushed.at.max(ready_since);
+        let since = if change.tick > pushed.tick { since.max(change.at) } else { since };
         if now >= since + settle { Freshness::Fresh } else { Freshness::NotBefore(since + settle) }
     }
 }

@@ -10,60 +10,63 @@ use crate::registry::Ready;
 /// What is known about a server's readiness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
-    Ready,
+    /// What it said before that may be less than it knew after.
+    Since(Instant),
     /// Nothing but time is missing.
     NotBefore(Instant),
     /// Something that the server must send is missing.
     Waiting,
 }
 
-/// Collects evidence since the server's start.
+/// Collects evidence since the server's start, with the time it came.
 #[derive(Debug)]
 pub(crate) struct Readiness {
     rule: Option<Ready>,
+    started: Instant,
     /// When the first document was opened: before, a server may have nothing to load.
     opened: Option<Instant>,
-    diagnosed: bool,
-    quiescent: bool,
-    announced: bool,
+    diagnosed: Option<Instant>,
+    quiescent: Option<Instant>,
+    announced: Option<Instant>,
     /// Work that the server announced and has not ended. We hand out no tokens of our own, so all of it is the server's.
     running: BTreeSet<String>,
-    worked: bool,
+    worked: Option<Instant>,
 }
 
 impl Readiness {
-    pub(crate) fn new(rule: Option<Ready>) -> Self {
+    pub(crate) fn new(rule: Option<Ready>, now: Instant) -> Self {
         Self {
             rule,
+            started: now,
             opened: None,
-            diagnosed: false,
-            quiescent: false,
-            announced: false,
+            diagnosed: None,
+            quiescent: None,
+            announced: None,
             running: BTreeSet::new(),
-            worked: false,
+            worked: None,
         }
     }
 
     pub(crate) fn state(&self, now: Instant) -> State {
-        let ready = match &self.rule {
-            None | Some(Ready::Immediate) => true,
+        let since = match &self.rule {
+            None | Some(Ready::Immediate) => Some(self.started),
             Some(Ready::FirstDiagnostics) => self.diagnosed,
             Some(Ready::ServerStatus) => self.quiescent,
             Some(Ready::LogMessage { .. }) => self.announced,
-            Some(Ready::Progress { .. }) if !self.running.is_empty() => false,
-            Some(Ready::Progress { .. }) if self.worked => true,
-            Some(rule @ Ready::Progress { .. }) => {
-                let Some(opened) = self.opened else {
-                    return State::Waiting;
-                };
-                let until = opened + rule.grace().unwrap_or_default();
-                if now < until {
-                    return State::NotBefore(until);
+            Some(Ready::Progress { .. }) if !self.running.is_empty() => None,
+            Some(rule @ Ready::Progress { .. }) => match (self.worked, self.opened) {
+                (Some(worked), _) => Some(worked),
+                (None, None) => None,
+                (None, Some(opened)) => {
+                    let until = opened + rule.grace().unwrap_or_default();
+                    if now < until {
+                        return State::NotBefore(until);
+                    }
+                    Some(until)
                 }
-                true
-            }
+            },
         };
-        if ready { State::Ready } else { State::Waiting }
+        since.map_or(State::Waiting, State::Since)
     }
 
     /// Whether a complete answer can be told from a partial one.
@@ -76,35 +79,36 @@ impl Readiness {
         !self.running.is_empty()
     }
 
-    /// Whether the rule needs an open document before it can be met.
-    pub(crate) fn needs_document(&self) -> bool {
-        matches!(self.rule, Some(Ready::FirstDiagnostics | Ready::Progress { .. })) && self.opened.is_none()
-    }
-
     pub(crate) fn document_opened(&mut self, now: Instant) {
         self.opened.get_or_insert(now);
     }
 
-    pub(crate) fn diagnostics_arrived(&mut self) {
-        self.diagnosed = true;
+    pub(crate) fn diagnostics_arrived(&mut self, now: Instant) {
+        self.diagnosed.get_or_insert(now);
     }
 
-    /// `window/logMessage`.
-    pub(crate) fn log_message(&mut self, text: &str) -> bool {
+    /// `window/logMessage`. Says whether it was the one that is waited for.
+    pub(crate) fn log_message(&mut self, text: &str, now: Instant) -> bool {
         let awaited = matches!(&self.rule, Some(Ready::LogMessage { contains }) if text.contains(contains));
-        self.announced |= awaited;
+        if awaited {
+            self.announced.get_or_insert(now);
+        }
         awaited
     }
 
     /// `experimental/serverStatus`.
-    pub(crate) fn server_status(&mut self, params: &Value) {
-        if let Some(quiescent) = params.get("quiescent").and_then(Value::as_bool) {
-            self.quiescent = quiescent;
+    pub(crate) fn server_status(&mut self, params: &Value, now: Instant) {
+        match params.get("quiescent").and_then(Value::as_bool) {
+            Some(true) => {
+                self.quiescent.get_or_insert(now);
+            }
+            Some(false) => self.quiescent = None,
+            None => {}
         }
     }
 
     /// `$/progress`.
-    pub(crate) fn progress(&mut self, params: &Value) {
+    pub(crate) fn progress(&mut self, params: &Value, now: Instant) {
         let Some(token) = params.get("token").map(Value::to_string) else {
             return;
         };
@@ -112,7 +116,7 @@ impl Readiness {
             Some("begin") => {
                 self.running.insert(token);
             }
-            Some("end") if self.running.remove(&token) => self.worked = true,
+            Some("end") if self.running.remove(&token) => self.worked = Some(now),
             _ => {}
         }
     }
@@ -133,52 +137,57 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn progress_must_begin_and_end_or_stay_away_for_the_grace_time() {
         let start = Instant::now();
-        let mut readiness = Readiness::new(Some(Ready::Progress { grace_ms: 500 }));
+        let mut readiness = Readiness::new(Some(Ready::Progress { grace_ms: 500 }), start);
         assert_eq!(readiness.state(start), State::Waiting);
         readiness.document_opened(start);
         let grace = Duration::from_millis(500);
         assert_eq!(readiness.state(start), State::NotBefore(start + grace));
-        readiness.progress(&progress("a", "begin"));
+        readiness.progress(&progress("a", "begin"), start);
         assert_eq!(readiness.state(start + grace), State::Waiting);
-        readiness.progress(&progress("b", "begin"));
-        readiness.progress(&progress("a", "end"));
+        readiness.progress(&progress("b", "begin"), start);
+        readiness.progress(&progress("a", "end"), start);
         assert_eq!(readiness.state(start), State::Waiting);
-        readiness.progress(&progress("b", "end"));
-        assert_eq!(readiness.state(start), State::Ready);
-        readiness.progress(&progress("c", "begin"));
+        readiness.progress(&progress("b", "end"), start);
+        assert_eq!(readiness.state(start), State::Since(start));
+        readiness.progress(&progress("c", "begin"), start);
         assert_eq!(readiness.state(start), State::Waiting);
     }
 
     #[tokio::test(start_paused = true)]
     async fn an_end_without_its_begin_proves_nothing() {
-        let mut readiness = Readiness::new(Some(Ready::Progress { grace_ms: 1 }));
-        readiness.progress(&progress("early", "end"));
-        assert_eq!(readiness.state(Instant::now()), State::Waiting);
+        let start = Instant::now();
+        let mut readiness = Readiness::new(Some(Ready::Progress { grace_ms: 1 }), start);
+        readiness.progress(&progress("early", "end"), start);
+        assert_eq!(readiness.state(start), State::Waiting);
     }
 
     #[tokio::test(start_paused = true)]
     async fn quiescence_comes_and_goes() {
-        let mut readiness = Readiness::new(Some(Ready::ServerStatus));
-        assert_eq!(readiness.state(Instant::now()), State::Waiting);
-        readiness.server_status(&json!({ "quiescent": true, "health": "ok" }));
-        assert_eq!(readiness.state(Instant::now()), State::Ready);
-        readiness.server_status(&json!({ "quiescent": false }));
-        assert_eq!(readiness.state(Instant::now()), State::Waiting);
+        let start = Instant::now();
+        let mut readiness = Readiness::new(Some(Ready::ServerStatus), start);
+        assert_eq!(readiness.state(start), State::Waiting);
+        readiness.server_status(&json!({ "quiescent": true, "health": "ok" }), start);
+        assert_eq!(readiness.state(start), State::Since(start));
+        readiness.server_status(&json!({ "quiescent": false }), start);
+        assert_eq!(readiness.state(start), State::Waiting);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_server_may_say_in_its_log_that_it_is_ready() {
-        let mut readiness = Readiness::new(Some(Ready::LogMessage { contains: "source file".to_owned() }));
-        assert!(!readiness.log_message("Assuming Python version 3.11"));
-        assert_eq!(readiness.state(Instant::now()), State::Waiting);
-        assert!(readiness.log_message("Found 883 source files"));
-        assert_eq!(readiness.state(Instant::now()), State::Ready);
+        let start = Instant::now();
+        let mut readiness =
+            Readiness::new(Some(Ready::LogMessage { contains: "source file".to_owned() }), start);
+        assert!(!readiness.log_message("Assuming Python version 3.11", start));
+        assert_eq!(readiness.state(start), State::Waiting);
+        assert!(readiness.log_message("Found 883 source files", start));
+        assert_eq!(readiness.state(start), State::Since(start));
     }
 
     #[tokio::test(start_paused = true)]
     async fn without_a_rule_waits_end_and_nothing_is_proved() {
-        let readiness = Readiness::new(None);
-        assert_eq!(readiness.state(Instant::now()), State::Ready);
+        let start = Instant::now();
+        let readiness = Readiness::new(None, start);
+        assert_eq!(readiness.state(start), State::Since(start));
         assert!(!readiness.is_provable());
     }
 }

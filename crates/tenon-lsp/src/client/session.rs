@@ -51,7 +51,7 @@ impl Known {
     }
 
     pub(crate) fn is_ready(&self, now: Instant) -> bool {
-        self.readiness.state(now) == State::Ready
+        matches!(self.readiness.state(now), State::Since(_))
     }
 
     /// Whether nothing more is to be expected: no announced work, and something said about every open document since the
@@ -87,7 +87,7 @@ impl Session {
             capabilities: Capabilities::from_initialize(&Value::Null),
             documents: Documents::default(),
             diagnostics: Store::default(),
-            readiness: Readiness::new(entry.ready.clone()),
+            readiness: Readiness::new(entry.ready.clone(), Instant::now()),
             tick: 0,
             change: LastChange { tick: 0, at: Instant::now() },
             versioned: false,
@@ -162,7 +162,7 @@ impl Session {
                 return;
             }
             known.versioned = published.version.is_some();
-            known.readiness.diagnostics_arrived();
+            known.readiness.diagnostics_arrived(Instant::now());
             let tick = known.next_tick();
             let known = &mut *known;
             known.diagnostics.push(
@@ -201,19 +201,19 @@ impl Peer for Session {
             "textDocument/publishDiagnostics" => self.published(&params),
             "$/progress" => {
                 let params: Value = wire::params(&params).unwrap_or_default();
-                self.known().readiness.progress(&params);
+                self.known().readiness.progress(&params, Instant::now());
                 self.wake();
             }
             "experimental/serverStatus" => {
                 let params: Value = wire::params(&params).unwrap_or_default();
-                self.known().readiness.server_status(&params);
+                self.known().readiness.server_status(&params, Instant::now());
                 self.wake();
             }
             "window/logMessage" | "window/showMessage" => {
                 let params: Value = wire::params(&params).unwrap_or_default();
                 if let Some(text) = params.get("message").and_then(Value::as_str) {
                     self.log.push(text);
-                    let awaited = self.known().readiness.log_message(text);
+                    let awaited = self.known().readiness.log_message(text, Instant::now());
                     if awaited {
                         self.wake();
                     }

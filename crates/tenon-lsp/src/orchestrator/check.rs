@@ -39,6 +39,7 @@ impl Orchestrator {
         call: &Call,
     ) -> Result<Answer<Vec<Diagnostic>>, ReadError> {
         let epoch = self.epoch();
+        self.catch_up(call).await;
         let (lines, saved) = match text {
             Some(text) => {
                 let lines = lines_of(text);

@@ -12,10 +12,9 @@ use tenon_contract::position::{Encoding, LineIndex, Position};
 use tenon_contract::root::WorkspacePath;
 
 use super::convert::{Converter, Found, on_blocking_thread};
-use super::{AskError, Candidate, Orchestrator, lock};
+use super::{AskError, Candidate, Orchestrator};
 use crate::call::Call;
 use crate::client::{Client, gap};
-use crate::find::Availability;
 use crate::message::Payload;
 use crate::model::{Answer, Gap, Hover, Location, Symbol, Why};
 use crate::registry::{Capability, ServerId};
@@ -178,17 +177,26 @@ impl Orchestrator {
         Ok(answer)
     }
 
-    /// The symbols of the whole workspace that match a query, as each server understands matching.
+    /// The symbols of the whole workspace that match a query, as each server understands matching. Every project that has
+    /// files for a server is asked, whether or not anyone asked about it before.
     pub async fn workspace_symbols(&self, query: &str, call: &Call) -> Answer<Vec<Symbol>> {
-        let clients = self.workspace_clients(Capability::WorkspaceSymbols, call).await;
-        let shares = join_all(clients.into_iter().map(|(server, client)| async move {
-            match client {
-                Ok(client) => self.ask_workspace(&client, query, call).await,
-                Err(why) => Share::missing(&server, why),
+        self.catch_up(call).await;
+        let (projects, more) = self.projects(call).await;
+        let asked = projects.iter().filter(|one| one.candidate.entry.has(Capability::WorkspaceSymbols));
+        let shares = join_all(asked.map(|project| async {
+            let id = &project.candidate.entry.id;
+            let client = match self.client(&project.candidate, call).await {
+                Ok(client) => client,
+                Err(why) => return Share::missing(id, why),
+            };
+            match self.settle(&client, &project.sample, call).await {
+                Ok(()) => self.ask_workspace(&client, query, call).await,
+                Err(why) => Share::missing(id, why),
             }
         }))
         .await;
         let mut answer = merge(shares);
+        answer.gaps.extend(more.into_iter().map(|server| Gap { server, why: Why::Limit }));
         answer.value.sort_by(Symbol::compare);
         answer.value.dedup();
         answer
@@ -224,21 +232,6 @@ impl Orchestrator {
         }
     }
 
-    /// One client for each server that runs or has files here. Servers without any are left alone.
-    async fn workspace_clients(
-        &self,
-        capability: Capability,
-        call: &Call,
-    ) -> Vec<(ServerId, Result<Arc<Client>, Why>)> {
-        let survey = Arc::clone(&*lock(&self.0.survey));
-        let slots: Vec<_> = lock(&self.0.slots).values().cloned().collect();
-        let wanted = survey
-            .iter()
-            .filter(|one| one.entry.has(capability) && matches!(one.availability, Availability::Found(_)))
-            .flat_map(|one| slots.iter().filter(|slot| slot.entry.id == one.entry.id));
-        join_all(wanted.map(|slot| async { (slot.entry.id.clone(), slot.client(call).await) })).await
-    }
-
     async fn read_at(&self, path: &WorkspacePath, position: Position) -> Result<LineIndex, AskError> {
         let lines = self.read(path).await?;
         lines.offset(position, Encoding::Utf16)?;
@@ -253,7 +246,7 @@ impl Orchestrator {
         convert: impl Fn(&mut Converter<'_>, &Payload) -> T + Clone + Send + 'static,
         is_some: impl Fn(&T) -> bool,
     ) -> Answer<Option<T>> {
-        let candidates = self.candidates_for(question).await;
+        let candidates = self.candidates_for(question, call).await;
         let mut asked: FuturesOrdered<_> = candidates
             .iter()
             .map(|candidate| self.ask_one(candidate, question, call, convert.clone()))
@@ -279,7 +272,7 @@ impl Orchestrator {
         call: &Call,
         convert: impl Fn(&mut Converter<'_>, &Payload) -> Found<T> + Clone + Send + 'static,
     ) -> Answer<Vec<T>> {
-        let candidates = self.candidates_for(question).await;
+        let candidates = self.candidates_for(question, call).await;
         let shares = join_all(candidates.iter().map(|candidate| async {
             let mut share = self.ask_one(candidate, question, call, convert.clone()).await;
             let limits = &candidate.entry.limits;
@@ -299,7 +292,8 @@ impl Orchestrator {
         merge(shares)
     }
 
-    async fn candidates_for(&self, question: &Question<'_>) -> Vec<Candidate> {
+    async fn candidates_for(&self, question: &Question<'_>, call: &Call) -> Vec<Candidate> {
+        self.catch_up(call).await;
         let mut candidates = self.candidates(question.path).await;
         candidates.retain(|candidate| candidate.entry.has(question.capability));
         candidates

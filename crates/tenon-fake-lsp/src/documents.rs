@@ -1,0 +1,91 @@
+//! The documents that a client opened, kept as a real server keeps them.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use tenon_contract::position::{Encoding, LineIndex, Position};
+
+/// A text with its version.
+#[derive(Debug, Clone)]
+pub(crate) struct Document {
+    pub(crate) version: i64,
+    pub(crate) lines: LineIndex,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Documents(BTreeMap<String, Document>);
+
+impl Documents {
+    pub(crate) fn get(&self, uri: &str) -> Option<&Document> {
+        self.0.get(uri)
+    }
+
+    /// Takes a notification about documents in; others are ignored.
+    pub(crate) fn take(&mut self, method: &str, params: &Value, encoding: Encoding) {
+        let document = &params["textDocument"];
+        let Some(uri) = document["uri"].as_str() else {
+            return;
+        };
+        match method {
+            "textDocument/didOpen" => {
+                let text = document["text"].as_str().unwrap_or_default();
+                let version = document["version"].as_i64().unwrap_or_default();
+                self.0.insert(uri.to_owned(), Document { version, lines: LineIndex::new(text) });
+            }
+            "textDocument/didChange" => {
+                let Some(open) = self.0.get_mut(uri) else {
+                    return;
+                };
+                open.version = document["version"].as_i64().unwrap_or_default();
+                for change in params["contentChanges"].as_array().into_iter().flatten() {
+                    open.lines = LineIndex::new(changed(&open.lines, change, encoding));
+                }
+            }
+            "textDocument/didClose" => {
+                self.0.remove(uri);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn changed(lines: &LineIndex, change: &Value, encoding: Encoding) -> String {
+    let text = change["text"].as_str().unwrap_or_default();
+    let at = |key: &str| {
+        let position: Position = serde_json::from_value(change["range"][key].clone()).ok()?;
+        lines.offset(position, encoding).ok()
+    };
+    match (at("start"), at("end")) {
+        (Some(start), Some(end)) => format!("{}{text}{}", &lines.text()[..start], &lines.text()[end..]),
+        _ => text.to_owned(),
+    }
+}
+
+/// One error for each `bad` in a text.
+pub(crate) fn lint(lines: &LineIndex, encoding: Encoding) -> Vec<Value> {
+    lines
+        .text()
+        .match_indices("bad")
+        .map(|(at, found)| {
+            let range = json!({
+                "start": lines.position_clamped(at, encoding),
+                "end": lines.position_clamped(at + found.len(), encoding),
+            });
+            json!({ "range": range, "severity": 1, "source": "fake", "message": "this is bad" })
+        })
+        .collect()
+}
+
+/// The word around a position.
+pub(crate) fn word(lines: &LineIndex, position: Position, encoding: Encoding) -> String {
+    let Ok(at) = lines.offset(position, encoding) else {
+        return "(no such position)".to_owned();
+    };
+    let text = lines.text();
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let start = text[..at]
+        .rfind(|c| !is_word(c))
+        .map_or(0, |before| before + text[before..].chars().next().map_or(0, char::len_utf8));
+    let end = text[at..].find(|c| !is_word(c)).map_or(text.len(), |after| at + after);
+    text[start..end].to_owned()
+}

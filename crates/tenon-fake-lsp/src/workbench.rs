@@ -1,0 +1,168 @@
+//! A workspace of its own with fake servers: what a test of the engine starts from.
+
+use std::ffi::OsStr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tenon_contract::position::Position;
+use tenon_contract::root::{RootGate, WorkspacePath};
+use tenon_lsp::call::Call;
+use tenon_lsp::find::{Finder, SearchPath, Trust};
+use tenon_lsp::model::{Answer, Diagnostic};
+use tenon_lsp::orchestrator::{Options, Orchestrator};
+use tenon_lsp::registry::{Registry, ServerEntry};
+
+use crate::{Script, program};
+
+/// A workspace to be.
+pub struct Builder {
+    folder: TempDir,
+    scripts: TempDir,
+    entries: Vec<ServerEntry>,
+    options: Vec<Box<dyn FnOnce(&mut Options)>>,
+}
+
+/// A workspace with its servers.
+pub struct Workbench {
+    folder: TempDir,
+    scripts: TempDir,
+    pub orchestrator: Orchestrator,
+}
+
+impl Workbench {
+    #[expect(clippy::new_ret_no_self, reason = "a workbench is built step by step")]
+    pub fn new() -> Builder {
+        Builder {
+            folder: tempfile::tempdir().expect("a temporary folder"),
+            scripts: tempfile::tempdir().expect("a temporary folder"),
+            entries: Vec::new(),
+            options: Vec::new(),
+        }
+    }
+
+    pub fn root(&self) -> PathBuf {
+        self.folder.path().canonicalize().expect("the workspace is there")
+    }
+
+    /// A file of the workspace, as the gate admits it.
+    pub fn path(&self, relative: &str) -> WorkspacePath {
+        self.orchestrator.gate().admit_path(relative).expect("the file is there")
+    }
+
+    pub fn write(&self, relative: &str, text: &str) {
+        let path = self.folder.path().join(relative);
+        std::fs::create_dir_all(path.parent().expect("a file is in a folder")).expect("a folder");
+        std::fs::write(path, text).expect("a written file");
+    }
+
+    /// Checks a file with the text on disk.
+    pub async fn check(&self, relative: &str) -> Answer<Vec<Diagnostic>> {
+        self.check_text(relative, None).await
+    }
+
+    pub async fn check_text(&self, relative: &str, text: Option<&str>) -> Answer<Vec<Diagnostic>> {
+        let call = Self::call();
+        let path = self.path(relative);
+        let checked = self.orchestrator.check(&path, text.map(str::to_owned), &call);
+        checked.await.expect("the file can be read")
+    }
+
+    /// What a server received and did, in order.
+    pub fn transcript(&self, server: &str) -> Vec<Value> {
+        let path = self.scripts.path().join(format!("{server}.jsonl"));
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    }
+
+    /// The messages of one method that a server received, in order.
+    pub fn received(&self, server: &str, method: &str) -> Vec<Value> {
+        let messages =
+            self.transcript(server).into_iter().filter_map(|mut line| line.get_mut("in").map(Value::take));
+        messages.filter(|message| message["method"] == method).collect()
+    }
+
+    /// The messages as short text, one a line: `lines:character message`.
+    pub fn shown(diagnostics: &[Diagnostic]) -> Vec<String> {
+        diagnostics
+            .iter()
+            .map(|one| format!("{}:{} {}", one.range.start.line, one.range.start.character, one.message))
+            .collect()
+    }
+
+    /// A call that nobody cancels and that outlives every test.
+    pub fn call() -> Call {
+        Call::within(Duration::from_secs(900))
+    }
+
+    pub fn at(line: u32, character: u32) -> Position {
+        Position::new(line, character)
+    }
+}
+
+impl Builder {
+    #[must_use]
+    pub fn file(self, relative: &str, text: &str) -> Self {
+        let path = self.folder.path().join(relative);
+        std::fs::create_dir_all(path.parent().expect("a file is in a folder")).expect("a folder");
+        std::fs::write(path, text).expect("a written file");
+        self
+    }
+
+    /// A server for `.fake` files that is ready at once.
+    #[must_use]
+    pub fn server(self, id: &str, script: Value) -> Self {
+        self.server_with(id, script, |_| {})
+    }
+
+    #[must_use]
+    pub fn server_with(mut self, id: &str, script: Value, change: impl FnOnce(&mut ServerEntry)) -> Self {
+        let script: Script = serde_json::from_value(script).unwrap_or_else(|error| panic!("{id}: {error}"));
+        let at = |ending: &str| {
+            let path = self.scripts.path().join(format!("{id}.{ending}"));
+            path.into_os_string().into_string().expect("temporary folders have readable names")
+        };
+        std::fs::write(at("json"), serde_json::to_vec(&script).expect("scripts are JSON")).expect("a script");
+        let mut entry: ServerEntry = serde_json::from_value(json!({
+            "id": id, "language": "Fake", "command": program(),
+            "args": ["--script", at("json"), "--transcript", at("jsonl")],
+            "extensions": { ".fake": "fake" }, "capabilities": tenon_lsp::registry::Capability::ALL,
+            "install": { "manual": { "see": "nowhere" } }, "ready": "immediate", "settle_ms": 50,
+        }))
+        .expect("an entry");
+        entry.user_command = true;
+        change(&mut entry);
+        self.entries.push(entry);
+        self
+    }
+
+    /// No wait ends by itself: whatever ends one is what the test is about.
+    #[must_use]
+    pub fn patient(self) -> Self {
+        self.option(|options| {
+            options.timeouts.check = Duration::from_secs(600);
+            options.timeouts.first_check = Duration::from_secs(600);
+        })
+    }
+
+    /// Changes how the orchestrator works.
+    #[must_use]
+    pub fn option(mut self, change: impl FnOnce(&mut Options) + 'static) -> Self {
+        self.options.push(Box::new(change));
+        self
+    }
+
+    pub async fn open(self) -> Workbench {
+        let gate = RootGate::new([self.folder.path()]).expect("a root");
+        let root = gate.primary().expect("one root").to_owned();
+        let search = SearchPath::new(OsStr::new(&std::env::var_os("PATH").unwrap_or_default()));
+        let finder = Finder::new(root, Trust::Trusted, search);
+        let mut options = Options::new(gate, Registry::of(self.entries), finder);
+        for change in self.options {
+            change(&mut options);
+        }
+        let orchestrator = Orchestrator::open(options).await;
+        Workbench { folder: self.folder, scripts: self.scripts, orchestrator }
+    }
+}

@@ -1,0 +1,266 @@
+//! Diagnostics that belong to the text they are shown for, soon and never too soon.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::time::Duration;
+
+use futures::future::join_all;
+use serde_json::{Value, json};
+use tenon_fake_lsp::Workbench;
+use tenon_lsp::call::Call;
+use tenon_lsp::model::Why;
+use tenon_lsp::registry::Ready;
+
+/// Publishes what it finds in every text, with its version, at once.
+fn linter() -> Value {
+    json!({ "capabilities": { "textDocumentSync": 2 }, "rules": [
+        { "on": "textDocument/didOpen", "do": [{ "publish": { "uri": "$uri" } }] },
+        { "on": "textDocument/didChange", "do": [{ "publish": { "uri": "$uri" } }] },
+    ]})
+}
+
+fn shown(answer: &tenon_lsp::model::Answer<Vec<tenon_lsp::model::Diagnostic>>) -> Vec<String> {
+    Workbench::shown(&answer.value)
+}
+
+#[tokio::test]
+async fn a_clean_file_is_clean_without_waiting_for_the_timeout() {
+    let bench = Workbench::new().file("a.fake", "fine").server("fake", linter()).patient().open().await;
+    let answer = bench.check("a.fake").await;
+    assert!(answer.is_complete() && answer.value.is_empty(), "{answer:?}");
+}
+
+#[tokio::test]
+async fn an_early_empty_list_is_not_taken_for_clean() {
+    let script = json!({ "capabilities": { "textDocumentSync": 1 }, "rules": [{ "on": "textDocument/didOpen", "do": [
+        { "publish": { "uri": "$uri", "diagnostics": [] } },
+        { "wait_ms": 100 },
+        { "publish": { "uri": "$uri", "diagnostics": [] } },
+        { "wait_ms": 100 },
+        { "publish": { "uri": "$uri" } },
+    ]}]});
+    let bench = Workbench::new()
+        .file("a.fake", "so bad")
+        .server_with("fake", script, |entry| entry.settle_ms = 400)
+        .patient()
+        .open()
+        .await;
+    let answer = bench.check("a.fake").await;
+    assert!(answer.is_complete());
+    assert_eq!(shown(&answer), ["0:3 this is bad"]);
+}
+
+#[tokio::test]
+async fn a_crash_during_the_wait_ends_the_wait() {
+    let script = json!({ "capabilities": { "textDocumentSync": 1 }, "rules": [
+        { "on": "textDocument/didOpen", "do": [{ "wait_ms": 50 }, { "exit": 7 }] },
+    ]});
+    let bench = Workbench::new().file("a.fake", "bad").server("fake", script).patient().open().await;
+    let answer = bench.check("a.fake").await;
+    assert_eq!(answer.gaps[0].why, Why::Broken);
+    assert!(answer.value.is_empty());
+}
+
+#[tokio::test]
+async fn a_late_publish_for_the_old_text_does_not_answer_for_the_new_one() {
+    let script = json!({ "capabilities": { "textDocumentSync": 2 }, "rules": [
+        { "on": "textDocument/didOpen", "do": [
+            { "publish": { "uri": "$uri", "diagnostics": [] } },
+            { "wait_ms": 300 },
+            { "publish": { "uri": "$uri", "diagnostics": [{ "line": 0, "message": "about the old text" }] } },
+        ]},
+        { "on": "textDocument/didChange", "do": [
+            { "publish": { "uri": "$uri", "version": { "exactly": 1 }, "diagnostics": [{ "message": "older still" }] } },
+            { "wait_ms": 600 }, { "publish": { "uri": "$uri" } },
+        ]},
+    ]});
+    let bench = Workbench::new().file("a.fake", "old").server("fake", script).patient().open().await;
+    assert!(bench.check("a.fake").await.is_complete());
+    let answer = bench.check_text("a.fake", Some("new")).await;
+    assert!(answer.is_complete());
+    assert_eq!(shown(&answer), [] as [&str; 0]);
+}
+
+#[tokio::test]
+async fn without_versions_only_what_follows_an_answer_to_a_later_question_counts() {
+    let old = json!({ "publish": { "uri": "$uri", "version": "none", "diagnostics": [{ "message": "about the old text" }] } });
+    let script = json!({ "capabilities": { "textDocumentSync": 1, "hoverProvider": true }, "rules": [
+        { "on": "textDocument/didOpen", "do": [old] },
+        { "on": "textDocument/didChange", "do": [old] },
+        { "on": "textDocument/hover", "do": [{ "wait_ms": 150 }, { "reply": null }, { "publish": { "uri": "$uri", "version": "none" } }] },
+    ]});
+    let bench = Workbench::new().file("a.fake", "one bad").server("fake", script).patient().open().await;
+    assert_eq!(shown(&bench.check("a.fake").await), ["0:4 this is bad"]);
+    let answer = bench.check_text("a.fake", Some("two\nbad")).await;
+    assert!(answer.is_complete());
+    assert_eq!(shown(&answer), ["1:0 this is bad"]);
+}
+
+#[tokio::test]
+async fn what_expires_answers_with_what_is_known_for_this_text_and_says_so() {
+    let script = json!({ "capabilities": { "textDocumentSync": 1 }, "rules": [
+        { "on": "textDocument/didOpen", "do": [{ "publish": { "uri": "$uri" } }] },
+    ]});
+    let bench = Workbench::new()
+        .file("a.fake", "bad")
+        .server("silent", script)
+        .server("fine", linter())
+        .option(|options| options.timeouts.check = Duration::from_millis(300))
+        .open()
+        .await;
+    assert_eq!(bench.check("a.fake").await.value.len(), 1);
+    let answer = bench.check_text("a.fake", Some("good")).await;
+    assert_eq!(answer.value, [], "what was said about the old text is no answer");
+    assert_eq!(answer.pending().map(|id| id.as_str()).collect::<Vec<_>>(), ["silent"]);
+}
+
+#[tokio::test]
+async fn pulled_diagnostics_are_exact_and_merged_with_what_is_still_pushed() {
+    let script = json!({ "capabilities": { "textDocumentSync": 2, "diagnosticProvider": { "identifier": "me" } }, "rules": [
+        { "on": "textDocument/diagnostic", "nth": 1, "do": [{ "refuse": { "code": -32802, "message": "again" } }] },
+        { "on": "textDocument/diagnostic", "nth": 2, "do": [{ "refuse": { "code": -32801, "message": "modified" } }] },
+        { "on": "textDocument/diagnostic", "from": 3, "do": [
+            { "publish": { "uri": "$uri", "diagnostics": [{ "line": 0, "message": "pushed" }] } }, "reply_lint",
+        ]},
+    ]});
+    let bench = Workbench::new().file("a.fake", "bad\nbad").server("fake", script).patient().open().await;
+    let answer = bench.check("a.fake").await;
+    assert!(answer.is_complete());
+    assert_eq!(shown(&answer), ["0:0 pushed", "0:0 this is bad", "1:0 this is bad"]);
+    assert_eq!(bench.received("fake", "textDocument/diagnostic")[2]["params"]["identifier"], "me");
+}
+
+#[tokio::test]
+async fn a_server_may_register_for_pulling_while_a_push_is_awaited() {
+    let script = json!({ "capabilities": { "textDocumentSync": 1 }, "rules": [
+        { "on": "textDocument/didOpen", "do": [{ "wait_ms": 50 }, { "request": {
+            "method": "client/registerCapability",
+            "params": { "registrations": [{ "id": "1", "method": "textDocument/diagnostic", "registerOptions": {} }] },
+        }}]},
+        { "on": "textDocument/diagnostic", "do": ["reply_lint"] },
+    ]});
+    let bench = Workbench::new().file("a.fake", "bad").server("fake", script).patient().open().await;
+    assert_eq!(shown(&bench.check("a.fake").await), ["0:0 this is bad"]);
+}
+
+#[tokio::test]
+async fn before_a_server_is_ready_no_publish_ends_a_wait() {
+    let progress = |kind: &str| json!({ "progress": { "token": "load", "kind": kind } });
+    let script = json!({ "capabilities": { "textDocumentSync": 1 }, "rules": [{ "on": "textDocument/didOpen", "do": [
+        progress("begin"), { "publish": { "uri": "$uri", "diagnostics": [] } }, { "wait_ms": 400 }, progress("end"),
+        { "wait_ms": 20 }, { "publish": { "uri": "$uri" } },
+    ]}]});
+    let bench = Workbench::new()
+        .file("a.fake", "bad")
+        .server_with("fake", script, |entry| entry.ready = Some(Ready::Progress { grace_ms: 5000 }))
+        .patient()
+        .open()
+        .await;
+    let answer = bench.check("a.fake").await;
+    assert!(answer.is_complete());
+    assert_eq!(shown(&answer), ["0:0 this is bad"]);
+}
+
+#[tokio::test]
+async fn a_newer_edit_overtakes_a_check() {
+    let script = json!({ "capabilities": { "textDocumentSync": 1 }, "rules": [
+        { "on": "textDocument/didChange", "do": [{ "publish": { "uri": "$uri" } }] },
+    ]});
+    let bench = Workbench::new().file("a.fake", "one").server("fake", script).patient().open().await;
+    let first = bench.check("a.fake");
+    let second = async {
+        while bench.received("fake", "textDocument/didOpen").is_empty() {
+            tokio::task::yield_now().await;
+        }
+        bench.check_text("a.fake", Some("bad two")).await
+    };
+    let (first, second) = tokio::join!(first, second);
+    assert_eq!(first.gaps[0].why, Why::Pending);
+    assert_eq!(first.value, []);
+    assert!(second.is_complete());
+    assert_eq!(second.value.len(), 1);
+}
+
+#[tokio::test]
+async fn a_cancelled_check_answers_what_is_known_at_once() {
+    let bench = Workbench::new()
+        .file("a.fake", "bad")
+        .server("silent", json!({ "capabilities": { "textDocumentSync": 1 } }))
+        .server("fine", linter())
+        .patient()
+        .open()
+        .await;
+    let call = Call::within(Duration::from_secs(600));
+    let cancel = call.cancel.clone();
+    let path = bench.path("a.fake");
+    let check = bench.orchestrator.check(&path, None, &call);
+    let cancelling = async {
+        while bench.orchestrator.diagnostics().await.is_empty() {
+            tokio::task::yield_now().await;
+        }
+        cancel.cancel();
+    };
+    let (answer, ()) = tokio::join!(check, cancelling);
+    let answer = answer.unwrap();
+    assert_eq!(shown(&answer), ["0:0 this is bad"]);
+    assert_eq!(answer.gaps[0].server.as_str(), "silent");
+}
+
+#[tokio::test]
+async fn fifty_checks_at_once_share_one_server() {
+    let mut builder = Workbench::new().server("fake", linter()).patient();
+    for number in 0..50 {
+        builder = builder.file(&format!("f{number}.fake"), &format!("{}bad", "\n".repeat(number)));
+    }
+    let bench = builder.open().await;
+    let names: Vec<String> = (0..50).map(|number| format!("f{number}.fake")).collect();
+    let answers = join_all(names.iter().map(|name| bench.check(name))).await;
+    for (number, answer) in answers.iter().enumerate() {
+        assert!(answer.is_complete());
+        assert_eq!(shown(answer), [format!("{number}:0 this is bad")]);
+    }
+    let starts = bench.transcript("fake").iter().filter(|line| line.get("started").is_some()).count();
+    assert_eq!(starts, 1, "one start, however many ask");
+}
+
+#[tokio::test]
+async fn ten_checks_of_a_silent_server_take_one_timeout() {
+    let mut builder = Workbench::new()
+        .server("fake", json!({ "capabilities": { "textDocumentSync": 1 } }))
+        .option(|options| options.timeouts.first_check = Duration::from_millis(1500));
+    for number in 0..10 {
+        builder = builder.file(&format!("f{number}.fake"), "bad");
+    }
+    let bench = builder.open().await;
+    let names: Vec<String> = (0..10).map(|number| format!("f{number}.fake")).collect();
+    // One after the other they would need fifteen seconds.
+    let all = join_all(names.iter().map(|name| bench.check(name)));
+    let answers = tokio::time::timeout(Duration::from_secs(10), all).await.unwrap();
+    assert!(answers.iter().all(|answer| answer.pending().count() == 1));
+}
+
+#[tokio::test]
+async fn the_text_that_a_caller_passes_counts_also_when_it_is_empty() {
+    let bench = Workbench::new().file("a.fake", "bad").server("fake", linter()).patient().open().await;
+    assert_eq!(bench.check("a.fake").await.value.len(), 1);
+    assert_eq!(bench.check_text("a.fake", Some("")).await.value.len(), 0);
+    assert_eq!(bench.check_text("a.fake", Some("bad bad")).await.value.len(), 2);
+    assert_eq!(bench.check("a.fake").await.value.len(), 1, "without a text the disk counts");
+}
+
+#[tokio::test]
+async fn an_edit_on_disk_is_seen_by_the_next_check_of_any_file() {
+    let bench = Workbench::new()
+        .file("a.fake", "good")
+        .file("b.fake", "good")
+        .server("fake", linter())
+        .patient()
+        .open()
+        .await;
+    bench.check("a.fake").await;
+    bench.check("b.fake").await;
+    bench.write("a.fake", "now bad");
+    assert_eq!(bench.check("b.fake").await.value, []);
+    // The open document was brought up to date by the check of the other file.
+    assert_eq!(bench.received("fake", "textDocument/didChange").len(), 1);
+    assert_eq!(bench.check("a.fake").await.value.len(), 1);
+}

@@ -1,0 +1,153 @@
+//! What changes on disk below the roots: epochs at once, file by file for the servers, and a way to be sure.
+//!
+//! The kernel's events may be late or lost, so nothing rests on them alone:
+//! - [`Watch::flush`] makes a file in a private folder on the same watch and waits for its event. Events keep their order,
+//!   so all that happened before is known then, at a cost that does not grow with the workspace.
+//! - After a loss (the kernel's queue or ours ran over, a folder could not be watched, the ignore rules changed) the tree is
+//!   read again and compared with what was known.
+//!
+//! Ignored files, version control's own and caches are no events. A folder that is ignored is not even watched.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use camino::Utf8PathBuf;
+use tenon_contract::epoch::Epochs;
+use tenon_contract::root::RootGate;
+use tokio::sync::{Notify, oneshot};
+
+use crate::call::Call;
+use crate::client::FileChangeKind;
+
+mod ignored;
+mod table;
+mod worker;
+
+/// Messages between the kernel's reader and our thread. A checkout of ten thousand files fits; past it we read the tree.
+const QUEUE: usize = 32 * 1024;
+
+/// What the thread is told.
+enum Order {
+    Event(notify::Event),
+    /// Something was lost.
+    Rescan(Option<oneshot::Sender<()>>),
+    Stop,
+}
+
+struct Shared {
+    roots: Vec<Utf8PathBuf>,
+    epochs: Arc<Epochs>,
+    files: Mutex<table::Table>,
+    changes: Mutex<BTreeMap<Utf8PathBuf, FileChangeKind>>,
+    changed: Notify,
+    cookies: Mutex<BTreeMap<u64, oneshot::Sender<()>>>,
+    /// Not all folders could be watched: only reading the tree tells what changed.
+    blind: AtomicBool,
+}
+
+/// Watches the roots of a workspace until it is dropped.
+pub struct Watch {
+    shared: Arc<Shared>,
+    orders: SyncSender<Order>,
+    /// Holds the cookies; private to us.
+    folder: tempfile::TempDir,
+    next_cookie: AtomicU64,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Watch {
+    /// Starts to watch. Reading the tree goes on in the background; [`Watch::flush`] waits for it.
+    pub fn start(gate: &RootGate, epochs: Arc<Epochs>) -> std::io::Result<Self> {
+        let folder = tempfile::Builder::new().prefix("tenon-watch-").tempdir()?;
+        let cookies = folder.path().canonicalize()?;
+        let shared = Arc::new(Shared {
+            roots: gate.roots().to_vec(),
+            epochs,
+            files: Mutex::default(),
+            changes: Mutex::default(),
+            changed: Notify::new(),
+            cookies: Mutex::default(),
+            blind: AtomicBool::new(false),
+        });
+        let (orders, inbox) = sync_channel(QUEUE);
+        let worker_shared = Arc::clone(&shared);
+        let events = orders.clone();
+        let thread = std::thread::Builder::new()
+            .name("watch".to_owned())
+            .spawn(move || worker::run(&worker_shared, &cookies, events, &inbox))?;
+        Ok(Self { shared, orders, folder, next_cookie: AtomicU64::new(0), thread: Some(thread) })
+    }
+
+    /// Waits until everything is known that happened on disk before this call. `false` when the call ended first.
+    pub async fn flush(&self, call: &Call) -> bool {
+        let (done, flushed) = oneshot::channel();
+        if self.shared.blind.load(Ordering::Relaxed) || self.drop_cookie(done).is_err() {
+            let (done, rescanned) = oneshot::channel();
+            let _ = self.orders.try_send(Order::Rescan(Some(done)));
+            return matches!(call.bound(rescanned).await, Ok(Ok(())));
+        }
+        matches!(call.bound(flushed).await, Ok(Ok(())))
+    }
+
+    fn drop_cookie(&self, done: oneshot::Sender<()>) -> std::io::Result<()> {
+        let number = self.next_cookie.fetch_add(1, Ordering::Relaxed);
+        lock(&self.shared.cookies).insert(number, done);
+        let path = self.folder.path().join(number.to_string());
+        let made = std::fs::File::create_new(&path).map(drop);
+        if made.is_err() {
+            lock(&self.shared.cookies).remove(&number);
+        }
+        let _ = std::fs::remove_file(&path);
+        made
+    }
+
+    /// What changed since the last time this was asked, by path.
+    pub fn take_changes(&self) -> BTreeMap<Utf8PathBuf, FileChangeKind> {
+        std::mem::take(&mut *lock(&self.shared.changes))
+    }
+
+    /// Waits for a change that nobody has taken yet.
+    pub async fn changed(&self) {
+        loop {
+            let notified = self.shared.changed.notified();
+            if !lock(&self.shared.changes).is_empty() {
+                return;
+            }
+            notified.await;
+        }
+    }
+
+    /// All files below the roots that are not ignored, in byte order.
+    pub fn files(&self) -> Vec<Utf8PathBuf> {
+        lock(&self.shared.files).paths()
+    }
+
+    /// Whether the kernel could not watch everything, so that every flush reads the tree.
+    pub fn is_blind(&self) -> bool {
+        self.shared.blind.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let _ = self.orders.send(Order::Stop);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    /// The number of a cookie, if the path is one.
+    fn cookie(&self, folder: &Path, path: &Path) -> Option<u64> {
+        path.strip_prefix(folder).ok()?.to_str()?.parse().ok()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

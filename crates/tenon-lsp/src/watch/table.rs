@@ -1,0 +1,116 @@
+//! The files of a tree as they were last seen, to find out what changed while nobody looked.
+
+use std::collections::BTreeMap;
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+/// What tells two states of a file apart: time, size and identity, folded into one number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stamp(u64);
+
+impl Stamp {
+    pub(super) fn of(metadata: &Metadata) -> Self {
+        let parts = [
+            metadata.ino(),
+            metadata.size(),
+            metadata.mtime().cast_unsigned(),
+            metadata.mtime_nsec().cast_unsigned(),
+            metadata.ctime().cast_unsigned(),
+            metadata.ctime_nsec().cast_unsigned(),
+        ];
+        Self(parts.iter().fold(0xcbf2_9ce4_8422_2325, |hash, part| {
+            (hash ^ part).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(23)
+        }))
+    }
+}
+
+/// Files by folder: a folder's path is kept once.
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    folders: BTreeMap<Utf8PathBuf, BTreeMap<Box<str>, Stamp>>,
+}
+
+impl Table {
+    pub(super) fn add_folder(&mut self, folder: &Utf8Path) {
+        if !self.folders.contains_key(folder) {
+            self.folders.insert(folder.to_owned(), BTreeMap::new());
+        }
+    }
+
+    pub(super) fn has_folder(&self, folder: &Utf8Path) -> bool {
+        self.folders.contains_key(folder)
+    }
+
+    pub(super) fn stamp(&self, path: &Utf8Path) -> Option<Stamp> {
+        self.folders.get(path.parent()?)?.get(path.file_name()?).copied()
+    }
+
+    /// The stamp it had before.
+    pub(super) fn put(&mut self, path: &Utf8Path, stamp: Stamp) -> Option<Stamp> {
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+            return None;
+        };
+        self.add_folder(folder);
+        self.folders.get_mut(folder)?.insert(name.into(), stamp)
+    }
+
+    pub(super) fn remove_file(&mut self, path: &Utf8Path) -> bool {
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+            return false;
+        };
+        self.folders.get_mut(folder).is_some_and(|files| files.remove(name).is_some())
+    }
+
+    /// Takes a folder out with all below it.
+    pub(super) fn take_folder(&mut self, folder: &Utf8Path) -> Self {
+        let below: Vec<Utf8PathBuf> =
+            self.folders.keys().filter(|one| one.starts_with(folder)).cloned().collect();
+        let folders = below.into_iter().filter_map(|one| self.folders.remove_entry(&one)).collect();
+        Self { folders }
+    }
+
+    /// Takes all of another table in; its files are the newer ones.
+    pub(super) fn absorb(&mut self, other: Self) {
+        for (folder, files) in other.folders {
+            self.folders.entry(folder).or_default().extend(files);
+        }
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Utf8PathBuf, Stamp)> {
+        self.folders
+            .iter()
+            .flat_map(|(folder, files)| files.iter().map(move |(name, stamp)| (folder.join(&**name), *stamp)))
+    }
+
+    pub(super) fn folders(&self) -> impl Iterator<Item = &Utf8Path> {
+        self.folders.keys().map(Utf8PathBuf::as_path)
+    }
+
+    pub(super) fn paths(&self) -> Vec<Utf8PathBuf> {
+        let mut paths: Vec<Utf8PathBuf> = self.iter().map(|(path, _)| path).collect();
+        paths.sort_unstable_by(|a, b| a.as_str().cmp(b.as_str()));
+        paths
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_leaves_with_all_below_it_and_nothing_beside_it() {
+        let mut table = Table::default();
+        for path in ["/r/a/x", "/r/a/b/y", "/r/ab/z", "/r/w"] {
+            table.put(Utf8Path::new(path), Stamp(1));
+        }
+        let taken = table.take_folder(Utf8Path::new("/r/a"));
+        assert_eq!(taken.paths(), ["/r/a/b/y", "/r/a/x"]);
+        assert_eq!(table.paths(), ["/r/ab/z", "/r/w"]);
+        table.absorb(taken);
+        assert_eq!(table.paths().len(), 4);
+        assert_eq!(table.put(Utf8Path::new("/r/w"), Stamp(2)), Some(Stamp(1)));
+        assert!(table.remove_file(Utf8Path::new("/r/w")) && !table.remove_file(Utf8Path::new("/r/w")));
+    }
+}

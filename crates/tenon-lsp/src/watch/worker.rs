@@ -1,0 +1,266 @@
+//! The thread that turns events into epochs and changes, and reads the tree when events are not enough.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use notify::event::{ModifyKind, RenameMode};
+use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
+use tenon_contract::epoch::Epoch;
+
+use super::ignored::Rules;
+use super::table::{Stamp, Table};
+use super::{Order, Shared, lock};
+use crate::client::FileChangeKind;
+
+/// Runs until it is told to stop.
+pub(super) fn run(shared: &Shared, cookies: &Path, events: SyncSender<Order>, inbox: &Receiver<Order>) {
+    let lost = events.clone();
+    let overrun = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let flag = std::sync::Arc::clone(&overrun);
+    let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+        let order = match event {
+            Ok(event) => Order::Event(event),
+            Err(_) => Order::Rescan(None),
+        };
+        if let Err(TrySendError::Full(_)) = lost.try_send(order) {
+            flag.store(true, Ordering::SeqCst);
+        }
+    });
+    let mut worker = Worker { shared, watcher: watcher.ok(), rules: BTreeMap::new() };
+    worker.watch(cookies);
+    worker.rescan(true);
+    while let Ok(order) = inbox.recv() {
+        match order {
+            Order::Event(event) => worker.event(cookies, &event),
+            Order::Rescan(done) => {
+                worker.rescan(false);
+                if let Some(done) = done {
+                    let _ = done.send(());
+                }
+            }
+            Order::Stop => return,
+        }
+        if overrun.swap(false, Ordering::SeqCst) {
+            worker.rescan(false);
+        }
+    }
+}
+
+struct Worker<'a> {
+    shared: &'a Shared,
+    watcher: Option<RecommendedWatcher>,
+    /// By root.
+    rules: BTreeMap<Utf8PathBuf, Rules>,
+}
+
+impl Worker<'_> {
+    fn watch(&mut self, folder: &Path) {
+        let watched = match &mut self.watcher {
+            Some(watcher) => watcher.watch(folder, RecursiveMode::NonRecursive),
+            None => Err(notify::Error::generic("no watcher")),
+        };
+        match watched {
+            Ok(()) => {}
+            // Gone again before we got to it: its parent's events say so.
+            Err(_) if !folder.exists() => {}
+            Err(error) => {
+                if !self.shared.blind.swap(true, Ordering::Relaxed) {
+                    tracing::warn!(%error, folder = %folder.display(), "cannot watch; every look reads the tree");
+                }
+            }
+        }
+    }
+
+    fn event(&mut self, cookies: &Path, event: &notify::Event) {
+        if event.need_rescan() {
+            self.rescan(false);
+            return;
+        }
+        for path in &event.paths {
+            if let Some(number) = self.shared.cookie(cookies, path) {
+                if matches!(event.kind, EventKind::Create(_))
+                    && let Some(done) = lock(&self.shared.cookies).remove(&number)
+                {
+                    let _ = done.send(());
+                }
+                continue;
+            }
+            // A name that is not UTF-8 can be no server's business.
+            if let Some(path) = Utf8Path::from_path(path) {
+                self.touched(path, event.kind);
+            }
+        }
+    }
+
+    fn touched(&mut self, path: &Utf8Path, kind: EventKind) {
+        match kind {
+            EventKind::Access(_) | EventKind::Modify(ModifyKind::Metadata(_)) => return,
+            // Told again, as one event each for the old and the new name.
+            EventKind::Modify(ModifyKind::Name(RenameMode::Both)) => return,
+            _ => {}
+        }
+        let Some(root) = self.root_of(path) else {
+            return;
+        };
+        // What it is now decides, not what an event says: events are late.
+        let metadata = std::fs::symlink_metadata(path).ok();
+        let is_folder = metadata.as_ref().is_some_and(std::fs::Metadata::is_dir);
+        let known_folder = lock(&self.shared.files).has_folder(path);
+        let hidden =
+            self.rules.get(&root).is_some_and(|rules| rules.is_ignored(path, is_folder || known_folder));
+        if hidden {
+            return;
+        }
+        if Rules::is_rule_file(path) {
+            self.rescan(false);
+            return;
+        }
+        match metadata {
+            Some(metadata) if metadata.is_dir() => {
+                let mut found = Table::default();
+                self.walk(&root, path, &mut found);
+                self.compare(path, found);
+            }
+            Some(metadata) if metadata.is_file() => self.file_is(path, Stamp::of(&metadata), kind),
+            Some(_) => {
+                self.shared.epochs.advance(Epoch::Fs);
+            }
+            None if known_folder => self.compare(path, Table::default()),
+            None => {
+                if lock(&self.shared.files).remove_file(path) {
+                    self.note(path, FileChangeKind::Deleted);
+                }
+            }
+        }
+    }
+
+    fn file_is(&self, path: &Utf8Path, stamp: Stamp, kind: EventKind) {
+        let before = lock(&self.shared.files).put(path, stamp);
+        match before {
+            None => self.note(path, FileChangeKind::Created),
+            Some(before) => {
+                // Replaced by another file of that name: whoever lists files may care, too.
+                if matches!(kind, EventKind::Modify(ModifyKind::Name(_)) | EventKind::Create(_)) {
+                    self.shared.epochs.advance(Epoch::Fs);
+                }
+                // Several events of one write arrive after it; the first has told all there is.
+                if before != stamp || matches!(kind, EventKind::Modify(ModifyKind::Data(_))) {
+                    self.note(path, FileChangeKind::Changed);
+                }
+            }
+        }
+    }
+
+    /// Counts a change and keeps it for the servers.
+    fn note(&self, path: &Utf8Path, kind: FileChangeKind) {
+        use FileChangeKind::{Changed, Created, Deleted};
+
+        self.shared.epochs.advance(Epoch::Text);
+        if kind != Changed {
+            self.shared.epochs.advance(Epoch::Fs);
+        }
+        let mut changes = lock(&self.shared.changes);
+        let merged = match (changes.get(path), kind) {
+            (Some(Created), Changed) => Created,
+            (Some(Deleted), Created) => Changed,
+            (_, kind) => kind,
+        };
+        changes.insert(path.to_owned(), merged);
+        drop(changes);
+        self.shared.changed.notify_waiters();
+    }
+
+    fn root_of(&self, path: &Utf8Path) -> Option<Utf8PathBuf> {
+        self.shared.roots.iter().find(|root| path.starts_with(root)).cloned()
+    }
+
+    /// Reads the whole tree and notes what is not as it was. The first time, nothing is a change.
+    fn rescan(&mut self, first: bool) {
+        // Cookies made before this scan began are answered by it, should their events be among the lost.
+        let waiting = std::mem::take(&mut *lock(&self.shared.cookies));
+        for root in self.shared.roots.clone() {
+            // A root inside another is read with that.
+            if self.shared.roots.iter().any(|other| *other != root && root.starts_with(other)) {
+                continue;
+            }
+            self.rules.insert(root.clone(), Rules::for_root(&root));
+            let mut found = Table::default();
+            self.walk(&root, &root, &mut found);
+            if first {
+                lock(&self.shared.files).absorb(found);
+            } else {
+                self.compare(&root, found);
+            }
+        }
+        for done in waiting.into_values() {
+            let _ = done.send(());
+        }
+    }
+
+    /// Reads a folder and all below it, watching as it goes: a folder is watched before it is read, so nothing that is
+    /// made in between is missed.
+    fn walk(&mut self, root: &Utf8Path, folder: &Utf8Path, found: &mut Table) {
+        let mut ahead = vec![folder.to_owned()];
+        while let Some(folder) = ahead.pop() {
+            let known = lock(&self.shared.files).has_folder(&folder);
+            if !known {
+                self.watch(folder.as_std_path());
+            }
+            let Ok(entries) = folder.read_dir_utf8() else {
+                continue;
+            };
+            found.add_folder(&folder);
+            let rules = self.rules.entry(root.to_owned()).or_default();
+            rules.load(&folder);
+            for entry in entries.filter_map(Result::ok) {
+                let Ok(kind) = entry.file_type() else {
+                    continue;
+                };
+                if rules.is_ignored(entry.path(), kind.is_dir()) {
+                    continue;
+                }
+                if kind.is_dir() {
+                    ahead.push(entry.path().to_owned());
+                } else if kind.is_file()
+                    && let Ok(metadata) = entry.metadata()
+                {
+                    found.put(entry.path(), Stamp::of(&metadata));
+                }
+            }
+        }
+    }
+
+    /// Notes every difference between what was known below a folder and what is there.
+    fn compare(&mut self, folder: &Utf8Path, found: Table) {
+        let (changes, left) = {
+            let mut files = lock(&self.shared.files);
+            let before = files.take_folder(folder);
+            let gone = before
+                .iter()
+                .filter(|(path, _)| found.stamp(path).is_none())
+                .map(|(path, _)| (path, FileChangeKind::Deleted));
+            let here = found.iter().filter_map(|(path, stamp)| match before.stamp(&path) {
+                None => Some((path, FileChangeKind::Created)),
+                Some(old) if old != stamp => Some((path, FileChangeKind::Changed)),
+                Some(_) => None,
+            });
+            let changes: Vec<_> = gone.chain(here).collect();
+            let left: Vec<Utf8PathBuf> =
+                before.folders().filter(|one| !found.has_folder(one)).map(Utf8Path::to_owned).collect();
+            files.absorb(found);
+            (changes, left)
+        };
+        // A folder that moved would go on reporting under its old name.
+        for folder in left {
+            if let Some(watcher) = &mut self.watcher {
+                let _ = watcher.unwatch(folder.as_std_path());
+            }
+        }
+        for (path, kind) in changes {
+            self.note(&path, kind);
+        }
+    }
+}

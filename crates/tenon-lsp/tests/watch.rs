@@ -1,0 +1,181 @@
+//! Watching a tree: what counts as a change, and that a flush leaves nothing unknown.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tempfile::TempDir;
+use tenon_contract::clock::Clock;
+use tenon_contract::epoch::{Epoch, Epochs};
+use tenon_contract::root::RootGate;
+use tenon_lsp::call::Call;
+use tenon_lsp::client::FileChangeKind::{self, Changed, Created, Deleted};
+use tenon_lsp::watch::Watch;
+
+struct Tree {
+    folder: TempDir,
+    epochs: Arc<Epochs>,
+    watch: Watch,
+}
+
+impl Tree {
+    async fn new(files: &[(&str, &str)]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            put(folder.path(), path, text);
+        }
+        let gate = RootGate::new([folder.path()]).unwrap();
+        let epochs = Arc::new(Epochs::starting_now(&Clock::system()));
+        let watch = Watch::start(&gate, Arc::clone(&epochs)).unwrap();
+        let tree = Self { folder, epochs, watch };
+        assert_eq!(tree.changes().await, BTreeMap::new());
+        tree
+    }
+
+    fn put(&self, path: &str, text: &str) {
+        put(self.folder.path(), path, text);
+    }
+
+    fn at(&self, path: &str) -> std::path::PathBuf {
+        self.folder.path().join(path)
+    }
+
+    /// All that changed up to now, by relative path.
+    async fn changes(&self) -> BTreeMap<String, FileChangeKind> {
+        assert!(self.watch.flush(&Call::within(Duration::from_secs(20))).await);
+        let root = self.folder.path().canonicalize().unwrap();
+        let relative = |path: &Path| path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
+        self.watch
+            .take_changes()
+            .into_iter()
+            .map(|(path, kind)| (relative(path.as_std_path()), kind))
+            .collect()
+    }
+
+    fn epoch(&self) -> (u64, u64) {
+        (self.epochs.get(Epoch::Text), self.epochs.get(Epoch::Fs))
+    }
+}
+
+fn put(root: &Path, path: &str, text: &str) {
+    let path = root.join(path);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+fn changes<const N: usize>(list: [(&str, FileChangeKind); N]) -> BTreeMap<String, FileChangeKind> {
+    list.into_iter().map(|(path, kind)| (path.to_owned(), kind)).collect()
+}
+
+#[tokio::test]
+async fn a_flush_knows_everything_before_it() {
+    let tree = Tree::new(&[("a.py", "1"), ("sub/b.py", "1")]).await;
+    for round in 0..200 {
+        let before = tree.epoch();
+        tree.put("sub/b.py", &format!("{round}"));
+        assert_eq!(tree.changes().await, changes([("sub/b.py", Changed)]));
+        assert!(tree.epoch().0 > before.0);
+        assert_eq!(tree.epoch().1, before.1, "a changed text creates no file");
+    }
+}
+
+#[tokio::test]
+async fn files_come_go_and_move_with_their_folders() {
+    let tree = Tree::new(&[("one/a.py", "1"), ("one/deep/b.py", "1")]).await;
+    let before = tree.epoch();
+    fs::rename(tree.at("one"), tree.at("two")).unwrap();
+    assert_eq!(
+        tree.changes().await,
+        changes([
+            ("one/a.py", Deleted),
+            ("one/deep/b.py", Deleted),
+            ("two/a.py", Created),
+            ("two/deep/b.py", Created)
+        ])
+    );
+    assert!(tree.epoch().1 > before.1);
+    tree.put("two/deep/b.py", "2");
+    assert_eq!(tree.changes().await, changes([("two/deep/b.py", Changed)]));
+    fs::remove_dir_all(tree.at("two")).unwrap();
+    assert_eq!(tree.changes().await, changes([("two/a.py", Deleted), ("two/deep/b.py", Deleted)]));
+    tree.put("two/deep/b.py", "3");
+    assert_eq!(tree.changes().await, changes([("two/deep/b.py", Created)]));
+    tree.put("two/deep/b.py", "4");
+    assert_eq!(tree.changes().await, changes([("two/deep/b.py", Changed)]));
+}
+
+#[tokio::test]
+async fn a_file_replaced_by_a_rename_has_changed() {
+    let tree = Tree::new(&[("a.py", "1")]).await;
+    tree.put("a.py.tmp", "2");
+    fs::rename(tree.at("a.py.tmp"), tree.at("a.py")).unwrap();
+    assert_eq!(tree.changes().await.get("a.py"), Some(&Changed));
+}
+
+#[tokio::test]
+async fn what_is_ignored_is_no_event() {
+    let tree = Tree::new(&[
+        (".gitignore", "build/\n*.log\n!keep.log\n"),
+        ("src/.ignore", "generated.py\n"),
+        ("a.py", ""),
+        ("build/x.py", ""),
+        (".git/HEAD", ""),
+        (".cache/clangd/index/a.idx", ""),
+        ("node_modules/m/index.js", ""),
+    ])
+    .await;
+    assert_eq!(tree.watch.files().len(), 3, "{:?}", tree.watch.files());
+    let before = tree.epoch();
+    for path in [
+        "build/x.py",
+        "x.log",
+        ".git/index",
+        ".cache/clangd/index/b.idx",
+        "node_modules/n/i.js",
+        "src/generated.py",
+    ] {
+        tree.put(path, "changed");
+    }
+    assert_eq!(tree.changes().await, BTreeMap::new());
+    assert_eq!(tree.epoch(), before);
+    tree.put("keep.log", "");
+    assert_eq!(tree.changes().await, changes([("keep.log", Created)]));
+}
+
+#[tokio::test]
+async fn new_ignore_rules_change_what_is_there() {
+    let tree = Tree::new(&[("a.py", ""), ("out/b.py", "")]).await;
+    tree.put(".gitignore", "out/\n");
+    assert_eq!(tree.changes().await, changes([(".gitignore", Created), ("out/b.py", Deleted)]));
+    fs::remove_file(tree.at(".gitignore")).unwrap();
+    assert_eq!(tree.changes().await, changes([(".gitignore", Deleted), ("out/b.py", Created)]));
+    tree.put("out/b.py", "2");
+    assert_eq!(tree.changes().await, changes([("out/b.py", Changed)]));
+}
+
+#[tokio::test]
+async fn ten_thousand_files_at_once_are_all_known_after_one_flush() {
+    let tree = Tree::new(&[("seed.py", "")]).await;
+    for number in 0..10_000 {
+        tree.put(&format!("d{}/f{number}.py", number % 100), "x");
+    }
+    let seen = tree.changes().await;
+    assert_eq!(seen.len(), 10_000);
+    assert!(seen.values().all(|kind| *kind == Created));
+    for number in 0..10_000 {
+        tree.put(&format!("d{}/f{number}.py", number % 100), "yy");
+    }
+    assert_eq!(tree.changes().await.len(), 10_000);
+}
+
+#[tokio::test]
+async fn a_flush_obeys_its_call() {
+    let tree = Tree::new(&[("a.py", "")]).await;
+    let call = Call::within(Duration::from_secs(20));
+    call.cancel.cancel();
+    // Either it was quick, or it gave up; it never hangs.
+    let _ = tree.watch.flush(&call).await;
+}
