@@ -104,7 +104,7 @@ fn over_http(tenon: &Path) -> Result<(), Failure> {
         say(&format!("requests on {connections} connections"));
         let raw = requests_per_second(echo, &request, connections)?;
         let ours = requests_per_second(server.address, &request, connections)?;
-        let what = format!("requests per second, {connections} connections");
+        let what = format!("requests per second, connections: {connections}");
         row(&what, &format!("{ours:.0}"), &format!("echo {raw:.0}, {:.2}×", ours / raw), "");
     }
     Ok(())
