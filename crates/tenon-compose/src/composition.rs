@@ -1,0 +1,243 @@
+//! The composed workspace, and the outcome of composing one.
+
+use std::sync::Arc;
+
+use serde::ser::{Serialize, SerializeStruct, Serializer};
+use serde_json::Value;
+
+use crate::diagnostic::Diagnostic;
+use crate::kind::{ContributionKind, HandleKind, OwnerKind, Position, Status};
+use crate::pipeline::versions::CURRENT;
+
+/// What came of composing: a composition, or the errors that prevented one; and whatever else was worth saying.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    pub composition: Option<Composition>,
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Outcome {
+    #[must_use]
+    pub fn ok(&self) -> bool {
+        self.composition.is_some()
+    }
+}
+
+impl Serialize for Outcome {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut object = serializer.serialize_struct("Outcome", 3)?;
+        object.serialize_field("ok", &self.ok())?;
+        object.serialize_field("composition", &self.composition)?;
+        object.serialize_field("diagnostics", &self.diagnostics)?;
+        object.end()
+    }
+}
+
+/// Everything that takes part, each collection in its order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Composition {
+    pub owners: Vec<ComposedOwner>,
+    /// By kind, in the order of [`ContributionKind::ALL`].
+    pub(crate) entries: Vec<Vec<Entry>>,
+    pub required_render_handles: Vec<RequiredHandle>,
+}
+
+impl Composition {
+    /// The entries of one kind, in their order.
+    #[must_use]
+    pub fn entries(&self, kind: ContributionKind) -> &[Entry] {
+        &self.entries[kind as usize]
+    }
+
+    /// The entry with this canonical key.
+    #[must_use]
+    pub fn entry(&self, key: &str) -> Option<&Entry> {
+        let kind = crate::grammar::parse_key(key)?.kind;
+        self.entries(kind).iter().find(|entry| *entry.key == *key)
+    }
+}
+
+impl Serialize for Composition {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut object = serializer.serialize_struct("Composition", 12)?;
+        object.serialize_field("compositionSchemaVersion", CURRENT)?;
+        object.serialize_field("owners", &self.owners)?;
+        for kind in ContributionKind::ALL {
+            object.serialize_field(kind.composed_collection(), self.entries(*kind))?;
+        }
+        object.serialize_field("requiredRenderHandles", &self.required_render_handles)?;
+        object.end()
+    }
+}
+
+/// Who declared a contribution.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ContributionOwner {
+    pub owner_kind: OwnerKind,
+    pub owner_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub package_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub package_version: Option<String>,
+}
+
+/// An owner with what the host found out about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ComposedOwner {
+    pub owner: Arc<ContributionOwner>,
+    /// Absent for built-ins, which are always ready.
+    pub runtime: Option<Runtime>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Runtime {
+    pub status: Status,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+impl Serialize for ComposedOwner {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut object = serializer.serialize_struct("ComposedOwner", 5)?;
+        object.serialize_field("ownerKind", &self.owner.owner_kind)?;
+        object.serialize_field("ownerId", &self.owner.owner_id)?;
+        optional(&mut object, "packageId", self.owner.package_id.as_ref())?;
+        optional(&mut object, "packageVersion", self.owner.package_version.as_ref())?;
+        optional(&mut object, "runtime", self.runtime.as_ref())?;
+        object.end()
+    }
+}
+
+/// One contribution of the composed workspace.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    pub key: Arc<str>,
+    pub owner: Arc<ContributionOwner>,
+    pub title: Option<String>,
+    pub order: Option<i64>,
+    /// Set by the host through the owner's runtime status.
+    pub read_only: bool,
+    pub body: Body,
+    pub render_handle: Option<RenderHandle>,
+}
+
+/// What is special to the kind of an entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Body {
+    Route {
+        path: Arc<str>,
+        effective_path: Arc<str>,
+    },
+    SidebarItem {
+        label: String,
+        route_key: Arc<str>,
+    },
+    ConfigurationSurface {
+        purpose: String,
+    },
+    IntegrationSurface,
+    /// Of messages, tools or activities, as the claim says.
+    Renderer {
+        claim: String,
+    },
+    MessageAppender {
+        target_message_type: String,
+        position: Position,
+    },
+    FallbackSurface {
+        status: Status,
+    },
+}
+
+impl Entry {
+    /// Its id inside its owner and kind.
+    #[must_use]
+    pub fn local_id(&self) -> &str {
+        self.key.rsplit_once('/').map_or("", |(_, id)| id)
+    }
+}
+
+impl Serialize for Entry {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut object = serializer.serialize_struct("Entry", 9)?;
+        object.serialize_field("key", &self.key)?;
+        object.serialize_field("owner", &self.owner)?;
+        object.serialize_field("id", self.local_id())?;
+        optional(&mut object, "title", self.title.as_ref())?;
+        optional(&mut object, "order", self.order.as_ref())?;
+        optional(&mut object, "readOnly", self.read_only.then_some(&true))?;
+        match &self.body {
+            Body::Route { path, effective_path } => {
+                object.serialize_field("path", path)?;
+                object.serialize_field("effectivePath", effective_path)?;
+            }
+            Body::SidebarItem { label, route_key } => {
+                object.serialize_field("label", label)?;
+                object.serialize_field("routeKey", route_key)?;
+            }
+            Body::ConfigurationSurface { purpose } => object.serialize_field("purpose", purpose)?,
+            Body::IntegrationSurface => {}
+            Body::Renderer { claim } => object.serialize_field("claim", claim)?,
+            Body::MessageAppender { target_message_type, position } => {
+                object.serialize_field("targetMessageType", target_message_type)?;
+                object.serialize_field("position", position)?;
+            }
+            Body::FallbackSurface { status } => object.serialize_field("status", status)?,
+        }
+        optional(&mut object, "renderHandle", self.render_handle.as_ref())?;
+        object.end()
+    }
+}
+
+/// An opaque name for something a render runtime can draw.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RenderHandle {
+    pub kind: HandleKind,
+    pub id: Arc<str>,
+    /// For the provider; the composer does not look at it.
+    pub data: Option<Value>,
+}
+
+impl Serialize for RenderHandle {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut object = serializer.serialize_struct("RenderHandle", 4)?;
+        object.serialize_field("renderHandleVersion", CURRENT)?;
+        object.serialize_field("kind", &self.kind)?;
+        object.serialize_field("id", &self.id)?;
+        optional(&mut object, "data", self.data.as_ref())?;
+        object.end()
+    }
+}
+
+/// A handle that some provider must draw, and the entries that need it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RequiredHandle {
+    pub owner: Arc<ContributionOwner>,
+    pub kind: HandleKind,
+    pub id: Arc<str>,
+    pub keys: Vec<Arc<str>>,
+}
+
+impl Serialize for RequiredHandle {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut object = serializer.serialize_struct("RequiredHandle", 5)?;
+        object.serialize_field("owner", &self.owner)?;
+        object.serialize_field("renderHandleVersion", CURRENT)?;
+        object.serialize_field("kind", &self.kind)?;
+        object.serialize_field("id", &self.id)?;
+        object.serialize_field("keys", &self.keys)?;
+        object.end()
+    }
+}
+
+fn optional<S: SerializeStruct, T: Serialize>(
+    object: &mut S,
+    name: &'static str,
+    value: Option<&T>,
+) -> Result<(), S::Error> {
+    match value {
+        Some(value) => object.serialize_field(name, value),
+        None => object.skip_field(name),
+    }
+}

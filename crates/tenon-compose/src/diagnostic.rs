@@ -1,0 +1,330 @@
+//! Diagnostics: what a composition found wrong or worth saying, as data with a fixed shape and order.
+//!
+//! Strings from the input that passed no grammar are cut at [`SHOWN`] characters, so that a broken name cannot make
+//! its diagnostics larger than the input that held it.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::grammar::{self, KeyParts};
+use crate::kind::{ContributionKind, OwnerKind, words};
+use crate::registry::{Category, Code, DOCS_ANCHOR, Origin, Severity};
+
+/// How many characters of an unchecked string a diagnostic shows.
+pub const SHOWN: usize = 200;
+
+/// The start of `text`, short enough for a diagnostic.
+pub(crate) fn shown(text: &str) -> &str {
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => &text[..end],
+        None => text,
+    }
+}
+
+words! {
+    /// Whom a diagnostic speaks of.
+    SubjectKind { Module = "module", Builtin = "builtin", Host = "host" }
+}
+
+impl From<OwnerKind> for SubjectKind {
+    fn from(kind: OwnerKind) -> Self {
+        match kind {
+            OwnerKind::Module => Self::Module,
+            OwnerKind::Builtin => Self::Builtin,
+        }
+    }
+}
+
+/// Something a diagnostic speaks of, as far as it could be read.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Subject {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub owner_kind: Option<SubjectKind>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub owner_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub package_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub contribution_kind: Option<Cow<'static, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub local_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub canonical_key: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub route_path: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub renderer_claim: Option<String>,
+}
+
+impl Subject {
+    #[must_use]
+    pub fn host() -> Self {
+        Self { owner_kind: Some(SubjectKind::Host), ..Self::default() }
+    }
+
+    /// An owner, as far as it is known.
+    pub(crate) fn owner(kind: OwnerKind, id: Option<&str>, package_id: Option<&str>) -> Self {
+        Self {
+            owner_kind: Some(kind.into()),
+            owner_id: id.map(|id| shown(id).to_owned()),
+            package_id: package_id.map(|id| shown(id).to_owned()),
+            ..Self::default()
+        }
+    }
+
+    /// The same owner with one of its contributions.
+    pub(crate) fn contribution(mut self, kind: ContributionKind, local_id: Option<&str>) -> Self {
+        self.contribution_kind = Some(Cow::Borrowed(kind.as_str()));
+        if let Some(local_id) = local_id {
+            let local_id = shown(local_id);
+            self.canonical_key =
+                self.owner_id.as_deref().map(|owner| grammar::canonical_key(owner, kind, local_id));
+            self.local_id = Some(local_id.to_owned());
+        }
+        self
+    }
+
+    /// What a canonical key says about itself.
+    pub(crate) fn from_key(key: KeyParts<'_>) -> Self {
+        let kind = if key.is_builtin() { OwnerKind::Builtin } else { OwnerKind::Module };
+        Self::owner(kind, Some(key.owner_id), None).contribution(key.kind, Some(key.local_id))
+    }
+
+    /// The short form that stands in `details`: who, and which contribution.
+    pub(crate) fn as_owner(&self) -> Self {
+        Self {
+            owner_kind: self.owner_kind,
+            owner_id: self.owner_id.clone(),
+            canonical_key: self.canonical_key.clone(),
+            ..Self::default()
+        }
+    }
+
+    /// The order of owners in `details`: by kind as a word, then id, then key.
+    fn owner_order(&self) -> (Option<&str>, &Option<String>, &Option<String>, &Option<String>) {
+        (self.owner_kind.map(SubjectKind::as_str), &self.owner_id, &self.canonical_key, &self.package_id)
+    }
+}
+
+/// A step on the way from the top of a document to a place in it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Step {
+    Field(Cow<'static, str>),
+    Index(usize),
+}
+
+/// A place in the input that a diagnostic is about. It depends on the order of the input, so it is never serialised.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    pub pointer: Vec<Step>,
+    /// What is to be seen there.
+    pub note: String,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (depth, step) in self.pointer.iter().enumerate() {
+            match step {
+                Step::Index(index) => write!(formatter, "[{index}]")?,
+                Step::Field(name) if depth == 0 => formatter.write_str(name)?,
+                Step::Field(name) => write!(formatter, ".{name}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The details of a diagnostic, by name.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Details(BTreeMap<String, Value>);
+
+impl Details {
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.0.get(name)
+    }
+
+    #[must_use]
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.get(name).and_then(Value::as_str)
+    }
+
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
+    /// The stable reason code, under whichever name the code gives it.
+    #[must_use]
+    pub fn reason(&self) -> Option<&str> {
+        ["reason", "admissionReason", "unsupportedReason", "failurePhase"]
+            .into_iter()
+            .find_map(|name| self.text(name))
+    }
+
+    pub(crate) fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.0.insert(name.to_owned(), value.into());
+        self
+    }
+
+    pub(crate) fn with_owner(self, name: &str, owner: &Subject) -> Self {
+        let value = serde_json::to_value(owner).expect("subjects hold only text");
+        self.with(name, value)
+    }
+
+    pub(crate) fn with_owners(self, name: &str, mut owners: Vec<Subject>) -> Self {
+        owners.sort_unstable_by(|a, b| a.owner_order().cmp(&b.owner_order()));
+        let value = serde_json::to_value(owners).expect("subjects hold only text");
+        self.with(name, value)
+    }
+}
+
+/// One finding. `message` is for people and no part of the contract.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Diagnostic {
+    pub diagnostic_schema_version: Cow<'static, str>,
+    pub code: Code,
+    pub severity: Severity,
+    pub origin: Origin,
+    pub category: Category,
+    pub subjects: Vec<Subject>,
+    pub details: Details,
+    pub decision_ids: Vec<Cow<'static, str>>,
+    pub docs_anchor: Cow<'static, str>,
+    pub message: String,
+    /// Where it is in the input, for people.
+    #[serde(skip)]
+    pub places: Vec<Place>,
+}
+
+impl Diagnostic {
+    /// Everything that the registry fixes is taken from there.
+    pub(crate) fn new(code: Code, subjects: Vec<Subject>, details: Details) -> Self {
+        let row = code.registered();
+        debug_assert!(
+            details.names().eq({
+                let mut names = row.details.to_vec();
+                names.sort_unstable();
+                names
+            }),
+            "{} requires {:?}, not {details:?}",
+            row.name,
+            row.details
+        );
+        Self {
+            diagnostic_schema_version: Cow::Borrowed(crate::pipeline::versions::CURRENT),
+            code,
+            severity: row.severity,
+            origin: row.origin,
+            category: row.category,
+            message: fill(row.message, &details),
+            subjects,
+            details,
+            decision_ids: row.decisions.iter().copied().map(Cow::Borrowed).collect(),
+            docs_anchor: Cow::Borrowed(DOCS_ANCHOR),
+            places: Vec::new(),
+        }
+    }
+
+    pub(crate) fn at(mut self, places: impl IntoIterator<Item = Place>) -> Self {
+        self.places.extend(places);
+        self
+    }
+
+    #[must_use]
+    pub fn is_error(&self) -> bool {
+        self.severity == Severity::Error
+    }
+
+    /// How to mend it.
+    #[must_use]
+    pub fn help(&self) -> &'static str {
+        let row = self.code.registered();
+        let reason = self.details.reason();
+        let exact = row.reasons.iter().find(|(known, _)| Some(*known) == reason);
+        exact.map_or(row.help, |(_, help)| help)
+    }
+}
+
+fn fill(template: &'static str, details: &Details) -> String {
+    let mut message = String::with_capacity(template.len() + 32);
+    let mut rest = template;
+    while let Some((before, after)) = rest.split_once('{') {
+        let (name, after) = after.split_once('}').expect("templates are balanced (registry test)");
+        message.push_str(before);
+        message.push_str(details.text(name).unwrap_or_default());
+        rest = after;
+    }
+    message.push_str(rest);
+    message
+}
+
+/// Brings diagnostics into their one order: severity, code, first subject's key, then canonical JSON.
+pub(crate) fn sort(diagnostics: &mut [Diagnostic]) {
+    diagnostics.sort_by_cached_key(|diagnostic| {
+        let key = diagnostic.subjects.first().and_then(|subject| subject.canonical_key.clone());
+        let json = tenon_contract::json::canonical(diagnostic).expect("diagnostics are plain JSON");
+        (diagnostic.severity, diagnostic.code.as_str(), key, json)
+    });
+}
+
+/// Brings subjects into their one order: modules before built-ins, each by key.
+pub(crate) fn sort_subjects<T>(items: &mut [T], subject: impl Fn(&T) -> &Subject) {
+    items.sort_by(|a, b| {
+        let (a, b) = (subject(a), subject(b));
+        (a.owner_kind, &a.canonical_key, a).cmp(&(b.owner_kind, &b.canonical_key, b))
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn owner(kind: SubjectKind, id: &str, key: Option<&str>) -> Subject {
+        Subject {
+            owner_kind: Some(kind),
+            owner_id: Some(id.to_owned()),
+            canonical_key: key.map(str::to_owned),
+            ..Subject::default()
+        }
+    }
+
+    #[test]
+    fn owners_and_subjects_have_different_orders() {
+        let module = owner(SubjectKind::Module, "aaa", Some("aaa:routes/x"));
+        let builtin = owner(SubjectKind::Builtin, "builtin-z", Some("builtin-z:routes/x"));
+        let details = Details::default().with_owners("owners", vec![module.clone(), builtin.clone()]);
+        assert_eq!(details.get("owners").unwrap()[0]["ownerId"], "builtin-z");
+        let mut subjects = [builtin.clone(), module.clone()];
+        sort_subjects(&mut subjects, |subject| subject);
+        assert_eq!(subjects, [module, builtin]);
+    }
+
+    #[test]
+    fn long_names_are_cut_between_characters() {
+        let long = "é".repeat(300);
+        assert_eq!(shown(&long).chars().count(), SHOWN);
+        let subject = Subject::owner(OwnerKind::Module, Some(&long), None)
+            .contribution(ContributionKind::Routes, Some(&long));
+        assert_eq!(subject.canonical_key.unwrap().chars().count(), 2 * SHOWN + ":routes/".len());
+    }
+
+    #[test]
+    fn the_message_is_filled_from_the_details() {
+        let details = Details::default()
+            .with("field", "compositionSchemaVersion")
+            .with("received", "9")
+            .with("supported", vec!["0.1"]);
+        let diagnostic = Diagnostic::new(Code::UnsupportedCompositionSchema, vec![Subject::host()], details);
+        assert_eq!(diagnostic.message, "Composition schema version '9' is not supported.");
+        assert_eq!(diagnostic.help(), "use a supported `compositionSchemaVersion`");
+        let text = serde_json::to_string(&diagnostic).unwrap();
+        assert_eq!(serde_json::from_str::<Diagnostic>(&text).unwrap(), diagnostic);
+    }
+}

@@ -1,0 +1,141 @@
+//! Finds places of a document again in its text, so that a person can be shown where a mistake is.
+//!
+//! The tree that the kernel reads keeps no positions; only who wants to show some pays for them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+
+use serde::Deserializer as _;
+use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+use crate::diagnostic::Step;
+
+/// The byte ranges of the values that `pointers` lead to, as far as they lead anywhere.
+#[must_use]
+pub fn locate(text: &str, pointers: &[&[Step]]) -> Vec<Option<Range<usize>>> {
+    let mut wanted = Wanted::default();
+    for (number, pointer) in pointers.iter().enumerate() {
+        let mut node = &mut wanted;
+        for step in *pointer {
+            node = node.below.entry(step).or_default();
+        }
+        node.numbers.push(number);
+    }
+    let mut search = Search { text, found: vec![None; pointers.len()] };
+    if let Ok(root) = serde_json::from_str::<&RawValue>(text) {
+        search.value(root, &wanted);
+    }
+    search.found
+}
+
+/// The places looked for, as a tree.
+#[derive(Default)]
+struct Wanted<'p> {
+    numbers: Vec<usize>,
+    below: BTreeMap<&'p Step, Wanted<'p>>,
+}
+
+struct Search<'t> {
+    text: &'t str,
+    found: Vec<Option<Range<usize>>>,
+}
+
+impl<'t> Search<'t> {
+    fn value(&mut self, value: &'t RawValue, wanted: &Wanted<'_>) {
+        let raw = value.get();
+        let start = raw.as_ptr() as usize - self.text.as_ptr() as usize;
+        for number in &wanted.numbers {
+            self.found[*number] = Some(start..start + raw.len());
+        }
+        if !wanted.below.is_empty() {
+            // The text was read before; a value that is no list and no object has nothing below it.
+            let _ = serde_json::Deserializer::from_str(raw).deserialize_any(Below { search: self, wanted });
+        }
+    }
+}
+
+struct Below<'s, 't, 'w> {
+    search: &'s mut Search<'t>,
+    wanted: &'w Wanted<'w>,
+}
+
+impl<'t> Visitor<'t> for Below<'_, 't, '_> {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a list or an object")
+    }
+
+    fn visit_map<A: MapAccess<'t>>(self, mut access: A) -> Result<(), A::Error> {
+        while let Some(name) = access.next_key::<String>()? {
+            let step = Step::Field(name.into());
+            access.next_value_seed(Member { search: self.search, wanted: self.wanted.below.get(&step) })?;
+        }
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'t>>(self, mut access: A) -> Result<(), A::Error> {
+        for index in 0.. {
+            let wanted = self.wanted.below.get(&Step::Index(index));
+            if access.next_element_seed(Member { search: self.search, wanted })?.is_none() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// One member, looked into only if something in it is wanted.
+struct Member<'s, 't, 'w> {
+    search: &'s mut Search<'t>,
+    wanted: Option<&'w Wanted<'w>>,
+}
+
+impl<'t> DeserializeSeed<'t> for Member<'_, 't, '_> {
+    type Value = ();
+
+    fn deserialize<D: serde::Deserializer<'t>>(self, deserializer: D) -> Result<(), D::Error> {
+        match self.wanted {
+            None => deserializer.deserialize_ignored_any(IgnoredAny).map(drop),
+            Some(wanted) => {
+                let value: &'t RawValue = serde::Deserialize::deserialize(deserializer)?;
+                self.search.value(value, wanted);
+                Ok(())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn field(name: &str) -> Step {
+        Step::Field(name.to_owned().into())
+    }
+
+    #[test]
+    fn places_are_found_in_the_text() {
+        let text = "{\n  \"a\": [1, {\"\\u0062\": \"x\"}, 3],\n  \"c\": {}\n}";
+        let pointers: Vec<Vec<Step>> = vec![
+            vec![],
+            vec![field("a"), Step::Index(1), field("b")],
+            vec![field("a"), Step::Index(1)],
+            vec![field("a"), Step::Index(7)],
+            vec![field("c")],
+            vec![field("c"), field("d")],
+            vec![field("c"), Step::Index(0)],
+            vec![field("a"), Step::Index(0), field("x")],
+        ];
+        let pointers: Vec<&[Step]> = pointers.iter().map(Vec::as_slice).collect();
+        let found: Vec<Option<&str>> =
+            locate(text, &pointers).into_iter().map(|range| range.map(|range| &text[range])).collect();
+        assert_eq!(
+            found,
+            [Some(text), Some("\"x\""), Some("{\"\\u0062\": \"x\"}"), None, Some("{}"), None, None, None]
+        );
+        assert_eq!(locate("not json", &[&[]]), [None]);
+    }
+}

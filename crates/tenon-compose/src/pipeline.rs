@@ -1,0 +1,42 @@
+//! The composer: a pure function from an input to a composition or to the reasons why there is none.
+//!
+//! Invariants: no clock, no I/O, no global state; the order in which owners, contributions and operations are listed
+//! never shows in the result. Each phase drops what it rejects, so one mistake yields one diagnostic and the rest is
+//! still checked.
+
+use crate::composition::Outcome;
+use crate::diagnostic;
+use crate::input::Input;
+
+mod activation;
+mod assemble;
+mod claims;
+mod declared;
+mod draft;
+mod fields;
+mod namespace;
+mod order;
+mod policy;
+mod routes;
+mod structure;
+pub(crate) mod versions;
+
+/// Composes a workspace.
+#[must_use]
+pub fn compose(input: &Input<'_>) -> Outcome {
+    let mut findings = Vec::new();
+    let mut draft = structure::read(input, &mut findings);
+    namespace::check(&mut draft, &mut findings);
+    activation::apply(&mut draft);
+    let decisions = policy::apply(&mut draft, &mut findings);
+    routes::check(&mut draft, &decisions, &mut findings);
+    claims::check(&mut draft, &decisions, &mut findings);
+
+    let failed = findings.iter().any(diagnostic::Diagnostic::is_error);
+    diagnostic::sort(&mut findings);
+    let composition = (!failed).then(|| {
+        let ordered = order::arrange(&draft, &decisions);
+        assemble::composition(&draft, &decisions, &ordered)
+    });
+    Outcome { composition, diagnostics: findings }
+}

@@ -1,0 +1,209 @@
+//! The draft: everything that was readable, and what each phase decided about it.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::hash::Hash;
+use std::ops::Range;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use indexmap::map::Entry;
+
+use super::declared::Declared;
+use crate::diagnostic::{Place, Step, Subject, shown, sort_subjects};
+use crate::document::Json;
+use crate::grammar;
+use crate::kind::{ContributionKind, HandleKind, OwnerKind, Position, Status};
+
+#[derive(Default)]
+pub(super) struct Draft<'i> {
+    pub(super) owners: Vec<Owner<'i>>,
+    /// Contributions lie together by owner, and inside an owner by kind.
+    pub(super) contributions: Vec<Contribution<'i>>,
+    /// The indices of the contributions, by kind.
+    pub(super) by_kind: [Vec<usize>; ContributionKind::ALL.len()],
+    pub(super) operations: Vec<Operation<'i>>,
+    pub(super) allow_module_root: bool,
+    pub(super) declared: Declared<'i>,
+    /// Contributions whose key was declared before.
+    pub(super) repeated: Vec<usize>,
+}
+
+pub(super) struct Owner<'i> {
+    pub(super) kind: OwnerKind,
+    pub(super) id: &'i str,
+    pub(super) package_id: Option<&'i str>,
+    pub(super) package_version: Option<&'i str>,
+    /// Built-ins are always ready.
+    pub(super) status: Status,
+    pub(super) reason: Option<&'i str>,
+    /// Where it stands in its list.
+    pub(super) index: usize,
+    pub(super) contributions: Range<usize>,
+    pub(super) rejected: bool,
+}
+
+pub(super) struct Contribution<'i> {
+    pub(super) owner: usize,
+    pub(super) kind: ContributionKind,
+    pub(super) local_id: &'i str,
+    pub(super) key: Arc<str>,
+    pub(super) title: Option<&'i str>,
+    pub(super) order: Option<i64>,
+    pub(super) role: Role<'i>,
+    pub(super) handle: Option<Handle<'i>>,
+    /// Where it stands in its collection.
+    pub(super) index: usize,
+    pub(super) state: State,
+}
+
+/// What is special to the kind of a contribution.
+#[derive(Clone, Copy)]
+pub(super) enum Role<'i> {
+    Route { path: &'i str },
+    SidebarItem { label: &'i str, route_key: &'i str },
+    Configuration { purpose: &'i str },
+    Integration,
+    Renderer { claim: &'i str },
+    Appender { target: &'i str, position: Position },
+    Fallback { status: Status },
+}
+
+pub(super) struct Handle<'i> {
+    pub(super) kind: HandleKind,
+    pub(super) id: &'i str,
+    pub(super) data: Option<&'i Json<'i>>,
+}
+
+/// What became of a contribution.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    /// Part of the composition so far.
+    Active,
+    /// Active, but left out of the result by the host.
+    Hidden,
+    /// Not for this runtime status, or displaced by the policy.
+    Absent,
+    /// Wrong, and reported.
+    Rejected,
+}
+
+impl State {
+    /// Whether it takes part in conflicts.
+    pub(super) fn counts(self) -> bool {
+        matches!(self, Self::Active | Self::Hidden)
+    }
+}
+
+pub(super) struct Operation<'i> {
+    pub(super) id: &'i str,
+    pub(super) op: &'i str,
+    pub(super) target: &'i str,
+    pub(super) use_key: Option<&'i str>,
+    pub(super) path: Option<&'i str>,
+    pub(super) before: Option<&'i str>,
+    pub(super) after: Option<&'i str>,
+    pub(super) index: usize,
+}
+
+impl<'i> Draft<'i> {
+    pub(super) fn add(&mut self, contribution: Contribution<'i>) -> usize {
+        let index = self.contributions.len();
+        self.by_kind[contribution.kind as usize].push(index);
+        self.contributions.push(contribution);
+        index
+    }
+
+    pub(super) fn of_kind(&self, kind: ContributionKind) -> &[usize] {
+        &self.by_kind[kind as usize]
+    }
+
+    pub(super) fn owner_subject(&self, owner: usize) -> Subject {
+        let owner = &self.owners[owner];
+        Subject::owner(owner.kind, Some(owner.id), owner.package_id)
+    }
+
+    pub(super) fn subject(&self, contribution: usize) -> Subject {
+        let contribution = &self.contributions[contribution];
+        let mut subject = self
+            .owner_subject(contribution.owner)
+            .contribution(contribution.kind, Some(contribution.local_id));
+        // Whole where it is well formed, so that it can be compared; cut where it is not.
+        match contribution.role {
+            Role::Route { path } => {
+                let shown = if grammar::route_path(path).is_ok() { path } else { shown(path) };
+                subject.route_path = Some(shown.to_owned());
+            }
+            Role::Renderer { claim } => {
+                let shown = if grammar::claim(claim).is_ok() { claim } else { shown(claim) };
+                subject.renderer_claim = Some(shown.to_owned());
+            }
+            _ => {}
+        }
+        subject
+    }
+
+    /// The subjects of several contributions in their one order, with the place of one field of each.
+    pub(super) fn mentions(
+        &self,
+        group: &[usize],
+        field: &'static str,
+        note: impl Fn(usize) -> String,
+    ) -> (Vec<Subject>, Vec<Place>) {
+        let mut mentions: Vec<_> = group
+            .iter()
+            .map(|index| (self.subject(*index), self.place(*index, field, note(*index))))
+            .collect();
+        sort_subjects(&mut mentions, |(subject, _)| subject);
+        mentions.into_iter().unzip()
+    }
+
+    pub(super) fn owner_place(&self, owner: usize, note: String) -> Place {
+        let owner = &self.owners[owner];
+        let (list, field) = match owner.kind {
+            OwnerKind::Module => ("modules", "instanceId"),
+            OwnerKind::Builtin => ("builtins", "ownerId"),
+        };
+        let pointer = vec![field_step(list), Step::Index(owner.index), field_step(field)];
+        Place { pointer, note }
+    }
+
+    /// The place of one field of a contribution.
+    pub(super) fn place(&self, contribution: usize, field: &'static str, note: String) -> Place {
+        let contribution = &self.contributions[contribution];
+        let owner = &self.owners[contribution.owner];
+        let list = match owner.kind {
+            OwnerKind::Module => "modules",
+            OwnerKind::Builtin => "builtins",
+        };
+        let pointer = vec![
+            field_step(list),
+            Step::Index(owner.index),
+            field_step("contributions"),
+            field_step(contribution.kind.collection()),
+            Step::Index(contribution.index),
+            field_step(field),
+        ];
+        Place { pointer, note }
+    }
+}
+
+pub(super) fn field_step(name: &'static str) -> Step {
+    Step::Field(Cow::Borrowed(name))
+}
+
+/// Groups of two or more items that share a key, in the order of their keys.
+pub(super) fn duplicates<K: Ord + Hash + Copy>(items: &[usize], key: impl Fn(usize) -> K) -> Vec<Vec<usize>> {
+    let mut first: IndexMap<K, usize> = IndexMap::with_capacity(items.len());
+    let mut groups: BTreeMap<K, Vec<usize>> = BTreeMap::new();
+    for item in items.iter().copied() {
+        let key = key(item);
+        match first.entry(key) {
+            Entry::Vacant(vacant) => {
+                vacant.insert(item);
+            }
+            Entry::Occupied(known) => groups.entry(key).or_insert_with(|| vec![*known.get()]).push(item),
+        }
+    }
+    groups.into_values().collect()
+}

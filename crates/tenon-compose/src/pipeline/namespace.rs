@@ -1,0 +1,99 @@
+//! Namespace: ids must be well formed and unique. Of a duplicate nobody wins, whatever the order of declaration.
+
+use std::collections::BTreeSet;
+
+use super::draft::{Draft, State, duplicates};
+use crate::diagnostic::{Details, Diagnostic, shown, sort_subjects};
+use crate::grammar;
+use crate::kind::OwnerKind;
+use crate::registry::Code;
+
+pub(super) fn check(draft: &mut Draft<'_>, findings: &mut Vec<Diagnostic>) {
+    owner_ids(draft, findings);
+    duplicate_owners(draft, findings);
+    for owner in draft.owners.iter().filter(|owner| owner.rejected) {
+        for contribution in &mut draft.contributions[owner.contributions.clone()] {
+            contribution.state = State::Rejected;
+        }
+    }
+    local_ids(draft, findings);
+    duplicate_keys(draft, findings);
+}
+
+fn owner_ids(draft: &mut Draft<'_>, findings: &mut Vec<Diagnostic>) {
+    for index in 0..draft.owners.len() {
+        let owner = &draft.owners[index];
+        let (field, checked) = match owner.kind {
+            OwnerKind::Module => ("instanceId", grammar::instance_id(owner.id)),
+            OwnerKind::Builtin => ("ownerId", grammar::builtin_id(owner.id)),
+        };
+        let Err(reason) = checked else { continue };
+        let details =
+            Details::default().with("value", shown(owner.id)).with("field", field).with("reason", reason);
+        let place = draft.owner_place(index, reason.to_owned());
+        let diagnostic = Diagnostic::new(Code::InvalidInstanceId, vec![draft.owner_subject(index)], details);
+        findings.push(diagnostic.at([place]));
+        draft.owners[index].rejected = true;
+    }
+}
+
+fn duplicate_owners(draft: &mut Draft<'_>, findings: &mut Vec<Diagnostic>) {
+    let standing: Vec<usize> =
+        (0..draft.owners.len()).filter(|index| !draft.owners[*index].rejected).collect();
+    for group in duplicates(&standing, |index| draft.owners[index].id) {
+        let mut mentions: Vec<_> = group
+            .iter()
+            .map(|index| (draft.owner_subject(*index), draft.owner_place(*index, "used here".to_owned())))
+            .collect();
+        sort_subjects(&mut mentions, |(subject, _)| subject);
+        let (subjects, places): (Vec<_>, Vec<_>) = mentions.into_iter().unzip();
+        let details = Details::default()
+            .with("instanceId", draft.owners[group[0]].id)
+            .with_owners("owners", subjects.clone());
+        findings.push(Diagnostic::new(Code::DuplicateInstanceId, subjects, details).at(places));
+        for index in group {
+            draft.owners[index].rejected = true;
+        }
+    }
+}
+
+fn local_ids(draft: &mut Draft<'_>, findings: &mut Vec<Diagnostic>) {
+    for index in 0..draft.contributions.len() {
+        let contribution = &draft.contributions[index];
+        if contribution.state == State::Rejected {
+            continue;
+        }
+        let Err(reason) = grammar::local_id(contribution.local_id) else {
+            continue;
+        };
+        let details = Details::default()
+            .with("value", shown(contribution.local_id))
+            .with("field", "localId")
+            .with("reason", reason);
+        let place = draft.place(index, "id", reason.to_owned());
+        let diagnostic = Diagnostic::new(Code::InvalidLocalId, vec![draft.subject(index)], details);
+        findings.push(diagnostic.at([place]));
+        draft.contributions[index].state = State::Rejected;
+    }
+}
+
+fn duplicate_keys(draft: &mut Draft<'_>, findings: &mut Vec<Diagnostic>) {
+    let owners: BTreeSet<usize> =
+        draft.repeated.iter().map(|index| draft.contributions[*index].owner).collect();
+    for owner in owners {
+        let range = draft.owners[owner].contributions.clone();
+        let standing: Vec<usize> =
+            range.filter(|index| draft.contributions[*index].state != State::Rejected).collect();
+        let key = |index: usize| (draft.contributions[index].kind, draft.contributions[index].local_id);
+        for group in duplicates(&standing, key) {
+            let (subjects, places) = draft.mentions(&group, "id", |_| "declared here".to_owned());
+            let details = Details::default()
+                .with("canonicalKey", &*draft.contributions[group[0]].key)
+                .with_owners("owners", subjects.iter().map(|subject| subject.as_owner()).collect());
+            findings.push(Diagnostic::new(Code::DuplicateCanonicalKey, subjects, details).at(places));
+            for index in group {
+                draft.contributions[index].state = State::Rejected;
+            }
+        }
+    }
+}

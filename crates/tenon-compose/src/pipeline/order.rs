@@ -1,0 +1,82 @@
+//! Order: policy first, then `order`, then the canonical key; message appenders have no `order`.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+use super::draft::Draft;
+use super::policy::Decisions;
+use crate::kind::ContributionKind;
+
+/// What decides between entries that the policy leaves free: declared order with the undeclared last, then key.
+type Rank<'d> = (bool, i64, &'d str);
+
+/// The contributions that count, kind by kind, each in its order.
+pub(super) fn arrange(draft: &Draft<'_>, decisions: &Decisions<'_>) -> Vec<Vec<usize>> {
+    let places = inherited(draft, decisions);
+    let mut followers: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    let mut waiting: BTreeMap<usize, usize> = BTreeMap::new();
+    for (first, second) in &decisions.precedes {
+        // The claims phase may have taken one of the two away since.
+        let stand = [first, second].into_iter().all(|index| draft.contributions[*index].state.counts());
+        if stand {
+            followers.entry(*first).or_default().push(*second);
+            *waiting.entry(*second).or_default() += 1;
+        }
+    }
+    let entries = |indices: &[usize]| -> Vec<(Rank<'_>, usize)> {
+        let counting = indices.iter().copied().filter(|index| draft.contributions[*index].state.counts());
+        counting
+            .map(|index| (places.get(&index).copied().unwrap_or_else(|| rank(draft, index)), index))
+            .collect()
+    };
+    draft.by_kind.iter().map(|indices| place(entries(indices), &followers, &mut waiting)).collect()
+}
+
+fn rank<'d>(draft: &'d Draft<'_>, index: usize) -> Rank<'d> {
+    let contribution = &draft.contributions[index];
+    let order = match contribution.kind {
+        ContributionKind::MessageAppenders => None,
+        _ => contribution.order,
+    };
+    (order.is_none(), order.unwrap_or_default(), &contribution.key)
+}
+
+/// The ranks that replacements take over; of several, the first.
+fn inherited<'d>(draft: &'d Draft<'_>, decisions: &Decisions<'_>) -> BTreeMap<usize, Rank<'d>> {
+    let mut ranks: BTreeMap<usize, Rank<'d>> = BTreeMap::new();
+    for (left, stand_in) in &decisions.replaced {
+        let inherited = rank(draft, *left);
+        let entry = ranks.entry(*stand_in).or_insert(inherited);
+        *entry = (*entry).min(inherited);
+    }
+    ranks
+}
+
+/// Again and again the smallest of those whose predecessors are all placed.
+fn place(
+    entries: Vec<(Rank<'_>, usize)>,
+    followers: &BTreeMap<usize, Vec<usize>>,
+    waiting: &mut BTreeMap<usize, usize>,
+) -> Vec<usize> {
+    let constrained = entries.iter().any(|(_, index)| waiting.contains_key(index));
+    if !constrained {
+        let mut entries = entries;
+        entries.sort_unstable();
+        return entries.into_iter().map(|(_, index)| index).collect();
+    }
+    let ranks: BTreeMap<usize, Rank<'_>> = entries.iter().map(|(rank, index)| (*index, *rank)).collect();
+    let free = entries.iter().filter(|(_, index)| !waiting.contains_key(index));
+    let mut ready: BinaryHeap<Reverse<(Rank<'_>, usize)>> = free.copied().map(Reverse).collect();
+    let mut placed = Vec::with_capacity(entries.len());
+    while let Some(Reverse((_, index))) = ready.pop() {
+        placed.push(index);
+        for follower in followers.get(&index).into_iter().flatten() {
+            let count = waiting.get_mut(follower).expect("every follower was counted");
+            *count -= 1;
+            if *count == 0 {
+                ready.push(Reverse((ranks[follower], *follower)));
+            }
+        }
+    }
+    placed
+}

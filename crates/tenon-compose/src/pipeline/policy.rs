@@ -1,0 +1,339 @@
+//! Policy: the host's explicit word on conflicts, visibility and order.
+//!
+//! A policy is judged by itself, whatever the runtime status of what it names: an operation that contradicts another
+//! is a fault even while its target is inactive. Applied it is only to what is active; elsewhere it is silent.
+//! Operations take effect kind by kind, never in the order of the file.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::declared::Reference;
+use super::draft::{Draft, Operation, Role, State};
+use super::routes;
+use crate::diagnostic::{Details, Diagnostic, Place, Step, Subject, shown, sort_subjects};
+use crate::grammar::{self, Reason};
+use crate::kind::{ContributionKind, OperationKind, OwnerKind};
+use crate::registry::Code;
+
+mod cycles;
+mod groups;
+
+/// What the policy decided, by the index of contributions.
+#[derive(Default)]
+pub(super) struct Decisions<'i> {
+    pub(super) aliases: BTreeMap<usize, Alias<'i>>,
+    /// By claim.
+    pub(super) overrides: BTreeMap<&'i str, Override<'i>>,
+    /// From what left to what stands in for it.
+    pub(super) replaced: BTreeMap<usize, usize>,
+    /// Pairs: the first comes before the second.
+    pub(super) precedes: Vec<(usize, usize)>,
+}
+
+pub(super) struct Alias<'i> {
+    pub(super) path: &'i str,
+    pub(super) policy_id: &'i str,
+}
+
+pub(super) struct Override<'i> {
+    pub(super) selected: usize,
+    pub(super) policy_id: &'i str,
+}
+
+/// An operation that is right by itself.
+struct Sound<'i> {
+    id: &'i str,
+    target: Target<'i>,
+    action: Action<'i>,
+    index: usize,
+}
+
+/// A claim and a contribution key may be the same text and are still two things.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Target<'i> {
+    Key(&'i str),
+    Claim(&'i str),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Action<'i> {
+    Hide,
+    Replace { with: &'i str },
+    Alias { path: &'i str },
+    Override { with: &'i str },
+    Before { anchor: &'i str },
+    After { anchor: &'i str },
+}
+
+impl<'i> Action<'i> {
+    fn kind(self) -> OperationKind {
+        match self {
+            Self::Hide => OperationKind::Hide,
+            Self::Replace { .. } => OperationKind::Replace,
+            Self::Alias { .. } => OperationKind::PathAlias,
+            Self::Override { .. } => OperationKind::RendererOverride,
+            Self::Before { .. } | Self::After { .. } => OperationKind::Reorder,
+        }
+    }
+
+    /// The contribution that the operation's `use` names.
+    fn uses(self) -> Option<&'i str> {
+        match self {
+            Self::Replace { with } | Self::Override { with } => Some(with),
+            _ => None,
+        }
+    }
+}
+
+pub(super) fn apply<'i>(draft: &mut Draft<'i>, findings: &mut Vec<Diagnostic>) -> Decisions<'i> {
+    let operations = std::mem::take(&mut draft.operations);
+    let judge = Judge::new(draft, &operations);
+    let mut sound = Vec::new();
+    for operation in &operations {
+        match judge.operation(operation) {
+            Ok(operation) => sound.push(operation),
+            Err(reason) => findings.push(judge.fault(operation, reason)),
+        }
+    }
+    for find in [groups::find, cycles::find] {
+        let mut ignored = BTreeSet::new();
+        for group in find(&sound) {
+            findings.push(judge.group_fault(&sound, &group));
+            ignored.extend(group.members);
+        }
+        let mut index = 0..;
+        sound.retain(|_| !index.next().is_some_and(|index| ignored.contains(&index)));
+    }
+    decide(draft, &sound)
+}
+
+/// Operations that cannot stand together.
+struct Group {
+    members: Vec<usize>,
+    reason: Reason,
+}
+
+struct Judge<'d, 'i> {
+    draft: &'d Draft<'i>,
+    claims: BTreeSet<&'i str>,
+}
+
+impl<'d, 'i> Judge<'d, 'i> {
+    fn new(draft: &'d Draft<'i>, operations: &[Operation<'i>]) -> Self {
+        let overrides =
+            operations.iter().any(|operation| operation.op == OperationKind::RendererOverride.as_str());
+        let claim = |role| match role {
+            Role::Renderer { claim } => Some(claim),
+            _ => None,
+        };
+        let claims = if overrides {
+            draft.contributions.iter().filter_map(|contribution| claim(contribution.role)).collect()
+        } else {
+            BTreeSet::new()
+        };
+        Self { draft, claims }
+    }
+
+    /// Judges one operation: its target, then what it uses, then its path.
+    fn operation(&self, operation: &Operation<'i>) -> Result<Sound<'i>, Reason> {
+        let kind = OperationKind::parse(operation.op).ok_or("unknown-operation")?;
+        let (target, action) = match kind {
+            OperationKind::Hide => {
+                self.key(operation.target, |_| true, TARGET)?;
+                (Target::Key(operation.target), Action::Hide)
+            }
+            OperationKind::Replace => {
+                let kind = self.key(operation.target, |_| true, TARGET)?;
+                let with = operation.use_key.ok_or("missing-use")?;
+                self.key(with, |other| other == kind, USE)?;
+                (Target::Key(operation.target), Action::Replace { with })
+            }
+            OperationKind::PathAlias => {
+                self.key(operation.target, |kind| kind == ContributionKind::Routes, TARGET)?;
+                let path = operation.path.ok_or("invalid-path")?;
+                let builtin = operation.target.starts_with(grammar::BUILTIN_PREFIX);
+                let owner = if builtin { OwnerKind::Builtin } else { OwnerKind::Module };
+                routes::allowed(path, owner, self.draft.allow_module_root).map_err(|_| "invalid-path")?;
+                (Target::Key(operation.target), Action::Alias { path })
+            }
+            OperationKind::RendererOverride => {
+                self.claim(operation.target)?;
+                let with = operation.use_key.ok_or("missing-use")?;
+                self.claimant(with, operation.target)?;
+                (Target::Claim(operation.target), Action::Override { with })
+            }
+            OperationKind::Reorder => {
+                let kind = self.key(operation.target, |_| true, TARGET)?;
+                let (anchor, action) = match (operation.before, operation.after) {
+                    (Some(anchor), None) => (anchor, Action::Before { anchor }),
+                    (None, Some(anchor)) => (anchor, Action::After { anchor }),
+                    (None, None) => return Err("missing-use"),
+                    (Some(_), Some(_)) => return Err("invalid-use"),
+                };
+                self.key(anchor, |other| other == kind, USE)?;
+                (Target::Key(operation.target), action)
+            }
+        };
+        Ok(Sound { id: operation.id, target, action, index: operation.index })
+    }
+
+    /// The kind of the contribution that `key` names, if it names a declared one that `fits`.
+    fn key(
+        &self,
+        key: &str,
+        fits: impl Fn(ContributionKind) -> bool,
+        words: Words,
+    ) -> Result<ContributionKind, Reason> {
+        let declared = self.draft.declared.find(key) != Reference::Nowhere;
+        let parts = if declared { grammar::key_splits(key).next() } else { grammar::parse_key(key) };
+        let kind = parts.ok_or(words.invalid)?.kind;
+        if !fits(kind) {
+            Err(words.invalid)
+        } else if declared {
+            Ok(kind)
+        } else {
+            Err(words.missing)
+        }
+    }
+
+    fn claim(&self, claim: &str) -> Result<(), Reason> {
+        if self.claims.contains(claim) {
+            return Ok(());
+        }
+        grammar::claim(claim).map_err(|_| TARGET.invalid)?;
+        if self.draft.declared.may_claim(claim) { Ok(()) } else { Err(TARGET.missing) }
+    }
+
+    fn claimant(&self, key: &str, claim: &str) -> Result<(), Reason> {
+        self.key(key, |kind| kind.claims().is_some(), USE)?;
+        match self.draft.declared.find(key) {
+            Reference::To(index) if self.draft.contributions[index].state != State::Rejected => {
+                let claims_it = matches!(self.draft.contributions[index].role, Role::Renderer { claim: its } if its == claim);
+                if claims_it { Ok(()) } else { Err(USE.invalid) }
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn fault(&self, operation: &Operation<'i>, reason: Reason) -> Diagnostic {
+        let claims = operation.op == OperationKind::RendererOverride.as_str();
+        let target = if claims { Target::Claim(operation.target) } else { Target::Key(operation.target) };
+        let mut subjects = vec![Subject::host()];
+        subjects.extend(self.subject(target));
+        let details = Details::default()
+            .with("policyId", shown(operation.id))
+            .with("target", shown(operation.target))
+            .with("reason", reason);
+        let place = operation_place(operation.index, reason.to_owned());
+        Diagnostic::new(Code::InvalidPolicy, subjects, details).at([place])
+    }
+
+    fn group_fault(&self, sound: &[Sound<'i>], group: &Group) -> Diagnostic {
+        let members = || group.members.iter().map(|index| &sound[*index]);
+        let smallest = members().map(|operation| operation.id).min().unwrap_or_default();
+        let mut targets: Vec<Subject> =
+            members().filter_map(|operation| self.subject(operation.target)).collect();
+        sort_subjects(&mut targets, |subject| subject);
+        targets.dedup();
+        let mut subjects = vec![Subject::host()];
+        subjects.extend(targets);
+        let details = Details::default()
+            .with("policyId", shown(smallest))
+            .with("target", format!("operation:{}", shown(smallest)))
+            .with("reason", group.reason);
+        let places: Vec<Place> = members()
+            .map(|operation| operation_place(operation.index, format!("operation `{}`", shown(operation.id))))
+            .collect();
+        Diagnostic::new(Code::InvalidPolicy, subjects, details).at(places)
+    }
+
+    /// The subject of a target, where it is declared.
+    fn subject(&self, target: Target<'i>) -> Option<Subject> {
+        match target {
+            Target::Claim(claim) => self
+                .claims
+                .contains(claim)
+                .then(|| Subject { renderer_claim: Some(shown(claim).to_owned()), ..Subject::default() }),
+            Target::Key(key) => {
+                let parts = self.draft.declared.exactly(key)?;
+                Some(match self.draft.declared.find(key) {
+                    Reference::To(index) if self.draft.contributions[index].state != State::Rejected => {
+                        self.draft.subject(index)
+                    }
+                    // Of a rejected one there may be several; the key is what they share.
+                    _ => Subject::from_key(parts),
+                })
+            }
+        }
+    }
+}
+
+/// The reasons for a reference that leads nowhere, and for one that cannot be meant.
+#[derive(Clone, Copy)]
+struct Words {
+    missing: Reason,
+    invalid: Reason,
+}
+
+const TARGET: Words = Words { missing: "missing-target", invalid: "invalid-target" };
+const USE: Words = Words { missing: "missing-use", invalid: "invalid-use" };
+
+fn operation_place(index: usize, note: String) -> Place {
+    let pointer =
+        vec![super::draft::field_step("policy"), super::draft::field_step("operations"), Step::Index(index)];
+    Place { pointer, note }
+}
+
+/// Applies the operations, kind by kind, to what is active.
+fn decide<'i>(draft: &mut Draft<'i>, sound: &[Sound<'i>]) -> Decisions<'i> {
+    let mut decisions = Decisions::default();
+    let mut by_kind: Vec<&Sound<'i>> = sound.iter().collect();
+    by_kind.sort_by_key(|operation| operation.action.kind());
+    for operation in by_kind {
+        let active = |draft: &Draft<'i>, key: &str| match draft.declared.find(key) {
+            Reference::To(index) if draft.contributions[index].state.counts() => Some(index),
+            _ => None,
+        };
+        let stand_in = |decisions: &Decisions<'i>, key: &str| match draft.declared.find(key) {
+            Reference::To(index) => {
+                let index = decisions.replaced.get(&index).copied().unwrap_or(index);
+                draft.contributions[index].state.counts().then_some(index)
+            }
+            _ => None,
+        };
+        match (operation.target, operation.action) {
+            (Target::Key(target), Action::Hide) => {
+                if let Some(target) = active(draft, target) {
+                    draft.contributions[target].state = State::Hidden;
+                }
+            }
+            (Target::Key(target), Action::Replace { with }) => {
+                if let (Some(target), Some(with)) = (active(draft, target), active(draft, with)) {
+                    draft.contributions[target].state = State::Absent;
+                    decisions.replaced.insert(target, with);
+                }
+            }
+            (Target::Key(target), Action::Alias { path }) => {
+                if let Some(target) = active(draft, target) {
+                    let policy_id = operation.id;
+                    decisions.aliases.insert(target, Alias { path, policy_id });
+                }
+            }
+            (Target::Claim(claim), Action::Override { with }) => {
+                if let Some(selected) = active(draft, with) {
+                    let policy_id = operation.id;
+                    decisions.overrides.insert(claim, Override { selected, policy_id });
+                }
+            }
+            (Target::Key(target), Action::Before { anchor }) => {
+                decisions.precedes.extend(stand_in(&decisions, target).zip(stand_in(&decisions, anchor)));
+            }
+            (Target::Key(target), Action::After { anchor }) => {
+                decisions.precedes.extend(stand_in(&decisions, anchor).zip(stand_in(&decisions, target)));
+            }
+            (Target::Claim(_), _) | (Target::Key(_), Action::Override { .. }) => {
+                unreachable!("only an override targets a claim, and it targets nothing else")
+            }
+        }
+    }
+    decisions
+}

@@ -1,0 +1,108 @@
+//! The reader of persisted diagnostics: what a composition said earlier, checked before anyone relies on it.
+
+use std::collections::BTreeSet;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::diagnostic::{self, Diagnostic, Subject};
+use crate::document::{ParseError, utf8};
+use crate::pipeline::versions;
+use crate::registry::Code;
+
+/// What there is to look at before the rest of a diagnostic means anything.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Versioned {
+    diagnostic_schema_version: String,
+}
+
+/// An outcome, of which only the diagnostics are read.
+#[derive(Deserialize)]
+struct Persisted<'a> {
+    #[serde(borrow)]
+    diagnostics: Vec<&'a RawValue>,
+}
+
+/// Reads diagnostics that were written earlier: a list of them, or a whole outcome. Those of an unsupported schema
+/// version are left out, and each such version is reported once.
+///
+/// # Errors
+/// When the text is no JSON, or something in it is no diagnostic; with the position.
+pub fn read_diagnostics(bytes: &[u8]) -> Result<Vec<Diagnostic>, ParseError> {
+    let text = utf8(bytes)?;
+    let entries = if text.trim_start().starts_with('[') {
+        serde_json::from_str::<Vec<&RawValue>>(text)
+    } else {
+        serde_json::from_str::<Persisted<'_>>(text).map(|persisted| persisted.diagnostics)
+    };
+    let entries = entries.map_err(|error| ParseError::from_json(&error))?;
+    let mut diagnostics = Vec::with_capacity(entries.len());
+    let mut unsupported = BTreeSet::new();
+    for entry in entries {
+        let entry = entry.get();
+        let failed = |error: serde_json::Error| within(text, entry, &error);
+        let version = serde_json::from_str::<Versioned>(entry).map_err(failed)?.diagnostic_schema_version;
+        if versions::supported(&version) {
+            diagnostics.push(serde_json::from_str(entry).map_err(failed)?);
+        } else {
+            unsupported.insert(version);
+        }
+    }
+    diagnostics.extend(unsupported.iter().map(|version| {
+        let code = Code::UnsupportedDiagnosticSchema;
+        versions::unsupported(code, "diagnosticSchemaVersion", version, Subject::host())
+    }));
+    diagnostic::sort(&mut diagnostics);
+    Ok(diagnostics)
+}
+
+/// The error of a part, placed in the whole text.
+fn within(text: &str, part: &str, error: &serde_json::Error) -> ParseError {
+    let mut error = ParseError::from_json(error);
+    let start = part.as_ptr() as usize - text.as_ptr() as usize;
+    let before = &text[..start];
+    if error.line == 1 {
+        error.column += before.len() - before.rfind('\n').map_or(0, |newline| newline + 1);
+    }
+    error.line += before.matches('\n').count();
+    error
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(text: &str) -> (String, usize, usize) {
+        let error = read_diagnostics(text.as_bytes()).unwrap_err();
+        (error.reason, error.line, error.column)
+    }
+
+    #[test]
+    fn what_is_no_diagnostic_is_refused_where_it_stands() {
+        for (text, reason, line, column) in [
+            ("", "EOF while parsing a value", 1, 0),
+            ("7", "invalid type: integer `7`, expected struct Persisted", 1, 1),
+            ("{}", "missing field `diagnostics`", 1, 2),
+            ("[\n  {}\n]", "missing field `diagnosticSchemaVersion`", 2, 4),
+            ("[{\"diagnosticSchemaVersion\":1}]", "invalid type: integer `1`, expected a string", 1, 29),
+            (
+                "[\n {\"diagnosticSchemaVersion\":\"0.1\",\n\"code\":\"X\"}]",
+                "unknown diagnostic code `X`",
+                3,
+                10,
+            ),
+        ] {
+            assert_eq!(fault(text), (reason.to_owned(), line, column), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_unsupported_version_is_reported_once() {
+        let text = r#"{"ok":false,"diagnostics":[{"diagnosticSchemaVersion":"9"},{"diagnosticSchemaVersion":"9","x":1}]}"#;
+        let diagnostics = read_diagnostics(text.as_bytes()).unwrap();
+        assert_eq!(diagnostics.len(), 1);
+        assert_eq!(diagnostics[0].code, Code::UnsupportedDiagnosticSchema);
+        assert_eq!(diagnostics[0].details.text("received"), Some("9"));
+    }
+}

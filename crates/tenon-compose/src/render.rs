@@ -1,0 +1,311 @@
+//! The render runtime: draws the surfaces of one composition and contains whatever goes wrong in one of them.
+//!
+//! A runtime belongs to one host; there is no global registry. Every required handle must have exactly one provider of
+//! its own owner, supported and admitted; nobody is chosen by order. A provider that fails, panics or does not end
+//! costs its own surface and nothing else, and the diagnostic says which one it was and never why: no code, no error
+//! text, no stack, no data.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::composition::{Composition, ContributionOwner, RequiredHandle};
+use crate::diagnostic::{self, Details, Diagnostic, Subject, shown, sort_subjects};
+use crate::grammar;
+use crate::pipeline::versions;
+use crate::registry::Code;
+
+mod contain;
+mod pack;
+mod template;
+
+use contain::Cell;
+pub use pack::{
+    Blocked, FailurePhase, Load, LoadKind, Loading, Pack, PackError, Provide, Provider, ProviderError,
+    ProviderHandle, ProviderSummary, Render, Unsupported,
+};
+pub use template::TemplateFile;
+
+/// The host's word on whether a provider may run.
+pub type Admission<'a> = dyn Fn(&ProviderSummary) -> Result<(), Blocked> + 'a;
+
+/// How long a provider may take to load or to draw.
+pub const DEADLINE: Duration = Duration::from_secs(2);
+
+/// The largest surface, in bytes.
+pub const MAX_SURFACE: usize = 4 * 1024 * 1024;
+
+/// What to draw: an entry of the composition, and the kind of its handle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Target<'a> {
+    pub kind: &'a str,
+    pub key: &'a str,
+}
+
+/// What was drawn: the surface, or a fallback with the reason for it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Surface {
+    pub html: String,
+    pub diagnostic: Option<Diagnostic>,
+}
+
+/// See the module.
+pub struct RenderRuntime {
+    slots: Vec<Slot>,
+    /// From canonical keys to slots.
+    keys: BTreeMap<Arc<str>, usize>,
+    deadline: Duration,
+}
+
+/// A required handle and what there is to draw it.
+struct Slot {
+    required: RequiredHandle,
+    found: Found,
+}
+
+enum Found {
+    Nothing,
+    Several(Vec<ProviderSummary>),
+    Unsupported(ProviderSummary, Unsupported),
+    Blocked(ProviderSummary, Blocked),
+    Usable(Usable),
+}
+
+struct Usable {
+    summary: ProviderSummary,
+    loading: Loading,
+    /// What a lazy provider loaded; a failed load is tried again when it is next needed.
+    loaded: Mutex<Option<Arc<dyn Render>>>,
+    cell: Arc<Cell>,
+}
+
+impl RenderRuntime {
+    /// A runtime for the handles that `composition` requires.
+    #[must_use]
+    pub fn new(composition: &Composition, packs: Vec<Pack>, admission: &Admission<'_>) -> Self {
+        let mut supplied: BTreeMap<(String, String, String), Vec<Candidate>> = BTreeMap::new();
+        for pack in packs {
+            let supported = versions::supported(&pack.schema_version);
+            for provider in pack.providers {
+                let key = (pack.owner_id.clone(), provider.handle.kind.clone(), provider.handle.id.clone());
+                let summary =
+                    provider.summary(&pack.owner_id, &pack.package_id, pack.package_version.as_deref());
+                let candidate = Candidate { provider, summary, supported };
+                supplied.entry(key).or_default().push(candidate);
+            }
+        }
+        let mut slots = Vec::with_capacity(composition.required_render_handles.len());
+        let mut keys = BTreeMap::new();
+        for required in &composition.required_render_handles {
+            let key =
+                (required.owner.owner_id.clone(), required.kind.as_str().to_owned(), required.id.to_string());
+            let found = Found::of(supplied.remove(&key).unwrap_or_default(), admission);
+            keys.extend(required.keys.iter().map(|key| (Arc::clone(key), slots.len())));
+            slots.push(Slot { required: required.clone(), found });
+        }
+        Self { slots, keys, deadline: DEADLINE }
+    }
+
+    /// The same runtime with another deadline for its providers.
+    #[must_use]
+    pub fn with_deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = deadline;
+        self
+    }
+
+    /// Every required handle that cannot be drawn, before anything is.
+    #[must_use]
+    pub fn coverage(&self) -> Vec<Diagnostic> {
+        let mut diagnostics: Vec<Diagnostic> =
+            self.slots.iter().filter_map(|slot| slot.fault(&slot.required.keys)).collect();
+        diagnostic::sort(&mut diagnostics);
+        diagnostics
+    }
+
+    /// Loads every lazy provider now, and says which could not be loaded.
+    #[must_use]
+    pub fn preload(&self) -> Vec<Diagnostic> {
+        let mut diagnostics = Vec::new();
+        for slot in &self.slots {
+            if let Found::Usable(usable) = &slot.found
+                && usable.renderer(self.deadline).is_none()
+            {
+                let phase = FailurePhase::ProviderPreload;
+                diagnostics.push(slot.load_failed(&usable.summary, phase, &slot.required.keys));
+            }
+        }
+        diagnostic::sort(&mut diagnostics);
+        diagnostics
+    }
+
+    /// Draws one surface; what cannot be drawn becomes a fallback.
+    #[must_use]
+    pub fn render(&self, target: Target<'_>, props: &Value) -> Surface {
+        match self.draw(target, props) {
+            Ok(html) => Surface { html, diagnostic: None },
+            Err(diagnostic) => Surface::fallback(*diagnostic),
+        }
+    }
+
+    fn draw(&self, target: Target<'_>, props: &Value) -> Result<String, Box<Diagnostic>> {
+        let slot = self.keys.get(target.key).map(|index| &self.slots[*index]);
+        let Some(slot) = slot.filter(|slot| slot.required.kind.as_str() == target.kind) else {
+            return Err(Box::new(unknown_target(target)));
+        };
+        let key = [Arc::from(target.key)];
+        let Found::Usable(usable) = &slot.found else {
+            return Err(Box::new(slot.fault(&key).unwrap_or_else(|| unknown_target(target))));
+        };
+        let Some(renderer) = usable.renderer(self.deadline) else {
+            return Err(Box::new(slot.load_failed(&usable.summary, FailurePhase::LazyLoad, &key)));
+        };
+        let props = props.clone();
+        let drawn = usable.cell.run(self.deadline, move || renderer.render(&props));
+        match drawn {
+            Some(html) if html.len() <= MAX_SURFACE => Ok(html),
+            _ => Err(Box::new(slot.diagnostic(Code::RenderFailed, Some(&usable.summary), None, &key))),
+        }
+    }
+}
+
+impl Surface {
+    fn fallback(diagnostic: Diagnostic) -> Self {
+        let html = format!(
+            "<div class=\"surface-fallback\" role=\"alert\" data-code=\"{}\">This part of the workspace could not be shown.</div>",
+            diagnostic.code
+        );
+        Self { html, diagnostic: Some(diagnostic) }
+    }
+}
+
+struct Candidate {
+    provider: Provider,
+    summary: ProviderSummary,
+    /// Whether its pack has a supported version.
+    supported: bool,
+}
+
+impl Found {
+    fn of(mut candidates: Vec<Candidate>, admission: &Admission<'_>) -> Self {
+        let Some(candidate) = candidates.pop() else {
+            return Self::Nothing;
+        };
+        if !candidates.is_empty() {
+            candidates.push(candidate);
+            return Self::Several(candidates.into_iter().map(|candidate| candidate.summary).collect());
+        }
+        let Candidate { provider, summary, supported } = candidate;
+        let unsupported = if !supported {
+            Some(Unsupported::RuntimeSchemaVersion)
+        } else if !versions::supported(&provider.handle.version) {
+            Some(Unsupported::RenderHandleVersion)
+        } else if matches!(provider.loading, Loading::Unsupported) {
+            Some(Unsupported::ProviderShape)
+        } else {
+            None
+        };
+        if let Some(reason) = unsupported {
+            return Self::Unsupported(summary, reason);
+        }
+        if let Err(reason) = admission(&summary) {
+            return Self::Blocked(summary, reason);
+        }
+        Self::Usable(Usable {
+            summary,
+            loading: provider.loading,
+            loaded: Mutex::new(None),
+            cell: Arc::new(Cell::default()),
+        })
+    }
+}
+
+impl Usable {
+    /// What draws, loaded if need be.
+    fn renderer(&self, deadline: Duration) -> Option<Arc<dyn Render>> {
+        let loader = match &self.loading {
+            Loading::Eager(renderer) => return Some(Arc::clone(renderer)),
+            Loading::Lazy(loader) => loader,
+            Loading::Unsupported => return None,
+        };
+        let known = self.loaded.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if known.is_some() {
+            return known;
+        }
+        // Two that come first together may both load; the provider must bear that, and neither waits for the other.
+        let loader = Arc::clone(loader);
+        let loaded = self.cell.run(deadline, move || loader.load())?;
+        *self.loaded.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&loaded));
+        Some(loaded)
+    }
+}
+
+impl Slot {
+    /// Why nothing can be drawn here, as far as it is known without trying.
+    fn fault(&self, keys: &[Arc<str>]) -> Option<Diagnostic> {
+        let diagnostic = |code, summary, extra| Some(self.diagnostic(code, summary, extra, keys));
+        match &self.found {
+            Found::Usable(_) => None,
+            Found::Nothing => diagnostic(Code::MissingProvider, None, None),
+            Found::Several(summaries) => {
+                let providers = serde_json::to_value(summaries).expect("summaries hold only text");
+                diagnostic(Code::DuplicateProvider, None, Some(("providers", providers)))
+            }
+            Found::Unsupported(summary, reason) => {
+                let reason = Some(("unsupportedReason", reason.as_str().into()));
+                diagnostic(Code::UnsupportedProvider, Some(summary), reason)
+            }
+            Found::Blocked(summary, reason) => {
+                let reason = Some(("admissionReason", reason.as_str().into()));
+                diagnostic(Code::ProviderBlocked, Some(summary), reason)
+            }
+        }
+    }
+
+    fn load_failed(&self, summary: &ProviderSummary, phase: FailurePhase, keys: &[Arc<str>]) -> Diagnostic {
+        let phase = Some(("failurePhase", phase.as_str().into()));
+        self.diagnostic(Code::ProviderLoadFailed, Some(summary), phase, keys)
+    }
+
+    fn diagnostic(
+        &self,
+        code: Code,
+        summary: Option<&ProviderSummary>,
+        extra: Option<(&str, Value)>,
+        keys: &[Arc<str>],
+    ) -> Diagnostic {
+        let owner: &ContributionOwner = &self.required.owner;
+        let subject = Subject::owner(owner.owner_kind, Some(&owner.owner_id), owner.package_id.as_deref());
+        let mut subjects: Vec<Subject> = keys
+            .iter()
+            .filter_map(|key| grammar::parse_key(key))
+            .map(|parts| subject.clone().contribution(parts.kind, Some(parts.local_id)))
+            .collect();
+        sort_subjects(&mut subjects, |subject| subject);
+        let mut details = Details::default()
+            .with("renderHandle", shown(&self.required.id))
+            .with_owner("owner", &subject.as_owner())
+            .with("kind", self.required.kind.as_str());
+        if let Some(summary) = summary {
+            details =
+                details.with("provider", serde_json::to_value(summary).expect("summaries hold only text"));
+        }
+        if let Some((name, value)) = extra {
+            details = details.with(name, value);
+        }
+        Diagnostic::new(code, subjects, details)
+    }
+}
+
+fn unknown_target(target: Target<'_>) -> Diagnostic {
+    let parts = grammar::parse_key(target.key);
+    let subject = parts.map_or_else(Subject::host, Subject::from_key);
+    let owner =
+        Subject { owner_kind: subject.owner_kind, owner_id: subject.owner_id.clone(), ..Subject::default() };
+    let details = Details::default()
+        .with("renderHandle", if parts.is_some() { target.key } else { "unknown" })
+        .with_owner("owner", &owner)
+        .with("kind", shown(target.kind));
+    Diagnostic::new(Code::UnknownTarget, vec![subject], details)
+}

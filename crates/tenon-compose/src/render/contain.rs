@@ -1,0 +1,129 @@
+//! Containment: runs foreign code so that its panic or its silence costs nothing but its own answer.
+//!
+//! Code cannot be stopped from outside, so what runs past its deadline is abandoned on its thread. [`AT_ONCE`] bounds
+//! how many threads one provider can hold that way: when all of them hang, the next call fails after its own deadline
+//! without starting another.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, mpsc};
+use std::time::{Duration, Instant};
+
+use super::pack::ProviderError;
+
+#[cfg(not(panic = "unwind"))]
+compile_error!("a provider's panic can only be contained when panics unwind");
+
+/// How many calls of one provider run at a time.
+const AT_ONCE: usize = 8;
+
+/// What one provider runs in.
+#[derive(Default)]
+pub(super) struct Cell {
+    running: Mutex<usize>,
+    ended: Condvar,
+}
+
+impl Cell {
+    /// What `work` answers, or nothing when it fails, panics or takes too long.
+    pub(super) fn run<T: Send + 'static>(
+        self: &Arc<Self>,
+        deadline: Duration,
+        work: impl FnOnce() -> Result<T, ProviderError> + Send + 'static,
+    ) -> Option<T> {
+        let start = Instant::now();
+        let place = self.enter(deadline)?;
+        let (answer, answered) = mpsc::sync_channel(1);
+        let worker = move || {
+            let outcome = catch_unwind(AssertUnwindSafe(work));
+            let outcome = match outcome {
+                Ok(Ok(value)) => Some(value),
+                Ok(Err(error)) => {
+                    // For the provider's author; it never leaves this machine's log.
+                    tracing::debug!(error, "a render provider failed");
+                    None
+                }
+                Err(payload) => {
+                    // Dropping it would run more foreign code, which may panic again.
+                    std::mem::forget(payload);
+                    None
+                }
+            };
+            drop(place);
+            // Nobody listens any more when the deadline has passed.
+            let _ = answer.send(outcome);
+        };
+        std::thread::Builder::new().name("render".to_owned()).spawn(worker).ok()?;
+        answered.recv_timeout(deadline.saturating_sub(start.elapsed())).ok().flatten()
+    }
+
+    /// Waits for a free place, at most until the deadline.
+    fn enter(self: &Arc<Self>, deadline: Duration) -> Option<Place> {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut running, timeout) = self
+            .ended
+            .wait_timeout_while(running, deadline, |running| *running >= AT_ONCE)
+            .unwrap_or_else(PoisonError::into_inner);
+        if timeout.timed_out() {
+            return None;
+        }
+        *running += 1;
+        Some(Place(Arc::clone(self)))
+    }
+}
+
+/// One running call.
+struct Place(Arc<Cell>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        *self.0.running.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        self.0.ended.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(60);
+    const SHORT: Duration = Duration::from_millis(20);
+
+    #[test]
+    fn answers_pass_and_failures_do_not() {
+        let cell = Arc::new(Cell::default());
+        assert_eq!(cell.run(LONG, || Ok(7)), Some(7));
+        assert_eq!(cell.run::<()>(LONG, || Err("no".into())), None);
+        assert_eq!(cell.run::<()>(LONG, || panic!("contained")), None);
+        assert_eq!(cell.run(LONG, || Ok(8)), Some(8));
+    }
+
+    #[test]
+    fn a_payload_that_panics_when_dropped_is_not_dropped() {
+        struct Bomb;
+        impl Drop for Bomb {
+            fn drop(&mut self) {
+                panic!("dropped");
+            }
+        }
+        let cell = Arc::new(Cell::default());
+        assert_eq!(cell.run::<()>(LONG, || std::panic::panic_any(Bomb)), None);
+    }
+
+    #[test]
+    fn hanging_calls_hold_a_bounded_number_of_threads() {
+        let cell = Arc::new(Cell::default());
+        let (release, released) = mpsc::sync_channel::<()>(0);
+        let released = Arc::new(Mutex::new(released));
+        for _ in 0..AT_ONCE + 3 {
+            let released = Arc::clone(&released);
+            let hang = move || {
+                let _ = released.lock().map(|released| released.recv().is_ok());
+                Ok(())
+            };
+            assert_eq!(cell.run(SHORT, hang), None);
+        }
+        assert_eq!(*cell.running.lock().unwrap(), AT_ONCE);
+        drop(release);
+        assert_eq!(cell.run(LONG, || Ok(9)), Some(9));
+    }
+}

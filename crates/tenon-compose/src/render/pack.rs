@@ -1,0 +1,211 @@
+//! Packs: what an owner supplies to draw its handles, and what may be said about a provider.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::diagnostic::{Subject, shown};
+use crate::grammar::BUILTIN_PREFIX;
+use crate::kind::{OwnerKind, words};
+
+words! {
+    /// How a provider comes to its code.
+    LoadKind { Eager = "eager", Lazy = "lazy", Unsupported = "unsupported" }
+}
+
+words! {
+    /// Why the host does not admit a provider.
+    Blocked { OwnerNotAdmitted = "owner-not-admitted", TrustTier = "trust-tier", HostBlocked = "host-blocked" }
+}
+
+words! {
+    /// Why a provider cannot be used here.
+    Unsupported {
+        RuntimeSchemaVersion = "runtime-schema-version",
+        RenderHandleVersion = "render-handle-version",
+        ProviderShape = "provider-shape",
+    }
+}
+
+words! {
+    /// When a provider failed to load.
+    FailurePhase { ProviderPreload = "provider-preload", LazyLoad = "lazy-load" }
+}
+
+/// Whatever a provider says when it fails. It goes to the log and no further.
+pub type ProviderError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Draws a surface.
+pub trait Render: Send + Sync {
+    /// The surface as HTML, from what the host passes and nothing else.
+    ///
+    /// # Errors
+    /// When it cannot be drawn.
+    fn render(&self, props: &Value) -> Result<String, ProviderError>;
+}
+
+impl<F: Fn(&Value) -> Result<String, ProviderError> + Send + Sync> Render for F {
+    fn render(&self, props: &Value) -> Result<String, ProviderError> {
+        self(props)
+    }
+}
+
+/// Loads what draws a surface. It may be called again after a failure, and by two threads at once.
+pub trait Load: Send + Sync {
+    /// # Errors
+    /// When it cannot be loaded.
+    fn load(&self) -> Result<Arc<dyn Render>, ProviderError>;
+}
+
+/// How a provider's code is reached.
+#[derive(Clone)]
+pub enum Loading {
+    /// It is here.
+    Eager(Arc<dyn Render>),
+    /// It is loaded when it is first needed.
+    Lazy(Arc<dyn Load>),
+    /// The provider's entry makes no sense to this runtime.
+    Unsupported,
+}
+
+impl Loading {
+    fn kind(&self) -> LoadKind {
+        match self {
+            Self::Eager(_) => LoadKind::Eager,
+            Self::Lazy(_) => LoadKind::Lazy,
+            Self::Unsupported => LoadKind::Unsupported,
+        }
+    }
+}
+
+/// The handle a provider draws, as the provider names it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ProviderHandle {
+    #[serde(rename = "renderHandleVersion")]
+    pub version: String,
+    pub kind: String,
+    pub id: String,
+}
+
+/// One provider of a pack.
+#[derive(Clone)]
+pub struct Provider {
+    pub handle: ProviderHandle,
+    pub loading: Loading,
+    pub module_id: Option<String>,
+    pub trust_tier: Option<String>,
+}
+
+/// What one owner supplies.
+#[derive(Clone)]
+pub struct Pack {
+    pub schema_version: String,
+    pub owner_id: String,
+    pub package_id: String,
+    pub package_version: Option<String>,
+    pub providers: Vec<Provider>,
+}
+
+/// What may be said about a provider: nothing of its code, its errors or its data.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProviderSummary {
+    pub owner: Subject,
+    pub package_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub package_version: Option<String>,
+    pub handle: ProviderHandle,
+    pub load_kind: LoadKind,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub module_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trust_tier: Option<String>,
+}
+
+impl Provider {
+    pub(super) fn summary(
+        &self,
+        owner_id: &str,
+        package_id: &str,
+        package_version: Option<&str>,
+    ) -> ProviderSummary {
+        let kind = if owner_id.starts_with(BUILTIN_PREFIX) { OwnerKind::Builtin } else { OwnerKind::Module };
+        let text = |text: &str| shown(text).to_owned();
+        ProviderSummary {
+            owner: Subject::owner(kind, Some(owner_id), None),
+            package_id: text(package_id),
+            package_version: package_version.map(text),
+            handle: ProviderHandle {
+                version: text(&self.handle.version),
+                kind: text(&self.handle.kind),
+                id: text(&self.handle.id),
+            },
+            load_kind: self.loading.kind(),
+            module_id: self.module_id.as_deref().map(text),
+            trust_tier: self.trust_tier.as_deref().map(text),
+        }
+    }
+}
+
+/// Turns the entry of a provider into what loads it, or into nothing when it cannot tell.
+pub type Provide<'a> = dyn Fn(LoadKind, &Map<String, Value>) -> Option<Loading> + 'a;
+
+/// Why a pack cannot be read at all.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{field}` must be {expected}")]
+pub struct PackError {
+    pub field: &'static str,
+    pub expected: &'static str,
+}
+
+impl Pack {
+    /// Reads a pack. A provider whose entry cannot be used is kept as unsupported, so that the runtime can say so.
+    ///
+    /// # Errors
+    /// When the pack itself has no readable version, owner, package or list of providers.
+    pub fn read(value: &Value, provide: &Provide<'_>) -> Result<Self, PackError> {
+        let text = |field: &'static str| match value.get(field) {
+            Some(Value::String(text)) => Ok(text.clone()),
+            _ => Err(PackError { field, expected: "a string" }),
+        };
+        let Some(Value::Array(entries)) = value.get("providers") else {
+            return Err(PackError { field: "providers", expected: "an array" });
+        };
+        Ok(Self {
+            schema_version: text("renderRuntimeSchemaVersion")?,
+            owner_id: text("ownerId")?,
+            package_id: text("packageId")?,
+            package_version: value.get("packageVersion").and_then(Value::as_str).map(str::to_owned),
+            providers: entries.iter().filter_map(|entry| provider(entry.as_object()?, provide)).collect(),
+        })
+    }
+}
+
+/// A provider, if it at least names the handle it wants to draw.
+fn provider(entry: &Map<String, Value>, provide: &Provide<'_>) -> Option<Provider> {
+    let handle = entry.get("renderHandle")?;
+    let named = |name: &str| handle.get(name).and_then(Value::as_str).map(str::to_owned);
+    let optional = |name: &str| match entry.get(name) {
+        None => Some(None),
+        Some(Value::String(text)) => Some(Some(text.clone())),
+        Some(_) => None,
+    };
+    let load_kind = entry.get("loadKind").and_then(Value::as_str).and_then(LoadKind::parse);
+    let (module_id, trust_tier) = (optional("moduleId"), optional("trustTier"));
+    let readable = module_id.is_some() && trust_tier.is_some();
+    let loading = match load_kind {
+        Some(kind @ (LoadKind::Eager | LoadKind::Lazy)) if readable => provide(kind, entry),
+        _ => None,
+    };
+    Some(Provider {
+        handle: ProviderHandle {
+            version: named("renderHandleVersion").unwrap_or_default(),
+            kind: named("kind")?,
+            id: named("id")?,
+        },
+        loading: loading.unwrap_or(Loading::Unsupported),
+        module_id: module_id.flatten(),
+        trust_tier: trust_tier.flatten(),
+    })
+}
