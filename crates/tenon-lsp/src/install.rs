@@ -205,17 +205,41 @@ pub fn locks_for(
 ) -> Result<Vec<&'static Lock>, InstallError> {
     let mut locks = Vec::new();
     for id in ids {
-        let entry = registry.get(id).ok_or_else(|| InstallError::UnknownServer {
-            id: id.clone(),
-            nearest: registry.nearest_id(id).cloned(),
-        })?;
-        let lock = lock_of(entry, tools)
-            .ok_or_else(|| InstallError::NotManaged { id: entry.id.clone(), how: how_to_install(entry) })?;
+        let entry = entry_of(registry, id)?;
+        let lock = lock_of(entry, tools).ok_or_else(|| not_managed(entry))?;
         if !locks.contains(&lock) {
             locks.push(lock);
         }
     }
     Ok(locks)
+}
+
+/// Every lock that may have brought one of these servers, each once.
+pub fn all_locks_of(registry: &Registry, ids: &[String]) -> Result<Vec<&'static Lock>, InstallError> {
+    let mut locks = Vec::new();
+    for id in ids {
+        let entry = entry_of(registry, id)?;
+        let Install::Managed { locks: names } = &entry.install else {
+            return Err(not_managed(entry));
+        };
+        for lock in names.iter().filter_map(|name| Lock::named(name)) {
+            if !locks.contains(&lock) {
+                locks.push(lock);
+            }
+        }
+    }
+    Ok(locks)
+}
+
+fn entry_of<'r>(registry: &'r Registry, id: &str) -> Result<&'r ServerEntry, InstallError> {
+    registry.get(id).ok_or_else(|| InstallError::UnknownServer {
+        id: id.to_owned(),
+        nearest: registry.nearest_id(id).cloned(),
+    })
+}
+
+fn not_managed(entry: &ServerEntry) -> InstallError {
+    InstallError::NotManaged { id: entry.id.clone(), how: how_to_install(entry) }
 }
 
 /// The locks that a workspace's languages need and the machine does not have yet, by the registry's order.

@@ -246,6 +246,20 @@ fn unknown_fields_and_impossible_ids_do_not_parse() {
 }
 
 #[test]
+fn configuration_is_read_entry_by_entry() {
+    let configured = |text: &str| Registry::configured(&serde_json::from_str(text).unwrap());
+    let registry = configured(r#"{"ruff": {"enabled": false}}"#).unwrap();
+    assert_eq!(registry.get("ruff").unwrap().enabled, Switch::Off);
+    let error = configured(r#"{"ruff": {"args": "server"}}"#).unwrap_err().to_string();
+    assert!(
+        error.starts_with("the settings of the language server `ruff` cannot be understood: "),
+        "{error}"
+    );
+    assert!(matches!(configured(r#"{"a/b": {}}"#).unwrap_err(), OverrideError::InvalidId(_)));
+    assert!(matches!(configured(r#"{"rufff": {}}"#).unwrap_err(), OverrideError::UnknownId { .. }));
+}
+
+#[test]
 fn sections_are_found_by_their_dotted_name() {
     let settings = json!({"a": {"b": {"c": 1}}, "js/ts": {"x": true}});
     assert_eq!(section(&settings, None), &settings);

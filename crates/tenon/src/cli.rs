@@ -37,6 +37,8 @@ enum Command {
     Serve(commands::serve::Args),
     Status(commands::status::Args),
     Stop(commands::stop::Args),
+    Check(commands::check::Args),
+    Servers(commands::servers::Args),
     Trust(commands::trust::Args),
     Config(commands::config::Args),
     #[command(version)]
@@ -90,6 +92,8 @@ fn dispatch(command: Command, invocation: &mut Invocation) -> Result<Exit, Failu
         Command::Serve(args) => commands::serve::run(args, invocation),
         Command::Status(args) => commands::status::run(args, invocation),
         Command::Stop(args) => commands::stop::run(args, invocation),
+        Command::Check(args) => commands::check::run(args, invocation),
+        Command::Servers(args) => commands::servers::run(args, invocation),
         Command::Trust(args) => commands::trust::run(args, invocation),
         Command::Config(args) => commands::config::run(args, invocation),
         Command::Context(args) => commands::context::run(args, invocation),

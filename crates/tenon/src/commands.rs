@@ -1,5 +1,6 @@
 //! One file per command: its arguments as they are written, and what it does with them.
 
+pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod context;
@@ -8,6 +9,7 @@ pub(crate) mod daemon;
 pub(crate) mod doctor;
 pub(crate) mod mcp;
 pub(crate) mod serve;
+pub(crate) mod servers;
 pub(crate) mod status;
 pub(crate) mod stop;
 pub(crate) mod token;

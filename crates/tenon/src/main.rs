@@ -8,6 +8,7 @@ mod exit;
 mod invocation;
 mod link;
 mod report;
+mod servers;
 
 fn main() -> std::process::ExitCode {
     cli::run().into()

@@ -38,7 +38,7 @@ impl Failure {
     }
 
     /// An error with all its causes.
-    fn of(exit: Exit, error: &dyn Error) -> Self {
+    pub(crate) fn of(exit: Exit, error: &dyn Error) -> Self {
         let mut failure = Self::new(exit, error.to_string());
         let mut source = error.source();
         while let Some(cause) = source {
@@ -55,6 +55,11 @@ impl Failure {
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
+    }
+
+    /// The same failure with the exit code of a command's own contract.
+    pub(crate) fn ending(self, exit: Exit) -> Self {
+        if self.silent { self } else { Self { exit, ..self } }
     }
 
     pub(crate) fn no_current_folder(error: io::Error) -> Self {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Capability, Install, Registry, ResultLimits, ServerEntry, ServerId, Switch};
+use super::{Capability, Install, InvalidServerId, Registry, ResultLimits, ServerEntry, ServerId, Switch};
 
 /// An entry as users write it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -38,6 +38,10 @@ pub struct Override {
 /// Why an override cannot take effect.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OverrideError {
+    #[error(transparent)]
+    InvalidId(#[from] InvalidServerId),
+    #[error("the settings of the language server `{id}` cannot be understood: {why}")]
+    Malformed { id: ServerId, why: String },
     #[error("no language server is called `{id}`{}", did_you_mean(.nearest.as_ref()))]
     UnknownId { id: ServerId, nearest: Option<ServerId> },
     #[error("the new language server `{id}` says no `extensions`")]
@@ -142,6 +146,21 @@ fn merge(into: &mut Value, from: &Value) {
 }
 
 impl Registry {
+    /// The built-in entries with overrides as configuration holds them: by id, in the form of [`Override`].
+    pub fn configured(servers: &BTreeMap<String, Value>) -> Result<Self, OverrideError> {
+        let overrides = servers
+            .iter()
+            .map(|(id, value)| {
+                let id = ServerId::new(id.as_str())?;
+                match Override::deserialize(value) {
+                    Ok(given) => Ok((id, given)),
+                    Err(error) => Err(OverrideError::Malformed { id, why: error.to_string() }),
+                }
+            })
+            .collect::<Result<_, OverrideError>>()?;
+        Self::with_overrides(&overrides)
+    }
+
     pub(super) fn apply(&mut self, id: &ServerId, given: &Override) -> Result<(), OverrideError> {
         given.check(id)?;
         let known: BTreeMap<String, String> =

@@ -1,0 +1,76 @@
+//! What commands need to deal with language servers: the registry, the finder and the walk of a workspace.
+
+use std::ffi::OsStr;
+
+use tenon_lsp::check::files::FilesError;
+use tenon_lsp::find::{Finder, SearchPath, Trust};
+use tenon_lsp::install::{InstallError, Managed};
+use tenon_lsp::registry::{OverrideError, Registry};
+use tenon_lsp::walk::{BadPattern, Walk};
+use tenon_server::workspace::Workspace;
+
+use crate::exit::Exit;
+use crate::report::Failure;
+
+/// The known servers with the workspace's settings applied.
+pub(crate) fn registry(workspace: &Workspace) -> Result<Registry, Failure> {
+    Ok(Registry::configured(&workspace.config().servers)?)
+}
+
+/// Looks for servers under the workspace's trust.
+pub(crate) fn finder(workspace: &Workspace) -> Finder {
+    let trust = if workspace.trust().is_trusted() { Trust::Trusted } else { Trust::Untrusted };
+    Finder::from_env(workspace.root().to_owned(), trust).with_managed(managed(workspace))
+}
+
+pub(crate) fn managed(workspace: &Workspace) -> Managed {
+    Managed::new(workspace.dirs().servers())
+}
+
+pub(crate) fn search_path(workspace: &Workspace) -> SearchPath {
+    SearchPath::new(OsStr::new(workspace.environment().get("PATH").unwrap_or_default()))
+}
+
+pub(crate) fn walk(workspace: &Workspace) -> Result<Walk, Failure> {
+    Ok(Walk::new(workspace.root(), &workspace.config().workspace.ignore)?)
+}
+
+impl From<OverrideError> for Failure {
+    fn from(error: OverrideError) -> Self {
+        Self::of(Exit::Config, &error).hint("see `servers` in `tenon config show`")
+    }
+}
+
+impl From<BadPattern> for Failure {
+    fn from(error: BadPattern) -> Self {
+        Self::of(Exit::Config, &error).hint("see `workspace.ignore` in `tenon config show`")
+    }
+}
+
+impl From<FilesError> for Failure {
+    fn from(error: FilesError) -> Self {
+        let failure = Self::of(Exit::Workspace, &error);
+        match error {
+            FilesError::NoGit => failure.hint("install git, or name the files to check"),
+            FilesError::Refused { .. } => failure.hint("name another workspace with `--root DIR`"),
+            FilesError::Spawn(_) | FilesError::SlowGit | FilesError::Git(_) => {
+                failure.hint("name the files to check instead of `--changed`")
+            }
+        }
+    }
+}
+
+impl From<InstallError> for Failure {
+    fn from(error: InstallError) -> Self {
+        let exit = match &error {
+            InstallError::UnknownServer { .. } | InstallError::NotManaged { .. } => Exit::Usage,
+            InstallError::Tool { .. } => Exit::No,
+            InstallError::Folder(_) => Exit::Files,
+        };
+        let failure = Self::of(exit, &error);
+        match error.hint() {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        }
+    }
+}
