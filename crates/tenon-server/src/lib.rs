@@ -5,6 +5,7 @@ pub mod bridge;
 pub mod config;
 pub mod daemon;
 pub mod dirs;
+pub mod engine;
 pub mod http;
 pub mod log;
 pub mod mcp;

@@ -28,13 +28,7 @@ pub mod stream;
 pub const REVISIONS: [ProtocolVersion; 2] = [ProtocolVersion::V_2025_11_25, ProtocolVersion::V_2026_07_28];
 
 /// The methods we answer. One of these arriving as a custom request had malformed parameters.
-const SERVED: [&str; 5] = [
-    "initialize",
-    "ping",
-    "server/discover",
-    "tools/call",
-    "tools/list",
-];
+const SERVED: [&str; 5] = ["initialize", "ping", "server/discover", "tools/call", "tools/list"];
 
 /// Serves one set of surfaces to any number of sessions.
 #[derive(Clone)]
@@ -52,10 +46,7 @@ pub struct Identity {
 
 impl Default for Identity {
     fn default() -> Self {
-        Self {
-            name: "tenon".into(),
-            version: env!("CARGO_PKG_VERSION").into(),
-        }
+        Self { name: "tenon".into(), version: env!("CARGO_PKG_VERSION").into() }
     }
 }
 
@@ -65,20 +56,13 @@ impl Handler {
     }
 
     pub fn with_identity(surfaces: SurfaceSet, identity: Identity) -> Self {
-        Self {
-            surfaces: Arc::new(surfaces),
-            identity,
-        }
+        Self { surfaces: Arc::new(surfaces), identity }
     }
 }
 
 fn not_found(method: &str) -> ErrorData {
     let shown: String = method.chars().take(100).collect();
-    ErrorData::new(
-        ErrorCode::METHOD_NOT_FOUND,
-        format!("method not found: {shown}"),
-        None,
-    )
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("method not found: {shown}"), None)
 }
 
 fn to_wire(answer: Answer) -> CallToolResult {
@@ -91,10 +75,7 @@ fn to_wire(answer: Answer) -> CallToolResult {
 impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
-            .with_server_info(Implementation::new(
-                self.identity.name.clone(),
-                self.identity.version.clone(),
-            ))
+            .with_server_info(Implementation::new(self.identity.name.clone(), self.identity.version.clone()))
             .with_protocol_version(ProtocolVersion::V_2025_11_25)
     }
 
@@ -120,10 +101,7 @@ impl ServerHandler for Handler {
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         if request.is_some_and(|page| page.cursor.is_some()) {
-            return Err(ErrorData::invalid_params(
-                "tools/list has one page and takes no cursor",
-                None,
-            ));
+            return Err(ErrorData::invalid_params("tools/list has one page and takes no cursor", None));
         }
         Ok(ListToolsResult::with_all_items(self.surfaces.tools()))
     }
@@ -135,10 +113,7 @@ impl ServerHandler for Handler {
     ) -> Result<CallToolResponse, ErrorData> {
         let progress = context.extensions.get::<Progress>().cloned().unwrap_or_default();
         let arguments = request.arguments.unwrap_or_default();
-        let outcome = self
-            .surfaces
-            .call(&request.name, arguments, context.ct, progress)
-            .await;
+        let outcome = self.surfaces.call(&request.name, arguments, context.ct, progress).await;
         outcome.map(|answer| to_wire(answer).into())
     }
 

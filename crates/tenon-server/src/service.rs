@@ -10,6 +10,7 @@ use tenon_contract::clock::Entropy;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
+use crate::engine::Engine;
 use crate::http::{self, BindError, Endpoint, HttpLimits};
 use crate::mcp::Handler;
 use crate::mcp::stream::{self, StreamLimits};
@@ -22,6 +23,7 @@ use crate::workspace::Workspace;
 /// See the module.
 pub struct Service {
     workspace: Arc<Workspace>,
+    engine: Arc<Engine>,
     surfaces: Surfaces,
 }
 
@@ -33,9 +35,14 @@ impl Service {
             .with(ContextSurface::new(cache_root.map(Into::into), ContextSurface::TIMEOUT));
         let mut names = surfaces.names();
         names.push(WorkspaceSurface::NAME);
-        let servers = Arc::new(Vec::new);
-        let surfaces = surfaces.with(WorkspaceSurface::new(Arc::clone(&workspace), names, servers));
-        Self { workspace, surfaces }
+        let engine = Arc::new(Engine::new(Arc::clone(&workspace)));
+        let surface = WorkspaceSurface::new(Arc::clone(&workspace), names, Arc::clone(&engine));
+        Self { workspace, engine, surfaces: surfaces.with(surface) }
+    }
+
+    /// The language servers of the workspace.
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.engine
     }
 
     pub fn workspace(&self) -> &Arc<Workspace> {

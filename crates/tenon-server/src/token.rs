@@ -31,9 +31,7 @@ pub struct Token {
 
 impl std::fmt::Debug for Token {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Token")
-            .field("id", &self.id)
-            .finish_non_exhaustive()
+        f.debug_struct("Token").field("id", &self.id).finish_non_exhaustive()
     }
 }
 
@@ -42,10 +40,7 @@ pub enum TokenError {
     #[error("cannot use the token file {}", path.display())]
     Io { path: PathBuf, source: io::Error },
     #[error("the token file {} is damaged", path.display())]
-    Malformed {
-        path: PathBuf,
-        source: serde_json::Error,
-    },
+    Malformed { path: PathBuf, source: serde_json::Error },
     #[error("the token file {} can be read by others; make it private with `chmod 600`", .0.display())]
     Exposed(PathBuf),
     #[error("there is no token `{0}`")]
@@ -70,12 +65,7 @@ pub struct TokenFile {
 
 impl TokenFile {
     pub fn new(path: PathBuf, clock: Clock, entropy: Entropy) -> Self {
-        Self {
-            path,
-            clock,
-            entropy,
-            cached: Mutex::new(None),
-        }
+        Self { path, clock, entropy, cached: Mutex::new(None) }
     }
 
     pub fn path(&self) -> &Path {
@@ -100,10 +90,8 @@ impl TokenFile {
             return Ok(tokens.clone());
         }
         let text = std::fs::read_to_string(&self.path).map_err(io)?;
-        let stored: Stored = serde_json::from_str(&text).map_err(|source| TokenError::Malformed {
-            path: self.path.clone(),
-            source,
-        })?;
+        let stored: Stored = serde_json::from_str(&text)
+            .map_err(|source| TokenError::Malformed { path: self.path.clone(), source })?;
         *cached = Some((stamp, stored.tokens.clone()));
         Ok(stored.tokens)
     }
@@ -161,10 +149,7 @@ impl TokenFile {
     }
 
     fn io(&self, source: io::Error) -> TokenError {
-        TokenError::Io {
-            path: self.path.clone(),
-            source,
-        }
+        TokenError::Io { path: self.path.clone(), source }
     }
 }
 
@@ -179,10 +164,7 @@ impl Authority for TokenFile {
         for token in tokens {
             let equal: Choice = token.secret.as_bytes().ct_eq(presented.as_bytes());
             if bool::from(equal) {
-                known = Some(Principal {
-                    id: token.id,
-                    surfaces: token.surfaces,
-                });
+                known = Some(Principal { id: token.id, surfaces: token.surfaces });
             }
         }
         known
@@ -218,11 +200,7 @@ mod tests {
     use super::*;
 
     fn file(folder: &tempfile::TempDir) -> TokenFile {
-        TokenFile::new(
-            folder.path().join("tokens.json"),
-            Clock::system(),
-            Entropy::seeded(1),
-        )
+        TokenFile::new(folder.path().join("tokens.json"), Clock::system(), Entropy::seeded(1))
     }
 
     fn opens(file: &TokenFile, secret: &str) -> bool {
@@ -260,13 +238,7 @@ mod tests {
         let file = file(&folder);
         let token = file.current().unwrap();
         assert!(file.principal(None).is_none());
-        for wrong in [
-            "",
-            "x",
-            &token.secret[..63],
-            &format!("{}0", token.secret),
-            &token.id,
-        ] {
+        for wrong in ["", "x", &token.secret[..63], &format!("{}0", token.secret), &token.id] {
             assert!(!opens(&file, wrong), "{wrong}");
         }
         assert!(!format!("{token:?}").contains(&token.secret));

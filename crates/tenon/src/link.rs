@@ -80,7 +80,18 @@ pub(crate) fn in_process(
     let service = Service::new(workspace);
     let handler = service.handler(surfaces).map_err(|error| Failure::new(Exit::Usage, error.to_string()))?;
     let stop = CancellationToken::new();
-    let serving = service.serve_stream(tokio::io::stdin(), tokio::io::stdout(), handler, stop);
-    block_on(serving)??;
+    block_on(async {
+        let serving = service.serve_stream(tokio::io::stdin(), tokio::io::stdout(), handler, stop);
+        let warming = async {
+            service.engine().warm_up().await;
+            std::future::pending().await
+        };
+        let served = tokio::select! {
+            served = serving => served,
+            never = warming => never,
+        };
+        service.engine().shutdown().await;
+        served
+    })??;
     Ok(Exit::Success)
 }

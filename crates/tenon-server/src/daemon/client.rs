@@ -12,7 +12,7 @@ use tokio::net::UnixStream;
 use tokio::net::unix::UCred;
 
 use super::folder::{Place, own_uid};
-use super::hello::{self, Hello, ReadLineError, RefusalCode, Reply, Want, Welcome};
+use super::hello::{self, Errand, ErrandDone, Hello, ReadLineError, RefusalCode, Reply, Want, Welcome};
 use super::lock::Lock;
 use super::spawn;
 use super::{DaemonError, Stopped};
@@ -49,6 +49,16 @@ impl Connection {
     pub async fn closed(mut self) -> std::io::Result<()> {
         tokio::io::copy_buf(&mut self.stream, &mut tokio::io::sink()).await.map(drop)
     }
+}
+
+/// Has the running daemon do something about its language servers.
+pub async fn run(place: &Place, errand: Errand) -> Result<ErrandDone, DaemonError> {
+    let mut connection = connect(place, &Hello::new(Want::Servers(errand))).await?;
+    let done = hello::read_line(&mut connection.stream).await;
+    done.map_err(|error| match error {
+        ReadLineError::Io(error) => DaemonError::Io(error),
+        _ => DaemonError::Unintelligible,
+    })
 }
 
 /// How to start a daemon.

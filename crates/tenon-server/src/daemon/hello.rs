@@ -44,10 +44,51 @@ pub enum Want {
     Mcp { surfaces: Option<Vec<String>> },
     /// HTTP on a loopback port for as long as the connection lasts.
     Http { port: Option<u16> },
+    /// Something about the language servers; one line of answer follows the welcome.
+    Servers(Errand),
     /// Nothing but the answer.
     Status,
     /// The daemon's end. The connection closes when it has ended.
     Stop,
+}
+
+/// What a person wants of the daemon's language servers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Errand {
+    /// How they are.
+    List,
+    /// Start those with this id anew, broken ones too.
+    Restart { id: String },
+    /// What those with this id said last.
+    Logs { id: String },
+}
+
+/// How the errand went.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrandDone {
+    List(Vec<ServerLine>),
+    Restarted,
+    Logs(Vec<String>),
+    Failed(String),
+}
+
+/// One language server, as `lsp/status` names its fields.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ServerLine {
+    pub id: String,
+    pub status: String,
+    pub language: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_pid: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// Whether it runs and has loaded its project.
+    pub ready: bool,
 }
 
 /// The daemon's line.

@@ -13,7 +13,9 @@ use tokio_util::task::TaskTracker;
 use super::client;
 use super::clients::{Clients, Seat};
 use super::folder::{Place, own_uid};
-use super::hello::{self, Hello, PROTOCOL, ReadLineError, Refusal, RefusalCode, Reply, Want, Welcome};
+use super::hello::{
+    self, Errand, Hello, PROTOCOL, ReadLineError, Refusal, RefusalCode, Reply, Want, Welcome,
+};
 use super::lock::Lock;
 use super::{Build, DaemonError};
 use crate::service::Service;
@@ -115,6 +117,16 @@ impl Daemon {
                 daemon.clients.watch(idle, daemon.stop.clone()).await;
             }
         });
+        // The first client's handshake comes before any language server.
+        tasks.spawn({
+            let daemon = Arc::clone(&self);
+            async move {
+                tokio::select! {
+                    () = daemon.service.engine().warm_up() => {}
+                    () = daemon.stop.cancelled() => {}
+                }
+            }
+        });
         tracing::info!(root = %self.service.workspace().root(), pid = std::process::id(), "serving");
         loop {
             let accepted = tokio::select! {
@@ -139,6 +151,7 @@ impl Daemon {
         drop(listener);
         drop(seat);
         tasks.close();
+        self.service.engine().shutdown().await;
         if tokio::time::timeout(FAREWELL, tasks.wait()).await.is_err() {
             tracing::warn!(left = tasks.len(), "clients did not finish in time");
         }
@@ -191,12 +204,18 @@ impl Daemon {
         let admitted = match hello.want {
             Want::Status => None,
             Want::Stop => Some(Admitted::Stop),
+            Want::Servers(errand) => {
+                Some(Admitted::Servers { errand, _seat: self.clients.enter().ok_or_else(leaving)? })
+            }
             Want::Mcp { .. } | Want::Http { .. } if self.must_leave(&hello.build) => return Err(leaving()),
             Want::Mcp { surfaces } => {
                 let handler = self.service.handler(surfaces.as_deref());
                 let handler =
                     handler.map_err(|error| Refusal::new(RefusalCode::Surface, error.to_string()))?;
                 let seat = self.clients.enter().ok_or_else(leaving)?;
+                if self.clients.count() == 1 {
+                    self.service.engine().forgive();
+                }
                 Some(Admitted::Mcp { handler, seat })
             }
             Want::Http { port } => {
@@ -264,6 +283,11 @@ impl Daemon {
                 self.set_http(None);
                 drop(seat);
             }
+            Admitted::Servers { errand, .. } => {
+                let done = self.service.engine().run(errand).await;
+                let mut stream = stream;
+                let _ = hello::write_line(&mut stream, &done).await;
+            }
             Admitted::Stop => {
                 self.farewell.lock().unwrap_or_else(PoisonError::into_inner).push(stream);
                 self.clients.leave();
@@ -275,6 +299,7 @@ impl Daemon {
 enum Admitted {
     Mcp { handler: crate::mcp::Handler, seat: Seat },
     Http { listener: tokio::net::TcpListener, seat: Seat },
+    Servers { errand: Errand, _seat: Seat },
     Stop,
 }
 

@@ -10,6 +10,7 @@ use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
 use crate::config::{Origin, Setting};
+use crate::engine::Engine;
 use crate::log::redact::redact;
 use crate::mcp::REVISIONS;
 use crate::surface::{Answer, Arguments, Call, Catalog, Outcome, Refusal, Surface, ToolSpec, unknown_tool};
@@ -25,23 +26,20 @@ const TOOLS: &[ToolSpec] = &[ToolSpec {
     read_only: true,
 }];
 
-/// What the language servers say of themselves, as `lsp/status` would.
-pub type Servers = Arc<dyn Fn() -> Vec<Value> + Send + Sync>;
-
 /// See the module.
 pub struct WorkspaceSurface {
     catalog: Catalog,
     workspace: Arc<Workspace>,
     /// The names of all surfaces of this service.
     surfaces: Vec<&'static str>,
-    servers: Servers,
+    engine: Arc<Engine>,
 }
 
 impl WorkspaceSurface {
     pub const NAME: &'static str = "workspace";
 
-    pub fn new(workspace: Arc<Workspace>, surfaces: Vec<&'static str>, servers: Servers) -> Self {
-        Self { catalog: Catalog::new(TOOLS), workspace, surfaces, servers }
+    pub fn new(workspace: Arc<Workspace>, surfaces: Vec<&'static str>, engine: Arc<Engine>) -> Self {
+        Self { catalog: Catalog::new(TOOLS), workspace, surfaces, engine }
     }
 
     fn status(&self) -> Value {
@@ -64,7 +62,7 @@ impl WorkspaceSurface {
                 "ignored": ignored.collect::<Vec<_>>(),
             },
             "surfaces": self.surfaces,
-            "servers": (self.servers)(),
+            "servers": self.engine.status(),
             "store": store(workspace),
             "versions": {"tenon": env!("CARGO_PKG_VERSION"), "mcp": versions},
         })

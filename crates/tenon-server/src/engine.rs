@@ -1,0 +1,167 @@
+//! The language-server engine of one served workspace: opened when it is first needed, and warmed up in the background.
+//!
+//! Nothing starts with the process itself: a client's handshake never waits for a language server. What may run is
+//! decided by the settings and the trust that the workspace was opened under.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use tenon_lsp::call::Call;
+use tenon_lsp::find::{Finder, Trust};
+use tenon_lsp::install::Managed;
+use tenon_lsp::orchestrator::{Options, Orchestrator, ServerStatus};
+use tenon_lsp::registry::{InvalidServerId, Override, OverrideError, Registry, ServerId};
+use tokio::sync::OnceCell;
+use tokio_util::sync::CancellationToken;
+
+use crate::daemon::hello::{Errand, ErrandDone, ServerLine};
+use crate::workspace::Workspace;
+
+/// How long servers may take to load their projects before warming up gives up on them. They go on loading.
+const WARM_UP: Duration = Duration::from_secs(600);
+
+/// How much of a server's log travels to a person: the daemon's lines have an end.
+const LOG_BYTES: usize = 60 * 1024;
+
+/// Why the configured servers cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    #[error(transparent)]
+    Id(#[from] InvalidServerId),
+    #[error("`servers.{id}` is malformed")]
+    Malformed { id: ServerId, source: serde_json::Error },
+    #[error(transparent)]
+    Override(#[from] OverrideError),
+}
+
+/// See the module.
+pub struct Engine {
+    workspace: Arc<Workspace>,
+    opened: OnceCell<Orchestrator>,
+    closing: CancellationToken,
+}
+
+impl Engine {
+    pub fn new(workspace: Arc<Workspace>) -> Self {
+        Self { workspace, opened: OnceCell::new(), closing: CancellationToken::new() }
+    }
+
+    /// The servers of the workspace. The first caller waits for the look around; none waits for a server.
+    pub async fn orchestrator(&self) -> Result<&Orchestrator, EngineError> {
+        self.opened
+            .get_or_try_init(|| async {
+                let registry = registry(&self.workspace.config().servers)?;
+                let options = Options::new(self.workspace.gate().clone(), registry, finder(&self.workspace));
+                Ok(Orchestrator::open(options).await)
+            })
+            .await
+    }
+
+    /// Starts the servers of the languages that the workspace has, and returns when they are ready.
+    pub async fn warm_up(&self) {
+        let orchestrator = match self.orchestrator().await {
+            Ok(orchestrator) => orchestrator,
+            Err(error) => return tracing::warn!(%error, "no language server can be used"),
+        };
+        let call = Call::new(tokio::time::Instant::now() + WARM_UP, self.closing.clone());
+        orchestrator
+            .warm_up(&call, |warmth| match &warmth.why {
+                None => tracing::info!(server = %warmth.server, project = %warmth.project.as_path(), "ready"),
+                Some(why) => tracing::warn!(server = %warmth.server, ?why, "not ready"),
+            })
+            .await;
+    }
+
+    /// How the servers are; nothing before anyone has asked for one.
+    pub fn status(&self) -> Vec<ServerLine> {
+        let status = self.opened.get().map(Orchestrator::status).unwrap_or_default();
+        status.into_iter().map(line).collect()
+    }
+
+    /// Does what a person asked of the servers.
+    pub async fn run(&self, errand: Errand) -> ErrandDone {
+        let orchestrator = match self.orchestrator().await {
+            Ok(orchestrator) => orchestrator,
+            Err(error) => return ErrandDone::Failed(error.to_string()),
+        };
+        let known = |id: &str| {
+            let status = orchestrator.status();
+            let found = status.into_iter().find(|status| status.id.as_str() == id).map(|status| status.id);
+            found.ok_or_else(|| ErrandDone::Failed(format!("no language server is called `{id}`")))
+        };
+        match errand {
+            Errand::List => ErrandDone::List(self.status()),
+            Errand::Restart { id } => match known(&id) {
+                Ok(id) => {
+                    orchestrator.restart(&id).await;
+                    ErrandDone::Restarted
+                }
+                Err(failed) => failed,
+            },
+            Errand::Logs { id } => match known(&id) {
+                Ok(id) => ErrandDone::Logs(newest(orchestrator.logs(&id))),
+                Err(failed) => failed,
+            },
+        }
+    }
+
+    /// Gives broken servers another chance: a client has come while there was none.
+    pub fn forgive(&self) {
+        if let Some(orchestrator) = self.opened.get() {
+            orchestrator.forgive();
+        }
+    }
+
+    /// Ends all servers.
+    pub async fn shutdown(&self) {
+        self.closing.cancel();
+        if let Some(orchestrator) = self.opened.get() {
+            orchestrator.shutdown().await;
+        }
+    }
+}
+
+/// As many of the last lines as fit the daemon's one line of answer.
+fn newest(lines: Vec<String>) -> Vec<String> {
+    let mut left = LOG_BYTES;
+    let fits = |line: &&String| {
+        // An escaped byte takes six.
+        left = left.saturating_sub(6 * line.len() + 3);
+        left > 0
+    };
+    let kept = lines.iter().rev().take_while(fits).count();
+    lines[lines.len() - kept..].to_vec()
+}
+
+fn line(status: ServerStatus) -> ServerLine {
+    ServerLine {
+        id: status.id.to_string(),
+        status: status.state.as_str().to_owned(),
+        language: status.language,
+        server_pid: status.pid,
+        detail: status.detail,
+        project: status.project,
+        ready: status.ready,
+    }
+}
+
+/// The built-in servers with the user's changes.
+pub fn registry(servers: &BTreeMap<String, Value>) -> Result<Registry, EngineError> {
+    let mut overrides: BTreeMap<ServerId, Override> = BTreeMap::new();
+    for (id, value) in servers {
+        let id = ServerId::new(id.as_str())?;
+        let read = serde_json::from_value(value.clone());
+        let entry = read.map_err(|source| EngineError::Malformed { id: id.clone(), source })?;
+        overrides.insert(id, entry);
+    }
+    Ok(Registry::with_overrides(&overrides)?)
+}
+
+/// Looks for servers as the workspace's trust allows it, in our own folder and on PATH.
+pub fn finder(workspace: &Workspace) -> Finder {
+    let trust = if workspace.trust().is_trusted() { Trust::Trusted } else { Trust::Untrusted };
+    Finder::from_env(workspace.root().to_owned(), trust)
+        .with_managed(Managed::new(workspace.dirs().servers()))
+}
