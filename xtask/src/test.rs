@@ -83,7 +83,8 @@ fn tests(filter: &str) -> Result<Tally, Failure> {
     }
     let mut command = cargo();
     command.args(["nextest", "run", "--workspace", "--no-fail-fast", "--no-tests=pass"]).arg(filter);
-    command.args(["--status-level", "fail", "--final-status-level", "fail"]);
+    // Each failure once, when it happens: they are listed at the end of the whole run.
+    command.args(["--status-level", "fail", "--final-status-level", "none"]);
     let mut total = runner(&mut command, "cargo nextest", tally::nextest)?;
     let mut command = cargo();
     command.args(["test", "--workspace", "--doc", "--no-fail-fast", "--quiet", "--"]).arg(filter);

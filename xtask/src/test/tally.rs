@@ -49,6 +49,9 @@ pub(super) fn nextest(line: &str) -> Option<Tally> {
     for kind in ["FAIL [", "TIMEOUT [", "SIGNAL ["] {
         if let Some(rest) = line.strip_prefix(kind) {
             let name = rest.split_once(']')?.1.trim();
+            // Newer releases count along: `(3/9) crate test`.
+            let name =
+                name.strip_prefix('(').and_then(|rest| rest.split_once(") ")).map_or(name, |(_, name)| name);
             return Some(Tally { failures: vec![name.to_owned()], ..Tally::default() });
         }
     }
@@ -101,7 +104,7 @@ mod tests {
             "     Summary [  61.201s] 9 tests run: 4 passed, 2 failed, 2 timed out, 1 exec failed, 0 skipped";
         assert_eq!(nextest(broken), Some(Tally::counts(4, 5)));
         let one = "        FAIL [   0.004s] (3/9) tenon-lsp::codec a_header_is_read";
-        assert_eq!(nextest(one).unwrap().failures, ["(3/9) tenon-lsp::codec a_header_is_read"]);
+        assert_eq!(nextest(one).unwrap().failures, ["tenon-lsp::codec a_header_is_read"]);
         assert_eq!(nextest("   Compiling tenon v0.1.0"), None);
     }
 
