@@ -66,6 +66,7 @@ fn offences() -> Result<Vec<Offence>, Failure> {
     }
     links::check(&files, &mut offences);
     offences.sort();
+    offences.dedup();
     Ok(offences)
 }
 

@@ -1,7 +1,6 @@
 //! Which crate may know which: the list of the design, top to bottom.
 //!
-//! A name may be used in tests (`dev-dependencies`) that may not be used in the product, and only
-//! there: `tenon-testkit` never ships.
+//! Test crates may be used in tests (`dev-dependencies`) of any crate, and only there: they never ship.
 
 use serde_json::Value;
 
@@ -9,7 +8,7 @@ use super::Offence;
 use crate::shell::{Failure, cargo};
 
 /// Our crates with those of our crates that each may depend on.
-const ARROWS: [(&str, &[&str]); 11] = [
+const ARROWS: [(&str, &[&str]); 12] = [
     ("xtask", &["tenon-testkit", "tenon-contract"]),
     (
         "tenon",
@@ -36,7 +35,10 @@ const ARROWS: [(&str, &[&str]); 11] = [
     ("tenon-compose", &["tenon-contract"]),
     ("tenon-contract", &[]),
     ("tenon-testkit", &["tenon-contract"]),
+    ("tenon-fake-lsp", &["tenon-lsp", "tenon-contract"]),
 ];
+
+const TEST_CRATES: [&str; 2] = ["tenon-fake-lsp", "tenon-testkit"];
 
 /// Crates of others that stand for a boundary: only the named crates of ours may ship them.
 const BOUNDARIES: [(&str, &[&str]); 7] = [
@@ -45,7 +47,7 @@ const BOUNDARIES: [(&str, &[&str]); 7] = [
     ("rmcp", &["tenon-server"]),
     ("gen-lsp-types", &["tenon-lsp", "tenon-code"]),
     ("sqlx", &["tenon-work"]),
-    ("clap", &["tenon", "xtask"]),
+    ("clap", &["tenon", "tenon-fake-lsp", "xtask"]),
     ("anyhow", &[]),
 ];
 
@@ -89,7 +91,7 @@ impl Dependency {
             return offence(format!("`{from}` has no place in the crate list (xtask/src/tidy/arrows.rs)"));
         };
         let ours = ARROWS.iter().any(|(name, _)| name == to);
-        if ours && !below.contains(&to.as_str()) && !(*dev && to == "tenon-testkit") {
+        if ours && !below.contains(&to.as_str()) && !(*dev && TEST_CRATES.contains(&to.as_str())) {
             return offence(format!("`{from}` may not know `{to}`: arrows point down the crate list"));
         }
         let boundary = BOUNDARIES.iter().find(|(name, _)| name == to);
@@ -121,7 +123,9 @@ mod tests {
     }
 
     #[test]
-    fn the_testkit_never_ships() {
+    fn test_crates_never_ship() {
+        assert!(!offends("tenon-lsp", "tenon-fake-lsp", true));
+        assert!(offends("tenon-lsp", "tenon-fake-lsp", false));
         assert!(!offends("tenon-server", "tenon-testkit", true));
         assert!(offends("tenon-server", "tenon-testkit", false));
     }
