@@ -1,0 +1,97 @@
+//! Input that nobody should send: the right code, nothing on stdout, nothing left behind.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixListener;
+
+use serde_json::json;
+use tenon_testkit::Revision;
+
+use crate::{answer, built, error_code, exit, names, serve};
+
+const BUILD: [&str; 5] = ["build", "--sources", "docs", "--cache", "new"];
+
+#[test]
+fn documents_that_are_none() {
+    let sandbox = built();
+    let before = names(&sandbox, ".");
+    let docs = sandbox.tree().path("docs");
+    fs::write(docs.join("latin.md"), b"caf\xe9").unwrap();
+    assert_eq!(exit(&sandbox, &BUILD), 5);
+    fs::remove_file(docs.join("latin.md")).unwrap();
+
+    fs::write(docs.join("NOTES.md"), "other notes").unwrap();
+    assert_eq!(exit(&sandbox, &BUILD), 5);
+    fs::remove_file(docs.join("NOTES.md")).unwrap();
+
+    let name = OsString::from_vec(b"caf\xe9.md".to_vec());
+    fs::write(docs.join(&name), "").unwrap();
+    assert_eq!(exit(&sandbox, &BUILD), 5);
+    fs::remove_file(docs.join(&name)).unwrap();
+
+    assert_eq!(exit(&sandbox, &["build", "--sources", "nowhere", "--cache", "new"]), 6);
+    assert_eq!(exit(&sandbox, &["build", "--sources", "docs/notes.md", "--cache", "new"]), 6);
+    assert_eq!(names(&sandbox, "."), before);
+}
+
+#[test]
+fn things_that_are_passed_over() {
+    let sandbox = built();
+    let docs = sandbox.tree().path("docs");
+    symlink("circle.md", docs.join("circle.md")).unwrap();
+    symlink("..", docs.join("Guide/up")).unwrap();
+    let _socket = UnixListener::bind(docs.join("socket.md")).unwrap();
+    answer(&sandbox, &BUILD);
+    let version = |cache: &str| answer(&sandbox, &["inspect", "--cache", cache]);
+    assert_eq!(version("new"), version("caches/docs"));
+}
+
+#[test]
+fn a_document_of_a_hundred_megabytes_is_a_document() {
+    let sandbox = built();
+    let words = "lorem ipsum ";
+    let text = words.repeat(100_000_000 / words.len());
+    sandbox.tree().write("docs/huge.md", &text);
+    answer(&sandbox, &BUILD);
+    let whole = ["resolve", "--cache", "new", "--query", "ipsum", "--budget", "99999999"];
+    let answer = answer(&sandbox, &whole);
+    assert!(answer.contains(&text) && answer.contains("\"score\":0.5,"));
+}
+
+#[test]
+fn queries_that_are_too_much() {
+    let sandbox = built();
+    let resolve = |query: &str| {
+        ["resolve", "--cache", "caches/docs", "--budget", "9", "--query", query].map(OsString::from)
+    };
+    assert_eq!(exit(&sandbox, &resolve(&"long ".repeat(20_000))), 2);
+    let mut latin = resolve("");
+    latin[6] = OsString::from_vec(b"caf\xe9".to_vec());
+    assert_eq!(exit(&sandbox, &latin), 2);
+    // A dash is a word like any other.
+    answer(&sandbox, &resolve("--force"));
+
+    let mut client = serve(&sandbox, Revision::Sessions);
+    for bytes in [100_000, 1_000_000, 1 << 20] {
+        let arguments = json!({"cache": "docs", "query": "x".repeat(bytes), "budget": 9});
+        assert_eq!(error_code(&mut client, "context.resolve", arguments), "invalid_query");
+    }
+}
+
+#[test]
+fn names_that_lead_out() {
+    let sandbox = built();
+    let mut client = serve(&sandbox, Revision::Sessions);
+    let absolute = sandbox.tree().path("caches/docs");
+    symlink("../docs", sandbox.tree().path("caches/out")).unwrap();
+    for name in
+        ["..", "../caches/docs", "docs/../docs", "docs\0", "\0", "out", "", absolute.to_str().unwrap()]
+    {
+        let arguments = json!({"cache": name, "query": "", "budget": 9});
+        assert_eq!(error_code(&mut client, "context.resolve", arguments), "cache_missing", "{name:?}");
+        let arguments = json!({"cache": name});
+        assert_eq!(error_code(&mut client, "context.inspect_cache", arguments), "cache_missing", "{name:?}");
+    }
+}
