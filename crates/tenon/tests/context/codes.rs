@@ -51,7 +51,8 @@ fn a_broken_cache_is_invalid() {
         let name = names(sandbox, "caches/docs/documents").remove(0);
         sandbox.tree().path(CACHE).join("documents").join(name)
     };
-    let breakages: [&dyn Fn(&Sandbox, &Path); 7] = [
+    type Breakage<'a> = &'a dyn Fn(&Sandbox, &Path);
+    let breakages: [Breakage<'_>; 7] = [
         &|_, cache| fs::remove_file(cache.join("manifest.json")).unwrap(),
         &|_, cache| fs::write(cache.join("manifest.json"), "{").unwrap(),
         &|_, cache| {
@@ -86,14 +87,14 @@ fn a_refusal_is_no_fault_of_the_cache() {
     let document = cache.join("documents").join(names(&sandbox, "caches/docs/documents").remove(0));
     for denied in [&cache, &cache.join("manifest.json"), &cache.join("documents"), &document] {
         let before = fs::metadata(denied).unwrap().permissions();
-        fs::set_permissions(denied, Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(denied, Permissions::from_mode(0o000)).unwrap();
         assert_eq!(resolved(&sandbox), is(6, "io_error"), "{}", denied.display());
         assert_eq!(exit(&sandbox, &["verify", "--cache", CACHE]), 6);
         assert_eq!(exit(&sandbox, &["inspect", "--cache", CACHE]), 6);
         fs::set_permissions(denied, before).unwrap();
     }
     let above = sandbox.tree().path("caches");
-    fs::set_permissions(&above, Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&above, Permissions::from_mode(0o000)).unwrap();
     assert_eq!(resolved(&sandbox), is(6, "io_error"));
     assert_eq!(exit(&sandbox, &["list", "--root", "caches"]), 6);
     fs::set_permissions(&above, Permissions::from_mode(0o755)).unwrap();
@@ -107,7 +108,7 @@ fn sources_that_may_not_be_read_fail_the_build() {
     for denied in ["docs/notes.md", "docs/Guide", "docs"] {
         let denied = sandbox.tree().path(denied);
         let before = fs::metadata(&denied).unwrap().permissions();
-        fs::set_permissions(&denied, Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(&denied, Permissions::from_mode(0o000)).unwrap();
         assert_eq!(exit(&sandbox, &build), 6, "{}", denied.display());
         fs::set_permissions(&denied, before).unwrap();
     }
