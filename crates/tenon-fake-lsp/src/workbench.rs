@@ -16,12 +16,15 @@ use tenon_lsp::registry::{Registry, ServerEntry};
 
 use crate::{Script, program};
 
+/// A change of how the orchestrator works.
+type Change = Box<dyn FnOnce(&mut Options)>;
+
 /// A workspace to be.
 pub struct Builder {
     folder: TempDir,
     scripts: TempDir,
     entries: Vec<ServerEntry>,
-    options: Vec<Box<dyn FnOnce(&mut Options)>>,
+    options: Vec<Change>,
 }
 
 /// A workspace with its servers.

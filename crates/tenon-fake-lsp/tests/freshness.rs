@@ -1,5 +1,4 @@
 //! Diagnostics that belong to the text they are shown for, soon and never too soon.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::time::Duration;
 

@@ -163,6 +163,11 @@ impl Client {
         !self.session.known().ended
     }
 
+    /// How the server ended, once it has.
+    pub fn ending(&self) -> Option<String> {
+        self.session.known().ending.clone()
+    }
+
     /// Waits for the server's end and says how it came.
     pub async fn ended(&self) -> String {
         let driver = self.driver.lock().await.take();
@@ -558,7 +563,7 @@ async fn drive(
             (closed, Some(exit))
         }
     };
-    session.end();
+    session.end(&closed.to_string());
     let exit = match exit {
         Some(exit) => exit,
         None => {

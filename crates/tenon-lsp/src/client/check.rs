@@ -33,10 +33,7 @@ impl Client {
                 return Checked { diagnostics: Vec::new(), gap: Some(gap(&error)) };
             }
         };
-        let gap = match self.await_fresh(call, &synced).await {
-            Ok(()) => None,
-            Err(why) => Some(why),
-        };
+        let gap = self.await_fresh(call, &synced).await.err();
         let known = self.session.known();
         let document = known.documents.get(path.as_str());
         let same_text = document.is_some_and(|document| document.version == synced.version);

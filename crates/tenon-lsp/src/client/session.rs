@@ -34,6 +34,8 @@ pub(crate) struct Known {
     pub(crate) versioned: bool,
     /// Set once the server is gone. Its diagnostics are gone then, too.
     pub(crate) ended: bool,
+    /// How it went, as far as is known.
+    pub(crate) ending: Option<String>,
 }
 
 impl Known {
@@ -92,6 +94,7 @@ impl Session {
             change: LastChange { tick: 0, at: Instant::now() },
             versioned: false,
             ended: false,
+            ending: None,
         };
         Self {
             entry,
@@ -132,12 +135,13 @@ impl Session {
     }
 
     /// The server is gone: its diagnostics go with it and all waits end.
-    pub(crate) fn end(&self) {
+    pub(crate) fn end(&self, how: &str) {
         let held = {
             let mut known = self.known();
             if std::mem::replace(&mut known.ended, true) {
                 return;
             }
+            known.ending = Some(how.to_owned());
             let held = known
                 .diagnostics
                 .keys()

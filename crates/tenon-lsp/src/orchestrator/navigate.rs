@@ -169,7 +169,7 @@ impl Orchestrator {
         };
         let mut answer = self.all(&question, call, convert).await;
         // A stable sort by place keeps parents before children that start where they do.
-        answer.value.sort_by(|a, b| (a.range.start, a.depth).cmp(&(b.range.start, b.depth)));
+        answer.value.sort_by_key(|one| (one.range.start, one.depth));
         let mut seen = std::collections::BTreeSet::new();
         answer
             .value

@@ -56,7 +56,11 @@ impl Slot {
     }
 
     pub(super) fn is_broken(&self) -> bool {
-        matches!(&*self.life.borrow(), Life::Broken(_) | Life::Unavailable(_))
+        match &*self.life.borrow() {
+            Life::Broken(_) | Life::Unavailable(_) => true,
+            Life::Live(client) => !client.is_alive(),
+            Life::Starting => false,
+        }
     }
 
     /// The running server. Waits for a start that is under way.

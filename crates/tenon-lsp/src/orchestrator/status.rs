@@ -74,6 +74,7 @@ impl Orchestrator {
             list.extend(started.map(|slot| {
                 let mut line = match slot.life() {
                     Life::Starting => line(ServerState::Starting, None),
+                    Life::Live(client) if !client.is_alive() => line(ServerState::Broken, client.ending()),
                     Life::Live(client) => ServerStatus {
                         pid: Some(client.pid()),
                         ready: client.is_ready(),

@@ -1,0 +1,295 @@
+//! Servers come, break, go and leave nothing behind.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::{Value, json};
+use tenon_fake_lsp::Workbench;
+use tenon_lsp::call::Call;
+use tenon_lsp::model::Why;
+use tenon_lsp::orchestrator::ServerState;
+use tenon_lsp::registry::ServerId;
+
+fn linter() -> Value {
+    json!({ "capabilities": { "textDocumentSync": 2 }, "rules": [
+        { "on": "textDocument/didOpen", "do": [{ "publish": { "uri": "$uri" } }] },
+        { "on": "textDocument/didChange", "do": [{ "publish": { "uri": "$uri" } }] },
+    ]})
+}
+
+fn id(id: &str) -> ServerId {
+    ServerId::new(id).unwrap()
+}
+
+fn state(bench: &Workbench, server: &str) -> ServerState {
+    bench.orchestrator.status().into_iter().find(|line| line.id.as_str() == server).unwrap().state
+}
+
+fn pids(bench: &Workbench, server: &str, kind: &str) -> Vec<Pid> {
+    let lines = bench.transcript(server);
+    let numbers = lines.iter().filter_map(|line| line.get(kind)?.as_i64());
+    numbers.map(|pid| Pid::from_raw(i32::try_from(pid).unwrap())).collect()
+}
+
+/// Gone, or nothing but an entry that its parent has not collected yet.
+fn is_gone(pid: Pid) -> bool {
+    match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
+        Ok(stat) => stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z')),
+        Err(_) => true,
+    }
+}
+
+async fn until(what: &str, mut done: impl FnMut() -> bool) {
+    let waited = tokio::time::timeout(Duration::from_secs(30), async {
+        while !done() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    });
+    assert!(waited.await.is_ok(), "{what}");
+}
+
+#[tokio::test]
+async fn nothing_starts_before_someone_asks() {
+    let bench = Workbench::new().file("a.fake", "bad").server("fake", linter()).open().await;
+    assert_eq!(state(&bench, "fake"), ServerState::Idle);
+    bench.check("a.fake").await;
+    assert_eq!(state(&bench, "fake"), ServerState::Active);
+    let line = &bench.orchestrator.status()[0];
+    assert_eq!(line.pid, pids(&bench, "fake", "started").first().map(|pid| pid.as_raw().unsigned_abs()));
+}
+
+#[tokio::test]
+async fn a_crash_takes_the_diagnostics_along_and_leaves_the_other_servers_alone() {
+    let crashing = json!({ "capabilities": { "textDocumentSync": 2 }, "rules": [
+        { "on": "textDocument/didOpen", "do": [{ "publish": { "uri": "$uri" } }, { "publish": { "uri": "b.fake", "version": "none", "diagnostics": [{ "message": "elsewhere" }] } }] },
+        { "on": "textDocument/didChange", "do": ["die"] },
+    ]});
+    let bench = Workbench::new()
+        .file("a.fake", "bad")
+        .file("b.fake", "")
+        .server("crashing", crashing)
+        .server("fine", linter())
+        .patient()
+        .open()
+        .await;
+    assert_eq!(bench.check("a.fake").await.value.len(), 1);
+    assert_eq!(bench.orchestrator.diagnostics().await.len(), 2, "errors in other files are known, too");
+    let epoch = bench.orchestrator.epoch();
+
+    let answer = bench.check_text("a.fake", Some("bad bad")).await;
+    assert_eq!(answer.value.len(), 2, "the other server goes on");
+    assert_eq!(answer.gaps[0].why, Why::Broken);
+    assert!(bench.orchestrator.epoch() > epoch);
+    let known = bench.orchestrator.diagnostics().await;
+    assert_eq!(
+        known.keys().collect::<Vec<_>>(),
+        [&bench.path("a.fake")],
+        "a dead server's diagnostics are gone"
+    );
+    assert_eq!(state(&bench, "crashing"), ServerState::Broken);
+
+    // Skipped from now on, until someone asks for a restart.
+    let again = bench.check("a.fake").await;
+    assert_eq!(again.gaps[0].why, Why::Broken);
+    assert_eq!(pids(&bench, "crashing", "started").len(), 1);
+    bench.orchestrator.restart(&id("crashing")).await;
+    assert!(bench.check("a.fake").await.is_complete());
+    assert_eq!(pids(&bench, "crashing", "started").len(), 2);
+}
+
+#[tokio::test]
+async fn broken_servers_are_forgiven_when_a_session_begins() {
+    let script = json!({ "capabilities": { "textDocumentSync": 2 }, "rules": [{ "on": "textDocument/didOpen", "do": ["die"] }] });
+    let bench = Workbench::new().file("a.fake", "").server("fake", script).patient().open().await;
+    bench.check("a.fake").await;
+    bench.check("a.fake").await;
+    assert_eq!(pids(&bench, "fake", "started").len(), 1);
+    bench.orchestrator.forgive();
+    bench.check("a.fake").await;
+    assert_eq!(pids(&bench, "fake", "started").len(), 2);
+}
+
+#[tokio::test]
+async fn a_server_that_hangs_in_initialize_is_killed() {
+    let script = json!({ "initialize": { "hang": true }, "deaf_to_sigterm": true, "deaf_to_eof": true });
+    let bench = Workbench::new()
+        .file("a.fake", "")
+        .server("hung", script)
+        .server("fine", linter())
+        .patient()
+        .option(|options| options.timeouts.start = Duration::from_millis(300))
+        .open()
+        .await;
+    let answer = bench.check("a.fake").await;
+    assert_eq!(answer.gaps.len(), 1);
+    assert_eq!(answer.gaps[0].why, Why::Broken);
+    assert_eq!(state(&bench, "hung"), ServerState::Broken);
+    assert!(is_gone(pids(&bench, "hung", "started")[0]));
+}
+
+#[tokio::test]
+async fn a_slow_start_counts_into_the_first_check() {
+    let script = json!({ "initialize": { "delay_ms": 3000 }, "capabilities": {} });
+    let bench = Workbench::new()
+        .file("a.fake", "bad")
+        .server("slow", script)
+        .server("fine", linter())
+        .option(|options| options.timeouts.first_check = Duration::from_millis(300))
+        .open()
+        .await;
+    let answer = bench.check("a.fake").await;
+    assert_eq!(answer.value.len(), 1);
+    assert_eq!(answer.gaps[0].why, Why::Indexing);
+    assert_eq!(state(&bench, "slow"), ServerState::Starting);
+}
+
+#[tokio::test]
+async fn a_start_that_fails_says_why() {
+    let bench = Workbench::new()
+        .file("a.fake", "")
+        .server("exits", json!({ "initialize": { "exit": 9 } }))
+        .server("refuses", json!({ "initialize": { "refuse": "not today" } }))
+        .server_with("no-program", json!({}), |entry| entry.command = "/etc/passwd".to_owned())
+        .open()
+        .await;
+    bench.check("a.fake").await;
+    let details: Vec<String> =
+        bench.orchestrator.status().into_iter().map(|line| line.detail.unwrap_or_default()).collect();
+    assert!(details[0].contains("exit code 9"), "{details:?}");
+    assert!(details[1].contains("not found"), "{details:?}");
+    assert!(details[2].contains("not today"), "{details:?}");
+}
+
+#[tokio::test]
+async fn shutdown_is_polite_then_firm_and_reaches_grandchildren() {
+    let deaf = json!({ "capabilities": { "textDocumentSync": 2 }, "deaf_to_eof": true, "deaf_to_sigterm": true, "deaf_to_exit": true, "child": true });
+    let bench = Workbench::new()
+        .file("a.fake", "")
+        .server("polite", linter())
+        .server("deaf", deaf)
+        .option(|options| {
+            options.timeouts.first_check = Duration::from_millis(1500);
+            options.timeouts.polite = Duration::from_millis(200);
+            options.timeouts.grace = Duration::from_millis(200);
+        })
+        .open()
+        .await;
+    bench.check("a.fake").await;
+    bench.orchestrator.shutdown().await;
+    assert_eq!(bench.received("polite", "shutdown").len(), 1);
+    assert_eq!(bench.received("polite", "exit").len(), 1);
+    for server in ["polite", "deaf"] {
+        assert!(is_gone(pids(&bench, server, "started")[0]), "{server}");
+    }
+    let child = pids(&bench, "deaf", "child")[0];
+    until("a grandchild goes with its group", || is_gone(child)).await;
+    assert!(bench.check("a.fake").await.value.is_empty(), "nothing starts any more");
+}
+
+#[tokio::test]
+async fn a_server_that_dies_takes_what_it_started_along() {
+    let script = json!({ "capabilities": { "textDocumentSync": 2 }, "child": true,
+        "rules": [{ "on": "textDocument/didOpen", "do": [{ "exit": 1 }] }] });
+    let bench = Workbench::new().file("a.fake", "").server("fake", script).patient().open().await;
+    bench.check("a.fake").await;
+    let child = pids(&bench, "fake", "child")[0];
+    until("the child is killed", || is_gone(child)).await;
+}
+
+#[tokio::test]
+async fn a_stopped_server_costs_the_deadline_and_no_more_and_recovers() {
+    let mut script = linter();
+    script["capabilities"]["hoverProvider"] = json!(true);
+    script["rules"].as_array_mut().unwrap().push(json!({ "on": "textDocument/hover", "do": ["reply_word"] }));
+    let bench = Workbench::new().file("a.fake", "word").server("fake", script).patient().open().await;
+    let path = bench.path("a.fake");
+    bench.check("a.fake").await;
+    let pid = pids(&bench, "fake", "started")[0];
+    kill(pid, Signal::SIGSTOP).unwrap();
+    for _ in 0..10 {
+        let call = Call::within(Duration::from_millis(50));
+        let answer = bench.orchestrator.hover(&path, Workbench::at(0, 0), &call).await.unwrap();
+        assert_eq!(answer.gaps[0].why, Why::Pending);
+    }
+    kill(pid, Signal::SIGCONT).unwrap();
+    let answer = bench.orchestrator.hover(&path, Workbench::at(0, 0), &Workbench::call()).await.unwrap();
+    assert_eq!(answer.value.unwrap().parts[0].value, "word");
+}
+
+#[tokio::test]
+async fn a_killed_server_ends_every_open_question() {
+    let script = json!({ "capabilities": { "textDocumentSync": 2, "hoverProvider": true },
+        "rules": [{ "on": "textDocument/hover", "do": [] }] });
+    let bench = Workbench::new().file("a.fake", "word").server("fake", script).patient().open().await;
+    for _ in 0..20 {
+        let path = bench.path("a.fake");
+        let asked = bench.received("fake", "textDocument/hover").len();
+        let questions =
+            futures::future::join_all((0..10).map(|_| {
+                let (bench, path) = (&bench, &path);
+                async move {
+                    bench.orchestrator.hover(path, Workbench::at(0, 0), &Workbench::call()).await.unwrap()
+                }
+            }));
+        let killing = async {
+            until("asked", || bench.received("fake", "textDocument/hover").len() >= asked + 10).await;
+            kill(*pids(&bench, "fake", "started").last().unwrap(), Signal::SIGKILL).unwrap();
+        };
+        let (answers, ()) = tokio::join!(questions, killing);
+        assert!(answers.iter().all(|answer| answer.gaps[0].why == Why::Broken));
+        bench.orchestrator.restart(&id("fake")).await;
+    }
+}
+
+#[tokio::test]
+async fn projects_have_servers_of_their_own_and_share_one_by_default() {
+    let bench = Workbench::new()
+        .file("one/mark", "")
+        .file("one/deep/a.fake", "bad")
+        .file("two/mark", "")
+        .file("two/a.fake", "")
+        .file("a.fake", "")
+        .server_with("fake", linter(), |entry| entry.root_markers = vec![vec!["mark".to_owned()]])
+        .server_with("linter", linter(), |entry| {
+            entry.root_markers = vec![vec!["mark".to_owned()]];
+            entry.needs_marker = true;
+        })
+        .patient()
+        .open()
+        .await;
+    for file in ["one/deep/a.fake", "two/a.fake", "a.fake", "one/deep/a.fake"] {
+        assert!(bench.check(file).await.is_complete());
+    }
+    let lines: Vec<_> = bench
+        .orchestrator
+        .status()
+        .into_iter()
+        .map(|line| format!("{} {}", line.id, line.project.unwrap()))
+        .collect();
+    assert_eq!(lines, ["fake .", "fake one", "fake two", "linter one", "linter two"]);
+}
+
+#[tokio::test]
+async fn documents_are_closed_past_a_limit_least_recently_used_first() {
+    let mut builder = Workbench::new().server("fake", linter()).patient();
+    for number in 0..70 {
+        builder = builder.file(&format!("f{number:02}.fake"), "");
+    }
+    let bench = builder.open().await;
+    for number in 0..64 {
+        bench.check(&format!("f{number:02}.fake")).await;
+    }
+    bench.check("f00.fake").await;
+    bench.check("f64.fake").await;
+    bench.check("f65.fake").await;
+    let closed: Vec<String> = bench
+        .received("fake", "textDocument/didClose")
+        .iter()
+        .map(|message| {
+            message["params"]["textDocument"]["uri"].as_str().unwrap().rsplit('/').next().unwrap().to_owned()
+        })
+        .collect();
+    assert_eq!(closed, ["f01.fake", "f02.fake"]);
+}
