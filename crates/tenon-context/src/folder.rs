@@ -58,11 +58,17 @@ impl Folder {
     /// Reads `file` into `buffer`, replacing what was there.
     pub(crate) fn read(&self, file: &str, buffer: &mut Vec<u8>) -> Result<Stamp, Fault> {
         buffer.clear();
-        let (mut opened, stamp) = self.open_file(file)?;
-        opened
-            .read_to_end(buffer)
-            .map_err(|error| Fault::Denied(Error::io("read", self.join(file))(error)))?;
-        Ok(stamp)
+        let (opened, stamp) = self.open_file(file)?;
+        let expected = usize::try_from(stamp.size()).unwrap_or(usize::MAX).saturating_add(1);
+        // The size is known already: a plain `read_to_end` would ask for it twice more, for each of many files.
+        let read = match buffer.try_reserve(expected) {
+            Ok(()) => opened.take(u64::MAX).read_to_end(buffer),
+            Err(_) => Err(ErrorKind::OutOfMemory.into()),
+        };
+        match read {
+            Ok(_) => Ok(stamp),
+            Err(error) => Err(Fault::Denied(Error::io("read", self.join(file))(error))),
+        }
     }
 
     fn open_file(&self, file: &str) -> Result<(File, Stamp), Fault> {
