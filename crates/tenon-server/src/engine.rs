@@ -93,6 +93,11 @@ impl Engine {
         };
         match errand {
             Errand::List => ErrandDone::List(self.status()),
+            Errand::WarmUp => {
+                orchestrator.survey_again().await;
+                self.warm_up().await;
+                ErrandDone::List(self.status())
+            }
             Errand::Restart { id } => match known(&id) {
                 Ok(id) => {
                     orchestrator.restart(&id).await;

@@ -12,7 +12,7 @@ mod system;
 
 use camino::Utf8Path;
 use tenon_server::config::Flag;
-use tenon_server::daemon::hello::Welcome;
+use tenon_server::daemon::hello::{ServerLine, Welcome};
 use tenon_server::service::Service;
 use tokio_util::sync::CancellationToken;
 
@@ -57,6 +57,11 @@ pub(crate) fn bridge(
 /// Makes sure that the daemon of `root` runs and answers.
 pub(crate) fn probe(invocation: &Invocation, root: &Utf8Path) -> Result<Probe, Failure> {
     system::probe(invocation, root)
+}
+
+/// Waits until the language servers of the running daemon have loaded the workspace. How they are then.
+pub(crate) fn warm_up(invocation: &Invocation, root: &Utf8Path) -> Result<Vec<ServerLine>, Failure> {
+    system::warm_up(invocation, root)
 }
 
 /// Serves `root` in the foreground.

@@ -20,6 +20,9 @@ use super::{DaemonError, Stopped};
 /// How long other clients may take to start the daemon before this one gives up on them.
 const START_LOCK_PATIENCE: Duration = Duration::from_secs(40);
 
+/// How long language servers may take to load a workspace. The daemon itself gives up on them earlier.
+const WARM_UP_PATIENCE: Duration = Duration::from_secs(660);
+
 /// How long a daemon may take to end.
 const STOP_PATIENCE: Duration = Duration::from_secs(15);
 
@@ -53,8 +56,12 @@ impl Connection {
 
 /// Has the running daemon do something about its language servers.
 pub async fn run(place: &Place, errand: Errand) -> Result<ErrandDone, DaemonError> {
+    let patience = match errand {
+        Errand::WarmUp => WARM_UP_PATIENCE,
+        Errand::List | Errand::Restart { .. } | Errand::Logs { .. } => hello::DEADLINE,
+    };
     let mut connection = connect(place, &Hello::new(Want::Servers(errand))).await?;
-    let done = hello::read_line(&mut connection.stream).await;
+    let done = hello::read_line_within(&mut connection.stream, patience).await;
     done.map_err(|error| match error {
         ReadLineError::Io(error) => DaemonError::Io(error),
         _ => DaemonError::Unintelligible,

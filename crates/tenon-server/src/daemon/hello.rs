@@ -58,6 +58,8 @@ pub enum Want {
 pub enum Errand {
     /// How they are.
     List,
+    /// Look for them again, start those that the workspace's files need, and say how they are when they are ready.
+    WarmUp,
     /// Start those with this id anew, broken ones too.
     Restart { id: String },
     /// What those with this id said last.
@@ -171,8 +173,16 @@ pub enum ReadLineError {
 pub async fn read_line<T: DeserializeOwned>(
     reader: &mut (impl AsyncBufRead + Unpin),
 ) -> Result<T, ReadLineError> {
+    read_line_within(reader, DEADLINE).await
+}
+
+/// The same for a line that may take longer.
+pub async fn read_line_within<T: DeserializeOwned>(
+    reader: &mut (impl AsyncBufRead + Unpin),
+    patience: Duration,
+) -> Result<T, ReadLineError> {
     let mut line = Vec::new();
-    let gathered = tokio::time::timeout(DEADLINE, gather(reader, &mut line));
+    let gathered = tokio::time::timeout(patience, gather(reader, &mut line));
     gathered.await.map_err(|_| ReadLineError::Late)??;
     serde_json::from_slice(&line).map_err(|_| ReadLineError::Malformed)
 }

@@ -114,7 +114,7 @@ impl Line {
             }
             Availability::Unavailable(unavailable) => {
                 let detail = format!("{}: {}", unavailable.reason, unavailable.fix);
-                ("unavailable", detail, None, Some(unavailable.fix))
+                ("unavailable", detail, None, Some(unavailable.fix.to_string()))
             }
             Availability::Disabled(why) => ("disabled", why.to_string(), None, None),
         };
@@ -152,17 +152,13 @@ fn install(
         invocation.say("nothing to install: the machine has what the workspace's files need");
     }
     for lock in locks {
-        install_one(lock, &managed, &tools, invocation)?;
+        invocation.print(install_one(lock, &managed, &tools)?)?;
     }
     Ok(Exit::Success)
 }
 
-fn install_one(
-    lock: &'static Lock,
-    managed: &Managed,
-    tools: &Tools,
-    invocation: &mut Invocation,
-) -> Result<(), Failure> {
+/// Installs one lock with progress on a terminal; how it went, in words.
+pub(crate) fn install_one(lock: &'static Lock, managed: &Managed, tools: &Tools) -> Result<String, Failure> {
     let style =
         ProgressStyle::with_template("{spinner} {prefix}: {msg} {elapsed}").expect("the template is fixed");
     let bar =
@@ -178,7 +174,7 @@ fn install_one(
     bar.finish_and_clear();
     let folder = folder?;
     let word = if kept { "there already" } else { "installed" };
-    invocation.print(format!("{word}: {} {} in {folder}", lock.name, lock.version))
+    Ok(format!("{word}: {} {} in {folder}", lock.name, lock.version))
 }
 
 fn remove(ids: &[String], invocation: &mut Invocation) -> Result<Exit, Failure> {

@@ -1,21 +1,38 @@
 //! `tenon up`: from nothing to a connected agent.
 
+use std::io::{BufRead, IsTerminal, Write as _};
+
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
+use tenon_lsp::census::Census;
+use tenon_lsp::install::{self, Lock, Tools};
+use tenon_server::daemon::hello::ServerLine;
 use tenon_server::trust::TrustState;
 use tenon_server::workspace::Workspace;
 
 use crate::agents::{self, Agent};
+use crate::commands::servers::install_one;
 use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::link::{self, Probe};
 use crate::report::Failure;
+use crate::servers;
 
-/// Start serving a workspace, check it, and show how to connect agents
+/// Set a workspace up: install what is missing, start, check, and show how to connect agents
+///
+/// Installs the language servers that the workspace's files need and the machine does not have (after asking, on a
+/// terminal), starts the daemon, waits until the language servers have loaded the workspace, and prints each agent's
+/// configuration.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The workspace; otherwise the one you are in
     dir: Option<Utf8PathBuf>,
+    /// Install missing language servers without asking
+    #[arg(long)]
+    yes: bool,
+    /// Do not wait for language servers
+    #[arg(long)]
+    no_wait: bool,
     /// Show only this agent's configuration
     #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(agents::NAMES))]
     agent: Option<String>,
@@ -28,13 +45,24 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
     let root = invocation.root(args.dir.as_deref())?;
     let workspace = invocation.workspace(&root, vec![])?;
     tell_workspace(&workspace, invocation);
+    let census = Census::take(&servers::walk(&workspace)?, &servers::registry(&workspace)?);
+    install_missing(&workspace, &census, args.yes, invocation)?;
     let probe = link::probe(invocation, &root)?;
     let Probe { welcome, tools } = &probe;
     invocation.say(format!("daemon: process {}, answers with {} tools", welcome.pid, tools.len()));
+    let mut needed = Vec::new();
+    if !args.no_wait && !census.shares().is_empty() {
+        invocation.say("language servers: loading the workspace; Ctrl-C leaves them to it");
+        let all = link::warm_up(invocation, &root)?.into_iter();
+        needed.extend(
+            all.filter(|server| census.shares().iter().any(|share| share.server.as_str() == server.id)),
+        );
+        tell_servers(&needed, invocation);
+    }
     let mut agents = agents::all(&program(invocation), &root);
     agents.retain(|agent| args.agent.as_ref().is_none_or(|name| name == agent.name));
     match args.json {
-        true => invocation.print(describe(&workspace, &probe, &agents).to_string())?,
+        true => invocation.print(describe(&workspace, &probe, &needed, &agents).to_string())?,
         false => show(&agents, invocation)?,
     }
     Ok(Exit::Success)
@@ -59,14 +87,64 @@ fn tell_workspace(workspace: &Workspace, invocation: &mut Invocation) {
     }
 }
 
+/// Installs the language servers that the workspace's files need and the machine does not have, if the user wants that.
+fn install_missing(
+    workspace: &Workspace,
+    census: &Census,
+    yes: bool,
+    invocation: &mut Invocation,
+) -> Result<(), Failure> {
+    let (managed, search) = (servers::managed(workspace), servers::search_path(workspace));
+    let tools = Tools::find(&search, Some(workspace.root()));
+    let registry = servers::registry(workspace)?;
+    let missing = install::locks_for_workspace(&registry, census, &managed, &search, &tools);
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<String> =
+        missing.iter().map(|lock: &&Lock| format!("{} {}", lock.name, lock.version)).collect();
+    invocation.say(format!("missing: {}", names.join(", ")));
+    if !yes && !asked(invocation)? {
+        invocation.say("  hint: `tenon up --yes` installs them");
+        return Ok(());
+    }
+    for lock in missing {
+        let done = install_one(lock, &managed, &tools)?;
+        invocation.say(done);
+    }
+    Ok(())
+}
+
+/// Asks on a terminal; anywhere else the answer is no.
+fn asked(invocation: &mut Invocation) -> Result<bool, Failure> {
+    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        return Ok(false);
+    }
+    write!(invocation.err, "install them into Tenon's own folder? [Y/n] ")?;
+    invocation.err.flush()?;
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer)?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "" | "y" | "yes"))
+}
+
+fn tell_servers(servers: &[ServerLine], invocation: &mut Invocation) {
+    for server in servers {
+        let state = if server.ready { "ready" } else { server.status.as_str() };
+        let detail = server.detail.as_ref().map(|detail| format!(": {detail}")).unwrap_or_default();
+        let project = server.project.as_ref().filter(|project| !project.is_empty() && *project != ".");
+        let project = project.map(|project| format!(" in {project}")).unwrap_or_default();
+        invocation.say(format!("  {} ({}){project}: {state}{detail}", server.id, server.language));
+    }
+}
+
 /// How the agents start us: by name where that leads here, else by path.
 fn program(invocation: &Invocation) -> String {
     let running = std::env::current_exe().ok().and_then(|path| Utf8PathBuf::from_path_buf(path).ok());
     let Some(running) = running else { return "tenon".to_owned() };
     let real = |path: &Utf8Path| path.canonicalize_utf8().ok();
-    let folders = invocation.environment.get("PATH").unwrap_or_default().split(':');
-    let first = folders.map(|folder| Utf8Path::new(folder).join("tenon")).find(|path| path.is_file());
-    match first {
+    let folders = std::env::split_paths(invocation.environment.get("PATH").unwrap_or_default());
+    let paths = folders.filter_map(|folder| Utf8PathBuf::from_path_buf(folder.join("tenon")).ok());
+    match paths.into_iter().find(|path| path.is_file()) {
         Some(found) if real(&found) == real(&running) => "tenon".to_owned(),
         _ => running.into_string(),
     }
@@ -80,7 +158,7 @@ fn show(agents: &[Agent], invocation: &mut Invocation) -> Result<(), Failure> {
     Ok(())
 }
 
-fn describe(workspace: &Workspace, probe: &Probe, agents: &[Agent]) -> Value {
+fn describe(workspace: &Workspace, probe: &Probe, servers: &[ServerLine], agents: &[Agent]) -> Value {
     let agents = agents.iter().map(
         |agent| json!({"name": agent.name, "title": agent.title, "file": agent.file, "text": agent.text}),
     );
@@ -89,6 +167,7 @@ fn describe(workspace: &Workspace, probe: &Probe, agents: &[Agent]) -> Value {
         "trust": workspace.trust().name(),
         "daemon": probe.welcome,
         "tools": probe.tools,
+        "servers": servers,
         "agents": agents.collect::<Vec<_>>(),
     })
 }

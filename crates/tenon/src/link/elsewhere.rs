@@ -1,7 +1,7 @@
 //! Systems without unix sockets: no daemon yet.
 
 use camino::Utf8Path;
-use tenon_server::daemon::hello::Welcome;
+use tenon_server::daemon::hello::{ServerLine, Welcome};
 
 use super::{Probe, Serving};
 use crate::exit::Exit;
@@ -29,6 +29,10 @@ pub(super) fn bridge(
 }
 
 pub(super) fn probe(_: &Invocation, _: &Utf8Path) -> Result<Probe, Failure> {
+    Err(unsupported())
+}
+
+pub(super) fn warm_up(_: &Invocation, _: &Utf8Path) -> Result<Vec<ServerLine>, Failure> {
     Err(unsupported())
 }
 

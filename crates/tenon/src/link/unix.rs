@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tenon_server::bridge::{self, Ended};
 use tenon_server::daemon::client::{self, Connection, Launch};
 use tenon_server::daemon::folder::Place;
-use tenon_server::daemon::hello::{Hello, Want, Welcome};
+use tenon_server::daemon::hello::{Errand, ErrandDone, Hello, ServerLine, Want, Welcome};
 use tenon_server::daemon::lock::Lock;
 use tenon_server::daemon::serve::{Daemon, Post, Stay};
 use tenon_server::daemon::spawn::{self, START_DEADLINE, Started};
@@ -103,6 +103,15 @@ async fn list_tools(connection: Connection) -> io::Result<Vec<String>> {
     }
     let tools = listed["result"]["tools"].as_array().ok_or_else(|| io::Error::other(listed.to_string()))?;
     Ok(tools.iter().filter_map(|tool| Some(tool["name"].as_str()?.to_owned())).collect())
+}
+
+pub(super) fn warm_up(invocation: &Invocation, root: &Utf8Path) -> Result<Vec<ServerLine>, Failure> {
+    let place = Place::of(root, &invocation.environment)?;
+    match block_on(client::run(&place, Errand::WarmUp))?? {
+        ErrandDone::List(servers) => Ok(servers),
+        ErrandDone::Failed(why) => Err(Failure::new(Exit::Config, why)),
+        ErrandDone::Restarted | ErrandDone::Logs(_) => Err(DaemonError::Unintelligible.into()),
+    }
 }
 
 async fn connect_or_start(

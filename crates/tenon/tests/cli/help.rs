@@ -10,7 +10,9 @@ fn every_command_explains_itself() {
     let sandbox = Sandbox::new();
     let overview = String::from_utf8(tenon(&sandbox, &["--help"]).stdout).unwrap();
     let listed = overview.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
-    let commands: Vec<&str> = listed.lines().map(|line| line.split_whitespace().next().unwrap()).collect();
+    let named =
+        listed.lines().filter_map(|line| line.strip_prefix("  ").filter(|line| !line.starts_with(' ')));
+    let commands: Vec<&str> = named.map(|line| line.split_whitespace().next().unwrap()).collect();
     for ours in ["up", "mcp", "serve", "status", "stop", "trust", "config", "token", "doctor", "completions"]
     {
         assert!(commands.contains(&ours), "{ours}");
