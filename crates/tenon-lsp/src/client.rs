@@ -346,7 +346,7 @@ impl Client {
         };
         let synced = Synced { client: self, path: path.clone(), version };
         if lost {
-            self.session.epoch().diagnostics_changed();
+            self.session.epoch().advance();
         }
         self.session.wake();
         let uri = path.uri().as_str();
@@ -395,7 +395,7 @@ impl Client {
             (document, known.diagnostics.closed(key))
         };
         if lost {
-            self.session.epoch().diagnostics_changed();
+            self.session.epoch().advance();
         }
         self.session.wake();
         if let Some(document) = document {

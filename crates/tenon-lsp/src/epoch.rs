@@ -1,43 +1,32 @@
 //! The epoch of the language-server service: one number that grows when diagnostics change and when a check has collected.
 
-use std::sync::Arc;
-
 use tenon_contract::epoch::{Epoch, Epochs};
 use tokio::sync::watch;
 
 /// A counter that only grows and can be waited on. Clones count together.
 ///
-/// It is not the workspace's own diagnostics epoch, which moves with real changes alone: a check that finds nothing new
-/// must not make anyone's cursor stale.
+/// It is not the workspace's own diagnostics epoch: a file that is opened, checked and closed again moves this one, and must
+/// not make anyone's cursor stale.
 #[derive(Debug, Clone)]
-pub struct CheckEpoch {
-    counter: watch::Sender<u64>,
-    epochs: Arc<Epochs>,
-}
+pub struct CheckEpoch(watch::Sender<u64>);
 
 impl CheckEpoch {
-    pub fn new(epochs: Arc<Epochs>) -> Self {
-        let counter = watch::Sender::new(epochs.get(Epoch::Diagnostics));
-        Self { counter, epochs }
+    /// Starts above whatever an earlier service of this workspace can have reached.
+    pub fn new(epochs: &Epochs) -> Self {
+        Self(watch::Sender::new(epochs.get(Epoch::Diagnostics)))
     }
 
     pub fn current(&self) -> u64 {
-        *self.counter.borrow()
+        *self.0.borrow()
     }
 
-    /// The diagnostics of a file are not what they were.
-    pub(crate) fn diagnostics_changed(&self) {
-        self.epochs.advance(Epoch::Diagnostics);
-        self.counter.send_modify(|epoch| *epoch += 1);
-    }
-
-    /// A check has collected, whatever it found.
-    pub(crate) fn collected(&self) {
-        self.counter.send_modify(|epoch| *epoch += 1);
+    /// The diagnostics of a file are not what they were, or a check has collected.
+    pub(crate) fn advance(&self) {
+        self.0.send_modify(|epoch| *epoch += 1);
     }
 
     /// Sees every advance from now on.
     pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
-        self.counter.subscribe()
+        self.0.subscribe()
     }
 }

@@ -35,7 +35,7 @@ mod status;
 mod warm;
 
 pub use status::{ServerState, ServerStatus};
-pub use warm::Warmth;
+pub use warm::{Coverage, Warmth};
 
 use slot::Slot;
 
@@ -163,7 +163,7 @@ impl Orchestrator {
             gate,
             registry,
             finder,
-            epoch: CheckEpoch::new(Arc::clone(&epochs)),
+            epoch: CheckEpoch::new(&epochs),
             epochs,
             timeouts,
             group,

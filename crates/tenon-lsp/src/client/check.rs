@@ -248,7 +248,7 @@ impl Client {
             changed
         };
         if changed {
-            self.session.epoch().diagnostics_changed();
+            self.session.epoch().advance();
         }
         self.session.wake();
     }

@@ -150,7 +150,7 @@ impl Session {
             held
         };
         if held {
-            self.epoch.diagnostics_changed();
+            self.epoch.advance();
         }
         self.wake();
     }
@@ -179,7 +179,7 @@ impl Session {
             )
         };
         if changed {
-            self.epoch.diagnostics_changed();
+            self.epoch.advance();
         }
         self.wake();
     }

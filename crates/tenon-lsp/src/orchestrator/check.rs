@@ -76,7 +76,7 @@ impl Orchestrator {
         }
         if collected {
             self.remember(path, epoch);
-            self.0.epoch.collected();
+            self.0.epoch.advance();
         }
         Ok(answer.map(|()| merge_diagnostics(all)))
     }

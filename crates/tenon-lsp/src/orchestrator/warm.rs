@@ -13,7 +13,7 @@ use crate::call::Call;
 use crate::client::{Client, gap};
 use crate::find::Availability;
 use crate::model::Why;
-use crate::registry::ServerId;
+use crate::registry::{Capability, ServerId};
 
 /// Projects of one server that are started without being asked about. A tree of a hundred small packages must not
 /// start a hundred servers.
@@ -25,6 +25,15 @@ pub(super) struct Project {
     pub(super) candidate: Candidate,
     /// The shallowest file, then the first by name: one to open when the server needs that.
     pub(super) sample: WorkspacePath,
+}
+
+/// The files that servers are there for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Coverage {
+    /// Every file that some found server serves, in byte order; ignored files are none.
+    pub files: Vec<WorkspacePath>,
+    /// Servers that have files here but are not installed or may not run.
+    pub unavailable: Vec<ServerId>,
 }
 
 /// How far a server got.
@@ -52,6 +61,40 @@ impl Orchestrator {
             warmth
         }))
         .await
+    }
+
+    /// The files that servers with a capability are there for: the same whoever asked what before.
+    pub async fn covered(&self, capability: Capability, call: &Call) -> Coverage {
+        if let Some(watch) = &self.0.watch {
+            watch.flush(call).await;
+        }
+        let inner = Arc::clone(&self.0);
+        spawn_blocking(move || inner.find_covered(capability)).await.unwrap_or_default()
+    }
+
+    /// The servers for a file, or for the whole workspace, that run here or should and are not ready.
+    pub async fn unready(&self, path: Option<&WorkspacePath>) -> Vec<ServerId> {
+        let candidates = match path {
+            Some(path) => self.candidates(path).await,
+            None => {
+                let inner = Arc::clone(&self.0);
+                let projects = spawn_blocking(move || inner.find_projects().0).await.unwrap_or_default();
+                projects.into_iter().map(|project| project.candidate).collect()
+            }
+        };
+        let slots = lock(&self.0.slots);
+        let mut unready: Vec<ServerId> = candidates
+            .into_iter()
+            .filter_map(|candidate| {
+                let key = (candidate.entry.id.clone(), candidate.place.ok()?.as_path().to_owned());
+                let slot = slots.get(&key);
+                let settled = slot
+                    .is_some_and(|slot| slot.is_broken() || slot.live().is_some_and(|one| one.is_ready()));
+                (!settled).then_some(key.0)
+            })
+            .collect();
+        unready.dedup();
+        unready
     }
 
     /// Waits until a server is ready, with a document open where it needs one.
@@ -85,6 +128,31 @@ impl Orchestrator {
 }
 
 impl Inner {
+    fn find_covered(&self, capability: Capability) -> Coverage {
+        let survey = Arc::clone(&*lock(&self.survey));
+        let mut unavailable = std::collections::BTreeSet::new();
+        let mut files = Vec::new();
+        for file in self.watch.as_ref().map(|watch| watch.files()).unwrap_or_default() {
+            let mut covered = false;
+            for (index, surveyed) in serving(&survey, &file) {
+                if !surveyed.entry.has(capability) || self.root_for(&surveyed.entry, &file).is_none() {
+                    continue;
+                }
+                match surveyed.availability {
+                    Availability::Found(_) => covered = true,
+                    _ => {
+                        unavailable.insert(index);
+                    }
+                }
+            }
+            if covered {
+                files.extend(self.gate.admit_path(&file));
+            }
+        }
+        let unavailable = unavailable.into_iter().map(|index| survey[index].entry.id.clone()).collect();
+        Coverage { files, unavailable }
+    }
+
     fn find_projects(&self) -> (Vec<Project>, Vec<ServerId>) {
         let survey = Arc::clone(&*lock(&self.survey));
         let files = self.watch.as_ref().map(|watch| watch.files()).unwrap_or_default();
