@@ -60,8 +60,25 @@ pub struct Program {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unavailable {
     pub reason: Reason,
-    /// A command to run or, for servers that only their own instructions install, where those are.
-    pub fix: String,
+    pub fix: Fix,
+}
+
+/// What the user can do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fix {
+    /// Run this command.
+    Run(String),
+    /// Follow these words: no command does it.
+    See(String),
+}
+
+impl fmt::Display for Fix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Run(command) => write!(f, "run `{command}`"),
+            Self::See(words) => f.write_str(words),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -166,6 +183,17 @@ impl Finder {
             };
             surveyed.push((entry, availability));
         }
+        // Where nothing of a group is found, one of it is missed, not all.
+        for (entry, availability) in &mut surveyed {
+            let Some(group) = entry.group.as_deref() else { continue };
+            let wanted = *chosen.entry(group).or_insert(&entry.id);
+            if matches!(availability, Availability::Unavailable(_))
+                && entry.enabled == Switch::Auto
+                && entry.id != *wanted
+            {
+                *availability = Availability::Disabled(Disabled::InFavourOf(wanted.clone()));
+            }
+        }
         surveyed
     }
 
@@ -192,7 +220,7 @@ impl Finder {
         Err(Unavailable {
             reason,
             fix: match reason {
-                Reason::Untrusted => "tenon trust".to_owned(),
+                Reason::Untrusted => Fix::Run("tenon trust".to_owned()),
                 Reason::NotFound => how_to_install(entry),
             },
         })
@@ -323,14 +351,14 @@ impl Finder {
 }
 
 /// What to tell the user who misses a server.
-pub fn how_to_install(entry: &ServerEntry) -> String {
+pub fn how_to_install(entry: &ServerEntry) -> Fix {
     if entry.user_command {
-        return format!("install `{}` or correct its `command`", entry.command);
+        return Fix::See(format!("install `{}` or correct its `command`", entry.command));
     }
     match &entry.install {
-        Install::Managed { .. } => format!("tenon servers install {}", entry.id),
-        Install::Command { run } => run.clone(),
-        Install::Manual { see } => format!("see {see}"),
+        Install::Managed { .. } => Fix::Run(format!("tenon servers install {}", entry.id)),
+        Install::Command { run } => Fix::Run(run.clone()),
+        Install::Manual { see } => Fix::See(format!("see {see}")),
     }
 }
 

@@ -16,7 +16,7 @@ use std::io;
 use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::census::Census;
-use crate::find::{SearchPath, how_to_install};
+use crate::find::{Fix, SearchPath, how_to_install};
 use crate::registry::{Install, Registry, ServerEntry, ServerId, Switch};
 
 mod lock;
@@ -32,7 +32,7 @@ pub enum InstallError {
     #[error("no language server is called `{id}`")]
     UnknownServer { id: String, nearest: Option<ServerId> },
     #[error("Tenon does not install `{id}`")]
-    NotManaged { id: ServerId, how: String },
+    NotManaged { id: ServerId, how: Fix },
     #[error("cannot install `{lock}`")]
     Tool {
         lock: &'static str,
@@ -48,7 +48,7 @@ impl InstallError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::UnknownServer { nearest, .. } => nearest.as_ref().map(|id| format!("did you mean `{id}`?")),
-            Self::NotManaged { how, .. } => Some(how.clone()),
+            Self::NotManaged { how, .. } => Some(how.to_string()),
             Self::Tool { source, .. } => source.hint().map(str::to_owned),
             Self::Folder(_) => None,
         }

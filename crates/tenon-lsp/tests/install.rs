@@ -117,10 +117,10 @@ fn a_missing_package_manager_is_named_with_the_command_that_brings_it() {
     let place = Place::new();
     let error = place.managed().install(lock("pyright"), &place.own_tools(), &mut |_| {}).unwrap_err();
     assert_eq!(chain(&error), "cannot install `pyright`: `npm` is not installed");
-    assert_eq!(error.hint().unwrap(), "install Node.js 20 or newer, which brings npm: apt install npm");
+    assert_eq!(error.hint().unwrap(), "install Node.js 20 or newer, for instance with `apt install npm`");
     let error = place.managed().install(lock("ty"), &place.own_tools(), &mut |_| {}).unwrap_err();
     assert_eq!(chain(&error), "cannot install `ty`: `python3` is not installed");
-    assert_eq!(error.hint().unwrap(), "apt install python3 python3-venv");
+    assert_eq!(error.hint().unwrap(), "run `apt install python3 python3-venv`");
 }
 
 fn chain(error: &dyn std::error::Error) -> String {
@@ -139,7 +139,7 @@ fn a_python_without_venv_is_told_apart() {
     );
     let error = place.managed().install(lock("ty"), &place.own_tools(), &mut |_| {}).unwrap_err();
     assert_eq!(chain(&error), "cannot install `ty`: Python has no module `venv`");
-    assert_eq!(error.hint().unwrap(), "apt install python3-venv");
+    assert_eq!(error.hint().unwrap(), "run `apt install python3-venv`");
 }
 
 #[test]
@@ -216,7 +216,7 @@ fn ids_become_locks_and_shared_locks_come_once() {
     ));
     let error = names(&["gopls"], &both).unwrap_err();
     assert_eq!(error.to_string(), "Tenon does not install `gopls`");
-    assert_eq!(error.hint().unwrap(), "go install golang.org/x/tools/gopls@latest");
+    assert_eq!(error.hint().unwrap(), "run `go install golang.org/x/tools/gopls@latest`");
     // Without Node.js the fallback that pip brings is taken.
     std::fs::remove_file(place.top().join("bin/npm")).unwrap();
     assert_eq!(names(&["pyright"], &place.own_tools()).unwrap(), ["basedpyright"]);

@@ -3,7 +3,7 @@
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use tenon_contract::position::Encoding;
 
-use super::{CheckedFile, Report};
+use super::{CheckedFile, Report, Verdict};
 use crate::model::{Diagnostic, Severity};
 
 /// More lines of a long range say less about it.
@@ -72,6 +72,14 @@ fn plain(text: &str) -> String {
 
 /// `2 errors and 1 warning in 2 files`.
 pub fn summary(report: &Report) -> String {
+    let found = found(report);
+    match report.verdict() {
+        Verdict::Incomplete => format!("{found}, but not everything could be checked"),
+        Verdict::Clean | Verdict::Findings => found,
+    }
+}
+
+fn found(report: &Report) -> String {
     let counts: Vec<String> = [
         (Severity::Error, "error"),
         (Severity::Warning, "warning"),

@@ -34,7 +34,7 @@ impl ToolError {
     pub(super) fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Missing { fix, .. } => Some(fix),
-            Self::NoVenv => Some("apt install python3-venv"),
+            Self::NoVenv => Some("run `apt install python3-venv`"),
             Self::Offline { .. } => {
                 Some("connect, or point npm and pip at a registry that can be reached, then try again")
             }
@@ -87,7 +87,7 @@ impl Tools {
     fn npm(&self, folder: &Utf8Path, step: &mut dyn FnMut(&'static str)) -> Result<(), ToolError> {
         let npm = self.npm.as_deref().ok_or(ToolError::Missing {
             program: "npm",
-            fix: "install Node.js 20 or newer, which brings npm: apt install npm",
+            fix: "install Node.js 20 or newer, for instance with `apt install npm`",
         })?;
         step("fetching with npm");
         let flags =
@@ -96,10 +96,10 @@ impl Tools {
     }
 
     fn pip(&self, folder: &Utf8Path, step: &mut dyn FnMut(&'static str)) -> Result<(), ToolError> {
-        let python = self
-            .python
-            .as_deref()
-            .ok_or(ToolError::Missing { program: "python3", fix: "apt install python3 python3-venv" })?;
+        let python = self.python.as_deref().ok_or(ToolError::Missing {
+            program: "python3",
+            fix: "run `apt install python3 python3-venv`",
+        })?;
         step("creating a virtual environment");
         self.run("python3 -m venv", python, &["-m", "venv", "venv"], folder).map_err(
             |error| match error {

@@ -188,7 +188,9 @@ fn tell(report: &Report, registry: &Registry, finder: &Finder, invocation: &mut 
         .survey(registry)
         .into_iter()
         .filter_map(|(entry, availability)| match availability {
-            Availability::Unavailable(unavailable) => Some((entry.id.to_string(), unavailable.fix)),
+            Availability::Unavailable(unavailable) => {
+                Some((entry.id.to_string(), unavailable.fix.to_string()))
+            }
             Availability::Found(_) | Availability::Disabled(_) => None,
         })
         .collect();

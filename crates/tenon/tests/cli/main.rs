@@ -5,12 +5,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod check;
 mod config;
 mod daemon;
 mod help;
 mod http;
 mod refusals;
 mod replacement;
+mod servers;
 mod token;
 mod trust;
 

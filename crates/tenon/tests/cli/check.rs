@@ -1,0 +1,125 @@
+//! `tenon check`: findings, formats and exit codes, with real language servers.
+
+use serde_json::Value;
+use tenon_testkit::Sandbox;
+
+use crate::{tenon, transcript};
+
+fn workspace() -> Sandbox {
+    Sandbox::with_tree(
+        "//- pyproject.toml\n[project]\nname = \"p\"\n\
+         //- good.py\nx: int = 1\n\
+         //- bad.py\nx: int = 'one'\n\
+         //- notes.txt\nnothing\n",
+    )
+}
+
+#[test]
+fn findings_are_shown_with_their_lines() {
+    let sandbox = workspace();
+    insta::assert_snapshot!(transcript(&sandbox, sandbox.tenon().arg("check")), @r#"
+    exit: 1
+    --- stdout
+    error[reportAssignmentType]: Type "Literal['one']" is not assignable to declared type "int"
+                                   "Literal['one']" is not assignable to "int" (Pyright)
+     --> bad.py:1:10
+      |
+    1 | x: int = 'one'
+      |          ^^^^^
+
+    --- stderr
+    1 error in 1 file
+    "#);
+}
+
+#[test]
+fn clean_files_end_with_zero_and_files_without_a_server_are_named() {
+    let sandbox = workspace();
+    insta::assert_snapshot!(transcript(&sandbox, sandbox.tenon().args(["check", "good.py"])), @r#"
+    exit: 0
+    --- stderr
+    nothing found in 1 file
+    "#);
+    insta::assert_snapshot!(transcript(&sandbox, sandbox.tenon().args(["check", "notes.txt"])), @r#"
+    exit: 2
+    --- stderr
+    note: no language server for `notes.txt`
+    nothing found in 0 files, but not everything could be checked
+    "#);
+}
+
+#[test]
+fn machines_get_their_formats_on_stdout_alone() {
+    let sandbox = workspace();
+    let output = tenon(&sandbox, &["check", "--format", "json", "bad.py"]);
+    assert_eq!(output.status.code(), Some(1));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&report["complete"], &report["counts"]["error"]), (&true.into(), &1.into()));
+    assert_eq!(report["files"][0]["diagnostics"][0]["line"], 1);
+
+    let output = tenon(&sandbox, &["check", "--format", "sarif"]);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["runs"][0]["results"][0]["ruleId"], "Pyright/reportAssignmentType");
+
+    let output = tenon(&sandbox, &["check", "--format", "github", "--severity", "hint"]);
+    assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(0), b"".as_slice()));
+}
+
+#[test]
+fn only_changed_files_are_checked_when_asked() {
+    let sandbox = workspace();
+    let git = |args: &[&str]| {
+        let identity = ["-c", "user.name=A", "-c", "user.email=a@example.org"];
+        let done = sandbox.command("git").args(identity).args(args).output().unwrap();
+        assert!(done.status.success(), "{done:?}");
+    };
+    git(&["init", "-q"]);
+    git(&["add", "."]);
+    git(&["commit", "-q", "-m", "first"]);
+    assert_eq!(tenon(&sandbox, &["check", "--changed"]).status.code(), Some(0));
+    sandbox.tree().write("good.py", "x: int = 'two'\n");
+    let output = tenon(&sandbox, &["check", "--changed", "--format", "github"]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.starts_with("::error file=good.py,line=1,") && text.lines().count() == 1, "{text}");
+}
+
+#[test]
+fn what_keeps_a_check_from_a_verdict_ends_with_two() {
+    let sandbox = workspace();
+    insta::assert_snapshot!(transcript(&sandbox, sandbox.tenon().args(["check", "/etc/passwd"])), @r#"
+    exit: 2
+    --- stderr
+    error: `/etc/passwd` is not in the workspace
+      caused by: outside the allowed roots
+      hint: name another workspace with `--root DIR`
+    "#);
+    insta::assert_snapshot!(transcript(&sandbox, sandbox.tenon().args(["check", "--changed"])), @r#"
+    exit: 2
+    --- stderr
+    error: `git` refused: fatal: not a git repository (or any of the parent directories): .git
+      hint: name the files to check instead of `--changed`
+    "#);
+    insta::assert_snapshot!(transcript(&sandbox, sandbox.tenon().args(["check", "bad.py", "--wait", "0"])), @r#"
+    exit: 2
+    --- stderr
+    not checked: `bad.py`: pyright: still loading the project
+    not checked: `bad.py`: ruff: still loading the project
+    nothing found in 0 files, but not everything could be checked
+    "#);
+    sandbox.tree().write("tenon.toml", "nonsense = 1\n");
+    assert_eq!(tenon(&sandbox, &["check"]).status.code(), Some(2));
+    std::fs::remove_file(sandbox.root().join("tenon.toml")).unwrap();
+
+    let nowhere = ("PATH", "/usr/bin:/bin");
+    let mut without = sandbox.tenon();
+    insta::assert_snapshot!(transcript(&sandbox, without.args(["check", "bad.py"]).env(nowhere.0, nowhere.1)), @r#"
+    exit: 2
+    --- stderr
+    note: `pyright` did not look at 1 file: not found
+      hint: run `tenon servers install pyright`
+    note: `ruff` did not look at 1 file: not found
+      hint: run `tenon servers install ruff`
+    nothing found in 0 files, but not everything could be checked
+    "#);
+}

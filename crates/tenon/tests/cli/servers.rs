@@ -1,0 +1,132 @@
+//! `tenon servers`: the list, and the life of an installation with a package manager that is a script.
+
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+use tenon_testkit::Sandbox;
+
+use crate::{json, tenon, transcript};
+
+/// A sandbox whose PATH has nothing but a pretended npm.
+struct Machine(Sandbox);
+
+impl Machine {
+    fn new(npm: &str) -> Self {
+        let sandbox = Sandbox::with_tree("//- a.css\n.a { color: red }\n//- a.go\npackage a\n");
+        let path = sandbox.place("home").join("npm");
+        std::fs::write(&path, format!("#!/bin/sh\nPATH=/usr/bin:/bin\n{npm}\n")).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        Self(sandbox)
+    }
+
+    fn tenon(&self, args: &[&str]) -> Command {
+        let mut command = self.0.tenon();
+        command.args(args).env("PATH", self.0.place("home"));
+        command
+    }
+
+    fn shown(&self, args: &[&str]) -> String {
+        let text = transcript(&self.0, &mut self.tenon(args));
+        // The hash of the lock files is in the name of the folder.
+        text.split('\n')
+            .map(|line| match line.rsplit_once("4.10.0-") {
+                Some((before, _)) => format!("{before}4.10.0-[HASH]"),
+                None => line.to_owned(),
+            })
+            .collect::<Vec<_>>()
+            .join("\n")
+    }
+}
+
+const MAKES_SERVERS: &str = "for name in css html json eslint; do
+  mkdir -p node_modules/.bin
+  echo '#!/bin/sh' > node_modules/.bin/vscode-$name-language-server
+  chmod +x node_modules/.bin/vscode-$name-language-server
+done";
+
+#[test]
+fn a_server_is_installed_listed_and_removed() {
+    let machine = Machine::new(MAKES_SERVERS);
+    insta::assert_snapshot!(machine.shown(&["servers", "install", "--for", "."]), @r#"
+    exit: 0
+    --- stdout
+    installed: vscode-langservers 4.10.0 in [SANDBOX]/data/tenon/servers/vscode-langservers-4.10.0-[HASH]
+    "#);
+    insta::assert_snapshot!(machine.shown(&["servers", "install", "css"]), @r#"
+    exit: 0
+    --- stdout
+    there already: vscode-langservers 4.10.0 in [SANDBOX]/data/tenon/servers/vscode-langservers-4.10.0-[HASH]
+    "#);
+    insta::assert_snapshot!(machine.shown(&["servers", "install", "--for", "."]), @r#"
+    exit: 0
+    --- stderr
+    nothing to install: the machine has what the workspace's files need
+    "#);
+    let listed: serde_json::Value =
+        serde_json::from_slice(&machine.tenon(&["servers", "list", "--json"]).output().unwrap().stdout)
+            .unwrap();
+    let css = listed["servers"].as_array().unwrap().iter().find(|one| one["id"] == "css").unwrap();
+    assert_eq!((&css["state"], &css["installed"]), (&"found".into(), &["4.10.0"].into()));
+    insta::assert_snapshot!(machine.shown(&["servers", "remove", "css", "json"]), @r#"
+    exit: 0
+    --- stdout
+    removed: vscode-langservers 4.10.0
+    "#);
+    insta::assert_snapshot!(machine.shown(&["servers", "remove", "css"]), @r#"
+    exit: 1
+    --- stderr
+    nothing to remove: Tenon has not installed any of them
+    "#);
+}
+
+#[test]
+fn what_cannot_be_installed_says_what_to_do() {
+    let machine = Machine::new("echo 'npm error code ENOTFOUND' >&2; exit 1");
+    insta::assert_snapshot!(machine.shown(&["servers", "install", "css"]), @r#"
+    exit: 1
+    --- stderr
+    error: cannot install `vscode-langservers`
+      caused by: `npm ci` cannot reach its package registry
+      hint: connect, or point npm and pip at a registry that can be reached, then try again
+    "#);
+    insta::assert_snapshot!(machine.shown(&["servers", "install", "ruff"]), @r#"
+    exit: 1
+    --- stderr
+    error: cannot install `ruff`
+      caused by: `python3` is not installed
+      hint: run `apt install python3 python3-venv`
+    "#);
+    insta::assert_snapshot!(machine.shown(&["servers", "install", "gopls"]), @r#"
+    exit: 2
+    --- stderr
+    error: Tenon does not install `gopls`
+      hint: run `go install golang.org/x/tools/gopls@latest`
+    "#);
+    insta::assert_snapshot!(machine.shown(&["servers", "install", "pyrihgt"]), @r#"
+    exit: 2
+    --- stderr
+    error: no language server is called `pyrihgt`
+      hint: did you mean `pyright`?
+    "#);
+    assert_eq!(tenon(&machine.0, &["servers", "install"]).status.code(), Some(2));
+}
+
+#[test]
+fn the_list_says_why_a_server_is_not_used() {
+    let sandbox = Sandbox::with_tree("//- a.rs\nfn main() {}\n");
+    let state = || {
+        let listed = json(&sandbox, &["servers", "list", "--json"]);
+        let servers = listed["servers"].as_array().unwrap().clone();
+        move |id: &str| {
+            let one = servers.iter().find(|one| one["id"] == id).unwrap();
+            format!("{} {}", one["state"].as_str().unwrap(), one["detail"].as_str().unwrap())
+        }
+    };
+    assert_eq!(state()("eslint"), "unavailable untrusted: run `tenon trust`");
+    assert_eq!(state()("ty"), "disabled `pyright` serves its files");
+    assert!(state()("pyright").ends_with("(PATH)"));
+    assert!(tenon(&sandbox, &["trust"]).status.success());
+    assert!(state()("eslint").ends_with("(PATH)"));
+    let text = String::from_utf8(tenon(&sandbox, &["servers", "list"]).stdout).unwrap();
+    assert!(text.lines().any(|line| line.starts_with("ty ")), "{text}");
+}
