@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use tenon_contract::clock::Clock;
 
-use crate::check::Summary;
+use crate::check::{Summary, read_manifest};
 use crate::document::{DocumentFile, Metadata};
 use crate::error::Error;
-use crate::folder::is_absent;
+use crate::folder::{Folder, is_absent};
 use crate::manifest::{DOCUMENTS, Entry, INDEX, MANIFEST, Manifest, name_files};
 use crate::sources::{Source, gather};
 use crate::staging::{Staging, Target, heal};
@@ -80,9 +80,7 @@ fn check_replaceable(sources: &Path, cache: &Path) -> Result<(), Error> {
         .and_then(|entries| entries.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>())
         .map_err(Error::io("list", cache))?;
     let only_parts = names.iter().all(|name| name == MANIFEST || name == INDEX || name == DOCUMENTS);
-    let has_manifest = || {
-        fs::read(cache.join(MANIFEST)).is_ok_and(|bytes| serde_json::from_slice::<Manifest>(&bytes).is_ok())
-    };
+    let has_manifest = || Folder::open(cache).is_ok_and(|folder| read_manifest(&folder).is_ok());
     if only_parts || has_manifest() {
         Ok(())
     } else {

@@ -35,7 +35,8 @@ pub fn verify(cache: &Path) -> Result<Summary, Error> {
 pub(crate) struct Checked<T> {
     pub manifest: Manifest,
     pub kept: Vec<T>,
-    pub stamps: Stamps,
+    /// Absent if something was just being put there; then nothing can be compared with them.
+    pub stamps: Option<Stamps>,
     /// Bytes of the document files.
     pub bytes: u64,
 }
@@ -75,14 +76,15 @@ where
     if let Some(denied) = found.denied {
         return Err(denied);
     }
-    let (manifest, stamps) = found.manifest.expect("a manifest that is absent is a violation");
-    Ok(Checked { manifest, kept: found.kept, stamps, bytes: found.bytes })
+    let manifest = found.manifest.expect("a manifest that is absent is a violation");
+    Ok(Checked { manifest, kept: found.kept, stamps: found.stamps, bytes: found.bytes })
 }
 
 /// All that was found in a cache folder, good or bad.
 pub(crate) struct Findings<T> {
-    pub manifest: Option<(Manifest, Stamps)>,
-    pub kept: Vec<T>,
+    pub manifest: Option<Manifest>,
+    stamps: Option<Stamps>,
+    kept: Vec<T>,
     /// Bytes of the document files that are there, whatever is in them.
     pub bytes: u64,
     pub violations: Vec<Violation>,
@@ -91,10 +93,6 @@ pub(crate) struct Findings<T> {
 }
 
 impl<T> Findings<T> {
-    fn nothing() -> Self {
-        Self { manifest: None, kept: Vec::new(), bytes: 0, violations: Vec::new(), denied: None }
-    }
-
     fn is_clean(&self) -> bool {
         self.violations.is_empty() && self.denied.is_none()
     }
@@ -139,8 +137,14 @@ where
     T: Send,
     F: Fn(Cow<'_, str>, Stamp) -> T + Sync,
 {
-    let mut found = Findings::nothing();
-    let before = Stamps::now(folder.path());
+    let mut found = Findings {
+        manifest: None,
+        stamps: Stamps::now(folder.path()),
+        kept: Vec::new(),
+        bytes: 0,
+        violations: Vec::new(),
+        denied: None,
+    };
     let manifest = match read_manifest(folder) {
         Ok(manifest) => manifest,
         Err(fault) => {
@@ -166,14 +170,11 @@ where
             }
         }
     }
-    match before {
-        Some(stamps) => found.manifest = Some((manifest, stamps)),
-        None => found.violations.push(Violation::Missing { file: MANIFEST.into() }),
-    }
+    found.manifest = Some(manifest);
     found
 }
 
-fn read_manifest(folder: &Folder) -> Result<Manifest, Fault> {
+pub(crate) fn read_manifest(folder: &Folder) -> Result<Manifest, Fault> {
     let mut bytes = Vec::new();
     folder.read(MANIFEST, &mut bytes)?;
     serde_json::from_slice(&bytes).map_err(|error| malformed(MANIFEST, &error).into())

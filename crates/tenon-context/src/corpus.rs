@@ -27,7 +27,7 @@ pub fn resolve(cache: &Path, query: Query, budget: u64) -> Result<Selection, Err
 pub(crate) struct Corpus {
     cache: PathBuf,
     documents: Vec<Document>,
-    stamps: Stamps,
+    stamps: Option<Stamps>,
     bytes: u64,
 }
 
@@ -118,6 +118,7 @@ impl Corpus {
         let same = |document: &Document| {
             Stamp::at(&self.cache.join(&*document.file)).is_ok_and(|stamp| stamp == document.stamp)
         };
-        Stamps::now(&self.cache) == Some(self.stamps) && documents.into_iter().all(same)
+        let folder = self.stamps.is_some() && Stamps::now(&self.cache) == self.stamps;
+        folder && documents.into_iter().all(same)
     }
 }

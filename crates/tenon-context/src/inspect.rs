@@ -22,13 +22,13 @@ pub struct Inspection {
 /// because nothing can be said of it.
 pub fn inspect(cache: &Path) -> Result<Inspection, Error> {
     let found = examine(cache, |_, _| ())?;
-    match found.manifest {
-        Some((manifest, _)) if found.denied.is_none() => Ok(Inspection {
-            cache_version: manifest.cache_version,
-            document_count: manifest.document_count,
-            total_bytes: found.bytes,
-            valid: found.violations.is_empty(),
-        }),
-        _ => found.denied.map_or_else(|| Ok(Inspection::default()), Err),
+    if let Some(denied) = found.denied {
+        return Err(denied);
     }
+    Ok(found.manifest.map_or_else(Inspection::default, |manifest| Inspection {
+        cache_version: manifest.cache_version,
+        document_count: manifest.document_count,
+        total_bytes: found.bytes,
+        valid: found.violations.is_empty(),
+    }))
 }

@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::error::Error;
 use crate::folder::is_absent;
+use crate::staging;
 
 /// A folder of caches that clients may name, who may be anybody.
 #[derive(Clone, Debug)]
@@ -35,8 +36,18 @@ impl CacheRoot {
             })
         };
         let root = real(&self.0)?;
-        let cache = real(&root.join(name))?;
+        let path = root.join(name);
+        let cache = match real(&path) {
+            Err(Error::CacheMissing { .. }) if Self::heal(&root, &path) => real(&path)?,
+            found => found?,
+        };
         if cache.starts_with(&root) { Ok(cache) } else { Err(missing()) }
+    }
+
+    /// Puts back a cache whose replacement was cut short, if that is what is missing. Touches nothing outside.
+    fn heal(root: &Path, path: &Path) -> bool {
+        let parent = path.parent().and_then(|parent| fs::canonicalize(parent).ok());
+        parent.is_some_and(|parent| parent.starts_with(root)) && staging::heal(path)
     }
 }
 

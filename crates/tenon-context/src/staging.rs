@@ -234,3 +234,32 @@ fn remove(path: &Path) {
         Err(error) => Err(error),
     };
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Where the system cannot exchange two folders.
+    #[test]
+    fn two_steps_end_where_one_does() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        for name in ["new", "target", "old"] {
+            fs::create_dir(at(name)).unwrap();
+            fs::write(at(name).join("is"), name).unwrap();
+        }
+        replace_in_two_steps(&at("new"), &at("target"), &at("old")).unwrap();
+        assert_eq!(fs::read_to_string(at("target/is")).unwrap(), "new");
+        assert_eq!(fs::read_to_string(at("old/is")).unwrap(), "target");
+        assert!(!at("new").exists());
+    }
+
+    #[test]
+    fn two_steps_that_cannot_be_taken_change_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir(at("target")).unwrap();
+        assert!(replace_in_two_steps(&at("absent"), &at("target"), &at("old")).is_err());
+        assert!(at("target").exists() && !at("old").exists());
+    }
+}

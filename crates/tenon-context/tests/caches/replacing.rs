@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tenon_context::{Code, Error, Existing, build, verify};
+use tenon_context::{CacheRoot, Code, Error, Existing, build, verify};
 use tenon_contract::id::sha256_hex;
 
 use crate::fixture::{Desk, names, noon};
@@ -65,14 +65,17 @@ fn only_caches_are_replaced() {
     fs::write(desk.path().join("precious/thesis.txt"), "years of work").unwrap();
     fs::write(desk.path().join("precious/manifest.json"), "{\"name\":\"an app\"}").unwrap();
     fs::write(desk.path().join("file"), "").unwrap();
-    for name in ["precious", "file"] {
+    fs::create_dir(desk.path().join("pipe")).unwrap();
+    fs::write(desk.path().join("pipe/other"), "").unwrap();
+    nix::unistd::mkfifo(&desk.path().join("pipe/manifest.json"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    for name in ["precious", "file", "pipe"] {
         assert!(matches!(replace(name), Err(Error::TargetNotACache { .. })), "{name}");
     }
     for name in [".", "sources", "sources/..", "sources/../sources"] {
         let refused = replace(name);
         assert!(matches!(refused, Err(Error::TargetHoldsSources { .. })), "{name}: {refused:?}");
     }
-    assert_eq!(desk.names(), ["broken", "empty", "file", "precious", "sources"]);
+    assert_eq!(desk.names(), ["broken", "empty", "file", "pipe", "precious", "sources"]);
     assert_eq!(names(&desk.path().join("precious")), ["manifest.json", "thesis.txt"]);
 }
 
@@ -119,6 +122,10 @@ fn a_replacement_cut_short_is_put_back_by_whoever_comes_next() {
     fs::rename(desk.cache(), &aside).unwrap();
     assert_eq!(verify(&desk.cache()).unwrap(), before);
     assert_eq!(desk.names(), ["cache", "sources"]);
+
+    fs::rename(desk.cache(), &aside).unwrap();
+    let found = CacheRoot::new(desk.path()).cache("cache").unwrap();
+    assert_eq!(verify(&found).unwrap(), before);
 
     fs::rename(desk.cache(), &aside).unwrap();
     assert!(matches!(desk.build(), Err(Error::TargetExists { .. })));
