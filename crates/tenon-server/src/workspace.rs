@@ -4,15 +4,19 @@
 //! one. [`Workspace::is_current`] says when that is due, and [`Workspace::trust_now`] looks again before something of the
 //! workspace is run.
 
+use std::collections::BTreeMap;
 use std::io;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use serde_json::Value;
 use tenon_contract::clock::Clock;
 use tenon_contract::id::sha256_hex_joined;
 use tenon_contract::root::{RootError, RootGate};
+use tenon_lsp::registry::Registry;
 
 use crate::config::{
-    Config, ConfigError, Environment, FILE_NAME, Flag, Settings, SourceText, Sources, read_file,
+    Config, ConfigError, Environment, FILE_NAME, Flag, Origin, Place, Problem, Settings, SourceText, Sources,
+    read_file,
 };
 use crate::dirs::Dirs;
 use crate::trust::{TrustState, TrustStore};
@@ -100,6 +104,10 @@ impl Workspace {
             trusted: inputs.trust.is_trusted(),
         })?;
         let config = settings.typed();
+        let problems = server_problems(&config, &settings, &inputs);
+        if !problems.is_empty() {
+            return Err(ConfigError::Invalid(problems).into());
+        }
         let gate = RootGate::new(std::iter::once(&root).chain(&config.workspace.roots))?;
         let Inputs { trust, fingerprint, .. } = inputs;
         Ok(Self { root, gate, settings, config, trust, fingerprint, opening })
@@ -162,6 +170,26 @@ impl Workspace {
     }
 }
 
+/// What is wrong with the configured language servers, each at the first line that speaks of it.
+fn server_problems(config: &Config, settings: &Settings, inputs: &Inputs) -> Vec<Problem> {
+    let texts = || [&inputs.user, &inputs.workspace].into_iter().flatten();
+    let problem = |(id, value): (&String, &Value)| {
+        let alone = BTreeMap::from([(id.clone(), value.clone())]);
+        let message = Registry::configured(&alone).err()?.to_string();
+        let prefix = format!("servers.{id}.");
+        let origins = settings.iter().filter(|(path, _)| path.starts_with(&prefix));
+        let lines = origins.flat_map(|(_, setting)| &setting.origins).filter_map(|origin| match origin {
+            Origin::File { path, line, .. } => Some((path, *line)),
+            Origin::Default | Origin::Variable(_) | Origin::Flag(_) => None,
+        });
+        let (path, line) = lines.min()?;
+        let source = texts().find(|text| text.path == *path)?;
+        let place = Place::Text { source: source.clone(), span: source.span_of_line(line) };
+        Some(Problem { message, hint: None, place })
+    };
+    config.servers.iter().filter_map(problem).collect()
+}
+
 fn trust_store(opening: &Opening) -> TrustStore {
     TrustStore::new(opening.dirs.trust(), opening.clock.clone())
 }
@@ -179,21 +207,21 @@ fn read_inputs(root: &Utf8Path, opening: &Opening) -> Result<Inputs, ConfigError
 mod tests {
     use super::*;
 
-    struct Place {
+    struct Repository {
         _folder: tempfile::TempDir,
         base: Utf8PathBuf,
         root: Utf8PathBuf,
     }
 
-    fn place() -> Place {
+    fn place() -> Repository {
         let folder = tempfile::tempdir().unwrap();
         let base = Utf8PathBuf::from_path_buf(folder.path().canonicalize().unwrap()).unwrap();
         let root = base.join("repo");
         std::fs::create_dir_all(root.join("deep/er")).unwrap();
-        Place { _folder: folder, base, root }
+        Repository { _folder: folder, base, root }
     }
 
-    impl Place {
+    impl Repository {
         fn opening(&self) -> Opening {
             let dirs = Dirs::below(&self.base);
             Opening { dirs, environment: Environment::default(), flags: vec![], clock: Clock::system() }
@@ -244,6 +272,24 @@ mod tests {
         place.write("server", "#!/bin/sh\nevil\n");
         assert!(!served.trust_now().is_trusted() && !served.is_current());
         assert_eq!(servers(), 0);
+    }
+
+    #[test]
+    fn a_server_that_does_not_exist_is_a_problem_with_a_line() {
+        let place = place();
+        std::fs::create_dir_all(place.base.join("config")).unwrap();
+        let text = "[servers.pyrigt]\nenabled = false\n[servers.new]\ncommand = \"new\"\n";
+        std::fs::write(place.base.join("config/config.toml"), text).unwrap();
+        let refused = Workspace::open(&place.root, place.opening()).unwrap_err();
+        let WorkspaceError::Config(ConfigError::Invalid(problems)) = refused else { panic!("{refused:?}") };
+        let words: Vec<String> = problems
+            .iter()
+            .map(|problem| problem.to_string().replace(place.base.as_str(), "[BASE]"))
+            .collect();
+        insta::assert_snapshot!(words.join("\n"), @"
+        the new language server `new` says no `extensions` ([BASE]/config/config.toml:4)
+        no language server is called `pyrigt`; did you mean `pyright`? A new server needs `command` and `extensions` ([BASE]/config/config.toml:2)
+        ");
     }
 
     #[test]

@@ -26,6 +26,14 @@ impl SourceText {
         let end = offset.min(self.text.len());
         self.text.as_bytes()[..end].iter().filter(|byte| **byte == b'\n').count() + 1
     }
+
+    /// The text of a line, from 1, without its indentation and its end.
+    pub(crate) fn span_of_line(&self, line: usize) -> Range<usize> {
+        let lines = self.text.split_inclusive('\n').take(line);
+        let (start, text) = lines.fold((0, ""), |(start, text), next| (start + text.len(), next));
+        let text = text.trim_end();
+        start + text.len() - text.trim_start().len()..start + text.len()
+    }
 }
 
 /// Where a problem is.
@@ -76,5 +84,22 @@ fn first(problems: &[Problem]) -> String {
         [] => "the configuration is invalid".to_owned(),
         [only] => only.to_string(),
         [first, rest @ ..] => format!("{first}, and {} more", rest.len()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_found_both_ways() {
+        let source = SourceText::new("x", "[a]\n  b = 1  \n\nlast");
+        assert_eq!(&source.text[source.span_of_line(1)], "[a]");
+        assert_eq!(&source.text[source.span_of_line(2)], "b = 1");
+        assert_eq!(&source.text[source.span_of_line(3)], "");
+        assert_eq!(&source.text[source.span_of_line(4)], "last");
+        for line in 1..=4 {
+            assert_eq!(source.line_of(source.span_of_line(line).start), line);
+        }
     }
 }
