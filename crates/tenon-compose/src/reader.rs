@@ -90,7 +90,7 @@ mod tests {
                 "[\n {\"diagnosticSchemaVersion\":\"0.1\",\n\"code\":\"X\"}]",
                 "unknown diagnostic code `X`",
                 3,
-                10,
+                11,
             ),
         ] {
             assert_eq!(fault(text), (reason.to_owned(), line, column), "{text}");

@@ -9,7 +9,7 @@ use super::draft::{Contribution, Draft, Handle, Operation, Owner, Role, State};
 use super::fields::{At, Checker, HOST, Who, unsupported};
 use crate::diagnostic::{Details, Diagnostic, shown};
 use crate::document::{Json, Object};
-use crate::grammar::{KeyParts, canonical_key};
+use crate::grammar::{KeyParts, canonical_key, key_splits};
 use crate::input::Input;
 use crate::kind::{ContributionKind, HandleKind, OperationKind, OwnerKind, Position, Status};
 use crate::registry::Code;
@@ -264,11 +264,8 @@ impl<'i> Reader<'i, '_> {
             let Role::SidebarItem { route_key, .. } = self.draft.contributions[index].role else {
                 continue;
             };
-            let leads_to_a_route = match self.draft.declared.find(route_key) {
-                Reference::To(found) => self.draft.contributions[found].kind == ContributionKind::Routes,
-                Reference::Unreadable => true,
-                Reference::Nowhere => false,
-            };
+            let names_a_route = key_splits(route_key).any(|parts| parts.kind == ContributionKind::Routes);
+            let leads_to_a_route = names_a_route && self.draft.declared.find(route_key) != Reference::Nowhere;
             let owner = &self.draft.owners[self.draft.contributions[index].owner];
             let list = match owner.kind {
                 OwnerKind::Module => "modules",

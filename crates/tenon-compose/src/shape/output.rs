@@ -181,6 +181,16 @@ static PROVIDER_HANDLE: Record = Record {
     base: &[],
     own: RENDER_HANDLE.own.split_at(RENDER_HANDLE.own.len() - 1).0,
 };
+/// The handle of a provider that may be of any version and kind.
+static SUMMARY_HANDLE: Record = Record {
+    name: "RenderProviderHandleSummary",
+    base: &[],
+    own: &[
+        required("renderHandleVersion", Shape::Text),
+        required("kind", Shape::Text),
+        required("id", Shape::Text),
+    ],
+};
 /// What a diagnostic may say of a provider.
 pub(crate) static PROVIDER_SUMMARY: Record = Record {
     name: "RenderProviderSummary",
@@ -189,7 +199,7 @@ pub(crate) static PROVIDER_SUMMARY: Record = Record {
         required("owner", Shape::Record(&SUBJECT)),
         required("packageId", Shape::Text),
         optional("packageVersion", Shape::Text),
-        required("handle", Shape::Record(&PROVIDER_HANDLE)),
+        required("handle", Shape::Record(&SUMMARY_HANDLE)),
         required("loadKind", Shape::Word(&LOAD_KINDS)),
         optional("moduleId", Shape::Text),
         optional("trustTier", Shape::Text),
