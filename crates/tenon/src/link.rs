@@ -12,7 +12,7 @@ mod system;
 
 use camino::Utf8Path;
 use tenon_server::config::Flag;
-use tenon_server::daemon::hello::{ServerLine, Welcome};
+use tenon_server::daemon::hello::{Errand, ErrandDone, ServerLine, Welcome};
 use tenon_server::service::Service;
 use tokio_util::sync::CancellationToken;
 
@@ -62,6 +62,15 @@ pub(crate) fn probe(invocation: &Invocation, root: &Utf8Path) -> Result<Probe, F
 /// Waits until the language servers of the running daemon have loaded the workspace. How they are then.
 pub(crate) fn warm_up(invocation: &Invocation, root: &Utf8Path) -> Result<Vec<ServerLine>, Failure> {
     system::warm_up(invocation, root)
+}
+
+/// Has the running daemon do something about its language servers.
+pub(crate) fn errand(
+    invocation: &Invocation,
+    root: &Utf8Path,
+    errand: Errand,
+) -> Result<ErrandDone, Failure> {
+    system::errand(invocation, root, errand)
 }
 
 /// Serves `root` in the foreground.

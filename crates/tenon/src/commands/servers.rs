@@ -1,20 +1,23 @@
 //! `tenon servers`: which language servers there are, and those that Tenon installs.
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 use clap::Subcommand;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 use tenon_lsp::census::Census;
 use tenon_lsp::find::{Availability, Origin};
-use tenon_lsp::install::{self, Installed, Lock, Managed, Progress, Tools};
+use tenon_lsp::install::{self, InstallError, Installed, Lock, Managed, Progress, Tools};
 use tenon_lsp::registry::{Install, ServerEntry};
+use tenon_server::daemon::DaemonError;
+use tenon_server::daemon::hello::{Errand, ErrandDone, ServerLine};
 
 use crate::exit::Exit;
 use crate::invocation::Invocation;
+use crate::link;
 use crate::report::Failure;
 use crate::servers;
 
-/// List, install and remove language servers
+/// List, install, restart and remove language servers
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -41,6 +44,16 @@ enum Action {
         #[arg(long = "for", value_name = "DIR", conflicts_with = "ids")]
         workspace: Option<Utf8PathBuf>,
     },
+    /// Start the daemon's servers with this id anew, also after a crash
+    Restart {
+        #[arg(value_name = "ID")]
+        id: String,
+    },
+    /// Print what the daemon's servers with this id said last
+    Logs {
+        #[arg(value_name = "ID")]
+        id: String,
+    },
     /// Remove servers that Tenon installed, in all their versions
     Remove {
         /// The servers, by their ids in `tenon servers list`
@@ -53,6 +66,8 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
     match args.action {
         Action::List { json } => list(json, invocation),
         Action::Install { ids, workspace } => install(&ids, workspace, invocation),
+        Action::Restart { id } => restart(id, invocation),
+        Action::Logs { id } => logs(id, invocation),
         Action::Remove { ids } => remove(&ids, invocation),
     }
 }
@@ -62,10 +77,11 @@ fn list(json: bool, invocation: &mut Invocation) -> Result<Exit, Failure> {
     let workspace = invocation.workspace(&root, vec![])?;
     let registry = servers::registry(&workspace)?;
     let installed = servers::managed(&workspace).installed();
+    let running = running(&root, invocation)?;
     let lines: Vec<Line> = servers::finder(&workspace)
         .survey(&registry)
         .into_iter()
-        .map(|(entry, availability)| Line::of(entry, availability, &installed))
+        .flat_map(|(entry, availability)| Line::of(entry, availability, &installed, &running))
         .collect();
     if json {
         let servers: Vec<Value> = lines.iter().map(Line::json).collect();
@@ -73,7 +89,7 @@ fn list(json: bool, invocation: &mut Invocation) -> Result<Exit, Failure> {
         return Ok(Exit::Success);
     }
     let width = |cell: fn(&Line) -> &str| lines.iter().map(|line| cell(line).len()).max().unwrap_or(0);
-    let (ids, states) = (width(|line| &line.id), width(|line| line.state));
+    let (ids, states) = (width(|line| &line.id), width(|line| &line.state));
     for line in &lines {
         let text = format!("{:ids$}  {:states$}  {}", line.id, line.state, line.detail);
         invocation.print(text.trim_end())?;
@@ -81,11 +97,22 @@ fn list(json: bool, invocation: &mut Invocation) -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
+/// The servers that the daemon has started, if there is a daemon.
+fn running(root: &Utf8Path, invocation: &Invocation) -> Result<Vec<ServerLine>, Failure> {
+    if link::status(invocation, root)?.is_none() {
+        return Ok(Vec::new());
+    }
+    match link::errand(invocation, root, Errand::List)? {
+        ErrandDone::List(lines) => Ok(lines.into_iter().filter(|line| line.project.is_some()).collect()),
+        _ => Err(DaemonError::Unintelligible.into()),
+    }
+}
+
 /// One server in the list.
 struct Line {
     id: String,
     language: String,
-    state: &'static str,
+    state: String,
     detail: String,
     path: Option<Utf8PathBuf>,
     fix: Option<String>,
@@ -93,7 +120,13 @@ struct Line {
 }
 
 impl Line {
-    fn of(entry: &ServerEntry, availability: Availability, installed: &[Installed]) -> Self {
+    /// One line, or one for each project that the daemon runs the server for.
+    fn of(
+        entry: &ServerEntry,
+        availability: Availability,
+        installed: &[Installed],
+        running: &[ServerLine],
+    ) -> Vec<Self> {
         let versions: Vec<String> = match &entry.install {
             Install::Managed { locks } => {
                 let ours = installed.iter().filter(|one| locks.iter().any(|lock| lock == one.lock.name));
@@ -103,7 +136,8 @@ impl Line {
         };
         let (state, detail, path, fix) = match availability {
             Availability::Found(program) => {
-                let version = versions.first().map(|version| format!(" {version}")).unwrap_or_default();
+                let version = installed.iter().find(|one| program.path.starts_with(&one.folder));
+                let version = version.map(|one| format!(" {}", one.version)).unwrap_or_default();
                 let from = match program.origin {
                     Origin::UserConfig => "your configuration".to_owned(),
                     Origin::Workspace => "the workspace".to_owned(),
@@ -118,8 +152,26 @@ impl Line {
             }
             Availability::Disabled(why) => ("disabled", why.to_string(), None, None),
         };
-        let (id, language) = (entry.id.to_string(), entry.language.clone());
-        Self { id, language, state, detail, path, fix, versions }
+        let line = |state: &str, detail: String| Self {
+            id: entry.id.to_string(),
+            language: entry.language.clone(),
+            state: state.to_owned(),
+            detail,
+            path: path.clone(),
+            fix: fix.clone(),
+            versions: versions.clone(),
+        };
+        let mine: Vec<Self> = running
+            .iter()
+            .filter(|one| one.id == entry.id.as_str())
+            .map(|one| {
+                let project = one.project.as_deref().filter(|project| !project.is_empty()).unwrap_or(".");
+                let process = one.server_pid.map(|pid| format!("process {pid}"));
+                let words = [process, Some(format!("project {project}")), one.detail.clone()];
+                line(&one.status, words.into_iter().flatten().collect::<Vec<_>>().join(", "))
+            })
+            .collect();
+        if mine.is_empty() { vec![line(state, detail)] } else { mine }
     }
 
     fn json(&self) -> Value {
@@ -175,6 +227,41 @@ pub(crate) fn install_one(lock: &'static Lock, managed: &Managed, tools: &Tools)
     let folder = folder?;
     let word = if kept { "there already" } else { "installed" };
     Ok(format!("{word}: {} {} in {folder}", lock.name, lock.version))
+}
+
+/// The workspace's root, when it knows a server of this name.
+fn with_server(id: &str, invocation: &Invocation) -> Result<Utf8PathBuf, Failure> {
+    let root = invocation.root(None)?;
+    let registry = servers::registry(&invocation.workspace(&root, vec![])?)?;
+    match registry.get(id) {
+        Some(_) => Ok(root),
+        None => {
+            let nearest = registry.nearest_id(id).cloned();
+            Err(InstallError::UnknownServer { id: id.to_owned(), nearest }.into())
+        }
+    }
+}
+
+fn restart(id: String, invocation: &mut Invocation) -> Result<Exit, Failure> {
+    let root = with_server(&id, invocation)?;
+    link::errand(invocation, &root, Errand::Restart { id: id.clone() })?;
+    invocation.print(format!("restarted: {id}"))?;
+    Ok(Exit::Success)
+}
+
+fn logs(id: String, invocation: &mut Invocation) -> Result<Exit, Failure> {
+    let root = with_server(&id, invocation)?;
+    match link::errand(invocation, &root, Errand::Logs { id })? {
+        ErrandDone::Logs(lines) => {
+            for line in lines {
+                // What a server repeats of the workspace's text may be meant for the terminal.
+                let plain: String = line.chars().filter(|one| !one.is_control() || *one == '\t').collect();
+                invocation.print(plain)?;
+            }
+            Ok(Exit::Success)
+        }
+        _ => Err(DaemonError::Unintelligible.into()),
+    }
 }
 
 fn remove(ids: &[String], invocation: &mut Invocation) -> Result<Exit, Failure> {

@@ -1,7 +1,7 @@
 //! Systems without unix sockets: no daemon yet.
 
 use camino::Utf8Path;
-use tenon_server::daemon::hello::{ServerLine, Welcome};
+use tenon_server::daemon::hello::{Errand, ErrandDone, ServerLine, Welcome};
 
 use super::{Probe, Serving};
 use crate::exit::Exit;
@@ -33,6 +33,10 @@ pub(super) fn probe(_: &Invocation, _: &Utf8Path) -> Result<Probe, Failure> {
 }
 
 pub(super) fn warm_up(_: &Invocation, _: &Utf8Path) -> Result<Vec<ServerLine>, Failure> {
+    Err(unsupported())
+}
+
+pub(super) fn errand(_: &Invocation, _: &Utf8Path, _: Errand) -> Result<ErrandDone, Failure> {
     Err(unsupported())
 }
 

@@ -106,11 +106,21 @@ async fn list_tools(connection: Connection) -> io::Result<Vec<String>> {
 }
 
 pub(super) fn warm_up(invocation: &Invocation, root: &Utf8Path) -> Result<Vec<ServerLine>, Failure> {
-    let place = Place::of(root, &invocation.environment)?;
-    match block_on(client::run(&place, Errand::WarmUp))?? {
+    match errand(invocation, root, Errand::WarmUp)? {
         ErrandDone::List(servers) => Ok(servers),
+        _ => Err(DaemonError::Unintelligible.into()),
+    }
+}
+
+pub(super) fn errand(
+    invocation: &Invocation,
+    root: &Utf8Path,
+    errand: Errand,
+) -> Result<ErrandDone, Failure> {
+    let place = Place::of(root, &invocation.environment)?;
+    match block_on(client::run(&place, errand))?? {
         ErrandDone::Failed(why) => Err(Failure::new(Exit::Config, why)),
-        ErrandDone::Restarted | ErrandDone::Logs(_) => Err(DaemonError::Unintelligible.into()),
+        done => Ok(done),
     }
 }
 

@@ -112,6 +112,39 @@ fn what_cannot_be_installed_says_what_to_do() {
 }
 
 #[test]
+fn running_servers_are_listed_restarted_and_heard() {
+    let sandbox = Sandbox::with_tree("//- pyproject.toml\n[project]\nname = \"p\"\n//- a.py\nx: int = 1\n");
+    let shown = |args: &[&str]| transcript(&sandbox, sandbox.tenon().args(args));
+    insta::assert_snapshot!(shown(&["servers", "logs", "pyright"]), @r#"
+    exit: 5
+    --- stderr
+    error: no daemon serves this workspace
+      hint: `tenon up` starts it, and so does `tenon mcp`
+    "#);
+    insta::assert_snapshot!(shown(&["servers", "restart", "pyrihgt"]), @r#"
+    exit: 2
+    --- stderr
+    error: no language server is called `pyrihgt`
+      hint: did you mean `pyright`?
+    "#);
+    assert!(tenon(&sandbox, &["up"]).status.success());
+    let pyright = || {
+        let listed = json(&sandbox, &["servers", "list", "--json"]);
+        listed["servers"].as_array().unwrap().iter().find(|one| one["id"] == "pyright").unwrap().clone()
+    };
+    assert_eq!(pyright()["state"], "active");
+    assert!(pyright()["detail"].as_str().unwrap().ends_with(", project ."), "{}", pyright());
+    let said = String::from_utf8(tenon(&sandbox, &["servers", "logs", "pyright"]).stdout).unwrap();
+    assert!(said.contains("source file"), "{said}");
+    insta::assert_snapshot!(shown(&["servers", "restart", "pyright"]), @r#"
+    exit: 0
+    --- stdout
+    restarted: pyright
+    "#);
+    assert!(tenon(&sandbox, &["stop"]).status.success());
+}
+
+#[test]
 fn the_list_says_why_a_server_is_not_used() {
     let sandbox = Sandbox::with_tree("//- a.rs\nfn main() {}\n");
     let state = || {
