@@ -1,0 +1,229 @@
+//! The way of a question: gate, cursor, then work that is shared, kept for the retry and delivered in pages.
+//!
+//! An answer is about one state of the workspace. What changed while it was worked out is noticed at the end, and the
+//! work is done again, as long as there is time.
+
+use std::collections::BTreeSet;
+use std::future::Future;
+use std::sync::Arc;
+
+use tenon_contract::clock::Clock;
+use tenon_contract::cursor::{Cursor, RequestKey, SnapshotKey};
+use tenon_contract::epoch::EpochSet;
+use tenon_contract::root::{GateError, RootGate, WorkspacePath};
+use tenon_contract::snapshot::SnapshotLimits;
+use tenon_lsp::call::Call;
+use tenon_lsp::orchestrator::Orchestrator;
+use tenon_lsp::registry::ServerId;
+
+use crate::desk::{Desk, Weighed};
+use crate::error::CodeError;
+use crate::limits::CodeLimits;
+use crate::page::{Delivery, Full, PageSize, Paging};
+use crate::reply::Reply;
+use crate::sweep::Sweep;
+use crate::whole::Whole;
+
+/// Answers of unpaged questions that are kept for a retry.
+const KEPT_REPLIES: SnapshotLimits = SnapshotLimits {
+    entry_bytes: CodeLimits::MAXIMA.response_bytes,
+    total_bytes: 8 * 1024 * 1024,
+    entries: 64,
+    age: std::time::Duration::from_secs(60),
+};
+
+/// What the tools work with.
+pub struct Options {
+    pub engine: Orchestrator,
+    /// Clamped to the contract's.
+    pub limits: CodeLimits,
+    pub snapshots: SnapshotLimits,
+    pub clock: Clock,
+    /// Whether answers carry a listing.
+    pub listing: bool,
+}
+
+/// The seven tools of one workspace. Clones share their work.
+#[derive(Clone)]
+pub struct Code {
+    pub(crate) state: Arc<State>,
+    replies: Arc<Desk<Reply>>,
+    lists: Arc<Desk<Full>>,
+}
+
+/// What work in flight needs.
+pub(crate) struct State {
+    pub(crate) engine: Orchestrator,
+    pub(crate) sweep: Arc<Sweep>,
+    pub(crate) limits: CodeLimits,
+    pub(crate) listing: bool,
+}
+
+/// A question, and what its answer depends on.
+#[derive(Debug, Clone)]
+pub(crate) struct Question {
+    pub(crate) request: RequestKey,
+    pub(crate) epochs: EpochSet,
+    /// The document; none when it is about the workspace.
+    pub(crate) path: Option<WorkspacePath>,
+}
+
+impl Code {
+    pub fn new(options: Options) -> Self {
+        let Options { engine, limits, snapshots, clock, listing } = options;
+        Self {
+            state: Arc::new(State {
+                sweep: Sweep::new(engine.clone()),
+                engine,
+                limits: limits.clamped(),
+                listing,
+            }),
+            replies: Desk::new(KEPT_REPLIES, clock.clone()),
+            lists: Desk::new(snapshots, clock),
+        }
+    }
+
+    pub fn limits(&self) -> CodeLimits {
+        self.state.limits
+    }
+
+    /// Stops what is still being worked out.
+    pub async fn close(&self) {
+        futures::join!(self.replies.close(), self.lists.close(), self.state.sweep.close());
+    }
+
+    /// Lets a document in.
+    pub(crate) async fn admit(&self, uri: String) -> Result<WorkspacePath, CodeError> {
+        let gate = self.state.gate().clone();
+        let admitted = tokio::task::spawn_blocking(move || gate.admit_uri(&uri)).await;
+        Ok(admitted.map_err(|_| CodeError::Internal)??)
+    }
+
+    /// Lets a question about the workspace in: there is nothing to ask about without a root.
+    pub(crate) fn admit_workspace(&self) -> Result<(), CodeError> {
+        if self.state.gate().roots().is_empty() { Err(GateError::Denied.into()) } else { Ok(()) }
+    }
+
+    /// Answers a question that has one page.
+    pub(crate) async fn reply<F>(
+        &self,
+        question: Question,
+        call: &Call,
+        compute: impl Fn(Arc<State>, Call) -> F,
+    ) -> Result<Reply, CodeError>
+    where
+        F: Future<Output = Result<Reply, CodeError>> + Send + 'static,
+    {
+        let (_, reply) = self.settled(&self.replies, &question, call, compute).await?;
+        Ok(Reply::clone(&reply))
+    }
+
+    /// Answers a question page by page.
+    pub(crate) async fn page<F>(
+        &self,
+        question: Question,
+        paging: Paging,
+        call: &Call,
+        compute: impl Fn(Arc<State>, Call) -> F,
+    ) -> Result<Reply, CodeError>
+    where
+        F: Future<Output = Result<Full, CodeError>> + Send + 'static,
+    {
+        let state = &self.state;
+        let size = PageSize::effective(paging.size, state.limits.page_size);
+        if let Some(text) = &paging.cursor {
+            let decoded = Cursor::decode(text, &question.request)?;
+            state.catch_up(call).await;
+            let cursor = decoded.bind(&state.key(&question))?;
+            let full = self.lists.kept(cursor.snapshot()).ok_or(CodeError::CursorExpired)?;
+            return full.page(&cursor, size, state.delivery());
+        }
+        let (snapshot, full) = self.settled(&self.lists, &question, call, compute).await?;
+        let cursor = Cursor::start(question.request, snapshot);
+        let is_whole = full.len() <= size;
+        if !is_whole && self.lists.kept(cursor.snapshot()).is_none() {
+            self.lists.keep(cursor.snapshot(), &full)?;
+        }
+        full.page(&cursor, size, state.delivery())
+    }
+
+    /// The result of a question about a state that has not changed since.
+    async fn settled<T: Weighed, F>(
+        &self,
+        desk: &Arc<Desk<T>>,
+        question: &Question,
+        call: &Call,
+        compute: impl Fn(Arc<State>, Call) -> F,
+    ) -> Result<(SnapshotKey, Arc<T>), CodeError>
+    where
+        F: Future<Output = Result<T, CodeError>> + Send + 'static,
+    {
+        loop {
+            // Who asks after a change to a file must not get work that began before it.
+            self.state.catch_up(call).await;
+            let key = self.state.key(question);
+            let work = |call| compute(Arc::clone(&self.state), call);
+            let unchanged = Arc::clone(&self.state).unchanged(question.clone(), key.clone());
+            let result = match desk.ask(&key, call, work, unchanged).await {
+                Err(CodeError::Timeout) => return Err(self.why_late(question).await),
+                result => result?,
+            };
+            if self.state.key(question) == key {
+                return Ok((key, result));
+            }
+            if call.remaining().is_zero() {
+                return Err(self.why_late(question).await);
+            }
+        }
+    }
+
+    /// What to say to a caller whose time is up.
+    async fn why_late(&self, question: &Question) -> CodeError {
+        if question.epochs == EpochSet::DIAGNOSTICS
+            && let Some(lateness) = self.state.sweep.lateness()
+        {
+            return lateness;
+        }
+        let servers = self.state.engine.unready(question.path.as_ref()).await;
+        if servers.is_empty() { CodeError::Timeout } else { CodeError::Indexing { servers, progress: None } }
+    }
+}
+
+impl State {
+    pub(crate) fn gate(&self) -> &RootGate {
+        self.engine.gate()
+    }
+
+    pub(crate) fn delivery(&self) -> Delivery<'_> {
+        Delivery { gate: self.gate(), limit: self.limits.payload_bytes(), listing: self.listing }
+    }
+
+    /// Languages with files here that only servers read which are not installed or may not run.
+    pub(crate) fn uncovered<T>(&self, found: &Whole<T>) -> Vec<String> {
+        if found.unavailable.is_empty() {
+            return Vec::new();
+        }
+        let status = self.engine.status();
+        let languages = |servers: &[ServerId]| -> BTreeSet<String> {
+            let named = status.iter().filter(|line| servers.contains(&line.id));
+            named.map(|line| line.language.clone()).collect()
+        };
+        languages(&found.unavailable).difference(&languages(&found.present)).cloned().collect()
+    }
+
+    /// Takes note of all that happened on disk before.
+    async fn catch_up(&self, call: &Call) -> bool {
+        let caught_up = self.engine.catch_up(call).await;
+        self.sweep.notice();
+        caught_up
+    }
+
+    /// The name of a question in the present state of the workspace.
+    fn key(&self, question: &Question) -> SnapshotKey {
+        SnapshotKey::new(&question.request, &self.engine.epochs().tuple(question.epochs, self.gate()))
+    }
+
+    async fn unchanged(self: Arc<Self>, question: Question, key: SnapshotKey) -> bool {
+        self.catch_up(&Call::within(self.limits.timeout)).await && self.key(&question) == key
+    }
+}

@@ -1,0 +1,56 @@
+//! `vscode.lsp.definition` (§7.1): where the thing at a position is defined.
+
+use serde::Deserialize;
+use serde_json::json;
+use tenon_contract::cursor::RequestKey;
+use tenon_contract::epoch::EpochSet;
+use tenon_contract::position::Position;
+use tenon_lsp::call::Call;
+
+use crate::canonical::{Location, canonicalise};
+use crate::code::{Code, Question};
+use crate::error::CodeError;
+use crate::listing::Listed;
+use crate::reply::Reply;
+use crate::summary::{Caveats, count};
+use crate::whole::{Expect, whole};
+
+/// The arguments of `vscode.lsp.definition`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Definition {
+    pub uri: String,
+    pub position: Position,
+}
+
+impl Definition {
+    pub const TOOL: &'static str = "vscode.lsp.definition";
+}
+
+impl Code {
+    pub async fn definition(&self, input: Definition, call: &Call) -> Result<Reply, CodeError> {
+        let Definition { uri, position } = input;
+        let path = self.admit(uri).await?;
+        let parts = RequestKey::new(Definition::TOOL, &[path.uri(), &position.line, &position.character]);
+        let question = Question { request: parts, epochs: EpochSet::CODE, path: Some(path.clone()) };
+        self.reply(question, call, move |state, call| {
+            let path = path.clone();
+            async move {
+                let answer = state.engine.definition(&path, position, &call).await?;
+                let found = whole(answer, Expect::Someone)?;
+                let mut locations = canonicalise(found.value.into_iter().map(Location::from).collect());
+                let capped = locations.len() > state.limits.items;
+                locations.truncate(state.limits.items);
+                let caveats = Caveats { unproven: found.unproven, capped, ..Caveats::default() };
+                let summary =
+                    caveats.summary(&format!("Found {}", count(locations.len(), "definition")), false);
+                let lines = state
+                    .listing
+                    .then(|| locations.iter().flat_map(|location| location.lines(state.gate())).collect());
+                let payload = json!({ "locations": locations, "summary": summary });
+                Reply::new(payload, lines).within(state.limits.payload_bytes())
+            }
+        })
+        .await
+    }
+}

@@ -1,0 +1,383 @@
+//! Work in progress and work kept: identical questions share one computation, slow ones outlive their caller.
+//!
+//! A question is known by its snapshot key, so two are identical only while nothing changed between them. Work runs in
+//! a task of its own. A caller whose time is up leaves; the work goes on for a while, and its result is kept for the
+//! retry, but only if nothing changed until its end. When every caller has taken the question back, the work stops.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures::FutureExt;
+use futures::future::{BoxFuture, Shared};
+use tenon_contract::clock::Clock;
+use tenon_contract::cursor::SnapshotKey;
+use tenon_contract::snapshot::{SnapshotLimits, SnapshotStore};
+use tenon_lsp::call::{Call, Interrupted};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::error::CodeError;
+use crate::limits::AFTERLIFE;
+
+/// A result that knows how much room it takes.
+pub(crate) trait Weighed: Send + Sync + 'static {
+    fn bytes(&self) -> usize;
+}
+
+type Outcome<T> = Result<Arc<T>, CodeError>;
+
+/// Work in progress.
+struct Flight<T> {
+    /// Tells it from a later flight for the same question.
+    number: u64,
+    outcome: Shared<BoxFuture<'static, Outcome<T>>>,
+    callers: usize,
+    /// Whether someone whose time was up will be back.
+    awaited_later: bool,
+    cancel: CancellationToken,
+}
+
+/// The results of all questions, in flight and kept.
+pub(crate) struct Desk<T> {
+    kept: SnapshotStore<T>,
+    flights: Mutex<Flights<T>>,
+    tasks: TaskTracker,
+    closing: CancellationToken,
+}
+
+struct Flights<T> {
+    last: u64,
+    by_key: BTreeMap<SnapshotKey, Flight<T>>,
+}
+
+impl<T: Weighed> Desk<T> {
+    pub(crate) fn new(limits: SnapshotLimits, clock: Clock) -> Arc<Self> {
+        Arc::new(Self {
+            kept: SnapshotStore::new(limits, clock),
+            flights: Mutex::new(Flights { last: 0, by_key: BTreeMap::new() }),
+            tasks: TaskTracker::new(),
+            closing: CancellationToken::new(),
+        })
+    }
+
+    /// The result kept for `key`.
+    pub(crate) fn kept(&self, key: &SnapshotKey) -> Option<Arc<T>> {
+        self.kept.get(key)
+    }
+
+    /// Keeps a result for paging.
+    pub(crate) fn keep(&self, key: &SnapshotKey, result: &Arc<T>) -> Result<(), CodeError> {
+        Ok(self.kept.insert(key.clone(), Arc::clone(result), result.bytes())?)
+    }
+
+    /// Answers the question `key`: from what is kept, from work in flight, or by starting `compute`.
+    ///
+    /// `unchanged` says at the end of work that outlived its callers whether `key` is still the key of the question.
+    pub(crate) async fn ask<F>(
+        self: &Arc<Self>,
+        key: &SnapshotKey,
+        call: &Call,
+        compute: impl FnOnce(Call) -> F,
+        unchanged: impl Future<Output = bool> + Send + 'static,
+    ) -> Outcome<T>
+    where
+        F: Future<Output = Result<T, CodeError>> + Send + 'static,
+    {
+        if let Some(kept) = self.kept(key) {
+            return Ok(kept);
+        }
+        let (outcome, mut seat) = self.join(key, compute, unchanged);
+        match call.bound(outcome).await {
+            Ok(outcome) => outcome,
+            Err(Interrupted::Deadline) => {
+                seat.back_later = true;
+                Err(CodeError::Timeout)
+            }
+            Err(Interrupted::Cancelled) => Err(CodeError::Cancelled),
+        }
+    }
+
+    /// Stops all work and waits for its end.
+    pub(crate) async fn close(&self) {
+        self.closing.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+
+    fn join<F>(
+        self: &Arc<Self>,
+        key: &SnapshotKey,
+        compute: impl FnOnce(Call) -> F,
+        unchanged: impl Future<Output = bool> + Send + 'static,
+    ) -> (Shared<BoxFuture<'static, Outcome<T>>>, Seat<T>)
+    where
+        F: Future<Output = Result<T, CodeError>> + Send + 'static,
+    {
+        let mut flights = self.flights();
+        if let Some(flight) = flights.by_key.get_mut(key) {
+            flight.callers += 1;
+            return (flight.outcome.clone(), self.seat(key, flight.number));
+        }
+        flights.last += 1;
+        let number = flights.last;
+        let cancel = self.closing.child_token();
+        let work = compute(Call::new(tokio::time::Instant::now() + AFTERLIFE, cancel.clone()));
+        let task = self.tasks.spawn({
+            let (desk, key) = (Arc::clone(self), key.clone());
+            async move {
+                let outcome = AssertUnwindSafe(work).catch_unwind().await;
+                let outcome = outcome.unwrap_or(Err(CodeError::Internal)).map(Arc::new);
+                if let Ok(result) = &outcome
+                    && desk.is_awaited_later(&key, number)
+                    && unchanged.await
+                {
+                    // Too large to keep: the retry computes it again, as it would without this.
+                    let _ = desk.keep(&key, result);
+                }
+                desk.remove(&key, number);
+                outcome
+            }
+        });
+        let outcome = async move { task.await.unwrap_or(Err(CodeError::Internal)) }.boxed().shared();
+        let flight = Flight { number, outcome: outcome.clone(), callers: 1, awaited_later: false, cancel };
+        flights.by_key.insert(key.clone(), flight);
+        (outcome, self.seat(key, number))
+    }
+
+    fn seat(self: &Arc<Self>, key: &SnapshotKey, number: u64) -> Seat<T> {
+        Seat { desk: Arc::clone(self), key: key.clone(), number, back_later: false }
+    }
+
+    fn is_awaited_later(&self, key: &SnapshotKey, number: u64) -> bool {
+        let flights = self.flights();
+        flights.by_key.get(key).is_some_and(|flight| flight.number == number && flight.awaited_later)
+    }
+
+    fn remove(&self, key: &SnapshotKey, number: u64) {
+        let mut flights = self.flights();
+        if flights.by_key.get(key).is_some_and(|flight| flight.number == number) {
+            flights.by_key.remove(key);
+        }
+    }
+}
+
+impl<T> Desk<T> {
+    fn flights(&self) -> MutexGuard<'_, Flights<T>> {
+        self.flights.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn leave(&self, key: &SnapshotKey, number: u64, back_later: bool) {
+        let mut flights = self.flights();
+        let Some(flight) = flights.by_key.get_mut(key).filter(|flight| flight.number == number) else {
+            return;
+        };
+        flight.callers -= 1;
+        flight.awaited_later |= back_later;
+        if flight.callers == 0 && !flight.awaited_later {
+            flight.cancel.cancel();
+            // Whoever asks now must not get the end of work that was stopped.
+            flights.by_key.remove(key);
+        }
+    }
+}
+
+/// A caller's interest in a flight; it ends with this, however the caller does.
+struct Seat<T> {
+    desk: Arc<Desk<T>>,
+    key: SnapshotKey,
+    number: u64,
+    back_later: bool,
+}
+
+impl<T> Drop for Seat<T> {
+    fn drop(&mut self) {
+        self.desk.leave(&self.key, self.number, self.back_later);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+
+    use tenon_contract::cursor::RequestKey;
+    use tenon_contract::epoch::{EpochSet, Epochs};
+    use tenon_contract::root::RootGate;
+    use tokio::sync::Notify;
+
+    use super::*;
+
+    impl Weighed for String {
+        fn bytes(&self) -> usize {
+            self.len()
+        }
+    }
+
+    struct Setting {
+        desk: Arc<Desk<String>>,
+        key: SnapshotKey,
+        /// Lets a computation end.
+        go: Arc<Notify>,
+        started: Arc<AtomicUsize>,
+        finished: Arc<AtomicUsize>,
+    }
+
+    fn setting() -> Setting {
+        let gate = RootGate::new(Vec::<&str>::new()).unwrap();
+        let tuple = Epochs::starting_now(&Clock::system()).tuple(EpochSet::CODE, &gate);
+        Setting {
+            desk: Desk::new(SnapshotLimits::default(), Clock::system()),
+            key: SnapshotKey::new(&RequestKey::new("t", &[]), &tuple),
+            go: Arc::default(),
+            started: Arc::default(),
+            finished: Arc::default(),
+        }
+    }
+
+    impl Setting {
+        async fn ask(&self, call: Call, unchanged: bool) -> Outcome<String> {
+            let (go, started, finished) =
+                (Arc::clone(&self.go), Arc::clone(&self.started), Arc::clone(&self.finished));
+            let compute = |call: Call| async move {
+                started.fetch_add(1, Ordering::SeqCst);
+                call.bound(go.notified()).await.map_err(|_| CodeError::Cancelled)?;
+                finished.fetch_add(1, Ordering::SeqCst);
+                Ok("answer".to_owned())
+            };
+            self.desk.ask(&self.key, &call, compute, async move { unchanged }).await
+        }
+
+        /// Whether an answer would not be computed anew.
+        fn is_known(&self) -> bool {
+            self.desk.flights().by_key.contains_key(&self.key) || self.desk.kept(&self.key).is_some()
+        }
+
+        fn counts(&self) -> (usize, usize) {
+            (self.started.load(Ordering::SeqCst), self.finished.load(Ordering::SeqCst))
+        }
+    }
+
+    fn patient() -> Call {
+        Call::within(Duration::from_secs(20))
+    }
+
+    fn hasty() -> Call {
+        Call::within(Duration::from_secs(2))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn identical_questions_share_one_computation() {
+        let setting = setting();
+        let let_go = async {
+            tokio::task::yield_now().await;
+            setting.go.notify_one();
+        };
+        let (first, second, third, ()) = tokio::join!(
+            setting.ask(patient(), true),
+            setting.ask(patient(), true),
+            setting.ask(patient(), true),
+            let_go
+        );
+        assert_eq!(setting.counts(), (1, 1));
+        let first = first.unwrap();
+        assert!(Arc::ptr_eq(&first, &second.unwrap()) && Arc::ptr_eq(&first, &third.unwrap()));
+        assert!(!setting.is_known(), "what everyone waited for is not kept");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn work_that_outlives_its_caller_serves_the_retry() {
+        let setting = setting();
+        assert_eq!(setting.ask(hasty(), true).await, Err(CodeError::Timeout));
+        setting.go.notify_one();
+        setting.desk.tasks.close();
+        setting.desk.tasks.wait().await;
+        assert_eq!(setting.ask(hasty(), true).await.unwrap().as_str(), "answer");
+        assert_eq!(setting.counts(), (1, 1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_retry_joins_work_that_is_still_going_on() {
+        let setting = setting();
+        assert_eq!(setting.ask(hasty(), true).await, Err(CodeError::Timeout));
+        setting.go.notify_one();
+        assert_eq!(setting.ask(hasty(), true).await.unwrap().as_str(), "answer");
+        assert_eq!(setting.counts(), (1, 1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_result_of_another_state_is_not_kept() {
+        let setting = setting();
+        assert_eq!(setting.ask(hasty(), false).await, Err(CodeError::Timeout));
+        setting.go.notify_one();
+        setting.desk.tasks.close();
+        setting.desk.tasks.wait().await;
+        assert_eq!(setting.counts(), (1, 1));
+        assert!(!setting.is_known());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn work_does_not_outlive_its_caller_for_ever() {
+        let setting = setting();
+        assert_eq!(setting.ask(hasty(), true).await, Err(CodeError::Timeout));
+        tokio::time::sleep(AFTERLIFE).await;
+        setting.desk.tasks.close();
+        setting.desk.tasks.wait().await;
+        assert_eq!(setting.counts(), (1, 0));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn work_that_everyone_took_back_stops() {
+        let setting = setting();
+        let call = patient();
+        let cancel = call.cancel.clone();
+        let other = patient();
+        let other_cancel = other.cancel.clone();
+        let take_back = async {
+            tokio::task::yield_now().await;
+            cancel.cancel();
+            tokio::task::yield_now().await;
+            assert!(setting.is_known(), "one caller is left");
+            other_cancel.cancel();
+        };
+        let (first, second, ()) = tokio::join!(setting.ask(call, true), setting.ask(other, true), take_back);
+        assert_eq!((first, second), (Err(CodeError::Cancelled), Err(CodeError::Cancelled)));
+        setting.desk.tasks.close();
+        setting.desk.tasks.wait().await;
+        assert_eq!(setting.counts(), (1, 0));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_caller_that_is_gone_without_a_word_counts_as_gone() {
+        let setting = setting();
+        {
+            let asking = setting.ask(patient(), true);
+            tokio::pin!(asking);
+            assert!(futures::poll!(&mut asking).is_pending());
+        }
+        assert!(!setting.is_known());
+        tokio::task::yield_now().await;
+        // A new caller does not get the cancelled work of the one before.
+        setting.go.notify_one();
+        assert_eq!(setting.ask(patient(), true).await.unwrap().as_str(), "answer");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn work_that_panics_is_an_error_once() {
+        let setting = setting();
+        let panics = |_: Call| async { panic!("on purpose") };
+        let outcome = setting.desk.ask(&setting.key, &patient(), panics, async { true }).await;
+        assert_eq!(outcome, Err(CodeError::Internal));
+        setting.go.notify_one();
+        assert_eq!(setting.ask(patient(), true).await.unwrap().as_str(), "answer");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn closing_ends_work_in_flight() {
+        let setting = setting();
+        assert_eq!(setting.ask(hasty(), true).await, Err(CodeError::Timeout));
+        setting.desk.close().await;
+        assert_eq!(setting.counts(), (1, 0));
+    }
+}

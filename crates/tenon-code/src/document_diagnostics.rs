@@ -1,0 +1,61 @@
+//! `vscode.lsp.diagnostics.document` (§7.6): what is wrong with one document.
+
+use serde::Deserialize;
+use serde_json::json;
+use tenon_contract::cursor::RequestKey;
+use tenon_contract::epoch::EpochSet;
+use tenon_lsp::call::Call;
+
+use crate::canonical::{Diagnostic, canonicalise};
+use crate::code::{Code, Question};
+use crate::error::CodeError;
+use crate::listing;
+use crate::reply::Reply;
+use crate::summary::{Caveats, count};
+use crate::whole::{Expect, whole};
+
+/// The arguments of `vscode.lsp.diagnostics.document`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DocumentDiagnostics {
+    pub uri: String,
+}
+
+impl DocumentDiagnostics {
+    pub const TOOL: &'static str = "vscode.lsp.diagnostics.document";
+}
+
+impl Code {
+    pub async fn document_diagnostics(
+        &self,
+        input: DocumentDiagnostics,
+        call: &Call,
+    ) -> Result<Reply, CodeError> {
+        let path = self.admit(input.uri).await?;
+        let question = Question {
+            request: RequestKey::new(DocumentDiagnostics::TOOL, &[path.uri()]),
+            epochs: EpochSet::CODE,
+            path: Some(path.clone()),
+        };
+        self.reply(question, call, move |state, call| {
+            let path = path.clone();
+            async move {
+                let found = whole(state.engine.check(&path, None, &call).await?, Expect::Someone)?;
+                let all = found.value.into_iter().map(|one| Diagnostic::new(&path, one)).collect();
+                let mut diagnostics = canonicalise(all);
+                let capped = diagnostics.len() > state.limits.items;
+                diagnostics.truncate(state.limits.items);
+                let caveats = Caveats { unproven: found.unproven, capped, ..Caveats::default() };
+                let summary =
+                    caveats.summary(&format!("Returned {}", count(diagnostics.len(), "diagnostic")), false);
+                let lines = state.listing.then(|| {
+                    let line = |one| listing::diagnostic(state.gate(), &path, one);
+                    diagnostics.iter().map(line).collect()
+                });
+                let payload = json!({ "uri": path.uri(), "diagnostics": diagnostics, "summary": summary });
+                Reply::new(payload, lines).within(state.limits.payload_bytes())
+            }
+        })
+        .await
+    }
+}

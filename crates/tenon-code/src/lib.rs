@@ -1,0 +1,36 @@
+//! Code questions with deterministic answers: canonicalise, filter, sort, dedup, cap, page.
+//!
+//! The seven tools of the gateway contract, without its wire: one file a tool, from typed arguments to the payload.
+//! Section numbers (§) are those of docs/contract.md.
+
+mod canonical;
+mod code;
+mod definition;
+mod desk;
+mod document_diagnostics;
+mod document_symbols;
+mod error;
+mod hover;
+mod limits;
+mod listing;
+mod page;
+mod references;
+mod reply;
+mod summary;
+mod sweep;
+mod whole;
+mod workspace_diagnostics;
+mod workspace_symbols;
+
+pub use code::{Code, Options};
+pub use definition::Definition;
+pub use document_diagnostics::DocumentDiagnostics;
+pub use document_symbols::DocumentSymbols;
+pub use error::{CodeError, ProviderFailure, Unreadable};
+pub use hover::Hover;
+pub use limits::{CodeLimits, RETRY_AFTER};
+pub use page::PageSize;
+pub use references::References;
+pub use reply::Reply;
+pub use workspace_diagnostics::WorkspaceDiagnostics;
+pub use workspace_symbols::WorkspaceSymbols;

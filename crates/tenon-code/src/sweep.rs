@@ -1,0 +1,231 @@
+//! The diagnostics of the whole workspace: every covered file is checked once in each state of the workspace.
+//!
+//! Servers speak of files that someone opened. What is covered must not depend on who asked what before, so a round of
+//! checks goes over all files in the background, and only a finished round is an answer. A round belongs to one state:
+//! an edit anywhere may change what is wrong anywhere else, so after one the next question starts a new round.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::stream;
+use tenon_contract::epoch::{Epoch, EpochSet, EpochTuple};
+use tenon_contract::root::WorkspacePath;
+use tenon_lsp::call::Call;
+use tenon_lsp::model::Diagnostic;
+use tenon_lsp::orchestrator::Orchestrator;
+use tenon_lsp::registry::{Capability, ServerId};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::error::CodeError;
+use crate::whole::{Expect, Whole, whole};
+
+/// Files that are under way at once: enough to keep several servers busy, few enough that none is flooded and that all
+/// of them stay open meanwhile.
+const AT_ONCE: usize = 8;
+/// How long a round may take before whoever waits for it has to ask again.
+const ROUND: Duration = Duration::from_secs(24 * 60 * 60);
+/// A server that was overtaken by an edit is not asked again in a busy loop.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// What is wrong, by file; only files in which something is.
+pub(crate) type Files = Vec<(WorkspacePath, Vec<Diagnostic>)>;
+
+/// Keeps the diagnostics of one workspace.
+pub(crate) struct Sweep {
+    engine: Orchestrator,
+    rounds: Mutex<Rounds>,
+    tasks: TaskTracker,
+    closing: CancellationToken,
+}
+
+#[derive(Default)]
+struct Rounds {
+    current: Option<Arc<Round>>,
+    /// The state that was seen last.
+    seen: Option<EpochTuple>,
+    /// What the last finished round found.
+    found: Option<Arc<Whole<Files>>>,
+}
+
+/// One pass over all files.
+struct Round {
+    state: EpochTuple,
+    stage: watch::Sender<Stage>,
+    cancel: CancellationToken,
+}
+
+#[derive(Clone)]
+enum Stage {
+    /// What is done of how much; nothing before the files are counted.
+    Going(Option<(u64, u64)>),
+    Done(Result<Arc<Whole<Files>>, CodeError>),
+    /// The workspace changed under it.
+    Stale,
+}
+
+impl Sweep {
+    pub(crate) fn new(engine: Orchestrator) -> Arc<Self> {
+        Arc::new(Self {
+            engine,
+            rounds: Mutex::default(),
+            tasks: TaskTracker::new(),
+            closing: CancellationToken::new(),
+        })
+    }
+
+    /// Takes note of the workspace's state. After a change nobody knows what is wrong: that is a change of the
+    /// diagnostics, too.
+    pub(crate) fn notice(&self) {
+        let now = self.state();
+        let seen = self.rounds().seen.replace(now.clone());
+        if seen.is_some_and(|seen| seen != now) {
+            self.engine.epochs().advance(Epoch::Diagnostics);
+        }
+    }
+
+    /// What is wrong in the present state.
+    pub(crate) async fn files(self: &Arc<Self>, call: &Call) -> Result<Arc<Whole<Files>>, CodeError> {
+        loop {
+            let round = self.round();
+            let mut stage = round.stage.subscribe();
+            let finished = stage.wait_for(|stage| !matches!(stage, Stage::Going(_)));
+            let stage = match call.bound(finished).await {
+                Ok(Ok(stage)) => stage.clone(),
+                Ok(Err(_)) => return Err(CodeError::Cancelled),
+                Err(_) => return Err(self.lateness().unwrap_or(CodeError::Timeout)),
+            };
+            match stage {
+                Stage::Done(outcome) => return outcome,
+                Stage::Stale | Stage::Going(_) => {
+                    self.engine.catch_up(call).await;
+                    self.notice();
+                }
+            }
+        }
+    }
+
+    /// What to say to someone who cannot wait for the round that is going on.
+    pub(crate) fn lateness(&self) -> Option<CodeError> {
+        let round = self.rounds().current.clone()?;
+        match &*round.stage.borrow() {
+            Stage::Going(progress) => Some(CodeError::Indexing { servers: Vec::new(), progress: *progress }),
+            _ => None,
+        }
+    }
+
+    /// Stops the round that is going on.
+    pub(crate) async fn close(&self) {
+        self.closing.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+
+    /// The round for the present state, started if there is none that serves.
+    fn round(self: &Arc<Self>) -> Arc<Round> {
+        let state = self.state();
+        let mut rounds = self.rounds();
+        if let Some(round) = &rounds.current {
+            let serves = match &*round.stage.borrow() {
+                Stage::Going(_) | Stage::Done(Ok(_)) => round.state == state,
+                Stage::Done(Err(_)) | Stage::Stale => false,
+            };
+            if serves {
+                return Arc::clone(round);
+            }
+            round.cancel.cancel();
+        }
+        let round = Arc::new(Round {
+            state,
+            stage: watch::Sender::new(Stage::Going(None)),
+            cancel: self.closing.child_token(),
+        });
+        rounds.current = Some(Arc::clone(&round));
+        self.tasks.spawn(Arc::clone(self).run(Arc::clone(&round)));
+        round
+    }
+
+    async fn run(self: Arc<Self>, round: Arc<Round>) {
+        let call = Call::new(tokio::time::Instant::now() + ROUND, round.cancel.clone());
+        let outcome = self.check_all(&round, &call).await;
+        self.engine.catch_up(&call).await;
+        if self.state() != round.state {
+            round.stage.send_replace(Stage::Stale);
+            return;
+        }
+        let outcome = outcome.map(Arc::new);
+        if let Ok(found) = &outcome {
+            let before = self.rounds().found.replace(Arc::clone(found));
+            if before.is_none_or(|before| before.value != found.value) {
+                self.engine.epochs().advance(Epoch::Diagnostics);
+            }
+        }
+        round.stage.send_replace(Stage::Done(outcome));
+    }
+
+    async fn check_all(&self, round: &Round, call: &Call) -> Result<Whole<Files>, CodeError> {
+        let coverage = self.engine.covered(Capability::Diagnostics, call).await;
+        let total = coverage.files.len() as u64;
+        round.stage.send_replace(Stage::Going(Some((0, total))));
+        let mut checks = stream::iter(coverage.files)
+            .map(|path| self.check_one(path, round, call))
+            .buffer_unordered(AT_ONCE);
+        let mut files = Vec::new();
+        let (mut unproven, mut present) = (BTreeSet::new(), BTreeSet::new());
+        let mut done = 0;
+        while let Some(checked) = checks.next().await {
+            let checked = checked?;
+            done += 1;
+            round.stage.send_replace(Stage::Going(Some((done, total))));
+            unproven.extend(checked.unproven);
+            present.extend(checked.present);
+            if !checked.value.1.is_empty() {
+                files.push(checked.value);
+            }
+        }
+        files.sort_by(|left, right| left.0.cmp(&right.0));
+        let list = |set: BTreeSet<ServerId>| set.into_iter().collect();
+        let (unproven, present) = (list(unproven), list(present));
+        Ok(Whole { value: files, unproven, unavailable: coverage.unavailable, present })
+    }
+
+    /// What is wrong with one file, however long it takes.
+    async fn check_one(
+        &self,
+        path: WorkspacePath,
+        round: &Round,
+        call: &Call,
+    ) -> Result<Whole<(WorkspacePath, Vec<Diagnostic>)>, CodeError> {
+        loop {
+            if call.cancel.is_cancelled() || self.state() != round.state {
+                return Err(CodeError::Cancelled);
+            }
+            let Ok(answer) = self.engine.check(&path, None, call).await else {
+                // What is no text has no diagnostics; what is gone will show as a change.
+                let nothing = (path, Vec::new());
+                return Ok(Whole { value: nothing, unproven: vec![], unavailable: vec![], present: vec![] });
+            };
+            match whole(answer, Expect::Anyone) {
+                Ok(Whole { value, unproven, unavailable, present }) => {
+                    return Ok(Whole { value: (path, value), unproven, unavailable, present });
+                }
+                Err(CodeError::Indexing { .. } | CodeError::Timeout) => {
+                    let _ = call.bound(tokio::time::sleep(PAUSE)).await;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// What diagnostics follow from.
+    fn state(&self) -> EpochTuple {
+        self.engine.epochs().tuple(EpochSet::CODE, self.engine.gate())
+    }
+
+    fn rounds(&self) -> MutexGuard<'_, Rounds> {
+        self.rounds.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

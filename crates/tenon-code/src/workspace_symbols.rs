@@ -1,0 +1,72 @@
+//! `vscode.lsp.workspaceSymbols` (§7.5): symbols anywhere in the workspace by name, page by page.
+
+use serde::Deserialize;
+use tenon_contract::cursor::RequestKey;
+use tenon_contract::epoch::EpochSet;
+use tenon_lsp::call::Call;
+
+use crate::canonical::{WorkspaceSymbol, canonicalise};
+use crate::code::{Code, Question};
+use crate::error::CodeError;
+use crate::page::{Full, PageSize, Paging};
+use crate::reply::Reply;
+use crate::summary::{Caveats, count};
+use crate::whole::{Expect, whole};
+
+/// The arguments of `vscode.lsp.workspaceSymbols`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct WorkspaceSymbols {
+    pub query: String,
+    pub page_size: Option<PageSize>,
+    pub cursor: Option<String>,
+}
+
+impl WorkspaceSymbols {
+    pub const TOOL: &'static str = "vscode.lsp.workspaceSymbols";
+}
+
+/// `query` is trimmed.
+fn request(query: &str) -> RequestKey {
+    RequestKey::new(WorkspaceSymbols::TOOL, &[&query])
+}
+
+impl Code {
+    pub async fn workspace_symbols(&self, input: WorkspaceSymbols, call: &Call) -> Result<Reply, CodeError> {
+        let WorkspaceSymbols { query, page_size, cursor } = input;
+        let query = query.trim().to_owned();
+        if query.is_empty() {
+            return Err(CodeError::BlankQuery);
+        }
+        self.admit_workspace()?;
+        let question = Question { request: request(&query), epochs: EpochSet::CODE, path: None };
+        self.page(question, Paging { size: page_size, cursor }, call, move |state, call| {
+            let query = query.clone();
+            async move {
+                let found = whole(state.engine.workspace_symbols(&query, &call).await, Expect::Anyone)?;
+                let uncovered = state.uncovered(&found);
+                let symbols = canonicalise(found.value.into_iter().map(WorkspaceSymbol::from).collect());
+                let limit = state.limits.workspace_symbols;
+                if symbols.len() > limit {
+                    return Err(CodeError::TooMany { what: "symbols", limit });
+                }
+                let words = |number| format!("Returned {}", count(number, "workspace symbol"));
+                Ok(Full::new(symbols, words, Caveats { uncovered, unproven: found.unproven, capped: false }))
+            }
+        })
+        .await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s7_5_request_keys_are_those_of_the_worked_examples() {
+        let key = request("MyFunc");
+        assert_eq!(key.as_str(), "886a0ace31d5f05215c4a2ba8ebd987b6b0f7bf2128eec9322067dfa39a9e6bb");
+        let key = request("naïve 日本 😀");
+        assert_eq!(key.as_str(), "81793a761ddecb7944997ae36e678fdffe75e6511d0fb45adb9460393ba27e42");
+    }
+}
