@@ -1,0 +1,269 @@
+//! A running call: the transaction, the workspace under its lock, and what tools ask of both.
+//!
+//! Order of checks: schema (before there is a call), workspace, target, strict targeting, revision, gates.
+
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+
+use crate::catalog::Tool;
+use crate::cursor::{Cursor, CursorKey};
+use crate::error::{Code, Failure, Priority, Proposal};
+use crate::id::{StepId, TargetId};
+use crate::page::{Page, PageRequest};
+use crate::path::StepPath;
+use crate::plan::step::{self, StepRow};
+use crate::plan::target::{self, TargetRow};
+use crate::request::Request;
+use crate::store::Tx;
+use crate::workspace::Workspace;
+
+/// What a tool answers with.
+pub(crate) enum Reply {
+    /// The result of a write.
+    Done(Map<String, Value>),
+    /// A page of a read, and the request that it is cut for.
+    Page(Box<(Page, PageRequest)>),
+}
+
+impl Reply {
+    pub(crate) fn done(result: Value) -> Self {
+        Self::Done(crate::page::object(result))
+    }
+
+    pub(crate) fn page(page: Page, request: PageRequest) -> Self {
+        Self::Page(Box::new((page, request)))
+    }
+}
+
+pub(crate) struct Call<'a> {
+    pub tx: &'a mut Tx,
+    pub ws: Workspace,
+    pub request: Request,
+    /// Milliseconds since 1970; one moment for all that the call does.
+    pub now: i64,
+    pub warnings: Vec<String>,
+    /// Calls that make sense next. Unlike those of a failure they are not tried out: tools propose only what
+    /// the state they have just read allows.
+    pub proposals: Vec<Proposal>,
+}
+
+impl Call<'_> {
+    pub(crate) fn args<T: DeserializeOwned>(&self) -> Result<T, Failure> {
+        self.request.args()
+    }
+
+    pub(crate) fn warn(&mut self, text: impl Into<String>) {
+        self.warnings.push(text.into());
+    }
+
+    pub(crate) fn propose(&mut self, tool: Tool, params: Value, reason: &str, priority: Priority) {
+        self.proposals.push(Proposal::new(tool, params, reason, priority));
+    }
+
+    /// What the client wants of a list. `bound_to` names the state that all its pages must share, if any.
+    pub(crate) fn paging(&self, bound_to: &str) -> Result<PageRequest, Failure> {
+        let request = &self.request;
+        let listed = request.listed();
+        let key = CursorKey::new(request.tool.name(), request.workspace.as_str(), &listed, bound_to);
+        let given = request.paging.cursor.clone();
+        let start = given.as_deref().map(|text| Cursor::decode(text, &key)).transpose()?;
+        Ok(PageRequest {
+            limit: request.paging.limit,
+            max_chars: request.paging.max_chars,
+            given,
+            start,
+            key,
+        })
+    }
+
+    /// The id that a call names, or the focus.
+    pub(crate) fn target_id(&self, given: Option<&str>) -> Result<Option<TargetId>, Failure> {
+        match given {
+            Some(text) => parse_target(text).map(Some),
+            None => Ok(self.ws.focus),
+        }
+    }
+
+    /// The plan or task of this id.
+    pub(crate) async fn load(&mut self, id: TargetId) -> Result<TargetRow, Failure> {
+        match target::load(self.tx, self.ws.id, id).await? {
+            Some(row) if !row.fields.deleted => Ok(row),
+            _ => Err(unknown_target(&id.to_string())),
+        }
+    }
+
+    /// The plan or task that a write is about, once all that the caller expects of it holds.
+    pub(crate) async fn target(&mut self, given: Option<&str>) -> Result<TargetRow, Failure> {
+        let id = self.named(given)?;
+        let row = self.load(id).await?;
+        self.check_guard(&row)?;
+        Ok(row)
+    }
+
+    pub(crate) fn named(&self, given: Option<&str>) -> Result<TargetId, Failure> {
+        self.target_id(given)?.ok_or_else(|| {
+            Failure::invalid("no task given, and no focus is set")
+                .recovery("give `task`, or set the focus with tasks_focus_set")
+                .propose(Proposal::new(Tool::TasksContext, json!({}), "See what there is", Priority::High))
+        })
+    }
+
+    /// Strict targeting, then the revision.
+    pub(crate) fn check_guard(&self, row: &TargetRow) -> Result<(), Failure> {
+        self.check_target(Some(row.id))?;
+        let actual = target::signed(row.fields.revision);
+        match self.request.guard.revision {
+            Some(expected) if expected != actual => {
+                let again = self.request.again(json!({"expected_revision": actual}));
+                Err(self
+                    .revision_mismatch(&row.id.to_string(), expected, actual)
+                    .current(row.brief())
+                    .propose(Proposal::new(
+                        Tool::TasksContext,
+                        json!({"ids": [row.id]}),
+                        "Look at what changed before you write again",
+                        Priority::High,
+                    ))
+                    .propose(Proposal::new(
+                        self.request.tool,
+                        again,
+                        "Write all the same, over what changed",
+                        Priority::Low,
+                    )))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn revision_mismatch(&self, what: &str, expected: i64, actual: i64) -> Failure {
+        Failure::new(Code::RevisionMismatch, format!("{what} has revision {actual}, not {expected}"))
+            .recovery("read it again, then repeat the call with the actual revision")
+            .with("expected", expected)
+            .with("actual", actual)
+    }
+
+    /// Holds strict targeting against what the call is about; nothing where it is about no plan or task.
+    pub(crate) fn check_target(&self, resolved: Option<TargetId>) -> Result<(), Failure> {
+        let guard = &self.request.guard;
+        let actual = resolved.map(|id| id.to_string());
+        let again = |params: Value| {
+            let reason = "Repeat the call with the target it resolves to";
+            Proposal::new(self.request.tool, self.request.again(params), reason, Priority::Low)
+        };
+        match (&guard.target, &actual) {
+            (None, _) if guard.strict => {
+                let failure =
+                    Failure::new(Code::StrictTargeting, "strict_targeting needs expected_target_id")
+                        .recovery("give expected_target_id");
+                Err(match &actual {
+                    Some(actual) => failure.propose(again(json!({"expected_target_id": actual}))),
+                    None => failure,
+                })
+            }
+            (Some(expected), actual) if Some(expected) != actual.as_ref() => {
+                let named = actual.as_deref().unwrap_or("no plan or task");
+                let expected_shown = crate::name::quoted(expected);
+                let failure = Failure::new(
+                    Code::ExpectedTargetMismatch,
+                    format!("the call is about {named}, not about {expected_shown}"),
+                )
+                .recovery("check `task` and the focus")
+                .with("expected", expected.chars().take(60).collect::<String>())
+                .with("actual", json!(actual));
+                Err(match actual {
+                    Some(actual) => failure
+                        .propose(Proposal::new(
+                            Tool::TasksContext,
+                            json!({"ids": [actual]}),
+                            "See what the call would have written to",
+                            Priority::High,
+                        ))
+                        .propose(again(json!({"expected_target_id": actual}))),
+                    None => failure,
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The step that a call names, if it names one.
+    pub(crate) async fn find_step(
+        &mut self,
+        target: TargetId,
+        step_id: Option<&str>,
+        path: Option<&str>,
+    ) -> Result<Option<StepRow>, Failure> {
+        let by_id = match step_id {
+            None => None,
+            Some(text) => {
+                let pattern = "STEP- and eight hex digits";
+                let id: StepId =
+                    text.parse().map_err(|fault| Failure::bad_id("step id", pattern, text, fault))?;
+                let row = step::by_id(self.tx, self.ws.id, id).await?;
+                Some(row.filter(|row| is_live(row, target)).ok_or_else(|| unknown_step(target, text))?)
+            }
+        };
+        let by_path = match path {
+            None => None,
+            Some(text) => {
+                let path = parse_path(text)?;
+                let row = step::by_path(self.tx, self.ws.id, target, &path).await?;
+                Some(row.filter(|row| is_live(row, target)).ok_or_else(|| unknown_step(target, text))?)
+            }
+        };
+        match (by_id, by_path) {
+            (Some(by_id), Some(by_path)) if by_id.id != by_path.id => {
+                Err(Failure::invalid("step_id and path name two different steps")
+                    .recovery("give one of them"))
+            }
+            (by_id, by_path) => Ok(by_id.or(by_path)),
+        }
+    }
+
+    /// The step that a call must name.
+    pub(crate) async fn step(
+        &mut self,
+        target: TargetId,
+        step_id: Option<&str>,
+        path: Option<&str>,
+    ) -> Result<StepRow, Failure> {
+        match self.find_step(target, step_id, path).await? {
+            Some(step) => Ok(step),
+            None => {
+                let failure = Failure::invalid("no step given").recovery("give `step_id` or `path`");
+                Err(failure.propose(look_at(target)))
+            }
+        }
+    }
+}
+
+fn is_live(row: &StepRow, target: TargetId) -> bool {
+    row.target == target && !row.fields.deleted
+}
+
+pub(crate) fn parse_target(text: &str) -> Result<TargetId, Failure> {
+    text.parse().map_err(|fault| {
+        let failure = Failure::bad_id("plan or task", "an id like PLAN-001 or TASK-001", text, fault);
+        if failure.code() == Code::UnknownId { unknown_target(text) } else { failure }
+    })
+}
+
+pub(crate) fn parse_path(text: &str) -> Result<StepPath, Failure> {
+    text.parse().map_err(|fault| Failure::bad_id("step path", "a path like s:0.s:2", text, fault))
+}
+
+pub(crate) fn unknown_target(text: &str) -> Failure {
+    Failure::unknown("plan or task", text)
+        .recovery("tasks_context lists what there is")
+        .propose(Proposal::new(Tool::TasksContext, json!({}), "See what there is", Priority::High))
+}
+
+fn unknown_step(target: TargetId, text: &str) -> Failure {
+    Failure::new(Code::UnknownId, format!("{target} has no step {}", crate::name::quoted(text)))
+        .recovery("tasks_resume shows the steps")
+        .propose(look_at(target))
+}
+
+fn look_at(target: TargetId) -> Proposal {
+    Proposal::new(Tool::TasksResume, json!({"task": target}), "See the steps", Priority::High)
+}

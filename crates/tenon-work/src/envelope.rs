@@ -1,0 +1,192 @@
+//! The envelope: the one shape of every answer, and the bound on those that say no.
+
+use serde_json::{Map, Value, json};
+use tenon_contract::json::canonical_value;
+
+use crate::catalog::Tool;
+use crate::error::{Failure, Proposal};
+use crate::name::WorkspaceName;
+
+/// Error envelopes stay below this, whatever the call brought.
+const MAX_ERROR_BYTES: usize = 2048;
+
+/// An answer as it leaves: the structured result and the same as compact JSON.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Envelope {
+    value: Value,
+    text: String,
+}
+
+impl Envelope {
+    pub(crate) fn new(value: Value) -> Self {
+        let text = canonical_value(&value);
+        Self { value, text }
+    }
+
+    pub fn success(&self) -> bool {
+        self.value["success"] == json!(true)
+    }
+
+    pub fn value(&self) -> &Value {
+        &self.value
+    }
+
+    /// Compact JSON of the value, keys sorted.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub fn into_parts(self) -> (Value, String) {
+        (self.value, self.text)
+    }
+}
+
+/// What an envelope holds besides its result.
+#[derive(Debug, Clone)]
+pub(crate) struct Frame {
+    pub intent: &'static str,
+    pub timestamp: String,
+    pub workspace: Option<WorkspaceName>,
+    pub warnings: Vec<String>,
+    pub suggestions: Vec<Value>,
+}
+
+impl Frame {
+    /// The successful envelope around a result.
+    pub(crate) fn around(&self, mut result: Map<String, Value>) -> Value {
+        if let Some(workspace) = &self.workspace {
+            result.insert("workspace".into(), json!(workspace.as_str()));
+        }
+        json!({
+            "success": true,
+            "intent": self.intent,
+            "result": result,
+            "warnings": self.warnings,
+            "suggestions": self.suggestions,
+            "context": {},
+            "error": null,
+            "timestamp": self.timestamp,
+        })
+    }
+
+    /// The envelope of a failure. Suggestions come in order of worth; those that do not fit are left out.
+    pub(crate) fn failed(&self, mut failure: Failure) -> Value {
+        let mut context = Map::new();
+        if let Some(current) = failure.take_current() {
+            context.insert("current".into(), current);
+        }
+        let result = match &self.workspace {
+            Some(workspace) => json!({"workspace": workspace.as_str()}),
+            None => json!({}),
+        };
+        let mut envelope = json!({
+            "success": false,
+            "intent": self.intent,
+            "result": result,
+            "warnings": self.warnings,
+            "suggestions": [],
+            "context": context,
+            "error": failure.to_value(),
+            "timestamp": self.timestamp,
+        });
+        shrink(&mut envelope);
+        for suggestion in &self.suggestions {
+            let with_it = canonical_value(&envelope).len() + canonical_value(suggestion).len() + 1;
+            if with_it <= MAX_ERROR_BYTES
+                && let Some(list) = envelope["suggestions"].as_array_mut()
+            {
+                list.push(suggestion.clone());
+            }
+        }
+        envelope
+    }
+}
+
+/// Gives up the parts of a failure that a reader can do without, until it fits.
+fn shrink(envelope: &mut Value) {
+    let fits = |envelope: &Value| canonical_value(envelope).len() <= MAX_ERROR_BYTES;
+    if fits(envelope) {
+        return;
+    }
+    envelope["warnings"] = json!([]);
+    if fits(envelope) {
+        return;
+    }
+    envelope["context"] = json!({});
+    for field in ["expected", "actual", "missing", "recovery"] {
+        if let Some(error) = envelope["error"].as_object_mut()
+            && !fits(&Value::Object(error.clone()))
+        {
+            error.remove(field);
+        }
+    }
+    if !fits(envelope) {
+        let message = envelope["error"]["message"].as_str().unwrap_or_default();
+        let short: String = message.chars().take(200).collect();
+        envelope["error"]["message"] = json!(format!("{short}…"));
+    }
+}
+
+/// A suggestion in the words of the seed. It has been validated: that is a promise of whoever calls this.
+pub(crate) fn suggestion(proposal: &Proposal, workspace: &WorkspaceName) -> Value {
+    json!({
+        "action": "call_tool",
+        "target": proposal.tool.name(),
+        "reason": proposal.reason,
+        "priority": proposal.priority.as_str(),
+        "validated": true,
+        "params": params(proposal, workspace),
+    })
+}
+
+/// The arguments of a proposed call. They name the workspace, so that they mean the same wherever they are run.
+pub(crate) fn params(proposal: &Proposal, workspace: &WorkspaceName) -> Map<String, Value> {
+    let mut params = proposal.params.clone();
+    params.insert("workspace".into(), json!(workspace.as_str()));
+    params
+}
+
+/// Whether a proposed call satisfies the schema of its tool.
+pub(crate) fn is_valid(tool: Tool, params: &Map<String, Value>) -> bool {
+    tool.check(params.clone()).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Priority;
+
+    #[test]
+    fn a_failure_stays_small_whatever_it_is_about() {
+        let frame = Frame {
+            intent: "note",
+            timestamp: "2026-01-02T03:04:05.678Z".into(),
+            workspace: Some(WorkspaceName::parse(&"w".repeat(128)).unwrap()),
+            warnings: vec!["x".repeat(3000)],
+            suggestions: vec![
+                json!({"params": {"note": "n".repeat(9000)}}),
+                json!({"params": {"task": "TASK-001"}}),
+            ],
+        };
+        let failure = Failure::invalid("m".repeat(5000))
+            .recovery("r".repeat(5000))
+            .with("expected", "e".repeat(5000))
+            .current(json!({"title": "t".repeat(5000)}));
+        let envelope = Envelope::new(frame.failed(failure));
+        assert!(envelope.text().len() <= MAX_ERROR_BYTES, "{}", envelope.text().len());
+        assert_eq!(envelope.value()["error"]["code"], "INVALID_INPUT");
+        assert_eq!(envelope.value()["suggestions"], json!([{"params": {"task": "TASK-001"}}]));
+    }
+
+    #[test]
+    fn suggestions_are_checked_against_the_schema_of_their_tool() {
+        let workspace = WorkspaceName::parse("w").unwrap();
+        let good = Proposal::new(Tool::TasksRadar, json!({"task": "TASK-001"}), "look", Priority::High);
+        let bad = Proposal::new(Tool::TasksRadar, json!({"tusk": 1}), "look", Priority::High);
+        assert!(is_valid(good.tool, &params(&good, &workspace)));
+        assert!(!is_valid(bad.tool, &params(&bad, &workspace)));
+        let wire = suggestion(&good, &workspace);
+        assert_eq!(wire["params"], json!({"task": "TASK-001", "workspace": "w"}));
+        assert_eq!(wire["validated"], json!(true));
+    }
+}

@@ -1,0 +1,201 @@
+//! Every way a call can fail, and the code that says so on the wire.
+//!
+//! A failure is made in domain words next to the rule it defends; only this file knows how the words become a
+//! code and a recovery.
+
+use serde_json::{Map, Value, json};
+
+use crate::catalog::Tool;
+use crate::id::IdFault;
+use crate::name::quoted;
+use crate::store::StoreError;
+
+macro_rules! codes {
+    ($($variant:ident $text:literal)*) => {
+        /// `error.code` of the envelope.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Code {
+            $($variant),*
+        }
+
+        impl Code {
+            pub const ALL: &[Self] = &[$(Self::$variant),*];
+
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $text),*
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    NotInitialized "NOT_INITIALIZED"
+    UnknownWorkspace "UNKNOWN_WORKSPACE"
+    UnknownId "UNKNOWN_ID"
+    UnknownTool "UNKNOWN_TOOL"
+    InvalidName "INVALID_NAME"
+    InvalidInput "INVALID_INPUT"
+    RevisionMismatch "REVISION_MISMATCH"
+    ExpectedTargetMismatch "EXPECTED_TARGET_MISMATCH"
+    StrictTargeting "STRICT_TARGETING_REQUIRES_EXPECTED_TARGET_ID"
+    CheckpointsNotConfirmed "CHECKPOINTS_NOT_CONFIRMED"
+    Conflict "CONFLICT"
+    BudgetExceeded "BUDGET_EXCEEDED"
+    MergeNotSupported "MERGE_NOT_SUPPORTED"
+    StoreError "STORE_ERROR"
+    StoreBusy "STORE_BUSY"
+}
+
+/// How urgent a suggestion is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Priority {
+    High,
+    Medium,
+    Low,
+}
+
+impl Priority {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::High => "high",
+            Self::Medium => "medium",
+            Self::Low => "low",
+        }
+    }
+}
+
+/// A call that would help. It becomes a suggestion once it is proven to work.
+#[derive(Debug, Clone)]
+pub(crate) struct Proposal {
+    pub tool: Tool,
+    pub params: Map<String, Value>,
+    pub reason: String,
+    pub priority: Priority,
+}
+
+impl Proposal {
+    /// `params` must be a JSON object; the workspace is added when the proposal leaves.
+    pub(crate) fn new(tool: Tool, params: Value, reason: impl Into<String>, priority: Priority) -> Self {
+        let Value::Object(params) = params else { unreachable!("every proposal is written as an object") };
+        Self { tool, params, reason: reason.into(), priority }
+    }
+}
+
+/// What went wrong, and how to go on.
+#[derive(Debug)]
+pub struct Failure(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    code: Code,
+    message: String,
+    recovery: Option<String>,
+    extra: Map<String, Value>,
+    current: Option<Value>,
+    proposals: Vec<Proposal>,
+}
+
+impl Failure {
+    pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
+        Self(Box::new(Inner {
+            code,
+            message: message.into(),
+            recovery: None,
+            extra: Map::new(),
+            current: None,
+            proposals: Vec::new(),
+        }))
+    }
+
+    pub(crate) fn invalid(message: impl Into<String>) -> Self {
+        Self::new(Code::InvalidInput, message)
+    }
+
+    pub(crate) fn unknown(what: &str, id: &str) -> Self {
+        Self::new(Code::UnknownId, format!("{what} {} is not in this workspace", quoted(id)))
+    }
+
+    /// The failure of reading an id given as text.
+    pub(crate) fn bad_id(what: &str, pattern: &str, text: &str, fault: IdFault) -> Self {
+        match fault {
+            IdFault::WrongKind => {
+                Self::invalid(format!("{} is no {what}", quoted(text))).recovery(format!("give {pattern}"))
+            }
+            IdFault::Unknown => Self::unknown(what, text),
+        }
+    }
+
+    #[must_use]
+    pub(crate) fn recovery(mut self, text: impl Into<String>) -> Self {
+        self.0.recovery = Some(text.into());
+        self
+    }
+
+    /// Adds one of the documented extra fields of `error`.
+    #[must_use]
+    pub(crate) fn with(mut self, field: &str, value: impl Into<Value>) -> Self {
+        self.0.extra.insert(field.to_owned(), value.into());
+        self
+    }
+
+    /// The current state of the entity that the call was about.
+    #[must_use]
+    pub(crate) fn current(mut self, entity: Value) -> Self {
+        self.0.current = Some(entity);
+        self
+    }
+
+    #[must_use]
+    pub(crate) fn propose(mut self, proposal: Proposal) -> Self {
+        self.0.proposals.push(proposal);
+        self
+    }
+
+    pub fn code(&self) -> Code {
+        self.0.code
+    }
+
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    pub(crate) fn proposals(&self) -> &[Proposal] {
+        &self.0.proposals
+    }
+
+    pub(crate) fn take_current(&mut self) -> Option<Value> {
+        self.0.current.take()
+    }
+
+    /// `error` of the envelope.
+    pub(crate) fn to_value(&self) -> Value {
+        let mut error = self.0.extra.clone();
+        error.insert("code".into(), json!(self.0.code.as_str()));
+        error.insert("message".into(), json!(self.0.message));
+        if let Some(recovery) = &self.0.recovery {
+            error.insert("recovery".into(), json!(recovery));
+        }
+        Value::Object(error)
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        let code = if error.is_busy() { Code::StoreBusy } else { Code::StoreError };
+        let failure = Self::new(code, error.to_string()).with("retryable", error.is_retryable());
+        match error.hint() {
+            Some(hint) => failure.recovery(hint),
+            None => failure,
+        }
+    }
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{}: {}", self.0.code.as_str(), self.0.message)
+    }
+}
+
+impl std::error::Error for Failure {}

@@ -1,0 +1,63 @@
+//! How large things may be. Beyond, a call is refused before anything is written.
+
+use serde_json::Value;
+use tenon_contract::json::canonical_value;
+
+use crate::error::Failure;
+
+const TITLE_CHARS: usize = 500;
+const TEXT_BYTES: usize = 256 * 1024;
+/// `meta` says where something comes from; what it says is content and has more room.
+const META_BYTES: usize = 4 * 1024;
+/// Steps or operations in one call, and items in one list.
+pub(crate) const PER_CALL: usize = 1000;
+pub(crate) const STEPS_PER_TASK: usize = 10_000;
+const EVIDENCE_PER_STEP: usize = 100;
+
+pub(crate) fn title(text: &str) -> Result<(), Failure> {
+    if text.trim().is_empty() {
+        return Err(Failure::invalid("a title must not be empty"));
+    }
+    if text.chars().nth(TITLE_CHARS).is_some() {
+        return Err(Failure::invalid(format!("a title has more than {TITLE_CHARS} characters"))
+            .recovery("put the details into the description"));
+    }
+    Ok(())
+}
+
+pub(crate) fn text(name: &str, text: &str) -> Result<(), Failure> {
+    within(name, text.len(), TEXT_BYTES)
+}
+
+pub(crate) fn texts(name: &str, texts: &[String]) -> Result<(), Failure> {
+    count(name, texts.len(), PER_CALL)?;
+    texts.iter().try_for_each(|item| text(name, item))
+}
+
+pub(crate) fn data(name: &str, value: &Value) -> Result<(), Failure> {
+    within(name, canonical_value(value).len(), TEXT_BYTES)
+}
+
+pub(crate) fn meta(value: &Value) -> Result<(), Failure> {
+    within("meta", canonical_value(value).len(), META_BYTES)
+}
+
+pub(crate) fn evidence(items: usize) -> Result<(), Failure> {
+    count("evidence of the step", items, EVIDENCE_PER_STEP)
+}
+
+pub(crate) fn count(name: &str, items: usize, most: usize) -> Result<(), Failure> {
+    if items > most {
+        return Err(Failure::invalid(format!("{name}: {items} are more than {most}"))
+            .recovery("split it over several calls"));
+    }
+    Ok(())
+}
+
+fn within(name: &str, bytes: usize, most: usize) -> Result<(), Failure> {
+    if bytes > most {
+        return Err(Failure::invalid(format!("{name}: {bytes} bytes are more than {most}"))
+            .recovery("shorten it, or split it over several calls"));
+    }
+    Ok(())
+}

@@ -1,0 +1,288 @@
+//! Entries: what documents are made of. They are appended and never changed.
+//!
+//! A note holds its own text. An event entry only points at its event, whose payload is shown as its content, so
+//! the log is kept once. That pointer is unique, which makes taking an event into its trace idempotent.
+
+use serde_json::{Value, json};
+
+use super::branch::{Part, View};
+use super::search::{self, Kind};
+use crate::cursor::Place;
+use crate::error::Failure;
+use crate::id::{EventId, TargetId};
+use crate::page::{Cut, Item, PageRequest};
+use crate::path::StepPath;
+use crate::plan::target::{parsed, stored, time};
+use crate::store::{Row, StoreError, Tx, args};
+use crate::workspace::Workspace;
+
+/// A note that is to be written.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct NewNote<'a> {
+    pub branch: i64,
+    pub doc: &'a str,
+    pub title: Option<&'a str>,
+    pub format: Option<&'a str>,
+    pub meta: Option<Value>,
+    pub content: &'a str,
+    /// The entry this is a copy of.
+    pub origin: Option<i64>,
+}
+
+const INSERT: &str = "INSERT INTO entries
+    (ws, seq, ts_ms, branch, doc, kind, title, format, meta, content, event, origin)
+    VALUES ($1, $2, $3, $4, $5, 'note', $6, $7, $8, $9, NULL, $10)";
+
+const INGEST: &str = "INSERT INTO entries
+    (ws, seq, ts_ms, branch, doc, kind, title, format, meta, content, event, origin)
+    VALUES ($1, $2, $3, $4, $5, 'event', NULL, NULL, NULL, NULL, $6, NULL) ON CONFLICT DO NOTHING";
+
+/// The format of entries that are found as the cards they hold, not as notes.
+pub(crate) const CARD_FORMAT: &str = "card";
+
+fn searchable(title: Option<&str>, format: Option<&str>, content: &str) -> Option<String> {
+    (format != Some(CARD_FORMAT)).then(|| format!("{}\n{content}", title.unwrap_or_default()))
+}
+
+/// Appends a note and makes it findable.
+pub(crate) async fn append(
+    tx: &mut Tx,
+    ws: &mut Workspace,
+    now: i64,
+    note: &NewNote<'_>,
+) -> Result<i64, StoreError> {
+    let seq = ws.next_seq();
+    let meta = note.meta.as_ref().map(stored);
+    let args = args![
+        ws.id,
+        seq,
+        now,
+        note.branch,
+        note.doc,
+        note.title,
+        note.format,
+        meta,
+        note.content,
+        note.origin,
+    ];
+    tx.execute(INSERT, args).await?;
+    if let Some(text) = searchable(note.title, note.format, note.content) {
+        search::insert(tx, ws.id, seq, Kind::Note, seq, &text).await?;
+    }
+    Ok(seq)
+}
+
+/// Takes an event into a trace document, once.
+pub(crate) async fn ingest(
+    tx: &mut Tx,
+    ws: &mut Workspace,
+    now: i64,
+    branch: i64,
+    doc: &str,
+    event: i64,
+) -> Result<i64, StoreError> {
+    let seq = ws.next_seq();
+    tx.execute(INGEST, args![ws.id, seq, now, branch, doc, event]).await?;
+    Ok(seq)
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Entry {
+    pub seq: i64,
+    pub ts_ms: i64,
+    pub doc: String,
+    pub kind: String,
+    pub title: Option<String>,
+    pub format: Option<String>,
+    pub meta: Option<Value>,
+    pub content: String,
+    pub branch: i64,
+    /// The entry this is a copy of.
+    pub origin: Option<i64>,
+}
+
+macro_rules! select {
+    ($rest:literal) => {
+        concat!(
+            "SELECT n.seq, n.ts_ms, n.doc, n.kind, n.title, n.format, n.meta, n.content, n.branch,
+            e.event, e.target, e.place, e.type, e.payload, n.origin
+            FROM entries n LEFT JOIN events e ON e.ws = n.ws AND e.event = n.event ",
+            $rest
+        )
+    };
+}
+
+fn from_row(row: &Row) -> Result<Entry, StoreError> {
+    let mut entry = Entry {
+        seq: row.int(0)?,
+        ts_ms: row.int(1)?,
+        doc: row.text(2)?,
+        kind: row.text(3)?,
+        title: row.opt_text(4)?,
+        format: row.opt_text(5)?,
+        meta: row.opt_text(6)?.map(|text| parsed(&text)).transpose()?,
+        content: row.opt_text(7)?.unwrap_or_default(),
+        branch: row.int(8)?,
+        origin: row.opt_int(14)?,
+    };
+    if let Some(event) = row.opt_int(9)? {
+        let path = row.opt_text(11)?.and_then(|place| StepPath::from_sort_key(&place));
+        entry.title = row.opt_text(12)?;
+        entry.format = Some("json".into());
+        entry.meta = Some(json!({
+            "event_id": EventId(event.unsigned_abs()),
+            "task": TargetId::from_key(row.int(10)?),
+            "path": path,
+        }));
+        entry.content = row.text(13)?;
+    }
+    Ok(entry)
+}
+
+impl Entry {
+    pub(crate) fn to_value(&self, branch: &str) -> Value {
+        json!({
+            "seq": self.seq,
+            "ts": time(self.ts_ms),
+            "ts_ms": self.ts_ms,
+            "branch": branch,
+            "doc": self.doc,
+            "kind": self.kind,
+            "title": self.title,
+            "format": self.format,
+            "meta": self.meta,
+            "content": self.content,
+        })
+    }
+
+    /// What a search for this entry looks through; nothing for those that are found otherwise.
+    pub(crate) fn searchable(&self) -> Option<String> {
+        (self.kind == "note")
+            .then(|| searchable(self.title.as_deref(), self.format.as_deref(), &self.content))?
+    }
+
+    pub(crate) fn to_item(&self, list: &'static str, branch: &str) -> Item {
+        Item::new(list, Place::ints(&[self.seq]), self.to_value(branch), Cut::Content)
+    }
+}
+
+pub(crate) async fn by_seq(tx: &mut Tx, ws: i64, seq: i64) -> Result<Option<Entry>, StoreError> {
+    tx.row(select!("WHERE n.ws = $1 AND n.seq = $2"), args![ws, seq])
+        .await?
+        .as_ref()
+        .map(from_row)
+        .transpose()
+}
+
+/// Entries of a document with `above < seq <= upto` on one branch, newest first.
+async fn on_branch(
+    tx: &mut Tx,
+    ws: i64,
+    branch: i64,
+    doc: &str,
+    above: i64,
+    upto: i64,
+    most: i64,
+) -> Result<Vec<Entry>, StoreError> {
+    let sql = select!(
+        "WHERE n.ws = $1 AND n.branch = $2 AND n.doc = $3 AND n.seq > $4 AND n.seq <= $5
+        ORDER BY n.seq DESC LIMIT $6"
+    );
+    let rows = tx.rows(sql, args![ws, branch, doc, above, upto, most]).await?;
+    rows.iter().map(from_row).collect()
+}
+
+/// Notes that one view shows and another does not, from a `seq` on, oldest first.
+pub(crate) async fn notes_to_merge(
+    tx: &mut Tx,
+    ws: i64,
+    view: &View,
+    without: &View,
+    doc: &str,
+    first: i64,
+    most: usize,
+) -> Result<Vec<Entry>, StoreError> {
+    let sql = select!(
+        "WHERE n.ws = $1 AND n.branch = $2 AND n.doc = $3 AND n.seq > $4 AND n.seq <= $5 AND n.kind = 'note'
+        ORDER BY n.seq LIMIT $6"
+    );
+    let mut found = Vec::new();
+    for part in view.parts.iter().rev() {
+        let above = without.upto(part.branch).max(first - 1);
+        let left = i64::try_from(most - found.len()).unwrap_or(i64::MAX);
+        if above < part.upto && left > 0 {
+            let rows = tx.rows(sql, args![ws, part.branch, doc, above, part.upto, left]).await?;
+            for row in &rows {
+                found.push(from_row(row)?);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Whether a view shows an entry or a copy of it.
+pub(crate) async fn is_in_view(tx: &mut Tx, ws: i64, view: &View, entry: &Entry) -> Result<bool, StoreError> {
+    let origin = entry.origin.unwrap_or(entry.seq);
+    if let Some(original) = by_seq(tx, ws, origin).await?
+        && original.doc == entry.doc
+        && original.seq <= view.upto(original.branch)
+    {
+        return Ok(true);
+    }
+    let sql = "SELECT seq FROM entries WHERE ws = $1 AND branch = $2 AND doc = $3 AND origin = $4";
+    for part in &view.parts {
+        let copy = tx.row(sql, args![ws, part.branch, entry.doc.as_str(), origin]).await?;
+        if copy.map(|row| row.int(0)).transpose()?.is_some_and(|seq| seq <= part.upto) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The newest entry of a workspace.
+pub(crate) async fn newest(tx: &mut Tx, ws: i64) -> Result<Option<Entry>, StoreError> {
+    let sql = select!("WHERE n.ws = $1 ORDER BY n.seq DESC LIMIT 1");
+    tx.row(sql, args![ws]).await?.as_ref().map(from_row).transpose()
+}
+
+/// What a view shows of a document, newest first: at most `most` entries at or below `below`.
+///
+/// With `without`, only what that other view does not show.
+pub(crate) async fn in_view<'v>(
+    tx: &mut Tx,
+    ws: i64,
+    view: &'v View,
+    without: Option<&View>,
+    doc: &str,
+    below: Option<i64>,
+    most: usize,
+) -> Result<Vec<(Entry, &'v Part)>, StoreError> {
+    let mut found = Vec::new();
+    for part in &view.parts {
+        let above = without.map_or(0, |other| other.upto(part.branch));
+        let upto = part.upto.min(below.unwrap_or(i64::MAX));
+        let left = i64::try_from(most - found.len()).unwrap_or(i64::MAX);
+        if above < upto && left > 0 {
+            let entries = on_branch(tx, ws, part.branch, doc, above, upto, left).await?;
+            found.extend(entries.into_iter().map(|entry| (entry, part)));
+        }
+    }
+    Ok(found)
+}
+
+/// One page of entries, newest first, and whether there are more.
+pub(crate) async fn page(
+    tx: &mut Tx,
+    ws: i64,
+    view: &View,
+    without: Option<&View>,
+    doc: &str,
+    list: &'static str,
+    request: &PageRequest,
+) -> Result<(Vec<Item>, bool), Failure> {
+    let below = request.first_below()?;
+    let mut entries = in_view(tx, ws, view, without, doc, below, request.limit + 1).await?;
+    let more = entries.len() > request.limit;
+    entries.truncate(request.limit);
+    Ok((entries.iter().map(|(entry, part)| entry.to_item(list, &part.name)).collect(), more))
+}

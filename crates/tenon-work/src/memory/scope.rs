@@ -1,0 +1,115 @@
+//! Where a memory tool reads and writes: the documents of a plan or task, or a document on a branch.
+
+use super::branch::{self, Part, View};
+use super::{GRAPH, NOTES, TRACE};
+use crate::call::{Call, parse_target};
+use crate::catalog::Tool;
+use crate::error::{Failure, Priority, Proposal};
+use crate::id::TargetId;
+use crate::name::DocName;
+use crate::plan::target::TargetRow;
+
+/// Which document is meant when none is named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DocKind {
+    Notes,
+    Trace,
+    Graph,
+}
+
+impl DocKind {
+    fn of(self, target: TargetId) -> String {
+        match self {
+            Self::Notes => NOTES.to_owned(),
+            Self::Trace => target.trace_doc(),
+            Self::Graph => target.graph_doc(),
+        }
+    }
+
+    fn by_default(self) -> &'static str {
+        match self {
+            Self::Notes => NOTES,
+            Self::Trace => TRACE,
+            Self::Graph => GRAPH,
+        }
+    }
+}
+
+/// A scope as clients give it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Given<'a> {
+    pub target: Option<&'a str>,
+    pub branch: Option<&'a str>,
+    pub doc: Option<&'a str>,
+}
+
+pub(crate) struct Scope {
+    pub target: Option<TargetRow>,
+    pub view: View,
+    pub doc: String,
+}
+
+impl Call<'_> {
+    /// The scope of a read.
+    pub(crate) async fn scope(&mut self, given: Given<'_>, kind: DocKind) -> Result<Scope, Failure> {
+        if let Some(text) = given.target {
+            if given.branch.is_some() || given.doc.is_some() {
+                return Err(Failure::invalid("target and branch or doc exclude each other")
+                    .recovery("give `target`, or `branch` and `doc`"));
+            }
+            let target = self.load(parse_target(text)?).await?;
+            let id = target.id;
+            return Ok(Scope { target: Some(target), view: View::of_target(id), doc: kind.of(id) });
+        }
+        let view = self.view(given.branch).await?;
+        let doc = match given.doc {
+            Some(text) => DocName::parse(text)?.as_str().to_owned(),
+            None => {
+                self.warn(format!("took document `{}` on branch `{}`", kind.by_default(), view.name()));
+                kind.by_default().to_owned()
+            }
+        };
+        Ok(Scope { target: None, view, doc })
+    }
+
+    /// The scope of a write, once all that the caller expects of its target holds.
+    pub(crate) async fn scope_for_write(
+        &mut self,
+        given: Given<'_>,
+        kind: DocKind,
+    ) -> Result<Scope, Failure> {
+        let scope = self.scope(given, kind).await?;
+        match &scope.target {
+            Some(target) => self.check_guard(target)?,
+            None => self.check_no_target()?,
+        }
+        Ok(scope)
+    }
+
+    /// What a write that is about no plan or task may expect: nothing.
+    pub(crate) fn check_no_target(&self) -> Result<(), Failure> {
+        self.check_target(None)?;
+        if self.request.guard.revision.is_some() {
+            return Err(Failure::invalid("expected_revision is about a plan or task, and none is named")
+                .recovery("give `target`, or leave expected_revision out"));
+        }
+        Ok(())
+    }
+
+    /// What is seen from a branch, by default from the one that is checked out.
+    pub(crate) async fn view(&mut self, name: Option<&str>) -> Result<View, Failure> {
+        let ws = self.ws.id;
+        let found = match name {
+            Some(name) => branch::named(self.tx, ws, name).await.map_err(|failure| {
+                let params = serde_json::json!({"name": name});
+                failure.propose(Proposal::new(Tool::MemoryBranchCreate, params, "Start it", Priority::Medium))
+            })?,
+            None if !self.ws.exists() => {
+                let part = Part { branch: branch::MAIN_NUMBER, name: branch::MAIN.into(), upto: i64::MAX };
+                return Ok(View { parts: vec![part] });
+            }
+            None => branch::checked_out(self.tx, ws, self.ws.checkout).await?,
+        };
+        Ok(branch::view(self.tx, ws, &found).await?)
+    }
+}

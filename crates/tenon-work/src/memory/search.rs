@@ -1,0 +1,121 @@
+//! The full-text index: one row per note, card, graph node, plan, task or step, found by its words.
+//!
+//! Hits come newest first: that order is the same on both engines, costs only the page, and needs no ranking
+//! that would change with every write. A row's number joins workspace and `seq`, so a workspace is a range.
+
+use super::words::{Query, index_words};
+use crate::id::TargetKind;
+use crate::store::{Engine, Sql, StoreError, Tx, args};
+
+/// Room for a trillion entries in each of eight million workspaces.
+const SEQ_BITS: u32 = 40;
+
+fn row_number(ws: i64, seq: i64) -> i64 {
+    (ws << SEQ_BITS) | seq
+}
+
+macro_rules! kinds {
+    ($($variant:ident $text:literal)*) => {
+        /// What a hit is.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(crate) enum Kind {
+            $($variant),*
+        }
+
+        impl Kind {
+            pub(crate) fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $text),*
+                }
+            }
+
+            fn from_stored(text: &str) -> Option<Self> {
+                match text {
+                    $($text => Some(Self::$variant),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    Note "note"
+    Card "card"
+    Node "node"
+    Plan "plan"
+    Task "task"
+    Step "step"
+}
+
+impl Kind {
+    pub(crate) fn of_target(kind: TargetKind) -> Self {
+        match kind {
+            TargetKind::Plan => Self::Plan,
+            TargetKind::Task => Self::Task,
+        }
+    }
+}
+
+const INSERT: Sql = Sql {
+    sqlite: "INSERT INTO search (rowid, kind, ref, words) VALUES ($1, $2, $3, $4)",
+    postgres: "INSERT INTO search (rowid, kind, ref, lexemes)
+        VALUES ($1, $2, $3, array_to_tsvector(string_to_array($4, ' ')))",
+};
+
+/// Puts a text into the index. `reference` is the key of what it belongs to.
+pub(crate) async fn insert(
+    tx: &mut Tx,
+    ws: i64,
+    seq: i64,
+    kind: Kind,
+    reference: i64,
+    text: &str,
+) -> Result<(), StoreError> {
+    let args = args![row_number(ws, seq), kind.as_str(), reference, index_words(text)];
+    tx.execute(INSERT, args).await.map(drop)
+}
+
+pub(crate) async fn remove(tx: &mut Tx, ws: i64, seq: i64) -> Result<(), StoreError> {
+    tx.execute("DELETE FROM search WHERE rowid = $1", args![row_number(ws, seq)]).await.map(drop)
+}
+
+const FIND: Sql = Sql {
+    sqlite: "SELECT rowid, kind, ref FROM search
+        WHERE search MATCH $1 AND rowid >= $2 AND rowid <= $3 ORDER BY rowid DESC LIMIT $4",
+    postgres: "SELECT rowid, kind, ref FROM search
+        WHERE lexemes @@ CAST($1 AS tsquery) AND rowid >= $2 AND rowid <= $3 ORDER BY rowid DESC LIMIT $4",
+};
+
+/// A row that has all the words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Hit {
+    pub seq: i64,
+    pub kind: Kind,
+    pub reference: i64,
+}
+
+/// Hits at or below a `seq`, newest first.
+pub(crate) async fn find(
+    tx: &mut Tx,
+    ws: i64,
+    query: &Query,
+    below: Option<i64>,
+    most: i64,
+) -> Result<Vec<Hit>, StoreError> {
+    let words = match tx.engine() {
+        Engine::Sqlite => query.to_fts5(),
+        Engine::Postgres => query.to_tsquery(),
+    };
+    let last = row_number(ws + 1, 0) - 1;
+    let upper = below.map_or(last, |seq| row_number(ws, seq.clamp(0, (1 << SEQ_BITS) - 1)));
+    let rows = tx.rows(FIND, args![words, row_number(ws, 0), upper, most]).await?;
+    let mut hits = Vec::with_capacity(rows.len());
+    for row in rows {
+        let kind = row.text(1)?;
+        let kind =
+            Kind::from_stored(&kind).ok_or_else(|| StoreError::Damaged(format!("`{kind}` is no hit")))?;
+        hits.push(Hit { seq: row.int(0)? & ((1 << SEQ_BITS) - 1), kind, reference: row.int(2)? });
+    }
+    Ok(hits)
+}

@@ -1,0 +1,164 @@
+//! How text becomes words, for the index and for queries alike, so that both engines find the same things.
+//!
+//! A word is a run of letters and digits in lower case. Scripts that do not put blanks between words are cut
+//! into single characters. `snake_case`, `kebab-case` and paths fall apart into their words.
+
+/// Longer words are cut: nobody types them, and PostgreSQL has a limit.
+const MAX_WORD: usize = 64;
+
+/// The words of a text in the order they stand there, with the byte where each begins.
+fn words(text: &str) -> impl Iterator<Item = (usize, String)> {
+    let mut found = Vec::new();
+    let mut word = String::new();
+    let mut start = 0;
+    for (at, character) in text.char_indices() {
+        let alone = stands_alone(character);
+        if (alone || !character.is_alphanumeric()) && !word.is_empty() {
+            found.push((start, std::mem::take(&mut word)));
+        }
+        if alone {
+            found.push((at, character.to_string()));
+        } else if character.is_alphanumeric() {
+            if word.is_empty() {
+                start = at;
+            }
+            if word.chars().count() < MAX_WORD {
+                word.extend(character.to_lowercase());
+            }
+        }
+    }
+    if !word.is_empty() {
+        found.push((start, word));
+    }
+    found.into_iter()
+}
+
+/// Han, Hiragana, Katakana, Thai, Lao, Khmer and Burmese write words without blanks.
+fn stands_alone(character: char) -> bool {
+    character.is_alphanumeric()
+        && matches!(
+            character,
+            '\u{e00}'..='\u{eff}'
+                | '\u{1000}'..='\u{109f}'
+                | '\u{1780}'..='\u{17ff}'
+                | '\u{3040}'..='\u{30ff}'
+                | '\u{3400}'..='\u{9fff}'
+                | '\u{f900}'..='\u{faff}'
+                | '\u{20000}'..='\u{3ffff}'
+        )
+}
+
+/// The distinct words of a text, sorted, with a blank between them: what the index keeps.
+pub(crate) fn index_words(text: &str) -> String {
+    let mut words: Vec<String> = words(text).map(|(_, word)| word).collect();
+    words.sort_unstable();
+    words.dedup();
+    words.join(" ")
+}
+
+/// What a search asks for: all of these words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Query(Vec<Term>);
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Term {
+    word: String,
+    prefix: bool,
+}
+
+impl Term {
+    fn matches(&self, word: &str) -> bool {
+        if self.prefix { word.starts_with(&self.word) } else { word == self.word }
+    }
+}
+
+impl Query {
+    /// Nothing when the text holds no word. A `*` behind a word asks for words that begin so.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let mut terms: Vec<Term> = Vec::new();
+        for part in text.split_whitespace() {
+            let (part, starred) = match part.strip_suffix('*') {
+                Some(part) => (part, true),
+                None => (part, false),
+            };
+            let mut words: Vec<String> = words(part).map(|(_, word)| word).collect();
+            if let Some(last) = words.pop() {
+                terms.extend(words.into_iter().map(|word| Term { word, prefix: false }));
+                terms.push(Term { word: last, prefix: starred });
+            }
+        }
+        terms.sort();
+        terms.dedup();
+        (!terms.is_empty()).then_some(Self(terms))
+    }
+
+    /// For FTS5. Words hold neither quotes nor operators, and quoting keeps `and` a word.
+    pub(crate) fn to_fts5(&self) -> String {
+        self.join(" AND ", |term| format!("\"{}\"{}", term.word, if term.prefix { "*" } else { "" }))
+    }
+
+    /// For `tsquery`.
+    pub(crate) fn to_tsquery(&self) -> String {
+        self.join(" & ", |term| format!("'{}'{}", term.word, if term.prefix { ":*" } else { "" }))
+    }
+
+    fn join(&self, operator: &str, write: impl Fn(&Term) -> String) -> String {
+        self.0.iter().map(write).collect::<Vec<_>>().join(operator)
+    }
+
+    fn matches(&self, word: &str) -> bool {
+        self.0.iter().any(|term| term.matches(word))
+    }
+
+    /// Whether a text holds all the words.
+    pub(crate) fn is_in(&self, text: &str) -> bool {
+        let words: Vec<String> = words(text).map(|(_, word)| word).collect();
+        self.0.iter().all(|term| words.iter().any(|word| term.matches(word)))
+    }
+
+    /// The surroundings of the first hit on one line.
+    pub(crate) fn snippet(&self, text: &str) -> String {
+        const BEFORE: usize = 40;
+        const ALL: usize = 160;
+        let hit = words(text).find(|(_, word)| self.matches(word)).map_or(0, |(at, _)| at);
+        let start = text[..hit].char_indices().rev().nth(BEFORE - 1).map_or(0, |(at, _)| at);
+        let end = text[start..].char_indices().nth(ALL).map_or(text.len(), |(at, _)| start + at);
+        let body = text[start..end].split_whitespace().collect::<Vec<_>>().join(" ");
+        let (before, after) = (if start > 0 { "…" } else { "" }, if end < text.len() { "…" } else { "" });
+        format!("{before}{body}{after}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_what_people_search_for() {
+        assert_eq!(
+            index_words("Tasks_next, src/main.rs: Größe 12é the THE"),
+            "12é größe main next rs src tasks the"
+        );
+        assert_eq!(index_words("東京tower"), "tower 京 東");
+        assert_eq!(index_words(" \u{0}|'\" "), "");
+        assert_eq!(index_words(&"x".repeat(1000)).len(), MAX_WORD);
+    }
+
+    #[test]
+    fn queries_are_written_for_both_engines() {
+        let query = Query::parse("foo-bar AND' ba*").unwrap();
+        assert_eq!(query.to_fts5(), r#""and" AND "ba"* AND "bar" AND "foo""#);
+        assert_eq!(query.to_tsquery(), "'and' & 'ba':* & 'bar' & 'foo'");
+        assert_eq!(Query::parse(" ** ' "), None);
+    }
+
+    #[test]
+    fn snippets_show_the_first_hit() {
+        let text = format!("{} needle in the hay {}", "a b ".repeat(50), "tail ".repeat(50));
+        let snippet = Query::parse("need*").unwrap().snippet(&text);
+        assert!(
+            snippet.starts_with('…') && snippet.contains(" needle in the hay ") && snippet.ends_with('…')
+        );
+        assert_eq!(Query::parse("x").unwrap().snippet("no hit\nhere"), "no hit here");
+    }
+}

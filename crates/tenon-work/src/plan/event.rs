@@ -1,0 +1,189 @@
+//! Events: the log that says what changed, written with the change itself.
+
+use serde_json::{Value, json};
+
+use super::target::{parsed, time};
+use crate::cursor::Place;
+use crate::id::{EventId, TargetId};
+use crate::memory::{branch, entry};
+use crate::page::{Cut, Item};
+use crate::path::StepPath;
+use crate::store::{Row, StoreError, Tx, args};
+use crate::workspace::Workspace;
+
+/// An event in the store.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Event {
+    pub number: i64,
+    pub ts_ms: i64,
+    pub target: TargetId,
+    pub path: Option<StepPath>,
+    pub kind: String,
+    pub tool: String,
+    /// The first event of the operation it belongs to; 0 if it cannot be undone.
+    pub operation: i64,
+    pub undone: bool,
+    /// The revision of the target after it.
+    pub revision: u64,
+    pub payload: Value,
+}
+
+macro_rules! select {
+    ($rest:literal) => {
+        concat!(
+            "SELECT event, ts_ms, target, place, type, tool, operation, undone, revision, payload FROM events ",
+            $rest
+        )
+    };
+}
+
+fn from_row(row: &Row) -> Result<Event, StoreError> {
+    Ok(Event {
+        number: row.int(0)?,
+        ts_ms: row.int(1)?,
+        target: TargetId::from_key(row.int(2)?),
+        path: row.opt_text(3)?.and_then(|place| StepPath::from_sort_key(&place)),
+        kind: row.text(4)?,
+        tool: row.text(5)?,
+        operation: row.int(6)?,
+        undone: row.flag(7)?,
+        revision: row.count(8)?,
+        payload: parsed(&row.text(9)?)?,
+    })
+}
+
+impl Event {
+    pub(crate) fn id(&self) -> EventId {
+        EventId(self.number.unsigned_abs())
+    }
+
+    pub(crate) fn to_value(&self, workspace: &str) -> Value {
+        json!({
+            "event_id": self.id(),
+            "ts": time(self.ts_ms),
+            "ts_ms": self.ts_ms,
+            "workspace": workspace,
+            "task": self.target,
+            "path": self.path,
+            "type": self.kind,
+            "payload": self.payload,
+        })
+    }
+
+    pub(crate) fn to_item(&self, list: &'static str, workspace: &str) -> Item {
+        let keep = &["event_id", "ts", "ts_ms", "task", "path", "type"];
+        Item::new(list, Place::ints(&[self.number]), self.to_value(workspace), Cut::Json(keep))
+    }
+}
+
+const INSERT: &str = "INSERT INTO events
+    (ws, event, ts_ms, target, place, type, tool, operation, undone, revision, payload)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9, $10)";
+
+/// Writes an event and takes it into the trace of its target.
+pub(crate) async fn write(tx: &mut Tx, ws: &mut Workspace, event: &Event) -> Result<(), StoreError> {
+    let place = event.path.as_ref().map(StepPath::sort_key);
+    let payload = super::target::stored(&event.payload);
+    let args = args![
+        ws.id,
+        event.number,
+        event.ts_ms,
+        event.target.key(),
+        place,
+        event.kind.as_str(),
+        event.tool.as_str(),
+        event.operation,
+        super::target::signed(event.revision),
+        payload,
+    ];
+    tx.execute(INSERT, args).await?;
+    let target = event.target;
+    entry::ingest(tx, ws, event.ts_ms, branch::number_of(target), &target.trace_doc(), event.number).await?;
+    Ok(())
+}
+
+/// Events from a number on, oldest first, of one target or of all.
+pub(crate) async fn since(
+    tx: &mut Tx,
+    ws: i64,
+    target: Option<TargetId>,
+    first: i64,
+    most: i64,
+) -> Result<Vec<Event>, StoreError> {
+    let rows = match target {
+        None => {
+            let sql = select!("WHERE ws = $1 AND event >= $2 ORDER BY event LIMIT $3");
+            tx.rows(sql, args![ws, first, most]).await?
+        }
+        Some(target) => {
+            let sql = select!("WHERE ws = $1 AND target = $4 AND event >= $2 ORDER BY event LIMIT $3");
+            tx.rows(sql, args![ws, first, most, target.key()]).await?
+        }
+    };
+    rows.iter().map(from_row).collect()
+}
+
+/// The newest events of a target, newest first.
+pub(crate) async fn newest(
+    tx: &mut Tx,
+    ws: i64,
+    target: TargetId,
+    most: i64,
+) -> Result<Vec<Event>, StoreError> {
+    let sql = select!("WHERE ws = $1 AND target = $2 ORDER BY event DESC LIMIT $3");
+    let rows = tx.rows(sql, args![ws, target.key(), most]).await?;
+    rows.iter().map(from_row).collect()
+}
+
+/// Operations of a target at or below an event number, newest first: each as its first event.
+pub(crate) async fn operations(
+    tx: &mut Tx,
+    ws: i64,
+    target: TargetId,
+    below: i64,
+    most: i64,
+) -> Result<Vec<Event>, StoreError> {
+    let sql = select!(
+        "WHERE ws = $1 AND target = $2 AND event <= $3 AND operation = event ORDER BY event DESC LIMIT $4"
+    );
+    let rows = tx.rows(sql, args![ws, target.key(), below, most]).await?;
+    rows.iter().map(from_row).collect()
+}
+
+/// The newest operation of a target that is, or is not, undone.
+pub(crate) async fn newest_operation(
+    tx: &mut Tx,
+    ws: i64,
+    target: TargetId,
+    undone: bool,
+) -> Result<Option<Event>, StoreError> {
+    let sql = select!(
+        "WHERE ws = $1 AND target = $2 AND operation = event AND undone = $3 ORDER BY event DESC LIMIT 1"
+    );
+    tx.row(sql, args![ws, target.key(), undone]).await?.as_ref().map(from_row).transpose()
+}
+
+/// The oldest undone operation behind an event.
+pub(crate) async fn undone_after(
+    tx: &mut Tx,
+    ws: i64,
+    target: TargetId,
+    after: i64,
+) -> Result<Option<Event>, StoreError> {
+    let sql = select!(
+        "WHERE ws = $1 AND target = $2 AND operation = event AND undone = 1 AND event > $3 ORDER BY event LIMIT 1"
+    );
+    tx.row(sql, args![ws, target.key(), after]).await?.as_ref().map(from_row).transpose()
+}
+
+/// All events of one operation, oldest first. Nothing comes between them.
+pub(crate) async fn of_operation(tx: &mut Tx, ws: i64, operation: i64) -> Result<Vec<Event>, StoreError> {
+    let sql = select!("WHERE ws = $1 AND event >= $2 AND event < $2 + 16 AND operation = $2 ORDER BY event");
+    let rows = tx.rows(sql, args![ws, operation]).await?;
+    rows.iter().map(from_row).collect()
+}
+
+pub(crate) async fn set_undone(tx: &mut Tx, ws: i64, operation: i64, undone: bool) -> Result<(), StoreError> {
+    let sql = "UPDATE events SET undone = $3 WHERE ws = $1 AND event = $2";
+    tx.execute(sql, args![ws, operation, undone]).await.map(drop)
+}

@@ -1,0 +1,111 @@
+//! Gates: what must hold before a step, a task or a plan may close, and what follows when it no longer holds.
+
+use serde_json::json;
+
+use super::digest::AHEAD;
+use super::mutation::Mutation;
+use super::step::{self, StepRow};
+use super::target;
+use crate::call::Call;
+use crate::catalog::Tool;
+use crate::error::{Code, Failure, Priority, Proposal};
+use crate::id::{StepId, TargetId};
+use crate::tools::checkpoints::confirming;
+
+/// Refuses to close a step whose children are open or whose checkpoints are not confirmed.
+pub(crate) async fn check_step(call: &mut Call<'_>, step: &StepRow) -> Result<(), Failure> {
+    let mut open = step::open_below(call.tx, call.ws.id, step.target, &step.fields.path, AHEAD).await?;
+    if let Some(child) = step::take_first_leaf(&mut open) {
+        return Err(not_confirmed(&format!("{} has open steps below it", step.fields.path), &["children"])
+            .recovery("close the steps below it first")
+            .current(step.to_ref())
+            .propose(way_on(&child)));
+    }
+    let missing = step.fields.missing();
+    if !missing.is_empty() {
+        let names: Vec<&str> = missing.iter().map(|checkpoint| checkpoint.as_str()).collect();
+        let what = format!("{} is not confirmed at {}", step.fields.path, names.join(", "));
+        return Err(not_confirmed(&what, &names)
+            .recovery("check what is missing, confirm it with tasks_verify, then call again")
+            .current(step.to_ref())
+            .propose(way_on(step)));
+    }
+    Ok(())
+}
+
+/// Refuses to close a plan or task by hand while something below it is open.
+pub(crate) async fn check_target(call: &mut Call<'_>, id: TargetId) -> Result<(), Failure> {
+    let mut open = step::open(call.tx, call.ws.id, id, AHEAD).await?;
+    if let Some(leaf) = step::take_first_leaf(&mut open) {
+        return Err(not_confirmed(&format!("{id} has open steps"), &["steps"])
+            .recovery("close its steps first")
+            .propose(way_on(&leaf)));
+    }
+    if target::has_open_tasks(call.tx, call.ws.id, id).await? {
+        return Err(not_confirmed(&format!("{id} has open tasks"), &["tasks"])
+            .recovery("close its tasks first")
+            .propose(Proposal::new(
+                Tool::TasksContext,
+                json!({"parent": id}),
+                "See which tasks are open",
+                Priority::High,
+            )));
+    }
+    Ok(())
+}
+
+fn not_confirmed(message: &str, missing: &[&str]) -> Failure {
+    Failure::new(Code::CheckpointsNotConfirmed, message).with("missing", json!(missing))
+}
+
+/// What brings an open leaf nearer to its end.
+fn way_on(step: &StepRow) -> Proposal {
+    let (task, step_id) = (step.target, step.id);
+    let missing = step.fields.missing();
+    if missing.is_empty() {
+        let params = json!({"task": task, "step_id": step_id});
+        return Proposal::new(Tool::TasksDone, params, "All its checkpoints are confirmed", Priority::High);
+    }
+    let params = json!({"task": task, "step_id": step_id, "checkpoints": confirming(&missing)});
+    Proposal::new(
+        Tool::TasksVerify,
+        params,
+        "Confirm what is missing, once you have checked it",
+        Priority::High,
+    )
+}
+
+/// Opens a closed step whose checkpoints are no longer confirmed, and everything above it.
+pub(crate) async fn reopen(call: &mut Call<'_>, mutation: &mut Mutation, id: StepId) -> Result<(), Failure> {
+    let row = mutation.step_row(id).clone();
+    if row.fields.completed && !row.fields.missing().is_empty() {
+        mutation.step(row.clone()).completed = false;
+        call.warn(format!("{} was reopened: it is no longer confirmed", row.fields.path));
+    }
+    let row = mutation.step_row(id).clone();
+    if !row.fields.completed {
+        reopen_above(call, mutation, row.fields.path.parent().as_ref()).await?;
+    }
+    Ok(())
+}
+
+/// Opens a step and all above it, since something below is open.
+pub(crate) async fn reopen_above(
+    call: &mut Call<'_>,
+    mutation: &mut Mutation,
+    from: Option<&crate::path::StepPath>,
+) -> Result<(), Failure> {
+    let mut path = from.cloned();
+    while let Some(current) = path {
+        let row = step::by_path(call.tx, call.ws.id, mutation.row().id, &current).await?;
+        if let Some(row) = row
+            && row.fields.completed
+            && !row.fields.deleted
+        {
+            mutation.step(row).completed = false;
+            call.warn(format!("{current} was reopened: something below it is open"));
+        }
+        path = current.parent();
+    }
+    Ok(())
+}

@@ -1,0 +1,258 @@
+//! Undo and redo: an operation's `before`s laid over what is there, or its `after`s again.
+//!
+//! Both are changes like any other, with an event of their own. Neither overwrites newer work: every field that
+//! it would set must still be as the operation left it (for an undo) or found it (for a redo).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value, json};
+
+use super::event::{self, Event};
+use super::mutation::{Mutation, Undoable};
+use super::record::{Fields, Record};
+use super::step::{self, StepRow};
+use super::target::{self, TargetRow};
+use crate::call::{Call, unknown_target};
+use crate::catalog::Tool;
+use crate::error::{Code, Failure, Priority, Proposal};
+use crate::id::{OperationId, StepId, TargetId};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Undo,
+    Redo,
+}
+
+/// What an operation did to one record. `before` is missing for records that it made.
+struct Effect {
+    before: Option<Fields>,
+    after: Fields,
+}
+
+/// Undoes or redoes one operation and returns it with the mutation that did so.
+pub(crate) async fn turn(
+    call: &mut Call<'_>,
+    id: TargetId,
+    direction: Direction,
+) -> Result<(OperationId, Mutation), Failure> {
+    // A deleted target still has its history: that is how it comes back.
+    let row = target::load(call.tx, call.ws.id, id).await?.ok_or_else(|| unknown_target(&id.to_string()))?;
+    let was_deleted = row.fields.deleted;
+    call.check_guard(&row)?;
+    let operation = match direction {
+        Direction::Undo => last(call, id).await?,
+        Direction::Redo => next(call, id).await?,
+    };
+    let events = event::of_operation(call.tx, call.ws.id, operation.number).await?;
+    let effects = effects(&events);
+    let turning: BTreeSet<StepId> = effects.keys().filter_map(|name| name.parse().ok()).collect();
+    let mut mutation = Mutation::of(row, call.request.tool, call.now, Undoable::No);
+    for (name, effect) in effects {
+        if let Ok(step) = name.parse::<StepId>() {
+            let before = turn_step(call, &mut mutation, step, &effect, direction).await?;
+            check_place(call, &mutation, &before, step, &turning).await?;
+        } else if let Ok(target) = name.parse::<TargetId>() {
+            turn_target(call, &mut mutation, target, &effect, direction).await?;
+        }
+    }
+    if was_deleted && mutation.row().fields.deleted {
+        return Err(unknown_target(&id.to_string()));
+    }
+    event::set_undone(call.tx, call.ws.id, operation.number, direction == Direction::Undo).await?;
+    let op_id = OperationId(operation.number.unsigned_abs());
+    let kind = match direction {
+        Direction::Undo => "undone",
+        Direction::Redo => "redone",
+    };
+    let extra = Map::from_iter([("op_id".to_owned(), json!(op_id))]);
+    mutation.log_with(call.tx, &mut call.ws, kind, operation.path.as_ref(), extra).await?;
+    mutation.save(call.tx, &mut call.ws).await?;
+    if events.iter().any(|event| event.kind == "note_added" || event.kind == "evidence_added") {
+        call.warn("the entry stays in the notes: entries are never removed");
+    }
+    Ok((op_id, mutation))
+}
+
+async fn last(call: &mut Call<'_>, id: TargetId) -> Result<Event, Failure> {
+    let found = event::newest_operation(call.tx, call.ws.id, id, false).await?;
+    found.ok_or_else(|| conflict(id, format!("{id} has nothing to undo")))
+}
+
+async fn next(call: &mut Call<'_>, id: TargetId) -> Result<Event, Failure> {
+    let done = event::newest_operation(call.tx, call.ws.id, id, false).await?;
+    let after = done.map_or(0, |event| event.number);
+    if let Some(found) = event::undone_after(call.tx, call.ws.id, id, after).await? {
+        return Ok(found);
+    }
+    let undone = event::newest_operation(call.tx, call.ws.id, id, true).await?;
+    Err(conflict(
+        id,
+        match undone {
+            Some(_) => format!("{id} was changed after the undo; what was undone cannot be redone over it"),
+            None => format!("{id} has nothing to redo"),
+        },
+    ))
+}
+
+fn conflict(id: TargetId, message: String) -> Failure {
+    Failure::new(Code::Conflict, message).recovery("look at tasks_history").propose(Proposal::new(
+        Tool::TasksHistory,
+        json!({"task": id}),
+        "See what can be undone and redone",
+        Priority::High,
+    ))
+}
+
+/// The events of an operation, summed up per record.
+fn effects(events: &[Event]) -> BTreeMap<String, Effect> {
+    let mut effects: BTreeMap<String, Effect> = BTreeMap::new();
+    for event in events {
+        let after = event.payload["after"].as_object().into_iter().flatten();
+        for (id, fields) in after {
+            let fields = fields.as_object().cloned().unwrap_or_default();
+            let before = event.payload["before"][id].as_object().cloned();
+            match effects.get_mut(id) {
+                None => {
+                    effects.insert(id.clone(), Effect { before, after: fields });
+                }
+                Some(effect) => {
+                    if let (Some(known), Some(before)) = (&mut effect.before, before) {
+                        for (name, value) in before {
+                            known.entry(name).or_insert(value);
+                        }
+                    }
+                    effect.after.extend(fields);
+                }
+            }
+        }
+    }
+    for effect in effects.values_mut() {
+        // Revisions only ever move on.
+        effect.after.remove("revision");
+        effect.before.as_mut().map(|before| before.remove("revision"));
+    }
+    effects
+}
+
+/// A record with the effect taken back or applied again; a conflict when something else has touched it.
+fn turned<R: Record>(
+    id: TargetId,
+    name: &str,
+    record: &R,
+    effect: &Effect,
+    direction: Direction,
+) -> Result<R, Failure> {
+    let made = Fields::from_iter([("deleted".to_owned(), json!(false))]);
+    let unmade = Fields::from_iter([("deleted".to_owned(), json!(true))]);
+    let (expected, wanted) = match (&effect.before, direction) {
+        (Some(before), Direction::Undo) => (effect.after.clone(), before.clone()),
+        (Some(before), Direction::Redo) => (before.clone(), effect.after.clone()),
+        (None, direction) => {
+            // A record that was made: it must be as it was made, but for being there.
+            let mut expected = R::default().fields();
+            expected.extend(effect.after.clone());
+            expected.remove("revision");
+            let undo = direction == Direction::Undo;
+            expected.insert("deleted".into(), json!(!undo));
+            (expected, if undo { unmade } else { made })
+        }
+    };
+    let fields = record.fields();
+    for (field, value) in &expected {
+        if fields.get(field) != Some(value) {
+            return Err(conflict(id, format!("`{field}` of {name} has changed since"))
+                .with("expected", shown(value))
+                .with("actual", shown(fields.get(field).unwrap_or(&Value::Null))));
+        }
+    }
+    record.with(&wanted).map_err(|fault| Failure::invalid(fault.to_string()))
+}
+
+/// A value in an error; long ones are not worth their bytes there.
+fn shown(value: &Value) -> Value {
+    if value.to_string().len() > 200 { Value::Null } else { value.clone() }
+}
+
+/// Returns the step as it was.
+async fn turn_step(
+    call: &mut Call<'_>,
+    mutation: &mut Mutation,
+    step_id: StepId,
+    effect: &Effect,
+    direction: Direction,
+) -> Result<StepRow, Failure> {
+    let id = mutation.row().id;
+    let row = step::by_id(call.tx, call.ws.id, step_id).await?;
+    let row = row.ok_or_else(|| conflict(id, format!("{step_id} is gone")))?;
+    let fields = turned(id, &step_id.to_string(), &row.fields, effect, direction)?;
+    *mutation.step(row.clone()) = fields;
+    Ok(row)
+}
+
+/// A step that goes must not leave others hanging, and one that comes back must have something to hang from.
+/// Steps that turn with it do not count; parents come before their children.
+async fn check_place(
+    call: &mut Call<'_>,
+    mutation: &Mutation,
+    before: &StepRow,
+    step_id: StepId,
+    turning: &BTreeSet<StepId>,
+) -> Result<(), Failure> {
+    let id = mutation.row().id;
+    let path = &before.fields.path;
+    match (before.fields.deleted, mutation.step_row(step_id).fields.deleted) {
+        (false, true) => {
+            let below = step::below(call.tx, call.ws.id, before.target, path).await?;
+            match below.iter().find(|below| !turning.contains(&below.id)) {
+                Some(other) => Err(conflict(id, format!("{} was added below {step_id}", other.id))),
+                None => Ok(()),
+            }
+        }
+        (true, false) => {
+            let Some(parent) = path.parent() else { return Ok(()) };
+            let parent = step::by_path(call.tx, call.ws.id, before.target, &parent).await?;
+            if parent.is_some_and(|parent| !parent.fields.deleted || turning.contains(&parent.id)) {
+                return Ok(());
+            }
+            Err(conflict(id, format!("the step above {step_id} is deleted")))
+        }
+        _ => Ok(()),
+    }
+}
+
+async fn turn_target(
+    call: &mut Call<'_>,
+    mutation: &mut Mutation,
+    other: TargetId,
+    effect: &Effect,
+    direction: Direction,
+) -> Result<(), Failure> {
+    let id = mutation.row().id;
+    let row = target::load(call.tx, call.ws.id, other).await?;
+    let row: TargetRow = row.ok_or_else(|| conflict(id, format!("{other} is gone")))?;
+    let fields = turned(id, &other.to_string(), &row.fields, effect, direction)?;
+    if !fields.deleted && (row.fields.deleted || fields.depends_on != row.fields.depends_on) {
+        for &needed in &fields.depends_on {
+            let there = target::load(call.tx, call.ws.id, needed).await?;
+            let restored = mutation.has_live(needed);
+            if !restored && there.is_none_or(|row| row.fields.deleted) {
+                return Err(conflict(id, format!("{needed}, which {other} depends on, is deleted")));
+            }
+            if target::depends(call.tx, call.ws.id, needed, other).await? {
+                return Err(conflict(id, format!("{other} and {needed} would wait for each other")));
+            }
+        }
+    }
+    if row.fields.deleted
+        && !fields.deleted
+        && other == id
+        && let Some(parent) = fields.parent
+    {
+        let plan = target::load(call.tx, call.ws.id, parent).await?;
+        if plan.is_none_or(|plan| plan.fields.deleted) {
+            return Err(conflict(id, format!("{parent} is deleted; undo that first")));
+        }
+    }
+    *mutation.other(row) = fields;
+    Ok(())
+}

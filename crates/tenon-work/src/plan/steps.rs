@@ -1,0 +1,70 @@
+//! Trees of steps as clients give them.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::mutation::Mutation;
+use super::step::{Checkpoint, Step};
+use crate::error::Failure;
+use crate::id::StepId;
+use crate::limits;
+use crate::path::{MAX_DEPTH, StepPath};
+use crate::workspace::Workspace;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct StepIn {
+    title: String,
+    success_criteria: Vec<String>,
+    #[serde(default)]
+    tests: Vec<String>,
+    #[serde(default)]
+    blockers: Vec<String>,
+    #[serde(default)]
+    checkpoints: Vec<Checkpoint>,
+    #[serde(default)]
+    steps: Vec<StepIn>,
+}
+
+/// How many steps a tree has. Refuses more than one call may make.
+pub(crate) fn check(steps: &[StepIn]) -> Result<usize, Failure> {
+    fn size(steps: &[StepIn]) -> usize {
+        steps.iter().map(|step| 1 + size(&step.steps)).sum()
+    }
+    let size = size(steps);
+    limits::count("steps", size, limits::PER_CALL)?;
+    Ok(size)
+}
+
+/// Adds a tree below a step, or at the root, from an ordinal on. Answers with ids and paths, parents first.
+pub(crate) fn add(
+    mutation: &mut Mutation,
+    ws: &mut Workspace,
+    parent: Option<&StepPath>,
+    first: u32,
+    steps: Vec<StepIn>,
+) -> Result<Vec<Value>, Failure> {
+    let mut made = Vec::new();
+    for (step, ordinal) in steps.into_iter().zip(first..) {
+        let path = parent.map_or_else(|| StepPath::root(ordinal), |parent| parent.child(ordinal));
+        if path.depth() > MAX_DEPTH {
+            return Err(Failure::invalid(format!("steps nest at most {MAX_DEPTH} deep"))
+                .recovery("make a task of the upper steps"));
+        }
+        let id = StepId(ws.next_step());
+        let mut fields = Step {
+            path: path.clone(),
+            title: step.title,
+            success_criteria: step.success_criteria,
+            tests: step.tests,
+            blockers: step.blockers,
+            checkpoints: step.checkpoints,
+            ..Step::default()
+        };
+        fields.settle()?;
+        mutation.add_step(id, fields);
+        made.push(json!({"step_id": id, "path": path}));
+        made.extend(add(mutation, ws, Some(&path), 0, step.steps)?);
+    }
+    Ok(made)
+}

@@ -1,0 +1,362 @@
+//! Plans and tasks, which share one table and one shape.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tenon_contract::clock::rfc3339;
+use tenon_contract::json::canonical_value;
+
+use super::record::Record;
+use crate::error::Failure;
+use crate::id::{TargetId, TargetKind};
+use crate::limits;
+use crate::name::Tag;
+use crate::store::{Arg, Row, StoreError, Tx, args};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Status {
+    #[default]
+    Todo,
+    Active,
+    Done,
+}
+
+impl Status {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Todo => "todo",
+            Self::Active => "active",
+            Self::Done => "done",
+        }
+    }
+
+    pub(crate) fn from_stored(text: &str) -> Self {
+        match text {
+            "done" => Self::Done,
+            "active" => Self::Active,
+            _ => Self::Todo,
+        }
+    }
+}
+
+/// In the order of the ready queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Urgency {
+    High,
+    #[default]
+    Medium,
+    Low,
+}
+
+impl Urgency {
+    pub(crate) fn rank(self) -> i64 {
+        match self {
+            Self::High => 0,
+            Self::Medium => 1,
+            Self::Low => 2,
+        }
+    }
+
+    fn from_rank(rank: i64) -> Self {
+        match rank {
+            0 => Self::High,
+            1 => Self::Medium,
+            _ => Self::Low,
+        }
+    }
+}
+
+/// A lease on a task. Past its end it binds nobody.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Claim {
+    pub agent: String,
+    pub expires_ms: i64,
+}
+
+impl Claim {
+    pub(crate) fn is_live(&self, now: i64) -> bool {
+        self.expires_ms > now
+    }
+
+    pub(crate) fn to_value(&self) -> Value {
+        json!({"agent": self.agent, "expires_at": time(self.expires_ms)})
+    }
+}
+
+/// The fields that events carry.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Target {
+    pub parent: Option<TargetId>,
+    pub title: String,
+    pub description: Option<String>,
+    pub contract: Option<String>,
+    pub contract_data: Option<Value>,
+    pub status: Status,
+    pub priority: Urgency,
+    pub tags: Vec<Tag>,
+    pub depends_on: Vec<TargetId>,
+    pub blockers: Vec<String>,
+    pub claim: Option<Claim>,
+    pub notes: u64,
+    pub revision: u64,
+    pub deleted: bool,
+}
+
+impl Record for Target {}
+
+impl Target {
+    /// Brings lists into their one form and holds the limits against all fields.
+    pub(crate) fn settle(&mut self) -> Result<(), Failure> {
+        limits::title(&self.title)?;
+        for (name, text) in [("description", &self.description), ("contract", &self.contract)] {
+            text.iter().try_for_each(|text| limits::text(name, text))?;
+        }
+        self.contract_data.iter().try_for_each(|data| limits::data("contract_data", data))?;
+        limits::texts("blockers", &self.blockers)?;
+        limits::count("tags", self.tags.len(), limits::PER_CALL)?;
+        limits::count("depends_on", self.depends_on.len(), limits::PER_CALL)?;
+        self.tags.sort();
+        self.tags.dedup();
+        self.depends_on.sort();
+        self.depends_on.dedup();
+        Ok(())
+    }
+
+    /// What a search for this target looks through.
+    pub(crate) fn searchable(&self) -> String {
+        let tags: Vec<&str> = self.tags.iter().map(Tag::as_str).collect();
+        let parts = [
+            Some(self.title.as_str()),
+            self.description.as_deref(),
+            self.contract.as_deref(),
+            Some(&tags.join(" ")),
+        ];
+        parts.into_iter().flatten().collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// A target as it stands in the store.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct TargetRow {
+    pub id: TargetId,
+    pub fields: Target,
+    pub created_ms: i64,
+    pub updated_ms: i64,
+    /// Where its words stand in the search index; 0 where they do not.
+    pub search_seq: i64,
+}
+
+macro_rules! select {
+    ($rest:literal) => {
+        concat!(
+            "SELECT target, parent, title, description, contract, contract_data, status, priority, tags,
+            depends_on, blockers, claim_agent, claim_expires_ms, notes, revision, deleted, created_ms,
+            updated_ms, search_seq FROM targets ",
+            $rest
+        )
+    };
+}
+pub(crate) use select;
+
+impl TargetRow {
+    pub(crate) fn from_row(row: &Row) -> Result<Self, StoreError> {
+        let claim = match (row.opt_text(11)?, row.opt_int(12)?) {
+            (Some(agent), Some(expires_ms)) => Some(Claim { agent, expires_ms }),
+            _ => None,
+        };
+        Ok(Self {
+            id: TargetId::from_key(row.int(0)?),
+            fields: Target {
+                parent: row.opt_int(1)?.map(TargetId::from_key),
+                title: row.text(2)?,
+                description: row.opt_text(3)?,
+                contract: row.opt_text(4)?,
+                contract_data: row.opt_text(5)?.map(|text| parsed(&text)).transpose()?,
+                status: Status::from_stored(&row.text(6)?),
+                priority: Urgency::from_rank(row.int(7)?),
+                tags: parsed(&row.text(8)?)?,
+                depends_on: parsed(&row.text(9)?)?,
+                blockers: parsed(&row.text(10)?)?,
+                claim,
+                notes: row.count(13)?,
+                revision: row.count(14)?,
+                deleted: row.flag(15)?,
+            },
+            created_ms: row.int(16)?,
+            updated_ms: row.int(17)?,
+            search_seq: row.int(18)?,
+        })
+    }
+
+    /// The target as clients see it, but for the counts of its steps.
+    pub(crate) fn to_value(&self) -> Value {
+        let fields = &self.fields;
+        json!({
+            "id": self.id,
+            "kind": self.id.kind,
+            "parent": fields.parent,
+            "title": fields.title,
+            "description": fields.description,
+            "contract": fields.contract,
+            "contract_data": fields.contract_data,
+            "status": fields.status,
+            "priority": fields.priority,
+            "tags": fields.tags,
+            "depends_on": fields.depends_on,
+            "blockers": fields.blockers,
+            "claim": fields.claim.as_ref().map(Claim::to_value),
+            "notes": fields.notes,
+            "revision": fields.revision,
+            "created_at": time(self.created_ms),
+            "updated_at": time(self.updated_ms),
+        })
+    }
+
+    /// The few fields that tell what this is and how far it got; small enough for an error.
+    pub(crate) fn brief(&self) -> Value {
+        json!({
+            "id": self.id,
+            "kind": self.id.kind,
+            "title": excerpt(&self.fields.title, 120),
+            "status": self.fields.status,
+            "revision": self.fields.revision,
+            "updated_at": time(self.updated_ms),
+        })
+    }
+}
+
+pub(crate) fn reasoning_ref(id: TargetId) -> Value {
+    json!({
+        "branch": id.branch(),
+        "notes_doc": crate::memory::NOTES,
+        "graph_doc": id.graph_doc(),
+        "trace_doc": id.trace_doc(),
+    })
+}
+
+/// The beginning of a text, marked if there is more.
+pub(crate) fn excerpt(text: &str, characters: usize) -> String {
+    match text.char_indices().nth(characters) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+pub(crate) fn time(ms: i64) -> String {
+    rfc3339(jiff::Timestamp::from_millisecond(ms).unwrap_or(jiff::Timestamp::UNIX_EPOCH))
+}
+
+/// Reads JSON that the store wrote itself.
+pub(crate) fn parsed<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, StoreError> {
+    serde_json::from_str(text).map_err(|error| StoreError::Damaged(error.to_string()))
+}
+
+/// The canonical JSON of what a column keeps.
+pub(crate) fn stored<T: Serialize + ?Sized>(value: &T) -> String {
+    match serde_json::to_value(value) {
+        Ok(value) => canonical_value(&value),
+        Err(_) => unreachable!("columns hold lists and maps of strings and numbers"),
+    }
+}
+
+pub(crate) async fn load(tx: &mut Tx, ws: i64, id: TargetId) -> Result<Option<TargetRow>, StoreError> {
+    let row = tx.row(select!("WHERE ws = $1 AND target = $2"), args![ws, id.key()]).await?;
+    row.as_ref().map(TargetRow::from_row).transpose()
+}
+
+/// All plans and tasks, deleted ones too.
+pub(crate) async fn every(tx: &mut Tx, ws: i64) -> Result<Vec<TargetRow>, StoreError> {
+    let rows = tx.rows(select!("WHERE ws = $1 ORDER BY target"), args![ws]).await?;
+    rows.iter().map(TargetRow::from_row).collect()
+}
+
+/// The tasks of a plan.
+pub(crate) async fn children(tx: &mut Tx, ws: i64, plan: TargetId) -> Result<Vec<TargetRow>, StoreError> {
+    let rows = tx
+        .rows(select!("WHERE ws = $1 AND parent = $2 AND deleted = 0 ORDER BY target"), args![ws, plan.key()])
+        .await?;
+    rows.iter().map(TargetRow::from_row).collect()
+}
+
+pub(crate) async fn has_open_tasks(tx: &mut Tx, ws: i64, plan: TargetId) -> Result<bool, StoreError> {
+    let sql =
+        "SELECT 1 FROM targets WHERE ws = $1 AND parent = $2 AND deleted = 0 AND status <> 'done' LIMIT 1";
+    Ok(plan.kind == TargetKind::Plan && tx.row(sql, args![ws, plan.key()]).await?.is_some())
+}
+
+const INSERT: &str =
+    "INSERT INTO targets (ws, target, parent, title, description, contract, contract_data, status,
+    priority, tags, depends_on, blockers, claim_agent, claim_expires_ms, notes, revision, deleted, created_ms,
+    updated_ms, search_seq)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)";
+
+const UPDATE: &str = "UPDATE targets SET parent = $3, title = $4, description = $5, contract = $6,
+    contract_data = $7, status = $8, priority = $9, tags = $10, depends_on = $11, blockers = $12,
+    claim_agent = $13, claim_expires_ms = $14, notes = $15, revision = $16, deleted = $17, created_ms = $18,
+    updated_ms = $19, search_seq = $20 WHERE ws = $1 AND target = $2";
+
+pub(crate) async fn write(tx: &mut Tx, ws: i64, row: &TargetRow, new: bool) -> Result<(), StoreError> {
+    let fields = &row.fields;
+    let claim = fields.claim.as_ref();
+    let values: [Arg<'_>; 20] = [
+        ws.into(),
+        row.id.key().into(),
+        fields.parent.map(TargetId::key).into(),
+        fields.title.as_str().into(),
+        fields.description.as_deref().into(),
+        fields.contract.as_deref().into(),
+        fields.contract_data.as_ref().map(canonical_value).into(),
+        fields.status.as_str().into(),
+        fields.priority.rank().into(),
+        stored(&fields.tags).into(),
+        stored(&fields.depends_on).into(),
+        stored(&fields.blockers).into(),
+        claim.map(|claim| claim.agent.as_str()).into(),
+        claim.map(|claim| claim.expires_ms).into(),
+        signed(fields.notes).into(),
+        signed(fields.revision).into(),
+        fields.deleted.into(),
+        row.created_ms.into(),
+        row.updated_ms.into(),
+        row.search_seq.into(),
+    ];
+    tx.execute(if new { INSERT } else { UPDATE }, &values).await.map(drop)
+}
+
+/// Keeps the table of dependencies, which queries use, in step with the field, which events carry.
+pub(crate) async fn write_dependencies(tx: &mut Tx, ws: i64, row: &TargetRow) -> Result<(), StoreError> {
+    let task = row.id.key();
+    tx.execute("DELETE FROM dependencies WHERE ws = $1 AND task = $2", args![ws, task]).await?;
+    for needed in row.fields.depends_on.iter().filter(|_| !row.fields.deleted) {
+        tx.execute(
+            "INSERT INTO dependencies (ws, task, needs) VALUES ($1, $2, $3)",
+            args![ws, task, needed.key()],
+        )
+        .await?;
+    }
+    Ok(())
+}
+
+/// Whether `from` waits for `to`, through however many others.
+pub(crate) async fn depends(tx: &mut Tx, ws: i64, from: TargetId, to: TargetId) -> Result<bool, StoreError> {
+    let sql = "WITH RECURSIVE reached (task) AS (
+            SELECT CAST($2 AS BIGINT)
+            UNION
+            SELECT d.needs FROM dependencies d JOIN reached r ON d.task = r.task WHERE d.ws = $1
+        ) SELECT 1 FROM reached WHERE task = $3 LIMIT 1";
+    Ok(tx.row(sql, args![ws, from.key(), to.key()]).await?.is_some())
+}
+
+/// Tasks that wait for this one.
+pub(crate) async fn dependents(tx: &mut Tx, ws: i64, id: TargetId) -> Result<Vec<TargetId>, StoreError> {
+    let sql = "SELECT task FROM dependencies WHERE ws = $1 AND needs = $2 ORDER BY task LIMIT 1000";
+    let rows = tx.rows(sql, args![ws, id.key()]).await?;
+    rows.iter().map(|row| Ok(TargetId::from_key(row.int(0)?))).collect()
+}
+
+pub(crate) fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

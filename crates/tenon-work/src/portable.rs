@@ -1,0 +1,368 @@
+//! Export and import: the whole store as lines of canonical JSON, the same bytes from either engine.
+//!
+//! Format: a header, then for each workspace (by name) its own row and the rows of every table in the order of
+//! their keys, then a line that says how many rows there were, so that a cut-off export is noticed. Numbers that
+//! one database gave to workspaces stay there: a row belongs to the workspace whose line came last. The search
+//! index is not exported but made anew.
+
+use std::io::{BufRead, Write};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use tenon_contract::json::canonical_value;
+
+use crate::graph::version;
+use crate::id::{StepId, TargetId};
+use crate::memory::{entry, search};
+use crate::name::WorkspaceName;
+use crate::plan::{step, target};
+use crate::store::{Arg, SCHEMA_VERSION, Store, StoreError, Tx, args};
+
+const FORMAT: &str = "tenon-store";
+
+struct Table {
+    name: &'static str,
+    columns: &'static [&'static str],
+    select: &'static str,
+}
+
+macro_rules! table {
+    ($name:literal, $order:literal, $first:literal $(, $column:literal)*) => {
+        Table {
+            name: $name,
+            columns: &[$first $(, $column)*],
+            select: concat!(
+                "SELECT ", $first $(, ", ", $column)*, " FROM ", $name, " WHERE ws = $1 ORDER BY ", $order
+            ),
+        }
+    };
+}
+
+const WORKSPACES: Table = table!(
+    "workspaces",
+    "name",
+    "name",
+    "created_ms",
+    "plans",
+    "tasks",
+    "steps",
+    "events",
+    "seqs",
+    "branches",
+    "focus",
+    "checkout"
+);
+
+const TABLES: &[Table] = &[
+    table!(
+        "targets",
+        "target",
+        "target",
+        "parent",
+        "title",
+        "description",
+        "contract",
+        "contract_data",
+        "status",
+        "priority",
+        "tags",
+        "depends_on",
+        "blockers",
+        "claim_agent",
+        "claim_expires_ms",
+        "notes",
+        "revision",
+        "deleted",
+        "created_ms",
+        "updated_ms",
+        "search_seq"
+    ),
+    table!("dependencies", "task, needs", "task", "needs"),
+    table!(
+        "steps",
+        "step",
+        "step",
+        "target",
+        "place",
+        "title",
+        "success_criteria",
+        "tests",
+        "blockers",
+        "checkpoints",
+        "confirmed",
+        "completed",
+        "evidence",
+        "notes",
+        "revision",
+        "deleted",
+        "created_ms",
+        "updated_ms",
+        "search_seq"
+    ),
+    table!(
+        "events",
+        "event",
+        "event",
+        "ts_ms",
+        "target",
+        "place",
+        "type",
+        "tool",
+        "operation",
+        "undone",
+        "revision",
+        "payload"
+    ),
+    table!("branches", "branch", "branch", "name", "base", "base_seq", "created_ms"),
+    table!(
+        "entries", "seq", "seq", "ts_ms", "branch", "doc", "kind", "title", "format", "meta", "content",
+        "event", "origin"
+    ),
+    table!(
+        "graph", "seq", "seq", "branch", "doc", "kind", "id", "next", "revision", "deleted", "type", "title",
+        "body", "status", "tags", "meta", "start", "goal", "ts_ms", "origin"
+    ),
+    table!("merges", "source, doc", "source", "doc", "seq"),
+    table!(
+        "conflicts",
+        "seq",
+        "seq",
+        "conflict",
+        "source",
+        "branch",
+        "doc",
+        "kind",
+        "id",
+        "base_seq",
+        "theirs_seq",
+        "ours_seq",
+        "status",
+        "resolution",
+        "created_ms",
+        "resolved_ms"
+    ),
+];
+
+/// PostgreSQL wants to know of a missing value what it is missing; all other columns that may be empty hold text.
+const NULLABLE_INTEGERS: &[&str] = &[
+    "base",
+    "base_seq",
+    "claim_expires_ms",
+    "event",
+    "focus",
+    "next",
+    "origin",
+    "ours_seq",
+    "parent",
+    "resolved_ms",
+    "theirs_seq",
+];
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Header {
+    format: String,
+    schema: i64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line {
+    table: String,
+    row: Map<String, Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct End {
+    rows: u64,
+}
+
+/// How much was carried over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Carried {
+    pub workspaces: u64,
+    pub rows: u64,
+}
+
+impl Store {
+    /// Writes everything there is, from one snapshot.
+    ///
+    /// # Errors
+    /// When the store or the stream fails.
+    pub async fn export(&self, out: &mut (impl Write + Send)) -> Result<Carried, StoreError> {
+        let mut tx = self.read().await?;
+        let mut carried = Carried::default();
+        writeln!(out, "{}", canonical_value(&json!({"format": FORMAT, "schema": SCHEMA_VERSION})))?;
+        let workspaces = tx.rows("SELECT ws FROM workspaces ORDER BY name", args![]).await?;
+        for workspace in workspaces {
+            let ws = workspace.int(0)?;
+            carried.workspaces += 1;
+            for table in std::iter::once(&WORKSPACES).chain(TABLES) {
+                tx.each(table.select, args![ws], |row| {
+                    let cells = table.columns.iter().enumerate();
+                    let cells: Map<String, Value> =
+                        cells.map(|(at, column)| ((*column).to_owned(), row.json(at))).collect();
+                    carried.rows += 1;
+                    Ok(writeln!(out, "{}", canonical_value(&json!({"table": table.name, "row": cells})))?)
+                })
+                .await?;
+            }
+        }
+        writeln!(out, "{}", canonical_value(&json!({"rows": carried.rows})))?;
+        out.flush()?;
+        Ok(carried)
+    }
+
+    /// Reads an export into this store, all of it or nothing.
+    ///
+    /// # Errors
+    /// When a line is not what an export holds, a workspace is there already, or the store fails.
+    pub async fn import(&self, input: &mut (impl BufRead + Send)) -> Result<Carried, StoreError> {
+        let mut import = Import { tx: self.write().await?, ws: 0, line: 0, carried: Carried::default() };
+        let mut line = String::new();
+        import.header(next_line(input, &mut line)?)?;
+        loop {
+            import.line += 1;
+            let text = next_line(input, &mut line)?;
+            if text.starts_with("{\"rows\":") {
+                let end: End = serde_json::from_str(text).map_err(|fault| import.fault(fault))?;
+                if end.rows != import.carried.rows {
+                    return Err(import.fault(format!("{} rows of {}", import.carried.rows, end.rows)));
+                }
+                break;
+            }
+            if text.is_empty() {
+                return Err(import.fault("the export ends before its last line"));
+            }
+            let line: Line = serde_json::from_str(text).map_err(|fault| import.fault(fault))?;
+            import.row(&line).await?;
+        }
+        import.tx.commit().await?;
+        Ok(import.carried)
+    }
+}
+
+fn next_line<'a>(input: &mut impl BufRead, line: &'a mut String) -> Result<&'a str, StoreError> {
+    line.clear();
+    input.read_line(line)?;
+    Ok(line.trim_end())
+}
+
+struct Import {
+    tx: Tx,
+    ws: i64,
+    line: usize,
+    carried: Carried,
+}
+
+impl Import {
+    fn fault(&self, problem: impl ToString) -> StoreError {
+        StoreError::Import { line: self.line + 1, problem: problem.to_string() }
+    }
+
+    fn header(&self, text: &str) -> Result<(), StoreError> {
+        let header: Header = serde_json::from_str(text).map_err(|fault| self.fault(fault))?;
+        if header.format != FORMAT {
+            return Err(self.fault("this is no export of a store"));
+        }
+        if header.schema > SCHEMA_VERSION {
+            return Err(StoreError::NewerSchema { found: header.schema, known: SCHEMA_VERSION });
+        }
+        Ok(())
+    }
+
+    async fn row(&mut self, line: &Line) -> Result<(), StoreError> {
+        self.carried.rows += 1;
+        if line.table == WORKSPACES.name {
+            return self.workspace(&line.row).await;
+        }
+        let table = TABLES.iter().find(|table| table.name == line.table);
+        let table = table.ok_or_else(|| self.fault("there is no such table"))?;
+        if self.ws == 0 {
+            return Err(self.fault("a row comes before its workspace"));
+        }
+        let mut values = vec![Arg::from(self.ws)];
+        values.extend(self.values(table, &line.row)?);
+        self.insert(table.name, &format!("ws, {}", table.columns.join(", ")), &values).await?;
+        let key = line.row.get(table.columns[0]).and_then(Value::as_i64).unwrap_or(0);
+        self.index(table.name, key).await
+    }
+
+    /// Makes the words of a row findable again.
+    async fn index(&mut self, table: &str, key: i64) -> Result<(), StoreError> {
+        let (tx, ws) = (&mut self.tx, self.ws);
+        match table {
+            "targets" => {
+                if let Some(row) = target::load(tx, ws, TargetId::from_key(key)).await?
+                    && row.search_seq != 0
+                {
+                    let kind = search::Kind::of_target(row.id.kind);
+                    search::insert(tx, ws, row.search_seq, kind, key, &row.fields.searchable()).await?;
+                }
+            }
+            "steps" => {
+                if let Some(row) = step::by_id(tx, ws, StepId(key.unsigned_abs())).await?
+                    && row.search_seq != 0
+                {
+                    let text = row.fields.searchable();
+                    search::insert(tx, ws, row.search_seq, search::Kind::Step, key, &text).await?;
+                }
+            }
+            "entries" => {
+                if let Some(text) = entry::by_seq(tx, ws, key).await?.and_then(|entry| entry.searchable()) {
+                    search::insert(tx, ws, key, search::Kind::Note, key, &text).await?;
+                }
+            }
+            "graph" => {
+                if let Some(version) = version::by_seq(tx, ws, key).await? {
+                    version::index(tx, ws, &version).await?;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    async fn workspace(&mut self, row: &Map<String, Value>) -> Result<(), StoreError> {
+        let name = row.get("name").and_then(Value::as_str).unwrap_or_default();
+        let name = WorkspaceName::parse(name).map_err(|failure| self.fault(failure.message()))?;
+        let find = "SELECT ws FROM workspaces WHERE name = $1";
+        if self.tx.row(find, args![name.as_str()]).await?.is_some() {
+            return Err(StoreError::WorkspaceExists(name.to_string()));
+        }
+        let values = self.values(&WORKSPACES, row)?;
+        self.insert(WORKSPACES.name, &WORKSPACES.columns.join(", "), &values).await?;
+        let made = self.tx.row(find, args![name.as_str()]).await?;
+        self.ws = made.ok_or_else(|| StoreError::Damaged("a new workspace is gone".into()))?.int(0)?;
+        self.carried.workspaces += 1;
+        Ok(())
+    }
+
+    fn values<'a>(&self, table: &Table, row: &'a Map<String, Value>) -> Result<Vec<Arg<'a>>, StoreError> {
+        if row.len() != table.columns.len() {
+            return Err(self.fault(format!("a row of {} has other columns", table.name)));
+        }
+        table
+            .columns
+            .iter()
+            .map(|column| match row.get(*column) {
+                Some(Value::Null) if NULLABLE_INTEGERS.contains(column) => Ok(Arg::from(None::<i64>)),
+                Some(Value::Null) => Ok(Arg::from(None::<&str>)),
+                Some(Value::String(text)) => Ok(Arg::from(text)),
+                Some(Value::Number(number)) if number.is_i64() => Ok(Arg::from(number.as_i64())),
+                _ => Err(self.fault(format!("`{column}` of {} holds no number, text or null", table.name))),
+            })
+            .collect()
+    }
+
+    async fn insert(&mut self, table: &str, columns: &str, values: &[Arg<'_>]) -> Result<(), StoreError> {
+        let places: Vec<String> = (1..=values.len()).map(|place| format!("${place}")).collect();
+        let sql = format!("INSERT INTO {table} ({columns}) VALUES ({})", places.join(", "));
+        match self.tx.execute_text(&sql, values).await {
+            Ok(_) => Ok(()),
+            Err(StoreError::Database(error)) => Err(self.fault(error)),
+            Err(other) => Err(other),
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! From raw arguments to a request: schema, secrets, and what all tools share.
+
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use crate::catalog::{Access, Tool};
+use crate::error::Failure;
+use crate::name::WorkspaceName;
+use crate::page::object;
+use crate::secrets;
+
+/// Delivered when a read does not say how much it can take.
+const DEFAULT_CHARS: usize = 20_000;
+/// No answer is larger, whatever a read asks for.
+const MAX_CHARS: usize = 100_000;
+const DEFAULT_LIMIT: usize = 50;
+const MAX_LIMIT: i64 = 200;
+
+/// What a write expects to find.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Guard {
+    pub revision: Option<i64>,
+    pub strict: bool,
+    pub target: Option<String>,
+}
+
+/// How much a read wants, and from where.
+#[derive(Debug, Clone)]
+pub(crate) struct Paging {
+    pub limit: usize,
+    pub cursor: Option<String>,
+    pub max_chars: usize,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Request {
+    pub tool: Tool,
+    pub workspace: WorkspaceName,
+    pub guard: Guard,
+    pub paging: Paging,
+    /// All arguments, for proposing the same call with a difference.
+    pub all: Map<String, Value>,
+    /// The arguments that belong to this tool alone.
+    args: Map<String, Value>,
+    /// What the client should know about how its arguments were read.
+    pub warnings: Vec<String>,
+}
+
+impl Request {
+    /// Reads raw arguments. `default` is the workspace of the daemon.
+    pub(crate) fn parse(
+        tool: Tool,
+        raw: Map<String, Value>,
+        default: Option<&WorkspaceName>,
+    ) -> Result<Self, Failure> {
+        let mut all = tool.check(raw)?;
+        if all.values().any(holds_nul) {
+            return Err(Failure::invalid("texts must not hold the NUL character").recovery("remove it"));
+        }
+        let mut warnings = Vec::new();
+        if tool.access() == Access::Write {
+            let hidden: usize = all.iter_mut().map(|(name, value)| secrets::redact(Some(name), value)).sum();
+            if hidden > 0 {
+                warnings
+                    .push(format!("{hidden} value(s) that look like secrets were redacted before storing"));
+            }
+        }
+        let mut args = all.clone();
+        let workspace = match take_text(&mut args, "workspace") {
+            Some(name) => WorkspaceName::parse(&name)?,
+            None => default.cloned().ok_or_else(|| {
+                Failure::invalid("no workspace given, and there is none to take by default")
+                    .recovery("give `workspace`")
+            })?,
+        };
+        let guard = guard(&mut args)?;
+        let paging = paging(&mut args, &mut warnings);
+        Ok(Self { tool, workspace, guard, paging, all, args, warnings })
+    }
+
+    /// The arguments of this tool as the type it reads them into.
+    pub(crate) fn args<T: DeserializeOwned>(&self) -> Result<T, Failure> {
+        serde_json::from_value(Value::Object(self.args.clone())).map_err(|fault| {
+            Failure::invalid(fault.to_string())
+                .recovery(format!("follow the input schema of {}", self.tool.name()))
+        })
+    }
+
+    /// What a cursor is bound to: the arguments that decide what a list holds.
+    pub(crate) fn listed(&self) -> Value {
+        let mut args = self.args.clone();
+        args.remove("wait_ms");
+        Value::Object(args)
+    }
+
+    /// The same call with some arguments replaced, and with the one spelling of `expected_revision`.
+    pub(crate) fn again(&self, changes: Value) -> Value {
+        let mut args = self.all.clone();
+        args.remove("expected_version");
+        args.extend(object(changes));
+        Value::Object(args)
+    }
+}
+
+fn guard(args: &mut Map<String, Value>) -> Result<Guard, Failure> {
+    let revision = take_int(args, "expected_revision");
+    let version = take_int(args, "expected_version");
+    if let (Some(revision), Some(version)) = (revision, version)
+        && revision != version
+    {
+        return Err(Failure::invalid("expected_revision and expected_version are one thing and differ")
+            .recovery("give expected_revision alone"));
+    }
+    Ok(Guard {
+        revision: revision.or(version),
+        strict: args.remove("strict_targeting").is_some_and(|flag| flag == Value::Bool(true)),
+        target: take_text(args, "expected_target_id"),
+    })
+}
+
+fn paging(args: &mut Map<String, Value>, warnings: &mut Vec<String>) -> Paging {
+    let limit = match take_int(args, "limit") {
+        None => DEFAULT_LIMIT,
+        Some(asked) => {
+            let limit = asked.clamp(1, MAX_LIMIT);
+            if limit != asked {
+                warnings.push(format!("limit was clamped to {limit}"));
+            }
+            usize::try_from(limit).unwrap_or(1)
+        }
+    };
+    let max_chars = match take_int(args, "max_chars") {
+        None => DEFAULT_CHARS,
+        Some(asked) => {
+            let asked = usize::try_from(asked).unwrap_or(0);
+            if asked > MAX_CHARS {
+                warnings.push(format!("max_chars was clamped to {MAX_CHARS}"));
+            }
+            asked.min(MAX_CHARS)
+        }
+    };
+    Paging { limit, cursor: take_text(args, "cursor"), max_chars }
+}
+
+fn take_text(args: &mut Map<String, Value>, name: &str) -> Option<String> {
+    args.remove(name).and_then(|value| value.as_str().map(str::to_owned))
+}
+
+/// Integers beyond 64 bits are as good as the largest one: whatever they limit ends earlier.
+fn take_int(args: &mut Map<String, Value>, name: &str) -> Option<i64> {
+    let value = args.remove(name)?;
+    value.as_i64().or_else(|| value.as_f64().map(|float| float as i64))
+}
+
+/// PostgreSQL cannot keep it, so no store does.
+fn holds_nul(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains('\0'),
+        Value::Array(items) => items.iter().any(holds_nul),
+        Value::Object(map) => map.iter().any(|(name, value)| name.contains('\0') || holds_nul(value)),
+        _ => false,
+    }
+}

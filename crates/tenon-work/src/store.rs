@@ -1,0 +1,103 @@
+//! The store: one schema on SQLite or PostgreSQL, one transaction per mutation.
+//!
+//! Concurrency: SQLite has one writer connection per process, which begins its transactions `IMMEDIATE`, so a
+//! writer waits for the lock at the beginning and never fails for it in the middle; readers have snapshots of
+//! their own (WAL). PostgreSQL writers lock the row of their workspace before they read anything, so those of
+//! one workspace queue up behind each other, and what is read under the lock is not stale.
+
+mod fault;
+mod migrate;
+mod news;
+mod pool;
+mod schema;
+mod tx;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub use fault::StoreError;
+pub(crate) use migrate::SCHEMA_VERSION;
+pub(crate) use news::{NOTIFY, News};
+pub(crate) use tx::{Arg, Row, Sql, Tx, args};
+
+use pool::Pools;
+
+/// How long a writer waits for others before it gives up with [`StoreError::Busy`].
+pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Where the data lives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Location {
+    /// A file, made together with its folder if it is not there.
+    Sqlite(PathBuf),
+    /// A `postgres://` URL.
+    Postgres(String),
+}
+
+impl Location {
+    /// Reads the `store` setting: a `postgres://` URL, or else a path.
+    #[must_use]
+    pub fn parse(text: &str) -> Self {
+        if text.starts_with("postgres://") || text.starts_with("postgresql://") {
+            Self::Postgres(text.to_owned())
+        } else {
+            Self::Sqlite(PathBuf::from(text))
+        }
+    }
+}
+
+/// The kind of database behind a [`Store`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Engine {
+    Sqlite,
+    Postgres,
+}
+
+/// An open store. Cheap to clone; clones share its connections.
+#[derive(Clone)]
+pub struct Store {
+    pools: Pools,
+    news: News,
+}
+
+impl Store {
+    /// Opens the store, makes it if it is not there, and brings its schema up to date.
+    ///
+    /// # Errors
+    /// When it cannot be reached, or a newer version of this program has written it.
+    pub async fn open(location: &Location) -> Result<Self, StoreError> {
+        let pools = Pools::open(location).await?;
+        migrate::run(&pools).await?;
+        let news = News::new(&pools);
+        Ok(Self { pools, news })
+    }
+
+    pub fn engine(&self) -> Engine {
+        self.pools.engine()
+    }
+
+    /// The version of the schema that this program writes.
+    pub fn schema_version(&self) -> i64 {
+        SCHEMA_VERSION
+    }
+
+    /// A consistent snapshot.
+    pub(crate) async fn read(&self) -> Result<Tx, StoreError> {
+        self.pools.read().await
+    }
+
+    /// A transaction that may write, and waits for its turn.
+    pub(crate) async fn write(&self) -> Result<Tx, StoreError> {
+        self.pools.write().await
+    }
+
+    pub(crate) fn news(&self) -> &News {
+        &self.news
+    }
+
+    /// Closes all connections; what was committed stays.
+    pub async fn close(&self) {
+        self.news.close();
+        self.pools.close().await;
+    }
+}

@@ -1,0 +1,42 @@
+//! Versioned migrations, applied under a lock so that processes that start together do not collide.
+
+use super::pool::Pools;
+use super::schema;
+use super::{Engine, StoreError, Tx, args};
+
+/// The schema that this program reads and writes.
+pub(crate) const SCHEMA_VERSION: i64 = schema::MIGRATIONS.len() as i64;
+
+/// Taken for the length of a migration on PostgreSQL; SQLite's write lock does the same there.
+const ADVISORY_LOCK: &str = "SELECT pg_advisory_xact_lock(7236837464)";
+
+pub(crate) async fn run(pools: &Pools) -> Result<(), StoreError> {
+    // The common case needs no lock: the schema is there and current.
+    if let Ok(mut tx) = pools.read().await
+        && let Ok(found) = version(&mut tx).await
+        && found == SCHEMA_VERSION
+    {
+        return Ok(());
+    }
+    let mut tx = pools.write().await?;
+    if tx.engine() == Engine::Postgres {
+        tx.execute(ADVISORY_LOCK, args![]).await?;
+    }
+    tx.script("CREATE TABLE IF NOT EXISTS tenon_schema (version BIGINT NOT NULL)".to_owned()).await?;
+    let found = version(&mut tx).await?;
+    if found > SCHEMA_VERSION {
+        return Err(StoreError::NewerSchema { found, known: SCHEMA_VERSION });
+    }
+    let applied = usize::try_from(found).unwrap_or(0);
+    for migration in &schema::MIGRATIONS[applied..] {
+        tx.script(migration(tx.engine())).await?;
+    }
+    tx.execute("DELETE FROM tenon_schema", args![]).await?;
+    tx.execute("INSERT INTO tenon_schema (version) VALUES ($1)", args![SCHEMA_VERSION]).await?;
+    tx.commit().await
+}
+
+async fn version(tx: &mut Tx) -> Result<i64, StoreError> {
+    let row = tx.row("SELECT version FROM tenon_schema", args![]).await?;
+    row.map_or(Ok(0), |row| row.int(0))
+}

@@ -1,0 +1,314 @@
+//! A transaction on either engine, with the few kinds of values the schema uses: integers and text.
+//!
+//! Most SQL is one text for both. Where the dialects differ, a [`Sql`] holds a text for each; nothing else in
+//! the crate knows which engine it talks to.
+
+use std::borrow::Cow;
+
+use futures::TryStreamExt;
+use sqlx::postgres::PgRow;
+use sqlx::sqlite::SqliteRow;
+use sqlx::{Column, Decode, Executor, Postgres, Row as _, Sqlite, Transaction, TypeInfo, ValueRef};
+
+use super::{Engine, StoreError};
+
+/// A statement in the words of each engine.
+#[derive(Clone, Copy)]
+pub(crate) struct Sql {
+    pub sqlite: &'static str,
+    pub postgres: &'static str,
+}
+
+impl From<&'static str> for Sql {
+    fn from(text: &'static str) -> Self {
+        Self { sqlite: text, postgres: text }
+    }
+}
+
+/// A value given to a statement.
+#[derive(Debug, Clone)]
+pub(crate) enum Arg<'a> {
+    Int(Option<i64>),
+    Text(Option<Cow<'a, str>>),
+}
+
+impl From<i64> for Arg<'_> {
+    fn from(value: i64) -> Self {
+        Self::Int(Some(value))
+    }
+}
+
+impl From<Option<i64>> for Arg<'_> {
+    fn from(value: Option<i64>) -> Self {
+        Self::Int(value)
+    }
+}
+
+impl From<bool> for Arg<'_> {
+    fn from(value: bool) -> Self {
+        Self::Int(Some(i64::from(value)))
+    }
+}
+
+impl<'a> From<&'a str> for Arg<'a> {
+    fn from(value: &'a str) -> Self {
+        Self::Text(Some(Cow::Borrowed(value)))
+    }
+}
+
+impl<'a> From<&'a String> for Arg<'a> {
+    fn from(value: &'a String) -> Self {
+        Self::Text(Some(Cow::Borrowed(value)))
+    }
+}
+
+impl From<String> for Arg<'_> {
+    fn from(value: String) -> Self {
+        Self::Text(Some(Cow::Owned(value)))
+    }
+}
+
+impl<'a> From<Option<&'a str>> for Arg<'a> {
+    fn from(value: Option<&'a str>) -> Self {
+        Self::Text(value.map(Cow::Borrowed))
+    }
+}
+
+impl From<Option<String>> for Arg<'_> {
+    fn from(value: Option<String>) -> Self {
+        Self::Text(value.map(Cow::Owned))
+    }
+}
+
+/// The arguments of a statement, in the order of its `$1`, `$2`, ….
+macro_rules! args {
+    ($($value:expr),* $(,)?) => {
+        &[$($crate::store::Arg::from($value)),*]
+    };
+}
+pub(crate) use args;
+
+/// A value that came back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Cell {
+    Null,
+    Int(i64),
+    Text(String),
+}
+
+/// A row that came back. Reading a column as what it is not is a damaged store, not a panic.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Row(Vec<Cell>);
+
+impl Row {
+    pub(crate) fn int(&self, column: usize) -> Result<i64, StoreError> {
+        match self.0.get(column) {
+            Some(Cell::Int(value)) => Ok(*value),
+            _ => Err(damaged(column)),
+        }
+    }
+
+    pub(crate) fn count(&self, column: usize) -> Result<u64, StoreError> {
+        u64::try_from(self.int(column)?).map_err(|_| damaged(column))
+    }
+
+    pub(crate) fn flag(&self, column: usize) -> Result<bool, StoreError> {
+        Ok(self.int(column)? != 0)
+    }
+
+    pub(crate) fn opt_int(&self, column: usize) -> Result<Option<i64>, StoreError> {
+        match self.0.get(column) {
+            Some(Cell::Int(value)) => Ok(Some(*value)),
+            Some(Cell::Null) => Ok(None),
+            _ => Err(damaged(column)),
+        }
+    }
+
+    pub(crate) fn text(&self, column: usize) -> Result<String, StoreError> {
+        self.opt_text(column)?.ok_or_else(|| damaged(column))
+    }
+
+    pub(crate) fn opt_text(&self, column: usize) -> Result<Option<String>, StoreError> {
+        match self.0.get(column) {
+            Some(Cell::Text(value)) => Ok(Some(value.clone())),
+            Some(Cell::Null) => Ok(None),
+            _ => Err(damaged(column)),
+        }
+    }
+
+    /// The column as JSON: a number, a string or null.
+    pub(crate) fn json(&self, column: usize) -> serde_json::Value {
+        match self.0.get(column) {
+            Some(Cell::Int(value)) => (*value).into(),
+            Some(Cell::Text(value)) => value.as_str().into(),
+            Some(Cell::Null) | None => serde_json::Value::Null,
+        }
+    }
+}
+
+fn damaged(column: usize) -> StoreError {
+    StoreError::Damaged(format!("column {column} does not hold what the schema says"))
+}
+
+fn sqlite_row(row: &SqliteRow) -> Result<Row, sqlx::Error> {
+    let cell = |index| {
+        let value = row.try_get_raw(index)?;
+        if value.is_null() {
+            return Ok(Cell::Null);
+        }
+        let decoded = if value.type_info().name() == "TEXT" {
+            <String as Decode<Sqlite>>::decode(value).map(Cell::Text)
+        } else {
+            <i64 as Decode<Sqlite>>::decode(value).map(Cell::Int)
+        };
+        decoded.map_err(sqlx::Error::Decode)
+    };
+    (0..row.len()).map(cell).collect::<Result<_, _>>().map(Row)
+}
+
+fn postgres_row(row: &PgRow) -> Result<Row, sqlx::Error> {
+    let cell = |index: usize| {
+        let value = row.try_get_raw(index)?;
+        if value.is_null() {
+            return Ok(Cell::Null);
+        }
+        let decoded = match row.column(index).type_info().name() {
+            "INT8" => <i64 as Decode<Postgres>>::decode(value).map(Cell::Int),
+            "INT4" => <i32 as Decode<Postgres>>::decode(value).map(|value| Cell::Int(value.into())),
+            _ => <String as Decode<Postgres>>::decode(value).map(Cell::Text),
+        };
+        decoded.map_err(sqlx::Error::Decode)
+    };
+    (0..row.len()).map(cell).collect::<Result<_, _>>().map(Row)
+}
+
+/// An open transaction. Dropped without [`Tx::commit`], it leaves no trace.
+pub(crate) enum Tx {
+    Sqlite(Transaction<'static, Sqlite>),
+    Postgres(Transaction<'static, Postgres>),
+}
+
+/// A statement with its arguments, ready for one engine.
+macro_rules! bound {
+    ($text:expr, $args:expr) => {{
+        let mut query = sqlx::query($text);
+        for arg in $args {
+            query = match arg {
+                Arg::Int(value) => query.bind(*value),
+                Arg::Text(value) => query.bind(value.as_deref()),
+            };
+        }
+        query
+    }};
+}
+
+impl Tx {
+    pub(crate) fn engine(&self) -> Engine {
+        match self {
+            Self::Sqlite(_) => Engine::Sqlite,
+            Self::Postgres(_) => Engine::Postgres,
+        }
+    }
+
+    /// Runs a statement and says how many rows it changed.
+    pub(crate) async fn execute(&mut self, sql: impl Into<Sql>, args: &[Arg<'_>]) -> Result<u64, StoreError> {
+        let sql = sql.into();
+        Ok(match self {
+            Self::Sqlite(tx) => bound!(sql.sqlite, args).execute(&mut **tx).await?.rows_affected(),
+            Self::Postgres(tx) => bound!(sql.postgres, args).execute(&mut **tx).await?.rows_affected(),
+        })
+    }
+
+    /// All rows of a query whose size is bounded by its own words.
+    pub(crate) async fn rows(
+        &mut self,
+        sql: impl Into<Sql>,
+        args: &[Arg<'_>],
+    ) -> Result<Vec<Row>, StoreError> {
+        let mut rows = Vec::new();
+        self.each(sql, args, |row| {
+            rows.push(row);
+            Ok(())
+        })
+        .await?;
+        Ok(rows)
+    }
+
+    /// The first row of a query, if it has one.
+    pub(crate) async fn row(
+        &mut self,
+        sql: impl Into<Sql>,
+        args: &[Arg<'_>],
+    ) -> Result<Option<Row>, StoreError> {
+        let sql = sql.into();
+        let row = match self {
+            Self::Sqlite(tx) => {
+                bound!(sql.sqlite, args).fetch_optional(&mut **tx).await?.as_ref().map(sqlite_row)
+            }
+            Self::Postgres(tx) => {
+                bound!(sql.postgres, args).fetch_optional(&mut **tx).await?.as_ref().map(postgres_row)
+            }
+        };
+        Ok(row.transpose()?)
+    }
+
+    /// Hands over each row of a query without keeping them all.
+    pub(crate) async fn each(
+        &mut self,
+        sql: impl Into<Sql>,
+        args: &[Arg<'_>],
+        mut take: impl FnMut(Row) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let sql = sql.into();
+        match self {
+            Self::Sqlite(tx) => {
+                let mut rows = bound!(sql.sqlite, args).fetch(&mut **tx);
+                while let Some(row) = rows.try_next().await? {
+                    take(sqlite_row(&row)?)?;
+                }
+            }
+            Self::Postgres(tx) => {
+                let mut rows = bound!(sql.postgres, args).fetch(&mut **tx);
+                while let Some(row) = rows.try_next().await? {
+                    take(postgres_row(&row)?)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs a statement that was put together from the names of our own tables and columns.
+    pub(crate) async fn execute_text(&mut self, text: &str, args: &[Arg<'_>]) -> Result<u64, StoreError> {
+        let text = sqlx::AssertSqlSafe(text);
+        Ok(match self {
+            Self::Sqlite(tx) => bound!(text, args).execute(&mut **tx).await?.rows_affected(),
+            Self::Postgres(tx) => bound!(text, args).execute(&mut **tx).await?.rows_affected(),
+        })
+    }
+
+    /// Runs statements that take no arguments, one after the other.
+    pub(crate) async fn script(&mut self, text: String) -> Result<(), StoreError> {
+        let text = sqlx::AssertSqlSafe(text);
+        match self {
+            Self::Sqlite(tx) => tx.execute(sqlx::raw_sql(text)).await.map(drop)?,
+            Self::Postgres(tx) => tx.execute(sqlx::raw_sql(text)).await.map(drop)?,
+        }
+        Ok(())
+    }
+
+    pub(crate) async fn commit(self) -> Result<(), StoreError> {
+        match self {
+            Self::Sqlite(tx) => tx.commit().await?,
+            Self::Postgres(tx) => tx.commit().await?,
+        }
+        Ok(())
+    }
+
+    pub(crate) async fn rollback(self) -> Result<(), StoreError> {
+        match self {
+            Self::Sqlite(tx) => tx.rollback().await?,
+            Self::Postgres(tx) => tx.rollback().await?,
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,42 @@
+//! `checkpoints` as clients give them: `{criteria: {confirmed: true}, …}`.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::error::Failure;
+use crate::name::quoted;
+use crate::plan::step::{Checkpoint, Step};
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Confirmation {
+    confirmed: bool,
+}
+
+pub(crate) type Checkpoints = BTreeMap<String, Confirmation>;
+
+/// Confirms and takes back what the call says. True if that changed anything.
+pub(crate) fn apply(checkpoints: &Checkpoints, step: &mut Step) -> Result<bool, Failure> {
+    let before = step.confirmed.clone();
+    for (name, confirmation) in checkpoints {
+        let checkpoint = Checkpoint::by_name(name).ok_or_else(|| {
+            Failure::invalid(format!("{} is no checkpoint", quoted(name)))
+                .recovery("criteria, tests, security, perf and docs are")
+        })?;
+        step.confirmed.retain(|confirmed| *confirmed != checkpoint);
+        if confirmation.confirmed {
+            step.confirmed.push(checkpoint);
+        }
+    }
+    step.confirmed.sort();
+    Ok(step.confirmed != before)
+}
+
+/// The argument that confirms these.
+pub(crate) fn confirming(missing: &[Checkpoint]) -> Value {
+    let confirmed =
+        missing.iter().map(|checkpoint| (checkpoint.as_str().to_owned(), json!({"confirmed": true})));
+    Value::Object(Map::from_iter(confirmed))
+}

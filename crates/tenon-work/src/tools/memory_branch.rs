@@ -1,0 +1,89 @@
+//! `memory_branch_create`, `memory_branch_list` and `memory_checkout`.
+
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::call::{Call, Reply};
+use crate::catalog::Tool;
+use crate::cursor::Place;
+use crate::error::{Code, Failure, Priority, Proposal};
+use crate::memory::branch;
+use crate::name::BranchName;
+use crate::page::{Cut, Item, Page};
+use crate::plan::target::signed;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CreateArgs {
+    name: String,
+    from: Option<String>,
+}
+
+pub(super) async fn create(call: &mut Call<'_>) -> Result<Reply, Failure> {
+    let args: CreateArgs = call.args()?;
+    let name = BranchName::parse(&args.name)?;
+    if name.is_reserved() {
+        return Err(Failure::new(
+            Code::InvalidName,
+            format!("`{name}` is where plans and tasks keep theirs"),
+        )
+        .recovery("choose a name outside of plan/ and task/"));
+    }
+    let base = call.view(args.from.as_deref()).await?;
+    call.check_no_target()?;
+    branch::check_depth(&base)?;
+    let ws = call.ws.id;
+    if branch::by_name(call.tx, ws, name.as_str()).await?.is_some() {
+        return Err(Failure::new(Code::Conflict, format!("branch `{name}` is there already"))
+            .recovery("choose another name, or check it out")
+            .propose(Proposal::new(
+                Tool::MemoryCheckout,
+                json!({"ref": name.as_str()}),
+                "Use the one that is there",
+                Priority::Medium,
+            )));
+    }
+    let number = call.ws.next_branch();
+    let base_seq = call.ws.last_seq();
+    branch::insert(call.tx, ws, number, name.as_str(), Some(base.branch()), base_seq, call.now).await?;
+    call.propose(Tool::MemoryCheckout, json!({"ref": name.as_str()}), "Use it by default", Priority::Low);
+    Ok(Reply::done(json!({
+        "branch": {"name": name.as_str(), "base_branch": base.name(), "base_seq": base_seq},
+    })))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NoArgs {}
+
+pub(super) async fn list(call: &mut Call<'_>) -> Result<Reply, Failure> {
+    let NoArgs {} = call.args()?;
+    let request = call.paging("")?;
+    let first = request.first_above()?.unwrap_or(0);
+    let ws = call.ws.id;
+    let mut branches = branch::list(call.tx, ws, first, signed(request.limit as u64 + 1)).await?;
+    let more = branches.len() > request.limit;
+    branches.truncate(request.limit);
+    let items = branches.into_iter().map(|found| {
+        let value = json!({"name": found.name, "base_branch": found.base_name, "base_seq": found.base_seq});
+        Item::new("/branches", Place::ints(&[found.number]), value, Cut::Json(&["name"]))
+    });
+    let items = items.collect();
+    Ok(Reply::page(Page::list(json!({}), "/branches", items, more), request))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CheckoutArgs {
+    r#ref: String,
+}
+
+pub(super) async fn checkout(call: &mut Call<'_>) -> Result<Reply, Failure> {
+    let args: CheckoutArgs = call.args()?;
+    let ws = call.ws.id;
+    let found = call.view(Some(&args.r#ref)).await?;
+    call.check_no_target()?;
+    let previous = branch::checked_out(call.tx, ws, call.ws.checkout).await?;
+    call.ws.set_checkout(found.branch());
+    Ok(Reply::done(json!({"previous": previous.name, "current": found.name()})))
+}

@@ -1,0 +1,30 @@
+//! `memory_diff`: the entries that one branch shows and another does not.
+
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::call::{Call, Reply};
+use crate::error::Failure;
+use crate::memory::{NOTES, entry};
+use crate::name::DocName;
+use crate::page::Page;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    from: String,
+    to: String,
+    doc: Option<String>,
+}
+
+pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
+    let args: Args = call.args()?;
+    let doc = DocName::parse(args.doc.as_deref().unwrap_or(NOTES))?;
+    let from = call.view(Some(&args.from)).await?;
+    let to = call.view(Some(&args.to)).await?;
+    let request = call.paging("")?;
+    let (items, more) =
+        entry::page(call.tx, call.ws.id, &to, Some(&from), doc.as_str(), "/entries", &request).await?;
+    let head = json!({"from": from.name(), "to": to.name(), "doc": doc.as_str()});
+    Ok(Reply::page(Page { turned: true, ..Page::list(head, "/entries", items, more) }, request))
+}

@@ -1,0 +1,73 @@
+//! `memory_export`: notes and trace of a plan or task, each with a cursor of its own.
+
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::call::{Call, Reply};
+use crate::error::Failure;
+use crate::memory::entry;
+use crate::memory::scope::{DocKind, Given};
+use crate::page::{Item, Page, Slot, Stream, object};
+use crate::plan::target::reasoning_ref;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    target: String,
+}
+
+const LISTS: [&str; 2] = ["/notes/entries", "/trace/entries"];
+
+pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
+    let args: Args = call.args()?;
+    let given = Given { target: Some(&args.target), ..Given::default() };
+    let notes = call.scope(given, DocKind::Notes).await?;
+    let trace = call.scope(given, DocKind::Trace).await?;
+    let request = call.paging("")?;
+    let going_on = request.start.as_ref().map(|start| start.stream);
+    let mut streams = Vec::new();
+    let mut found: [Vec<Item>; 2] = [Vec::new(), Vec::new()];
+    for (stream, (scope, pagination)) in
+        [(&notes, "/notes/pagination"), (&trace, "/trace/pagination")].into_iter().enumerate()
+    {
+        let mut more = false;
+        if going_on.is_none_or(|wanted| wanted == stream) {
+            let list = LISTS[stream];
+            let (mut items, rest) =
+                entry::page(call.tx, call.ws.id, &scope.view, None, &scope.doc, list, &request).await?;
+            items.iter_mut().for_each(|item| item.stream = stream);
+            (found[stream], more) = (items, rest);
+        }
+        streams.push(Stream { pagination, more });
+    }
+    let id = notes.target.as_ref().map(|target| target.id);
+    let page = Page {
+        head: object(json!({
+            "target": notes.target.as_ref().map(|target| {
+                json!({"id": target.id, "kind": target.id.kind, "revision": target.fields.revision})
+            }),
+            "reasoning_ref": id.map(reasoning_ref),
+            "notes": {},
+            "trace": {},
+        })),
+        slots: LISTS.map(Slot::List).to_vec(),
+        items: alternate(found),
+        streams,
+        turned: true,
+    };
+    Ok(Reply::page(page, request))
+}
+
+/// One of each in turn, so that a small budget gets the newest of both.
+fn alternate([notes, trace]: [Vec<Item>; 2]) -> Vec<Item> {
+    let (mut notes, mut trace) = (notes.into_iter(), trace.into_iter());
+    let mut items = Vec::new();
+    loop {
+        let (note, event) = (notes.next(), trace.next());
+        if note.is_none() && event.is_none() {
+            return items;
+        }
+        items.extend(note);
+        items.extend(event);
+    }
+}

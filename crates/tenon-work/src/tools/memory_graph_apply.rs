@@ -1,0 +1,201 @@
+//! `memory_graph_apply`: nodes and edges upserted and deleted, all or none.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::call::{Call, Reply};
+use crate::error::Failure;
+use crate::graph::id::{GraphKey, GraphNodeId, GraphRel, GraphType};
+use crate::graph::version::{self, Content, Onto};
+use crate::limits;
+use crate::memory::scope::{DocKind, Given, Scope};
+use crate::name::Tag;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    target: Option<String>,
+    branch: Option<String>,
+    doc: Option<String>,
+    ops: Vec<OpIn>,
+}
+
+/// An op as it comes in; which fields it needs depends on `op`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OpIn {
+    op: OpKind,
+    id: Option<String>,
+    r#type: Option<String>,
+    title: Option<String>,
+    text: Option<String>,
+    status: Option<String>,
+    tags: Option<Vec<String>>,
+    meta: Option<Value>,
+    from: Option<String>,
+    rel: Option<String>,
+    to: Option<String>,
+    expected_revision: Option<i64>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum OpKind {
+    NodeUpsert,
+    NodeDelete,
+    EdgeUpsert,
+    EdgeDelete,
+}
+
+/// An op that may be applied.
+struct Op {
+    key: GraphKey,
+    content: Content,
+    expected_revision: Option<i64>,
+}
+
+#[derive(Default)]
+struct Applied {
+    nodes_upserted: u64,
+    nodes_deleted: u64,
+    edges_upserted: u64,
+    edges_deleted: u64,
+}
+
+pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
+    let args: Args = call.args()?;
+    limits::count("ops", args.ops.len(), limits::PER_CALL)?;
+    let mut ops = Vec::with_capacity(args.ops.len());
+    for (index, op) in args.ops.into_iter().enumerate() {
+        ops.push(read(op).map_err(|failure| failure.with("index", index))?);
+    }
+    let given =
+        Given { target: args.target.as_deref(), branch: args.branch.as_deref(), doc: args.doc.as_deref() };
+    let scope = call.scope_for_write(given, DocKind::Graph).await?;
+    let mut applied = Applied::default();
+    let mut last_seq = None;
+    let mut unchanged = 0;
+    for (index, op) in ops.iter().enumerate() {
+        let written = apply(call, &scope, op).await.map_err(|failure| failure.with("index", index))?;
+        match written {
+            None => unchanged += 1,
+            Some(seq) => {
+                last_seq = Some(seq);
+                *match (&op.key, &op.content) {
+                    (GraphKey::Node(_), Content::Deleted) => &mut applied.nodes_deleted,
+                    (GraphKey::Node(_), _) => &mut applied.nodes_upserted,
+                    (GraphKey::Edge { .. }, Content::Deleted) => &mut applied.edges_deleted,
+                    (GraphKey::Edge { .. }, _) => &mut applied.edges_upserted,
+                } += 1;
+            }
+        }
+    }
+    if unchanged > 0 {
+        call.warn(format!("{unchanged} op(s) changed nothing"));
+    }
+    Ok(Reply::done(json!({
+        "branch": scope.view.name(),
+        "doc": scope.doc,
+        "applied": {
+            "nodes_upserted": applied.nodes_upserted,
+            "nodes_deleted": applied.nodes_deleted,
+            "edges_upserted": applied.edges_upserted,
+            "edges_deleted": applied.edges_deleted,
+        },
+        "last_seq": last_seq,
+    })))
+}
+
+fn read(op: OpIn) -> Result<Op, Failure> {
+    let needed = |name: &str, value: Option<String>| {
+        value.ok_or_else(|| Failure::invalid(format!("the op needs `{name}`")))
+    };
+    let is_node = matches!(op.op, OpKind::NodeUpsert | OpKind::NodeDelete);
+    let foreign = if is_node {
+        op.from.is_some() || op.rel.is_some() || op.to.is_some()
+    } else {
+        op.id.is_some()
+            || op.r#type.is_some()
+            || op.title.is_some()
+            || op.text.is_some()
+            || op.status.is_some()
+            || op.tags.is_some()
+    };
+    if foreign {
+        return Err(Failure::invalid("the op holds fields of the other kind of op")
+            .recovery("nodes have id, type, title, text, status, tags, meta; edges from, rel, to, meta"));
+    }
+    let key = if is_node {
+        GraphKey::Node(GraphNodeId::parse(&needed("id", op.id)?)?)
+    } else {
+        GraphKey::Edge {
+            from: GraphNodeId::parse(&needed("from", op.from)?)?,
+            rel: GraphRel::parse(&needed("rel", op.rel)?)?,
+            to: GraphNodeId::parse(&needed("to", op.to)?)?,
+        }
+    };
+    op.meta.iter().try_for_each(|meta| limits::data("meta", meta))?;
+    let content = match op.op {
+        OpKind::NodeDelete | OpKind::EdgeDelete => Content::Deleted,
+        OpKind::EdgeUpsert => Content::Edge { meta: op.meta },
+        OpKind::NodeUpsert => node(
+            &needed("type", op.r#type)?,
+            op.title,
+            op.text,
+            op.status,
+            &op.tags.unwrap_or_default(),
+            op.meta,
+        )?,
+    };
+    Ok(Op { key, content, expected_revision: op.expected_revision })
+}
+
+/// The content of a node, within its limits.
+pub(super) fn node(
+    kind: &str,
+    title: Option<String>,
+    text: Option<String>,
+    status: Option<String>,
+    tags: &[String],
+    meta: Option<Value>,
+) -> Result<Content, Failure> {
+    title.iter().try_for_each(|title| limits::title(title))?;
+    text.iter().try_for_each(|text| limits::text("text", text))?;
+    status.iter().try_for_each(|status| limits::title(status))?;
+    limits::count("tags", tags.len(), limits::PER_CALL)?;
+    meta.iter().try_for_each(|meta| limits::data("meta", meta))?;
+    Ok(Content::Node { kind: GraphType::parse(kind)?, title, text, status, tags: Tag::list(tags)?, meta })
+}
+
+/// Applies one op; nothing is written when it says what is there already.
+async fn apply(call: &mut Call<'_>, scope: &Scope, op: &Op) -> Result<Option<i64>, Failure> {
+    let previous = version::latest(call.tx, call.ws.id, &scope.view, &scope.doc, &op.key).await?;
+    let there = previous.as_ref().filter(|version| !version.is_deleted());
+    if op.content == Content::Deleted && there.is_none() {
+        return Err(Failure::unknown(op.key.kind().as_str(), &op.key.to_string())
+            .recovery("memory_graph_query lists what there is"));
+    }
+    if let Some(expected) = op.expected_revision {
+        // What is not there yet has no revision; -1 is the one before the first.
+        let actual = previous.as_ref().map_or(-1, |version| version.revision);
+        if expected != actual {
+            let failure = call.revision_mismatch(&op.key.to_string(), expected, actual);
+            return Err(match &previous {
+                Some(version) => failure.current(json!({
+                    "kind": op.key.kind(),
+                    "key": op.key.to_string(),
+                    "revision": version.revision,
+                    "deleted": version.is_deleted(),
+                })),
+                None => failure,
+            });
+        }
+    }
+    if there.is_some_and(|version| version.content == op.content) {
+        return Ok(None);
+    }
+    let onto =
+        Onto { branch: scope.view.branch(), doc: &scope.doc, previous: previous.as_ref(), origin: None };
+    let version = version::write(call.tx, &mut call.ws, call.now, &onto, &op.key, &op.content).await?;
+    Ok(Some(version.seq))
+}

@@ -1,0 +1,221 @@
+//! `memory_graph_conflicts`, `memory_graph_conflict_show` and `memory_graph_conflict_resolve`.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::memory_graph_diff::content;
+use crate::call::{Call, Reply};
+use crate::catalog::Tool;
+use crate::cursor::Place;
+use crate::error::{Code, Failure, Priority, Proposal};
+use crate::graph::conflict::{self, Conflict};
+use crate::graph::version::{self, Onto, Version};
+use crate::memory::branch;
+use crate::name::DocName;
+use crate::page::{Cut, Item, Page, Slot, Stream, object};
+use crate::plan::target::signed;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ListArgs {
+    into: String,
+    doc: String,
+    #[serde(default)]
+    status: Status,
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Status {
+    #[default]
+    Open,
+    Resolved,
+}
+
+impl Status {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Resolved => "resolved",
+        }
+    }
+}
+
+pub(super) async fn list(call: &mut Call<'_>) -> Result<Reply, Failure> {
+    let args: ListArgs = call.args()?;
+    let doc = DocName::parse(&args.doc)?;
+    let into = call.view(Some(&args.into)).await?;
+    let request = call.paging("")?;
+    let first = request.first_above()?.unwrap_or(0);
+    let (ws, most) = (call.ws.id, signed(request.limit as u64 + 1));
+    let status = args.status.as_str();
+    let mut found = conflict::list(call.tx, ws, into.branch(), doc.as_str(), status, first, most).await?;
+    let more = found.len() > request.limit;
+    found.truncate(request.limit);
+    let mut items = Vec::new();
+    for conflict in &found {
+        let from = name(call, conflict.source).await?;
+        let value = conflict.to_value(&from, into.name());
+        items.push(Item::new("/conflicts", Place::ints(&[conflict.seq]), value, Cut::Json(&["conflict_id"])));
+    }
+    let head = json!({"into": into.name(), "doc": doc.as_str()});
+    Ok(Reply::page(Page::list(head, "/conflicts", items, more), request))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ShowArgs {
+    conflict_id: String,
+}
+
+const SIDES: [&str; 3] = ["/conflict/base", "/conflict/theirs", "/conflict/ours"];
+
+pub(super) async fn show(call: &mut Call<'_>) -> Result<Reply, Failure> {
+    let args: ShowArgs = call.args()?;
+    let conflict = find(call, &args.conflict_id).await?;
+    // The key is cut like everything long; the id is not.
+    let mut value = described(call, &conflict).await?;
+    let key = value.as_object_mut().and_then(|fields| fields.remove("key"));
+    let request = call.paging(&conflict.revision().to_string())?;
+    let first = request.first_above()?.unwrap_or(0);
+    let mut values = vec![("/conflict/key", key.unwrap_or(Value::Null))];
+    for (side, seq) in SIDES.into_iter().zip([conflict.base, conflict.theirs, conflict.ours]) {
+        values.push((side, version_value(call, seq).await?));
+    }
+    let items =
+        values.into_iter().zip(0_i64..).filter(|(_, at)| *at >= first).map(|((pointer, value), at)| Item {
+            slot: Slot::Value(pointer),
+            stream: 0,
+            place: Place::ints(&[at]),
+            value,
+            cut: Cut::Json(&["id", "revision"]),
+        });
+    let mut slots = vec![Slot::Value("/conflict/key")];
+    slots.extend(SIDES.map(Slot::Value));
+    let page = Page {
+        head: object(json!({"conflict": value})),
+        slots,
+        items: items.collect(),
+        streams: vec![Stream { pagination: "/pagination", more: false }],
+        turned: false,
+    };
+    if conflict.is_open() {
+        let params = json!({"conflict_id": conflict.id, "resolution": "use_into"});
+        call.propose(Tool::MemoryGraphConflictResolve, params, "Keep what the base says", Priority::Low);
+    }
+    Ok(Reply::page(page, request))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ResolveArgs {
+    conflict_id: String,
+    resolution: Resolution,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Resolution {
+    UseFrom,
+    UseInto,
+}
+
+impl Resolution {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::UseFrom => "use_from",
+            Self::UseInto => "use_into",
+        }
+    }
+}
+
+pub(super) async fn resolve(call: &mut Call<'_>) -> Result<Reply, Failure> {
+    let args: ResolveArgs = call.args()?;
+    let conflict = find(call, &args.conflict_id).await?;
+    call.check_target(None)?;
+    let (ws, wanted) = (call.ws.id, args.resolution.as_str());
+    if let Some(expected) = call.request.guard.revision
+        && expected != conflict.revision()
+    {
+        let current = described(call, &conflict).await?;
+        return Err(call
+            .revision_mismatch(&conflict.id, expected, conflict.revision())
+            .current(current)
+            .propose(look(&conflict)));
+    }
+    if let Some(known) = &conflict.resolution {
+        if known == wanted {
+            call.warn("the conflict was resolved so already");
+            return Ok(answer(&conflict, false));
+        }
+        let current = described(call, &conflict).await?;
+        return Err(Failure::new(Code::Conflict, format!("{} was resolved with {known}", conflict.id))
+            .recovery("change the graph with memory_graph_apply")
+            .current(current)
+            .propose(look(&conflict)));
+    }
+    let applied = args.resolution == Resolution::UseFrom;
+    if applied {
+        use_from(call, &conflict).await?;
+    }
+    conflict::resolve(call.tx, ws, &conflict.id, wanted, call.now).await?;
+    Ok(answer(&conflict, applied))
+}
+
+/// Writes what the branch says over what the base says, unless the base has moved on.
+async fn use_from(call: &mut Call<'_>, conflict: &Conflict) -> Result<(), Failure> {
+    let ws = call.ws.id;
+    let into = branch::by_number(call.tx, ws, conflict.branch).await?;
+    let into = into.ok_or_else(|| Failure::unknown("branch", &conflict.branch.to_string()))?;
+    let view = branch::view(call.tx, ws, &into).await?;
+    let ours = version::latest(call.tx, ws, &view, &conflict.doc, &conflict.key).await?;
+    if ours.as_ref().map(|version| version.seq) != conflict.ours {
+        return Err(Failure::new(Code::Conflict, format!("`{}` has changed the key since", into.name))
+            .recovery("resolve with use_into, then change the graph with memory_graph_apply")
+            .propose(look(conflict)));
+    }
+    let theirs = match conflict.theirs {
+        Some(seq) => version::by_seq(call.tx, ws, seq).await?,
+        None => None,
+    };
+    let onto = Onto {
+        branch: conflict.branch,
+        doc: &conflict.doc,
+        previous: ours.as_ref(),
+        origin: conflict.theirs,
+    };
+    version::write(call.tx, &mut call.ws, call.now, &onto, &conflict.key, content(theirs.as_ref())).await?;
+    Ok(())
+}
+
+fn answer(conflict: &Conflict, applied: bool) -> Reply {
+    Reply::done(json!({"conflict_id": conflict.id, "status": "resolved", "applied": applied}))
+}
+
+fn look(conflict: &Conflict) -> Proposal {
+    let params = json!({"conflict_id": conflict.id});
+    Proposal::new(Tool::MemoryGraphConflictShow, params, "Look at all three versions", Priority::High)
+}
+
+async fn find(call: &mut Call<'_>, id: &str) -> Result<Conflict, Failure> {
+    let id = conflict::parse_id(id)?;
+    conflict::by_id(call.tx, call.ws.id, id).await?.ok_or_else(|| {
+        Failure::unknown("conflict", id).recovery("memory_graph_conflicts lists what there is")
+    })
+}
+
+async fn described(call: &mut Call<'_>, conflict: &Conflict) -> Result<Value, Failure> {
+    let (from, into) = (name(call, conflict.source).await?, name(call, conflict.branch).await?);
+    Ok(conflict.to_value(&from, &into))
+}
+
+async fn name(call: &mut Call<'_>, number: i64) -> Result<String, Failure> {
+    let found = branch::by_number(call.tx, call.ws.id, number).await?;
+    Ok(found.map(|branch| branch.name).unwrap_or_default())
+}
+
+async fn version_value(call: &mut Call<'_>, seq: Option<i64>) -> Result<Value, Failure> {
+    let Some(seq) = seq else { return Ok(Value::Null) };
+    let found = version::by_seq(call.tx, call.ws.id, seq).await?;
+    Ok(found.as_ref().map_or(Value::Null, Version::to_value))
+}

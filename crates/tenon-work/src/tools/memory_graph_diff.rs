@@ -1,0 +1,72 @@
+//! `memory_graph_diff`: the nodes and edges that two branches show differently.
+
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::call::{Call, Reply};
+use crate::cursor::Place;
+use crate::error::Failure;
+use crate::graph::compare;
+use crate::graph::id::{GraphKey, GraphKind};
+use crate::graph::version::{self, Content, Version};
+use crate::name::DocName;
+use crate::page::{Cut, Item, Page};
+use crate::plan::target::signed;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    from: String,
+    to: String,
+    doc: String,
+}
+
+pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
+    let args: Args = call.args()?;
+    let doc = DocName::parse(&args.doc)?;
+    let from = call.view(Some(&args.from)).await?;
+    let to = call.view(Some(&args.to)).await?;
+    let request = call.paging("")?;
+    let (mut kind, mut id, mut inclusive) = match request.from() {
+        None => (GraphKind::Node, String::new(), false),
+        Some((place, at)) => (GraphKind::from_number(place.int(0)?), place.text(1)?.to_owned(), at),
+    };
+    let ws = call.ws.id;
+    let chunk = signed(request.limit as u64 + 1);
+    let mut items = Vec::new();
+    // Keys that both show alike in the end are passed over.
+    loop {
+        let keys =
+            compare::candidates(call.tx, ws, &from, &to, doc.as_str(), (kind, &id, inclusive), chunk).await?;
+        for key in &keys {
+            (kind, id, inclusive) = (key.kind(), key.to_string(), false);
+            let old = version::latest(call.tx, ws, &from, doc.as_str(), key).await?;
+            let new = version::latest(call.tx, ws, &to, doc.as_str(), key).await?;
+            if items.len() <= request.limit && content(old.as_ref()) != content(new.as_ref()) {
+                items.push(change(key, new.as_ref()));
+            }
+        }
+        if items.len() > request.limit || signed(keys.len() as u64) < chunk {
+            break;
+        }
+    }
+    let more = items.len() > request.limit;
+    items.truncate(request.limit);
+    let head = json!({"from": from.name(), "to": to.name(), "doc": doc.as_str()});
+    Ok(Reply::page(Page::list(head, "/changes", items, more), request))
+}
+
+/// What a key says; one that was never there says the same as one that is deleted.
+pub(super) fn content(version: Option<&Version>) -> &Content {
+    version.map_or(&Content::Deleted, |version| &version.content)
+}
+
+fn change(key: &GraphKey, new: Option<&Version>) -> Item {
+    let to = new.filter(|version| !version.is_deleted()).map(Version::to_value);
+    let value = match key {
+        GraphKey::Node(id) => json!({"kind": "node", "id": id, "to": to}),
+        GraphKey::Edge { .. } => json!({"kind": "edge", "key": key.to_string(), "to": to}),
+    };
+    let place = Place::of(key.kind().number(), &key.to_string());
+    Item::new("/changes", place, value, Cut::Json(&["kind", "id", "key"]))
+}

@@ -1,0 +1,242 @@
+//! `memory_graph_query`: nodes by latest change, each with the edges that begin or end at it.
+//!
+//! A page is a walk: a node, its edges from the newest, the next node. Where the limit of edges or the budget
+//! ends it, the cursor stands between a node and one of its edges and goes on there.
+
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::call::{Call, Reply};
+use crate::cursor::Place;
+use crate::error::Failure;
+use crate::graph::id::{GraphKey, GraphKind, GraphNodeId, GraphType};
+use crate::graph::query;
+use crate::graph::version::{self, Content, Version, Wanted};
+use crate::limits;
+use crate::memory::scope::{DocKind, Given, Scope};
+use crate::memory::search::{self, Kind};
+use crate::memory::words::Query;
+use crate::name::Tag;
+use crate::page::{Cut, Item, Page, Slot, Stream, object};
+use crate::plan::target::signed;
+
+const DEFAULT_EDGES: i64 = 200;
+const MAX_EDGES: i64 = 1000;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    target: Option<String>,
+    branch: Option<String>,
+    doc: Option<String>,
+    ids: Option<Vec<String>>,
+    types: Option<Vec<String>>,
+    status: Option<String>,
+    #[serde(default)]
+    tags_any: Vec<String>,
+    #[serde(default)]
+    tags_all: Vec<String>,
+    text: Option<String>,
+    include_edges: Option<bool>,
+    edges_limit: Option<i64>,
+    #[serde(default)]
+    include_deleted: bool,
+}
+
+/// What a node must be like.
+struct Filter {
+    ids: Option<Vec<GraphNodeId>>,
+    types: Option<Vec<GraphType>>,
+    status: Option<String>,
+    tags_any: Vec<Tag>,
+    tags_all: Vec<Tag>,
+    text: Option<Query>,
+    deleted: bool,
+}
+
+impl Filter {
+    fn passes(&self, version: &Version) -> bool {
+        match &version.content {
+            // A tombstone has nothing left to filter by.
+            Content::Deleted => {
+                self.deleted
+                    && self.types.is_none()
+                    && self.status.is_none()
+                    && self.tags_any.is_empty()
+                    && self.tags_all.is_empty()
+            }
+            Content::Edge { .. } => false,
+            Content::Node { kind, status, tags, .. } => {
+                self.types.as_ref().is_none_or(|types| types.contains(kind))
+                    && (self.status.is_none() || self.status == *status)
+                    && (self.tags_any.is_empty() || self.tags_any.iter().any(|tag| tags.contains(tag)))
+                    && self.tags_all.iter().all(|tag| tags.contains(tag))
+            }
+        }
+    }
+}
+
+const NODES: &str = "/nodes";
+const EDGES: &str = "/edges";
+
+/// The place of a node among its edges: before all of them.
+const BEFORE_EDGES: i64 = i64::MAX;
+
+pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
+    let args: Args = call.args()?;
+    let filter = filter(&args)?;
+    let given =
+        Given { target: args.target.as_deref(), branch: args.branch.as_deref(), doc: args.doc.as_deref() };
+    let scope = call.scope(given, DocKind::Graph).await?;
+    let request = call.paging("")?;
+    let edges_limit = if args.include_edges == Some(false) {
+        0
+    } else {
+        args.edges_limit.unwrap_or(DEFAULT_EDGES).clamp(0, MAX_EDGES)
+    };
+
+    // Where the walk goes on: at which node, and below which of its edges.
+    let (at_node, mut at_edge, begun) = match request.from() {
+        None => (i64::MAX, BEFORE_EDGES, false),
+        Some((place, inside)) => (place.int(0)?, place.int(1)?, inside),
+    };
+    let fresh = request.from().is_none() || (begun && at_edge == BEFORE_EDGES);
+    let nodes = nodes(call, &scope, &filter, at_node, request.limit + 1).await?;
+    let mut items = Vec::new();
+    let mut seen = Vec::new();
+    let (mut listed, mut left) = (0, edges_limit);
+    let mut more = false;
+    'walk: for node in &nodes {
+        let going_on = !fresh && node.seq == at_node;
+        if !going_on {
+            if listed == request.limit {
+                more = true;
+                break;
+            }
+            listed += 1;
+            at_edge = BEFORE_EDGES;
+            let place = Place::ints(&[node.seq, BEFORE_EDGES]);
+            items.push(Item::new(NODES, place, node.to_value(), Cut::Json(&["id", "revision"])));
+        }
+        let GraphKey::Node(id) = &node.key else { continue };
+        if edges_limit == 0 {
+            continue;
+        }
+        let inclusive = going_on && begun && at_edge != BEFORE_EDGES;
+        let below = if inclusive || at_edge == BEFORE_EDGES { at_edge } else { at_edge - 1 };
+        for edge in query::edges(call.tx, call.ws.id, &scope.view, &scope.doc, id, below, left + 1).await? {
+            if left == 0 {
+                more = true;
+                break 'walk;
+            }
+            left -= 1;
+            // An edge between two nodes of this page is shown once.
+            if !seen.contains(&edge.seq) {
+                seen.push(edge.seq);
+                let place = Place::ints(&[node.seq, edge.seq]);
+                items.push(Item::new(EDGES, place, edge.to_value(), Cut::Json(&["key"])));
+            }
+        }
+    }
+    let page = Page {
+        head: object(json!({"branch": scope.view.name(), "doc": scope.doc})),
+        slots: vec![Slot::List(NODES), Slot::List(EDGES)],
+        items,
+        streams: vec![Stream { pagination: "/pagination", more }],
+        turned: false,
+    };
+    Ok(Reply::page(page, request))
+}
+
+fn filter(args: &Args) -> Result<Filter, Failure> {
+    let ids = args.ids.as_ref().map(|ids| {
+        limits::count("ids", ids.len(), limits::PER_CALL)?;
+        ids.iter().map(|id| GraphNodeId::parse(id)).collect::<Result<Vec<_>, _>>()
+    });
+    let types = args
+        .types
+        .as_ref()
+        .map(|types| types.iter().map(|kind| GraphType::parse(kind)).collect::<Result<Vec<_>, _>>());
+    let text = args
+        .text
+        .as_ref()
+        .map(|text| Query::parse(text).ok_or_else(|| Failure::invalid("text holds no word to look for")));
+    Ok(Filter {
+        ids: ids.transpose()?,
+        types: types.transpose()?,
+        status: args.status.clone(),
+        tags_any: Tag::list(&args.tags_any)?,
+        tags_all: Tag::list(&args.tags_all)?,
+        text: text.transpose()?,
+        deleted: args.include_deleted,
+    })
+}
+
+/// The nodes that pass, at or below a `seq`, newest first.
+async fn nodes(
+    call: &mut Call<'_>,
+    scope: &Scope,
+    filter: &Filter,
+    below: i64,
+    most: usize,
+) -> Result<Vec<Version>, Failure> {
+    let (ws, view, doc) = (call.ws.id, &scope.view, scope.doc.as_str());
+    if let Some(ids) = &filter.ids {
+        let mut found = Vec::new();
+        for id in ids {
+            let version = version::latest(call.tx, ws, view, doc, &GraphKey::Node(id.clone())).await?;
+            found.extend(version.filter(|version| version.seq <= below && filter.passes(version)));
+        }
+        if let Some(query) = &filter.text {
+            found.retain(|version| version.searchable().is_some_and(|(_, text)| query.is_in(&text)));
+        }
+        found.sort_by_key(|version| std::cmp::Reverse(version.seq));
+        found.dedup_by_key(|version| version.seq);
+        found.truncate(most);
+        return Ok(found);
+    }
+    if let Some(query) = &filter.text {
+        return with_words(call, scope, filter, query, below, most).await;
+    }
+    // One type has an index of its own.
+    let of_type = filter.types.as_deref().filter(|types| types.len() == 1).map(|types| types[0].as_str());
+    let wanted = Wanted { kind: GraphKind::Node, deleted: filter.deleted, of_type };
+    Ok(query::newest(call.tx, ws, view, doc, wanted, below, most, |version| filter.passes(version)).await?)
+}
+
+/// The nodes that hold all words: hits of the index that the view shows.
+async fn with_words(
+    call: &mut Call<'_>,
+    scope: &Scope,
+    filter: &Filter,
+    query: &Query,
+    below: i64,
+    most: usize,
+) -> Result<Vec<Version>, Failure> {
+    let ws = call.ws.id;
+    let mut found = Vec::new();
+    let mut below = Some(below);
+    loop {
+        let hits = search::find(call.tx, ws, query, below, signed(most as u64)).await?;
+        for hit in &hits {
+            below = Some(hit.seq - 1);
+            if !matches!(hit.kind, Kind::Card | Kind::Node) {
+                continue;
+            }
+            let Some(version) = version::by_seq(call.tx, ws, hit.reference).await? else { continue };
+            if version.doc != scope.doc || !filter.passes(&version) {
+                continue;
+            }
+            let shown = version::latest(call.tx, ws, &scope.view, &scope.doc, &version.key).await?;
+            if shown.is_some_and(|shown| shown.seq == version.seq) {
+                found.push(version);
+                if found.len() == most {
+                    return Ok(found);
+                }
+            }
+        }
+        if hits.len() < most {
+            return Ok(found);
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! `memory_graph_validate`: how large a graph is, and which of its edges lead nowhere.
+
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::call::{Call, Reply};
+use crate::cursor::Place;
+use crate::error::Failure;
+use crate::graph::id::GraphKind;
+use crate::graph::whole;
+use crate::memory::scope::{DocKind, Given};
+use crate::page::{Cut, Item, Page};
+use crate::plan::target::signed;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    target: Option<String>,
+    branch: Option<String>,
+    doc: Option<String>,
+    max_errors: Option<i64>,
+}
+
+pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
+    let args: Args = call.args()?;
+    let given =
+        Given { target: args.target.as_deref(), branch: args.branch.as_deref(), doc: args.doc.as_deref() };
+    let scope = call.scope(given, DocKind::Graph).await?;
+    let mut request = call.paging("")?;
+    if let Some(most) = args.max_errors {
+        request.limit = usize::try_from(most.clamp(1, 200)).unwrap_or(1);
+    }
+    let (ws, branch) = (call.ws.id, scope.view.branch());
+    // A place is the key of an edge and which of its ends: an edge may have two faults.
+    let (key, first_end) = match request.from() {
+        None => (String::new(), 0),
+        Some((place, at)) => (place.text(1)?.to_owned(), place.int(0)? + i64::from(!at)),
+    };
+    let most = signed(request.limit as u64 + 2);
+    let found = whole::dangling(call.tx, ws, branch, &scope.doc, &key, most).await?;
+    let mut items = Vec::new();
+    for edge in &found {
+        for (end, name, missing) in [(0, "from", edge.from_is_missing), (1, "to", edge.to_is_missing)] {
+            if !missing || (edge.key == key && end < first_end) {
+                continue;
+            }
+            let value = json!({
+                "code": if end == 0 { "EDGE_FROM_MISSING" } else { "EDGE_TO_MISSING" },
+                "kind": "edge",
+                "key": edge.key,
+                "message": format!("the node at `{name}` is not there"),
+            });
+            items.push(Item::new(
+                "/errors",
+                Place::of(end, &edge.key),
+                value,
+                Cut::Json(&["code", "kind", "key"]),
+            ));
+        }
+    }
+    let more = items.len() > request.limit;
+    items.truncate(request.limit);
+    let nodes = whole::count(call.tx, ws, branch, &scope.doc, GraphKind::Node).await?;
+    let edges = whole::count(call.tx, ws, branch, &scope.doc, GraphKind::Edge).await?;
+    let head = json!({
+        "branch": scope.view.name(),
+        "doc": scope.doc,
+        "ok": found.is_empty() && key.is_empty(),
+        "stats": {"nodes": nodes, "edges": edges},
+    });
+    Ok(Reply::page(Page::list(head, "/errors", items, more), request))
+}

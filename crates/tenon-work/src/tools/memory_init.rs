@@ -1,0 +1,47 @@
+//! `memory_init` and `memory_status`: the workspace itself.
+
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::call::{Call, Reply};
+use crate::error::Failure;
+use crate::id::EventId;
+use crate::memory::{branch, entry};
+use crate::page::Page;
+use crate::plan::target::time;
+use crate::store::SCHEMA_VERSION;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NoArgs {}
+
+pub(super) async fn init(call: &mut Call<'_>) -> Result<Reply, Failure> {
+    let NoArgs {} = call.args()?;
+    call.check_no_target()?;
+    // Whoever calls for a write has made the workspace already; see `work.rs`.
+    Ok(Reply::done(json!({"schema_version": SCHEMA_VERSION, "created": call.ws.made})))
+}
+
+pub(super) async fn status(call: &mut Call<'_>) -> Result<Reply, Failure> {
+    let NoArgs {} = call.args()?;
+    let request = call.paging("")?;
+    let ws = call.ws.id;
+    let mut head = json!({
+        "schema_version": SCHEMA_VERSION,
+        "workspace_exists": call.ws.exists(),
+        "checkout": null,
+        "last_event": null,
+        "last_doc_entry": null,
+    });
+    if call.ws.exists() {
+        head["checkout"] = json!(branch::checked_out(call.tx, ws, call.ws.checkout).await?.name);
+        if call.ws.last_event() > 0 {
+            head["last_event"] = json!(EventId(call.ws.last_event()));
+        }
+        if let Some(entry) = entry::newest(call.tx, ws).await? {
+            let branch = branch::by_number(call.tx, ws, entry.branch).await?.map(|branch| branch.name);
+            head["last_doc_entry"] = json!({"seq": entry.seq, "ts": time(entry.ts_ms), "branch": branch, "doc": entry.doc, "kind": entry.kind});
+        }
+    }
+    Ok(Reply::page(Page::head(head), request))
+}

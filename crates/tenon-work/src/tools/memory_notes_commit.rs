@@ -1,0 +1,64 @@
+//! `memory_notes_commit`: a note, appended to a document.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tenon_contract::budget::cut_bytes;
+
+use crate::call::{Call, Reply};
+use crate::error::Failure;
+use crate::limits;
+use crate::memory::entry::{self, NewNote};
+use crate::memory::scope::{DocKind, Given};
+
+/// A longer note is not told back whole to whoever has just written it.
+const ECHO_BYTES: usize = 16 * 1024;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    target: Option<String>,
+    branch: Option<String>,
+    doc: Option<String>,
+    content: String,
+    title: Option<String>,
+    format: Option<String>,
+    meta: Option<Value>,
+}
+
+pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
+    let args: Args = call.args()?;
+    limits::text("content", &args.content)?;
+    if args.content.trim().is_empty() {
+        return Err(Failure::invalid("a note must not be empty"));
+    }
+    args.title.iter().try_for_each(|title| limits::title(title))?;
+    if let Some(format) = &args.format
+        && (format.is_empty() || format.len() > 64 || format == entry::CARD_FORMAT)
+    {
+        return Err(Failure::invalid("format has 1 to 64 bytes and is not `card`")
+            .recovery("cards are written with memory_think_card"));
+    }
+    args.meta.iter().try_for_each(limits::meta)?;
+    let given =
+        Given { target: args.target.as_deref(), branch: args.branch.as_deref(), doc: args.doc.as_deref() };
+    let scope = call.scope_for_write(given, DocKind::Notes).await?;
+    let note = NewNote {
+        branch: scope.view.branch(),
+        doc: &scope.doc,
+        title: args.title.as_deref(),
+        format: args.format.as_deref(),
+        meta: args.meta.clone(),
+        content: &args.content,
+        origin: None,
+    };
+    let seq = entry::append(call.tx, &mut call.ws, call.now, &note).await?;
+    let written = entry::by_seq(call.tx, call.ws.id, seq).await?;
+    let mut shown = written.map_or(Value::Null, |entry| entry.to_value(scope.view.name()));
+    if args.content.len() > ECHO_BYTES {
+        shown["content"] = json!(cut_bytes(&args.content, ECHO_BYTES));
+        shown["content_bytes"] = json!(args.content.len());
+        shown["content_truncated"] = json!(true);
+        call.warn(format!("content is told back up to {ECHO_BYTES} bytes; memory_show has all of it"));
+    }
+    Ok(Reply::done(json!({"entry": shown})))
+}

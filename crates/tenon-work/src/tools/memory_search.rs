@@ -1,0 +1,131 @@
+//! `memory_search`: full text over notes, cards and tasks, newest first.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::call::{Call, Reply};
+use crate::cursor::Place;
+use crate::error::Failure;
+use crate::graph::version;
+use crate::id::{StepId, TargetId};
+use crate::memory::search::{self, Hit, Kind};
+use crate::memory::words::Query;
+use crate::memory::{branch, entry};
+use crate::page::{Cut, Item, Page};
+use crate::plan::target::signed;
+use crate::plan::{step, target};
+
+/// Longer queries only slow the search down.
+const MAX_QUERY_CHARS: usize = 1000;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    query: String,
+    r#in: Option<Vec<Among>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Among {
+    Notes,
+    Cards,
+    Tasks,
+    Nodes,
+}
+
+impl Among {
+    fn of(kind: Kind) -> Self {
+        match kind {
+            Kind::Note => Self::Notes,
+            Kind::Card => Self::Cards,
+            Kind::Node => Self::Nodes,
+            Kind::Plan | Kind::Task | Kind::Step => Self::Tasks,
+        }
+    }
+}
+
+pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
+    let args: Args = call.args()?;
+    if args.query.chars().count() > MAX_QUERY_CHARS {
+        return Err(Failure::invalid(format!("query has more than {MAX_QUERY_CHARS} characters")));
+    }
+    let query = Query::parse(&args.query).ok_or_else(|| {
+        Failure::invalid("query holds no word to look for").recovery("give letters or digits")
+    })?;
+    let among = args.r#in.unwrap_or_else(|| vec![Among::Notes, Among::Cards, Among::Tasks]);
+    let request = call.paging("")?;
+    let mut below = request.first_below()?;
+    let mut items = Vec::new();
+    let chunk = request.limit + 1;
+    // Hits of other kinds, and versions that newer ones have replaced, are passed over.
+    while items.len() < chunk {
+        let hits = search::find(call.tx, call.ws.id, &query, below, signed(chunk as u64)).await?;
+        for hit in &hits {
+            below = Some(hit.seq - 1);
+            if items.len() < chunk
+                && among.contains(&Among::of(hit.kind))
+                && let Some(value) = show(call, &query, hit).await?
+            {
+                items.push(Item::new(
+                    "/hits",
+                    Place::ints(&[hit.seq]),
+                    value,
+                    Cut::Json(&["kind", "id", "seq"]),
+                ));
+            }
+        }
+        if hits.len() < chunk {
+            break;
+        }
+    }
+    let more = items.len() > request.limit;
+    items.truncate(request.limit);
+    Ok(Reply::page(Page::list(json!({"query": args.query}), "/hits", items, more), request))
+}
+
+/// A hit as clients see it; nothing if it is not to be seen any more.
+async fn show(call: &mut Call<'_>, query: &Query, hit: &Hit) -> Result<Option<Value>, Failure> {
+    let ws = call.ws.id;
+    let kind = hit.kind.as_str();
+    Ok(match hit.kind {
+        Kind::Note => {
+            let Some(note) = entry::by_seq(call.tx, ws, hit.reference).await? else { return Ok(None) };
+            let snippet = query.snippet(&note.searchable().unwrap_or_default());
+            let branch = name(call, note.branch).await?;
+            Some(
+                json!({"kind": kind, "seq": note.seq, "branch": branch, "doc": note.doc, "snippet": snippet}),
+            )
+        }
+        Kind::Card | Kind::Node => {
+            let found = version::by_seq(call.tx, ws, hit.reference).await?;
+            let Some(version) = found.filter(|version| version.next.is_none()) else { return Ok(None) };
+            let snippet = query.snippet(&version.searchable().map(|(_, text)| text).unwrap_or_default());
+            let branch = name(call, version.branch).await?;
+            let id = version.key.to_string();
+            Some(json!({"kind": kind, "id": id, "branch": branch, "doc": version.doc, "snippet": snippet}))
+        }
+        Kind::Plan | Kind::Task => {
+            let id = TargetId::from_key(hit.reference);
+            let Some(row) = target::load(call.tx, ws, id).await? else { return Ok(None) };
+            let snippet = query.snippet(&row.fields.searchable());
+            Some(json!({"kind": kind, "id": id, "branch": id.branch(), "doc": null, "snippet": snippet}))
+        }
+        Kind::Step => {
+            let id = StepId(hit.reference.unsigned_abs());
+            let Some(row) = step::by_id(call.tx, ws, id).await? else { return Ok(None) };
+            // Steps of a deleted task go out of sight with it.
+            if target::load(call.tx, ws, row.target).await?.is_none_or(|target| target.fields.deleted) {
+                return Ok(None);
+            }
+            let snippet = query.snippet(&row.fields.searchable());
+            let (task, path) = (row.target, &row.fields.path);
+            Some(json!({"kind": kind, "id": id, "task": task, "path": path, "branch": task.branch(),
+                "doc": null, "snippet": snippet}))
+        }
+    })
+}
+
+async fn name(call: &mut Call<'_>, number: i64) -> Result<Option<String>, Failure> {
+    Ok(branch::by_number(call.tx, call.ws.id, number).await?.map(|branch| branch.name))
+}

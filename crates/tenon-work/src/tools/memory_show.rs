@@ -1,0 +1,75 @@
+//! `memory_show`: entries of a document, pages from the newest; or one entry, from a byte on.
+
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::call::{Call, Reply};
+use crate::cursor::{Cursor, Inside, Place, digest};
+use crate::error::Failure;
+use crate::memory::scope::{DocKind, Given};
+use crate::memory::{branch, entry};
+use crate::page::Page;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    target: Option<String>,
+    branch: Option<String>,
+    doc: Option<String>,
+    doc_kind: Option<Kind>,
+    seq: Option<i64>,
+    offset: Option<i64>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Kind {
+    Notes,
+    Trace,
+}
+
+pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
+    let args: Args = call.args()?;
+    if let Some(seq) = args.seq {
+        if args.target.is_some() || args.branch.is_some() || args.doc.is_some() || args.doc_kind.is_some() {
+            return Err(Failure::invalid("seq alone names an entry").recovery("leave the scope out"));
+        }
+        return one(call, seq, args.offset).await;
+    }
+    if args.offset.is_some() {
+        return Err(Failure::invalid("offset needs seq").recovery("give `seq`"));
+    }
+    let given =
+        Given { target: args.target.as_deref(), branch: args.branch.as_deref(), doc: args.doc.as_deref() };
+    let kind = match args.doc_kind {
+        Some(Kind::Trace) => DocKind::Trace,
+        Some(Kind::Notes) | None => DocKind::Notes,
+    };
+    let scope = call.scope(given, kind).await?;
+    let request = call.paging("")?;
+    let (items, more) =
+        entry::page(call.tx, call.ws.id, &scope.view, None, &scope.doc, "/entries", &request).await?;
+    let head = json!({"branch": scope.view.name(), "doc": scope.doc});
+    let page = Page { turned: true, ..Page::list(head, "/entries", items, more) };
+    Ok(Reply::page(page, request))
+}
+
+async fn one(call: &mut Call<'_>, seq: i64, offset: Option<i64>) -> Result<Reply, Failure> {
+    let entry = entry::by_seq(call.tx, call.ws.id, seq).await?;
+    let entry = entry.ok_or_else(|| Failure::unknown("entry", &seq.to_string()))?;
+    let branch = branch::by_number(call.tx, call.ws.id, entry.branch).await?;
+    let branch = branch.map(|branch| branch.name).unwrap_or_default();
+    let mut request = call.paging("")?;
+    if let (Some(offset), None) = (offset.filter(|&offset| offset > 0), &request.start) {
+        // Reading on from a byte is what a cursor inside the entry would do.
+        let offset = usize::try_from(offset).unwrap_or(usize::MAX).min(entry.content.len());
+        let offset = entry.content.floor_char_boundary(offset);
+        let inside = Some(Inside { offset, digest: digest(&entry.content) });
+        request.start = Some(Cursor { stream: 0, place: Some(Place::ints(&[seq])), inside });
+    }
+    // A cursor behind the entry means that it has been delivered.
+    let delivered = request.from().is_some_and(|(_, at)| !at);
+    let items = if delivered { Vec::new() } else { vec![entry.to_item("/entries", &branch)] };
+    let head = json!({"branch": branch, "doc": entry.doc});
+    Ok(Reply::page(Page::list(head, "/entries", items, false), request))
+}

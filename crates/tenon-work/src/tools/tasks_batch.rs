@@ -1,0 +1,103 @@
+//! `tasks_batch`: several calls in one real transaction. If one fails, none has happened.
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use tenon_contract::json::canonical_value;
+
+use crate::call::{Call, Reply};
+use crate::catalog::{Surface, Tool};
+use crate::envelope::Frame;
+use crate::error::{Code, Failure};
+use crate::limits;
+use crate::name::quoted;
+use crate::request::Request;
+
+/// What all results together may take; a batch that answers more is refused before it is committed.
+const MAX_RESULT_BYTES: usize = 512 * 1024;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    operations: Vec<Operation>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Operation {
+    tool: String,
+    #[serde(default)]
+    args: Map<String, Value>,
+}
+
+pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
+    let args: Args = call.args()?;
+    limits::count("operations", args.operations.len(), limits::PER_CALL)?;
+    let outer = call.request.clone();
+    let mut results = Vec::new();
+    let mut bytes = 0;
+    for (index, operation) in args.operations.into_iter().enumerate() {
+        let told = call.warnings.len();
+        let outcome = one(call, &outer, index, operation).await;
+        call.request = outer.clone();
+        let result = outcome.map_err(|failure| failure.with("index", index))?;
+        bytes += canonical_value(&result).len();
+        results.push(result);
+        if bytes > MAX_RESULT_BYTES {
+            return Err(Failure::invalid("the results of the batch are too large")
+                .recovery("split it into several batches")
+                .with("index", index));
+        }
+        for warning in &mut call.warnings[told..] {
+            *warning = format!("operation {index}: {warning}");
+        }
+    }
+    // What an operation would suggest may not hold any more after those that followed it.
+    call.proposals.clear();
+    Ok(Reply::done(json!({"results": results})))
+}
+
+async fn one(
+    call: &mut Call<'_>,
+    outer: &Request,
+    index: usize,
+    operation: Operation,
+) -> Result<Value, Failure> {
+    let tool = Tool::by_name(&operation.tool).filter(|tool| tool.surface() == Surface::Tasks);
+    let tool = tool.ok_or_else(|| {
+        Failure::new(Code::UnknownTool, format!("{} is no tool for a batch", quoted(&operation.tool)))
+            .recovery("a batch runs tools whose names begin with tasks_")
+    })?;
+    if tool == Tool::TasksBatch {
+        return Err(Failure::invalid("a batch holds no batches").recovery("list their operations instead"));
+    }
+    let mut request = Request::parse(tool, operation.args, Some(&outer.workspace))?;
+    if request.workspace != outer.workspace {
+        return Err(Failure::invalid("a batch is about one workspace").recovery("leave `workspace` out"));
+    }
+    // What the batch expects, its first operation expects; strictness holds for all.
+    request.guard.strict |= outer.guard.strict;
+    if index == 0 {
+        request.guard.revision = request.guard.revision.or(outer.guard.revision);
+        request.guard.target = request.guard.target.or_else(|| outer.guard.target.clone());
+    }
+    call.warnings.append(&mut request.warnings);
+    call.request = request;
+    match super::run(call).await? {
+        Reply::Done(mut result) => {
+            result.insert("workspace".into(), json!(call.ws.name.as_str()));
+            Ok(Value::Object(result))
+        }
+        Reply::Page(page) => {
+            let (page, request) = *page;
+            let frame = Frame {
+                intent: tool.intent(),
+                timestamp: crate::plan::target::time(call.now),
+                workspace: Some(outer.workspace.clone()),
+                warnings: Vec::new(),
+                suggestions: Vec::new(),
+            };
+            let (mut envelope, _) = page.deliver(frame, &request)?.into_parts();
+            Ok(envelope["result"].take())
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! `tasks_context`: plans and tasks, filtered, counted and paged: plans first, then tasks, by number.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tenon_contract::json::canonical_value;
+
+use crate::call::{Call, Reply, parse_target};
+use crate::cursor::Place;
+use crate::error::Failure;
+use crate::id::{TargetId, TargetKind};
+use crate::limits;
+use crate::memory::words::Query;
+use crate::name::Tag;
+use crate::page::{Cut, Item, Page, Slot, Stream, object};
+use crate::plan::target::{Status, TargetRow, signed};
+use crate::store::{Arg, Engine, Sql, StoreError, args};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    kind: Option<TargetKind>,
+    status: Option<Status>,
+    parent: Option<String>,
+    #[serde(default)]
+    tags: Vec<String>,
+    text: Option<String>,
+    ids: Option<Vec<String>>,
+}
+
+macro_rules! columns {
+    () => {
+        "SELECT target, parent, title, description, contract, contract_data, status, priority, tags, depends_on,
+        blockers, claim_agent, claim_expires_ms, notes, revision, deleted, created_ms, updated_ms, search_seq"
+    };
+}
+
+macro_rules! filter {
+    () => {
+        " FROM targets WHERE ws = $1 AND deleted = 0 AND target >= $2 AND target <= $3
+        AND ($4 = '' OR status = $4) AND ($5 = 0 OR parent = $5) AND ($6 = '' OR tags LIKE $6 ESCAPE '!')"
+    };
+}
+
+macro_rules! both {
+    ($head:expr, $tail:literal) => {
+        [
+            Sql {
+                sqlite: concat!($head, filter!(), " AND $7 = '' ", $tail),
+                postgres: concat!($head, filter!(), " AND $7 = '' ", $tail),
+            },
+            Sql {
+                sqlite: concat!(
+                    $head,
+                    filter!(),
+                    " AND ws * 1099511627776 + search_seq IN (SELECT rowid FROM search WHERE search MATCH $7) ",
+                    $tail
+                ),
+                postgres: concat!(
+                    $head,
+                    filter!(),
+                    " AND EXISTS (SELECT 1 FROM search s WHERE s.rowid = ws * 1099511627776 + search_seq
+                    AND s.lexemes @@ CAST($7 AS tsquery)) ",
+                    $tail
+                ),
+            },
+        ]
+    };
+}
+
+/// Without and with a text to find.
+const LIST: [Sql; 2] = both!(columns!(), "ORDER BY target LIMIT $8");
+const COUNT: [Sql; 2] =
+    both!("SELECT CASE WHEN target < 1099511627776 THEN 0 ELSE 1 END, status, count(*)", "GROUP BY 1, 2");
+
+struct Filter {
+    first: i64,
+    last: i64,
+    status: String,
+    parent: i64,
+    tags: String,
+    text: Option<String>,
+}
+
+impl Filter {
+    /// The statement of the two that fits, and its arguments.
+    fn bind(&self, statements: &[Sql; 2], ws: i64, range: (i64, i64)) -> (Sql, Vec<Arg<'_>>) {
+        let sql = statements[usize::from(self.text.is_some())];
+        let (first, last) = (self.first.max(range.0), self.last.min(range.1));
+        let text = self.text.as_deref().unwrap_or_default();
+        let args: &[Arg<'_>] =
+            args![ws, first, last, self.status.as_str(), self.parent, self.tags.as_str(), text];
+        (sql, args.to_vec())
+    }
+}
+
+pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
+    let args: Args = call.args()?;
+    let filter = filter(call, &args)?;
+    let request = call.paging("")?;
+    let first = request.first_above()?.unwrap_or(0);
+    let (rows, more, counts) = match &args.ids {
+        None => {
+            let (sql, mut values) = filter.bind(&LIST, call.ws.id, (first, i64::MAX));
+            values.push(signed(request.limit as u64 + 1).into());
+            let rows = call.tx.rows(sql, &values).await?;
+            let mut rows = rows.iter().map(TargetRow::from_row).collect::<Result<Vec<_>, _>>()?;
+            let more = rows.len() > request.limit;
+            rows.truncate(request.limit);
+            (rows, more, count(call, &filter).await?)
+        }
+        Some(ids) => {
+            let rows = by_ids(call, &filter, ids).await?;
+            let counts = Counts::of(&rows);
+            let mut rows: Vec<_> = rows.into_iter().filter(|row| row.id.key() >= first).collect();
+            let more = rows.len() > request.limit;
+            rows.truncate(request.limit);
+            (rows, more, counts)
+        }
+    };
+    let steps = steps(call, &rows).await?;
+    let items = rows.iter().map(|row| {
+        let mut value = row.to_value();
+        let (total, completed) = steps.get(&row.id).copied().unwrap_or_default();
+        value["steps"] = json!({"total": total, "completed": completed});
+        let list = match row.id.kind {
+            TargetKind::Plan => "/plans",
+            TargetKind::Task => "/tasks",
+        };
+        let keep = &["id", "kind", "status", "revision"];
+        Item::new(list, Place::ints(&[row.id.key()]), value, Cut::Json(keep))
+    });
+    let page = Page {
+        head: object(json!({"counts": counts.to_value()})),
+        slots: vec![Slot::List("/plans"), Slot::List("/tasks")],
+        items: items.collect(),
+        streams: vec![Stream { pagination: "/pagination", more }],
+        turned: false,
+    };
+    Ok(Reply::page(page, request))
+}
+
+fn filter(call: &Call<'_>, args: &Args) -> Result<Filter, Failure> {
+    let parent = args.parent.as_deref().map(parse_target).transpose()?;
+    let first_task = TargetId::new(TargetKind::Task, 0).key();
+    let (first, last) = match args.kind {
+        None => (0, i64::MAX),
+        Some(TargetKind::Plan) => (0, first_task - 1),
+        Some(TargetKind::Task) => (first_task, i64::MAX),
+    };
+    let text = match &args.text {
+        None => None,
+        Some(text) => {
+            let query =
+                Query::parse(text).ok_or_else(|| Failure::invalid("text holds no word to look for"))?;
+            Some(match call.tx.engine() {
+                Engine::Sqlite => query.to_fts5(),
+                Engine::Postgres => query.to_tsquery(),
+            })
+        }
+    };
+    Ok(Filter {
+        first,
+        last,
+        status: args.status.map(Status::as_str).unwrap_or_default().to_owned(),
+        parent: parent.map_or(0, TargetId::key),
+        tags: pattern(&Tag::list(&args.tags)?),
+        text,
+    })
+}
+
+/// A pattern that the canonical JSON of a list matches if it holds all of these tags; both are sorted.
+fn pattern(tags: &[Tag]) -> String {
+    let mut pattern = String::new();
+    for tag in tags {
+        let text = canonical_value(&json!(tag));
+        pattern.push('%');
+        pattern.push_str(&text.replace('!', "!!").replace('%', "!%").replace('_', "!_"));
+    }
+    if !pattern.is_empty() {
+        pattern.push('%');
+    }
+    pattern
+}
+
+async fn by_ids(call: &mut Call<'_>, filter: &Filter, ids: &[String]) -> Result<Vec<TargetRow>, Failure> {
+    limits::count("ids", ids.len(), limits::PER_CALL)?;
+    let mut wanted = ids.iter().map(|text| parse_target(text)).collect::<Result<Vec<_>, _>>()?;
+    wanted.sort();
+    wanted.dedup();
+    let mut rows = Vec::new();
+    for id in wanted {
+        let (sql, mut values) = filter.bind(&LIST, call.ws.id, (id.key(), id.key()));
+        values.push(1.into());
+        match call.tx.row(sql, &values).await? {
+            Some(row) => rows.push(TargetRow::from_row(&row)?),
+            None => call.warn(format!("{id} is not among them")),
+        }
+    }
+    Ok(rows)
+}
+
+#[derive(Default)]
+struct Counts {
+    plans: i64,
+    tasks: i64,
+    by_status: BTreeMap<&'static str, i64>,
+}
+
+impl Counts {
+    fn add(&mut self, kind: TargetKind, status: Status, number: i64) {
+        match kind {
+            TargetKind::Plan => self.plans += number,
+            TargetKind::Task => self.tasks += number,
+        }
+        *self.by_status.entry(status.as_str()).or_default() += number;
+    }
+
+    fn of(rows: &[TargetRow]) -> Self {
+        let mut counts = Self::default();
+        rows.iter().for_each(|row| counts.add(row.id.kind, row.fields.status, 1));
+        counts
+    }
+
+    fn to_value(&self) -> Value {
+        let status = |status: Status| self.by_status.get(status.as_str()).copied().unwrap_or(0);
+        json!({
+            "plans": self.plans,
+            "tasks": self.tasks,
+            "by_status": {
+                "todo": status(Status::Todo),
+                "active": status(Status::Active),
+                "done": status(Status::Done),
+            },
+        })
+    }
+}
+
+async fn count(call: &mut Call<'_>, filter: &Filter) -> Result<Counts, StoreError> {
+    let (sql, values) = filter.bind(&COUNT, call.ws.id, (0, i64::MAX));
+    let mut counts = Counts::default();
+    for row in call.tx.rows(sql, &values).await? {
+        let kind = if row.flag(0)? { TargetKind::Task } else { TargetKind::Plan };
+        counts.add(kind, Status::from_stored(&row.text(1)?), row.int(2)?);
+    }
+    Ok(counts)
+}
+
+/// How many steps the targets of a page have, and how many of them are done.
+async fn steps(
+    call: &mut Call<'_>,
+    rows: &[TargetRow],
+) -> Result<BTreeMap<TargetId, (i64, i64)>, StoreError> {
+    let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Ok(BTreeMap::new()) };
+    let sql = "SELECT target, count(*), CAST(sum(completed) AS BIGINT) FROM steps
+        WHERE ws = $1 AND target >= $2 AND target <= $3 AND deleted = 0 GROUP BY target";
+    let found = call.tx.rows(sql, args![call.ws.id, first.id.key(), last.id.key()]).await?;
+    found.iter().map(|row| Ok((TargetId::from_key(row.int(0)?), (row.int(1)?, row.int(2)?)))).collect()
+}

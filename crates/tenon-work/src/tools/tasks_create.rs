@@ -1,0 +1,109 @@
+//! `tasks_create`: a plan, or a task under a plan, with its whole tree of steps in one transaction.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::call::{Call, Reply, parse_target};
+use crate::catalog::Tool;
+use crate::error::{Failure, Priority};
+use crate::id::{TargetId, TargetKind};
+use crate::memory::branch;
+use crate::name::Tag;
+use crate::plan::mutation::Mutation;
+use crate::plan::steps::{self, StepIn};
+use crate::plan::target::{Target, Urgency};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    kind: Option<TargetKind>,
+    title: String,
+    parent: Option<String>,
+    description: Option<String>,
+    contract: Option<String>,
+    contract_data: Option<Value>,
+    #[serde(default)]
+    priority: Urgency,
+    #[serde(default)]
+    tags: Vec<String>,
+    #[serde(default)]
+    depends_on: Vec<String>,
+    #[serde(default)]
+    steps: Vec<StepIn>,
+}
+
+pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
+    let args: Args = call.args()?;
+    steps::check(&args.steps)?;
+    let kind = args.kind.unwrap_or(if args.parent.is_some() { TargetKind::Task } else { TargetKind::Plan });
+    let parent = parent(call, kind, args.parent.as_deref()).await?;
+    let depends_on = super::dependencies::parse(&args.depends_on)?;
+    if kind == TargetKind::Plan && !depends_on.is_empty() {
+        return Err(Failure::invalid("plans depend on nothing").recovery("give depends_on for tasks"));
+    }
+    let mut fields = Target {
+        parent,
+        title: args.title,
+        description: args.description,
+        contract: args.contract,
+        contract_data: args.contract_data,
+        priority: args.priority,
+        tags: Tag::list(&args.tags)?,
+        depends_on,
+        ..Target::default()
+    };
+    fields.settle()?;
+    super::dependencies::check(call, None, &fields.depends_on).await?;
+
+    let id = call.ws.next_target(kind);
+    let ws = call.ws.id;
+    branch::insert(call.tx, ws, branch::number_of(id), &id.branch(), None, call.ws.last_seq(), call.now)
+        .await?;
+    let mut mutation = Mutation::making(id, fields, call.request.tool, call.now);
+    let made = steps::add(&mut mutation, &mut call.ws, None, 0, args.steps)?;
+    let event = match kind {
+        TargetKind::Plan => "plan_created",
+        TargetKind::Task => "task_created",
+    };
+    mutation.log(call.tx, &mut call.ws, event, None).await?;
+    mutation.save(call.tx, &mut call.ws).await?;
+
+    call.propose(Tool::TasksRadar, json!({"task": id}), "See where it stands", Priority::Medium);
+    Ok(Reply::done(json!({
+        "id": id,
+        "kind": kind,
+        "revision": 0,
+        "steps": made,
+        "event": mutation.event_value(call.ws.name.as_str()),
+    })))
+}
+
+/// The plan above a task. What a write expects of its target, the making of a task expects of that plan.
+async fn parent(
+    call: &mut Call<'_>,
+    kind: TargetKind,
+    given: Option<&str>,
+) -> Result<Option<TargetId>, Failure> {
+    match (kind, given) {
+        (TargetKind::Plan, None) => {
+            call.check_target(None)?;
+            Ok(None)
+        }
+        (TargetKind::Plan, Some(_)) => {
+            Err(Failure::invalid("a plan has no parent").recovery("omit `parent`"))
+        }
+        (TargetKind::Task, None) => {
+            Err(Failure::invalid("a task needs the plan it belongs to").recovery("give `parent`"))
+        }
+        (TargetKind::Task, Some(text)) => {
+            let id = parse_target(text)?;
+            if id.kind != TargetKind::Plan {
+                return Err(Failure::invalid(format!("{id} is no plan"))
+                    .recovery("the parent of a task is a plan, like PLAN-001"));
+            }
+            let plan = call.load(id).await?;
+            call.check_guard(&plan)?;
+            Ok(Some(id))
+        }
+    }
+}

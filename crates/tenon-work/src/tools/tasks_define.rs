@@ -1,0 +1,54 @@
+//! `tasks_define`: what a step is about, said anew.
+
+use serde::Deserialize;
+
+use super::answer;
+use crate::call::{Call, Reply};
+use crate::error::Failure;
+use crate::plan::gate;
+use crate::plan::mutation::{Mutation, Undoable};
+use crate::plan::step::Checkpoint;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    task: Option<String>,
+    step_id: Option<String>,
+    path: Option<String>,
+    title: Option<String>,
+    success_criteria: Option<Vec<String>>,
+    tests: Option<Vec<String>>,
+    blockers: Option<Vec<String>>,
+    checkpoints: Option<Vec<Checkpoint>>,
+}
+
+pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
+    let args: Args = call.args()?;
+    let target = call.target(args.task.as_deref()).await?;
+    let row = call.step(target.id, args.step_id.as_deref(), args.path.as_deref()).await?;
+    let (id, before) = (row.id, row.fields.clone());
+    let mut mutation = Mutation::of(target, call.request.tool, call.now, Undoable::Yes);
+    // Giving criteria or tests again is defining them again, even in the same words.
+    let (criteria_given, tests_given) = (args.success_criteria.is_some(), args.tests.is_some());
+    let after = mutation.step(row);
+    after.title = args.title.unwrap_or(after.title.clone());
+    after.success_criteria = args.success_criteria.unwrap_or(after.success_criteria.clone());
+    after.tests = args.tests.unwrap_or(after.tests.clone());
+    after.blockers = args.blockers.unwrap_or(after.blockers.clone());
+    after.checkpoints = args.checkpoints.unwrap_or(after.checkpoints.clone());
+    after.settle()?;
+    after.confirmed.retain(|checkpoint| match checkpoint {
+        Checkpoint::Criteria => !criteria_given,
+        Checkpoint::Tests => !tests_given,
+        _ => true,
+    });
+    if *after == before {
+        call.warn("nothing changed");
+        return Ok(Reply::Done(answer::of_step(&mutation, call, Some(id))));
+    }
+    gate::reopen(call, &mut mutation, id).await?;
+    mutation.settle_status(call.tx, call.ws.id, true).await?;
+    mutation.log(call.tx, &mut call.ws, "step_defined", Some(&before.path)).await?;
+    mutation.save(call.tx, &mut call.ws).await?;
+    Ok(Reply::Done(answer::of_step(&mutation, call, Some(id))))
+}

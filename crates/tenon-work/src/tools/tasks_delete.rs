@@ -1,0 +1,94 @@
+//! `tasks_delete`: a step with those below it, a task, or a plan with its tasks.
+//!
+//! Nothing is erased: what is deleted is out of sight, keeps its number and its path, and comes back by undo.
+
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::call::{Call, Reply};
+use crate::catalog::Tool;
+use crate::error::{Code, Failure, Priority, Proposal};
+use crate::id::TargetId;
+use crate::plan::mutation::{Mutation, Undoable};
+use crate::plan::step::{self, StepRow};
+use crate::plan::target::{self, TargetRow};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    task: String,
+    step_id: Option<String>,
+    path: Option<String>,
+}
+
+pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
+    let args: Args = call.args()?;
+    let target = call.target(Some(&args.task)).await?;
+    let step = call.find_step(target.id, args.step_id.as_deref(), args.path.as_deref()).await?;
+    let id = target.id;
+    let mut mutation = Mutation::of(target, call.request.tool, call.now, Undoable::Yes);
+    let (deleted, path) = match step {
+        Some(step) => {
+            let path = step.fields.path.clone();
+            (delete_steps(call, &mut mutation, step).await?, Some(path))
+        }
+        None => (delete_targets(call, &mut mutation).await?, None),
+    };
+    mutation.log(call.tx, &mut call.ws, "deleted", path.as_ref()).await?;
+    mutation.save(call.tx, &mut call.ws).await?;
+    call.propose(Tool::TasksUndo, json!({"task": id}), "Take the deletion back", Priority::Low);
+    Ok(Reply::done(json!({
+        "deleted": deleted,
+        "revision": mutation.row().fields.revision,
+        "event": mutation.event_value(call.ws.name.as_str()),
+    })))
+}
+
+async fn delete_steps(
+    call: &mut Call<'_>,
+    mutation: &mut Mutation,
+    step: StepRow,
+) -> Result<Vec<String>, Failure> {
+    let mut rows = step::below(call.tx, call.ws.id, step.target, &step.fields.path).await?;
+    rows.insert(0, step);
+    let deleted = rows.iter().map(|row| row.id.to_string()).collect();
+    for row in rows {
+        mutation.step(row).deleted = true;
+    }
+    mutation.settle_status(call.tx, call.ws.id, true).await?;
+    Ok(deleted)
+}
+
+async fn delete_targets(call: &mut Call<'_>, mutation: &mut Mutation) -> Result<Vec<String>, Failure> {
+    let id = mutation.row().id;
+    let tasks = target::children(call.tx, call.ws.id, id).await?;
+    let mut ids = vec![id];
+    ids.extend(tasks.iter().map(|task| task.id));
+    for &id in &ids {
+        refuse_if_needed(call, id, &ids).await?;
+    }
+    mutation.target().deleted = true;
+    for task in tasks {
+        let task: TargetRow = task;
+        mutation.other(task).deleted = true;
+    }
+    if call.ws.focus.is_some_and(|focus| ids.contains(&focus)) {
+        call.ws.set_focus(None);
+        call.warn("the focus was cleared");
+    }
+    Ok(ids.iter().map(TargetId::to_string).collect())
+}
+
+/// A task that others wait for stays, unless they go with it.
+async fn refuse_if_needed(call: &mut Call<'_>, id: TargetId, going: &[TargetId]) -> Result<(), Failure> {
+    let waiting = target::dependents(call.tx, call.ws.id, id).await?;
+    let Some(first) = waiting.into_iter().find(|task| !going.contains(task)) else { return Ok(()) };
+    Err(Failure::new(Code::Conflict, format!("{first} depends on {id}"))
+        .recovery("remove the dependency first")
+        .propose(Proposal::new(
+            Tool::TasksPatch,
+            json!({"task": first, "ops": [{"op": "remove", "field": "depends_on", "value": id}]}),
+            "Let it no longer wait",
+            Priority::Medium,
+        )))
+}

@@ -1,0 +1,51 @@
+//! `tasks_delta`: the event stream, from an event on.
+//!
+//! Waiting for news is done outside of the transaction; see `work.rs`.
+
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::call::{Call, Reply, parse_target, unknown_target};
+use crate::error::Failure;
+use crate::id::EventId;
+use crate::page::Page;
+use crate::plan::event;
+use crate::plan::target::{self, signed};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    since: Option<String>,
+    task: Option<String>,
+    #[serde(rename = "wait_ms")]
+    _wait_ms: Option<i64>,
+}
+
+pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
+    let args: Args = call.args()?;
+    let since = match &args.since {
+        None => EventId(0),
+        Some(text) => {
+            let pattern = "`evt_` and sixteen digits";
+            text.parse().map_err(|fault| Failure::bad_id("event id", pattern, text, fault))?
+        }
+    };
+    let target = match &args.task {
+        None => None,
+        Some(text) => {
+            // Also of one that is deleted: its last events say so.
+            let id = parse_target(text)?;
+            let row = target::load(call.tx, call.ws.id, id).await?;
+            Some(row.ok_or_else(|| unknown_target(text))?.id)
+        }
+    };
+    let request = call.paging("")?;
+    let first = request.first_above()?.unwrap_or(signed(since.0) + 1);
+    let most = signed(request.limit as u64 + 1);
+    let mut events = event::since(call.tx, call.ws.id, target, first, most).await?;
+    let more = events.len() > request.limit;
+    events.truncate(request.limit);
+    let workspace = call.ws.name.as_str();
+    let items = events.iter().map(|event| event.to_item("/events", workspace)).collect();
+    Ok(Reply::page(Page::list(json!({}), "/events", items, more), request))
+}

@@ -1,0 +1,145 @@
+//! `tasks_evidence`: command output, diagnostics or a file hash, attached to a checkpoint of a step.
+//!
+//! What is attached is an entry of the notes document, so it can be read, searched and exported like any note;
+//! the step keeps its id, hash and size.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tenon_contract::id::sha256_hex;
+
+use super::answer;
+use crate::call::{Call, Reply};
+use crate::error::Failure;
+use crate::id::EvidenceId;
+use crate::limits;
+use crate::memory::entry::{self, NewNote};
+use crate::memory::{NOTES, branch};
+use crate::plan::mutation::{Mutation, Undoable};
+use crate::plan::step::{Checkpoint, Evidence};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    task: Option<String>,
+    step_id: Option<String>,
+    path: Option<String>,
+    checkpoint: Checkpoint,
+    items: Vec<ItemIn>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ItemIn {
+    kind: Kind,
+    command: Option<String>,
+    exit_code: Option<i64>,
+    output: Option<String>,
+    path: Option<String>,
+    sha256: Option<String>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Kind {
+    CmdOutput,
+    Diagnostics,
+    FileHash,
+}
+
+impl Kind {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::CmdOutput => "cmd_output",
+            Self::Diagnostics => "diagnostics",
+            Self::FileHash => "file_hash",
+        }
+    }
+}
+
+pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
+    let args: Args = call.args()?;
+    limits::count("items", args.items.len(), limits::PER_CALL)?;
+    for (index, item) in args.items.iter().enumerate() {
+        check(item).map_err(|failure| failure.with("index", index))?;
+    }
+    let target = call.target(args.task.as_deref()).await?;
+    let step = call.step(target.id, args.step_id.as_deref(), args.path.as_deref()).await?;
+    let (id, path) = (step.id, step.fields.path.clone());
+    limits::evidence(step.fields.evidence.len() + args.items.len())?;
+
+    let mut attached = Vec::new();
+    for item in &args.items {
+        // A hash stands for a file that is not here; everything else is hashed as it is stored.
+        let content = item.output.as_deref().or(item.path.as_deref()).unwrap_or_default();
+        let sha256 = item.sha256.clone().unwrap_or_else(|| sha256_hex(content));
+        let meta = json!({
+            "task": target.id,
+            "step_id": id,
+            "path": path,
+            "checkpoint": args.checkpoint,
+            "command": item.command,
+            "exit_code": item.exit_code,
+            "file": item.path,
+            "sha256": sha256,
+            "tool": call.request.tool.name(),
+        });
+        limits::meta(&meta)?;
+        let note = NewNote {
+            branch: branch::number_of(target.id),
+            doc: NOTES,
+            title: Some(item.kind.as_str()),
+            format: Some("evidence"),
+            meta: Some(meta),
+            content,
+            origin: None,
+        };
+        let seq = entry::append(call.tx, &mut call.ws, call.now, &note).await?;
+        attached.push(Evidence {
+            id: EvidenceId(seq.unsigned_abs()),
+            checkpoint: args.checkpoint,
+            kind: item.kind.as_str().to_owned(),
+            sha256,
+            bytes: content.len(),
+        });
+    }
+
+    let mut mutation = Mutation::of(target, call.request.tool, call.now, Undoable::Yes);
+    mutation.step(step).evidence.extend(attached.iter().cloned());
+    mutation.settle_status(call.tx, call.ws.id, true).await?;
+    mutation.log(call.tx, &mut call.ws, "evidence_added", Some(&path)).await?;
+    mutation.save(call.tx, &mut call.ws).await?;
+    let shown: Vec<Value> = attached
+        .iter()
+        .map(|item| json!({"id": item.id, "kind": item.kind, "sha256": item.sha256, "bytes": item.bytes}))
+        .collect();
+    let mut result = answer::of_step(&mutation, call, Some(id));
+    result.insert("evidence".into(), json!(shown));
+    Ok(Reply::Done(result))
+}
+
+fn check(item: &ItemIn) -> Result<(), Failure> {
+    let needs = |name: &str, there: bool| {
+        if there {
+            Ok(())
+        } else {
+            Err(Failure::invalid(format!("{} needs {name}", item.kind.as_str()))
+                .recovery(format!("give `{name}`")))
+        }
+    };
+    match item.kind {
+        Kind::CmdOutput => {
+            needs("command", item.command.is_some())?;
+            needs("output", item.output.is_some())?;
+        }
+        Kind::Diagnostics => needs("output", item.output.is_some())?,
+        Kind::FileHash => {
+            needs("path", item.path.is_some())?;
+            needs("sha256", item.sha256.is_some())?;
+        }
+    }
+    let is_hash = |text: &String| text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if !item.sha256.iter().all(is_hash) {
+        return Err(Failure::invalid("sha256 is not 64 hex digits"));
+    }
+    item.output.iter().try_for_each(|output| limits::text("output", output))
+}

@@ -1,0 +1,45 @@
+//! `tasks_history`: operations of a task, newest first, with what undo and redo made of them.
+
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::call::{Call, Reply, unknown_target};
+use crate::cursor::Place;
+use crate::error::Failure;
+use crate::id::OperationId;
+use crate::page::{Cut, Item, Page};
+use crate::plan::event;
+use crate::plan::target::{self, signed, time};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    task: Option<String>,
+}
+
+pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
+    let args: Args = call.args()?;
+    let id = call.named(args.task.as_deref())?;
+    // A deleted task has a history too: its last operation can be undone.
+    if target::load(call.tx, call.ws.id, id).await?.is_none() {
+        return Err(unknown_target(&id.to_string()));
+    }
+    let request = call.paging("")?;
+    let below = request.first_below()?.unwrap_or(i64::MAX);
+    let most = signed(request.limit as u64 + 1);
+    let mut operations = event::operations(call.tx, call.ws.id, id, below, most).await?;
+    let more = operations.len() > request.limit;
+    operations.truncate(request.limit);
+    let items = operations.iter().map(|operation| {
+        let value = json!({
+            "op_id": OperationId(operation.number.unsigned_abs()),
+            "tool": operation.tool,
+            "ts": time(operation.ts_ms),
+            "undone": operation.undone,
+            "revision": operation.revision,
+        });
+        Item::new("/operations", Place::ints(&[operation.number]), value, Cut::Json(&["op_id"]))
+    });
+    let items = items.collect();
+    Ok(Reply::page(Page::list(json!({"task": id}), "/operations", items, more), request))
+}

@@ -1,0 +1,173 @@
+//! `tasks_next`: the ready queue, and claims on its tasks.
+//!
+//! Ready is what is not done, not blocked, has its dependencies done, and is not claimed by another agent. A
+//! claim is a lease: it is made under the lock of the workspace, so no task is handed to two, and it ends by
+//! itself. It moves the revision and is an event, but no operation: undo does not give a task away.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::call::{Call, Reply, parse_target};
+use crate::cursor::Place;
+use crate::error::{Code, Failure};
+use crate::page::{Cut, Item, Page, Slot, Stream, object};
+use crate::plan::mutation::{Mutation, Undoable};
+use crate::plan::target::{Claim, Status, TargetRow, signed};
+use crate::store::{StoreError, args};
+
+const DEFAULT_TTL_S: i64 = 900;
+const MAX_TTL_S: i64 = 86_400;
+const MAX_AGENT: usize = 128;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    #[serde(default)]
+    claim: bool,
+    agent: Option<String>,
+    ttl_s: Option<i64>,
+    release: Option<String>,
+}
+
+const READY: &str = crate::plan::target::select!(
+    "AS t WHERE ws = $1 AND deleted = 0 AND status <> 'done' AND target >= 1099511627776 AND blockers = '[]'
+    AND (claim_agent IS NULL OR claim_agent = $2 OR claim_expires_ms <= $3)
+    AND (priority > $4 OR (priority = $4 AND target >= $5))
+    AND NOT EXISTS (
+        SELECT 1 FROM dependencies d JOIN targets n ON n.ws = d.ws AND n.target = d.needs
+        WHERE d.ws = t.ws AND d.task = t.target AND n.status <> 'done' AND n.deleted = 0)
+    AND (NOT EXISTS (
+            SELECT 1 FROM steps s WHERE s.ws = t.ws AND s.target = t.target AND s.deleted = 0 AND s.completed = 0)
+        OR EXISTS (
+            SELECT 1 FROM steps s WHERE s.ws = t.ws AND s.target = t.target AND s.deleted = 0 AND s.completed = 0
+            AND s.blockers = '[]'))
+    ORDER BY priority, target LIMIT $6"
+);
+
+pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
+    let args: Args = call.args()?;
+    let agent = agent(&args)?;
+    if let Some(text) = &args.release {
+        release(call, text, agent).await?;
+    }
+    let mut claimed = None;
+    if args.claim {
+        let ttl = args.ttl_s.unwrap_or(DEFAULT_TTL_S).clamp(1, MAX_TTL_S);
+        claimed = claim(call, agent, ttl).await?;
+    }
+
+    let request = call.paging("")?;
+    let (rank, key) = match request.from() {
+        None => (0, 0),
+        Some((place, at)) => (place.int(0)?, place.int(1)?.saturating_add(i64::from(!at))),
+    };
+    let mut rows = ready(call, agent, rank, key, request.limit + 1).await?;
+    let more = rows.len() > request.limit;
+    rows.truncate(request.limit);
+    let task = if args.claim { claimed.as_ref() } else { rows.first() };
+    let claim = task.and_then(|row| row.fields.claim.as_ref()).filter(|claim| claim.is_live(call.now));
+    let head = object(json!({"claim": claim.map(Claim::to_value)}));
+    let mut items = Vec::new();
+    if request.start.is_none()
+        && let Some(row) = task
+    {
+        items.push(Item {
+            slot: Slot::Value("/task"),
+            stream: 0,
+            // Before every place in the queue.
+            place: Place::ints(&[-1, row.id.key()]),
+            value: row.to_value(),
+            cut: Cut::Json(&["id", "revision"]),
+        });
+    }
+    items.extend(rows.iter().map(|row| {
+        let place = Place::ints(&[row.fields.priority.rank(), row.id.key()]);
+        Item::new("/ready", place, line(row), Cut::Json(&["id", "revision"]))
+    }));
+    let page = Page {
+        head,
+        slots: vec![Slot::Value("/task"), Slot::List("/ready")],
+        items,
+        streams: vec![Stream { pagination: "/pagination", more }],
+        turned: false,
+    };
+    Ok(Reply::page(page, request))
+}
+
+fn line(row: &TargetRow) -> Value {
+    json!({
+        "id": row.id,
+        "title": row.fields.title,
+        "priority": row.fields.priority,
+        "status": row.fields.status,
+        "revision": row.fields.revision,
+    })
+}
+
+/// Who asks. Claims and releases need a name, or two agents would share one without knowing.
+fn agent(args: &Args) -> Result<&str, Failure> {
+    match args.agent.as_deref().map(str::trim) {
+        None | Some("") if args.claim || args.release.is_some() => {
+            Err(Failure::invalid("claiming and releasing need to know who asks").recovery("give `agent`"))
+        }
+        Some(agent) if agent.chars().count() > MAX_AGENT || agent.chars().any(char::is_control) => {
+            Err(Failure::invalid("agent is too long or holds control characters")
+                .recovery(format!("1 to {MAX_AGENT} characters")))
+        }
+        agent => Ok(agent.unwrap_or_default()),
+    }
+}
+
+async fn ready(
+    call: &mut Call<'_>,
+    agent: &str,
+    rank: i64,
+    key: i64,
+    most: usize,
+) -> Result<Vec<TargetRow>, StoreError> {
+    let args = args![call.ws.id, agent, call.now, rank, key, signed(most as u64)];
+    let rows = call.tx.rows(READY, args).await?;
+    rows.iter().map(TargetRow::from_row).collect()
+}
+
+async fn claim(call: &mut Call<'_>, agent: &str, ttl_s: i64) -> Result<Option<TargetRow>, Failure> {
+    let Some(row) = ready(call, agent, 0, 0, 1).await?.pop() else {
+        call.check_target(None)?;
+        call.warn("no task is ready");
+        return Ok(None);
+    };
+    call.check_guard(&row)?;
+    let mut mutation = Mutation::of(row, call.request.tool, call.now, Undoable::No);
+    let target = mutation.target();
+    target.claim = Some(Claim { agent: agent.to_owned(), expires_ms: call.now + ttl_s * 1000 });
+    if target.status == Status::Todo {
+        target.status = Status::Active;
+    }
+    mutation.log(call.tx, &mut call.ws, "claimed", None).await?;
+    mutation.save(call.tx, &mut call.ws).await?;
+    Ok(Some(mutation.row().clone()))
+}
+
+async fn release(call: &mut Call<'_>, text: &str, agent: &str) -> Result<(), Failure> {
+    let row = call.load(parse_target(text)?).await?;
+    call.check_guard(&row)?;
+    let now = call.now;
+    match row.fields.claim.clone() {
+        None => {
+            call.warn(format!("{} was not claimed", row.id));
+            return Ok(());
+        }
+        Some(claim) if claim.agent != agent && claim.is_live(now) => {
+            return Err(Failure::new(Code::Conflict, format!("{} is claimed by another agent", row.id))
+                .recovery("wait until the claim expires, or let its agent release it")
+                .with("actual", claim.to_value())
+                .current(row.brief()));
+        }
+        Some(_) => {}
+    }
+    let mut mutation = Mutation::of(row, call.request.tool, now, Undoable::No);
+    mutation.target().claim = None;
+    mutation.log(call.tx, &mut call.ws, "released", None).await?;
+    mutation.save(call.tx, &mut call.ws).await?;
+    Ok(())
+}

@@ -1,0 +1,63 @@
+//! `tasks_note`: a note on a task or step, kept in the notes of its branch.
+
+use serde::Deserialize;
+use serde_json::{Map, json};
+
+use super::answer;
+use crate::call::{Call, Reply};
+use crate::error::Failure;
+use crate::limits;
+use crate::memory::entry::{self, NewNote};
+use crate::memory::{NOTES, branch};
+use crate::plan::mutation::{Mutation, Undoable};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    task: Option<String>,
+    step_id: Option<String>,
+    path: Option<String>,
+    note: String,
+}
+
+pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
+    let args: Args = call.args()?;
+    limits::text("note", &args.note)?;
+    if args.note.trim().is_empty() {
+        return Err(Failure::invalid("a note must not be empty"));
+    }
+    let target = call.target(args.task.as_deref()).await?;
+    let step = call.find_step(target.id, args.step_id.as_deref(), args.path.as_deref()).await?;
+
+    let path = step.as_ref().map(|step| step.fields.path.clone());
+    let meta = json!({
+        "task": target.id,
+        "step_id": step.as_ref().map(|step| step.id),
+        "path": path,
+        "tool": call.request.tool.name(),
+    });
+    let note = NewNote {
+        branch: branch::number_of(target.id),
+        doc: NOTES,
+        meta: Some(meta),
+        content: &args.note,
+        ..NewNote::default()
+    };
+    let seq = entry::append(call.tx, &mut call.ws, call.now, &note).await?;
+
+    let mut mutation = Mutation::of(target, call.request.tool, call.now, Undoable::Yes);
+    let step_id = step.as_ref().map(|step| step.id);
+    match step {
+        Some(step) => {
+            mutation.step(step).notes += 1;
+            mutation.settle_status(call.tx, call.ws.id, true).await?;
+        }
+        None => mutation.target().notes += 1,
+    }
+    let extra = Map::from_iter([("note_seq".to_owned(), json!(seq))]);
+    mutation.log_with(call.tx, &mut call.ws, "note_added", path.as_ref(), extra).await?;
+    mutation.save(call.tx, &mut call.ws).await?;
+    let mut result = answer::of_step(&mutation, call, step_id);
+    result.insert("note_seq".into(), json!(seq));
+    Ok(Reply::Done(result))
+}

@@ -1,0 +1,249 @@
+//! The life of a call: request, transaction, tool, envelope, commit, and the proof of every suggestion.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use tenon_contract::clock::Clock;
+use tenon_contract::json::canonical_value;
+use tokio::time::Instant;
+
+use crate::call::{Call, Reply};
+use crate::catalog::Tool;
+use crate::envelope::{self, Envelope, Frame};
+use crate::error::{Code, Failure, Priority, Proposal};
+use crate::name::WorkspaceName;
+use crate::request::Request;
+use crate::store::{Engine, NOTIFY, Store, Tx, args};
+use crate::tools;
+use crate::workspace::Workspace;
+
+/// Answers to writes stay below this; what an event says beyond can be read with tasks_delta.
+const MAX_WRITE_BYTES: usize = 64 * 1024;
+
+/// How this instance behaves.
+#[derive(Debug, Clone, Default)]
+pub struct Settings {
+    /// The workspace of calls that do not name one.
+    pub workspace: Option<WorkspaceName>,
+    /// Whether workspaces must be made with `memory_init` before they are used.
+    pub strict: bool,
+}
+
+/// Plans, tasks and memory of all workspaces in a store.
+pub struct Work {
+    store: Store,
+    clock: Clock,
+    settings: Settings,
+}
+
+impl Work {
+    pub fn new(store: Store, clock: Clock, settings: Settings) -> Self {
+        Self { store, clock, settings }
+    }
+
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Runs one tool. Whatever happens, the answer is an envelope.
+    pub async fn call(&self, tool: Tool, args: Map<String, Value>) -> Envelope {
+        let mut frame = self.frame(tool);
+        let wait =
+            Duration::from_millis(args.get("wait_ms").and_then(Value::as_u64).unwrap_or(0).min(MAX_WAIT_MS));
+        let named = args.get("workspace").and_then(Value::as_str).map(WorkspaceName::parse);
+        frame.workspace = named.map_or(self.settings.workspace.clone(), Result::ok);
+        let request = match Request::parse(tool, args, self.settings.workspace.as_ref()) {
+            Ok(request) => request,
+            Err(failure) => return Envelope::new(frame.failed(failure)),
+        };
+        frame.warnings.clone_from(&request.warnings);
+        let outcome = if tool == Tool::TasksDelta && !wait.is_zero() {
+            self.follow(&frame, &request, wait).await
+        } else {
+            self.run(&frame, &request).await
+        };
+        match outcome {
+            Ok(envelope) => envelope,
+            Err(failure) => {
+                frame.suggestions = self.prove(&request.workspace, failure.proposals()).await;
+                Envelope::new(frame.failed(failure))
+            }
+        }
+    }
+
+    /// The envelope of a call that never reached a tool: it was cut off, or answered too much.
+    pub fn failed(&self, tool: Tool, failure: Failure) -> Envelope {
+        Envelope::new(self.frame(tool).failed(failure))
+    }
+
+    fn frame(&self, tool: Tool) -> Frame {
+        Frame {
+            intent: tool.intent(),
+            timestamp: self.clock.rfc3339(),
+            workspace: self.settings.workspace.clone(),
+            warnings: Vec::new(),
+            suggestions: Vec::new(),
+        }
+    }
+
+    /// Looks again after every piece of news until there is something to tell or the time is up.
+    async fn follow(&self, frame: &Frame, request: &Request, wait: Duration) -> Result<Envelope, Failure> {
+        let deadline = Instant::now() + wait;
+        let mut waiting = self.store.news().subscribe().await?;
+        loop {
+            let envelope = self.run(frame, request).await?;
+            let nothing = envelope.value()["result"]["events"].as_array().is_some_and(Vec::is_empty);
+            if !nothing || tokio::time::timeout_at(deadline, waiting.news()).await.is_err() {
+                return if nothing { self.run(frame, request).await } else { Ok(envelope) };
+            }
+        }
+    }
+
+    /// One transaction from its beginning to its commit.
+    async fn run(&self, frame: &Frame, request: &Request) -> Result<Envelope, Failure> {
+        let writes = tools::writes(request);
+        let mut tx = if writes { self.store.write().await? } else { self.store.read().await? };
+        let (ws, warnings) = self.enter(&mut tx, request, writes).await?;
+        let events_before = ws.last_event();
+        let mut call = Call {
+            tx: &mut tx,
+            ws,
+            request: request.clone(),
+            now: self.now(),
+            warnings,
+            proposals: Vec::new(),
+        };
+        let reply = tools::run(&mut call).await?;
+        let (mut ws, warnings, proposals) = (call.ws, call.warnings, call.proposals);
+        // Before the commit: an answer that does not fit must not leave anything behind.
+        let envelope = finish(frame, request, reply, warnings, &proposals)?;
+        if writes {
+            ws.save(&mut tx).await?;
+            let news = ws.last_event() > events_before;
+            if news && tx.engine() == Engine::Postgres {
+                tx.row(NOTIFY, args![request.workspace.as_str()]).await?;
+            }
+            tx.commit().await?;
+            if news {
+                self.store.news().publish();
+            }
+        }
+        Ok(envelope)
+    }
+
+    /// Finds the workspace of a call, or makes it for a write.
+    async fn enter(
+        &self,
+        tx: &mut Tx,
+        request: &Request,
+        writes: bool,
+    ) -> Result<(Workspace, Vec<String>), Failure> {
+        let name = &request.workspace;
+        let found = if writes { Workspace::lock(tx, name).await? } else { Workspace::read(tx, name).await? };
+        if let Some(workspace) = found {
+            return Ok((workspace, Vec::new()));
+        }
+        let init = || Proposal::new(Tool::MemoryInit, json!({}), "Make the workspace", Priority::High);
+        if !writes {
+            if self.settings.strict && request.tool != Tool::MemoryStatus {
+                return Err(Failure::new(Code::UnknownWorkspace, format!("there is no workspace `{name}`"))
+                    .recovery("check the name, or make it with memory_init")
+                    .propose(init()));
+            }
+            return Ok((Workspace::nowhere(name), vec![format!("workspace `{name}` does not exist yet")]));
+        }
+        if self.settings.strict && request.tool != Tool::MemoryInit {
+            return Err(Failure::new(
+                Code::NotInitialized,
+                format!("workspace `{name}` was never initialised"),
+            )
+            .recovery("call memory_init first")
+            .propose(init()));
+        }
+        let workspace = Workspace::create(tx, name, self.now()).await?;
+        Ok((workspace, vec![format!("workspace `{name}` was created")]))
+    }
+
+    fn now(&self) -> i64 {
+        self.clock.now().as_millisecond()
+    }
+
+    /// Runs each proposed call on the current state, takes it back, and keeps those that worked.
+    async fn prove(&self, workspace: &WorkspaceName, proposals: &[Proposal]) -> Vec<Value> {
+        let mut proven = Vec::new();
+        for proposal in proposals {
+            let params = envelope::params(proposal, workspace);
+            if let Ok(request) = Request::parse(proposal.tool, params, None)
+                && self.rehearse(&request).await.is_ok()
+            {
+                proven.push(envelope::suggestion(proposal, workspace));
+            }
+        }
+        proven
+    }
+
+    /// A call whose transaction is never committed.
+    async fn rehearse(&self, request: &Request) -> Result<(), Failure> {
+        let writes = tools::writes(request);
+        let mut tx = if writes { self.store.write().await? } else { self.store.read().await? };
+        let (ws, warnings) = self.enter(&mut tx, request, writes).await?;
+        let mut call = Call {
+            tx: &mut tx,
+            ws,
+            request: request.clone(),
+            now: self.now(),
+            warnings,
+            proposals: Vec::new(),
+        };
+        let reply = tools::run(&mut call).await?;
+        let frame = self.frame(request.tool);
+        finish(&frame, request, reply, call.warnings, &call.proposals)?;
+        Ok(tx.rollback().await?)
+    }
+}
+
+const MAX_WAIT_MS: u64 = 25_000;
+
+/// The envelope of a tool that succeeded.
+fn finish(
+    frame: &Frame,
+    request: &Request,
+    reply: Reply,
+    warnings: Vec<String>,
+    proposals: &[Proposal],
+) -> Result<Envelope, Failure> {
+    let mut frame = frame.clone();
+    frame.workspace = Some(request.workspace.clone());
+    frame.warnings.extend(warnings);
+    for proposal in proposals {
+        let valid = envelope::is_valid(proposal.tool, &envelope::params(proposal, &request.workspace));
+        debug_assert!(valid, "proposed a call that breaks its schema: {proposal:?}");
+        if valid {
+            frame.suggestions.push(envelope::suggestion(proposal, &request.workspace));
+        }
+    }
+    match reply {
+        Reply::Page(page) => {
+            let (page, request) = *page;
+            page.deliver(frame, &request)
+        }
+        Reply::Done(result) => {
+            let mut result = Value::Object(result);
+            if canonical_value(&result).len() > MAX_WRITE_BYTES && lighten(&mut result) {
+                frame.warnings.push("payloads of events were left out; tasks_delta has them".into());
+            }
+            let Value::Object(result) = result else { unreachable!("built from a map above") };
+            Ok(Envelope::new(frame.around(result)))
+        }
+    }
+}
+
+/// Takes the payloads out of the events in an answer; true if there were any.
+fn lighten(value: &mut Value) -> bool {
+    match value {
+        Value::Object(map) if map.contains_key("event_id") => map.remove("payload").is_some(),
+        Value::Object(map) => map.values_mut().map(lighten).fold(false, |any, one| any | one),
+        Value::Array(items) => items.iter_mut().map(lighten).fold(false, |any, one| any | one),
+        _ => false,
+    }
+}

@@ -1,0 +1,177 @@
+//! A workspace: the namespace of everything, the counters that number it, and the lock its writers share.
+
+use crate::id::{TargetId, TargetKind};
+use crate::memory::branch;
+use crate::name::WorkspaceName;
+use crate::store::{Row, Sql, StoreError, Tx, args};
+
+/// Counters hold the last number given. They are read under the lock and written back with the commit, so
+/// numbers have no gaps and no reader sees a later one before an earlier one.
+#[derive(Debug, Clone)]
+pub(crate) struct Workspace {
+    pub id: i64,
+    pub name: WorkspaceName,
+    plans: i64,
+    tasks: i64,
+    steps: i64,
+    events: i64,
+    seqs: i64,
+    branches: i64,
+    pub focus: Option<TargetId>,
+    /// The branch that memory tools use when none is named.
+    pub checkout: i64,
+    /// Whether this call has made it.
+    pub made: bool,
+    changed: bool,
+}
+
+const READ: &str = "SELECT ws, plans, tasks, steps, events, seqs, branches, focus, checkout
+    FROM workspaces WHERE name = $1";
+
+/// PostgreSQL's writers queue up here; SQLite's hold the lock of the whole file already.
+const LOCK: Sql = Sql {
+    sqlite: READ,
+    postgres: "SELECT ws, plans, tasks, steps, events, seqs, branches, focus, checkout
+        FROM workspaces WHERE name = $1 FOR UPDATE",
+};
+
+const INSERT: &str = "INSERT INTO workspaces
+    (name, created_ms, plans, tasks, steps, events, seqs, branches, focus, checkout)
+    VALUES ($1, $2, 0, 0, 0, 0, 0, 1, NULL, 1) ON CONFLICT (name) DO NOTHING";
+
+const SAVE: &str = "UPDATE workspaces SET plans = $2, tasks = $3, steps = $4, events = $5, seqs = $6,
+    branches = $7, focus = $8, checkout = $9 WHERE ws = $1";
+
+impl Workspace {
+    pub(crate) async fn read(tx: &mut Tx, name: &WorkspaceName) -> Result<Option<Self>, StoreError> {
+        let row = tx.row(READ, args![name.as_str()]).await?;
+        row.map(|row| Self::from_row(&row, name)).transpose()
+    }
+
+    /// Reads the workspace and keeps other writers out of it until the transaction ends.
+    pub(crate) async fn lock(tx: &mut Tx, name: &WorkspaceName) -> Result<Option<Self>, StoreError> {
+        let row = tx.row(LOCK, args![name.as_str()]).await?;
+        row.map(|row| Self::from_row(&row, name)).transpose()
+    }
+
+    /// Makes the workspace with its first branch, or locks the one that somebody else has just made.
+    pub(crate) async fn create(tx: &mut Tx, name: &WorkspaceName, now: i64) -> Result<Self, StoreError> {
+        let made = tx.execute(INSERT, args![name.as_str(), now]).await? == 1;
+        let workspace = Self::lock(tx, name).await?;
+        let mut workspace = workspace.ok_or_else(|| StoreError::Damaged("a new workspace is gone".into()))?;
+        workspace.made = made;
+        if made {
+            branch::insert(tx, workspace.id, branch::MAIN_NUMBER, branch::MAIN, None, 0, now).await?;
+        }
+        Ok(workspace)
+    }
+
+    /// A workspace that is not there: every read of it is empty.
+    pub(crate) fn nowhere(name: &WorkspaceName) -> Self {
+        Self {
+            id: 0,
+            name: name.clone(),
+            plans: 0,
+            tasks: 0,
+            steps: 0,
+            events: 0,
+            seqs: 0,
+            branches: 0,
+            focus: None,
+            checkout: branch::MAIN_NUMBER,
+            made: false,
+            changed: false,
+        }
+    }
+
+    pub(crate) fn exists(&self) -> bool {
+        self.id != 0
+    }
+
+    fn from_row(row: &Row, name: &WorkspaceName) -> Result<Self, StoreError> {
+        Ok(Self {
+            id: row.int(0)?,
+            name: name.clone(),
+            plans: row.int(1)?,
+            tasks: row.int(2)?,
+            steps: row.int(3)?,
+            events: row.int(4)?,
+            seqs: row.int(5)?,
+            branches: row.int(6)?,
+            focus: row.opt_int(7)?.map(TargetId::from_key),
+            checkout: row.int(8)?,
+            made: false,
+            changed: false,
+        })
+    }
+
+    /// Writes the counters back, if any was used.
+    pub(crate) async fn save(&mut self, tx: &mut Tx) -> Result<(), StoreError> {
+        if !self.changed {
+            return Ok(());
+        }
+        self.changed = false;
+        let focus = self.focus.map(TargetId::key);
+        let args = args![
+            self.id,
+            self.plans,
+            self.tasks,
+            self.steps,
+            self.events,
+            self.seqs,
+            self.branches,
+            focus,
+            self.checkout,
+        ];
+        tx.execute(SAVE, args).await.map(drop)
+    }
+
+    fn next(&mut self, counter: impl FnOnce(&mut Self) -> &mut i64) -> i64 {
+        self.changed = true;
+        let counter = counter(self);
+        *counter += 1;
+        *counter
+    }
+
+    pub(crate) fn next_target(&mut self, kind: TargetKind) -> TargetId {
+        let number = self.next(|this| match kind {
+            TargetKind::Plan => &mut this.plans,
+            TargetKind::Task => &mut this.tasks,
+        });
+        TargetId::new(kind, number.unsigned_abs())
+    }
+
+    pub(crate) fn next_step(&mut self) -> u64 {
+        self.next(|this| &mut this.steps).unsigned_abs()
+    }
+
+    pub(crate) fn next_event(&mut self) -> u64 {
+        self.next(|this| &mut this.events).unsigned_abs()
+    }
+
+    pub(crate) fn next_seq(&mut self) -> i64 {
+        self.next(|this| &mut this.seqs)
+    }
+
+    pub(crate) fn next_branch(&mut self) -> i64 {
+        self.next(|this| &mut this.branches)
+    }
+
+    pub(crate) fn set_focus(&mut self, focus: Option<TargetId>) {
+        self.changed = true;
+        self.focus = focus;
+    }
+
+    pub(crate) fn set_checkout(&mut self, branch: i64) {
+        self.changed = true;
+        self.checkout = branch;
+    }
+
+    pub(crate) fn last_event(&self) -> u64 {
+        self.events.unsigned_abs()
+    }
+
+    pub(crate) fn last_seq(&self) -> i64 {
+        self.seqs
+    }
+}

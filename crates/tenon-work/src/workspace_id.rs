@@ -1,0 +1,138 @@
+//! The workspace id of a folder, when the configuration gives none.
+//!
+//! A clone of a repository is named after its remote, `host/owner/repo`, so that two machines share one
+//! workspace; any other folder after itself and a hash of its real path.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tenon_contract::id::sha256_hex;
+
+use crate::name::WorkspaceName;
+
+/// The id of the workspace at `root`, which should be a real path.
+#[must_use]
+pub fn workspace_id(root: &Path) -> WorkspaceName {
+    remote(root).as_deref().and_then(normalised).unwrap_or_else(|| by_folder(root))
+}
+
+fn by_folder(root: &Path) -> WorkspaceName {
+    let folder = root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') { c } else { '-' };
+    let folder: String = folder.chars().map(plain).take(100).collect();
+    let folder = folder.trim_start_matches(|c: char| !c.is_ascii_alphanumeric());
+    let folder = if folder.is_empty() { "folder" } else { folder };
+    let hash = sha256_hex(root.as_os_str().as_encoded_bytes());
+    WorkspaceName::parse(&format!("{folder}-{}", &hash[..8]))
+        .expect("built from characters that names may hold")
+}
+
+/// The URL of `origin`, or else of the first remote.
+fn remote(root: &Path) -> Option<String> {
+    let config = fs::read_to_string(git_folder(root)?.join("config")).ok()?;
+    let mut first = None;
+    let mut section = None;
+    for line in config.lines().map(str::trim) {
+        if let Some(header) = line.strip_prefix('[') {
+            let name = header.strip_prefix("remote \"").and_then(|rest| rest.split('"').next());
+            section = name.map(str::to_owned);
+        } else if let Some(name) = &section
+            && let Some((key, value)) = line.split_once('=')
+            && key.trim() == "url"
+        {
+            if name == "origin" {
+                return Some(value.trim().to_owned());
+            }
+            first.get_or_insert(value.trim().to_owned());
+        }
+    }
+    first
+}
+
+/// Where git keeps the configuration: `.git`, or what it points at in a worktree or submodule.
+fn git_folder(root: &Path) -> Option<PathBuf> {
+    let dot_git = root.join(".git");
+    if dot_git.is_dir() {
+        return Some(dot_git);
+    }
+    let text = fs::read_to_string(&dot_git).ok()?;
+    let folder = root.join(text.strip_prefix("gitdir:")?.trim());
+    match fs::read_to_string(folder.join("commondir")) {
+        Ok(common) => Some(folder.join(common.trim())),
+        Err(_) => Some(folder),
+    }
+}
+
+/// `host/owner/repo` of any spelling of a remote; nothing for a path on this machine.
+fn normalised(url: &str) -> Option<WorkspaceName> {
+    let rest = match url.split_once("://") {
+        Some(("file", _)) => return None,
+        Some((_, rest)) => rest.to_owned(),
+        // `git@host:owner/repo`; a single letter before the colon is a drive.
+        None => match url.split_once(':') {
+            Some((host, path)) if host.len() > 1 && !host.contains('/') => format!("{host}/{path}"),
+            _ => return None,
+        },
+    };
+    let (authority, path) = rest.split_once('/')?;
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    let host = host.split(':').next().unwrap_or_default().to_lowercase();
+    let path = path.trim_matches('/');
+    let path = path.strip_suffix(".git").unwrap_or(path).trim_end_matches('/');
+    if host.is_empty() || path.is_empty() {
+        return None;
+    }
+    WorkspaceName::parse(&format!("{host}/{path}")).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_spelling_of_a_remote_is_one_workspace() {
+        for url in [
+            "https://github.com/owner/repo.git",
+            "https://user:secret@GitHub.com/owner/repo",
+            "ssh://git@github.com:22/owner/repo.git/",
+            "git@github.com:owner/repo.git",
+            "git://github.com/owner/repo",
+        ] {
+            assert_eq!(normalised(url).unwrap().as_str(), "github.com/owner/repo", "{url}");
+        }
+        for local in
+            ["/srv/repo.git", "../repo", "file:///srv/repo", "C:\\repo", "https://host", "host:", "h:ö/x"]
+        {
+            assert!(normalised(local).is_none(), "{local}");
+        }
+    }
+
+    #[test]
+    fn a_folder_is_named_by_its_remote_or_by_itself() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("my project");
+        fs::create_dir_all(root.join(".git")).unwrap();
+        let id = workspace_id(&root);
+        assert!(id.as_str().starts_with("my-project-"), "{id}");
+        assert_eq!(id.as_str().len(), "my-project-".len() + 8);
+        fs::write(
+            root.join(".git/config"),
+            "[core]\n\tbare = false\n[remote \"up\"]\n\turl = git@a.b:c/d\n[remote \"origin\"]\n\turl = git@h.org:o/r.git\n",
+        )
+        .unwrap();
+        assert_eq!(workspace_id(&root).as_str(), "h.org/o/r");
+    }
+
+    #[test]
+    fn a_worktree_is_the_workspace_of_its_repository() {
+        let folder = tempfile::tempdir().unwrap();
+        let git = folder.path().join("main/.git");
+        fs::create_dir_all(git.join("worktrees/two")).unwrap();
+        fs::write(git.join("config"), "[remote \"origin\"]\nurl=https://h.org/o/r\n").unwrap();
+        fs::write(git.join("worktrees/two/commondir"), "../..\n").unwrap();
+        let root = folder.path().join("two");
+        fs::create_dir(&root).unwrap();
+        fs::write(root.join(".git"), format!("gitdir: {}\n", git.join("worktrees/two").display())).unwrap();
+        assert_eq!(workspace_id(&root).as_str(), "h.org/o/r");
+    }
+}

@@ -1,0 +1,206 @@
+//! The test client: every answer is checked against the schema of envelopes, and every suggestion ever seen is
+//! run verbatim, each on a copy of the store, and must succeed.
+
+use std::future::Future;
+use std::ops::Deref;
+use std::pin::Pin;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tenon_contract::clock::{Clock, ClockHands};
+use tenon_contract::json::canonical_value;
+use tenon_work::{Location, Settings, Store, Tool, Work, WorkspaceName};
+
+use crate::postgres;
+
+static ENVELOPE: LazyLock<jsonschema::Validator> = LazyLock::new(|| {
+    let schema: Value = serde_json::from_str(include_str!("../../../../schemas/envelope.json")).unwrap();
+    jsonschema::validator_for(&schema).unwrap()
+});
+
+/// The engine that a test runs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum On {
+    Sqlite,
+    Postgres,
+}
+
+/// An answer that has passed the checks of the client.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    pub envelope: Value,
+    pub text: String,
+}
+
+impl Answer {
+    #[track_caller]
+    pub fn ok(self) -> Value {
+        assert_eq!(self.envelope["success"], json!(true), "{}", self.text);
+        self.envelope["result"].clone()
+    }
+
+    #[track_caller]
+    pub fn code(&self) -> &str {
+        self.envelope["error"]["code"].as_str().unwrap_or_else(|| panic!("no error: {}", self.text))
+    }
+
+    #[track_caller]
+    pub fn fails(self, code: &str) -> Self {
+        assert_eq!(self.code(), code, "{}", self.text);
+        self
+    }
+
+    pub fn error(&self) -> &Value {
+        &self.envelope["error"]
+    }
+
+    /// The tools that the suggestions name, in order.
+    pub fn suggested(&self) -> Vec<&str> {
+        let suggestions = self.envelope["suggestions"].as_array().unwrap();
+        suggestions.iter().map(|suggestion| suggestion["target"].as_str().unwrap()).collect()
+    }
+
+    pub fn warns(&self, text: &str) -> bool {
+        self.envelope["warnings"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|warning| warning.as_str().unwrap().contains(text))
+    }
+}
+
+pub struct Client {
+    pub work: Work,
+    pub hands: ClockHands,
+    clock: Clock,
+    settings: Settings,
+    folder: TempDir,
+    pub location: Location,
+}
+
+impl Client {
+    pub async fn new(on: On) -> Self {
+        Self::with(on, Settings { workspace: Some(WorkspaceName::parse("w").unwrap()), strict: false }).await
+    }
+
+    pub async fn with(on: On, settings: Settings) -> Self {
+        let folder = TempDir::new().unwrap();
+        let location = match on {
+            On::Sqlite => Location::Sqlite(folder.path().join("store.db")),
+            On::Postgres => Location::Postgres(postgres::database().await),
+        };
+        let store = Store::open(&location).await.unwrap();
+        let start = "2026-01-02T03:04:05Z".parse().unwrap();
+        let (clock, hands) = Clock::stepping(start, Duration::from_millis(1));
+        let work = Work::new(store, clock.clone(), settings.clone());
+        Self { work, hands, clock, settings, folder, location }
+    }
+
+    /// Another daemon on the same store.
+    pub async fn peer(&self) -> Work {
+        let store = Store::open(&self.location).await.unwrap();
+        Work::new(store, self.clock.clone(), self.settings.clone())
+    }
+
+    /// Calls a tool and succeeds.
+    #[track_caller]
+    pub fn ok<'a>(&'a self, tool: &'a str, args: Value) -> Pin<Box<dyn Future<Output = Value> + 'a>> {
+        let caller = std::panic::Location::caller();
+        Box::pin(async move {
+            let answer = self.call(tool, args).await;
+            assert_eq!(answer.envelope["success"], json!(true), "{caller}: {tool}: {}", answer.text);
+            answer.envelope["result"].clone()
+        })
+    }
+
+    /// Calls a tool, checks the envelope, and tries out its suggestions.
+    pub async fn call(&self, tool: &str, args: Value) -> Answer {
+        let answer = self.call_quietly(tool, args).await;
+        for suggestion in answer.envelope["suggestions"].as_array().unwrap() {
+            self.try_out(suggestion).await;
+        }
+        answer
+    }
+
+    /// The same without trying the suggestions, for loops that ask the same thing many times.
+    pub async fn call_quietly(&self, tool: &str, args: Value) -> Answer {
+        call(&self.work, tool, args).await
+    }
+
+    /// Runs a suggestion on a copy of the store.
+    async fn try_out(&self, suggestion: &Value) {
+        let copy = self.copy().await;
+        let (tool, params) = (suggestion["target"].as_str().unwrap(), suggestion["params"].clone());
+        let answer = call(&copy, tool, params).await;
+        assert_eq!(
+            answer.envelope["success"],
+            json!(true),
+            "suggested {suggestion}\nanswered {}",
+            answer.text
+        );
+        copy.store().close().await;
+    }
+
+    /// A copy of the store in a file of its own, with the same clock and no default workspace.
+    pub async fn copy(&self) -> Work {
+        let mut export = Vec::new();
+        self.work.store().export(&mut export).await.unwrap();
+        let file = tempfile::Builder::new().suffix(".db").tempfile_in(self.folder.path()).unwrap();
+        let path = file.into_temp_path().keep().unwrap();
+        let store = Store::open(&Location::Sqlite(path)).await.unwrap();
+        store.import(&mut export.as_slice()).await.unwrap();
+        Work::new(store, self.clock.clone(), Settings { workspace: None, strict: self.settings.strict })
+    }
+}
+
+impl Deref for Client {
+    type Target = Work;
+
+    fn deref(&self) -> &Work {
+        &self.work
+    }
+}
+
+/// Calls a tool and checks the envelope.
+pub async fn call(work: &Work, tool: &str, args: Value) -> Answer {
+    let tool = Tool::by_name(tool).unwrap_or_else(|| panic!("there is no tool {tool}"));
+    let Value::Object(args) = args else { panic!("arguments are an object") };
+    let (envelope, text) = work.call(tool, args).await.into_parts();
+    if let Err(fault) = ENVELOPE.validate(&envelope) {
+        panic!("{fault} at {}\n{text}", fault.instance_path());
+    }
+    assert_eq!(canonical_value(&envelope), text);
+    assert_eq!(envelope["intent"], json!(tool.intent()));
+    if envelope["success"] == json!(false) {
+        assert!(text.len() <= 2048, "{} bytes of error", text.len());
+    }
+    if let Some(used) = envelope["result"]["budget"]["used"].as_u64() {
+        assert_eq!(used as usize, text.len());
+        assert!(used <= envelope["result"]["budget"]["limit"].as_u64().unwrap());
+    }
+    Answer { envelope, text }
+}
+
+/// The same test on both engines.
+macro_rules! on_both {
+    ($(async fn $name:ident($client:ident: &Client) $body:block)*) => {$(
+        mod $name {
+            use super::*;
+
+            async fn check($client: &Client) $body
+
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn sqlite() {
+                check(&Client::new(crate::client::On::Sqlite).await).await;
+            }
+
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn postgres() {
+                check(&Client::new(crate::client::On::Postgres).await).await;
+            }
+        }
+    )*};
+}
+pub(crate) use on_both;
