@@ -61,20 +61,13 @@ pub(super) fn nextest(line: &str) -> Option<Tally> {
     Some(Tally::counts(number_before(counts, "passed"), failed))
 }
 
-/// A line of TAP, as Node's runner prints it: `ok 1 - name` or `not ok 1 - name` at the margin.
+/// A line of TAP, as the clients' runners print it: `ok 1 - name` or `not ok 1 - name` at the margin.
 pub(super) fn tap(line: &str) -> Option<Tally> {
     let (passed, rest) = match line.strip_prefix("not ok ") {
         Some(rest) => (false, rest),
         None => (true, line.strip_prefix("ok ")?),
     };
     Some(Tally::one(rest.split_once(" - ")?.1, passed))
-}
-
-/// A line of Python's verbose runner: `test_name (module.Class.test_name) ... ok`.
-pub(super) fn unittest(line: &str) -> Option<Tally> {
-    let (test, outcome) = line.rsplit_once(" ... ")?;
-    let name = test.split(' ').next().filter(|name| name.starts_with("test"))?;
-    Some(Tally::one(name, outcome == "ok"))
 }
 
 /// The number right before `word` in a list such as `3 passed (1 slow), 2 exec failed`.
@@ -114,14 +107,6 @@ mod tests {
         assert_eq!(tap("not ok 2 - http"), Some(Tally::one("http", false)));
         assert_eq!(tap("    ok 1 - a test inside another"), None);
         assert_eq!(tap("# pass 1"), None);
-    }
-
-    #[test]
-    fn unittest_results_are_read() {
-        let line = |outcome: &str| format!("test_http (test_workspace.Workspace.test_http) ... {outcome}");
-        assert_eq!(unittest(&line("ok")), Some(Tally::one("test_http", true)));
-        assert_eq!(unittest(&line("ERROR")), Some(Tally::one("test_http", false)));
-        assert_eq!(unittest("Ran 1 test in 0.1s"), None);
     }
 
     #[test]
