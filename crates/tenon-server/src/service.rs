@@ -14,6 +14,7 @@ use crate::engine::Engine;
 use crate::http::{self, BindError, Endpoint, HttpLimits};
 use crate::mcp::Handler;
 use crate::mcp::stream::{self, StreamLimits};
+use crate::surfaces::code::CodeSurface;
 use crate::surfaces::context::ContextSurface;
 use crate::surfaces::workspace::WorkspaceSurface;
 use crate::surfaces::{Surfaces, UnknownSurface};
@@ -30,12 +31,13 @@ pub struct Service {
 impl Service {
     pub fn new(workspace: Workspace) -> Self {
         let workspace = Arc::new(workspace);
+        let engine = Arc::new(Engine::new(Arc::clone(&workspace)));
         let cache_root = workspace.config().context.cache_root.clone();
         let surfaces = Surfaces::new(workspace.config().mcp.tool_names)
+            .with(CodeSurface::new(&workspace, &engine))
             .with(ContextSurface::new(cache_root.map(Into::into), ContextSurface::TIMEOUT));
         let mut names = surfaces.names();
         names.push(WorkspaceSurface::NAME);
-        let engine = Arc::new(Engine::new(Arc::clone(&workspace)));
         let surface = WorkspaceSurface::new(Arc::clone(&workspace), names, Arc::clone(&engine));
         Self { workspace, engine, surfaces: surfaces.with(surface) }
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::surface::{Surface, SurfaceSet, ToolNames};
 
+pub mod code;
 pub mod context;
 pub mod workspace;
 

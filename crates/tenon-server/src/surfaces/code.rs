@@ -1,0 +1,181 @@
+//! The `code` surface: the seven read-only tools of the gateway contract (docs/contract.md).
+//!
+//! A result is the payload as structured content and nothing beside it, unless the user wants a listing in words for
+//! clients that show their model text alone. Every failure is a JSON-RPC error; [`classify`] is the one place that knows
+//! its codes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tenon_code::{
+    Code, CodeLimits, Definition, DocumentDiagnostics, DocumentSymbols, Hover, Options, References, Reply,
+    WorkspaceDiagnostics, WorkspaceSymbols,
+};
+use tenon_contract::snapshot::SnapshotLimits;
+use tokio::sync::OnceCell;
+
+use crate::config::Content;
+use crate::engine::{Engine, EngineError};
+use crate::surface::{Answer, Arguments, Call, CallLimits, Catalog, Outcome, Refusal, Surface, ToolSpec};
+use crate::workspace::Workspace;
+
+mod classify;
+
+use classify::{Failure, classify};
+
+/// One tool: its schemas are files named after it.
+macro_rules! tool {
+    ($name:literal, $description:literal) => {
+        ToolSpec {
+            name: $name,
+            description: $description,
+            input: include_str!(concat!("../../../../schemas/tools/", $name, ".json")),
+            output: Some(include_str!(concat!("../../../../schemas/tools/", $name, ".output.json"))),
+            read_only: true,
+        }
+    };
+}
+
+/// In the contract's order.
+const TOOLS: &[ToolSpec] = &[
+    tool!("vscode.lsp.definition", "Where the symbol at a position is defined."),
+    tool!("vscode.lsp.references", "Where the symbol at a position is used, page by page."),
+    tool!("vscode.lsp.hover", "Type and documentation of the symbol at a position."),
+    tool!("vscode.lsp.documentSymbols", "The symbols of a file as a flat list."),
+    tool!("vscode.lsp.workspaceSymbols", "Symbols of the workspace by name, page by page."),
+    tool!("vscode.lsp.diagnostics.document", "Errors and warnings of a file."),
+    tool!("vscode.lsp.diagnostics.workspace", "Errors and warnings of the workspace by file, page by page."),
+];
+
+/// What is left of a call's time for saying why there is no answer.
+const LAST_WORDS: Duration = Duration::from_millis(50);
+
+type Open = Box<dyn Fn() -> BoxFuture<'static, Result<Code, EngineError>> + Send + Sync>;
+
+/// See the module.
+pub struct CodeSurface {
+    catalog: Catalog,
+    limits: CodeLimits,
+    code: OnceCell<Code>,
+    open: Open,
+}
+
+impl CodeSurface {
+    pub const NAME: &'static str = "code";
+
+    /// The tools over the language servers of a workspace, which are opened by the first call.
+    pub fn new(workspace: &Arc<Workspace>, engine: &Arc<Engine>) -> Self {
+        let (workspace, engine) = (Arc::clone(workspace), Arc::clone(engine));
+        let limits = limits(&workspace);
+        let open = move || {
+            let (workspace, engine) = (Arc::clone(&workspace), Arc::clone(&engine));
+            async move {
+                let options = Options {
+                    engine: engine.orchestrator().await?.clone(),
+                    limits,
+                    snapshots: SnapshotLimits::default(),
+                    clock: workspace.clock().clone(),
+                    listing: workspace.config().mcp.content == Content::Text,
+                };
+                Ok(Code::new(options))
+            }
+            .boxed()
+        };
+        Self { catalog: Catalog::new(TOOLS), limits, code: OnceCell::new(), open: Box::new(open) }
+    }
+
+    /// The tools as they are, opened by someone else.
+    pub fn over(code: Code) -> Self {
+        let limits = code.limits();
+        let open = {
+            let code = code.clone();
+            move || std::future::ready(Ok(code.clone())).boxed()
+        };
+        Self {
+            catalog: Catalog::new(TOOLS),
+            limits,
+            code: OnceCell::new_with(Some(code)),
+            open: Box::new(open),
+        }
+    }
+
+    async fn run(
+        &self,
+        tool: &str,
+        arguments: Arguments,
+        call: &tenon_lsp::call::Call,
+    ) -> Result<Reply, Failure> {
+        let code = self.code.get_or_try_init(|| (self.open)()).await.map_err(|error| {
+            tracing::warn!(%error, "no language server can be used");
+            Failure::Servers
+        })?;
+        let reply = match tool {
+            Definition::TOOL => code.definition(read(arguments)?, call).await,
+            References::TOOL => code.references(read(arguments)?, call).await,
+            Hover::TOOL => code.hover(read(arguments)?, call).await,
+            DocumentSymbols::TOOL => code.document_symbols(read(arguments)?, call).await,
+            WorkspaceSymbols::TOOL => code.workspace_symbols(read(arguments)?, call).await,
+            DocumentDiagnostics::TOOL => code.document_diagnostics(read(arguments)?, call).await,
+            WorkspaceDiagnostics::TOOL => code.workspace_diagnostics(read(arguments)?, call).await,
+            _ => return Err(Failure::Refused(Refusal::UnknownTool)),
+        };
+        reply.map_err(Failure::Code)
+    }
+}
+
+/// The caps of the settings, clamped to the contract's.
+fn limits(workspace: &Workspace) -> CodeLimits {
+    let limits = &workspace.config().limits;
+    let asked = CodeLimits {
+        response_bytes: limits.max_response_bytes,
+        timeout: Duration::from_millis(limits.request_timeout_ms),
+        items: limits.max_items_nonpaged,
+        page_size: limits.max_page_size,
+        workspace_diagnostics: limits.max_workspace_diagnostics_items_total,
+        workspace_symbols: limits.max_workspace_symbols_items_total,
+        references: limits.max_references_items_total,
+    };
+    asked.clamped()
+}
+
+/// Arguments that satisfy their schema; what only their types know is told apart here.
+fn read<T: DeserializeOwned>(arguments: Arguments) -> Result<T, Failure> {
+    serde_json::from_value(Value::Object(arguments)).map_err(|_| Failure::Arguments)
+}
+
+impl Surface for CodeSurface {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    fn limits(&self, _tool: &str) -> CallLimits {
+        CallLimits { deadline: self.limits.timeout, response_bytes: self.limits.response_bytes }
+    }
+
+    fn call<'a>(&'a self, tool: &'static str, arguments: Arguments, call: Call) -> BoxFuture<'a, Outcome> {
+        async move {
+            // Whoever is late by a moment should still hear whether it was a server that is not ready.
+            let spare = LAST_WORDS.min(self.limits.timeout / 10);
+            let call = tenon_lsp::call::Call::new(call.deadline - spare, call.cancel);
+            let reply = self.run(tool, arguments, &call).await.map_err(|failure| classify(&failure))?;
+            let answer = Answer::structured(reply.payload);
+            Ok(match reply.listing {
+                Some(listing) => answer.with_text(listing),
+                None => answer,
+            })
+        }
+        .boxed()
+    }
+
+    fn refuse(&self, _tool: &str, refusal: Refusal) -> Outcome {
+        Err(classify(&Failure::Refused(refusal)))
+    }
+}

@@ -1,0 +1,175 @@
+//! Every failure of the `code` surface as its JSON-RPC error: code, words and details (contract §6).
+//!
+//! Nothing a client sent and no path is repeated, and no language server is quoted: both may name what lies outside the
+//! roots.
+
+use serde_json::{Value, json};
+use tenon_code::{CodeError, RETRY_AFTER};
+use tenon_contract::cursor::CursorError;
+use tenon_contract::root::GateError;
+
+use crate::surface::{ErrorCode, ErrorData, Refusal};
+
+/// Longer words of a schema are cut: they name unknown fields, and those are the client's.
+const MESSAGE_CHARACTERS: usize = 200;
+
+/// Why there is no result.
+#[derive(Debug)]
+pub(super) enum Failure {
+    Code(CodeError),
+    Refused(Refusal),
+    /// The arguments satisfy the schema, but not their types.
+    Arguments,
+    /// The configured language servers cannot be used.
+    Servers,
+}
+
+/// The codes of the contract (§6.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Code {
+    InvalidParams,
+    WorkspaceDenied,
+    UriInvalid,
+    CursorInvalid,
+    CursorStale,
+    CursorExpired,
+    SnapshotTooLarge,
+    NotFound,
+    CapExceeded,
+    ProviderUnavailable,
+    Internal,
+}
+
+impl Code {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::InvalidParams => "MCP_LSP_GATEWAY/INVALID_PARAMS",
+            Self::WorkspaceDenied => "MCP_LSP_GATEWAY/WORKSPACE_DENIED",
+            Self::UriInvalid => "MCP_LSP_GATEWAY/URI_INVALID",
+            Self::CursorInvalid => "MCP_LSP_GATEWAY/CURSOR_INVALID",
+            Self::CursorStale => "MCP_LSP_GATEWAY/CURSOR_STALE",
+            Self::CursorExpired => "MCP_LSP_GATEWAY/CURSOR_EXPIRED",
+            Self::SnapshotTooLarge => "MCP_LSP_GATEWAY/SNAPSHOT_TOO_LARGE",
+            Self::NotFound => "MCP_LSP_GATEWAY/NOT_FOUND",
+            Self::CapExceeded => "MCP_LSP_GATEWAY/CAP_EXCEEDED",
+            Self::ProviderUnavailable => "MCP_LSP_GATEWAY/PROVIDER_UNAVAILABLE",
+            Self::Internal => "MCP_LSP_GATEWAY/INTERNAL",
+        }
+    }
+
+    /// Whether the client can do better, or only we can.
+    fn rpc(self) -> ErrorCode {
+        match self {
+            Self::InvalidParams
+            | Self::WorkspaceDenied
+            | Self::UriInvalid
+            | Self::CursorInvalid
+            | Self::CursorStale
+            | Self::CursorExpired
+            | Self::SnapshotTooLarge => ErrorCode::INVALID_PARAMS,
+            Self::NotFound | Self::CapExceeded | Self::ProviderUnavailable | Self::Internal => {
+                ErrorCode::INTERNAL_ERROR
+            }
+        }
+    }
+}
+
+/// The error that a client gets.
+pub(super) fn classify(failure: &Failure) -> ErrorData {
+    let (code, message, details) = match failure {
+        Failure::Code(error) => {
+            let (code, details) = of_code(error);
+            (code, error.to_string(), details)
+        }
+        Failure::Refused(refusal) => of_refusal(refusal),
+        Failure::Arguments => (Code::InvalidParams, "the arguments are malformed".to_owned(), None),
+        Failure::Servers => {
+            let message = "the configured language servers cannot be used; see the log";
+            (Code::ProviderUnavailable, message.to_owned(), None)
+        }
+    };
+    let mut data = json!({ "code": code.as_str(), "message": message });
+    if let Some(details) = details {
+        data["details"] = details;
+    }
+    ErrorData::new(code.rpc(), message, Some(data))
+}
+
+fn of_code(error: &CodeError) -> (Code, Option<Value>) {
+    let code = match error {
+        CodeError::BlankQuery => Code::InvalidParams,
+        CodeError::Gate(error) => match error {
+            GateError::Denied => Code::WorkspaceDenied,
+            GateError::Malformed(_) | GateError::Missing | GateError::Unresolvable => Code::UriInvalid,
+            GateError::NotAFile | GateError::NotAFolder => Code::NotFound,
+        },
+        CodeError::Cursor(error) => match error {
+            CursorError::Invalid(_) => Code::CursorInvalid,
+            CursorError::Stale => Code::CursorStale,
+        },
+        CodeError::CursorExpired => Code::CursorExpired,
+        CodeError::Snapshot(_) => Code::SnapshotTooLarge,
+        CodeError::Unreadable(_) | CodeError::Position(_) => Code::NotFound,
+        CodeError::TooMany { .. }
+        | CodeError::ResponseTooLarge { .. }
+        | CodeError::Timeout
+        | CodeError::Indexing { .. }
+        | CodeError::ServerLimit { .. } => Code::CapExceeded,
+        CodeError::NoProvider | CodeError::Provider { .. } => Code::ProviderUnavailable,
+        CodeError::Cancelled | CodeError::Internal => Code::Internal,
+    };
+    let details = match error {
+        CodeError::Snapshot(error) => Some(json!({ "bytes": error.bytes, "limit": error.limit })),
+        CodeError::TooMany { limit, .. } => Some(json!({ "reason": "items", "limit": limit })),
+        CodeError::ResponseTooLarge { limit, fits } => Some(too_large(*limit, *fits)),
+        CodeError::Timeout => Some(json!({ "reason": "timeout", "retryAfterMs": retry_after() })),
+        CodeError::Indexing { servers, progress } => {
+            let mut details =
+                json!({ "reason": "indexing", "retryAfterMs": retry_after(), "servers": servers });
+            if let Some((done, total)) = progress {
+                details["done"] = json!(done);
+                details["total"] = json!(total);
+            }
+            Some(details)
+        }
+        CodeError::ServerLimit { server } => Some(json!({ "reason": "server_limit", "server": server })),
+        CodeError::Provider { server, .. } => Some(json!({ "server": server })),
+        _ => None,
+    };
+    (code, details)
+}
+
+fn of_refusal(refusal: &Refusal) -> (Code, String, Option<Value>) {
+    match refusal {
+        Refusal::UnknownTool => (Code::InvalidParams, "unknown tool".to_owned(), None),
+        Refusal::Schema(fault) => {
+            let message: String = fault.message.chars().take(MESSAGE_CHARACTERS).collect();
+            let at: String = fault.path.chars().take(MESSAGE_CHARACTERS).collect();
+            (Code::InvalidParams, message, Some(json!({ "at": at })))
+        }
+        Refusal::Timeout(_) => {
+            let error = CodeError::Timeout;
+            let (code, details) = of_code(&error);
+            (code, error.to_string(), details)
+        }
+        Refusal::Cancelled => (Code::Internal, CodeError::Cancelled.to_string(), None),
+        Refusal::ResponseTooLarge { limit, .. } => {
+            let error = CodeError::ResponseTooLarge { limit: *limit, fits: None };
+            let (code, details) = of_code(&error);
+            (code, error.to_string(), details)
+        }
+        Refusal::Internal => (Code::Internal, CodeError::Internal.to_string(), None),
+    }
+}
+
+fn too_large(limit: usize, fits: Option<usize>) -> Value {
+    let mut details = json!({ "reason": "response_bytes", "limit": limit });
+    if let Some(fits) = fits {
+        details["pageSize"] = json!(fits);
+    }
+    details
+}
+
+fn retry_after() -> u64 {
+    u64::try_from(RETRY_AFTER.as_millis()).unwrap_or(u64::MAX)
+}
