@@ -4,6 +4,7 @@ use serde::Deserialize;
 use tenon_contract::cursor::RequestKey;
 use tenon_contract::epoch::EpochSet;
 use tenon_lsp::call::Call;
+use tenon_lsp::registry::Capability;
 
 use crate::canonical::{WorkspaceSymbol, canonicalise};
 use crate::code::{Code, Question};
@@ -43,7 +44,9 @@ impl Code {
         self.page(question, Paging { size: page_size, cursor }, call, move |state, call| {
             let query = query.clone();
             async move {
-                let found = whole(state.engine.workspace_symbols(&query, &call).await, Expect::Anyone)?;
+                let mut found = whole(state.engine.workspace_symbols(&query, &call).await, Expect::Anyone)?;
+                found.unavailable =
+                    state.engine.covered(Capability::WorkspaceSymbols, &call).await.unavailable;
                 let uncovered = state.uncovered(&found);
                 let symbols = canonicalise(found.value.into_iter().map(WorkspaceSymbol::from).collect());
                 let limit = state.limits.workspace_symbols;

@@ -163,14 +163,23 @@ impl Diagnostic {
     }
 }
 
-/// Sorts the diagnostics of one file and keeps one of those that say the same about the same range: the first.
-pub fn merge_diagnostics(mut all: Vec<Diagnostic>) -> Vec<Diagnostic> {
-    all.sort_by(Diagnostic::compare);
-    let mut said = std::collections::BTreeSet::new();
-    let keep: Vec<bool> = all.iter().map(|one| said.insert((one.range, one.message.as_str()))).collect();
-    let mut keep = keep.into_iter();
-    all.retain(|_| keep.next().unwrap_or(true));
-    all
+/// The diagnostics of one file, of each of its servers, as one sorted list. Of what several servers say about the same
+/// range in the same words, the one that sorts first stays, with all that its server says; of one server's, only exact
+/// duplicates go.
+pub fn merge_diagnostics(shares: Vec<Vec<Diagnostic>>) -> Vec<Diagnostic> {
+    let servers = shares.into_iter().enumerate();
+    let mut all: Vec<(usize, Diagnostic)> =
+        servers.flat_map(|(server, share)| share.into_iter().map(move |one| (server, one))).collect();
+    all.sort_by(|(_, a), (_, b)| a.compare(b));
+    let mut said = std::collections::BTreeMap::new();
+    let keep: Vec<bool> = all
+        .iter()
+        .map(|(server, one)| *said.entry((one.range, one.message.as_str())).or_insert(*server) == *server)
+        .collect();
+    let mut kept: Vec<Diagnostic> =
+        all.into_iter().zip(keep).filter(|(_, keep)| *keep).map(|((_, one), _)| one).collect();
+    kept.dedup();
+    kept
 }
 
 /// Why a server's share is missing from an answer or cannot be vouched for.
@@ -241,17 +250,30 @@ mod tests {
 
     #[test]
     fn two_servers_that_say_the_same_are_heard_once() {
-        let merged = merge_diagnostics(vec![
-            diagnostic(2, 1, "b", "unused"),
-            diagnostic(1, 2, "ruff", "unused"),
+        let pyright = vec![
             diagnostic(1, 1, "pyright", "unused"),
             diagnostic(1, 1, "pyright", "undefined"),
-        ]);
+            diagnostic(1, 2, "pyright", "unused"),
+            diagnostic(1, 1, "pyright", "unused"),
+        ];
+        let ruff = vec![diagnostic(2, 1, "b", "unused"), diagnostic(1, 2, "ruff", "unused")];
+        let merged = merge_diagnostics(vec![ruff, pyright]);
         let shown: Vec<_> = merged
             .iter()
-            .map(|one| (one.range.start.line, one.source.as_deref().unwrap(), one.message.as_str()))
+            .map(|one| {
+                let source = one.source.as_deref().unwrap();
+                (one.range.start.line, one.severity.unwrap(), source, one.message.as_str())
+            })
             .collect();
-        assert_eq!(shown, [(1, "pyright", "undefined"), (1, "pyright", "unused"), (2, "b", "unused")]);
+        assert_eq!(
+            shown,
+            [
+                (1, 1, "pyright", "undefined"),
+                (1, 1, "pyright", "unused"),
+                (1, 2, "pyright", "unused"),
+                (2, 1, "b", "unused"),
+            ]
+        );
     }
 
     #[test]

@@ -71,7 +71,7 @@ impl Orchestrator {
             let server = candidate.entry.id.clone();
             answer.servers.push(server.clone());
             answer.gaps.extend(why.map(|why| Gap { server, why }));
-            all.extend(diagnostics);
+            all.push(diagnostics);
             collected |= asked;
         }
         if collected {
@@ -87,9 +87,9 @@ impl Orchestrator {
             on_blocking_thread(self.0.gate.clone(), client, |converter| converter.held_diagnostics())
         }))
         .await;
-        let mut files: BTreeMap<WorkspacePath, Vec<Diagnostic>> = BTreeMap::new();
+        let mut files: BTreeMap<WorkspacePath, Vec<Vec<Diagnostic>>> = BTreeMap::new();
         for (path, items) in shares.into_iter().flatten().flatten() {
-            files.entry(path).or_default().extend(items);
+            files.entry(path).or_default().push(items);
         }
         files.into_iter().map(|(path, items)| (path, merge_diagnostics(items))).collect()
     }

@@ -36,6 +36,10 @@ impl<T> Share<T> {
     fn none(server: &ServerId) -> Self {
         Self { server: server.clone(), value: None, why: None }
     }
+
+    fn is_none(&self) -> bool {
+        self.value.is_none() && self.why.is_none()
+    }
 }
 
 /// A question about a place or a document.
@@ -171,9 +175,9 @@ impl Orchestrator {
         // A stable sort by place keeps parents before children that start where they do.
         answer.value.sort_by_key(|one| (one.range.start, one.depth));
         let mut seen = std::collections::BTreeSet::new();
-        answer
-            .value
-            .retain(|one| seen.insert((one.range, one.name.clone(), one.kind, one.container.clone())));
+        answer.value.retain(|one| {
+            seen.insert((one.range, one.selection, one.name.clone(), one.kind, one.container.clone()))
+        });
         Ok(answer)
     }
 
@@ -253,6 +257,9 @@ impl Orchestrator {
             .collect();
         let mut answer = Answer { value: None, servers: Vec::new(), gaps: Vec::new() };
         while let Some(share) = asked.next().await {
+            if share.is_none() {
+                continue;
+            }
             answer.servers.push(share.server.clone());
             if let Some(why) = share.why {
                 answer.gaps.push(Gap { server: share.server, why });
@@ -360,7 +367,7 @@ fn doubt(client: &Client, count: usize, limit: Option<usize>) -> Option<Why> {
 
 fn merge<T>(shares: Vec<Share<Found<T>>>) -> Answer<Vec<T>> {
     let mut answer = Answer { value: Vec::new(), servers: Vec::new(), gaps: Vec::new() };
-    for share in shares {
+    for share in shares.into_iter().filter(|share| !share.is_none()) {
         answer.servers.push(share.server.clone());
         if let Some(why) = share.why {
             answer.gaps.push(Gap { server: share.server, why });
