@@ -23,6 +23,20 @@ impl Times {
         Ok(times)
     }
 
+    /// Times `count` runs of each of two, in turns of a tenth: what else the machine does meets both alike.
+    pub(super) fn of_both<E>(
+        count: usize,
+        mut one: impl FnMut() -> Result<(), E>,
+        mut other: impl FnMut() -> Result<(), E>,
+    ) -> Result<(Self, Self), E> {
+        let (mut times, mut others) = (Self::default(), Self::default());
+        for _ in 0..10 {
+            times.0.extend(Self::of(count / 10, &mut one)?.0);
+            others.0.extend(Self::of(count / 10, &mut other)?.0);
+        }
+        Ok((times, others))
+    }
+
     pub(super) fn add(&mut self, time: Duration) {
         self.0.push(time);
     }

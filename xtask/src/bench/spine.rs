@@ -77,12 +77,10 @@ fn pings_over_pipes(product: &Product<'_>) -> Result<(), Failure> {
     echo::unix_socket(&socket)?;
     let mut relay = Command::new(std::env::current_exe()?);
     let mut raw = Lines::start(relay.arg("relay").arg(&socket))?;
-    let echoed = Times::of(PINGS, || raw.ask(PING))?;
-    raw.end()?;
-
     let mut bridge = Lines::start(&mut product.bridge())?;
     bridge.initialize()?;
-    let answered = Times::of(PINGS, || bridge.ask(PING))?;
+    let (echoed, answered) = Times::of_both(PINGS, || raw.ask(PING), || bridge.ask(PING))?;
+    raw.end()?;
     bridge.end()?;
     row("ping over the bridge", &spread(&answered), &beside(&answered, &echoed), "1.5× the echo");
     Ok(())
@@ -96,8 +94,9 @@ fn over_http(tenon: &Path) -> Result<(), Failure> {
     let echo = echo::http()?;
 
     say("pings over HTTP");
-    let echoed = pings(echo, &request)?;
-    let answered = pings(server.address, &request)?;
+    let (mut raw, mut ours) = (Connection::open(echo)?, Connection::open(server.address)?);
+    let (echoed, answered) =
+        Times::of_both(PINGS, || expect_ok(&mut raw, &request), || expect_ok(&mut ours, &request))?;
     row("ping over HTTP", &spread(&answered), &beside(&answered, &echoed), "1.5× the echo");
 
     for connections in [1, 32] {
@@ -108,11 +107,6 @@ fn over_http(tenon: &Path) -> Result<(), Failure> {
         row(&what, &format!("{ours:.0}"), &format!("echo {raw:.0}, {:.2}×", ours / raw), "");
     }
     Ok(())
-}
-
-fn pings(address: SocketAddr, request: &Request) -> io::Result<Times> {
-    let mut connection = Connection::open(address)?;
-    Times::of(PINGS, || expect_ok(&mut connection, request))
 }
 
 fn expect_ok(connection: &mut Connection, request: &Request) -> io::Result<()> {
