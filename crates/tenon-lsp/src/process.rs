@@ -252,9 +252,14 @@ pub fn inherited(descriptor: RawFd) -> Option<OwnedFd> {
         if kind != SFlag::S_IFIFO && kind != SFlag::S_IFSOCK {
             return None;
         }
+        // Whatever this process opened itself is closed at exec; what survived an exec came from the host.
+        let flags = FdFlag::from_bits_truncate(fcntl(borrowed.as_fd(), FcntlArg::F_GETFD).ok()?);
+        if flags.contains(FdFlag::FD_CLOEXEC) {
+            return None;
+        }
         fcntl(borrowed, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC)).ok()?;
     }
-    // SAFETY: the descriptor is open, and the caller passes one that its host opened for it, so no one else in this process
-    // owns it.
+    // SAFETY: the descriptor is open, and it was so when this program began, since it had no CLOEXEC: no one else in this
+    // process owns it. It has CLOEXEC now, so a second call for it returns `None`.
     Some(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }

@@ -8,6 +8,8 @@ pub mod dirs;
 pub mod engine;
 pub mod http;
 pub mod log;
+#[cfg(unix)]
+pub mod lsp_service;
 pub mod mcp;
 pub mod service;
 pub mod surface;

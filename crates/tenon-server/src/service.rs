@@ -7,15 +7,18 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use tenon_contract::clock::Entropy;
+use tenon_lsp::model::Severity;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
+use crate::config;
 use crate::engine::Engine;
 use crate::http::{self, BindError, Endpoint, HttpLimits};
 use crate::mcp::Handler;
 use crate::mcp::stream::{self, StreamLimits};
 use crate::surfaces::code::CodeSurface;
 use crate::surfaces::context::ContextSurface;
+use crate::surfaces::nav::{NavOptions, NavSurface};
 use crate::surfaces::workspace::WorkspaceSurface;
 use crate::surfaces::{Surfaces, UnknownSurface};
 use crate::token::TokenFile;
@@ -35,6 +38,7 @@ impl Service {
         let cache_root = workspace.config().context.cache_root.clone();
         let surfaces = Surfaces::new(workspace.config().mcp.tool_names)
             .with(CodeSurface::new(&workspace, &engine))
+            .with(NavSurface::new(&engine, nav_options(&workspace)))
             .with(ContextSurface::new(cache_root.map(Into::into), ContextSurface::TIMEOUT));
         let mut names = surfaces.names();
         names.push(WorkspaceSurface::NAME);
@@ -112,4 +116,15 @@ impl Service {
         };
         http::serve(listener, endpoint, stop).await;
     }
+}
+
+/// The `nav` tools show the severities that a check of this workspace does.
+fn nav_options(workspace: &Workspace) -> NavOptions {
+    let severities = workspace.config().check.severities.iter().map(|severity| match severity {
+        config::Severity::Error => Severity::Error,
+        config::Severity::Warning => Severity::Warning,
+        config::Severity::Info => Severity::Info,
+        config::Severity::Hint => Severity::Hint,
+    });
+    NavOptions { severities: severities.collect(), ..NavOptions::default() }
 }

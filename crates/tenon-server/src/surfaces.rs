@@ -6,6 +6,7 @@ use crate::surface::{Surface, SurfaceSet, ToolNames};
 
 pub mod code;
 pub mod context;
+pub mod nav;
 pub mod workspace;
 
 /// A name that is no surface here.

@@ -43,6 +43,7 @@ enum Command {
     Config(commands::config::Args),
     #[command(version)]
     Context(commands::context::Args),
+    LspService(commands::lsp_service::Args),
     ContextServer(commands::context_server::Args),
     Token(commands::token::Args),
     Doctor(commands::doctor::Args),
@@ -98,6 +99,7 @@ fn dispatch(command: Command, invocation: &mut Invocation) -> Result<Exit, Failu
         Command::Config(args) => commands::config::run(args, invocation),
         Command::Context(args) => commands::context::run(args, invocation),
         Command::ContextServer(args) => commands::context_server::run(args),
+        Command::LspService(args) => commands::lsp_service::run(args, invocation),
         Command::Token(args) => commands::token::run(args, invocation),
         Command::Doctor(args) => commands::doctor::run(args, invocation),
         Command::Completions(args) => commands::completions::run(args, invocation),

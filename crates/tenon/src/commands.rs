@@ -7,6 +7,7 @@ pub(crate) mod context;
 pub(crate) mod context_server;
 pub(crate) mod daemon;
 pub(crate) mod doctor;
+pub(crate) mod lsp_service;
 pub(crate) mod mcp;
 pub(crate) mod serve;
 pub(crate) mod servers;

@@ -1,0 +1,273 @@
+//! The service's methods over framed JSON-RPC: every request is answered once, whatever happens to it.
+//!
+//! `lsp/checkFile` always answers a list; what cannot be checked has none. A cancelled request ends its wait and answers
+//! what is known: cancelling is no failure here.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tenon_lsp::call::Call;
+use tenon_lsp::codec::{CodecError, FrameDecoder};
+use tenon_lsp::message::{self, Message, MessageError, Payload, RequestId, RpcError};
+use tenon_lsp::model::Severity;
+use tenon_lsp::orchestrator::Orchestrator;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use tokio_util::codec::Decoder;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::wire;
+
+/// Answers on their way out. A host that does not read makes the requests behind it wait.
+const OUTBOX: usize = 256;
+/// Requests under way at once; a host that asks more is answered that it asks too much.
+const IN_FLIGHT: usize = 1024;
+const TOO_MANY: i64 = -32000;
+/// How long the last answers may take to be read.
+const LAST_WRITES: Duration = Duration::from_millis(300);
+/// How long `lsp/diagnosticsAfter` waits when its caller does not say, and at most.
+const WAIT: Duration = Duration::from_millis(250);
+const MAX_WAIT: Duration = Duration::from_secs(60);
+
+/// Answers the methods of the contract.
+pub(super) struct Service {
+    orchestrator: Orchestrator,
+    severities: Vec<Severity>,
+    outbox: mpsc::Sender<Bytes>,
+    running: Arc<Mutex<BTreeMap<RequestId, CancellationToken>>>,
+    tasks: TaskTracker,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct CheckFile {
+    file_path: String,
+    #[serde(default)]
+    text: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct DiagnosticsAfter {
+    after_epoch: u64,
+    #[serde(default)]
+    wait_ms: Option<u64>,
+}
+
+impl Service {
+    pub(super) fn new(
+        orchestrator: Orchestrator,
+        severities: Vec<Severity>,
+    ) -> (Arc<Self>, mpsc::Receiver<Bytes>) {
+        let (outbox, messages) = mpsc::channel(OUTBOX);
+        let service =
+            Self { orchestrator, severities, outbox, running: Arc::default(), tasks: TaskTracker::new() };
+        (Arc::new(service), messages)
+    }
+
+    pub(super) async fn notify(&self, method: &str, params: &Value) {
+        if let Ok(frame) = message::notification(method, params) {
+            let _ = self.outbox.send(frame).await;
+        }
+    }
+
+    async fn answer(&self, id: Option<&RequestId>, outcome: Result<&Value, &RpcError>) {
+        if let Ok(frame) = message::response(id, outcome) {
+            // Without a host that reads nobody misses it.
+            let _ = self.outbox.send(frame).await;
+        }
+    }
+
+    async fn run(&self, method: &str, params: &Payload, call: &Call) -> Result<Value, RpcError> {
+        match method {
+            "lsp/checkFile" => Ok(self.check_file(params, call).await),
+            "lsp/diagnostics" => {
+                let files = self.orchestrator.diagnostics().await;
+                Ok(wire::files(self.orchestrator.gate(), &files, &self.severities))
+            }
+            "lsp/getDiagnosticEpoch" => Ok(json!(self.orchestrator.epoch())),
+            "lsp/diagnosticsAfter" => self.diagnostics_after(params, call).await,
+            "lsp/status" => Ok(self.orchestrator.status().iter().map(wire::status).collect()),
+            other => Err(RpcError::method_not_found(other)),
+        }
+    }
+
+    async fn check_file(&self, params: &Payload, call: &Call) -> Value {
+        let nothing = || json!([]);
+        let Ok(params) = params.parse::<CheckFile>() else {
+            return nothing();
+        };
+        let gate = self.orchestrator.gate();
+        if !params.file_path.starts_with('/') {
+            return nothing();
+        }
+        let Ok(path) = gate.admit_path(&params.file_path) else {
+            return nothing();
+        };
+        match self.orchestrator.check(&path, params.text, call).await {
+            Ok(answer) => json!(wire::file(gate, &path, &answer.value, &self.severities)),
+            Err(_) => nothing(),
+        }
+    }
+
+    async fn diagnostics_after(&self, params: &Payload, call: &Call) -> Result<Value, RpcError> {
+        let params: DiagnosticsAfter =
+            params.parse().map_err(|error| RpcError::new(RpcError::INVALID_PARAMS, error.to_string()))?;
+        let wait = params.wait_ms.map_or(WAIT, Duration::from_millis).min(MAX_WAIT);
+        let files = self.orchestrator.diagnostics_after(params.after_epoch, wait, call).await;
+        Ok(wire::files(self.orchestrator.gate(), &files, &self.severities))
+    }
+
+    /// Starts a request. `true` when it was the one that ends the service.
+    async fn request(self: &Arc<Self>, id: RequestId, method: String, params: Payload) -> bool {
+        if method == "lsp/shutdown" {
+            self.leave().await;
+            self.answer(Some(&id), Ok(&Value::Null)).await;
+            return true;
+        }
+        let cancel = CancellationToken::new();
+        let refused = {
+            let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+            let full = running.len() >= IN_FLIGHT;
+            let twice = running.contains_key(&id);
+            if !full && !twice {
+                running.insert(id.clone(), cancel.clone());
+            }
+            match (full, twice) {
+                (_, true) => Some(RpcError::new(RpcError::INVALID_REQUEST, "the id is in use")),
+                (true, false) => Some(RpcError::new(TOO_MANY, "too many requests at once")),
+                (false, false) => None,
+            }
+        };
+        if let Some(error) = refused {
+            self.answer(Some(&id), Err(&error)).await;
+            return false;
+        }
+        let service = Arc::clone(self);
+        self.tasks.spawn(async move {
+            let call = Call::new(Instant::now() + MAX_WAIT * 60, cancel);
+            let outcome = service.run(&method, &params, &call).await;
+            service.running.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+            service.answer(Some(&id), outcome.as_ref()).await;
+        });
+        false
+    }
+
+    /// Ends what is under way, and the servers.
+    async fn leave(&self) {
+        let running = std::mem::take(&mut *self.running.lock().unwrap_or_else(PoisonError::into_inner));
+        for cancel in running.into_values() {
+            cancel.cancel();
+        }
+        self.orchestrator.shutdown().await;
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+
+    fn cancel(&self, params: &Payload) {
+        let params: Value = params.parse().unwrap_or_default();
+        let Some(id) = params.get("id").and_then(RequestId::from_value) else {
+            return;
+        };
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(cancel) = running.get(&id) {
+            cancel.cancel();
+        }
+    }
+
+    /// Handles one frame. `true` ends the service.
+    async fn handle(self: &Arc<Self>, frame: &Bytes) -> bool {
+        match Message::parse(frame) {
+            Ok(Message::Request { id, method, params }) => return self.request(id, method, params).await,
+            Ok(Message::Notification { method, params }) => match method.as_str() {
+                "$/cancelRequest" => self.cancel(&params),
+                "exit" => return true,
+                _ => {}
+            },
+            Ok(Message::Response { .. }) => {}
+            Err(MessageError::Json(error)) => {
+                let error = RpcError::new(RpcError::PARSE_ERROR, error.to_string());
+                self.answer(None, Err(&error)).await;
+            }
+            Err(MessageError::Shape(problem)) => {
+                self.answer(None, Err(&RpcError::new(RpcError::INVALID_REQUEST, problem))).await;
+            }
+        }
+        false
+    }
+}
+
+/// Serves until the host ends it or goes away. What was answered before the end is written, unless the host does not read.
+pub(super) async fn run<R, W>(
+    service: &Arc<Service>,
+    outbox: mpsc::Receiver<Bytes>,
+    stdin: R,
+    stdout: W,
+) -> io::Result<()>
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    let finished = CancellationToken::new();
+    // A task of its own: a frame that is half written must not be dropped when reading ends.
+    let mut writing = tokio::spawn(write(outbox, stdout, finished.clone()));
+    let ended = tokio::select! {
+        ended = read(service, stdin) => ended,
+        written = &mut writing => return written.unwrap_or_else(|error| Err(io::Error::other(error))),
+    };
+    finished.cancel();
+    // A host that stopped reading keeps nobody from leaving.
+    let _ = tokio::time::timeout(LAST_WRITES, &mut writing).await;
+    writing.abort();
+    ended
+}
+
+async fn read(service: &Arc<Service>, mut stdin: impl AsyncRead + Unpin) -> io::Result<()> {
+    let mut decoder = FrameDecoder::default();
+    let mut buffer = BytesMut::new();
+    loop {
+        match decoder.decode(&mut buffer) {
+            Ok(Some(frame)) => {
+                if service.handle(&frame).await {
+                    return Ok(());
+                }
+                continue;
+            }
+            Ok(None) => {}
+            Err(CodecError::Io(error)) => return Err(error),
+            Err(unframed) => return Err(io::Error::new(io::ErrorKind::InvalidData, unframed)),
+        }
+        buffer.reserve(8 * 1024);
+        if stdin.read_buf(&mut buffer).await? == 0 {
+            return Ok(());
+        }
+    }
+}
+
+async fn write(
+    mut outbox: mpsc::Receiver<Bytes>,
+    mut stdout: impl AsyncWrite + Unpin,
+    finished: CancellationToken,
+) -> io::Result<()> {
+    loop {
+        let frame = tokio::select! {
+            biased;
+            frame = outbox.recv() => frame,
+            () = finished.cancelled() => None,
+        };
+        let Some(frame) = frame else {
+            return stdout.flush().await;
+        };
+        stdout.write_all(&frame).await?;
+        if outbox.is_empty() {
+            stdout.flush().await?;
+        }
+    }
+}

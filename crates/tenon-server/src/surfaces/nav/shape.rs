@@ -1,0 +1,61 @@
+//! The shapes of the `nav` contract: paths relative with `/`, every number counted from 1, kinds and severities by name.
+
+use serde_json::{Value, json};
+use tenon_contract::position::Position;
+use tenon_contract::root::RootGate;
+use tenon_lsp::model::{Diagnostic, Location, Symbol};
+
+fn one_based(position: Position) -> (u64, u64) {
+    (u64::from(position.line) + 1, u64::from(position.character) + 1)
+}
+
+pub(super) fn location(gate: &RootGate, location: &Location) -> Value {
+    let (line, character) = one_based(location.range.start);
+    json!({ "file": gate.display(&location.path), "line": line, "character": character })
+}
+
+pub(super) fn location_line(gate: &RootGate, location: &Location) -> String {
+    let (line, character) = one_based(location.range.start);
+    format!("{}:{line}:{character}", gate.display(&location.path))
+}
+
+pub(super) fn symbol(gate: &RootGate, symbol: &Symbol, with_file: bool) -> Value {
+    let (start_line, start_char) = one_based(symbol.range.start);
+    let (end_line, end_char) = one_based(symbol.range.end);
+    let range =
+        json!({ "startLine": start_line, "startChar": start_char, "endLine": end_line, "endChar": end_char });
+    let mut value = json!({ "name": symbol.name, "kind": symbol.kind.name(), "range": range });
+    if with_file {
+        value["file"] = Value::String(gate.display(&symbol.path));
+    }
+    value
+}
+
+pub(super) fn symbol_line(gate: &RootGate, symbol: &Symbol, with_file: bool) -> String {
+    let (line, character) = one_based(symbol.range.start);
+    let (name, kind) = (&symbol.name, symbol.kind.name());
+    if with_file {
+        format!("{kind} {name} {}:{line}:{character}", gate.display(&symbol.path))
+    } else {
+        let indent = "  ".repeat(symbol.depth as usize);
+        format!("{indent}{kind} {name} {line}:{character}")
+    }
+}
+
+pub(super) fn diagnostic(diagnostic: &Diagnostic) -> Value {
+    let (line, character) = one_based(diagnostic.range.start);
+    let mut value = json!({
+        "line": line, "character": character,
+        "severity": diagnostic.severity().as_str(), "message": diagnostic.message,
+    });
+    if let Some(code) = &diagnostic.code {
+        value["code"] = Value::String(code.clone());
+    }
+    value
+}
+
+pub(super) fn diagnostic_line(file: &str, diagnostic: &Diagnostic) -> String {
+    let (line, character) = one_based(diagnostic.range.start);
+    let message = diagnostic.message.lines().next().unwrap_or_default();
+    format!("{file}:{line}:{character} {}: {message}", diagnostic.severity().as_str())
+}

@@ -1,0 +1,195 @@
+//! The navigation tools on descriptors 3 and 4.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader, Write};
+use std::process::Command;
+
+use nix::sys::stat::Mode;
+use nix::unistd::mkfifo;
+use serde_json::{Value, json};
+
+use crate::host::{Host, Stage};
+
+/// MCP over two named pipes.
+struct Nav {
+    to: File,
+    from: BufReader<File>,
+    last_id: u64,
+}
+
+impl Nav {
+    /// Starts the service with 3 to read from and 4 to write to.
+    fn start(stage: &Stage, config: Value) -> (Host, Self) {
+        let (to, from) = (stage.sandbox.place("tmp").join("to"), stage.sandbox.place("tmp").join("from"));
+        for path in [&to, &from] {
+            mkfifo(path, Mode::S_IRWXU).unwrap();
+        }
+        let service = stage.command(&stage.bootstrap(config));
+        let mut shell: Command = stage.sandbox.command("sh");
+        shell.args(["-c", "exec \"$0\" lsp-service 3<\"$1\" 4>\"$2\""]);
+        shell.arg(service.get_program()).arg(&to).arg(&from);
+        for (name, value) in service.get_envs() {
+            if let Some(value) = value {
+                shell.env(name, value);
+            }
+        }
+        let mut host = Host::start(&mut shell);
+        let to = OpenOptions::new().write(true).open(to).unwrap();
+        let from = BufReader::new(File::open(from).unwrap());
+        assert_eq!(host.message()["method"], "lsp/ready");
+        let mut nav = Self { to, from, last_id: 0 };
+        let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "0" } });
+        assert_eq!(nav.request("initialize", hello)["protocolVersion"], "2025-11-25");
+        nav.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        (host, nav)
+    }
+
+    fn send(&mut self, message: &Value) {
+        writeln!(self.to, "{message}").unwrap();
+    }
+
+    fn request(&mut self, method: &str, params: Value) -> Value {
+        self.last_id += 1;
+        self.send(&json!({ "jsonrpc": "2.0", "id": self.last_id, "method": method, "params": params }));
+        let mut line = String::new();
+        self.from.read_line(&mut line).unwrap();
+        let mut answer: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(answer["id"], self.last_id, "{answer}");
+        assert!(answer.get("error").is_none(), "{answer}");
+        answer["result"].take()
+    }
+
+    fn call(&mut self, tool: &str, arguments: Value) -> Value {
+        self.request("tools/call", json!({ "name": tool, "arguments": arguments }))
+    }
+
+    fn structured(&mut self, tool: &str, arguments: Value) -> Value {
+        let mut result = self.call(tool, arguments);
+        assert_eq!(result["isError"], false, "{result}");
+        result["structuredContent"].take()
+    }
+}
+
+fn range(line: u32) -> Value {
+    json!({ "start": { "line": line, "character": 4 }, "end": { "line": line + 1, "character": 0 } })
+}
+
+fn script() -> Value {
+    let here = |line: u32| json!({ "uri": "$root/sub/a.fake", "range": range(line) });
+    json!({
+        "capabilities": { "textDocumentSync": 2, "definitionProvider": true, "referencesProvider": true,
+            "hoverProvider": true, "documentSymbolProvider": true, "workspaceSymbolProvider": true },
+        "rules": [
+            { "on": "textDocument/didOpen", "do": [{ "publish": { "uri": "$uri" } }] },
+            { "on": "textDocument/definition", "do": [{ "reply": [{ "targetUri": "$root/sub/a.fake", "targetRange": range(0), "targetSelectionRange": range(1) }] }] },
+            { "on": "textDocument/references", "do": [{ "reply": [here(2), here(0), { "uri": "file:///etc/passwd", "range": range(0) }] }] },
+            { "on": "textDocument/hover", "do": ["reply_word"] },
+            { "on": "textDocument/documentSymbol", "do": [{ "reply": [
+                { "name": "C", "kind": 5, "range": range(0), "selectionRange": range(0), "children": [
+                    { "name": "m", "kind": 22, "range": range(1), "selectionRange": range(1) }] }] }] },
+            { "on": "workspace/symbol", "do": [{ "reply": [{ "name": "f", "kind": 12, "location": here(1) }] }] },
+        ],
+    })
+}
+
+fn stage() -> Stage {
+    Stage::new("//- sub/a.fake\n😀 one bad\n    two\n    three\n").server("fake", script())
+}
+
+#[test]
+fn the_six_tools_answer_in_the_contracts_shapes() {
+    let stage = stage();
+    let (mut host, mut nav) = Nav::start(&stage, json!({}));
+    let tools = nav.request("tools/list", json!({}));
+    let names: Vec<&str> =
+        tools["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert_eq!(
+        names,
+        [
+            "lsp_goto_definition",
+            "lsp_find_references",
+            "lsp_hover",
+            "lsp_document_symbols",
+            "lsp_workspace_symbols",
+            "lsp_diagnostics"
+        ]
+    );
+    let place = json!({ "file": "sub/a.fake", "line": 1, "character": 4 });
+    assert_eq!(
+        nav.structured("lsp_goto_definition", place.clone()),
+        json!({ "locations": [{ "file": "sub/a.fake", "line": 2, "character": 5 }] })
+    );
+    assert_eq!(
+        nav.structured("lsp_find_references", place.clone()),
+        json!({ "locations": [{ "file": "sub/a.fake", "line": 1, "character": 5 }, { "file": "sub/a.fake", "line": 3, "character": 5 }] })
+    );
+    assert_eq!(nav.structured("lsp_hover", place), json!({ "content": "one" }));
+    let absolute = json!({ "file": stage.path("sub/a.fake") });
+    let first = json!({ "startLine": 1, "startChar": 5, "endLine": 2, "endChar": 1 });
+    let second = json!({ "startLine": 2, "startChar": 5, "endLine": 3, "endChar": 1 });
+    assert_eq!(
+        nav.structured("lsp_document_symbols", absolute),
+        json!({ "symbols": [{ "name": "C", "kind": "class", "range": first }, { "name": "m", "kind": "enumMember", "range": second }] })
+    );
+    assert_eq!(
+        nav.structured("lsp_workspace_symbols", json!({ "query": "f" })),
+        json!({ "symbols": [{ "name": "f", "kind": "function", "file": "sub/a.fake", "range": second }] })
+    );
+    assert_eq!(
+        nav.structured("lsp_diagnostics", json!({})),
+        json!({ "diagnostics": { "sub/a.fake": [{ "line": 1, "character": 8, "severity": "error", "message": "this is bad" }] } })
+    );
+    let text = nav.call("lsp_find_references", json!({ "file": "sub/a.fake", "line": 1, "character": 4 }));
+    assert_eq!(text["content"][0]["text"], "sub/a.fake:1:5\nsub/a.fake:3:5");
+    // Both channels work on the same servers.
+    assert_eq!(host.check(&stage.path("sub/a.fake")).as_array().unwrap().len(), 1);
+    assert_eq!(stage.pids("fake").len(), 1);
+}
+
+#[test]
+fn what_cannot_be_asked_is_a_tool_error() {
+    let stage = stage();
+    std::os::unix::fs::symlink("/etc", stage.sandbox.root().join("escape")).unwrap();
+    let (_host, mut nav) = Nav::start(&stage, json!({}));
+    for (arguments, expected) in [
+        (json!({ "file": "/etc/passwd", "line": 1, "character": 1 }), "outside the workspace"),
+        (json!({ "file": "escape/passwd", "line": 1, "character": 1 }), "outside the workspace"),
+        (json!({ "file": "../x", "line": 1, "character": 1 }), "outside the workspace"),
+        (json!({ "file": "gone.fake", "line": 1, "character": 1 }), "no such file"),
+        (json!({ "file": "sub", "line": 1, "character": 1 }), "not a regular file"),
+        (json!({ "file": "sub/a.fake", "line": 99, "character": 1 }), "no such position"),
+        (json!({ "file": "sub/a.fake", "line": 1, "character": 2 }), "no such position"),
+        (json!({ "file": "sub/a.fake", "line": 0, "character": 1 }), "/line"),
+        (json!({ "file": "sub/a.fake", "line": 1 }), "character"),
+    ] {
+        let result = nav.call("lsp_goto_definition", arguments.clone());
+        assert_eq!(result["isError"], true, "{arguments}");
+        let text = result["content"][0]["text"].as_str().unwrap();
+        assert!(text.contains(expected), "{arguments}: {text}");
+    }
+}
+
+#[test]
+fn nothing_found_is_an_empty_list_and_not_known_is_an_error() {
+    let empty = json!({ "capabilities": { "textDocumentSync": 2, "definitionProvider": true, "hoverProvider": true },
+        "rules": [{ "on": "textDocument/definition", "do": [{ "reply": null }] }, { "on": "textDocument/hover", "do": ["die"] }] });
+    let stage = Stage::new("//- a.fake\nx\n//- a.txt\nx\n").server("fake", empty);
+    let (_host, mut nav) = Nav::start(&stage, json!({}));
+    let at = |file: &str| json!({ "file": file, "line": 1, "character": 1 });
+    assert_eq!(nav.structured("lsp_goto_definition", at("a.fake")), json!({ "locations": [] }));
+    assert_eq!(nav.structured("lsp_goto_definition", at("a.txt")), json!({ "locations": [] }));
+    assert_eq!(nav.structured("lsp_hover", at("a.txt")), json!({ "content": null }));
+    let broken = nav.call("lsp_hover", at("a.fake"));
+    assert_eq!(broken["isError"], true);
+    assert!(broken["content"][0]["text"].as_str().unwrap().contains("`fake` is broken"));
+}
+
+#[test]
+fn a_host_may_do_without_navigation() {
+    let stage = stage();
+    let mut host = stage.start(json!({ "navigationTools": false }));
+    assert_eq!(host.check(&stage.path("sub/a.fake")).as_array().unwrap().len(), 1);
+    host.close_stdin();
+    assert_eq!(host.wait().code(), Some(0));
+    assert_eq!(host.stderr(), "");
+}
