@@ -1,0 +1,227 @@
+//! §1.2, §3.2 and §4.1: nothing outside the roots goes in or comes out.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use serde_json::{Value, json};
+use tenon_contract::root::RootGate;
+use tenon_fake_lsp::Workbench;
+
+use crate::stage::{
+    ABOUT_A_FILE, DEFINITION, DOCUMENT_SYMBOLS, REFERENCES, Stage, TOOLS, WORKSPACE_DIAGNOSTICS,
+    WORKSPACE_SYMBOLS, arguments, location, range, reply, script, symbol, with_uri,
+};
+
+#[test]
+fn s1_2_only_file_uris_are_allowed() {
+    let stage = Stage::open(Workbench::new().file("a.fake", "").server("fake", script(&[])));
+    let real = stage.uri("a.fake");
+    let path = real.strip_prefix("file://").unwrap();
+    for wrong in [
+        "".to_owned(),
+        path.to_owned(),
+        format!("http://localhost{path}"),
+        format!("untitled:{path}"),
+        format!("vscode-remote://ssh{path}"),
+        format!("file://localhost{path}"),
+        format!("file://host{path}"),
+        format!("{real}?x"),
+        format!("{real}#L1"),
+        format!("{real}%00"),
+        format!("file://{}", path.replace('/', "%2F")),
+        format!("file://{path}%zz"),
+        "file:a.fake".to_owned(),
+    ] {
+        for tool in ABOUT_A_FILE {
+            let (code, _) = stage.refusal(tool, with_uri(arguments(&stage, tool, "a.fake"), &wrong));
+            assert_eq!(code, "URI_INVALID", "{tool} {wrong}");
+        }
+    }
+}
+
+#[test]
+fn s4_1_outside_the_roots_is_denied_whether_or_not_something_is_there() {
+    let outside = tempfile::tempdir().unwrap();
+    fs::write(outside.path().join("there.fake"), "secret").unwrap();
+    let stage = Stage::open(Workbench::new().file("a.fake", "").server("fake", script(&[])));
+    let root = stage.bench.root();
+    symlink(outside.path().join("there.fake"), root.join("link.fake")).unwrap();
+    symlink(outside.path().join("missing.fake"), root.join("dangling.fake")).unwrap();
+    symlink(outside.path(), root.join("folder")).unwrap();
+    let uri = |path: &std::path::Path| format!("file://{}", path.display());
+    for denied in [
+        "file:///etc/passwd".to_owned(),
+        "file:///etc/no-such-file".to_owned(),
+        "file:///etc".to_owned(),
+        uri(&outside.path().join("there.fake")),
+        uri(&outside.path().join("missing.fake")),
+        uri(&root.join("link.fake")),
+        uri(&root.join("dangling.fake")),
+        uri(&root.join("folder/there.fake")),
+        uri(&root.join("folder/missing.fake")),
+        uri(&root.join("../../etc/passwd")),
+        format!("{}/%2e%2e/%2e%2e/etc/passwd", uri(&root)),
+    ] {
+        for tool in ABOUT_A_FILE {
+            let (code, error) = stage.refusal(tool, with_uri(arguments(&stage, tool, "a.fake"), &denied));
+            assert_eq!(code, "WORKSPACE_DENIED", "{tool} {denied}");
+            let said = format!("{error:?}");
+            assert!(!said.contains("etc") && !said.contains("there"), "{said}");
+        }
+    }
+    assert!(stage.bench.received("fake", "initialize").is_empty(), "no server was bothered");
+}
+
+#[test]
+fn s4_1_what_is_missing_or_no_file_inside_the_roots() {
+    let stage = Stage::open(
+        Workbench::new().file("a.fake", "").file("folder/b.fake", "").server("fake", script(&[])),
+    );
+    let root = stage.bench.root();
+    fs::write(root.join("binary.fake"), [0xff, 0xfe, 0x00]).unwrap();
+    let large = fs::File::create(root.join("large.fake")).unwrap();
+    large.set_len(9 * 1024 * 1024).unwrap();
+    symlink("loop.fake", root.join("loop.fake")).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(root.join("pipe.fake")).status().unwrap();
+    assert!(made.success());
+    let deleted = stage.uri("folder/b.fake");
+    fs::remove_file(root.join("folder/b.fake")).unwrap();
+    for (name, expected) in [
+        ("missing.fake", "URI_INVALID"),
+        ("folder/b.fake", "URI_INVALID"),
+        ("missing/a.fake", "URI_INVALID"),
+        ("a.fake/", "URI_INVALID"),
+        ("loop.fake", "URI_INVALID"),
+        ("folder", "NOT_FOUND"),
+        ("", "NOT_FOUND"),
+        ("pipe.fake", "NOT_FOUND"),
+        ("binary.fake", "NOT_FOUND"),
+        ("large.fake", "NOT_FOUND"),
+    ] {
+        for tool in ABOUT_A_FILE {
+            let uri = format!("file://{}", root.join(name).display());
+            let (code, error) = stage.refusal(tool, with_uri(arguments(&stage, tool, "a.fake"), &uri));
+            assert_eq!(code, expected, "{tool} {name} {error:?}");
+        }
+    }
+    assert!(deleted.ends_with("/folder/b.fake"));
+}
+
+#[test]
+fn s6_3_without_roots_every_tool_is_denied() {
+    let builder = Workbench::new()
+        .file("a.fake", "")
+        .server("fake", script(&[]))
+        .option(|options| options.gate = RootGate::new(Vec::<&str>::new()).unwrap());
+    let stage = Stage::open(builder);
+    for tool in TOOLS {
+        let arguments = match tool {
+            WORKSPACE_SYMBOLS => json!({ "query": "a" }),
+            WORKSPACE_DIAGNOSTICS => json!({}),
+            DOCUMENT_SYMBOLS | "vscode.lsp.diagnostics.document" => json!({ "uri": "file:///a" }),
+            _ => json!({ "uri": "file:///a", "position": { "line": 0, "character": 0 } }),
+        };
+        assert_eq!(stage.refusal(tool, arguments).0, "WORKSPACE_DENIED", "{tool}");
+    }
+}
+
+/// Places that a server may name and nobody may see, beside the one in `a.fake` that everybody may.
+fn foreign(stage_root: &str) -> Vec<String> {
+    vec![
+        "file:///etc/passwd".to_owned(),
+        "file:///usr/lib/python3/dist-packages/os.fake".to_owned(),
+        format!("{stage_root}/../node_modules/x/index.fake"),
+        format!("{stage_root}/outside.fake"),
+        format!("{stage_root}/missing.fake"),
+        "file://host/etc/hostname".to_owned(),
+        "untitled:Untitled-1".to_owned(),
+        "jdt://contents/java.base/java/lang/String.class".to_owned(),
+        "not a uri".to_owned(),
+        String::new(),
+    ]
+}
+
+#[test]
+fn s1_2_results_outside_the_roots_are_dropped_not_redacted() {
+    let outside = tempfile::tempdir().unwrap();
+    fs::write(outside.path().join("x.fake"), "").unwrap();
+    let locations: Vec<Value> = foreign("$root")
+        .iter()
+        .chain(&["$root/a.fake".to_owned()])
+        .map(|uri| location(uri, [0, 0, 0, 1]))
+        .collect();
+    let links: Vec<Value> = foreign("$root")
+        .iter()
+        .chain(&["$root/a.fake".to_owned()])
+        .map(|uri| json!({ "targetUri": uri, "targetRange": range([0, 0, 0, 1]), "targetSelectionRange": range([0, 0, 0, 1]) }))
+        .collect();
+    let symbols: Vec<Value> = foreign("$root")
+        .iter()
+        .chain(&["$root/a.fake".to_owned()])
+        .map(|uri| symbol("a", 12, uri, [0, 0, 0, 1]))
+        .collect();
+    let mut rules = vec![
+        reply("textDocument/references", json!(locations)),
+        reply("textDocument/definition", json!(links)),
+        reply("workspace/symbol", json!(symbols)),
+    ];
+    for uri in foreign("$root") {
+        let params =
+            json!({ "uri": uri, "diagnostics": [{ "range": range([0, 0, 0, 1]), "message": "leak" }] });
+        let notify = json!({ "method": "textDocument/publishDiagnostics", "params": params });
+        rules.push(json!({ "on": "textDocument/didOpen", "do": [{ "notify": notify }] }));
+    }
+    let stage = Stage::open(Workbench::new().file("a.fake", "bad").server("fake", script(&rules)));
+    symlink(outside.path().join("x.fake"), stage.bench.root().join("outside.fake")).unwrap();
+    let only = location(&stage.uri("a.fake"), [0, 0, 0, 1]);
+    let definition = stage.payload(DEFINITION, stage.at("a.fake", 0, 0));
+    assert_eq!(definition["locations"], json!([only]));
+    assert_eq!(definition["summary"], "Found 1 definition.");
+    let references = stage.payload(REFERENCES, stage.at("a.fake", 0, 0));
+    assert_eq!(references["items"], json!([only]));
+    let symbols = stage.payload(WORKSPACE_SYMBOLS, json!({ "query": "a" }));
+    assert_eq!(symbols["items"].as_array().unwrap().len(), 1);
+    assert_eq!(symbols["items"][0]["location"], only);
+    let diagnostics = stage.payload(WORKSPACE_DIAGNOSTICS, json!({}));
+    let files: Vec<&Value> =
+        diagnostics["items"].as_array().unwrap().iter().map(|file| &file["uri"]).collect();
+    assert_eq!(files, [&json!(stage.uri("a.fake"))]);
+}
+
+#[test]
+fn s5_1_the_cap_counts_what_is_left_after_filtering() {
+    let mut locations: Vec<Value> =
+        (0..50).map(|line| location("file:///etc/passwd", [line, 0, line, 1])).collect();
+    locations.extend((0..3).map(|line| location("$root/a.fake", [line, 0, line, 1])));
+    let rules = [reply("textDocument/references", json!(locations))];
+    let builder = Workbench::new().file("a.fake", "a\nb\nc\n").server("fake", script(&rules));
+    let stage = Stage::with(builder, |settings| settings.limits.references = 3);
+    let payload = stage.payload(REFERENCES, stage.at("a.fake", 0, 0));
+    assert_eq!(payload["items"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn s3_2_uris_are_canonical_whatever_a_client_or_a_server_spells() {
+    let rules = [json!({ "on": "textDocument/references", "do": [{ "reply": [
+        location("$root/d%C3%A9%20x/%61.fake", [0, 0, 0, 1]),
+        location("$root/link/a.fake", [0, 0, 0, 1]),
+        location("$root/dé x/../dé x/./a.fake", [0, 0, 0, 1]),
+    ] }] })];
+    let stage = Stage::open(
+        Workbench::new().file("dé x/a.fake", "a").file("real#1/b.fake", "b").server("fake", script(&rules)),
+    );
+    let root = stage.bench.root();
+    symlink(root.join("dé x"), root.join("link")).unwrap();
+    let canonical = format!("file://{}/d%C3%A9%20x/a.fake", root.display());
+    for spelled in ["dé x/a.fake", "link/a.fake", "dé%20x/%61.fake", "real%231/../d%c3%a9 x//a.fake"] {
+        let mut at = stage.at("dé x/a.fake", 0, 0);
+        at["uri"] = json!(format!("file://{}/{spelled}", root.display()));
+        let payload = stage.payload(REFERENCES, at.clone());
+        assert_eq!(payload["items"], json!([location(&canonical, [0, 0, 0, 1])]), "{spelled}");
+        let diagnostics = stage.payload("vscode.lsp.diagnostics.document", json!({ "uri": at["uri"] }));
+        assert_eq!(diagnostics["uri"], canonical.as_str());
+    }
+    // However it is spelled, it is one question, of which a server sees one spelling.
+    let asked = stage.bench.received("fake", "textDocument/references");
+    assert!(asked.iter().all(|message| message["params"]["textDocument"]["uri"] == canonical.as_str()));
+}

@@ -1,0 +1,120 @@
+//! §3.0: what surrounds a payload.
+
+use serde_json::{Value, json};
+use tenon_fake_lsp::Workbench;
+
+use crate::stage::{
+    DEFINITION, DOCUMENT_DIAGNOSTICS, DOCUMENT_SYMBOLS, HOVER, REFERENCES, Stage, TOOLS,
+    WORKSPACE_DIAGNOSTICS, WORKSPACE_SYMBOLS, arguments, location, range, reply, script, symbol,
+};
+
+/// A server with something to say to every question.
+fn talkative() -> Value {
+    let here = |line: u32| location("$root/src/a.fake", [line, 0, line, 3]);
+    script(&[
+        reply("textDocument/definition", json!([here(1)])),
+        reply("textDocument/references", json!([here(0), here(1), here(2)])),
+        reply("textDocument/hover", json!({ "contents": { "kind": "markdown", "value": "**one**" } })),
+        reply(
+            "textDocument/documentSymbol",
+            json!([{ "name": "one", "kind": 12, "range": range([0, 0, 2, 3]), "selectionRange": range([1, 0, 1, 3]) }]),
+        ),
+        reply("workspace/symbol", json!([symbol("one", 12, "$root/src/a.fake", [1, 0, 1, 3])])),
+    ])
+}
+
+fn workspace() -> tenon_fake_lsp::Builder {
+    Workbench::new().file("src/a.fake", "one bad\none\none\n").server("fake", talkative())
+}
+
+#[test]
+fn s3_0_a_result_is_the_payload_and_nothing_beside_it() {
+    let stage = Stage::open(workspace());
+    for tool in TOOLS {
+        let payload = stage.payload(tool, arguments(&stage, tool, "src/a.fake"));
+        let params = json!({ "name": tool, "arguments": arguments(&stage, tool, "src/a.fake") });
+        let result = stage.client().request("tools/call", params).unwrap();
+        assert_eq!(result["isError"], false, "{result}");
+        assert_eq!(result["content"], json!([]), "{result}");
+        assert_eq!(result["structuredContent"], payload, "{tool}");
+    }
+}
+
+#[test]
+fn s3_0_failures_are_errors_never_results() {
+    let stage = Stage::open(workspace());
+    let params = json!({ "name": HOVER, "arguments": stage.at("src/a.fake", 9, 9) });
+    let error = stage.client().request("tools/call", params).unwrap_err();
+    assert_eq!(error.data["code"], "MCP_LSP_GATEWAY/NOT_FOUND");
+}
+
+#[test]
+fn s3_1_every_payload_has_a_short_summary_without_a_path() {
+    let stage = Stage::open(workspace());
+    for (tool, expected) in [
+        (DEFINITION, "Found 1 definition."),
+        (REFERENCES, "Returned 3 references."),
+        (HOVER, "Hover available."),
+        (DOCUMENT_SYMBOLS, "Returned 1 document symbol."),
+        (WORKSPACE_SYMBOLS, "Returned 1 workspace symbol."),
+        (DOCUMENT_DIAGNOSTICS, "Returned 1 diagnostic."),
+        (WORKSPACE_DIAGNOSTICS, "Returned diagnostics for 1 file."),
+    ] {
+        let payload = stage.payload(tool, arguments(&stage, tool, "src/a.fake"));
+        assert_eq!(payload["summary"], expected);
+    }
+}
+
+#[test]
+fn s3_0_with_text_the_content_is_a_listing_in_words_never_the_payload_again() {
+    let stage = Stage::with(workspace(), |settings| settings.listing = true);
+    let listing = |tool: &str| {
+        stage.payload(tool, arguments(&stage, tool, "src/a.fake"));
+        let result = stage.client().call_tool(tool, arguments(&stage, tool, "src/a.fake")).unwrap();
+        assert_eq!(result.text.len(), 1);
+        let text = result.text.into_iter().next().unwrap();
+        assert!(!text.contains("file://") && !text.contains("{\""), "{text}");
+        text
+    };
+    assert_eq!(listing(DEFINITION), "Found 1 definition.\nsrc/a.fake:2:1");
+    assert_eq!(listing(REFERENCES), "Returned 3 references.\nsrc/a.fake:1:1\nsrc/a.fake:2:1\nsrc/a.fake:3:1");
+    assert_eq!(listing(HOVER), "Hover available.\n**one**");
+    assert_eq!(listing(DOCUMENT_SYMBOLS), "Returned 1 document symbol.\nsrc/a.fake:2:1 function one");
+    assert_eq!(listing(WORKSPACE_SYMBOLS), "Returned 1 workspace symbol.\nsrc/a.fake:2:1 function one");
+    assert_eq!(listing(DOCUMENT_DIAGNOSTICS), "Returned 1 diagnostic.\nsrc/a.fake:1:5 error: this is bad");
+    assert_eq!(
+        listing(WORKSPACE_DIAGNOSTICS),
+        "Returned diagnostics for 1 file.\nsrc/a.fake:1:5 error: this is bad"
+    );
+    let mut arguments = arguments(&stage, REFERENCES, "src/a.fake");
+    arguments["pageSize"] = json!(2);
+    let result = stage.client().call_tool(REFERENCES, arguments).unwrap();
+    let cursor = result.structured["nextCursor"].as_str().unwrap();
+    assert!(result.text[0].ends_with(&format!("\nnext cursor: {cursor}")), "{}", result.text[0]);
+}
+
+#[test]
+fn s1_1_no_tool_changes_a_file() {
+    let stage = Stage::open(workspace());
+    let look = || -> Vec<(String, Vec<u8>)> {
+        let mut found = Vec::new();
+        let mut folders = vec![stage.bench.root()];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else {
+                    found.push((path.display().to_string(), std::fs::read(&path).unwrap()));
+                }
+            }
+        }
+        found.sort();
+        found
+    };
+    let before = look();
+    for tool in TOOLS {
+        stage.payload(tool, arguments(&stage, tool, "src/a.fake"));
+    }
+    assert_eq!(look(), before);
+}

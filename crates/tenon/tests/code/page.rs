@@ -1,0 +1,120 @@
+//! §3.5 and §3.6: pages of large results, whole and without gaps.
+
+use serde_json::{Value, json};
+use tenon_fake_lsp::Workbench;
+use tenon_testkit::Client;
+
+use crate::stage::{REFERENCES, Stage, WORKSPACE_DIAGNOSTICS, WORKSPACE_SYMBOLS, reply, script, symbol};
+
+/// All items of a paged tool, page by page, and the number of pages.
+fn collect(client: &mut Client, tool: &str, arguments: &Value, size: usize) -> (Vec<Value>, usize) {
+    let mut arguments = arguments.clone();
+    arguments["pageSize"] = json!(size);
+    let (mut all, mut pages) = (Vec::new(), 0);
+    loop {
+        let payload = loop {
+            match client.call_tool(tool, arguments.clone()) {
+                Ok(result) => break result.structured,
+                Err(error) if error.data["details"]["retryAfterMs"].is_u64() => {}
+                Err(error) => panic!("{tool}: {error:?}"),
+            }
+        };
+        pages += 1;
+        let items = payload["items"].as_array().unwrap();
+        assert!(items.len() <= size);
+        all.extend(items.iter().cloned());
+        let last = payload["nextCursor"].is_null();
+        let said = payload["summary"].as_str().unwrap();
+        assert_eq!(said.contains("(next page available)"), !last, "{said}");
+        if last {
+            return (all, pages);
+        }
+        assert_eq!(items.len(), size, "only the last page may be short");
+        arguments["cursor"] = payload["nextCursor"].clone();
+    }
+}
+
+fn locations_in_order(items: &[Value]) -> bool {
+    let line = |item: &Value| item["range"]["start"]["line"].as_u64().unwrap();
+    items.windows(2).all(|pair| line(&pair[0]) < line(&pair[1]))
+}
+
+#[test]
+fn s3_6_twenty_thousand_references_page_through_completely() {
+    let rules = [json!({ "on": "textDocument/references", "do": [
+        { "reply_locations": { "uri": "$uri", "count": 20_000 } },
+    ] })];
+    let text = "x\n".repeat(20_000);
+    let stage = Stage::open(Workbench::new().file("a.fake", &text).server("fake", script(&rules)));
+    let mut client = stage.client();
+    for (size, pages) in [(200, 100), (7, 2858)] {
+        let (items, counted) = collect(&mut client, REFERENCES, &stage.at("a.fake", 0, 0), size);
+        assert_eq!((items.len(), counted), (20_000, pages));
+        assert!(locations_in_order(&items));
+    }
+    assert_eq!(stage.bench.received("fake", "textDocument/references").len(), 1, "asked once for all pages");
+}
+
+#[test]
+fn s3_6_pages_of_one_reference_are_whole_too() {
+    let rules = [json!({ "on": "textDocument/references", "do": [
+        { "reply_locations": { "uri": "$uri", "count": 1_000 } },
+    ] })];
+    let text = "x\n".repeat(1_000);
+    let stage = Stage::open(Workbench::new().file("a.fake", &text).server("fake", script(&rules)));
+    let (items, pages) = collect(&mut stage.client(), REFERENCES, &stage.at("a.fake", 0, 0), 1);
+    assert_eq!((items.len(), pages), (1_000, 1_000));
+    assert!(locations_in_order(&items));
+}
+
+#[test]
+fn s3_6_twenty_thousand_symbols_page_through_completely() {
+    let symbols: Vec<Value> =
+        (0..20_000).rev().map(|n| symbol(&format!("s{n:05}"), 12, "$root/a.fake", [n, 0, n, 1])).collect();
+    let rules = [reply("workspace/symbol", json!(symbols))];
+    let stage = Stage::open(Workbench::new().file("a.fake", "x").server("fake", script(&rules)));
+    let mut client = stage.client();
+    for (size, pages) in [(200, 100), (7, 2858)] {
+        let (items, counted) = collect(&mut client, WORKSPACE_SYMBOLS, &json!({ "query": "s" }), size);
+        assert_eq!(counted, pages);
+        let names: Vec<&str> = items.iter().map(|item| item["name"].as_str().unwrap()).collect();
+        let expected: Vec<String> = (0..20_000).map(|n| format!("s{n:05}")).collect();
+        assert_eq!(names, expected);
+    }
+}
+
+#[test]
+fn s7_7_workspace_diagnostics_are_paged_by_file() {
+    let mut builder = Workbench::new().server("fake", script(&[]));
+    for number in 0..25 {
+        let text = if number % 5 == 4 { "fine" } else { "bad and bad\nand bad" };
+        builder = builder.file(&format!("f{number:02}.fake"), text);
+    }
+    let stage = Stage::open(builder);
+    for (size, pages) in [(1, 20), (7, 3), (200, 1)] {
+        let (items, counted) = collect(&mut stage.client(), WORKSPACE_DIAGNOSTICS, &json!({}), size);
+        assert_eq!((items.len(), counted), (20, pages), "files without diagnostics are omitted");
+        let uris: Vec<&str> = items.iter().map(|item| item["uri"].as_str().unwrap()).collect();
+        assert!(uris.is_sorted() && uris.iter().all(|uri| uri.ends_with(".fake")));
+        assert!(items.iter().all(|item| item["diagnostics"].as_array().unwrap().len() == 3));
+    }
+}
+
+#[test]
+fn s3_5_the_default_page_has_a_hundred_items_and_the_largest_two_hundred() {
+    let rules = [json!({ "on": "textDocument/references", "do": [
+        { "reply_locations": { "uri": "$uri", "count": 450 } },
+    ] })];
+    let stage =
+        Stage::open(Workbench::new().file("a.fake", &"x\n".repeat(450)).server("fake", script(&rules)));
+    let count = |size: Option<u64>| {
+        let mut arguments = stage.at("a.fake", 0, 0);
+        if let Some(size) = size {
+            arguments["pageSize"] = json!(size);
+        }
+        stage.payload(REFERENCES, arguments)["items"].as_array().unwrap().len()
+    };
+    assert_eq!([count(None), count(Some(1)), count(Some(200)), count(Some(201))], [100, 1, 200, 200]);
+    let (items, pages) = collect(&mut stage.client(), REFERENCES, &stage.at("a.fake", 0, 0), 150);
+    assert_eq!((items.len(), pages), (450, 3), "a last page that is full has no cursor");
+}
