@@ -7,7 +7,7 @@
 use axum::http::{HeaderMap, HeaderName, StatusCode};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use rmcp::model::{ClientRequest, ErrorData, GetMeta, ProtocolVersion, RequestId};
+use rmcp::model::{ClientRequest, ErrorCode, ErrorData, GetMeta, ProtocolVersion, RequestId};
 
 use super::front::PROTOCOL_VERSION;
 use super::refusal::Refusal;
@@ -30,41 +30,46 @@ pub(super) enum Lifecycle {
 }
 
 pub(super) fn lifecycle(headers: &HeaderMap, incoming: &Incoming) -> Result<Lifecycle, Refusal> {
-    let header = version_header(headers)?;
+    let (id, request) = match incoming {
+        Incoming::Request { id, request } => (Some(id), Some(request.as_ref())),
+        Incoming::Notification(_) | Incoming::Response => (None, None),
+    };
+    let header = version_header(headers, id)?;
     let stateless = header == Some(ProtocolVersion::V_2026_07_28.as_str());
-    let Incoming::Request { id, request } = incoming else {
+    let (Some(id), Some(request)) = (id, request) else {
         return Ok(if stateless { Lifecycle::Alone } else { Lifecycle::Session });
     };
-    if matches!(**request, ClientRequest::InitializeRequest(_)) {
+    if stateless && request.method() == "initialize" {
+        let error = ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "2026-07-28 has no `initialize`", None);
+        return Err(Refusal::error(StatusCode::NOT_FOUND, Some(id.clone()), error));
+    }
+    if matches!(request, ClientRequest::InitializeRequest(_)) {
         return Ok(Lifecycle::Opening);
     }
     let version = request.get_meta().protocol_version();
-    let discovers = matches!(**request, ClientRequest::DiscoverRequest(_));
+    let discovers = matches!(request, ClientRequest::DiscoverRequest(_));
     match (&version, header) {
         (Some(version), Some(header)) if version.as_str() != header => {
-            Err(mismatch(id, "`MCP-Protocol-Version` differs from the request's `_meta`"))
+            return Err(mismatch(id, "`MCP-Protocol-Version` differs from the request's `_meta`"));
         }
-        (Some(_), None) => Err(mismatch(id, "`MCP-Protocol-Version` is missing")),
-        (Some(version), Some(_)) if !REVISIONS.contains(version) => {
-            Err(unsupported(Some(id), version.clone()))
-        }
-        (Some(_), Some(_)) => {
-            check_routing(headers, id, request)?;
-            Ok(Lifecycle::Alone)
-        }
-        (None, _) if stateless || discovers => {
-            let missing = request.get_meta().missing_required_keys(&ProtocolVersion::V_2026_07_28).join(", ");
-            let error = ErrorData::invalid_params(format!("the request's `_meta` lacks {missing}"), None);
-            Err(Refusal::error(StatusCode::BAD_REQUEST, Some(id.clone()), error))
-        }
-        (None, _) => Ok(Lifecycle::Session),
+        (Some(_), None) => return Err(mismatch(id, "`MCP-Protocol-Version` is missing")),
+        (None, _) if !stateless && !discovers => return Ok(Lifecycle::Session),
+        _ => {}
     }
+    let missing = request.get_meta().missing_required_keys(&ProtocolVersion::V_2026_07_28);
+    if !missing.is_empty() {
+        let message = format!("the request's `_meta` lacks {}", missing.join(", "));
+        let error = ErrorData::invalid_params(message, None);
+        return Err(Refusal::error(StatusCode::BAD_REQUEST, Some(id.clone()), error));
+    }
+    check_routing(headers, id, request)?;
+    Ok(Lifecycle::Alone)
 }
 
 /// A request inside a session names the revision that the session agreed on.
 pub(super) fn check_session(headers: &HeaderMap, session: &Session) -> Result<(), Refusal> {
-    let header =
-        version_header(headers)?.ok_or_else(|| Refusal::bad_request("`MCP-Protocol-Version` is missing"))?;
+    let header = version_header(headers, None)?
+        .ok_or_else(|| Refusal::bad_request("`MCP-Protocol-Version` is missing"))?;
     let agreed = session.revision();
     if agreed.is_some_and(|agreed| agreed.as_str() == header) {
         Ok(())
@@ -74,7 +79,7 @@ pub(super) fn check_session(headers: &HeaderMap, session: &Session) -> Result<()
 }
 
 /// The version header, if it names a revision that we serve.
-fn version_header(headers: &HeaderMap) -> Result<Option<&str>, Refusal> {
+fn version_header<'h>(headers: &'h HeaderMap, id: Option<&RequestId>) -> Result<Option<&'h str>, Refusal> {
     let mut values = headers.get_all(PROTOCOL_VERSION).iter();
     let value = match (values.next(), values.next()) {
         (None, _) => return Ok(None),
@@ -87,12 +92,8 @@ fn version_header(headers: &HeaderMap) -> Result<Option<&str>, Refusal> {
     }
     let shown: String = value.chars().take(32).collect();
     let asked = serde_json::from_value(shown.into()).expect("any string is a version");
-    Err(unsupported(None, asked))
-}
-
-fn unsupported(id: Option<&RequestId>, asked: ProtocolVersion) -> Refusal {
     let error = ErrorData::unsupported_protocol_version(asked, &REVISIONS);
-    Refusal::error(StatusCode::BAD_REQUEST, id.cloned(), error)
+    Err(Refusal::error(StatusCode::BAD_REQUEST, id.cloned(), error))
 }
 
 fn mismatch(id: &RequestId, why: &'static str) -> Refusal {

@@ -68,10 +68,26 @@ async fn headers_and_body_must_agree() {
             -32602,
         ),
     ];
+    let rows = rows.into_iter().chain([
+        ("initialize, which is gone", alone("initialize", json!({})), 404, -32601),
+        ("half the metadata", without_capabilities(), 400, -32602),
+    ]);
     for (name, request, status, code) in rows {
         let response = server.send(&request).await;
         assert_eq!((response.status, &response.json()["error"]["code"]), (status, &json!(code)), "{name}");
+        assert_eq!(response.json()["id"], 1, "{name}");
     }
+    let unknown = server.send(&echo().with("MCP-Protocol-Version", "2030-01-01")).await;
+    assert_eq!((unknown.status, &unknown.json()["id"]), (400, &json!(1)));
+}
+
+fn without_capabilities() -> Request {
+    let mut meta = meta();
+    meta.as_object_mut().unwrap().remove("io.modelcontextprotocol/clientCapabilities");
+    let params = json!({ "_meta": meta });
+    Request::rpc("tools/list", params)
+        .with("MCP-Protocol-Version", "2026-07-28")
+        .with("Mcp-Method", "tools/list")
 }
 
 #[tokio::test]
