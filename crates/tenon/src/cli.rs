@@ -43,6 +43,7 @@ enum Command {
     Config(commands::config::Args),
     #[command(version)]
     Context(commands::context::Args),
+    Compose(commands::compose::Args),
     LspService(commands::lsp_service::Args),
     ContextServer(commands::context_server::Args),
     Token(commands::token::Args),
@@ -98,6 +99,7 @@ fn dispatch(command: Command, invocation: &mut Invocation) -> Result<Exit, Failu
         Command::Trust(args) => commands::trust::run(args, invocation),
         Command::Config(args) => commands::config::run(args, invocation),
         Command::Context(args) => commands::context::run(args, invocation),
+        Command::Compose(args) => commands::compose::run(args, invocation),
         Command::ContextServer(args) => commands::context_server::run(args),
         Command::LspService(args) => commands::lsp_service::run(args, invocation),
         Command::Token(args) => commands::token::run(args, invocation),

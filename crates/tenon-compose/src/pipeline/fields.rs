@@ -184,7 +184,7 @@ impl Checker<'_> {
         above: Option<&At<'_>>,
         who: Who<'_>,
     ) {
-        let place = place(&At::field(above, field), "not supported".to_owned());
+        let place = place(&At::field(above, field), format!("supported: {}", versions::SUPPORTED.join(", ")));
         self.findings.push(versions::unsupported(code, field, received, who.subject()).at([place]));
     }
 
@@ -242,6 +242,7 @@ impl Checker<'_> {
         let note = match (fault.reason, &fault.expected) {
             ("missing-field", _) => format!("`{last}` is missing"),
             ("unknown-field" | "unknown-collection", _) => "not known here".to_owned(),
+            ("wrong-type", Expected::One(one)) => format!("expected {one}, found {}", fault.received),
             (_, Expected::One(one)) => format!("expected {one}"),
             (_, Expected::AnyOf(words)) => format!("expected one of {}", words.join(", ")),
         };

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::declared::Reference;
-use super::draft::{Draft, Operation, Role, State};
+use super::draft::{Draft, Operation, Role, State, field_step};
 use super::routes;
 use crate::diagnostic::{Details, Diagnostic, Place, Step, Subject, shown, sort_subjects};
 use crate::grammar::{self, Reason};
@@ -223,7 +223,7 @@ impl<'d, 'i> Judge<'d, 'i> {
             .with("policyId", shown(operation.id))
             .with("target", shown(operation.target))
             .with("reason", reason);
-        let place = operation_place(operation.index, reason.to_owned());
+        let place = operation_place(operation.index, at_fault(operation, reason), reason.to_owned());
         Diagnostic::new(Code::InvalidPolicy, subjects, details).at([place])
     }
 
@@ -240,9 +240,8 @@ impl<'d, 'i> Judge<'d, 'i> {
             .with("policyId", shown(smallest))
             .with("target", format!("operation:{}", shown(smallest)))
             .with("reason", group.reason);
-        let places: Vec<Place> = members()
-            .map(|operation| operation_place(operation.index, format!("operation `{}`", shown(operation.id))))
-            .collect();
+        let places: Vec<Place> =
+            members().map(|operation| operation_place(operation.index, Some("id"), String::new())).collect();
         Diagnostic::new(Code::InvalidPolicy, subjects, details).at(places)
     }
 
@@ -277,9 +276,24 @@ struct Words {
 const TARGET: Words = Words { missing: "missing-target", invalid: "invalid-target" };
 const USE: Words = Words { missing: "missing-use", invalid: "invalid-use" };
 
-fn operation_place(index: usize, note: String) -> Place {
-    let pointer =
-        vec![super::draft::field_step("policy"), super::draft::field_step("operations"), Step::Index(index)];
+/// The field of an operation that a reason is about, if it is there.
+fn at_fault(operation: &Operation<'_>, reason: Reason) -> Option<&'static str> {
+    let arguments = [
+        ("use", operation.use_key),
+        ("before", operation.before),
+        ("after", operation.after),
+        ("path", operation.path),
+    ];
+    match reason {
+        "unknown-operation" => Some("op"),
+        "missing-target" | "invalid-target" => Some("target"),
+        _ => arguments.into_iter().find_map(|(name, value)| value.map(|_| name)),
+    }
+}
+
+fn operation_place(index: usize, field: Option<&'static str>, note: String) -> Place {
+    let mut pointer = vec![field_step("policy"), field_step("operations"), Step::Index(index)];
+    pointer.extend(field.map(field_step));
     Place { pointer, note }
 }
 

@@ -287,7 +287,7 @@ pub const REGISTRY: [Registered; 25] = [
         details: &["policyId", "target", "reason"],
         fixture: "fixture-invalid-policy-target",
         decisions: POLICY,
-        message: "Policy operation '{policyId}' on '{target}' cannot be applied ({reason}).",
+        message: "Policy operation '{policyId}' cannot be applied to '{target}' ({reason}).",
         help: "correct or remove the operation; it was ignored",
         reasons: &[
             ("unknown-operation", "use `hide`, `replace`, `pathAlias`, `rendererOverride` or `reorder`"),

@@ -1,0 +1,202 @@
+//! `tenon compose`: composes a workspace from a file, and reads diagnostics that were kept.
+//!
+//! Exit codes of its own: 0 when it composes, 1 on error diagnostics, 2 on input that cannot be read. The outcome goes to
+//! stdout in every format; what stderr says is talk.
+
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+use tenon_compose::kind::ContributionKind;
+use tenon_compose::{Diagnostic, Input, Outcome, ParseError, compose, read_diagnostics};
+
+use crate::exit::Exit;
+use crate::invocation::Invocation;
+use crate::report::Failure;
+
+mod text;
+
+use text::Source;
+
+/// Compose a workspace from the modules and built-ins that a file declares
+///
+/// The outcome is the composition, or structured diagnostics that say why there is none. The same input gives the same
+/// bytes, in whatever order it lists things.
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true, flatten_help = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    compose: Compose,
+}
+
+#[derive(Debug, clap::Args)]
+struct Compose {
+    /// The input as JSON; `-` or nothing is stdin
+    file: Option<PathBuf>,
+    /// Compose under this policy instead of the input's own
+    #[arg(long, value_name = "FILE")]
+    policy: Option<PathBuf>,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Check and show diagnostics that were kept: a list of them, or a whole outcome
+    Diagnostics {
+        /// The file; `-` is stdin
+        file: PathBuf,
+        #[arg(long, value_enum, default_value_t)]
+        format: Format,
+    },
+}
+
+#[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
+enum Format {
+    /// One line of canonical JSON
+    #[default]
+    Json,
+    /// Indented JSON
+    Pretty,
+    /// For people: every mistake with its place and how to mend it
+    Text,
+}
+
+/// The input cannot be read.
+const UNREADABLE: Exit = Exit::Contract(2);
+
+/// What the input must be.
+const JSON: &str = "the input must be one JSON document in UTF-8, with each key once";
+
+/// What kept diagnostics must be.
+const KEPT: &str = "the file must hold a list of diagnostics, or an outcome, as `tenon compose` writes them";
+
+/// The largest input, in bytes.
+const MAX_INPUT: u64 = 1 << 28;
+
+pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failure> {
+    match args.command {
+        Some(Command::Diagnostics { file, format }) => show_kept(&file, format, invocation),
+        None => compose_file(args.compose, invocation),
+    }
+}
+
+fn compose_file(args: Compose, invocation: &mut Invocation) -> Result<Exit, Failure> {
+    let input = Source::new(args.file.as_deref(), read(args.file.as_deref())?);
+    let policy = match &args.policy {
+        Some(file) => Some(Source::new(Some(file), read(Some(file))?)),
+        None => None,
+    };
+    let parsed = match Input::parse(&input.bytes) {
+        Ok(parsed) => parsed,
+        Err(error) => return unreadable(&input, &error, JSON, invocation),
+    };
+    let parsed = match &policy {
+        None => parsed,
+        Some(policy) => match Input::parse(&policy.bytes) {
+            Ok(replacement) => parsed.with_policy(replacement),
+            Err(error) => return unreadable(policy, &error, JSON, invocation),
+        },
+    };
+    let outcome = compose(&parsed);
+    match args.format {
+        Format::Json => print(&canonical(&outcome))?,
+        Format::Pretty => print(&pretty(&outcome))?,
+        Format::Text => {
+            let text = text::render(&outcome.diagnostics, Some(&input), policy.as_ref());
+            invocation.out.write_all(text.as_bytes())?;
+            invocation.say(summary(&outcome));
+        }
+    }
+    Ok(if outcome.ok() { Exit::Success } else { Exit::No })
+}
+
+fn show_kept(file: &Path, format: Format, invocation: &mut Invocation) -> Result<Exit, Failure> {
+    let source = Source::new(Some(file), read(Some(file))?);
+    let diagnostics = match read_diagnostics(&source.bytes) {
+        Ok(diagnostics) => diagnostics,
+        Err(error) => return unreadable(&source, &error, KEPT, invocation),
+    };
+    let ok = !diagnostics.iter().any(Diagnostic::is_error);
+    let kept = json!({"ok": ok, "diagnostics": diagnostics});
+    match format {
+        Format::Json => print(&canonical(&kept))?,
+        Format::Pretty => print(&pretty(&kept))?,
+        Format::Text => {
+            let text = text::render(&diagnostics, None, None);
+            invocation.out.write_all(text.as_bytes())?;
+            invocation.say(counts(&diagnostics));
+        }
+    }
+    Ok(if ok { Exit::Success } else { Exit::No })
+}
+
+fn unreadable(
+    source: &Source,
+    error: &ParseError,
+    help: &str,
+    invocation: &mut Invocation,
+) -> Result<Exit, Failure> {
+    invocation.err.write_all(text::parse_error(source, error, help).as_bytes())?;
+    Ok(UNREADABLE)
+}
+
+/// The bytes of a file, or of stdin.
+fn read(file: Option<&Path>) -> Result<Vec<u8>, Failure> {
+    let stdin = file.is_none_or(|file| file == Path::new("-"));
+    let name = if stdin { "stdin".into() } else { file.unwrap_or(Path::new("-")).display().to_string() };
+    let failed = |error: &io::Error| {
+        Failure::new(UNREADABLE, format!("`{name}` cannot be read")).caused_by(error.to_string())
+    };
+    let mut bytes = Vec::new();
+    let read = match file {
+        Some(file) if !stdin => {
+            std::fs::File::open(file).and_then(|file| file.take(MAX_INPUT + 1).read_to_end(&mut bytes))
+        }
+        _ => io::stdin().lock().take(MAX_INPUT + 1).read_to_end(&mut bytes),
+    };
+    read.map_err(|error| failed(&error))?;
+    if bytes.len() as u64 > MAX_INPUT {
+        let message = format!("`{name}` is larger than {} MiB", MAX_INPUT >> 20);
+        return Err(Failure::new(UNREADABLE, message));
+    }
+    Ok(bytes)
+}
+
+fn summary(outcome: &Outcome) -> String {
+    let Some(composition) = &outcome.composition else {
+        return counts(&outcome.diagnostics);
+    };
+    let entries: usize = ContributionKind::ALL.iter().map(|kind| composition.entries(*kind).len()).sum();
+    format!("composed: {}, {}", number(composition.owners.len(), "owner"), number(entries, "contribution"))
+}
+
+fn counts(diagnostics: &[Diagnostic]) -> String {
+    let errors = diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).count();
+    match diagnostics.len() - errors {
+        0 => number(errors, "error"),
+        notes => format!("{}, {}", number(errors, "error"), number(notes, "note")),
+    }
+}
+
+fn number(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+fn canonical(value: &impl serde::Serialize) -> String {
+    tenon_contract::json::canonical(value).expect("outcomes are plain JSON")
+}
+
+fn pretty(value: &impl serde::Serialize) -> String {
+    serde_json::to_string_pretty(value).expect("outcomes are plain JSON")
+}
+
+/// Writes data as it is: what strips colours could strip more than that.
+fn print(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.write_all(b"\n")?;
+    Ok(out.flush()?)
+}

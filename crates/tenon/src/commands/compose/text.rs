@@ -1,0 +1,192 @@
+//! Diagnostics for people, as a good compiler shows them: what, where, who, and how to mend it.
+
+use std::ops::Range;
+use std::path::Path;
+
+use annotate_snippets::{AnnotationKind, Element, Group, Level, Origin, Renderer, Snippet};
+use tenon_compose::registry::Severity;
+use tenon_compose::{Diagnostic, ParseError, Place, Step, Subject, locate};
+
+/// A longer line is named and not shown: finding the part to show would cost more than it helps.
+const LONGEST_LINE: usize = 4096;
+
+/// A text that diagnostics may point into.
+pub(super) struct Source {
+    name: String,
+    pub(super) bytes: Vec<u8>,
+    line_starts: Vec<usize>,
+}
+
+impl Source {
+    pub(super) fn new(file: Option<&Path>, bytes: Vec<u8>) -> Self {
+        let name = match file {
+            Some(file) if file != Path::new("-") => file.display().to_string(),
+            _ => "<stdin>".to_owned(),
+        };
+        let newlines = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+        let line_starts = std::iter::once(0).chain(newlines.map(|(index, _)| index + 1)).collect();
+        Self { name, bytes, line_starts }
+    }
+
+    fn text(&self) -> &str {
+        std::str::from_utf8(&self.bytes).unwrap_or_default()
+    }
+
+    /// The line that holds the byte at `offset`: its number from one, and its range without the line end.
+    fn line(&self, offset: usize) -> (usize, Range<usize>) {
+        let number = self.line_starts.partition_point(|start| *start <= offset);
+        let start = self.line_starts[number - 1];
+        let next = self.line_starts.get(number).map_or(self.bytes.len(), |next| next - 1);
+        (number, start..next)
+    }
+
+    /// What to show for the bytes of `range`: their first line with a mark under it, or only where it is.
+    fn element<'s>(&'s self, range: &Range<usize>, note: &'s str, kind: AnnotationKind) -> Element<'s> {
+        let (number, line) = self.line(range.start);
+        let shown = self.text().get(line.clone()).filter(|shown| shown.len() <= LONGEST_LINE);
+        let Some(shown) = shown else {
+            let column = self.text().get(line.start..range.start).map_or(0, |before| before.chars().count());
+            return Origin::path(self.name.as_str()).line(number).char_column(column + 1).into();
+        };
+        // A list or an object is marked where it opens.
+        let open = matches!(self.bytes.get(range.start), Some(b'{' | b'['));
+        let end = if open { range.start + 1 } else { range.end.min(line.end) };
+        let mut annotation = kind.span(range.start - line.start..end - line.start);
+        if !note.is_empty() {
+            annotation = annotation.label(visible(note));
+        }
+        Snippet::source(shown).line_start(number).path(self.name.as_str()).annotation(annotation).into()
+    }
+}
+
+/// All diagnostics, with their places in the sources where there are some.
+pub(super) fn render(diagnostics: &[Diagnostic], input: Option<&Source>, policy: Option<&Source>) -> String {
+    let marks = find(diagnostics, input, policy);
+    let renderer = Renderer::styled();
+    let mut text = String::new();
+    for (diagnostic, marks) in diagnostics.iter().zip(&marks) {
+        let subjects: Vec<(&str, String)> = diagnostic.subjects.iter().filter_map(subject).collect();
+        let level = match diagnostic.severity {
+            Severity::Error => Level::ERROR,
+            Severity::Warning => Level::WARNING,
+            Severity::Info => Level::INFO,
+        };
+        let title = level.primary_title(diagnostic.message.as_str()).id(diagnostic.code.as_str());
+        let mut elements: Vec<Element<'_>> = Vec::new();
+        for (index, mark) in marks.iter().enumerate() {
+            let kind = if index == 0 { AnnotationKind::Primary } else { AnnotationKind::Context };
+            elements.push(mark.source.element(&mark.range, mark.note, kind));
+        }
+        for (who, what) in &subjects {
+            elements.push(Level::NOTE.with_name(*who).message(visible(what)).into());
+        }
+        let help = help(diagnostic);
+        if diagnostic.is_error() {
+            elements.push(Level::HELP.message(visible(&help)).into());
+        }
+        let group = Group::with_title(title).elements(elements);
+        text.push_str(&renderer.render(&[group]));
+        text.push_str("\n\n");
+    }
+    text
+}
+
+/// Names come from files that anyone may have written: what would move the cursor or turn the text around is replaced.
+fn visible(text: &str) -> String {
+    let moves = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    text.chars().map(|c| if moves(c) { char::REPLACEMENT_CHARACTER } else { c }).collect()
+}
+
+/// How to mend it, with the word that was probably meant.
+fn help(diagnostic: &Diagnostic) -> String {
+    let help = diagnostic.help();
+    let words = diagnostic.details.get("expected").and_then(|expected| expected.as_array());
+    let close = |received: &str| {
+        let score = |word: &&str| strsim::jaro_winkler(received, word);
+        let words = words.into_iter().flatten().filter_map(|word| word.as_str());
+        words.filter(|word| score(word) > 0.85).max_by(|a, b| score(a).total_cmp(&score(b)))
+    };
+    match diagnostic.details.text("received").and_then(close) {
+        Some(word) => format!("{help}: did you mean `{word}`?"),
+        None => help.to_owned(),
+    }
+}
+
+/// A subject as one line: whose it is, and what it is. The host needs no line of its own.
+fn subject(subject: &Subject) -> Option<(&str, String)> {
+    let kind = match subject.owner_kind.map(|kind| kind.as_str()) {
+        Some("host") => return None,
+        Some(kind) => kind,
+        None => "claim",
+    };
+    let name = subject.canonical_key.as_ref().or(subject.owner_id.as_ref());
+    let mut words = vec![name.cloned().unwrap_or_default()];
+    words.extend(subject.package_id.as_ref().map(|package| format!("({package})")));
+    words.extend(subject.route_path.as_ref().map(|path| format!("at {path}")));
+    words.extend(subject.renderer_claim.as_ref().map(|claim| format!("for {claim}")));
+    words.retain(|word| !word.is_empty());
+    if words.is_empty() {
+        words.push("without a name".to_owned());
+    }
+    Some((kind, words.join(" ")))
+}
+
+/// A place that was found.
+struct Mark<'s> {
+    source: &'s Source,
+    range: Range<usize>,
+    note: &'s str,
+}
+
+/// Finds the places of all diagnostics, walking each source once.
+fn find<'s>(
+    diagnostics: &'s [Diagnostic],
+    input: Option<&'s Source>,
+    policy: Option<&'s Source>,
+) -> Vec<Vec<Mark<'s>>> {
+    let mut marks: Vec<Vec<Mark<'s>>> = diagnostics.iter().map(|_| Vec::new()).collect();
+    let places: Vec<(usize, &Place)> = diagnostics
+        .iter()
+        .enumerate()
+        .flat_map(|(index, diagnostic)| diagnostic.places.iter().map(move |place| (index, place)))
+        .collect();
+    // Under a policy of its own file, what lies below `policy` is found there.
+    let elsewhere =
+        |place: &Place| policy.is_some() && place.pointer.first() == Some(&Step::Field("policy".into()));
+    for (source, cut) in [(input, 0), (policy, 1)] {
+        let Some(source) = source else { continue };
+        let here: Vec<&(usize, &Place)> =
+            places.iter().filter(|(_, place)| elsewhere(place) == (cut == 1)).collect();
+        let pointers: Vec<&[Step]> = here.iter().map(|(_, place)| &place.pointer[cut..]).collect();
+        for ((index, place), range) in here.into_iter().zip(locate(source.text(), &pointers)) {
+            marks[*index].extend(range.map(|range| Mark { source, range, note: &place.note }));
+        }
+    }
+    marks
+}
+
+/// A text that cannot be read, shown where it breaks.
+pub(super) fn parse_error(source: &Source, error: &ParseError, help: &str) -> String {
+    let title = Level::ERROR.primary_title(error.reason.as_str());
+    let group =
+        Group::with_title(title).element(break_point(source, error)).element(Level::HELP.message(help));
+    format!("{}\n", Renderer::styled().render(&[group]))
+}
+
+fn break_point<'s>(source: &'s Source, error: &ParseError) -> Element<'s> {
+    let Ok(text) = std::str::from_utf8(&source.bytes) else {
+        return Origin::path(source.name.as_str()).line(error.line).char_column(error.column).into();
+    };
+    let start = error.line.checked_sub(1).and_then(|line| source.line_starts.get(line)).copied().unwrap_or(0);
+    let (_, line) = source.line(start);
+    // The column may be one past the line, where something is missing.
+    let mut at = (start + error.column.saturating_sub(1)).min(line.end.saturating_sub(1)).max(start);
+    while at > start && !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    let width = text[at..].chars().next().map_or(0, char::len_utf8);
+    source.element(&(at..at + width), "", AnnotationKind::Primary)
+}
