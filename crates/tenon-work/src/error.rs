@@ -184,7 +184,11 @@ impl Failure {
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         let code = if error.is_busy() { Code::StoreBusy } else { Code::StoreError };
-        let failure = Self::new(code, error.to_string()).with("retryable", error.is_retryable());
+        let mut message = error.to_string();
+        if let Some(cause) = std::error::Error::source(&error) {
+            message = format!("{message}: {cause}");
+        }
+        let failure = Self::new(code, message).with("retryable", error.is_retryable());
         match error.hint() {
             Some(hint) => failure.recovery(hint),
             None => failure,

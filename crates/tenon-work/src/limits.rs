@@ -14,6 +14,23 @@ pub(crate) const PER_CALL: usize = 1000;
 pub(crate) const STEPS_PER_TASK: usize = 10_000;
 const EVIDENCE_PER_STEP: usize = 100;
 
+/// The bounds that every argument has, whatever it is for: no text and no list of any tool is larger.
+pub(crate) fn argument(name: &str, value: &Value) -> Result<(), Failure> {
+    match value {
+        Value::String(value) => text(name, value),
+        Value::Array(items) => {
+            count(name, items.len(), PER_CALL)?;
+            items.iter().try_for_each(|item| argument(name, item))
+        }
+        Value::Object(map) => map.iter().try_for_each(|(name, value)| match value {
+            // Free data may hold longer lists; its size as a whole is bounded where it is read.
+            Value::Array(items) => items.iter().try_for_each(|item| argument(name, item)),
+            value => argument(name, value),
+        }),
+        _ => Ok(()),
+    }
+}
+
 pub(crate) fn title(text: &str) -> Result<(), Failure> {
     if text.trim().is_empty() {
         return Err(Failure::invalid("a title must not be empty"));

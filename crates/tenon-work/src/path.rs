@@ -96,6 +96,9 @@ impl Serialize for StepPath {
 impl<'de> Deserialize<'de> for StepPath {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
+        if text.is_empty() {
+            return Ok(Self::default());
+        }
         text.parse().map_err(|_| de::Error::invalid_value(de::Unexpected::Str(&text), &"a step path"))
     }
 }

@@ -22,125 +22,73 @@ const FORMAT: &str = "tenon-store";
 
 struct Table {
     name: &'static str,
-    columns: &'static [&'static str],
-    select: &'static str,
+    order: &'static str,
+    /// Their names with blanks between them. The first is the number that rows are found by.
+    columns: &'static str,
 }
 
-macro_rules! table {
-    ($name:literal, $order:literal, $first:literal $(, $column:literal)*) => {
-        Table {
-            name: $name,
-            columns: &[$first $(, $column)*],
-            select: concat!(
-                "SELECT ", $first $(, ", ", $column)*, " FROM ", $name, " WHERE ws = $1 ORDER BY ", $order
-            ),
-        }
-    };
+impl Table {
+    fn columns(&self) -> impl Iterator<Item = &'static str> {
+        self.columns.split_whitespace()
+    }
+
+    fn list(&self) -> String {
+        self.columns().collect::<Vec<_>>().join(", ")
+    }
+
+    fn select(&self) -> String {
+        format!("SELECT {} FROM {} WHERE ws = $1 ORDER BY {}", self.list(), self.name, self.order)
+    }
 }
 
-const WORKSPACES: Table = table!(
-    "workspaces",
-    "name",
-    "name",
-    "created_ms",
-    "plans",
-    "tasks",
-    "steps",
-    "events",
-    "seqs",
-    "branches",
-    "focus",
-    "checkout"
-);
+const WORKSPACES: Table = Table {
+    name: "workspaces",
+    order: "name",
+    columns: "name created_ms plans tasks steps events seqs branches focus checkout",
+};
 
 const TABLES: &[Table] = &[
-    table!(
-        "targets",
-        "target",
-        "target",
-        "parent",
-        "title",
-        "description",
-        "contract",
-        "contract_data",
-        "status",
-        "priority",
-        "tags",
-        "depends_on",
-        "blockers",
-        "claim_agent",
-        "claim_expires_ms",
-        "notes",
-        "revision",
-        "deleted",
-        "created_ms",
-        "updated_ms",
-        "search_seq"
-    ),
-    table!("dependencies", "task, needs", "task", "needs"),
-    table!(
-        "steps",
-        "step",
-        "step",
-        "target",
-        "place",
-        "title",
-        "success_criteria",
-        "tests",
-        "blockers",
-        "checkpoints",
-        "confirmed",
-        "completed",
-        "evidence",
-        "notes",
-        "revision",
-        "deleted",
-        "created_ms",
-        "updated_ms",
-        "search_seq"
-    ),
-    table!(
-        "events",
-        "event",
-        "event",
-        "ts_ms",
-        "target",
-        "place",
-        "type",
-        "tool",
-        "operation",
-        "undone",
-        "revision",
-        "payload"
-    ),
-    table!("branches", "branch", "branch", "name", "base", "base_seq", "created_ms"),
-    table!(
-        "entries", "seq", "seq", "ts_ms", "branch", "doc", "kind", "title", "format", "meta", "content",
-        "event", "origin"
-    ),
-    table!(
-        "graph", "seq", "seq", "branch", "doc", "kind", "id", "next", "revision", "deleted", "type", "title",
-        "body", "status", "tags", "meta", "start", "goal", "ts_ms", "origin"
-    ),
-    table!("merges", "source, doc", "source", "doc", "seq"),
-    table!(
-        "conflicts",
-        "seq",
-        "seq",
-        "conflict",
-        "source",
-        "branch",
-        "doc",
-        "kind",
-        "id",
-        "base_seq",
-        "theirs_seq",
-        "ours_seq",
-        "status",
-        "resolution",
-        "created_ms",
-        "resolved_ms"
-    ),
+    Table {
+        name: "targets",
+        order: "target",
+        columns:
+            "target parent title description contract contract_data status priority tags depends_on blockers
+            claim_agent claim_expires_ms notes revision deleted created_ms updated_ms search_seq undone",
+    },
+    Table { name: "dependencies", order: "task, needs", columns: "task needs" },
+    Table {
+        name: "steps",
+        order: "step",
+        columns:
+            "step target place title success_criteria tests blockers checkpoints confirmed completed evidence
+            notes revision deleted created_ms updated_ms search_seq",
+    },
+    Table {
+        name: "events",
+        order: "event",
+        columns: "event ts_ms target place type tool operation undone revision payload",
+    },
+    Table { name: "branches", order: "branch", columns: "branch name base base_seq created_ms" },
+    Table {
+        name: "entries",
+        order: "seq",
+        columns: "seq ts_ms branch doc kind title format meta content event origin",
+    },
+    Table {
+        name: "graph",
+        order: "seq",
+        columns:
+            "seq branch doc kind id next revision deleted type title body status tags meta start goal ts_ms
+            origin",
+    },
+    Table { name: "merges", order: "source, doc", columns: "source doc seq" },
+    Table {
+        name: "conflicts",
+        order: "seq",
+        columns:
+            "seq conflict source branch doc kind id base_seq theirs_seq ours_seq status resolution created_ms
+            resolved_ms",
+    },
 ];
 
 /// PostgreSQL wants to know of a missing value what it is missing; all other columns that may be empty hold text.
@@ -199,10 +147,10 @@ impl Store {
             let ws = workspace.int(0)?;
             carried.workspaces += 1;
             for table in std::iter::once(&WORKSPACES).chain(TABLES) {
-                tx.each(table.select, args![ws], |row| {
-                    let cells = table.columns.iter().enumerate();
+                tx.each_text(&table.select(), args![ws], |row| {
+                    let cells = table.columns().enumerate();
                     let cells: Map<String, Value> =
-                        cells.map(|(at, column)| ((*column).to_owned(), row.json(at))).collect();
+                        cells.map(|(at, column)| (column.to_owned(), row.json(at))).collect();
                     carried.rows += 1;
                     Ok(writeln!(out, "{}", canonical_value(&json!({"table": table.name, "row": cells})))?)
                 })
@@ -284,8 +232,9 @@ impl Import {
         }
         let mut values = vec![Arg::from(self.ws)];
         values.extend(self.values(table, &line.row)?);
-        self.insert(table.name, &format!("ws, {}", table.columns.join(", ")), &values).await?;
-        let key = line.row.get(table.columns[0]).and_then(Value::as_i64).unwrap_or(0);
+        self.insert(table.name, &format!("ws, {}", table.list()), &values).await?;
+        let key = table.columns().next().and_then(|first| line.row.get(first)).and_then(Value::as_i64);
+        let key = key.unwrap_or(0);
         self.index(table.name, key).await
     }
 
@@ -332,7 +281,7 @@ impl Import {
             return Err(StoreError::WorkspaceExists(name.to_string()));
         }
         let values = self.values(&WORKSPACES, row)?;
-        self.insert(WORKSPACES.name, &WORKSPACES.columns.join(", "), &values).await?;
+        self.insert(WORKSPACES.name, &WORKSPACES.list(), &values).await?;
         let made = self.tx.row(find, args![name.as_str()]).await?;
         self.ws = made.ok_or_else(|| StoreError::Damaged("a new workspace is gone".into()))?.int(0)?;
         self.carried.workspaces += 1;
@@ -340,14 +289,13 @@ impl Import {
     }
 
     fn values<'a>(&self, table: &Table, row: &'a Map<String, Value>) -> Result<Vec<Arg<'a>>, StoreError> {
-        if row.len() != table.columns.len() {
+        if row.len() != table.columns().count() {
             return Err(self.fault(format!("a row of {} has other columns", table.name)));
         }
         table
-            .columns
-            .iter()
-            .map(|column| match row.get(*column) {
-                Some(Value::Null) if NULLABLE_INTEGERS.contains(column) => Ok(Arg::from(None::<i64>)),
+            .columns()
+            .map(|column| match row.get(column) {
+                Some(Value::Null) if NULLABLE_INTEGERS.contains(&column) => Ok(Arg::from(None::<i64>)),
                 Some(Value::Null) => Ok(Arg::from(None::<&str>)),
                 Some(Value::String(text)) => Ok(Arg::from(text)),
                 Some(Value::Number(number)) if number.is_i64() => Ok(Arg::from(number.as_i64())),

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::catalog::{Access, Tool};
 use crate::error::Failure;
+use crate::limits;
 use crate::name::WorkspaceName;
 use crate::page::object;
 use crate::secrets;
@@ -53,6 +54,8 @@ impl Request {
         raw: Map<String, Value>,
         default: Option<&WorkspaceName>,
     ) -> Result<Self, Failure> {
+        // Before anything walks through it at leisure.
+        raw.iter().try_for_each(|(name, value)| limits::argument(name, value))?;
         let mut all = tool.check(raw)?;
         if all.values().any(holds_nul) {
             return Err(Failure::invalid("texts must not hold the NUL character").recovery("remove it"));

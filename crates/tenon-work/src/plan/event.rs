@@ -22,7 +22,7 @@ pub(crate) struct Event {
     pub tool: String,
     /// The first event of the operation it belongs to; 0 if it cannot be undone.
     pub operation: i64,
-    pub undone: bool,
+    pub standing: Standing,
     /// The revision of the target after it.
     pub revision: u64,
     pub payload: Value,
@@ -46,7 +46,7 @@ fn from_row(row: &Row) -> Result<Event, StoreError> {
         kind: row.text(4)?,
         tool: row.text(5)?,
         operation: row.int(6)?,
-        undone: row.flag(7)?,
+        standing: Standing::from_number(row.int(7)?),
         revision: row.count(8)?,
         payload: parsed(&row.text(9)?)?,
     })
@@ -150,30 +150,54 @@ pub(crate) async fn operations(
     rows.iter().map(from_row).collect()
 }
 
-/// The newest operation of a target that is, or is not, undone.
+/// What became of an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    Done,
+    /// Undone, and can be redone.
+    Undone,
+    /// Undone, and overtaken by a newer operation.
+    Discarded,
+}
+
+impl Standing {
+    fn number(self) -> i64 {
+        self as i64
+    }
+
+    fn from_number(number: i64) -> Self {
+        match number {
+            0 => Self::Done,
+            1 => Self::Undone,
+            _ => Self::Discarded,
+        }
+    }
+}
+
+/// The newest operation of a target that stands so.
 pub(crate) async fn newest_operation(
     tx: &mut Tx,
     ws: i64,
     target: TargetId,
-    undone: bool,
+    standing: Standing,
 ) -> Result<Option<Event>, StoreError> {
     let sql = select!(
         "WHERE ws = $1 AND target = $2 AND operation = event AND undone = $3 ORDER BY event DESC LIMIT 1"
     );
-    tx.row(sql, args![ws, target.key(), undone]).await?.as_ref().map(from_row).transpose()
+    tx.row(sql, args![ws, target.key(), standing.number()]).await?.as_ref().map(from_row).transpose()
 }
 
-/// The oldest undone operation behind an event.
-pub(crate) async fn undone_after(
-    tx: &mut Tx,
-    ws: i64,
-    target: TargetId,
-    after: i64,
-) -> Result<Option<Event>, StoreError> {
-    let sql = select!(
-        "WHERE ws = $1 AND target = $2 AND operation = event AND undone = 1 AND event > $3 ORDER BY event LIMIT 1"
-    );
-    tx.row(sql, args![ws, target.key(), after]).await?.as_ref().map(from_row).transpose()
+/// The operation that was undone last: the oldest of those that are.
+pub(crate) async fn undone_last(tx: &mut Tx, ws: i64, target: TargetId) -> Result<Option<Event>, StoreError> {
+    let sql =
+        select!("WHERE ws = $1 AND target = $2 AND operation = event AND undone = 1 ORDER BY event LIMIT 1");
+    tx.row(sql, args![ws, target.key()]).await?.as_ref().map(from_row).transpose()
+}
+
+/// From now on nothing that is undone can be redone.
+pub(crate) async fn discard_undone(tx: &mut Tx, ws: i64, target: TargetId) -> Result<(), StoreError> {
+    let sql = "UPDATE events SET undone = 2 WHERE ws = $1 AND target = $2 AND undone = 1";
+    tx.execute(sql, args![ws, target.key()]).await.map(drop)
 }
 
 /// All events of one operation, oldest first. Nothing comes between them.
@@ -183,7 +207,12 @@ pub(crate) async fn of_operation(tx: &mut Tx, ws: i64, operation: i64) -> Result
     rows.iter().map(from_row).collect()
 }
 
-pub(crate) async fn set_undone(tx: &mut Tx, ws: i64, operation: i64, undone: bool) -> Result<(), StoreError> {
+pub(crate) async fn set_standing(
+    tx: &mut Tx,
+    ws: i64,
+    operation: i64,
+    standing: Standing,
+) -> Result<(), StoreError> {
     let sql = "UPDATE events SET undone = $3 WHERE ws = $1 AND event = $2";
-    tx.execute(sql, args![ws, operation, undone]).await.map(drop)
+    tx.execute(sql, args![ws, operation, standing.number()]).await.map(drop)
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use super::event::{self, Event};
+use super::event::{self, Event, Standing};
 use super::mutation::{Mutation, Undoable};
 use super::record::{Fields, Record};
 use super::step::{self, StepRow};
@@ -58,7 +58,12 @@ pub(crate) async fn turn(
     if was_deleted && mutation.row().fields.deleted {
         return Err(unknown_target(&id.to_string()));
     }
-    event::set_undone(call.tx, call.ws.id, operation.number, direction == Direction::Undo).await?;
+    let standing = match direction {
+        Direction::Undo => Standing::Undone,
+        Direction::Redo => Standing::Done,
+    };
+    event::set_standing(call.tx, call.ws.id, operation.number, standing).await?;
+    mutation.row_mut().undone = event::undone_last(call.tx, call.ws.id, id).await?.is_some();
     let op_id = OperationId(operation.number.unsigned_abs());
     let kind = match direction {
         Direction::Undo => "undone",
@@ -67,27 +72,26 @@ pub(crate) async fn turn(
     let extra = Map::from_iter([("op_id".to_owned(), json!(op_id))]);
     mutation.log_with(call.tx, &mut call.ws, kind, operation.path.as_ref(), extra).await?;
     mutation.save(call.tx, &mut call.ws).await?;
-    if events.iter().any(|event| event.kind == "note_added" || event.kind == "evidence_added") {
+    let undoing = direction == Direction::Undo;
+    if undoing && events.iter().any(|event| event.kind == "note_added" || event.kind == "evidence_added") {
         call.warn("the entry stays in the notes: entries are never removed");
     }
     Ok((op_id, mutation))
 }
 
 async fn last(call: &mut Call<'_>, id: TargetId) -> Result<Event, Failure> {
-    let found = event::newest_operation(call.tx, call.ws.id, id, false).await?;
+    let found = event::newest_operation(call.tx, call.ws.id, id, Standing::Done).await?;
     found.ok_or_else(|| conflict(id, format!("{id} has nothing to undo")))
 }
 
 async fn next(call: &mut Call<'_>, id: TargetId) -> Result<Event, Failure> {
-    let done = event::newest_operation(call.tx, call.ws.id, id, false).await?;
-    let after = done.map_or(0, |event| event.number);
-    if let Some(found) = event::undone_after(call.tx, call.ws.id, id, after).await? {
+    if let Some(found) = event::undone_last(call.tx, call.ws.id, id).await? {
         return Ok(found);
     }
-    let undone = event::newest_operation(call.tx, call.ws.id, id, true).await?;
+    let discarded = event::newest_operation(call.tx, call.ws.id, id, Standing::Discarded).await?;
     Err(conflict(
         id,
-        match undone {
+        match discarded {
             Some(_) => format!("{id} was changed after the undo; what was undone cannot be redone over it"),
             None => format!("{id} has nothing to redo"),
         },

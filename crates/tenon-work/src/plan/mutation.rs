@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::event::{self, Event};
+use super::event::{self, Event, Standing};
 use super::record::{Record, difference};
 use super::step::{self, Step, StepRow};
 use super::target::{self, Status, Target, TargetRow};
@@ -76,7 +76,7 @@ impl Mutation {
 
     /// The making of a target.
     pub(crate) fn making(id: TargetId, fields: Target, tool: Tool, now: i64) -> Self {
-        let row = TargetRow { id, fields, created_ms: now, updated_ms: now, search_seq: 0 };
+        let row = TargetRow { id, fields, created_ms: now, updated_ms: now, search_seq: 0, undone: false };
         Self {
             id,
             tool,
@@ -93,8 +93,12 @@ impl Mutation {
         &self.targets[&self.id].now
     }
 
+    pub(crate) fn row_mut(&mut self) -> &mut TargetRow {
+        &mut self.targets.get_mut(&self.id).expect("put in by every constructor").now
+    }
+
     pub(crate) fn target(&mut self) -> &mut Target {
-        &mut self.targets.get_mut(&self.id).expect("put in by every constructor").now.fields
+        &mut self.row_mut().fields
     }
 
     /// Lets another target change too.
@@ -220,6 +224,10 @@ impl Mutation {
         let number = super::target::signed(ws.next_event());
         if self.operation == 0 && self.undoable == Undoable::Yes {
             self.operation = number;
+            // A new operation ends the time in which older ones could be redone.
+            if std::mem::take(&mut self.row_mut().undone) {
+                event::discard_undone(tx, ws.id, self.id).await?;
+            }
         }
         let mut payload = extra;
         payload.insert("before".into(), Value::Object(before));
@@ -232,7 +240,7 @@ impl Mutation {
             kind: kind.to_owned(),
             tool: self.tool.name().to_owned(),
             operation: self.operation,
-            undone: false,
+            standing: Standing::Done,
             revision: self.row().fields.revision,
             payload: Value::Object(payload),
         };

@@ -338,7 +338,7 @@ pub(crate) async fn next_ordinal(
         Some(path) => (prefix.clone(), format!("{}/", path.sort_key())),
         None => (String::new(), "g".to_owned()),
     };
-    let sql = "SELECT max(substr(place, 1, $5)) FROM steps
+    let sql = "SELECT max(substr(place, 1, CAST($5 AS INTEGER))) FROM steps
         WHERE ws = $1 AND target = $2 AND place > $3 AND place < $4";
     let width = signed(prefix.len() as u64 + 8);
     let row = tx.row(sql, args![ws, target.key(), from, to, width]).await?;

@@ -147,6 +147,8 @@ pub(crate) struct TargetRow {
     pub updated_ms: i64,
     /// Where its words stand in the search index; 0 where they do not.
     pub search_seq: i64,
+    /// Whether operations are undone that could still be redone.
+    pub undone: bool,
 }
 
 macro_rules! select {
@@ -154,7 +156,7 @@ macro_rules! select {
         concat!(
             "SELECT target, parent, title, description, contract, contract_data, status, priority, tags,
             depends_on, blockers, claim_agent, claim_expires_ms, notes, revision, deleted, created_ms,
-            updated_ms, search_seq FROM targets ",
+            updated_ms, search_seq, undone FROM targets ",
             $rest
         )
     };
@@ -188,6 +190,7 @@ impl TargetRow {
             created_ms: row.int(16)?,
             updated_ms: row.int(17)?,
             search_seq: row.int(18)?,
+            undone: row.flag(19)?,
         })
     }
 
@@ -290,18 +293,18 @@ pub(crate) async fn has_open_tasks(tx: &mut Tx, ws: i64, plan: TargetId) -> Resu
 const INSERT: &str =
     "INSERT INTO targets (ws, target, parent, title, description, contract, contract_data, status,
     priority, tags, depends_on, blockers, claim_agent, claim_expires_ms, notes, revision, deleted, created_ms,
-    updated_ms, search_seq)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)";
+    updated_ms, search_seq, undone)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)";
 
 const UPDATE: &str = "UPDATE targets SET parent = $3, title = $4, description = $5, contract = $6,
     contract_data = $7, status = $8, priority = $9, tags = $10, depends_on = $11, blockers = $12,
     claim_agent = $13, claim_expires_ms = $14, notes = $15, revision = $16, deleted = $17, created_ms = $18,
-    updated_ms = $19, search_seq = $20 WHERE ws = $1 AND target = $2";
+    updated_ms = $19, search_seq = $20, undone = $21 WHERE ws = $1 AND target = $2";
 
 pub(crate) async fn write(tx: &mut Tx, ws: i64, row: &TargetRow, new: bool) -> Result<(), StoreError> {
     let fields = &row.fields;
     let claim = fields.claim.as_ref();
-    let values: [Arg<'_>; 20] = [
+    let values: [Arg<'_>; 21] = [
         ws.into(),
         row.id.key().into(),
         fields.parent.map(TargetId::key).into(),
@@ -322,6 +325,7 @@ pub(crate) async fn write(tx: &mut Tx, ws: i64, row: &TargetRow, new: bool) -> R
         row.created_ms.into(),
         row.updated_ms.into(),
         row.search_seq.into(),
+        row.undone.into(),
     ];
     tx.execute(if new { INSERT } else { UPDATE }, &values).await.map(drop)
 }

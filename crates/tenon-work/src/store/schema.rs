@@ -70,6 +70,7 @@ CREATE TABLE targets (
     created_ms {int} NOT NULL,
     updated_ms {int} NOT NULL,
     search_seq {int} NOT NULL,
+    undone {int} NOT NULL,
     PRIMARY KEY (ws, target)
 ) {clustered};
 CREATE INDEX targets_open ON targets (ws, priority, target) WHERE deleted = 0 AND status <> 'done';

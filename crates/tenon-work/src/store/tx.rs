@@ -257,18 +257,41 @@ impl Tx {
         &mut self,
         sql: impl Into<Sql>,
         args: &[Arg<'_>],
-        mut take: impl FnMut(Row) -> Result<(), StoreError>,
+        take: impl FnMut(Row) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let sql = sql.into();
+        let text = match self {
+            Self::Sqlite(_) => sql.sqlite,
+            Self::Postgres(_) => sql.postgres,
+        };
+        self.each_of(text, args, take).await
+    }
+
+    /// The same for a query that was put together from the names of our own tables and columns.
+    pub(crate) async fn each_text(
+        &mut self,
+        text: &str,
+        args: &[Arg<'_>],
+        take: impl FnMut(Row) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        self.each_of(sqlx::AssertSqlSafe(text), args, take).await
+    }
+
+    async fn each_of(
+        &mut self,
+        text: impl sqlx::SqlSafeStr,
+        args: &[Arg<'_>],
+        mut take: impl FnMut(Row) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
         match self {
             Self::Sqlite(tx) => {
-                let mut rows = bound!(sql.sqlite, args).fetch(&mut **tx);
+                let mut rows = bound!(text, args).fetch(&mut **tx);
                 while let Some(row) = rows.try_next().await? {
                     take(sqlite_row(&row)?)?;
                 }
             }
             Self::Postgres(tx) => {
-                let mut rows = bound!(sql.postgres, args).fetch(&mut **tx);
+                let mut rows = bound!(text, args).fetch(&mut **tx);
                 while let Some(row) = rows.try_next().await? {
                     take(postgres_row(&row)?)?;
                 }

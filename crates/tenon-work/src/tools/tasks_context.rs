@@ -32,7 +32,7 @@ struct Args {
 macro_rules! columns {
     () => {
         "SELECT target, parent, title, description, contract, contract_data, status, priority, tags, depends_on,
-        blockers, claim_agent, claim_expires_ms, notes, revision, deleted, created_ms, updated_ms, search_seq"
+        blockers, claim_agent, claim_expires_ms, notes, revision, deleted, created_ms, updated_ms, search_seq, undone"
     };
 }
 

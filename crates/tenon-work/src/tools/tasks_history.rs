@@ -35,7 +35,7 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
             "op_id": OperationId(operation.number.unsigned_abs()),
             "tool": operation.tool,
             "ts": time(operation.ts_ms),
-            "undone": operation.undone,
+            "undone": operation.standing != event::Standing::Done,
             "revision": operation.revision,
         });
         Item::new("/operations", Place::ints(&[operation.number]), value, Cut::Json(&["op_id"]))

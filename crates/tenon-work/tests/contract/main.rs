@@ -4,4 +4,16 @@
 
 mod client;
 mod postgres;
-mod slice;
+
+mod bad_input;
+mod batch;
+mod delta;
+mod fixture;
+mod history;
+mod identifiers;
+mod next;
+mod orientation;
+mod revisions;
+mod steps;
+mod targets;
+mod workspaces;

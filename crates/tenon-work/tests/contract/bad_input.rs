@@ -1,0 +1,133 @@
+//! Bad input: typed errors, and nothing written.
+
+use serde_json::{Value, json};
+
+use crate::client::{Client, on_both};
+use crate::fixture::{bare_task, revision, step, task};
+
+/// A chain of steps, one inside the other.
+fn chain(depth: usize) -> Value {
+    (1..depth).fold(step("leaf"), |inner, _| {
+        let mut outer = step("branch");
+        outer["steps"] = json!([inner]);
+        outer
+    })
+}
+
+on_both! {
+    async fn arguments_must_follow_the_schema(client: &Client) {
+        task(client).await;
+        for (tool, args) in [
+            ("tasks_create", json!({})),
+            ("tasks_create", json!({"title": 5})),
+            ("tasks_create", json!({"title": "t", "colour": "red"})),
+            ("tasks_create", json!({"title": "t", "colour": null})),
+            ("tasks_create", json!({"title": "t", "kind": "epic"})),
+            ("tasks_create", json!({"title": "t", "priority": "urgent"})),
+            ("tasks_create", json!({"title": "t", "steps": [{"title": "s"}]})),
+            ("tasks_create", json!({"title": "t", "steps": [{"title": "s", "success_criteria": []}]})),
+            ("tasks_create", json!({"title": "t", "steps": [{"title": "s", "success_criteria": ["c"], "steps": [{"title": "x", "success_criteria": ["c"], "bogus": 1}]}]})),
+            ("tasks_create", json!({"title": "t", "steps": [{"title": "s", "success_criteria": ["c"], "checkpoints": ["tests"]}]})),
+            ("tasks_note", json!({"task": "TASK-001", "note": ["n"]})),
+            ("tasks_context", json!({"limit": "50"})),
+            ("tasks_context", json!({"limit": 1.5})),
+            ("tasks_context", json!({"max_chars": true})),
+            ("tasks_context", json!({"text": " ?! "})),
+            ("memory_search", json!({"query": ""})),
+            ("memory_search", json!({"query": "x".repeat(1001)})),
+            ("memory_search", json!({"query": "x", "in": ["everything"]})),
+            ("memory_graph_query", json!({"text": "…"})),
+            ("memory_think_template", json!({"type": "thought"})),
+            ("memory_think_card", json!({"card": 5})),
+            ("memory_show", json!({"offset": 5})),
+            ("memory_show", json!({"target": "TASK-001", "branch": "main"})),
+            ("memory_show", json!({"target": "TASK-001", "seq": 1})),
+            ("memory_notes_commit", json!({"content": "  "})),
+            ("memory_notes_commit", json!({"content": "x", "meta": {"m": "x".repeat(5000)}})),
+            ("tasks_note", json!({"task": "TASK-001", "note": " \n"})),
+            ("tasks_create", json!({"title": " "})),
+            ("tasks_decompose", json!({"task": "TASK-001", "steps": []})),
+        ] {
+            let answer = client.call(tool, args.clone()).await;
+            assert_eq!(answer.code(), "INVALID_INPUT", "{tool} {args}");
+        }
+        let delta = client.ok("tasks_delta", json!({})).await;
+        assert_eq!(delta["events"].as_array().unwrap().len(), 2);
+    }
+
+    async fn null_means_absent(client: &Client) {
+        task(client).await;
+        client.ok("tasks_radar", json!({"task": "TASK-001", "max_chars": null, "cursor": null, "workspace": null})).await;
+        client.ok("tasks_create", json!({"title": "t", "parent": null, "steps": null, "tags": null})).await;
+    }
+
+    async fn what_is_too_large_is_refused(client: &Client) {
+        bare_task(client).await;
+        let megabytes = "x".repeat(10 * 1024 * 1024);
+        for (tool, args) in [
+            ("tasks_note", json!({"task": "TASK-001", "note": megabytes})),
+            ("memory_notes_commit", json!({"content": megabytes})),
+            ("tasks_edit", json!({"task": "TASK-001", "description": megabytes})),
+            ("tasks_edit", json!({"task": "TASK-001", "contract_data": {"x": megabytes}})),
+            ("memory_graph_apply", json!({"ops": [{"op": "node_upsert", "id": "a", "type": "t", "text": megabytes}]})),
+            ("tasks_edit", json!({"task": "TASK-001", "title": "ä".repeat(501)})),
+            ("tasks_decompose", json!({"task": "TASK-001", "steps": vec![step("s"); 100_000]})),
+            ("tasks_decompose", json!({"task": "TASK-001", "steps": [chain(17)]})),
+            ("memory_graph_apply", json!({"ops": vec![json!({"op": "node_upsert", "id": "a", "type": "t"}); 1001]})),
+        ] {
+            let refused = client.call(tool, args).await.fails("INVALID_INPUT");
+            assert!(refused.error()["recovery"].is_string(), "{}", refused.text);
+        }
+        assert_eq!(revision(client, "TASK-001").await, 0);
+        client.ok("tasks_edit", json!({"task": "TASK-001", "title": "ä".repeat(500), "description": "x".repeat(256 * 1024)})).await;
+        client.ok("tasks_decompose", json!({"task": "TASK-001", "steps": [chain(16)]})).await;
+        let full = client.call_quietly("tasks_decompose", json!({"task": "TASK-001", "steps": vec![step("s"); 1000]})).await;
+        assert_eq!(full.ok()["steps"].as_array().unwrap().len(), 1000);
+    }
+
+    async fn control_characters_and_bars_do_not_get_into_graph_ids(client: &Client) {
+        for id in ["a|b", "a\nb", "a\u{7f}b", "", "   ", &"x".repeat(257), "a\u{0}b"] {
+            let ops = json!([{"op": "node_upsert", "id": "fine", "type": "t"}, {"op": "node_upsert", "id": id, "type": "t"}]);
+            let refused = client.call("memory_graph_apply", json!({"ops": ops})).await.fails("INVALID_INPUT");
+            if !id.contains('\0') {
+                assert_eq!(refused.error()["index"], 1, "{id:?}");
+            }
+        }
+        let edge = |rel: &str| json!({"op": "edge_upsert", "from": "a", "rel": rel, "to": "b"});
+        for op in [edge("x|y"), edge(""), edge("\u{1}"), json!({"op": "edge_upsert", "from": "a", "rel": "r"}),
+            json!({"op": "node_upsert", "id": "a"}), json!({"op": "node_upsert", "id": "a", "type": "t", "rel": "r"}),
+            json!({"op": "edge_delete", "from": "a", "rel": "r", "to": "b", "title": "t"})] {
+            client.call("memory_graph_apply", json!({"ops": [op]})).await.fails("INVALID_INPUT");
+        }
+        client.call("memory_graph_apply", json!({"ops": [{"op": "node_delete", "id": "nobody"}]})).await.fails("UNKNOWN_ID");
+        let found = client.ok("memory_graph_query", json!({})).await;
+        assert_eq!(found["nodes"], json!([]));
+    }
+
+    async fn a_bad_cursor_is_refused(client: &Client) {
+        task(client).await;
+        for number in 0..5 {
+            client.ok("tasks_note", json!({"task": "TASK-001", "note": format!("n{number}")})).await;
+        }
+        let page = client.ok("memory_show", json!({"target": "TASK-001", "limit": 2})).await;
+        let cursor = page["pagination"]["next_cursor"].as_str().unwrap().to_owned();
+        client.ok("memory_show", json!({"target": "TASK-001", "limit": 1, "max_chars": 900, "cursor": cursor})).await;
+        for (tool, args) in [
+            ("memory_show", json!({"target": "PLAN-001", "cursor": cursor})),
+            ("memory_show", json!({"target": "TASK-001", "doc_kind": "trace", "cursor": cursor})),
+            ("tasks_delta", json!({"cursor": cursor})),
+            ("memory_show", json!({"target": "TASK-001", "cursor": ""})),
+            ("memory_show", json!({"target": "TASK-001", "cursor": "not a cursor"})),
+            ("memory_show", json!({"target": "TASK-001", "cursor": format!("{cursor}A")})),
+        ] {
+            let refused = client.call(tool, args).await.fails("INVALID_INPUT");
+            assert!(refused.error()["recovery"].as_str().unwrap().contains("without cursor"));
+        }
+        // Positions in a digest hold for one revision.
+        let radar = client.ok("tasks_radar", json!({"task": "TASK-001", "limit": 2})).await;
+        let cursor = radar["pagination"]["next_cursor"].clone();
+        client.ok("tasks_radar", json!({"task": "TASK-001", "limit": 2, "cursor": cursor})).await;
+        client.ok("tasks_note", json!({"task": "TASK-001", "note": "n"})).await;
+        client.call("tasks_radar", json!({"task": "TASK-001", "limit": 2, "cursor": cursor})).await.fails("INVALID_INPUT");
+    }
+}

@@ -1,0 +1,68 @@
+//! Batches: one transaction.
+
+use serde_json::json;
+
+use crate::client::{Client, on_both};
+use crate::fixture::{confirmed, field, revision, task};
+
+on_both! {
+    async fn a_batch_happens_as_a_whole(client: &Client) {
+        let operations = json!([
+            {"tool": "tasks_create", "args": {"title": "Plan"}},
+            {"tool": "tasks_create", "args": {"title": "Task", "parent": "PLAN-001", "steps": [{"title": "s", "success_criteria": ["c"]}]}},
+            {"tool": "tasks_focus_set", "args": {"task": "TASK-001"}},
+            {"tool": "tasks_close_step", "args": {"path": "s:0", "checkpoints": confirmed(&["criteria", "tests"])}},
+            {"tool": "tasks_radar", "args": {"max_chars": 2000}},
+            {"tool": "tasks_next"},
+        ]);
+        let done = client.ok("tasks_batch", json!({"operations": operations})).await;
+        let results = done["results"].as_array().unwrap();
+        assert_eq!(results.len(), 6);
+        assert_eq!(results[1]["id"], "TASK-001");
+        assert_eq!(results[3]["step"]["completed"], true);
+        assert_eq!(results[4]["radar"]["now"], "done");
+        assert!(results.iter().all(|result| result["workspace"] == "w"));
+        assert_eq!(field(client, "TASK-001", "status").await, "done");
+    }
+
+    async fn a_failure_names_its_operation_and_leaves_nothing(client: &Client) {
+        task(client).await;
+        let note = json!({"tool": "tasks_note", "args": {"task": "TASK-001", "note": "n"}});
+        for (bad, code) in [
+            (json!({"tool": "tasks_done", "args": {"task": "TASK-001", "path": "s:1"}}), "CHECKPOINTS_NOT_CONFIRMED"),
+            (json!({"tool": "tasks_note", "args": {"task": "TASK-001", "note": "n", "expected_revision": 0}}), "REVISION_MISMATCH"),
+            (json!({"tool": "tasks_note", "args": {"task": "TASK-001"}}), "INVALID_INPUT"),
+            (json!({"tool": "tasks_nope", "args": {}}), "UNKNOWN_TOOL"),
+            (json!({"tool": "memory_init", "args": {}}), "UNKNOWN_TOOL"),
+            (json!({"tool": "tasks_batch", "args": {"operations": [note]}}), "INVALID_INPUT"),
+            (json!({"tool": "tasks_note", "args": {"workspace": "other", "task": "TASK-001", "note": "n"}}), "INVALID_INPUT"),
+        ] {
+            let refused = client.call("tasks_batch", json!({"operations": [note, note, bad]})).await.fails(code);
+            assert_eq!(refused.error()["index"], 2);
+        }
+        assert_eq!(revision(client, "TASK-001").await, 0);
+        let delta = client.ok("tasks_delta", json!({})).await;
+        assert_eq!(delta["events"].as_array().unwrap().len(), 2);
+        let found = client.ok("memory_search", json!({"query": "n"})).await;
+        assert_eq!(found["hits"], json!([]));
+    }
+
+    async fn a_batch_expects_what_its_first_operation_would(client: &Client) {
+        task(client).await;
+        let note = json!({"tool": "tasks_note", "args": {"task": "TASK-001", "note": "n"}});
+        client.call("tasks_batch", json!({"operations": [note, note], "expected_revision": 5})).await.fails("REVISION_MISMATCH");
+        client.ok("tasks_batch", json!({"operations": [note, note], "expected_revision": 0})).await;
+        client.call("tasks_batch", json!({"operations": [note], "strict_targeting": true})).await.fails("STRICT_TARGETING_REQUIRES_EXPECTED_TARGET_ID");
+        assert_eq!(revision(client, "TASK-001").await, 2);
+    }
+
+    async fn a_thousand_operations_are_the_most(client: &Client) {
+        task(client).await;
+        let note = json!({"tool": "tasks_note", "args": {"task": "TASK-001", "note": "n"}});
+        let many = vec![note.clone(); 1001];
+        client.call("tasks_batch", json!({"operations": many})).await.fails("INVALID_INPUT");
+        let done = client.call_quietly("tasks_batch", json!({"operations": vec![note; 300]})).await;
+        assert!(done.warns("payloads of events were left out"));
+        assert_eq!(revision(client, "TASK-001").await, 300);
+    }
+}

@@ -1,0 +1,82 @@
+//! The event stream.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::client::{Client, call, on_both};
+use crate::fixture::task;
+
+fn ids(result: &Value) -> Vec<String> {
+    result["events"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|event| event["event_id"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+on_both! {
+    async fn events_come_in_order_from_behind_since(client: &Client) {
+        task(client).await;
+        for number in 0..5 {
+            client.ok("tasks_note", json!({"task": "TASK-001", "note": format!("n{number}")})).await;
+        }
+        let all = client.ok("tasks_delta", json!({})).await;
+        assert_eq!(ids(&all), (1..=7).map(|n| format!("evt_{n:016}")).collect::<Vec<_>>());
+        let some = client.ok("tasks_delta", json!({"since": "evt_0000000000000005"})).await;
+        assert_eq!(ids(&some), ["evt_0000000000000006", "evt_0000000000000007"]);
+        let plan = client.ok("tasks_delta", json!({"task": "PLAN-001"})).await;
+        assert_eq!(ids(&plan), ["evt_0000000000000001"]);
+        client.call("tasks_delta", json!({"task": "TASK-009"})).await.fails("UNKNOWN_ID");
+        let mut seen = Vec::new();
+        let mut cursor = json!(null);
+        loop {
+            let page = client.ok("tasks_delta", json!({"limit": 2, "cursor": cursor})).await;
+            seen.extend(ids(&page));
+            cursor = page["pagination"]["next_cursor"].clone();
+            if cursor.is_null() { break; }
+        }
+        assert_eq!(seen, ids(&all));
+    }
+
+    async fn every_event_is_taken_into_the_trace_of_its_target(client: &Client) {
+        task(client).await;
+        client.ok("tasks_note", json!({"task": "TASK-001", "path": "s:1", "note": "n"})).await;
+        let trace = client.ok("memory_show", json!({"target": "TASK-001", "doc_kind": "trace"})).await;
+        assert_eq!(trace["doc"], "TASK-001-trace");
+        let entries = trace["entries"].as_array().unwrap();
+        let titles: Vec<&str> = entries.iter().map(|entry| entry["title"].as_str().unwrap()).collect();
+        assert_eq!(titles, ["task_created", "note_added"]);
+        assert!(entries.iter().all(|entry| entry["kind"] == "event"));
+        assert_eq!(entries[1]["meta"], json!({"event_id": "evt_0000000000000003", "task": "TASK-001", "path": "s:1"}));
+        let payload: Value = serde_json::from_str(entries[1]["content"].as_str().unwrap()).unwrap();
+        let delta = client.ok("tasks_delta", json!({"since": "evt_0000000000000002"})).await;
+        assert_eq!(payload, delta["events"][0]["payload"]);
+    }
+
+    async fn waiting_ends_with_the_news_or_with_the_time(client: &Client) {
+        task(client).await;
+        // Nothing comes: the wait is as long as asked for, and the answer empty.
+        let none = client.ok("tasks_delta", json!({"since": "evt_0000000000000002", "wait_ms": 30})).await;
+        assert_eq!(ids(&none), Vec::<String>::new());
+        // Another daemon on PostgreSQL, this one on SQLite, writes while the call waits.
+        let peer = client.peer().await;
+        let other_process = matches!(client.location, tenon_work::Location::Postgres(_));
+        let writer = if other_process { &peer } else { &client.work };
+        let waiting = client.ok("tasks_delta", json!({"since": "evt_0000000000000002", "wait_ms": 20_000}));
+        let writing = async {
+            // The wait needs to have begun, or it would find the event at its first look; both must work.
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            call(writer, "tasks_note", json!({"task": "TASK-001", "note": "news"})).await.ok();
+        };
+        let started = std::time::Instant::now();
+        let (delta, ()) = tokio::join!(waiting, writing);
+        assert_eq!(ids(&delta), ["evt_0000000000000003"]);
+        assert!(started.elapsed() < Duration::from_secs(15), "woken by the news, not by the end of the wait");
+        // With something to tell there is no wait at all.
+        let now = client.ok("tasks_delta", json!({"wait_ms": 25_000})).await;
+        assert_eq!(ids(&now).len(), 3);
+        peer.store().close().await;
+    }
+}

@@ -1,0 +1,98 @@
+//! The ready queue and its claims.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::client::{Client, on_both};
+use crate::fixture::{bare_task, field, revision, step};
+
+async fn ready(client: &Client, args: Value) -> Vec<String> {
+    let found = client.ok("tasks_next", args).await;
+    found["ready"].as_array().unwrap().iter().map(|task| task["id"].as_str().unwrap().to_owned()).collect()
+}
+
+/// Five tasks under one plan: 1 low, 2 high, 3 medium, 4 high, 5 medium.
+async fn five(client: &Client) {
+    client.ok("tasks_create", json!({"title": "Plan"})).await;
+    for priority in ["low", "high", "medium", "high", "medium"] {
+        client
+            .ok("tasks_create", json!({"title": priority, "parent": "PLAN-001", "priority": priority}))
+            .await;
+    }
+}
+
+on_both! {
+    async fn the_queue_is_ordered_by_priority_then_number(client: &Client) {
+        five(client).await;
+        assert_eq!(ready(client, json!({})).await, ["TASK-002", "TASK-004", "TASK-003", "TASK-005", "TASK-001"]);
+        let first = client.ok("tasks_next", json!({})).await;
+        assert_eq!(first["task"]["id"], "TASK-002");
+        assert_eq!(first["claim"], json!(null));
+        let mut seen = Vec::new();
+        let mut cursor = json!(null);
+        loop {
+            let page = client.ok("tasks_next", json!({"limit": 2, "cursor": cursor})).await;
+            seen.extend(page["ready"].as_array().unwrap().iter().map(|task| task["id"].as_str().unwrap().to_owned()));
+            cursor = page["pagination"]["next_cursor"].clone();
+            if cursor.is_null() { break; }
+        }
+        assert_eq!(seen, ["TASK-002", "TASK-004", "TASK-003", "TASK-005", "TASK-001"]);
+    }
+
+    async fn what_is_done_blocked_waiting_or_claimed_is_not_ready(client: &Client) {
+        five(client).await;
+        client.ok("tasks_edit", json!({"task": "TASK-002", "status": "done"})).await;
+        client.ok("tasks_block", json!({"task": "TASK-004", "blocked": true})).await;
+        client.ok("tasks_edit", json!({"task": "TASK-003", "depends_on": ["TASK-001"]})).await;
+        client.ok("tasks_edit", json!({"task": "TASK-005", "depends_on": ["TASK-002"]})).await;
+        assert_eq!(ready(client, json!({})).await, ["TASK-005", "TASK-001"]);
+        client.ok("tasks_next", json!({"claim": true, "agent": "a"})).await;
+        assert_eq!(ready(client, json!({"agent": "b"})).await, ["TASK-001"]);
+        assert_eq!(ready(client, json!({"agent": "a"})).await, ["TASK-005", "TASK-001"]);
+        assert_eq!(ready(client, json!({})).await, ["TASK-001"]);
+        client.ok("tasks_edit", json!({"task": "TASK-001", "status": "done"})).await;
+        assert_eq!(ready(client, json!({"agent": "b"})).await, ["TASK-003"]);
+    }
+
+    async fn a_task_all_of_whose_open_steps_are_blocked_is_blocked(client: &Client) {
+        bare_task(client).await;
+        client.ok("tasks_decompose", json!({"task": "TASK-001", "steps": [step("a"), step("b")]})).await;
+        client.ok("tasks_block", json!({"task": "TASK-001", "path": "s:0", "blocked": true})).await;
+        assert_eq!(ready(client, json!({})).await, ["TASK-001"]);
+        client.ok("tasks_block", json!({"task": "TASK-001", "path": "s:1", "blocked": true})).await;
+        assert_eq!(ready(client, json!({})).await, Vec::<String>::new());
+    }
+
+    async fn a_claim_is_a_lease(client: &Client) {
+        five(client).await;
+        client.call("tasks_next", json!({"claim": true})).await.fails("INVALID_INPUT");
+        client.call("tasks_next", json!({"claim": true, "agent": " "})).await.fails("INVALID_INPUT");
+        let claimed = client.ok("tasks_next", json!({"claim": true, "agent": "a", "ttl_s": 60})).await;
+        assert_eq!(claimed["task"]["id"], "TASK-002");
+        assert_eq!(claimed["claim"]["agent"], "a");
+        assert_eq!(field(client, "TASK-002", "status").await, "active");
+        assert_eq!(revision(client, "TASK-002").await, 1);
+        let other = client.ok("tasks_next", json!({"claim": true, "agent": "b"})).await;
+        assert_eq!(other["task"]["id"], "TASK-004");
+        // The same agent gets the same task, with a new lease.
+        let again = client.ok("tasks_next", json!({"claim": true, "agent": "a"})).await;
+        assert_eq!(again["task"]["id"], "TASK-002");
+        client.hands.advance(Duration::from_secs(901));
+        let late = client.ok("tasks_next", json!({"claim": true, "agent": "c"})).await;
+        assert_eq!(late["task"]["id"], "TASK-002");
+        let refused = client.call("tasks_next", json!({"release": "TASK-002", "agent": "a"})).await.fails("CONFLICT");
+        assert_eq!(refused.error()["actual"]["agent"], "c");
+        client.ok("tasks_next", json!({"release": "TASK-002", "agent": "c"})).await;
+        assert_eq!(field(client, "TASK-002", "claim").await, json!(null));
+        let free = client.call("tasks_next", json!({"release": "TASK-002", "agent": "c"})).await;
+        assert!(free.warns("not claimed"));
+    }
+
+    async fn an_empty_queue_hands_out_nothing(client: &Client) {
+        let empty = client.call("tasks_next", json!({"claim": true, "agent": "a"})).await;
+        assert!(empty.warns("no task is ready"));
+        assert_eq!(empty.envelope["result"]["task"], json!(null));
+        client.call("tasks_next", json!({"release": "TASK-001", "agent": "a"})).await.fails("UNKNOWN_ID");
+    }
+}
