@@ -7,7 +7,7 @@ use crate::{tenon, transcript};
 
 fn workspace() -> Sandbox {
     Sandbox::with_tree(
-        "//- pyproject.toml\n[project]\nname = \"p\"\n\
+        "//- tenon.toml\n//- pyproject.toml\n[project]\nname = \"p\"\n\
          //- good.py\nx: int = 1\n\
          //- bad.py\nx: int = 'one'\n\
          //- notes.txt\nnothing\n",
@@ -109,7 +109,7 @@ fn what_keeps_a_check_from_a_verdict_ends_with_two() {
     "#);
     sandbox.tree().write("tenon.toml", "nonsense = 1\n");
     assert_eq!(tenon(&sandbox, &["check"]).status.code(), Some(2));
-    std::fs::remove_file(sandbox.root().join("tenon.toml")).unwrap();
+    sandbox.tree().write("tenon.toml", "");
 
     let nowhere = ("PATH", "/usr/bin:/bin");
     let mut without = sandbox.tenon();

@@ -12,7 +12,8 @@ struct Machine(Sandbox);
 
 impl Machine {
     fn new(npm: &str) -> Self {
-        let sandbox = Sandbox::with_tree("//- a.css\n.a { color: red }\n//- a.go\npackage a\n");
+        let sandbox =
+            Sandbox::with_tree("//- tenon.toml\n//- a.css\n.a { color: red }\n//- a.go\npackage a\n");
         let path = sandbox.place("home").join("npm");
         std::fs::write(&path, format!("#!/bin/sh\nPATH=/usr/bin:/bin\n{npm}\n")).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -113,7 +114,9 @@ fn what_cannot_be_installed_says_what_to_do() {
 
 #[test]
 fn running_servers_are_listed_restarted_and_heard() {
-    let sandbox = Sandbox::with_tree("//- pyproject.toml\n[project]\nname = \"p\"\n//- a.py\nx: int = 1\n");
+    let sandbox = Sandbox::with_tree(
+        "//- tenon.toml\n//- pyproject.toml\n[project]\nname = \"p\"\n//- a.py\nx: int = 1\n",
+    );
     let shown = |args: &[&str]| transcript(&sandbox, sandbox.tenon().args(args));
     insta::assert_snapshot!(shown(&["servers", "logs", "pyright"]), @r#"
     exit: 5
@@ -146,7 +149,7 @@ fn running_servers_are_listed_restarted_and_heard() {
 
 #[test]
 fn the_list_says_why_a_server_is_not_used() {
-    let sandbox = Sandbox::with_tree("//- a.rs\nfn main() {}\n");
+    let sandbox = Sandbox::with_tree("//- tenon.toml\n//- a.rs\nfn main() {}\n");
     let state = || {
         let listed = json(&sandbox, &["servers", "list", "--json"]);
         let servers = listed["servers"].as_array().unwrap().clone();
