@@ -35,8 +35,7 @@ pub(super) fn run(tenon: &Path) -> Result<(), Failure> {
         let bench = Corpus { tenon, sandbox: &sandbox, size, first: first.as_ref() };
         bench.write()?;
         bench.build()?;
-        let floor = bench.floor()?;
-        bench.one_shot(floor)?;
+        bench.one_shot()?;
         bench.warm()?;
     }
     Ok(())
@@ -93,17 +92,11 @@ impl Corpus<'_> {
         Ok(())
     }
 
-    /// `sha256sum` over every file of the cache, the quickest of the runs.
-    fn floor(&self) -> Result<Duration, Failure> {
-        say(&self.what("the floor"));
-        let script = "find \"$1\" -type f -print0 | xargs -0 sha256sum";
-        let mut least = Duration::MAX;
-        for _ in 0..self.runs() {
-            let mut command = self.sandbox.command("sh");
-            command.args(["-c", script, "sh"]).arg(self.cache());
-            least = least.min(timed(&mut command)?);
-        }
-        Ok(least)
+    /// `sha256sum` over every file of the cache.
+    fn floor(&self) -> Command {
+        let mut command = self.sandbox.command("sh");
+        command.args(["-c", "find \"$1\" -type f -print0 | xargs -0 sha256sum", "sh"]).arg(self.cache());
+        command
     }
 
     fn resolve(&self, program: &Path, arguments: &[&str]) -> Command {
@@ -115,14 +108,16 @@ impl Corpus<'_> {
         command
     }
 
-    fn one_shot(&self, floor: Duration) -> Result<(), Failure> {
-        say(&self.what("one-shot resolve"));
-        let mut times = Times::default();
+    /// In turns with the floor, so that whatever else the machine does slows both.
+    fn one_shot(&self) -> Result<(), Failure> {
+        say(&self.what("one-shot resolve and the floor"));
+        let (mut floor, mut times) = (Times::default(), Times::default());
         for _ in 0..self.runs() {
+            floor.add(timed(&mut self.floor())?);
             times.add(timed(&mut self.resolve(self.tenon, &["context"]))?);
         }
-        let ratio = times.median().as_secs_f64() / floor.as_secs_f64();
-        let beside = format!("`sha256sum` {}, {ratio:.2}×", shown(floor));
+        let ratio = times.median().as_secs_f64() / floor.median().as_secs_f64();
+        let beside = format!("`sha256sum` {}, {ratio:.2}×", shown(floor.median()));
         row(&self.what("one-shot resolve"), &shown(times.median()), &beside, "2× `sha256sum`");
         if let Some(first) = self.first.filter(|_| self.size <= FIRST_MOST) {
             let theirs = timed(&mut self.resolve(&first.context, &[]))?;
