@@ -8,6 +8,7 @@ pub mod code;
 pub mod context;
 pub mod nav;
 pub mod workspace;
+mod workspace_compose;
 
 /// A name that is no surface here.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -14,17 +14,20 @@ use crate::engine::Engine;
 use crate::log::redact::redact;
 use crate::mcp::REVISIONS;
 use crate::surface::{Answer, Arguments, Call, Catalog, Outcome, Refusal, Surface, ToolSpec, unknown_tool};
+use crate::surfaces::workspace_compose;
 use crate::trust::TrustState;
 use crate::workspace::Workspace;
 
-const TOOLS: &[ToolSpec] = &[ToolSpec {
+const TOOLS: &[ToolSpec] = &[STATUS, workspace_compose::SPEC];
+
+const STATUS: ToolSpec = ToolSpec {
     name: "workspace_status",
     description: "Which workspace is served and how: root, allowed roots, trust, settings with their origins, \
                   surfaces, language servers, store and versions.",
     input: include_str!("../../../../schemas/tools/workspace_status.json"),
     output: Some(include_str!("../../../../schemas/tools/workspace_status.output.json")),
     read_only: true,
-}];
+};
 
 /// See the module.
 pub struct WorkspaceSurface {
@@ -117,8 +120,12 @@ impl Surface for WorkspaceSurface {
         &self.catalog
     }
 
-    fn call<'a>(&'a self, _tool: &'static str, _arguments: Arguments, _call: Call) -> BoxFuture<'a, Outcome> {
+    fn call<'a>(&'a self, tool: &'static str, arguments: Arguments, _call: Call) -> BoxFuture<'a, Outcome> {
         async move {
+            if tool == workspace_compose::SPEC.name {
+                let composing = tokio::task::spawn_blocking(move || workspace_compose::answer(&arguments));
+                return composing.await.or_else(|_panic| self.refuse(tool, Refusal::Internal));
+            }
             let line = format!("{} ({})", self.workspace.root(), self.workspace.trust().name());
             Ok(Answer::structured(self.status()).with_text(line))
         }

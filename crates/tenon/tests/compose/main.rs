@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod machines;
+mod tool;
 mod words;
 
 use std::process::{Command, Output, Stdio};

@@ -1,0 +1,129 @@
+//! `workspace_compose`: composes a workspace for an agent. The outcome is the result, with or without errors in it.
+
+use serde_json::{Value, json};
+use tenon_compose::kind::ContributionKind;
+use tenon_compose::{Diagnostic, Input, Outcome, compose};
+
+use crate::surface::{Answer, Arguments, ToolSpec};
+
+pub(super) const SPEC: ToolSpec = ToolSpec {
+    name: "workspace_compose",
+    description: "Compose a host application's modules and built-ins into one workspace, under an optional policy. \
+                  Answers with the composition, or with structured diagnostics that say what is wrong, whose it is \
+                  and how to mend it. Reads and changes no files.",
+    input: include_str!("../../../../schemas/tools/workspace_compose.json"),
+    output: Some(include_str!("../../../../schemas/tools/workspace_compose.output.json")),
+    read_only: true,
+};
+
+/// How many diagnostics the text names; the structured result has them all.
+const NAMED: usize = 20;
+
+/// Composes; takes as long as the input is large, so not on a thread that others wait for.
+pub(super) fn answer(arguments: &Arguments) -> Answer {
+    match outcome(arguments) {
+        Ok(outcome) => Answer::structured(json!(outcome)).with_text(text(&outcome)),
+        Err(error) => {
+            let error = json!({"error": {"code": "INVALID_INPUT", "message": error.to_string()}});
+            Answer::text(error.to_string()).failed()
+        }
+    }
+}
+
+fn outcome(arguments: &Arguments) -> Result<Outcome, tenon_compose::ParseError> {
+    let input = Input::from_value(arguments.get("input").unwrap_or(&Value::Null))?;
+    let input = match arguments.get("policy") {
+        Some(policy) => input.with_policy(Input::from_value(policy)?),
+        None => input,
+    };
+    Ok(compose(&input))
+}
+
+/// The outcome in a few lines, for clients that show text alone.
+fn text(outcome: &Outcome) -> String {
+    let mut lines = Vec::new();
+    if let Some(composition) = &outcome.composition {
+        let entries: usize = ContributionKind::ALL.iter().map(|kind| composition.entries(*kind).len()).sum();
+        lines.push(format!("composed: {} owners, {entries} contributions", composition.owners.len()));
+    }
+    lines.extend(outcome.diagnostics.iter().take(NAMED).map(line));
+    if let Some(more) = outcome.diagnostics.len().checked_sub(NAMED).filter(|more| *more > 0) {
+        lines.push(format!("and {more} more"));
+    }
+    lines.join("\n")
+}
+
+fn line(diagnostic: &Diagnostic) -> String {
+    let severity = diagnostic.severity.as_str();
+    let keys: Vec<&str> = diagnostic
+        .subjects
+        .iter()
+        .filter_map(|subject| subject.canonical_key.as_deref().or(subject.owner_id.as_deref()))
+        .take(NAMED)
+        .collect();
+    let mut line = format!("{severity}[{}]: {}", diagnostic.code, diagnostic.message);
+    if !keys.is_empty() {
+        line.push_str(&format!(" [{}]", keys.join(", ")));
+    }
+    if diagnostic.is_error() {
+        line.push_str(&format!(" Help: {}.", diagnostic.help()));
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arguments(value: Value) -> Arguments {
+        value.as_object().cloned().expect("arguments are an object")
+    }
+
+    fn module(id: &str) -> Value {
+        let handle = json!({"renderHandleVersion": "0.1", "kind": "route", "id": "home"});
+        let routes = json!([{"id": "home", "path": "/home", "renderHandle": handle}]);
+        json!({
+            "packageId": "@acme/lab",
+            "moduleApiVersion": "0.1",
+            "instanceId": id,
+            "runtime": {"status": "ready"},
+            "contributions": {"routes": routes},
+        })
+    }
+
+    #[test]
+    fn an_outcome_with_errors_is_a_result() {
+        let input = json!({"compositionSchemaVersion": "0.1", "modules": [module("bbb"), module("aaa")]});
+        let answer = answer(&arguments(json!({"input": input})));
+        assert!(!answer.is_error);
+        let structured = answer.structured.expect("the outcome is structured");
+        assert_eq!((&structured["ok"], &structured["composition"]), (&json!(false), &Value::Null));
+        let text = json!(answer.content[0])["text"].clone();
+        assert_eq!(
+            text,
+            "error[WCP-ROUTE-001]: Route path '/home' is claimed by multiple active contributions. \
+             [aaa:routes/home, bbb:routes/home] \
+             Help: change a path, or resolve it in the policy with `pathAlias` or `replace`."
+        );
+    }
+
+    #[test]
+    fn a_policy_takes_the_place_of_the_inputs_own() {
+        let input = json!({"compositionSchemaVersion": "0.1", "modules": [module("bbb"), module("aaa")]});
+        let alias = json!({"id": "move", "op": "pathAlias", "target": "aaa:routes/home", "path": "/aaa"});
+        let policy = json!({"policySchemaVersion": "0.1", "operations": [alias]});
+        let answer = answer(&arguments(json!({"input": input, "policy": policy})));
+        assert_eq!(answer.structured.expect("the outcome is structured")["ok"], true);
+        let text = json!(answer.content[0])["text"].as_str().map(str::to_owned).unwrap_or_default();
+        assert!(text.starts_with("composed: 2 owners, 2 contributions\ninfo[WCP-ROUTE-003]"), "{text}");
+    }
+
+    #[test]
+    fn many_diagnostics_are_counted() {
+        let modules: Vec<Value> = (0..50).map(|_| json!(7)).collect();
+        let input = json!({"compositionSchemaVersion": "0.1", "modules": modules});
+        let answer = answer(&arguments(json!({"input": input})));
+        let text = json!(answer.content[0])["text"].as_str().map(str::to_owned).unwrap_or_default();
+        assert_eq!((text.lines().count(), text.lines().last()), (21, Some("and 30 more")));
+    }
+}
