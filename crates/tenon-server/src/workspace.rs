@@ -40,9 +40,23 @@ pub enum WorkspaceError {
 
 /// The workspace that `start` belongs to: the nearest folder at or above it with a `tenon.toml` or a version control
 /// folder, else `start` itself.
+///
+/// The search ends below a folder that everyone can write to, like `/tmp`: anyone could mark that one.
 pub fn find_root(start: &Utf8Path) -> Utf8PathBuf {
     let marked = |folder: &&Utf8Path| MARKERS.iter().any(|marker| folder.join(marker).exists());
-    start.ancestors().find(marked).unwrap_or(start).to_owned()
+    let ours = |folder: &&Utf8Path| !open_to_everyone(folder);
+    start.ancestors().take_while(ours).find(marked).unwrap_or(start).to_owned()
+}
+
+#[cfg(unix)]
+fn open_to_everyone(folder: &Utf8Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    folder.metadata().is_ok_and(|metadata| metadata.permissions().mode() & 0o002 != 0)
+}
+
+#[cfg(not(unix))]
+fn open_to_everyone(_: &Utf8Path) -> bool {
+    false
 }
 
 /// The canonical form of `root`, which must be a folder that can be listed.
@@ -246,6 +260,18 @@ mod tests {
         assert_eq!(find_root(&deep), place.root);
         place.write("deep/tenon.toml", "");
         assert_eq!(find_root(&deep), place.root.join("deep"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_folder_that_everyone_can_write_to_is_nobodys_workspace() {
+        use std::os::unix::fs::PermissionsExt;
+        let place = place();
+        place.write("tenon.toml", "");
+        let inside = place.root.join("deep");
+        assert_eq!(find_root(&inside), place.root);
+        std::fs::set_permissions(&place.root, std::fs::Permissions::from_mode(0o1777)).unwrap();
+        assert_eq!(find_root(&inside), inside);
     }
 
     #[test]

@@ -26,12 +26,15 @@ const LIFE_LOCK_PATIENCE: Duration = Duration::from_secs(15);
 /// How long connected clients get to finish when the daemon ends.
 const FAREWELL: Duration = Duration::from_secs(5);
 
+/// How long to leave the queue of connections alone when one cannot be taken from it.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
+
 /// The right to be the daemon of a workspace: the life lock, and the socket that belongs to it.
 #[derive(Debug)]
 pub struct Post {
     place: Place,
     listener: UnixListener,
-    _life: Lock,
+    life: Lock,
 }
 
 impl Post {
@@ -64,7 +67,7 @@ impl Post {
         }
         let listener = UnixListener::bind(&socket)?;
         std::fs::set_permissions(&socket, std::fs::Permissions::from_mode(0o600))?;
-        Ok(Self { place, listener, _life: life })
+        Ok(Self { place, listener, life })
     }
 }
 
@@ -103,8 +106,11 @@ impl Daemon {
     }
 
     /// Serves clients until the daemon leaves. What it started has ended when this returns.
-    pub async fn run(self: Arc<Self>, post: Post, stay: Stay) {
-        let Post { place, listener, _life } = post;
+    ///
+    /// Whoever waits for the daemon's end waits for its life lock, so keep that to the end of the process.
+    #[must_use = "a life lock that is dropped says that the process has ended"]
+    pub async fn run(self: Arc<Self>, post: Post, stay: Stay) -> Lock {
+        let Post { place, listener, life } = post;
         let tasks = TaskTracker::new();
         let seat = (stay == Stay::Attended).then(|| self.clients.enter());
         tasks.spawn({
@@ -139,9 +145,9 @@ impl Daemon {
                     tasks.spawn(async move { daemon.receive(stream).await });
                 }
                 Err(error) => {
-                    // Out of descriptors, mostly: the next connection that ends makes room.
+                    // Out of descriptors, mostly. The next connection that ends makes room; until then, no spinning.
                     tracing::warn!(%error, "cannot accept a connection");
-                    tokio::task::yield_now().await;
+                    tokio::time::sleep(ACCEPT_AGAIN).await;
                 }
             }
         }
@@ -157,6 +163,7 @@ impl Daemon {
         }
         tracing::info!("ended");
         self.farewell.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        life
     }
 
     async fn receive(self: Arc<Self>, stream: UnixStream) {
@@ -201,13 +208,16 @@ impl Daemon {
             return Err(Refusal::new(RefusalCode::Protocol, message));
         }
         let leaving = || Refusal::new(RefusalCode::Leaving, "the daemon is leaving");
+        let current = self.is_current().await;
         let admitted = match hello.want {
             Want::Status => None,
             Want::Stop => Some(Admitted::Stop),
             Want::Servers(errand) => {
                 Some(Admitted::Servers { errand, _seat: self.clients.enter().ok_or_else(leaving)? })
             }
-            Want::Mcp { .. } | Want::Http { .. } if self.must_leave(&hello.build) => return Err(leaving()),
+            Want::Mcp { .. } | Want::Http { .. } if self.must_leave(&hello.build, current) => {
+                return Err(leaving());
+            }
             Want::Mcp { surfaces } => {
                 let handler = self.service.handler(surfaces.as_deref());
                 let handler =
@@ -229,7 +239,7 @@ impl Daemon {
                 Some(Admitted::Http { listener, seat })
             }
         };
-        let welcomed = hello::write_line(stream, &Reply::Welcome(self.welcome())).await;
+        let welcomed = hello::write_line(stream, &Reply::Welcome(self.welcome(current))).await;
         if welcomed.is_err() && !matches!(admitted, Some(Admitted::Stop)) {
             return Ok(None);
         }
@@ -237,12 +247,18 @@ impl Daemon {
     }
 
     /// Whether the daemon should make room for a new one, and now does.
-    fn must_leave(&self, build: &str) -> bool {
-        let outdated = build != self.build.as_str() || !self.service.workspace().is_current();
-        outdated && self.clients.leave_if_idle()
+    fn must_leave(&self, build: &str, current: bool) -> bool {
+        (build != self.build.as_str() || !current) && self.clients.leave_if_idle()
     }
 
-    fn welcome(&self) -> Welcome {
+    /// Whether the settings and the trust on disk are still those that we serve.
+    async fn is_current(&self) -> bool {
+        let workspace = Arc::clone(self.service.workspace());
+        // It reads files, and hashes those that are pinned.
+        tokio::task::spawn_blocking(move || workspace.is_current()).await.unwrap_or(false)
+    }
+
+    fn welcome(&self, current: bool) -> Welcome {
         Welcome {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
@@ -252,7 +268,7 @@ impl Daemon {
             surfaces: self.service.surfaces().into_iter().map(str::to_owned).collect(),
             log: self.service.workspace().log_path(),
             http: self.http.lock().unwrap_or_else(PoisonError::into_inner).clone(),
-            outdated: !self.service.workspace().is_current(),
+            outdated: !current,
         }
     }
 

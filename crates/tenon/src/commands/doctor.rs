@@ -8,14 +8,19 @@ use camino::Utf8Path;
 use serde::Serialize;
 use serde_json::json;
 use tenon_contract::clock::{Clock, Entropy};
+use tenon_lsp::census::Census;
+use tenon_lsp::find::Availability;
+use tenon_lsp::registry::ServerEntry;
 use tenon_server::dirs::Dirs;
 use tenon_server::token::TokenFile;
 use tenon_server::trust::TrustState;
+use tenon_server::workspace::Workspace;
 
 use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::link;
 use crate::report::Failure;
+use crate::servers;
 
 /// Look for what is missing or wrong, and say how to fix it
 ///
@@ -88,6 +93,32 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
     Ok(if bad { Exit::No } else { Exit::Success })
 }
 
+/// The servers that the workspace's files need, found or not.
+fn language_servers(workspace: &Workspace) -> Vec<Finding> {
+    let (walk, registry) = match (servers::walk(workspace), servers::registry(workspace)) {
+        (Ok(walk), Ok(registry)) => (walk, registry),
+        (Err(failure), _) | (_, Err(failure)) => return vec![Finding::bad("language servers", &failure)],
+    };
+    let census = Census::take(&walk, &registry);
+    let finding = |(entry, availability): (&ServerEntry, Availability)| {
+        let files = census.files_of(&entry.id);
+        let about = format!("{}, {files} files", entry.id);
+        match availability {
+            _ if files == 0 => None,
+            Availability::Found(program) => {
+                Some(Finding::good("language server", format!("{about}: {}", program.path)))
+            }
+            Availability::Unavailable(why) => Some(Finding::warning(
+                "language server",
+                format!("{about}: {}", why.reason),
+                why.fix.to_string(),
+            )),
+            Availability::Disabled(_) => None,
+        }
+    };
+    servers::finder(workspace).survey(&registry).into_iter().filter_map(finding).collect()
+}
+
 fn environment(invocation: &Invocation) -> Vec<Finding> {
     let unknown = invocation.environment.unknown().into_iter();
     let finding = |(name, meant): (String, Option<&str>)| {
@@ -149,6 +180,7 @@ fn workspace(invocation: &Invocation, root: &Utf8Path) -> Vec<Finding> {
                 }
                 state => Finding::good("trust", state.name()),
             });
+            findings.extend(language_servers(&workspace));
         }
         Err(failure) => findings.push(Finding::bad("settings", &failure)),
     }

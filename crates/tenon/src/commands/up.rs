@@ -50,6 +50,10 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
     let probe = link::probe(invocation, &root)?;
     let Probe { welcome, tools } = &probe;
     invocation.say(format!("daemon: process {}, answers with {} tools", welcome.pid, tools.len()));
+    if welcome.outdated {
+        invocation.say("settings or trust have changed since the daemon started");
+        invocation.say("  hint: `tenon stop` ends it, and its clients; the next one starts a new one");
+    }
     let mut needed = Vec::new();
     if !args.no_wait && !census.shares().is_empty() {
         invocation.say("language servers: loading the workspace; Ctrl-C leaves them to it");

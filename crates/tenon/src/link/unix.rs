@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use std::time::Duration;
@@ -30,6 +31,9 @@ use crate::report::Failure;
 
 /// How long a daemon may take for its first `tools/list`.
 const PROBE_DEADLINE: Duration = Duration::from_secs(10);
+
+/// How long threads that wait for the operating system may keep a daemon that has ended.
+const LAST_THREADS: Duration = Duration::from_secs(1);
 
 pub(super) fn status(invocation: &Invocation, root: &Utf8Path) -> Result<Option<Welcome>, Failure> {
     let place = Place::of(root, &invocation.environment)?;
@@ -133,17 +137,23 @@ async fn connect_or_start(
     client::connect_or_start(&place, &Hello::new(want), || {
         // A mistake in the settings is told here, with its line, rather than by a daemon that does not come up.
         invocation.workspace(root, vec![])?;
-        let mut program = Command::new(std::env::current_exe()?);
+        let mut program = Command::new(own_program()?);
         program.args(["daemon", "--start-lock-held", "--root"]).arg(root);
         Ok(Launch { program, environment: spawn::environment(&invocation.environment, root) })
     })
     .await
 }
 
+/// The program that runs here, even if its file has been replaced since it started.
+fn own_program() -> io::Result<PathBuf> {
+    let running = Path::new("/proc/self/exe");
+    if running.exists() { Ok(running.to_owned()) } else { std::env::current_exe() }
+}
+
 pub(super) fn serve(invocation: &mut Invocation, root: &Utf8Path, serving: Serving) -> Result<Exit, Failure> {
     let workspace = invocation.workspace(root, serving.flags)?;
     let place = Place::of(root, &invocation.environment)?;
-    runtime()?.block_on(async {
+    let _life = to_the_end(async {
         let stop = stop_on_signals()?;
         let starting = Lock::take(&place.start_lock(), START_DEADLINE).await?;
         let running = match Post::take(place.clone()).await {
@@ -159,23 +169,40 @@ pub(super) fn serve(invocation: &mut Invocation, root: &Utf8Path, serving: Servi
         drop(starting);
         let words = if running.is_some() { "serving" } else { "joined the daemon of" };
         invocation.say(format!("{words} {root}; end with Ctrl-C"));
-        if serving.http {
-            let port = serving.port;
-            let held = client::connect(&place, &Hello::new(Want::Http { port })).await;
-            let held = held.inspect_err(|_| stop.cancel())?;
-            let address = held.welcome.http.clone().unwrap_or_default();
-            invocation.say("clients send `Authorization: Bearer …`; `tenon token show` prints a token");
-            invocation.print(format!("{address}/mcp"))?;
-            tokio::select! {
-                _ = held.closed() => {}
-                () = stop.cancelled() => {}
+        let attended = match serving.http {
+            true => hold_http(invocation, &place, serving.port, &stop).await,
+            false => Ok(()),
+        };
+        if attended.is_err() {
+            stop.cancel();
+        }
+        let life = match running {
+            Some(running) => {
+                Some(running.await.map_err(|_| Failure::new(Exit::Internal, "the server panicked"))?)
             }
-        }
-        if let Some(running) = running {
-            running.await.map_err(|_| Failure::new(Exit::Internal, "the server panicked"))?;
-        }
-        Ok(Exit::Success)
-    })
+            None => None,
+        };
+        attended.map(|()| life)
+    })??;
+    Ok(Exit::Success)
+}
+
+/// Has the daemon serve HTTP, and says where, until `stop` or the daemon's end.
+async fn hold_http(
+    invocation: &mut Invocation,
+    place: &Place,
+    port: Option<u16>,
+    stop: &CancellationToken,
+) -> Result<(), Failure> {
+    let held = client::connect(place, &Hello::new(Want::Http { port })).await?;
+    let address = held.welcome.http.clone().unwrap_or_default();
+    invocation.say("clients send `Authorization: Bearer …`; `tenon token show` prints a token");
+    invocation.print(format!("{address}/mcp"))?;
+    tokio::select! {
+        _ = held.closed() => {}
+        () = stop.cancelled() => {}
+    }
+    Ok(())
 }
 
 pub(super) fn daemon(invocation: &Invocation, root: &Utf8Path, start_lock_held: bool) -> Exit {
@@ -193,7 +220,7 @@ fn be_the_daemon(invocation: &Invocation, root: &Utf8Path, start_lock_held: bool
     let workspace = invocation.workspace(root, vec![])?;
     let place = Place::of(root, &invocation.environment)?;
     start_log(&workspace);
-    runtime()?.block_on(async {
+    let _life = to_the_end(async {
         let stop = stop_on_signals()?;
         let starting = match start_lock_held {
             true => None,
@@ -204,15 +231,19 @@ fn be_the_daemon(invocation: &Invocation, root: &Utf8Path, start_lock_held: bool
         let daemon = Daemon::new(Service::new(workspace), stop);
         spawn::announce(&Started::Ready)?;
         drop(starting);
-        daemon.run(post, stay).await;
-        Ok(())
-    })
+        Ok::<_, Failure>(daemon.run(post, stay).await)
+    })??;
+    Ok(())
 }
 
-/// Threads for a daemon: enough to keep answering while one is busy, few enough to be small.
-fn runtime() -> io::Result<tokio::runtime::Runtime> {
+/// Runs a daemon to its end. Threads: enough to keep answering while one is busy, few enough to be small.
+fn to_the_end<T>(work: impl Future<Output = T>) -> io::Result<T> {
     let cores = std::thread::available_parallelism().map_or(2, usize::from);
-    tokio::runtime::Builder::new_multi_thread().worker_threads(cores.clamp(2, 4)).enable_all().build()
+    let mut threads = tokio::runtime::Builder::new_multi_thread();
+    let runtime = threads.worker_threads(cores.clamp(2, 4)).enable_all().build()?;
+    let done = runtime.block_on(work);
+    runtime.shutdown_timeout(LAST_THREADS);
+    Ok(done)
 }
 
 fn start_log(workspace: &Workspace) {

@@ -47,6 +47,7 @@ fn a_killed_bridge_leaves_a_daemon_that_serves_the_next() {
         .unwrap();
     let mut other = connect(&sandbox, &[]);
     let daemon = the_daemon(&sandbox);
+    wait_for_status(&sandbox, "both are connected", |status| status["clients"] == 2);
     bridge.kill().unwrap();
     bridge.wait().unwrap();
     wait_for_status(&sandbox, "the killed bridge does not count", |status| status["clients"] == 1);
@@ -63,6 +64,7 @@ fn a_killed_daemon_ends_its_bridges_and_the_next_call_works() {
     command.arg("mcp").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut bridge = command.spawn().unwrap();
     drop(connect(&sandbox, &[]));
+    wait_for_status(&sandbox, "the bridge is connected", |status| status["clients"] == 1);
     let daemon = the_daemon(&sandbox);
     daemon.kill();
     assert!(processes::wait_for(bridge.id(), PATIENCE), "the bridge hangs although its daemon is dead");
@@ -135,6 +137,7 @@ fn stop_ends_the_daemon_and_tells_its_clients() {
     let mut bridge = sandbox.tenon().arg("mcp").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let _input = bridge.stdin.take();
     drop(connect(&sandbox, &[]));
+    wait_for_status(&sandbox, "the bridge is connected", |status| status["clients"] == 1);
     assert!(tenon(&sandbox, &["stop"]).status.success());
     assert!(running(&sandbox, "daemon").is_empty(), "`stop` returns when the daemon is gone");
     assert_eq!(bridge.wait().unwrap().code(), Some(5));
