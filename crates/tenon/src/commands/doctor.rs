@@ -102,7 +102,7 @@ fn language_servers(workspace: &Workspace) -> Vec<Finding> {
     let census = Census::take(&walk, &registry);
     let finding = |(entry, availability): (&ServerEntry, Availability)| {
         let files = census.files_of(&entry.id);
-        let about = format!("{}, {files} files", entry.id);
+        let about = format!("{} (files: {files})", entry.id);
         match availability {
             _ if files == 0 => None,
             Availability::Found(program) => {

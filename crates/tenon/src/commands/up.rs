@@ -57,10 +57,9 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
     let mut needed = Vec::new();
     if !args.no_wait && !census.shares().is_empty() {
         invocation.say("language servers: loading the workspace; Ctrl-C leaves them to it");
-        let all = link::warm_up(invocation, &root)?.into_iter();
-        needed.extend(
-            all.filter(|server| census.shares().iter().any(|share| share.server.as_str() == server.id)),
-        );
+        needed = link::warm_up(invocation, &root)?;
+        let has_files = |id: &str| census.shares().iter().any(|share| share.server.as_str() == id);
+        needed.retain(|server| server.status != "disabled" && has_files(&server.id));
         tell_servers(&needed, invocation);
     }
     let mut agents = agents::all(&program(invocation), &root);
