@@ -208,9 +208,9 @@ impl Client {
         self.session.known().is_ready(Instant::now())
     }
 
-    /// Whether a complete answer can be told from a partial one at all.
-    pub fn is_provable(&self) -> bool {
-        self.session.known().readiness.is_provable()
+    /// Whether it has shown that its answers are complete, as far as the registry knows how to tell.
+    pub fn is_proved(&self) -> bool {
+        self.session.known().readiness.is_proved()
     }
 
     /// Whether a check of any file has been through.
@@ -304,6 +304,7 @@ impl Client {
     ) -> Result<Synced<'_>, RequestError> {
         let turn = call.bound(self.turns.lock()).await?;
         let synced = self.sync_in_turn(call, path, lines, saved).await?;
+        self.mark_when_seen(call, path).await?;
         drop(turn);
         Ok(synced)
     }
@@ -474,7 +475,13 @@ impl Client {
             let (reply, _pin) = {
                 let turn = call.bound(self.turns.lock()).await?;
                 let pin = self.sync_in_turn(call, path, lines, true).await?;
-                let reply: Reply = self.connection.request(call, method, params).await?;
+                let reply: Reply = match self.note_question(path.as_str()) {
+                    Some(version) => {
+                        let seen = self.mark_seen(path.as_str(), version);
+                        self.connection.request_with(call, method, params, seen).await?
+                    }
+                    None => self.connection.request(call, method, params).await?,
+                };
                 drop(turn);
                 (reply, pin)
             };

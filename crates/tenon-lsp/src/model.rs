@@ -195,7 +195,7 @@ pub enum Why {
     Refused(String),
     /// Its answer is as long as the longest that it gives.
     Limit,
-    /// Nothing is known about when its answers are complete.
+    /// It has not shown that its answers are complete, or nothing is known about how it would.
     Unproven,
     /// It is not installed or may not run; nobody counts on it.
     Unavailable(String),

@@ -84,7 +84,8 @@ type Ending = Result<Payload, RequestError>;
 type OnReply = Box<dyn FnOnce(&Result<Payload, RpcError>) + Send>;
 
 struct Waiting {
-    reply: oneshot::Sender<Ending>,
+    /// Nobody, for a request of which only the moment of its answer counts.
+    reply: Option<oneshot::Sender<Ending>>,
     /// Runs in the reader, before anything that the peer sent after the answer is handled.
     on_reply: Option<OnReply>,
 }
@@ -118,8 +119,10 @@ impl Shared {
             std::mem::take(&mut table.waiting)
         };
         for waiting in open.into_values() {
-            // A receiver that is gone has given up already.
-            let _ = waiting.reply.send(Err(why.clone().into()));
+            if let Some(reply) = waiting.reply {
+                // A receiver that is gone has given up already.
+                let _ = reply.send(Err(why.clone().into()));
+            }
         }
         self.ended.cancel();
     }
@@ -140,7 +143,9 @@ impl Shared {
         if let Some(on_reply) = waiting.on_reply {
             on_reply(&outcome);
         }
-        let _ = waiting.reply.send(outcome.map_err(RequestError::Refused));
+        if let Some(reply) = waiting.reply {
+            let _ = reply.send(outcome.map_err(RequestError::Refused));
+        }
     }
 }
 
@@ -208,6 +213,24 @@ impl Connection {
         self.start(call, method, params, Some(Box::new(on_reply))).await
     }
 
+    /// Sends a request of which only the moment of its answer counts. It is never taken back.
+    pub async fn request_mark<P: Serialize + ?Sized>(
+        &self,
+        call: &Call,
+        method: &str,
+        params: &P,
+        on_reply: impl FnOnce(&Result<Payload, RpcError>) + Send + 'static,
+    ) -> Result<(), RequestError> {
+        let id = self.next_id();
+        let frame = message::request(&RequestId::Number(id), method, params)?;
+        self.expect(id, Waiting { reply: None, on_reply: Some(Box::new(on_reply)) })?;
+        let sent = self.send(call, frame).await;
+        if sent.is_err() {
+            self.shared.table().waiting.remove(&id);
+        }
+        sent
+    }
+
     async fn start<P: Serialize + ?Sized>(
         &self,
         call: &Call,
@@ -216,27 +239,31 @@ impl Connection {
         on_reply: Option<OnReply>,
     ) -> Result<Reply, RequestError> {
         let (sender, receiver) = oneshot::channel();
-        let id = {
-            let mut table = self.shared.table();
-            if let Some(why) = &table.closed {
-                return Err(why.clone().into());
-            }
-            table.next_id += 1;
-            table.next_id
-        };
+        let id = self.next_id();
         let frame = message::request(&RequestId::Number(id), method, params)?;
+        self.expect(id, Waiting { reply: Some(sender), on_reply })?;
         let mut reply = Reply { id, receiver, shared: Arc::clone(&self.shared), sent: false };
-        {
-            let mut table = self.shared.table();
-            if let Some(why) = &table.closed {
-                return Err(why.clone().into());
-            }
-            let waiting = Waiting { reply: sender, on_reply };
-            table.waiting.insert(id, waiting);
-        }
         self.send(call, frame).await?;
         reply.sent = true;
         Ok(reply)
+    }
+
+    fn next_id(&self) -> i64 {
+        let mut table = self.shared.table();
+        table.next_id += 1;
+        table.next_id
+    }
+
+    /// Notes a request before it is sent, so that no answer can come too early.
+    fn expect(&self, id: i64, waiting: Waiting) -> Result<(), Closed> {
+        let mut table = self.shared.table();
+        match &table.closed {
+            Some(why) => Err(why.clone()),
+            None => {
+                table.waiting.insert(id, waiting);
+                Ok(())
+            }
+        }
     }
 
     async fn send(&self, call: &Call, frame: Bytes) -> Result<(), RequestError> {
@@ -275,7 +302,18 @@ impl Reply {
 
 impl Drop for Reply {
     fn drop(&mut self) {
-        let was_open = self.shared.table().waiting.remove(&self.id).is_some();
+        let was_open = {
+            let mut table = self.shared.table();
+            match table.waiting.get_mut(&self.id) {
+                None => false,
+                // The moment of the answer still counts for someone, if it can come at all.
+                Some(waiting) if waiting.on_reply.is_some() && self.sent => {
+                    waiting.reply = None;
+                    true
+                }
+                Some(_) => table.waiting.remove(&self.id).is_some(),
+            }
+        };
         if !was_open || !self.sent {
             return;
         }

@@ -1,5 +1,7 @@
 //! Diagnostics for one text: pulled where a server offers that, else awaited until they are fresh.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use tenon_contract::position::LineIndex;
 use tenon_contract::root::WorkspacePath;
@@ -7,9 +9,9 @@ use tokio::time::Instant;
 
 use super::diagnostics::Freshness;
 use super::readiness::State;
-use super::session::Known;
 use super::{Client, RETRY_PAUSE, Synced, Wait, retryable};
 use crate::call::Call;
+use crate::message::{Payload, RpcError};
 use crate::model::{Diagnostic, Why};
 use crate::registry::Capability;
 use crate::transport::RequestError;
@@ -48,7 +50,7 @@ impl Client {
         if self.pulls() {
             return self.pull(call, synced).await;
         }
-        let barrier = self.send_barrier(call, synced).await.map_err(|error| gap(&error))?;
+        self.mark_when_seen(call, &synced.path).await.map_err(|error| gap(&error))?;
         let settle = self.entry().settle();
         let key = synced.path.as_str();
         // A server may register for pulling while we wait for a push that will never come.
@@ -76,7 +78,6 @@ impl Client {
                 }
             })
             .await;
-        drop(barrier);
         match outcome {
             Ok(Ok(Way::Fresh)) => Ok(()),
             Ok(Ok(Way::Pull)) => self.pull(call, synced).await,
@@ -106,41 +107,57 @@ impl Client {
         self.session.known().capabilities.has_inter_file_dependencies()
     }
 
-    /// Asks something cheap after a change, so that publishes without a version can be told from those before it.
-    async fn send_barrier(
-        &self,
-        call: &Call,
-        synced: &Synced<'_>,
-    ) -> Result<Option<crate::transport::Reply>, RequestError> {
-        let key = synced.path.as_str().to_owned();
-        let needed = {
-            let known = self.session.known();
-            let seen = known.documents.get(&key).and_then(|document| document.seen);
-            !known.versioned && seen.is_none()
+    /// Asks something cheap after a change, unless something was asked already, so that publishes without a version can be
+    /// told from those before it.
+    pub(super) async fn mark_when_seen(&self, call: &Call, path: &WorkspacePath) -> Result<(), RequestError> {
+        let key = path.as_str();
+        let Some(version) = self.note_question(key) else {
+            return Ok(());
         };
-        if !needed {
-            return Ok(None);
-        }
-        let document = json!({ "uri": synced.path.uri().as_str() });
-        let (method, params) = if self.session.known().capabilities.has(Capability::Hover) {
+        let document = json!({ "uri": path.uri().as_str() });
+        let has = |capability| self.session.known().capabilities.has(capability);
+        let (method, params) = if has(Capability::Hover) {
             let start = json!({ "line": 0, "character": 0 });
             ("textDocument/hover", json!({ "textDocument": document, "position": start }))
-        } else if self.session.known().capabilities.has(Capability::DocumentSymbols) {
+        } else if has(Capability::DocumentSymbols) {
             ("textDocument/documentSymbol", json!({ "textDocument": document }))
         } else {
             // Nobody knows this method; every server must say so, in its turn.
             ("$/tenon/barrier", Value::Null)
         };
-        let session = std::sync::Arc::clone(&self.session);
-        let version = synced.version;
-        let reply = self
-            .connection
-            .request_with(call, method, &params, move |_| {
-                mark_seen(&mut session.known(), &key, version);
-                session.wake();
-            })
-            .await?;
-        Ok(Some(reply))
+        self.connection.request_mark(call, method, &params, self.mark_seen(key, version)).await
+    }
+
+    /// Notes that a question about a document is about to be sent. Its version, when the answer is the first that shows
+    /// that the server has seen the text, and that matters.
+    pub(super) fn note_question(&self, key: &str) -> Option<i32> {
+        let mut known = self.session.known();
+        let matters = !known.versioned && !known.capabilities.pulls();
+        let document = known.documents.get_mut(key)?;
+        if !matters || document.asked {
+            return None;
+        }
+        document.asked = true;
+        Some(document.version)
+    }
+
+    /// Runs when a question about a document is answered.
+    pub(super) fn mark_seen(
+        &self,
+        key: &str,
+        version: i32,
+    ) -> impl FnOnce(&Result<Payload, RpcError>) + Send + 'static {
+        let (session, key) = (Arc::clone(&self.session), key.to_owned());
+        move |_| {
+            {
+                let mut known = session.known();
+                let tick = known.tick;
+                if let Some(document) = known.documents.get_mut(&key).filter(|one| one.version == version) {
+                    document.seen.get_or_insert(tick);
+                }
+            }
+            session.wake();
+        }
     }
 
     /// Asks for the diagnostics of a document. The answer is exact for the text it was asked for.
@@ -164,15 +181,10 @@ impl Client {
             if let Some(identifier) = identifier {
                 params["identifier"] = Value::String(identifier);
             }
-            let session = std::sync::Arc::clone(&self.session);
-            let (seen_key, version) = (key.to_owned(), synced.version);
             let asking = async {
-                let reply = self
-                    .connection
-                    .request_with(call, "textDocument/diagnostic", &params, move |_| {
-                        mark_seen(&mut session.known(), &seen_key, version);
-                    })
-                    .await?;
+                let seen = self.mark_seen(key, synced.version);
+                let reply =
+                    self.connection.request_with(call, "textDocument/diagnostic", &params, seen).await?;
                 reply.wait(call).await
             };
             match retryable(self.unless_overtaken(synced, asking).await?) {
@@ -325,14 +337,6 @@ enum Way {
     Pull,
     Gone,
     Overtaken,
-}
-
-/// The server has answered something that was sent after a document's present text.
-fn mark_seen(known: &mut Known, key: &str, version: i32) {
-    let tick = known.tick;
-    if let Some(document) = known.documents.get_mut(key).filter(|one| one.version == version) {
-        document.seen.get_or_insert(tick);
-    }
 }
 
 /// What a failed request means for an answer.

@@ -23,7 +23,9 @@ pub(crate) struct Document {
     pub(crate) lines: LineIndex,
     /// The tick of the last change of its text.
     pub(crate) changed: u64,
-    /// The tick at which a request sent after that change was answered: the server has seen the change.
+    /// Whether a request was sent after that change.
+    pub(crate) asked: bool,
+    /// The tick at which such a request was answered: the server has seen the change.
     pub(crate) seen: Option<u64>,
     /// The part of the text that the last change touched, as lines of the new text.
     pub(crate) touched: std::ops::RangeInclusive<u32>,
@@ -77,6 +79,7 @@ impl Documents {
                 version: 1,
                 lines: lines.clone(),
                 changed: tick,
+                asked: false,
                 seen: None,
                 touched: 0..=lines.line_count() - 1,
                 used,
@@ -105,6 +108,7 @@ impl Documents {
         document.version = document.version.wrapping_add(1).max(1);
         document.lines = lines.clone();
         document.changed = tick;
+        document.asked = false;
         document.seen = None;
         Update::Change(vec![change])
     }

@@ -69,9 +69,14 @@ impl Readiness {
         since.map_or(State::Waiting, State::Since)
     }
 
-    /// Whether a complete answer can be told from a partial one.
-    pub(crate) fn is_provable(&self) -> bool {
-        self.rule.is_some()
+    /// Whether it has shown that it has loaded its project. A server that was given time to begin and did not is asked, but
+    /// nobody vouches for its answers: a `clangd` without a list of files to compile never reads any but the open ones.
+    pub(crate) fn is_proved(&self) -> bool {
+        match self.rule {
+            None => false,
+            Some(Ready::Progress { .. }) => self.worked.is_some(),
+            Some(_) => true,
+        }
     }
 
     /// Whether the server works on something that it announced.
@@ -147,8 +152,10 @@ mod tests {
         readiness.progress(&progress("b", "begin"), start);
         readiness.progress(&progress("a", "end"), start);
         assert_eq!(readiness.state(start), State::Waiting);
+        assert!(!readiness.is_proved());
         readiness.progress(&progress("b", "end"), start);
         assert_eq!(readiness.state(start), State::Since(start));
+        assert!(readiness.is_proved());
         readiness.progress(&progress("c", "begin"), start);
         assert_eq!(readiness.state(start), State::Waiting);
     }
@@ -188,6 +195,6 @@ mod tests {
         let start = Instant::now();
         let readiness = Readiness::new(None, start);
         assert_eq!(readiness.state(start), State::Since(start));
-        assert!(!readiness.is_provable());
+        assert!(!readiness.is_proved());
     }
 }

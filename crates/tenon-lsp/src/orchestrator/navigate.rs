@@ -361,7 +361,7 @@ fn unready(client: &Client) -> Why {
 fn doubt(client: &Client, count: usize, limit: Option<usize>) -> Option<Why> {
     match limit {
         Some(limit) if count >= limit => Some(Why::Limit),
-        _ => (!client.is_provable()).then_some(Why::Unproven),
+        _ => (!client.is_proved()).then_some(Why::Unproven),
     }
 }
 

@@ -1,0 +1,3 @@
+#!/usr/bin/env bash
+source ./lib.sh
+greet "world"; greet "😀"

@@ -1,0 +1,3 @@
+import { twice } from "./twice.js";
+
+var unused = twice("😀");

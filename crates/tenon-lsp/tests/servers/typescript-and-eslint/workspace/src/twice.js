@@ -1,0 +1,4 @@
+/** @param {number} x */
+export function twice(x) {
+  return x + x;
+}

@@ -1,0 +1,4 @@
+import { Item } from "./model.js";
+
+const item: Item = "no item";
+var unused = item.cost;
