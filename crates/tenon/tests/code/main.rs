@@ -6,6 +6,7 @@
 mod stage;
 
 mod boundary;
+mod contract;
 mod cursors;
 mod determinism;
 mod discovery;

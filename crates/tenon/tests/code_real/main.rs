@@ -1,0 +1,178 @@
+//! The `code` surface on real language servers, through the program: what it says is true, and always the same bytes.
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde_json::{Value, json};
+use tenon_testkit::{Client, PATIENCE, Revision, Sandbox};
+
+/// A question with a name.
+struct Question {
+    name: String,
+    tool: &'static str,
+    arguments: Value,
+}
+
+/// The first place of `word` in the first line of a file that holds `line`.
+fn position(sandbox: &Sandbox, file: &str, line: &str, word: &str) -> Value {
+    let text = sandbox.tree().read(file);
+    let (number, found) = text
+        .lines()
+        .enumerate()
+        .find(|(_, text)| text.contains(line))
+        .unwrap_or_else(|| panic!("{file}: no `{line}`"));
+    // All of these lines are ASCII.
+    json!({ "line": number, "character": found.find(word).unwrap() })
+}
+
+/// pyright, typescript-language-server and clangd, each with all tools.
+fn questions(sandbox: &Sandbox) -> Vec<Question> {
+    let uri = |file: &str| format!("file://{}/{file}", sandbox.root().canonicalize().unwrap().display());
+    let places = [
+        ("python", "python/parcel/quote.py", "cents = price(", "price", "python/parcel/returns.py"),
+        ("typescript", "web/src/label.ts", "heading: `", "price(", "web/src/returns.ts"),
+        ("cpp", "engine/src/main.cpp", "price(", "price(", "engine/src/returns.cpp"),
+    ];
+    let mut all = Vec::new();
+    for (language, file, line, word, broken) in places {
+        let at = json!({ "uri": uri(file), "position": position(sandbox, file, line, word) });
+        let mut paged = at.clone();
+        paged["pageSize"] = json!(2);
+        let mut ask = |name: &str, tool: &'static str, arguments: Value| {
+            all.push(Question { name: format!("{language} {name}"), tool, arguments });
+        };
+        ask("definition", "vscode.lsp.definition", at.clone());
+        ask("references", "vscode.lsp.references", at.clone());
+        ask("first page of references", "vscode.lsp.references", paged);
+        ask("hover", "vscode.lsp.hover", at);
+        ask("symbols", "vscode.lsp.documentSymbols", json!({ "uri": uri(file) }));
+        ask("diagnostics", "vscode.lsp.diagnostics.document", json!({ "uri": uri(broken) }));
+    }
+    all.push(Question {
+        name: "workspace symbols".to_owned(),
+        tool: "vscode.lsp.workspaceSymbols",
+        arguments: json!({ "query": "price" }),
+    });
+    all.push(Question {
+        name: "workspace diagnostics".to_owned(),
+        tool: "vscode.lsp.diagnostics.workspace",
+        arguments: json!({}),
+    });
+    all
+}
+
+/// The example, with the list of its C++ files by which clangd knows what there is to read.
+fn workspace() -> Sandbox {
+    let sandbox = Sandbox::with_example("polyglot");
+    let folder = sandbox.root().canonicalize().unwrap().join("engine");
+    let entry = |file: &str| {
+        let arguments = ["c++", "-std=c++17", "-Iinclude", "-c", file];
+        json!({ "directory": folder, "file": file, "arguments": arguments })
+    };
+    let files = ["src/main.cpp", "src/returns.cpp", "src/sorter.cpp", "src/tariff.cpp"];
+    let commands: Vec<Value> = files.iter().map(|file| entry(file)).collect();
+    sandbox.tree().write("engine/compile_commands.json", &json!(commands).to_string());
+    std::fs::remove_file(sandbox.tree().path("engine/compile_flags.txt")).unwrap();
+    sandbox
+}
+
+fn session(sandbox: &Sandbox) -> Client {
+    let mut command = sandbox.command(env!("CARGO_BIN_EXE_tenon"));
+    command.args(["mcp", "--no-daemon", "--surface", "code", "--root"]).arg(sandbox.root());
+    let mut client = Client::over_pipes(&mut command, Revision::Sessions);
+    client.initialize();
+    client
+}
+
+/// Asks until there is an answer. Before, only `indexing` and `timeout` may be said.
+fn ask(client: &mut Client, question: &Question) -> Value {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match client.call_tool(question.tool, question.arguments.clone()) {
+            Ok(result) => return without_state(result.structured),
+            Err(error) => {
+                let reason = error.data["details"]["reason"].as_str().unwrap_or_default();
+                let may_be_said = ["indexing", "timeout"].contains(&reason);
+                assert!(may_be_said && Instant::now() < deadline, "{}: {error:?}", question.name);
+            }
+        }
+    }
+}
+
+fn ask_all(client: &mut Client, questions: &[Question]) -> BTreeMap<String, Value> {
+    questions.iter().map(|question| (question.name.clone(), ask(client, question))).collect()
+}
+
+/// A payload with `s` taken out of its cursor: that differs from daemon to daemon.
+fn without_state(mut payload: Value) -> Value {
+    if let Some(cursor) = payload["nextCursor"].as_str() {
+        let mut fields: Value = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(cursor).unwrap()).unwrap();
+        fields["s"] = Value::Null;
+        payload["nextCursor"] = fields;
+    }
+    payload
+}
+
+/// The same without what depends on where the workspace lies.
+fn portable(sandbox: &Sandbox, value: &Value) -> Value {
+    let root = format!("file://{}", sandbox.root().canonicalize().unwrap().display());
+    let mut value: Value = serde_json::from_str(&value.to_string().replace(&root, "$root")).unwrap();
+    forget(&mut value);
+    value
+}
+
+fn forget(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.remove("id");
+            if fields.contains_key("k") {
+                fields.remove("k");
+            }
+            fields.values_mut().for_each(forget);
+        }
+        Value::Array(items) => items.iter_mut().for_each(forget),
+        _ => {}
+    }
+}
+
+#[test]
+fn s1_3_the_golden_matrix_is_the_same_in_every_run_in_every_order_and_under_load() {
+    let sandbox = workspace();
+    let questions = questions(&sandbox);
+    let golden = {
+        let mut client = session(&sandbox);
+        let golden = ask_all(&mut client, &questions);
+        for _ in 1..10 {
+            assert_eq!(ask_all(&mut client, &questions), golden);
+        }
+        golden
+    };
+    let shown: BTreeMap<&str, Value> =
+        golden.iter().map(|(name, value)| (name.as_str(), portable(&sandbox, value))).collect();
+    insta::assert_json_snapshot!("golden_matrix", shown);
+
+    // Another process, the questions turned round, and the other core busy.
+    let turned: Vec<Question> = self::questions(&sandbox).into_iter().rev().collect();
+    let busy = AtomicBool::new(true);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while busy.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+        });
+        let again = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            ask_all(&mut session(&sandbox), &turned)
+        }));
+        busy.store(false, Ordering::Relaxed);
+        let again = again.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        for (name, answer) in &golden {
+            assert_eq!(again[name], *answer, "{name}");
+        }
+    });
+    sandbox.assert_no_processes();
+}
