@@ -3,16 +3,14 @@
 //! Nothing starts with the process itself: a client's handshake never waits for a language server. What may run is
 //! decided by the settings and the trust that the workspace was opened under.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
 use tenon_lsp::call::Call;
 use tenon_lsp::find::{Finder, Trust};
 use tenon_lsp::install::Managed;
 use tenon_lsp::orchestrator::{Options, Orchestrator, ServerStatus};
-use tenon_lsp::registry::{InvalidServerId, Override, OverrideError, Registry, ServerId};
+use tenon_lsp::registry::{OverrideError, Registry};
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
@@ -24,17 +22,6 @@ const WARM_UP: Duration = Duration::from_secs(600);
 
 /// How much of a server's log travels to a person: the daemon's lines have an end.
 const LOG_BYTES: usize = 60 * 1024;
-
-/// Why the configured servers cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum EngineError {
-    #[error(transparent)]
-    Id(#[from] InvalidServerId),
-    #[error("`servers.{id}` is malformed")]
-    Malformed { id: ServerId, source: serde_json::Error },
-    #[error(transparent)]
-    Override(#[from] OverrideError),
-}
 
 /// See the module.
 pub struct Engine {
@@ -49,10 +36,10 @@ impl Engine {
     }
 
     /// The servers of the workspace. The first caller waits for the look around; none waits for a server.
-    pub async fn orchestrator(&self) -> Result<&Orchestrator, EngineError> {
+    pub async fn orchestrator(&self) -> Result<&Orchestrator, OverrideError> {
         self.opened
             .get_or_try_init(|| async {
-                let registry = registry(&self.workspace.config().servers)?;
+                let registry = Registry::configured(&self.workspace.config().servers)?;
                 let options = Options::new(self.workspace.gate().clone(), registry, finder(&self.workspace));
                 Ok(Orchestrator::open(options).await)
             })
@@ -150,18 +137,6 @@ fn line(status: ServerStatus) -> ServerLine {
         project: status.project,
         ready: status.ready,
     }
-}
-
-/// The built-in servers with the user's changes.
-pub fn registry(servers: &BTreeMap<String, Value>) -> Result<Registry, EngineError> {
-    let mut overrides: BTreeMap<ServerId, Override> = BTreeMap::new();
-    for (id, value) in servers {
-        let id = ServerId::new(id.as_str())?;
-        let read = serde_json::from_value(value.clone());
-        let entry = read.map_err(|source| EngineError::Malformed { id: id.clone(), source })?;
-        overrides.insert(id, entry);
-    }
-    Ok(Registry::with_overrides(&overrides)?)
 }
 
 /// Looks for servers as the workspace's trust allows it, in our own folder and on PATH.

@@ -10,9 +10,7 @@ use std::time::Duration;
 use camino::Utf8PathBuf;
 use serde_json::{Map, Value};
 use tenon_lsp::model::Severity;
-use tenon_lsp::registry::Registry;
-
-use crate::engine::{EngineError, registry};
+use tenon_lsp::registry::{OverrideError, Registry};
 
 /// Where hosts put it.
 pub const ENVIRONMENT_VARIABLE: &str = "LSP_BOOTSTRAP";
@@ -216,15 +214,15 @@ impl Object {
         // One by one, so that a mistake is named by its place.
         for (id, value) in &servers {
             let alone = BTreeMap::from([(id.clone(), value.clone())]);
-            registry(&alone).map_err(|error| wrong(named[id].clone(), explain(&error)))?;
+            Registry::configured(&alone).map_err(|error| wrong(named[id].clone(), explain(&error)))?;
         }
-        registry(&servers).map_err(|error| wrong(path, explain(&error)))
+        Registry::configured(&servers).map_err(|error| wrong(path, explain(&error)))
     }
 }
 
-fn explain(error: &EngineError) -> String {
+fn explain(error: &OverrideError) -> String {
     match error {
-        EngineError::Malformed { source, .. } => source.to_string(),
+        OverrideError::Malformed { why, .. } => why.clone(),
         other => other.to_string(),
     }
 }

@@ -16,10 +16,11 @@ use tenon_code::{
     WorkspaceDiagnostics, WorkspaceSymbols,
 };
 use tenon_contract::snapshot::SnapshotLimits;
+use tenon_lsp::registry::OverrideError;
 use tokio::sync::OnceCell;
 
 use crate::config::Content;
-use crate::engine::{Engine, EngineError};
+use crate::engine::Engine;
 use crate::surface::{Answer, Arguments, Call, CallLimits, Catalog, Outcome, Refusal, Surface, ToolSpec};
 use crate::workspace::Workspace;
 
@@ -54,7 +55,7 @@ const TOOLS: &[ToolSpec] = &[
 /// What is left of a call's time for saying why there is no answer.
 const LAST_WORDS: Duration = Duration::from_millis(50);
 
-type Open = Box<dyn Fn() -> BoxFuture<'static, Result<Code, EngineError>> + Send + Sync>;
+type Open = Box<dyn Fn() -> BoxFuture<'static, Result<Code, OverrideError>> + Send + Sync>;
 
 /// See the module.
 pub struct CodeSurface {

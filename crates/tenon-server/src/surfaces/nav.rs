@@ -15,8 +15,9 @@ use tenon_contract::position::Position;
 use tenon_contract::root::{GateError, WorkspacePath};
 use tenon_lsp::model::{Answer as Found, Gap, Location, Severity, Symbol, Why};
 use tenon_lsp::orchestrator::{AskError, Orchestrator};
+use tenon_lsp::registry::OverrideError;
 
-use crate::engine::{Engine, EngineError};
+use crate::engine::Engine;
 use crate::surface::{
     Answer, Arguments, Call, CallLimits, Catalog, Outcome, Refusal, Surface, ToolSpec, unknown_tool,
 };
@@ -95,7 +96,7 @@ impl NavSurface {
         Self { catalog: Catalog::new(TOOLS), servers: Servers::Given(orchestrator), options }
     }
 
-    async fn orchestrator(&self) -> Result<&Orchestrator, EngineError> {
+    async fn orchestrator(&self) -> Result<&Orchestrator, OverrideError> {
         match &self.servers {
             Servers::Workspace(engine) => engine.orchestrator().await,
             Servers::Given(orchestrator) => Ok(orchestrator),
