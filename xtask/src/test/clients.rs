@@ -22,7 +22,8 @@ pub(super) fn run_clients() -> Result<Tally, Failure> {
     let mut total = Tally::default();
 
     let mut node = product.sandbox.command(program::tool("node"));
-    node.args(["--test", "--test-reporter=tap"]).arg(clients.join("ts/workspace.test.ts"));
+    node.args(["--test", "--test-reporter=tap"]);
+    node.args(["ts/workspace.test.ts", "ts/code.test.ts"].map(|file| clients.join(file)));
     total += runner(tell(&mut node, &product, &server), "TypeScript clients", tally::tap)?;
 
     let mut python = product.sandbox.command(program::python());
