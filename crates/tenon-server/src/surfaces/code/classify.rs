@@ -173,3 +173,60 @@ fn too_large(limit: usize, fits: Option<usize>) -> Value {
 fn retry_after() -> u64 {
     u64::try_from(RETRY_AFTER.as_millis()).unwrap_or(u64::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use tenon_contract::cursor::CursorFault;
+    use tenon_contract::root::Malformed;
+    use tenon_lsp::registry::ServerId;
+
+    use super::*;
+    use crate::surface::SchemaFault;
+
+    fn shown(failure: Failure) -> (i32, String) {
+        let error = classify(&failure);
+        let data = error.data.expect("every error has data");
+        let code =
+            data["code"].as_str().expect("a code").strip_prefix("MCP_LSP_GATEWAY/").expect("a namespace");
+        (error.code.0, code.to_owned())
+    }
+
+    #[test]
+    fn every_failure_has_its_code() {
+        let code = |error: CodeError| shown(Failure::Code(error));
+        let invalid = |code: &str| (-32602, code.to_owned());
+        let failed = |code: &str| (-32603, code.to_owned());
+        assert_eq!(code(CodeError::BlankQuery), invalid("INVALID_PARAMS"));
+        assert_eq!(code(CodeError::Gate(GateError::Denied)), invalid("WORKSPACE_DENIED"));
+        assert_eq!(code(CodeError::Gate(Malformed::Host.into())), invalid("URI_INVALID"));
+        assert_eq!(code(CodeError::Gate(GateError::Missing)), invalid("URI_INVALID"));
+        assert_eq!(code(CodeError::Gate(GateError::NotAFile)), failed("NOT_FOUND"));
+        assert_eq!(
+            code(CodeError::Cursor(CursorError::Invalid(CursorFault::Shape))),
+            invalid("CURSOR_INVALID")
+        );
+        assert_eq!(code(CodeError::Cursor(CursorError::Stale)), invalid("CURSOR_STALE"));
+        assert_eq!(code(CodeError::CursorExpired), invalid("CURSOR_EXPIRED"));
+        assert_eq!(code(CodeError::Timeout), failed("CAP_EXCEEDED"));
+        assert_eq!(code(CodeError::NoProvider), failed("PROVIDER_UNAVAILABLE"));
+        assert_eq!(code(CodeError::Internal), failed("INTERNAL"));
+        let schema = SchemaFault { path: "/uri".to_owned(), message: "x".repeat(5_000) };
+        assert_eq!(shown(Failure::Refused(Refusal::Schema(schema))), invalid("INVALID_PARAMS"));
+        assert_eq!(shown(Failure::Refused(Refusal::UnknownTool)), invalid("INVALID_PARAMS"));
+        assert_eq!(shown(Failure::Refused(Refusal::Timeout(RETRY_AFTER))), failed("CAP_EXCEEDED"));
+        assert_eq!(shown(Failure::Refused(Refusal::Cancelled)), failed("INTERNAL"));
+        assert_eq!(shown(Failure::Refused(Refusal::Internal)), failed("INTERNAL"));
+        assert_eq!(shown(Failure::Servers), failed("PROVIDER_UNAVAILABLE"));
+    }
+
+    #[test]
+    fn indexing_says_how_far_it_is_and_when_to_come_back() {
+        let servers = vec![ServerId::new("pyright").expect("an id")];
+        let error = classify(&Failure::Code(CodeError::Indexing { servers, progress: Some((3, 9)) }));
+        let details = error.data.expect("data")["details"].clone();
+        let expected = json!({
+            "reason": "indexing", "retryAfterMs": 500, "servers": ["pyright"], "done": 3, "total": 9,
+        });
+        assert_eq!(details, expected);
+    }
+}
