@@ -32,12 +32,17 @@ pub(crate) fn argument(name: &str, value: &Value) -> Result<(), Failure> {
 }
 
 pub(crate) fn title(text: &str) -> Result<(), Failure> {
+    short("title", text)
+}
+
+/// A text that is a label rather than prose.
+pub(crate) fn short(name: &str, text: &str) -> Result<(), Failure> {
     if text.trim().is_empty() {
-        return Err(Failure::invalid("a title must not be empty"));
+        return Err(Failure::invalid(format!("{name} must not be empty")));
     }
     if text.chars().nth(TITLE_CHARS).is_some() {
-        return Err(Failure::invalid(format!("a title has more than {TITLE_CHARS} characters"))
-            .recovery("put the details into the description"));
+        return Err(Failure::invalid(format!("{name} has more than {TITLE_CHARS} characters"))
+            .recovery("put the details into a longer text"));
     }
     Ok(())
 }

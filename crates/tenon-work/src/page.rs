@@ -196,6 +196,9 @@ struct Fitter<'a> {
     sizes: Vec<usize>,
 }
 
+/// No answer is larger, whatever a read asks for.
+pub(crate) const MAX_CHARS: usize = 100_000;
+
 impl<'a> Fitter<'a> {
     fn new(page: &'a Page, frame: &'a Frame, request: &'a PageRequest) -> Result<Self, Failure> {
         let first = page.items.first().map(Item::text).unwrap_or_default();
@@ -214,14 +217,31 @@ impl<'a> Fitter<'a> {
             begun = inside.offset;
             values[0] = item.sliced(&first, begun, first.len());
         }
-        let sizes = values.iter().map(|value| canonical_value(value).len()).collect();
+        // What lies far behind the budget need not be measured.
+        let mut sizes = Vec::new();
+        let mut total = 0;
+        for value in &values {
+            let size = canonical_value(value).len();
+            sizes.push(size);
+            total += size;
+            if total > MAX_CHARS {
+                break;
+            }
+        }
         Ok(Self { page, frame, request, first, begun, values, sizes })
     }
 
     fn attempt(&self, limit: usize) -> Attempt {
         let all = self.values.len();
         let mut needed = usize::MAX;
-        for taken in (0..=all).rev() {
+        // The items alone must fit before it is worth looking at the rest.
+        let mut left = limit;
+        let fit = self
+            .sizes
+            .iter()
+            .take_while(|&&size| left.checked_sub(size).inspect(|&rest| left = rest).is_some());
+        let most = fit.count().max(1).min(all);
+        for taken in (0..=most).rev() {
             if taken == 0 && all > 0 {
                 break;
             }
@@ -230,7 +250,7 @@ impl<'a> Fitter<'a> {
             if size <= limit {
                 return Attempt::Fits(self.build(choice, limit));
             }
-            needed = size;
+            needed = needed.min(size);
         }
         if all == 0 {
             return Attempt::Needs(needed);

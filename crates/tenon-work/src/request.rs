@@ -7,13 +7,11 @@ use crate::catalog::{Access, Tool};
 use crate::error::Failure;
 use crate::limits;
 use crate::name::WorkspaceName;
-use crate::page::object;
+use crate::page::{MAX_CHARS, object};
 use crate::secrets;
 
 /// Delivered when a read does not say how much it can take.
 const DEFAULT_CHARS: usize = 20_000;
-/// No answer is larger, whatever a read asks for.
-const MAX_CHARS: usize = 100_000;
 const DEFAULT_LIMIT: usize = 50;
 const MAX_LIMIT: i64 = 200;
 

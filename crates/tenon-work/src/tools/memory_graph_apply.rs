@@ -161,7 +161,7 @@ pub(super) fn node(
 ) -> Result<Content, Failure> {
     title.iter().try_for_each(|title| limits::title(title))?;
     text.iter().try_for_each(|text| limits::text("text", text))?;
-    status.iter().try_for_each(|status| limits::title(status))?;
+    status.iter().try_for_each(|status| limits::short("status", status))?;
     limits::count("tags", tags.len(), limits::PER_CALL)?;
     meta.iter().try_for_each(|meta| limits::data("meta", meta))?;
     Ok(Content::Node { kind: GraphType::parse(kind)?, title, text, status, tags: Tag::list(tags)?, meta })

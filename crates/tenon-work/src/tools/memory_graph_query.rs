@@ -101,7 +101,8 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
         Some((place, inside)) => (place.int(0)?, place.int(1)?, inside),
     };
     let fresh = request.from().is_none() || (begun && at_edge == BEFORE_EDGES);
-    let nodes = nodes(call, &scope, &filter, at_node, request.limit + 1).await?;
+    // One more than fits, and the one that the last page ended in.
+    let nodes = nodes(call, &scope, &filter, at_node, request.limit + 2).await?;
     let mut items = Vec::new();
     let mut seen = Vec::new();
     let (mut listed, mut left) = (0, edges_limit);

@@ -19,6 +19,9 @@ const DEFAULT_TTL_S: i64 = 900;
 const MAX_TTL_S: i64 = 86_400;
 const MAX_AGENT: usize = 128;
 
+/// The place of the task itself: before every rank in the queue.
+const AT_TASK: i64 = -1;
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Args {
@@ -68,14 +71,13 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
     let claim = task.and_then(|row| row.fields.claim.as_ref()).filter(|claim| claim.is_live(call.now));
     let head = object(json!({"claim": claim.map(Claim::to_value)}));
     let mut items = Vec::new();
-    if request.start.is_none()
-        && let Some(row) = task
-    {
+    let at_task =
+        request.from().is_none_or(|(place, at)| at && place.int(0).is_ok_and(|rank| rank == AT_TASK));
+    if at_task && let Some(row) = task {
         items.push(Item {
             slot: Slot::Value("/task"),
             stream: 0,
-            // Before every place in the queue.
-            place: Place::ints(&[-1, row.id.key()]),
+            place: Place::ints(&[AT_TASK, row.id.key()]),
             value: row.to_value(),
             cut: Cut::Json(&["id", "revision"]),
         });

@@ -7,11 +7,15 @@ mod postgres;
 
 mod bad_input;
 mod batch;
+mod budget;
+mod cards;
 mod delta;
 mod fixture;
+mod graph;
 mod history;
 mod identifiers;
 mod next;
+mod notes;
 mod orientation;
 mod revisions;
 mod steps;
