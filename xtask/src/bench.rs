@@ -3,6 +3,7 @@
 //! A bench drives the release build over its public surfaces and prints a Markdown table on stdout: a
 //! number, what it is compared with, and what was aimed at. It never fails over a number; machines differ.
 
+mod code;
 mod context;
 mod echo;
 mod lines;
@@ -21,6 +22,8 @@ pub(crate) use echo::relay;
 /// One file each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Bench {
+    /// The seven code tools over stdio and HTTP, against the bare language server
+    Code,
     /// Document caches: build, one-shot and warm resolve, memory, against hashing the same files
     Context,
     /// Start, ping, requests per second and memory of the daemon and its transports
@@ -36,6 +39,7 @@ pub(crate) fn run(which: Option<Bench>) -> Result<ExitCode, Failure> {
     let chosen = Bench::value_variants().iter().filter(|bench| which.is_none_or(|which| which == **bench));
     for bench in chosen {
         match bench {
+            Bench::Code => code::run(&tenon)?,
             Bench::Context => context::run(&tenon)?,
             Bench::Spine => spine::run(&tenon)?,
         }
