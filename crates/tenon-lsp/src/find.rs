@@ -13,6 +13,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::Value;
@@ -120,11 +121,22 @@ pub enum Availability {
     Disabled(Disabled),
 }
 
+/// Says whether the user still vouches for the root.
+#[derive(Clone)]
+struct Vouch(Arc<dyn Fn() -> Trust + Send + Sync>);
+
+impl fmt::Debug for Vouch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Vouch")
+    }
+}
+
 /// Looks for servers on behalf of one workspace root.
 #[derive(Debug, Clone)]
 pub struct Finder {
     root: Utf8PathBuf,
     trust: Trust,
+    vouch: Option<Vouch>,
     search: SearchPath,
     managed: Option<Managed>,
     rustup_home: Option<Utf8PathBuf>,
@@ -133,11 +145,17 @@ pub struct Finder {
 impl Finder {
     /// `root` is canonical: the comparison with it decides what may run.
     pub fn new(root: Utf8PathBuf, trust: Trust, search: SearchPath) -> Self {
-        Self { root, trust, search, managed: None, rustup_home: None }
+        Self { root, trust, vouch: None, search, managed: None, rustup_home: None }
     }
 
     pub fn with_managed(mut self, managed: Managed) -> Self {
         self.managed = Some(managed);
+        self
+    }
+
+    /// Asks anew before every start: a program that was pinned may have changed since the root was trusted.
+    pub fn with_vouch(mut self, vouch: impl Fn() -> Trust + Send + Sync + 'static) -> Self {
+        self.vouch = Some(Vouch(Arc::new(vouch)));
         self
     }
 
@@ -149,7 +167,7 @@ impl Finder {
     /// Looks in this process's environment: its PATH and its rustup.
     pub fn from_env(root: Utf8PathBuf, trust: Trust) -> Self {
         let rustup_home = rustup::home_from_env();
-        Self { root, trust, search: SearchPath::from_env(), managed: None, rustup_home }
+        Self { root, trust, vouch: None, search: SearchPath::from_env(), managed: None, rustup_home }
     }
 
     pub fn trust(&self) -> Trust {
@@ -199,6 +217,12 @@ impl Finder {
 
     /// The program for a server in one project of the workspace.
     pub fn find(&self, entry: &ServerEntry, project: &Utf8Path) -> Result<Program, Unavailable> {
+        if let (Trust::Trusted, Some(vouch)) = (self.trust, &self.vouch)
+            && (vouch.0)() == Trust::Untrusted
+        {
+            let doubting = Self { trust: Trust::Untrusted, vouch: None, ..self.clone() };
+            return doubting.find(entry, project);
+        }
         let mut reason = Reason::NotFound;
         for launch in entry.launches() {
             let located = self.locate(entry, &launch, project);

@@ -253,6 +253,25 @@ fn nothing_in_a_hostile_repository_is_found_before_trust() {
 }
 
 #[test]
+fn trust_that_is_lost_is_lost_at_the_next_start() {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    let machine = Machine::new();
+    machine.program("workspace/node_modules/.bin/pyright-langserver");
+    let vouched = Arc::new(AtomicBool::new(true));
+    let asked = Arc::clone(&vouched);
+    let finder = machine.finder(Trust::Trusted).with_vouch(move || match asked.load(Ordering::SeqCst) {
+        true => Trust::Trusted,
+        false => Trust::Untrusted,
+    });
+    let registry = Registry::built_in();
+    let pyright = registry.get("pyright").unwrap();
+    assert_eq!(finder.find(pyright, &machine.root()).unwrap().origin, Origin::Workspace);
+    vouched.store(false, Ordering::SeqCst);
+    assert!(finder.find(pyright, &machine.root()).is_err());
+}
+
+#[test]
 fn a_server_from_outside_does_not_lead_its_children_into_the_root() {
     let machine = hostile();
     machine.program("bin/ruff");

@@ -15,7 +15,10 @@ use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 use crate::daemon::hello::{Errand, ErrandDone, ServerLine};
+use crate::trust::TrustState;
 use crate::workspace::Workspace;
+
+mod proof;
 
 /// How long servers may take to load their projects before warming up gives up on them. They go on loading.
 const WARM_UP: Duration = Duration::from_secs(600);
@@ -85,6 +88,10 @@ impl Engine {
                 self.warm_up().await;
                 ErrandDone::List(self.status())
             }
+            Errand::Prove { files } => {
+                let proofs = files.iter().map(|file| proof::prove(orchestrator, file));
+                ErrandDone::Proved(futures::future::join_all(proofs).await)
+            }
             Errand::Restart { id } => match known(&id) {
                 Ok(id) => {
                     orchestrator.restart(&id).await;
@@ -140,8 +147,13 @@ fn line(status: ServerStatus) -> ServerLine {
 }
 
 /// Looks for servers as the workspace's trust allows it, in our own folder and on PATH.
-pub fn finder(workspace: &Workspace) -> Finder {
-    let trust = if workspace.trust().is_trusted() { Trust::Trusted } else { Trust::Untrusted };
-    Finder::from_env(workspace.root().to_owned(), trust)
+fn finder(workspace: &Arc<Workspace>) -> Finder {
+    let asked = Arc::clone(workspace);
+    Finder::from_env(workspace.root().to_owned(), trust(workspace.trust()))
+        .with_vouch(move || trust(&asked.trust_now()))
         .with_managed(Managed::new(workspace.dirs().servers()))
+}
+
+fn trust(state: &TrustState) -> Trust {
+    if state.is_trusted() { Trust::Trusted } else { Trust::Untrusted }
 }

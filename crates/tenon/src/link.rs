@@ -12,7 +12,8 @@ mod system;
 
 use camino::Utf8Path;
 use tenon_server::config::Flag;
-use tenon_server::daemon::hello::{Errand, ErrandDone, ServerLine, Welcome};
+use tenon_server::daemon::DaemonError;
+use tenon_server::daemon::hello::{Errand, ErrandDone, Proof, ServerLine, Welcome};
 use tenon_server::service::Service;
 use tokio_util::sync::CancellationToken;
 
@@ -62,6 +63,18 @@ pub(crate) fn probe(invocation: &Invocation, root: &Utf8Path) -> Result<Probe, F
 /// Waits until the language servers of the running daemon have loaded the workspace. How they are then.
 pub(crate) fn warm_up(invocation: &Invocation, root: &Utf8Path) -> Result<Vec<ServerLine>, Failure> {
     system::warm_up(invocation, root)
+}
+
+/// Has the running daemon show for each file that a language server answers.
+pub(crate) fn prove(
+    invocation: &Invocation,
+    root: &Utf8Path,
+    files: Vec<String>,
+) -> Result<Vec<Proof>, Failure> {
+    match errand(invocation, root, Errand::Prove { files })? {
+        ErrandDone::Proved(proofs) => Ok(proofs),
+        _ => Err(DaemonError::Unintelligible.into()),
+    }
 }
 
 /// Has the running daemon do something about its language servers.

@@ -60,6 +60,8 @@ pub enum Errand {
     List,
     /// Look for them again, start those that the workspace's files need, and say how they are when they are ready.
     WarmUp,
+    /// Show for each of these files, relative to the root, that a server answers.
+    Prove { files: Vec<String> },
     /// Start those with this id anew, broken ones too.
     Restart { id: String },
     /// What those with this id said last.
@@ -71,9 +73,21 @@ pub enum Errand {
 #[serde(rename_all = "snake_case")]
 pub enum ErrandDone {
     List(Vec<ServerLine>),
+    Proved(Vec<Proof>),
     Restarted,
     Logs(Vec<String>),
     Failed(String),
+}
+
+/// What servers said about one file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Proof {
+    pub file: String,
+    /// A symbol of it, and where that is defined.
+    pub symbol: Option<String>,
+    pub definition: Option<String>,
+    /// Something that is wrong there, or else in another file of its language.
+    pub diagnostic: Option<String>,
 }
 
 /// One language server, as `lsp/status` names its fields.

@@ -4,9 +4,9 @@ use std::io::{BufRead, IsTerminal, Write as _};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
-use tenon_lsp::census::Census;
+use tenon_lsp::census::{Census, Share};
 use tenon_lsp::install::{self, Lock, Tools};
-use tenon_server::daemon::hello::ServerLine;
+use tenon_server::daemon::hello::{Proof, ServerLine};
 use tenon_server::trust::TrustState;
 use tenon_server::workspace::Workspace;
 
@@ -20,9 +20,9 @@ use crate::servers;
 
 /// Set a workspace up: install what is missing, start, check, and show how to connect agents
 ///
-/// Installs the language servers that the workspace's files need and the machine does not have (after asking, on a
-/// terminal), starts the daemon, waits until the language servers have loaded the workspace, and prints each agent's
-/// configuration.
+/// Installs the language servers that the workspace's files need and the machine does not have (on a terminal after
+/// asking), starts the daemon, waits until the language servers have loaded the workspace, has them answer, and prints
+/// each agent's configuration.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The workspace; otherwise the one you are in
@@ -30,6 +30,9 @@ pub(crate) struct Args {
     /// Install missing language servers without asking
     #[arg(long)]
     yes: bool,
+    /// Install nothing
+    #[arg(long, conflicts_with = "yes")]
+    no_install: bool,
     /// Do not wait for language servers
     #[arg(long)]
     no_wait: bool,
@@ -46,7 +49,8 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
     let workspace = invocation.workspace(&root, vec![])?;
     tell_workspace(&workspace, invocation);
     let census = Census::take(&servers::walk(&workspace)?, &servers::registry(&workspace)?);
-    install_missing(&workspace, &census, args.yes, invocation)?;
+    let install = if args.no_install { Some(false) } else { args.yes.then_some(true) };
+    install_missing(&workspace, &census, install, invocation)?;
     let probe = link::probe(invocation, &root)?;
     let Probe { welcome, tools } = &probe;
     invocation.say(format!("daemon: process {}, answers with {} tools", welcome.pid, tools.len()));
@@ -61,6 +65,7 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
         let has_files = |id: &str| census.shares().iter().any(|share| share.server.as_str() == id);
         needed.retain(|server| server.status != "disabled" && has_files(&server.id));
         tell_servers(&needed, invocation);
+        tell_proofs(&link::prove(invocation, &root, samples(&census, &needed))?, invocation);
     }
     let mut agents = agents::all(&program(invocation), &root);
     agents.retain(|agent| args.agent.as_ref().is_none_or(|name| name == agent.name));
@@ -94,7 +99,7 @@ fn tell_workspace(workspace: &Workspace, invocation: &mut Invocation) {
 fn install_missing(
     workspace: &Workspace,
     census: &Census,
-    yes: bool,
+    install: Option<bool>,
     invocation: &mut Invocation,
 ) -> Result<(), Failure> {
     let (managed, search) = (servers::managed(workspace), servers::search_path(workspace));
@@ -107,7 +112,7 @@ fn install_missing(
     let names: Vec<String> =
         missing.iter().map(|lock: &&Lock| format!("{} {}", lock.name, lock.version)).collect();
     invocation.say(format!("missing: {}", names.join(", ")));
-    if !yes && !asked(invocation)? {
+    if !wanted(install, invocation)? {
         invocation.say("  hint: `tenon up --yes` installs them");
         return Ok(());
     }
@@ -118,10 +123,12 @@ fn install_missing(
     Ok(())
 }
 
-/// Asks on a terminal; anywhere else the answer is no.
-fn asked(invocation: &mut Invocation) -> Result<bool, Failure> {
-    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
-        return Ok(false);
+/// Whether to install: as the flags say, else as a person says on a terminal. Where nobody can be asked, `up` does what
+/// its name says.
+fn wanted(install: Option<bool>, invocation: &mut Invocation) -> Result<bool, Failure> {
+    let nobody = !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal();
+    if let Some(decided) = install.or(nobody.then_some(true)) {
+        return Ok(decided);
     }
     write!(invocation.err, "install them into Tenon's own folder? [Y/n] ")?;
     invocation.err.flush()?;
@@ -137,6 +144,27 @@ fn tell_servers(servers: &[ServerLine], invocation: &mut Invocation) {
         let project = server.project.as_ref().filter(|project| !project.is_empty() && *project != ".");
         let project = project.map(|project| format!(" in {project}")).unwrap_or_default();
         invocation.say(format!("  {} ({}){project}: {state}{detail}", server.id, server.language));
+    }
+}
+
+/// A file of each language that a server is ready for.
+fn samples(census: &Census, servers: &[ServerLine]) -> Vec<String> {
+    let ready =
+        |share: &&Share| servers.iter().any(|server| server.ready && server.id == share.server.as_str());
+    let mut files: Vec<String> =
+        census.shares().iter().filter(ready).map(|share| share.sample.to_string()).collect();
+    files.sort();
+    files.dedup();
+    files
+}
+
+/// Says what the servers were heard to say. A file without symbols proves nothing and is passed over.
+fn tell_proofs(proofs: &[Proof], invocation: &mut Invocation) {
+    for proof in proofs {
+        let (Some(symbol), Some(definition)) = (&proof.symbol, &proof.definition) else { continue };
+        invocation.say(format!("  {}: `{symbol}` is defined at {definition}", proof.file));
+        let diagnostic = proof.diagnostic.as_deref().unwrap_or("nothing is wrong");
+        invocation.say(format!("  {}: {diagnostic}", proof.file));
     }
 }
 
