@@ -50,7 +50,7 @@ fn s4_5_a_server_that_is_not_ready_is_indexing_never_a_partial_list() {
     let mut rules = vec![
         json!({ "on": "textDocument/didOpen", "nth": 1, "do": [
             { "progress": { "token": "load", "kind": "begin" } },
-            { "wait_ms": 900 },
+            { "wait_ms": 4000 },
             { "progress": { "token": "load", "kind": "end" } },
         ] }),
         reply("textDocument/references", json!([location("$root/a.fake", [0, 0, 0, 1])])),
@@ -102,6 +102,10 @@ fn s4_5_workspace_diagnostics_say_how_far_they_are() {
                 assert_eq!(reason(&error), "indexing");
                 let details = &error.data["details"];
                 let (done, total) = (details["done"].as_u64(), details["total"].as_u64());
+                if total.is_none() {
+                    // The files are not even counted yet.
+                    continue;
+                }
                 assert_eq!(total, Some(40), "{error:?}");
                 assert!(done >= Some(last) && done <= total, "{error:?}");
                 last = done.unwrap();
@@ -115,7 +119,7 @@ fn s4_5_workspace_diagnostics_say_how_far_they_are() {
 
 #[test]
 fn identical_calls_in_flight_share_one_computation() {
-    let rules = [slow("textDocument/references", 400, json!([location("$root/a.fake", [0, 0, 0, 1])]))];
+    let rules = [slow("textDocument/references", 1500, json!([location("$root/a.fake", [0, 0, 0, 1])]))];
     let stage = Stage::open(Workbench::new().file("a.fake", "x").server("fake", script(&rules)));
     std::thread::scope(|scope| {
         let asking: Vec<_> =
