@@ -88,10 +88,10 @@ impl Engine {
                 self.warm_up().await;
                 ErrandDone::List(self.status())
             }
-            Errand::Prove { files } => {
-                let proofs = files.iter().map(|file| proof::prove(orchestrator, file));
-                ErrandDone::Proved(futures::future::join_all(proofs).await)
-            }
+            Errand::Prove => match Registry::configured(&self.workspace.config().servers) {
+                Ok(registry) => ErrandDone::Proved(proof::prove(orchestrator, &registry).await),
+                Err(error) => ErrandDone::Failed(error.to_string()),
+            },
             Errand::Restart { id } => match known(&id) {
                 Ok(id) => {
                     orchestrator.restart(&id).await;

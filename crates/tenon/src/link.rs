@@ -65,13 +65,9 @@ pub(crate) fn warm_up(invocation: &Invocation, root: &Utf8Path) -> Result<Vec<Se
     system::warm_up(invocation, root)
 }
 
-/// Has the running daemon show for each file that a language server answers.
-pub(crate) fn prove(
-    invocation: &Invocation,
-    root: &Utf8Path,
-    files: Vec<String>,
-) -> Result<Vec<Proof>, Failure> {
-    match errand(invocation, root, Errand::Prove { files })? {
+/// Has the language servers of the running daemon answer, one question of each kind for each language.
+pub(crate) fn prove(invocation: &Invocation, root: &Utf8Path) -> Result<Vec<Proof>, Failure> {
+    match errand(invocation, root, Errand::Prove)? {
         ErrandDone::Proved(proofs) => Ok(proofs),
         _ => Err(DaemonError::Unintelligible.into()),
     }

@@ -57,7 +57,7 @@ impl Connection {
 /// Has the running daemon do something about its language servers.
 pub async fn run(place: &Place, errand: Errand) -> Result<ErrandDone, DaemonError> {
     let patience = match errand {
-        Errand::WarmUp | Errand::Prove { .. } => WARM_UP_PATIENCE,
+        Errand::WarmUp | Errand::Prove => WARM_UP_PATIENCE,
         Errand::List | Errand::Restart { .. } | Errand::Logs { .. } => hello::DEADLINE,
     };
     let mut connection = connect(place, &Hello::new(Want::Servers(errand))).await?;

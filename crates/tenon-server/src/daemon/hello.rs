@@ -60,8 +60,8 @@ pub enum Errand {
     List,
     /// Look for them again, start those that the workspace's files need, and say how they are when they are ready.
     WarmUp,
-    /// Show for each of these files, relative to the root, that a server answers.
-    Prove { files: Vec<String> },
+    /// Show for each language of the workspace that a server answers.
+    Prove,
     /// Start those with this id anew, broken ones too.
     Restart { id: String },
     /// What those with this id said last.
@@ -79,14 +79,13 @@ pub enum ErrandDone {
     Failed(String),
 }
 
-/// What servers said about one file.
+/// What servers said about the files of one language.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Proof {
-    pub file: String,
-    /// A symbol of it, and where that is defined.
-    pub symbol: Option<String>,
+    pub language: String,
+    /// Where a symbol is defined.
     pub definition: Option<String>,
-    /// Something that is wrong there, or else in another file of its language.
+    /// Something that is wrong.
     pub diagnostic: Option<String>,
 }
 

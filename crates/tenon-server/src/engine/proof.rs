@@ -1,57 +1,71 @@
-//! Proof that language servers answer: one definition and one diagnostic for a file of each language.
+//! Proof that language servers answer: one definition and one diagnostic for each language of the workspace.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
+use futures::future::join_all;
 use tenon_contract::position::Position;
 use tenon_contract::root::WorkspacePath;
 use tenon_lsp::call::Call;
-use tenon_lsp::model::Diagnostic;
 use tenon_lsp::orchestrator::Orchestrator;
+use tenon_lsp::registry::{Capability, Registry};
 
 use crate::daemon::hello::Proof;
 
-/// How long one file may take.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long one language may take.
+const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How many symbols of a file are asked about before the file counts as having no definition.
+/// How many files of a language are asked about, and how many symbols of each.
+const FILES: usize = 12;
 const SYMBOLS: usize = 10;
 
-/// Asks about `file`, relative to the root.
-pub(super) async fn prove(orchestrator: &Orchestrator, file: &str) -> Proof {
-    let mut proof = Proof { file: file.to_owned(), symbol: None, definition: None, diagnostic: None };
+/// Asks about the first files of each language, until there is something to show.
+pub(super) async fn prove(orchestrator: &Orchestrator, registry: &Registry) -> Vec<Proof> {
+    let coverage = orchestrator.covered(Capability::Definition, &Call::within(PATIENCE)).await;
+    let mut languages: BTreeMap<&str, Vec<&WorkspacePath>> = BTreeMap::new();
+    for file in &coverage.files {
+        let mut servers = registry.for_file(file.as_path());
+        if let Some(entry) = servers.find(|entry| entry.has(Capability::Definition)) {
+            languages.entry(&entry.language).or_default().push(file);
+        }
+    }
+    join_all(languages.iter().map(|(language, files)| prove_one(orchestrator, language, files))).await
+}
+
+async fn prove_one(orchestrator: &Orchestrator, language: &str, files: &[&WorkspacePath]) -> Proof {
     let call = Call::within(PATIENCE);
-    let Ok(path) = orchestrator.gate().admit_path(file) else { return proof };
-    let checked = orchestrator.check(&path, None, &call).await;
-    let found = checked.map(|answer| answer.value).unwrap_or_default();
-    proof.diagnostic = match found.first() {
-        Some(first) => Some(show(orchestrator, &path, first)),
-        None => of_language(orchestrator, &path).await,
-    };
-    let Ok(symbols) = orchestrator.document_symbols(&path, &call).await else { return proof };
-    for symbol in symbols.value.iter().take(SYMBOLS) {
-        let Ok(answer) = orchestrator.definition(&path, symbol.selection.start, &call).await else {
-            continue;
-        };
-        if let Some(definition) = answer.value.first() {
-            proof.symbol = Some(symbol.name.clone());
-            proof.definition = Some(place(orchestrator, &definition.path, definition.range.start));
+    let mut proof = Proof { language: language.to_owned(), definition: None, diagnostic: None };
+    for file in files.iter().take(FILES) {
+        if proof.diagnostic.is_none() {
+            proof.diagnostic = diagnostic(orchestrator, file, &call).await;
+        }
+        if proof.definition.is_none() {
+            proof.definition = definition(orchestrator, file, &call).await;
+        }
+        if proof.diagnostic.is_some() && proof.definition.is_some() {
             break;
         }
     }
     proof
 }
 
-/// What is known of another file with the same extension.
-async fn of_language(orchestrator: &Orchestrator, path: &WorkspacePath) -> Option<String> {
-    let known = orchestrator.diagnostics().await;
-    let (path, found) =
-        known.iter().find(|(other, _)| other.as_path().extension() == path.as_path().extension())?;
-    found.first().map(|first| show(orchestrator, path, first))
+async fn diagnostic(orchestrator: &Orchestrator, file: &WorkspacePath, call: &Call) -> Option<String> {
+    let answer = orchestrator.check(file, None, call).await.ok()?;
+    let first = answer.value.first()?;
+    let message = first.message.lines().next().unwrap_or_default();
+    Some(format!("{}: {message}", place(orchestrator, file, first.range.start)))
 }
 
-fn show(orchestrator: &Orchestrator, path: &WorkspacePath, diagnostic: &Diagnostic) -> String {
-    let message = diagnostic.message.lines().next().unwrap_or_default();
-    format!("{}: {message}", place(orchestrator, path, diagnostic.range.start))
+async fn definition(orchestrator: &Orchestrator, file: &WorkspacePath, call: &Call) -> Option<String> {
+    let symbols = orchestrator.document_symbols(file, call).await.ok()?;
+    for symbol in symbols.value.iter().take(SYMBOLS) {
+        let answer = orchestrator.definition(file, symbol.selection.start, call).await.ok()?;
+        if let Some(found) = answer.value.first() {
+            let place = place(orchestrator, &found.path, found.range.start);
+            return Some(format!("{place}: `{}` is defined here", symbol.name));
+        }
+    }
+    None
 }
 
 fn place(orchestrator: &Orchestrator, path: &WorkspacePath, position: Position) -> String {

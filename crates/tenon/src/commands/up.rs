@@ -4,7 +4,7 @@ use std::io::{BufRead, IsTerminal, Write as _};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
-use tenon_lsp::census::{Census, Share};
+use tenon_lsp::census::Census;
 use tenon_lsp::install::{self, Lock, Tools};
 use tenon_server::daemon::hello::{Proof, ServerLine};
 use tenon_server::trust::TrustState;
@@ -65,7 +65,7 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
         let has_files = |id: &str| census.shares().iter().any(|share| share.server.as_str() == id);
         needed.retain(|server| server.status != "disabled" && has_files(&server.id));
         tell_servers(&needed, invocation);
-        tell_proofs(&link::prove(invocation, &root, samples(&census, &needed))?, invocation);
+        tell_proofs(&link::prove(invocation, &root)?, invocation);
     }
     let mut agents = agents::all(&program(invocation), &root);
     agents.retain(|agent| args.agent.as_ref().is_none_or(|name| name == agent.name));
@@ -147,24 +147,12 @@ fn tell_servers(servers: &[ServerLine], invocation: &mut Invocation) {
     }
 }
 
-/// A file of each language that a server is ready for.
-fn samples(census: &Census, servers: &[ServerLine]) -> Vec<String> {
-    let ready =
-        |share: &&Share| servers.iter().any(|server| server.ready && server.id == share.server.as_str());
-    let mut files: Vec<String> =
-        census.shares().iter().filter(ready).map(|share| share.sample.to_string()).collect();
-    files.sort();
-    files.dedup();
-    files
-}
-
-/// Says what the servers were heard to say. A file without symbols proves nothing and is passed over.
 fn tell_proofs(proofs: &[Proof], invocation: &mut Invocation) {
-    for proof in proofs {
-        let (Some(symbol), Some(definition)) = (&proof.symbol, &proof.definition) else { continue };
-        invocation.say(format!("  {}: `{symbol}` is defined at {definition}", proof.file));
+    let told = proofs.iter().filter(|proof| proof.definition.is_some() || proof.diagnostic.is_some());
+    for proof in told {
+        let definition = proof.definition.as_deref().unwrap_or("no definition was found");
         let diagnostic = proof.diagnostic.as_deref().unwrap_or("nothing is wrong");
-        invocation.say(format!("  {}: {diagnostic}", proof.file));
+        invocation.say(format!("{}:\n  {definition}\n  {diagnostic}", proof.language));
     }
 }
 
