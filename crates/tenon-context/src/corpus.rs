@@ -29,6 +29,7 @@ pub(crate) struct Corpus {
     documents: Vec<Document>,
     stamps: Option<Stamps>,
     bytes: u64,
+    least_tokens: u64,
 }
 
 #[derive(Debug)]
@@ -93,11 +94,17 @@ impl Corpus {
                 stamp,
             });
         }
-        Ok((Self { cache: cache.to_owned(), documents, stamps, bytes }, seen))
+        let least_tokens = documents.iter().map(Document::tokens).min().unwrap_or(0);
+        Ok((Self { cache: cache.to_owned(), documents, stamps, bytes, least_tokens }, seen))
     }
 
     pub(crate) fn documents(&self) -> &[Document] {
         &self.documents
+    }
+
+    /// The tokens of the smallest document: with less than that, nothing more can be bought.
+    pub(crate) fn least_tokens(&self) -> u64 {
+        self.least_tokens
     }
 
     /// Bytes of the document files: the measure of what this may cost to hold.

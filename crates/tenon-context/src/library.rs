@@ -5,12 +5,13 @@
 //! second for caches in use; a cache that nobody has asked for in a while is swept by its next caller instead. What
 //! has changed is loaded again, as a whole, with all checks: an answer is the same as [`resolve`]'s, or an error is.
 //!
-//! Callers who want the same cache at the same time share one load. Caches are held up to a number of bytes, the least
+//! Callers who want the same cache at the same time share one load. The index of a large cache is made after its first
+//! answers, not before: until it is there, answers read all documents. Caches are held up to a number of bytes, the least
 //! recently used leaving first; one that is too large by itself is answered from and let go.
 
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -29,6 +30,9 @@ const SWEEP: Duration = Duration::from_secs(1);
 
 /// After this many sweeps without a caller a cache is left alone.
 const IDLE_SWEEPS: u32 = 60;
+
+/// Caches of up to this many bytes are indexed before their first answer.
+const INDEXED_AT_ONCE: u64 = 4 << 20;
 
 /// How often a cache may change under one call before that call reads it for itself.
 const RELOADS: usize = 4;
@@ -51,7 +55,11 @@ impl Library {
     /// Holds up to `capacity` bytes of documents and their index.
     #[must_use]
     pub fn new(capacity: u64) -> Self {
-        Self { shelf: Arc::new(Shelf { capacity, caches: Mutex::default() }), sweeper: OnceLock::new() }
+        Self::with(Shelf { capacity, indexed_at_once: INDEXED_AT_ONCE, caches: Mutex::default() })
+    }
+
+    fn with(shelf: Shelf) -> Self {
+        Self { shelf: Arc::new(shelf), sweeper: OnceLock::new() }
     }
 
     /// Answers a query from memory, loading the cache first if it is not there or has changed.
@@ -61,7 +69,7 @@ impl Library {
         for _ in 0..RELOADS {
             let flight = self.shelf.take(cache);
             let landed = flight.get().is_some();
-            let held = match flight.get_or_init(|| Held::load(cache, self.shelf.capacity)) {
+            let held = match flight.get_or_init(|| Held::load(cache)) {
                 Ok(held) => held,
                 Err(error) => {
                     self.shelf.discard(cache, &flight);
@@ -72,6 +80,7 @@ impl Library {
                     return Err(error.clone());
                 }
             };
+            self.shelf.index(&flight, held);
             let watched = held.wake() && swept;
             let selection = held.answer(query, budget);
             if selection.is_current() && (watched || held.is_current()) {
@@ -89,18 +98,23 @@ impl Library {
 #[derive(Debug)]
 struct Held {
     corpus: Arc<Corpus>,
-    /// Absent where it would take more room than there is; then everything is read for every answer.
-    postings: Option<Postings>,
+    /// Not there yet, or known to take more room than there is; then everything is read for every answer.
+    postings: OnceLock<Option<Postings>>,
+    /// Whether somebody has set about making the index.
+    claimed: AtomicBool,
     /// Sweeps since somebody asked.
     idle: AtomicU32,
 }
 
 impl Held {
-    fn load(cache: &Path, capacity: u64) -> Result<Self, Error> {
-        let corpus = Corpus::open(cache)?;
-        let limit = weight(&corpus).min(capacity).saturating_sub(corpus.resident());
-        let postings = Postings::new(corpus.documents(), usize::try_from(limit).unwrap_or(usize::MAX));
-        Ok(Self { corpus: Arc::new(corpus), postings, idle: AtomicU32::new(0) })
+    fn load(cache: &Path) -> Result<Self, Error> {
+        let corpus = Arc::new(Corpus::open(cache)?);
+        Ok(Self {
+            corpus,
+            postings: OnceLock::new(),
+            claimed: AtomicBool::new(false),
+            idle: AtomicU32::new(0),
+        })
     }
 
     /// Notes that somebody asks. Says whether the last sweep was not long ago.
@@ -110,9 +124,9 @@ impl Held {
 
     fn answer(&self, query: Query, budget: u64) -> Selection {
         let documents = self.corpus.documents();
-        let matches = match &self.postings {
-            Some(postings) => postings.matches(documents, query.terms()),
-            None => documents.par_iter().map(|document| document.matches(query.terms())).collect(),
+        let matches = match self.postings.get() {
+            Some(Some(postings)) => postings.matches(documents, query.terms()),
+            _ => documents.par_iter().map(|document| document.matches(query.terms())).collect(),
         };
         select(self.corpus.clone(), &matches, query, budget)
     }
@@ -133,6 +147,7 @@ type Flight = OnceLock<Result<Held, Error>>;
 #[derive(Debug)]
 struct Shelf {
     capacity: u64,
+    indexed_at_once: u64,
     /// Least recently used first.
     caches: Mutex<Vec<(PathBuf, Arc<Flight>)>>,
 }
@@ -170,6 +185,30 @@ impl Shelf {
                 false
             }
             _ => true,
+        });
+    }
+
+    /// Has the index of a cache made, once: here and now if it is small, else behind the back of the caller. A cache that
+    /// has left the shelf meanwhile needs none.
+    fn index(&self, flight: &Arc<Flight>, held: &Held) {
+        if held.claimed.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let corpus = held.corpus.clone();
+        let limit = weight(&corpus).min(self.capacity).saturating_sub(corpus.resident());
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        if corpus.bytes() <= self.indexed_at_once {
+            held.postings.get_or_init(|| Postings::new(corpus.documents(), limit, || true));
+            return;
+        }
+        let flight = Arc::downgrade(flight);
+        rayon::spawn(move || {
+            let postings = Postings::new(corpus.documents(), limit, || flight.strong_count() > 0);
+            if let Some(flight) = flight.upgrade()
+                && let Some(Ok(held)) = flight.get()
+            {
+                held.postings.get_or_init(|| postings);
+            }
         });
     }
 
@@ -249,7 +288,7 @@ mod tests {
         library.resolve(cache, Query::new("one").unwrap(), 1).unwrap().to_json()
     }
 
-    fn held(library: &Library, cache: &Path) -> Option<Arc<Flight>> {
+    fn held_by(library: &Library, cache: &Path) -> Option<Arc<Flight>> {
         let caches = library.shelf.lock();
         caches.iter().find(|(path, _)| path == cache).map(|(_, flight)| flight.clone())
     }
@@ -263,9 +302,9 @@ mod tests {
         let (_folder, cache) = two();
         let library = Library::default();
         let first = ask(&library, &cache);
-        let flight = held(&library, &cache).unwrap();
+        let flight = held_by(&library, &cache).unwrap();
         assert_eq!(ask(&library, &cache), first);
-        assert!(Arc::ptr_eq(&flight, &held(&library, &cache).unwrap()));
+        assert!(Arc::ptr_eq(&flight, &held_by(&library, &cache).unwrap()));
     }
 
     #[test]
@@ -274,14 +313,14 @@ mod tests {
         let library = Library::default();
         ask(&library, &cache);
         library.shelf.sweep();
-        assert!(held(&library, &cache).is_some());
+        assert!(held_by(&library, &cache).is_some());
         let documents = fs::read_dir(cache.join("documents")).unwrap();
         for path in documents.map(|entry| entry.unwrap().path()) {
             let text = fs::read_to_string(&path).unwrap();
             fs::write(&path, text.replace("other", "OTHER")).unwrap();
         }
         library.shelf.sweep();
-        assert!(held(&library, &cache).is_none());
+        assert!(held_by(&library, &cache).is_none());
     }
 
     #[test]
@@ -289,7 +328,7 @@ mod tests {
         let (_folder, cache) = two();
         let library = Library::default();
         ask(&library, &cache);
-        let flight = held(&library, &cache).unwrap();
+        let flight = held_by(&library, &cache).unwrap();
         let Some(Ok(loaded)) = flight.get() else { panic!("not loaded") };
         loaded.idle.store(IDLE_SWEEPS, Ordering::Relaxed);
         let documents = fs::read_dir(cache.join("documents")).unwrap();
@@ -299,7 +338,7 @@ mod tests {
             .unwrap();
         fs::write(&other, "{}").unwrap();
         library.shelf.sweep();
-        assert!(held(&library, &cache).is_some(), "a cache left alone is not swept");
+        assert!(held_by(&library, &cache).is_some(), "a cache left alone is not swept");
         library.resolve(&cache, Query::new("one").unwrap(), 1).unwrap_err();
     }
 
@@ -312,8 +351,21 @@ mod tests {
         for path in [paths[0], paths[1], paths[0], paths[2]] {
             ask(&library, path);
         }
-        let left: Vec<bool> = paths.iter().map(|path| held(&library, path).is_some()).collect();
+        let left: Vec<bool> = paths.iter().map(|path| held_by(&library, path).is_some()).collect();
         assert_eq!(left, [true, false, true]);
+    }
+
+    #[test]
+    fn a_large_cache_answers_before_it_is_indexed() {
+        let (_folder, cache) = two();
+        let shelf = Shelf { capacity: u64::MAX, indexed_at_once: 0, caches: Mutex::default() };
+        let library = Library::with(shelf);
+        let first = ask(&library, &cache);
+        let flight = held_by(&library, &cache).unwrap();
+        let Some(Ok(loaded)) = flight.get() else { panic!("not loaded") };
+        let postings = loaded.postings.wait();
+        assert!(postings.is_some());
+        assert_eq!(ask(&library, &cache), first);
     }
 
     #[test]
@@ -338,10 +390,14 @@ mod tests {
         ];
         for (name, documents, indexed) in corpora {
             let (_folder, cache) = cache_of(documents);
-            let held = Held::load(&cache, u64::MAX).unwrap();
-            let index = held.postings.as_ref().map_or(0, Postings::bytes) as u64;
+            let library = Library::default();
+            ask(&library, &cache);
+            let flight = held_by(&library, &cache).unwrap();
+            let Some(Ok(held)) = flight.get() else { panic!("not loaded") };
+            let postings = held.postings.get().unwrap();
+            let index = postings.as_ref().map_or(0, Postings::bytes) as u64;
             assert!(held.corpus.resident() + index <= weight(&held.corpus), "{name}");
-            assert_eq!(held.postings.is_some(), indexed, "{name}");
+            assert_eq!(postings.is_some(), indexed, "{name}");
         }
     }
 }

@@ -42,13 +42,19 @@ pub(crate) struct Postings {
 }
 
 impl Postings {
-    /// Indexes the documents, in at most `limit` bytes; `None` if that is not enough.
-    pub(crate) fn new(documents: &[Document], limit: usize) -> Option<Self> {
+    /// Indexes the documents, in at most `limit` bytes; `None` if that is not enough, or if `wanted` says that nobody
+    /// wants it any more.
+    pub(crate) fn new(documents: &[Document], limit: usize, wanted: impl Fn() -> bool) -> Option<Self> {
         let count_bits = u32::try_from(documents.len()).ok()?.leading_zeros().min(31);
-        Self::with_count_bits(documents, limit, count_bits)
+        Self::with_count_bits(documents, limit, count_bits, wanted)
     }
 
-    fn with_count_bits(documents: &[Document], limit: usize, count_bits: u32) -> Option<Self> {
+    fn with_count_bits(
+        documents: &[Document],
+        limit: usize,
+        count_bits: u32,
+        wanted: impl Fn() -> bool,
+    ) -> Option<Self> {
         let text: usize = documents.iter().map(|document| document.content.len()).sum();
         let buckets = (text / TEXT_PER_BUCKET).max(1);
         let mut postings = Self {
@@ -66,7 +72,7 @@ impl Postings {
         }
         let mut owners = vec![0_u64; buckets];
         let mut total: u32 = 0;
-        postings.each_word(documents, |postings, _, hash, _| {
+        postings.each_word(documents, &wanted, |postings, _, hash, _| {
             let bucket = postings.bucket(hash);
             // Two places ahead: one for the sum of those before, one for the filling below, which moves each start
             // to the end of its bucket.
@@ -77,7 +83,7 @@ impl Postings {
             } else if owners[bucket] != hash {
                 postings.mixed[bucket / 64] |= 1 << (bucket % 64);
             }
-        });
+        })?;
         drop(owners);
         if total == u32::MAX || postings.bytes() + total as usize * size_of::<u32>() > limit {
             return None;
@@ -86,7 +92,7 @@ impl Postings {
         let mut crowded = BTreeSet::new();
         for bucket in 0..buckets {
             let size = &mut postings.starts[bucket + 2];
-            if *size > CROWD && postings.mixed[bucket / 64] >> (bucket % 64) & 1 == 1 {
+            if *size > CROWD && is_set(&postings.mixed, bucket) {
                 total -= *size;
                 *size = 0;
                 crowded.insert(bucket);
@@ -94,7 +100,7 @@ impl Postings {
             postings.starts[bucket + 2] += postings.starts[bucket + 1];
         }
         postings.entries = vec![0; total as usize];
-        postings.each_word(documents, |postings, document, hash, count| {
+        postings.each_word(documents, &wanted, |postings, document, hash, count| {
             let bucket = postings.bucket(hash);
             let entry = document << postings.count_bits | count.min(postings.full());
             if postings.is_mixed(bucket) && crowded.contains(&bucket) {
@@ -104,16 +110,24 @@ impl Postings {
                 postings.entries[place as usize] = entry;
                 postings.starts[bucket + 1] = place + 1;
             }
-        });
+        })?;
         postings.starts.truncate(buckets + 1);
         postings.crowds.values_mut().for_each(Vec::shrink_to_fit);
         Some(postings)
     }
 
-    /// Shows each distinct word of each document, in the order of the documents.
-    fn each_word(&mut self, documents: &[Document], mut visit: impl FnMut(&mut Self, u32, u64, u32)) {
+    /// Shows each distinct word of each document, in the order of the documents, as long as that is wanted.
+    fn each_word(
+        &mut self,
+        documents: &[Document],
+        wanted: &impl Fn() -> bool,
+        mut visit: impl FnMut(&mut Self, u32, u64, u32),
+    ) -> Option<()> {
         let mut number = 0;
         for batch in documents.chunks(BATCH) {
+            if !wanted() {
+                return None;
+            }
             let counted: Vec<Vec<(u64, u32)>> =
                 batch.par_iter().map(|document| count_words(&self.hasher, &document.content)).collect();
             for counts in counted {
@@ -123,6 +137,7 @@ impl Postings {
                 number += 1;
             }
         }
+        Some(())
     }
 
     /// How many words of each document are among the terms.
@@ -180,7 +195,7 @@ impl Postings {
     }
 
     fn is_mixed(&self, bucket: usize) -> bool {
-        self.mixed[bucket / 64] >> (bucket % 64) & 1 == 1
+        is_set(&self.mixed, bucket)
     }
 
     fn document(&self, entry: u32) -> usize {
@@ -191,6 +206,10 @@ impl Postings {
     fn full(&self) -> u32 {
         (1 << self.count_bits) - 1
     }
+}
+
+fn is_set(bits: &[u64], bit: usize) -> bool {
+    bits[bit / 64] >> (bit % 64) & 1 == 1
 }
 
 fn hash(hasher: &RandomState, word: &str) -> u64 {
@@ -224,7 +243,7 @@ mod tests {
         let long: String = (0..400).map(|n| format!("w{n} ")).collect();
         let documents = documents(&["common", &many, "other COMMON words", "", &long]);
         for count_bits in [29, 3, 1] {
-            let postings = Postings::with_count_bits(&documents, usize::MAX, count_bits).unwrap();
+            let postings = Postings::with_count_bits(&documents, usize::MAX, count_bits, || true).unwrap();
             for query in ["common", "rare common", "w7 w399 w400 other", "absent", "", &long] {
                 let terms = terms(query);
                 let expected: Vec<u64> = documents.iter().map(|document| document.matches(&terms)).collect();
@@ -237,7 +256,7 @@ mod tests {
     fn words_that_share_a_bucket_are_told_apart() {
         // Too little text for a second bucket.
         let documents = documents(&["a b", "b c c", "d"]);
-        let postings = Postings::new(&documents, usize::MAX).unwrap();
+        let postings = Postings::new(&documents, usize::MAX, || true).unwrap();
         assert_eq!(postings.buckets, 1);
         assert_eq!(postings.matches(&documents, &terms("c")), [0, 2, 0]);
         assert_eq!(postings.matches(&documents, &terms("b a z")), [2, 1, 0]);
@@ -246,7 +265,7 @@ mod tests {
     #[test]
     fn a_crowded_bucket_is_broken_up() {
         let documents = documents(&["a", "B"].repeat(20));
-        let postings = Postings::new(&documents, usize::MAX).unwrap();
+        let postings = Postings::new(&documents, usize::MAX, || true).unwrap();
         assert_eq!((postings.buckets, postings.crowds.len()), (1, 2));
         for query in ["a", "b", "a b", "c", "c a"] {
             let terms = terms(query);
@@ -257,18 +276,19 @@ mod tests {
 
     #[test]
     fn nothing_can_be_indexed() {
-        let none = Postings::new(&[], usize::MAX).unwrap();
+        let none = Postings::new(&[], usize::MAX, || true).unwrap();
         assert!(none.matches(&[], &terms("a")).is_empty());
         let empty = documents(&["", " "]);
-        let postings = Postings::new(&empty, usize::MAX).unwrap();
+        let postings = Postings::new(&empty, usize::MAX, || true).unwrap();
         assert_eq!(postings.matches(&empty, &terms("a")), [0, 0]);
     }
 
     #[test]
-    fn the_limit_is_kept() {
+    fn the_limit_is_kept_and_the_unwanted_left() {
         let documents = documents(&["one two three four", "five six"]);
-        let bytes = Postings::new(&documents, usize::MAX).unwrap().bytes();
-        assert!(Postings::new(&documents, bytes + 4).is_some());
-        assert!(Postings::new(&documents, bytes - 1).is_none());
+        let bytes = Postings::new(&documents, usize::MAX, || true).unwrap().bytes();
+        assert!(Postings::new(&documents, bytes + 4, || true).is_some());
+        assert!(Postings::new(&documents, bytes - 1, || true).is_none());
+        assert!(Postings::new(&documents, usize::MAX, || false).is_none());
     }
 }

@@ -4,6 +4,8 @@
 //! not is passed over, never cut. Both readers of a cache end here, so that they cannot disagree.
 
 use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::iter;
 use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
@@ -64,19 +66,25 @@ pub struct Tally<'a> {
 /// Chooses from the documents of `corpus`, of which `matches` says how many words match.
 pub(crate) fn select(corpus: Arc<Corpus>, matches: &[u64], query: Query, budget: u64) -> Selection {
     let documents = corpus.documents();
-    let mut matching: Vec<usize> = (0..documents.len()).filter(|&document| matches[document] > 0).collect();
-    // The sort is stable and documents are in the order of their ids, so that equal scores stay in it.
-    matching.sort_by_key(|&document| Reverse(Order(score(matches[document], &documents[document]))));
-    let rest = (0..documents.len()).filter(|&document| matches[document] == 0);
+    let scored = documents.iter().zip(matches).enumerate().filter(|(_, (_, matches))| **matches > 0);
+    let scored =
+        scored.map(|(number, (document, &matches))| (Order(score(matches, document)), Reverse(number)));
+    // Ordered only as far as the budget reaches: a common word matches everything, and little of that is taken.
+    let mut matching: BinaryHeap<(Order, Reverse<usize>)> = scored.collect::<Vec<_>>().into();
+    let best_first = iter::from_fn(|| matching.pop().map(|(_, Reverse(number))| number));
+    let rest = (0..documents.len()).filter(|&number| matches[number] == 0);
 
     let mut picks = Vec::new();
     let mut left = budget;
     // A budget of nothing buys nothing, not even an empty document.
     if budget > 0 {
-        for document in matching.into_iter().chain(rest) {
-            if let Some(remaining) = left.checked_sub(documents[document].tokens()) {
+        for number in best_first.chain(rest) {
+            if left < corpus.least_tokens() {
+                break;
+            }
+            if let Some(remaining) = left.checked_sub(documents[number].tokens()) {
                 left = remaining;
-                picks.push(Pick { document, matches: matches[document] });
+                picks.push(Pick { document: number, matches: matches[number] });
             }
         }
     }
