@@ -263,3 +263,22 @@ async fn an_edit_on_disk_is_seen_by_the_next_check_of_any_file() {
     assert_eq!(bench.received("fake", "textDocument/didChange").len(), 1);
     assert_eq!(bench.check("a.fake").await.value.len(), 1);
 }
+
+#[tokio::test]
+async fn a_document_that_a_question_opened_is_checked_without_being_published_again() {
+    let script = json!({ "capabilities": { "textDocumentSync": 1, "hoverProvider": true, "definitionProvider": true }, "rules": [
+        { "on": "textDocument/didOpen", "do": [{ "wait_ms": 100 }, { "publish": { "uri": "$uri", "version": "none" } }] },
+        { "on": "textDocument/definition", "do": ["reply_here"] },
+        { "on": "textDocument/hover", "do": [{ "reply": null }] },
+    ]});
+    let bench = Workbench::new().file("a.fake", "bad").server("fake", script).patient().open().await;
+    let path = bench.path("a.fake");
+    for _ in 0..2 {
+        let asked = bench.orchestrator.definition(&path, Workbench::at(0, 0), &Workbench::call()).await;
+        assert!(asked.is_ok());
+        while bench.orchestrator.diagnostics().await.is_empty() {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(shown(&bench.check("a.fake").await), ["0:0 this is bad"]);
+    }
+}

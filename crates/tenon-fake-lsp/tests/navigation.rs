@@ -212,6 +212,21 @@ async fn an_answer_says_why_it_may_not_be_all() {
 }
 
 #[tokio::test]
+async fn a_server_that_announces_nothing_is_asked_but_not_vouched_for() {
+    let script = answering("textDocument/references", "referencesProvider", json!([location("a.fake", 0)]));
+    let bench = Workbench::new()
+        .file("a.fake", "abc")
+        .server_with("fake", script, |entry| entry.ready = Some(Ready::Progress { grace_ms: 50 }))
+        .open()
+        .await;
+    let path = bench.path("a.fake");
+    let answer =
+        bench.orchestrator.references(&path, Workbench::at(0, 0), false, &Workbench::call()).await.unwrap();
+    assert_eq!(answer.value.len(), 1);
+    assert_eq!(answer.gaps, [gap("fake", Why::Unproven)]);
+}
+
+#[tokio::test]
 async fn a_server_that_never_answers_costs_its_own_share_and_is_told_to_stop() {
     let never = json!({ "capabilities": { "textDocumentSync": 2, "referencesProvider": true },
         "rules": [{ "on": "textDocument/references", "do": [] }] });

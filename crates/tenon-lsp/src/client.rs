@@ -325,11 +325,14 @@ impl Client {
             }
             let (encoding, sync) = (known.capabilities.encoding, known.capabilities.sync);
             let before = known.diagnostics.current(key, known.documents.get(key));
-            let tick = known.tick + 1;
+            let tick = known.next_tick();
             let update = known.documents.put(path, lines, encoding, sync, tick);
             let mut lost = false;
             if update != Update::Nothing {
-                known.note_change();
+                // A document that says what the disk says changes nothing for others.
+                if update != Update::Open || !saved {
+                    known.note_change_at(tick);
+                }
                 lost = known.diagnostics.current(key, known.documents.get(key)) != before;
             }
             if update == Update::Open {
@@ -391,9 +394,7 @@ impl Client {
             if known.documents.get(key).is_none_or(|document| document.pins > 0) {
                 return Ok(());
             }
-            let document = known.documents.remove(key);
-            known.note_change();
-            (document, known.diagnostics.closed(key))
+            (known.documents.remove(key), known.diagnostics.closed(key))
         };
         if lost {
             self.session.epoch().advance();

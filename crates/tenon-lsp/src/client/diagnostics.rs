@@ -150,13 +150,15 @@ impl Store {
             .is_some_and(|pulled| pulled.asked >= change.tick)
     }
 
-    /// Whether anything was said about the document since `change`.
+    /// Whether anything was said about the document since `change` and since its own text is what it is.
     pub(crate) fn is_answered(&self, document: &Document, change: LastChange) -> bool {
         let Some(held) = self.files.get(document.path.as_str()) else {
             return false;
         };
         self.is_pulled(document, change)
-            || held.current_push(Some(document)).is_some_and(|pushed| pushed.tick > change.tick)
+            || held
+                .current_push(Some(document))
+                .is_some_and(|pushed| pushed.tick > change.tick.max(document.changed))
     }
 
     /// How fresh the pushed list of a document is. Another publish may follow within `settle`: of the last one, of the

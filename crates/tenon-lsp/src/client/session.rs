@@ -46,10 +46,13 @@ impl Known {
     }
 
     /// Notes that something changed which may change diagnostics.
-    pub(crate) fn note_change(&mut self) -> u64 {
+    pub(crate) fn note_change(&mut self) {
         let tick = self.next_tick();
+        self.note_change_at(tick);
+    }
+
+    pub(crate) fn note_change_at(&mut self, tick: u64) {
         self.change = LastChange { tick, at: Instant::now() };
-        tick
     }
 
     pub(crate) fn is_ready(&self, now: Instant) -> bool {

@@ -1,0 +1,212 @@
+//! The connection alone, over pipes in memory: every request ends once, and no peer can keep us.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::BytesMut;
+use serde_json::{Value, json};
+use tenon_lsp::call::{Call, Interrupted};
+use tenon_lsp::codec::{self, FrameDecoder};
+use tenon_lsp::message::{Payload, RpcError};
+use tenon_lsp::transport::{Closed, Connection, Peer, RequestError};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+use tokio::task::JoinHandle;
+use tokio_util::codec::Decoder;
+
+/// Keeps what the other side sends, and answers everything with its method.
+#[derive(Default)]
+struct Ears(Mutex<Vec<String>>);
+
+impl Peer for Ears {
+    fn notification(&self, method: &str, _: Payload) {
+        self.0.lock().unwrap().push(method.to_owned());
+    }
+
+    fn request(&self, method: &str, _: Payload) -> Result<Value, RpcError> {
+        Ok(json!(method))
+    }
+}
+
+/// The other side, by hand.
+struct Far {
+    from: DuplexStream,
+    to: DuplexStream,
+    decoder: FrameDecoder,
+    buffer: BytesMut,
+}
+
+impl Far {
+    async fn read(&mut self) -> Option<Value> {
+        loop {
+            if let Some(frame) = self.decoder.decode(&mut self.buffer).unwrap() {
+                return Some(serde_json::from_slice(&frame).unwrap());
+            }
+            if self.from.read_buf(&mut self.buffer).await.unwrap() == 0 {
+                return None;
+            }
+        }
+    }
+
+    async fn write(&mut self, message: Value) {
+        self.to.write_all(&codec::frame(&message).unwrap()).await.unwrap();
+    }
+}
+
+struct Near {
+    connection: Connection,
+    ears: Arc<Ears>,
+    run: JoinHandle<Closed>,
+}
+
+fn connect(capacity: usize) -> (Near, Far) {
+    let (near_out, far_in) = duplex(capacity);
+    let (far_out, near_in) = duplex(capacity);
+    let ears = Arc::new(Ears::default());
+    let (connection, run) = Connection::open(near_in, near_out, Arc::clone(&ears) as Arc<dyn Peer>);
+    let near = Near { connection, ears, run: tokio::spawn(run) };
+    (near, Far { from: far_in, to: far_out, decoder: FrameDecoder::default(), buffer: BytesMut::new() })
+}
+
+fn call() -> Call {
+    Call::within(Duration::from_secs(1000))
+}
+
+#[tokio::test]
+async fn answers_find_their_requests_in_any_order() {
+    let (near, mut far) = connect(1 << 16);
+    let call = call();
+    let mut replies = Vec::new();
+    for number in 0..3 {
+        replies.push(near.connection.request(&call, "m", &json!([number])).await.unwrap());
+    }
+    let mut asked = Vec::new();
+    for _ in 0..3 {
+        asked.push(far.read().await.unwrap());
+    }
+    for request in asked.iter().rev() {
+        far.write(json!({ "id": request["id"], "result": request["params"] })).await;
+    }
+    for (number, reply) in replies.into_iter().enumerate() {
+        assert_eq!(reply.wait(&call).await.unwrap().parse::<[usize; 1]>().unwrap(), [number]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_is_given_up_is_taken_back_and_its_late_answer_ignored() {
+    let (near, mut far) = connect(1 << 16);
+    let late = near.connection.request(&call(), "late", &Value::Null).await.unwrap();
+    let id = far.read().await.unwrap()["id"].clone();
+    let ending = late.wait(&Call::within(Duration::from_secs(1))).await;
+    assert!(matches!(ending, Err(RequestError::Interrupted(Interrupted::Deadline))));
+    let cancel = far.read().await.unwrap();
+    assert_eq!((&cancel["method"], &cancel["params"]["id"]), (&json!("$/cancelRequest"), &id));
+    far.write(json!({ "id": id, "result": "too late" })).await;
+    far.write(json!({ "id": "nobody's", "result": 1 })).await;
+    far.write(json!({ "id": id, "result": "again" })).await;
+
+    let next = near.connection.request(&call(), "next", &Value::Null).await.unwrap();
+    let id = far.read().await.unwrap()["id"].clone();
+    far.write(json!({ "id": id, "error": { "code": 7, "message": "no" } })).await;
+    let Err(RequestError::Refused(error)) = next.wait(&call()).await else { panic!("refused") };
+    assert_eq!((error.code, error.message.as_str()), (7, "no"));
+}
+
+#[tokio::test]
+async fn cancelling_ends_the_wait_at_once() {
+    let (near, mut far) = connect(1 << 16);
+    let call = call();
+    let reply = near.connection.request(&call, "m", &Value::Null).await.unwrap();
+    far.read().await.unwrap();
+    call.cancel.cancel();
+    assert!(matches!(reply.wait(&call).await, Err(RequestError::Interrupted(Interrupted::Cancelled))));
+    assert_eq!(far.read().await.unwrap()["method"], "$/cancelRequest");
+}
+
+#[tokio::test]
+async fn the_end_of_the_pipe_ends_every_open_request() {
+    let (near, far) = connect(1 << 16);
+    let call = call();
+    let mut replies = Vec::new();
+    for _ in 0..10 {
+        replies.push(near.connection.request(&call, "m", &Value::Null).await.unwrap());
+    }
+    drop(far);
+    for reply in replies {
+        assert!(matches!(reply.wait(&call).await, Err(RequestError::Closed(_))));
+    }
+    near.run.await.unwrap();
+    let after = near.connection.request(&call, "m", &Value::Null).await;
+    assert!(matches!(after, Err(RequestError::Closed(_))));
+    assert!(near.connection.notify(&call, "m", &Value::Null).await.is_err());
+}
+
+#[tokio::test]
+async fn what_the_peer_asks_is_answered_and_what_it_says_is_heard_in_order() {
+    let (near, mut far) = connect(1 << 16);
+    far.write(json!({ "method": "one" })).await;
+    far.write(json!({ "id": "a", "method": "ask" })).await;
+    far.write(json!({ "method": "two" })).await;
+    assert_eq!(far.read().await.unwrap(), json!({ "jsonrpc": "2.0", "id": "a", "result": "ask" }));
+    let reply = near.connection.request(&call(), "m", &Value::Null).await.unwrap();
+    let id = far.read().await.unwrap()["id"].clone();
+    far.write(json!({ "id": id, "result": null })).await;
+    reply.wait(&call()).await.unwrap();
+    assert_eq!(*near.ears.0.lock().unwrap(), ["one", "two"]);
+}
+
+#[tokio::test]
+async fn the_moment_of_an_answer_is_seen_before_anything_after_it() {
+    let (near, mut far) = connect(1 << 16);
+    let ears = Arc::clone(&near.ears);
+    let note = move |_: &Result<Payload, RpcError>| ears.0.lock().unwrap().push("answer".to_owned());
+    near.connection.request_mark(&call(), "m", &Value::Null, note).await.unwrap();
+    let id = far.read().await.unwrap()["id"].clone();
+    far.write(json!({ "method": "before" })).await;
+    far.write(json!({ "id": id, "result": null })).await;
+    far.write(json!({ "method": "after" })).await;
+    drop(far);
+    near.run.await.unwrap();
+    assert_eq!(*near.ears.0.lock().unwrap(), ["before", "answer", "after"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_stops_reading_ends_the_connection() {
+    let (near, _far) = connect(64);
+    let call = call();
+    let reply = near.connection.request(&call, "m", &"x".repeat(1000)).await.unwrap();
+    assert!(matches!(reply.wait(&call).await, Err(RequestError::Closed(Closed::Stalled))));
+    assert_eq!(near.run.await.unwrap(), Closed::Stalled);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_stops_inside_a_frame_ends_the_connection() {
+    let (near, mut far) = connect(1 << 16);
+    far.to.write_all(b"Content-Length: 100\r\n\r\n{\"half\":").await.unwrap();
+    assert_eq!(near.run.await.unwrap(), Closed::Stalled);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_quiet_peer_is_no_dead_peer() {
+    let (near, mut far) = connect(1 << 16);
+    tokio::time::sleep(Duration::from_secs(24 * 60 * 60)).await;
+    far.write(json!({ "method": "still here" })).await;
+    drop(far);
+    assert_eq!(near.run.await.unwrap(), Closed::EndOfStream);
+    assert_eq!(*near.ears.0.lock().unwrap(), ["still here"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_full_queue_waits_within_the_call() {
+    let (near, _far) = connect(64);
+    let call = Call::within(Duration::from_secs(5));
+    let mut sent = 0;
+    let ending = loop {
+        match near.connection.notify(&call, "m", &"x".repeat(100)).await {
+            Ok(()) => sent += 1,
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(ending, RequestError::Interrupted(Interrupted::Deadline)), "{ending:?} after {sent}");
+    assert!(sent < 1000, "the queue has a bound");
+}
