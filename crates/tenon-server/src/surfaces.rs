@@ -7,6 +7,7 @@ use crate::surface::{Surface, SurfaceSet, ToolNames};
 pub mod code;
 pub mod context;
 pub mod nav;
+pub mod work;
 pub mod workspace;
 mod workspace_compose;
 

@@ -109,6 +109,22 @@ impl Failure {
         }))
     }
 
+    /// The call was ended before its tool: its time was up, or its client took it back.
+    pub fn unfinished(why: &str) -> Self {
+        Self::new(Code::StoreBusy, why).with("retryable", true)
+    }
+
+    /// The answer has more bytes than one answer may.
+    pub fn too_large(bytes: usize, limit: usize) -> Self {
+        Self::new(Code::BudgetExceeded, format!("the answer has {bytes} bytes, and {limit} are the most"))
+            .recovery("give `max_chars` or a smaller `limit`")
+    }
+
+    /// A fault of ours; the log has the rest.
+    pub fn internal() -> Self {
+        Self::new(Code::StoreError, "internal error").with("retryable", false)
+    }
+
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
         Self::new(Code::InvalidInput, message)
     }

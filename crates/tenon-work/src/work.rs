@@ -29,6 +29,24 @@ pub struct Settings {
     pub strict: bool,
 }
 
+impl Settings {
+    /// The envelope of a call that never reached its tool: there is no store, it was cut off, or it answered too much.
+    #[must_use]
+    pub fn failed(&self, tool: Tool, failure: Failure, clock: &Clock) -> Envelope {
+        Envelope::new(self.frame(tool, clock).failed(failure))
+    }
+
+    fn frame(&self, tool: Tool, clock: &Clock) -> Frame {
+        Frame {
+            intent: tool.intent(),
+            timestamp: clock.rfc3339(),
+            workspace: self.workspace.clone(),
+            warnings: Vec::new(),
+            suggestions: Vec::new(),
+        }
+    }
+}
+
 /// Plans, tasks and memory of all workspaces in a store.
 pub struct Work {
     store: Store,
@@ -71,19 +89,8 @@ impl Work {
         }
     }
 
-    /// The envelope of a call that never reached a tool: it was cut off, or answered too much.
-    pub fn failed(&self, tool: Tool, failure: Failure) -> Envelope {
-        Envelope::new(self.frame(tool).failed(failure))
-    }
-
     fn frame(&self, tool: Tool) -> Frame {
-        Frame {
-            intent: tool.intent(),
-            timestamp: self.clock.rfc3339(),
-            workspace: self.settings.workspace.clone(),
-            warnings: Vec::new(),
-            suggestions: Vec::new(),
-        }
+        self.settings.frame(tool, &self.clock)
     }
 
     /// Looks again after every piece of news until there is something to tell or the time is up.

@@ -1,0 +1,144 @@
+//! The `tasks` and `memory` surfaces: plans, tasks, notes, branches and graphs in one store.
+//!
+//! Every answer, failures included, is the envelope of the domain, as structured result and as one text item; `isError` says
+//! whether it is one of failure. Only an unknown tool is a JSON-RPC error. The domain checks arguments against the
+//! published schemas itself: a fault is an envelope with a code, a recovery and, where there is one, a suggestion.
+
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use tenon_contract::clock::Clock;
+use tenon_work::{
+    Access, Envelope, Failure, Location, Settings, Store, StoreError, Tool, Work, WorkspaceName,
+};
+use tokio::sync::OnceCell;
+
+use crate::surface::{
+    Answer, Arguments, Call, CallLimits, Catalog, Outcome, Refusal, Surface, ToolSpec, unknown_tool,
+};
+use crate::workspace::Workspace;
+
+/// The longest wait for news is 25 seconds; the rest is for the store.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// The envelope travels twice, as structure and as text.
+const RESPONSE_BYTES: usize = 8 * 1024 * 1024;
+
+static TASKS: LazyLock<Vec<ToolSpec>> = LazyLock::new(|| specs(tenon_work::Surface::Tasks));
+static MEMORY: LazyLock<Vec<ToolSpec>> = LazyLock::new(|| specs(tenon_work::Surface::Memory));
+
+fn specs(surface: tenon_work::Surface) -> Vec<ToolSpec> {
+    let tools = Tool::ALL.iter().filter(|tool| tool.surface() == surface);
+    tools
+        .map(|tool| ToolSpec {
+            name: tool.name(),
+            description: tool.description(),
+            input: tool.schema(),
+            output: None,
+            read_only: tool.access() == Access::Read,
+        })
+        .collect()
+}
+
+/// The store of a workspace, opened by the first call that needs it.
+pub struct Desk {
+    location: Location,
+    settings: Settings,
+    clock: Clock,
+    work: OnceCell<Work>,
+}
+
+impl Desk {
+    pub fn new(workspace: &Workspace) -> Self {
+        let config = workspace.config();
+        let location = match &config.work.store {
+            Some(store) => Location::parse(store),
+            None => Location::Sqlite(workspace.dirs().store().into_std_path_buf()),
+        };
+        let named = config.workspace.id.as_deref().and_then(|id| WorkspaceName::parse(id).ok());
+        let name = named.unwrap_or_else(|| tenon_work::workspace_id(workspace.root().as_std_path()));
+        let settings = Settings { workspace: Some(name), strict: config.work.strict };
+        Self { location, settings, clock: workspace.clock().clone(), work: OnceCell::new() }
+    }
+
+    /// What is behind the surfaces. A store that could not be opened is tried again by the next call.
+    pub async fn work(&self) -> Result<&Work, StoreError> {
+        self.work
+            .get_or_try_init(|| async {
+                let store = Store::open(&self.location).await?;
+                Ok(Work::new(store, self.clock.clone(), self.settings.clone()))
+            })
+            .await
+    }
+
+    async fn call(&self, tool: Tool, arguments: Arguments) -> Envelope {
+        match self.work().await {
+            Ok(work) => work.call(tool, arguments).await,
+            Err(error) => self.settings.failed(tool, error.into(), &self.clock),
+        }
+    }
+}
+
+/// One of the two surfaces.
+pub struct WorkSurface {
+    name: &'static str,
+    catalog: Catalog,
+    desk: Arc<Desk>,
+}
+
+impl WorkSurface {
+    pub fn tasks(desk: &Arc<Desk>) -> Self {
+        Self { name: "tasks", catalog: Catalog::new(&TASKS), desk: Arc::clone(desk) }
+    }
+
+    pub fn memory(desk: &Arc<Desk>) -> Self {
+        Self { name: "memory", catalog: Catalog::new(&MEMORY), desk: Arc::clone(desk) }
+    }
+}
+
+fn answer(envelope: Envelope) -> Answer {
+    let failed = !envelope.success();
+    let (value, text) = envelope.into_parts();
+    let answer = Answer::structured(value).with_text(text);
+    if failed { answer.failed() } else { answer }
+}
+
+impl Surface for WorkSurface {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    fn limits(&self, _tool: &str) -> CallLimits {
+        CallLimits { deadline: DEADLINE, response_bytes: RESPONSE_BYTES }
+    }
+
+    fn checks_arguments(&self) -> bool {
+        false
+    }
+
+    fn call<'a>(&'a self, tool: &'static str, arguments: Arguments, _call: Call) -> BoxFuture<'a, Outcome> {
+        async move {
+            let Some(tool) = Tool::by_name(tool) else { return Err(unknown_tool(tool)) };
+            Ok(answer(self.desk.call(tool, arguments).await))
+        }
+        .boxed()
+    }
+
+    fn refuse(&self, tool: &str, refusal: Refusal) -> Outcome {
+        let Some(known) = Tool::by_name(tool) else { return Err(unknown_tool(tool)) };
+        let failure = match refusal {
+            Refusal::UnknownTool => return Err(unknown_tool(tool)),
+            Refusal::Timeout(_) => Failure::unfinished("the call took too long"),
+            Refusal::Cancelled => Failure::unfinished("the call was cancelled"),
+            Refusal::ResponseTooLarge { bytes, limit } => Failure::too_large(bytes, limit),
+            Refusal::Schema(_) | Refusal::Internal => Failure::internal(),
+        };
+        Ok(answer(self.desk.settings.failed(known, failure, &self.desk.clock)))
+    }
+}

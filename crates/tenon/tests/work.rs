@@ -1,0 +1,87 @@
+//! The `tasks` and `memory` surfaces through the program: envelopes, codes and what lasts.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use serde_json::{Value, json};
+use tenon_testkit::{Client, Revision, Sandbox};
+
+fn connect(sandbox: &Sandbox) -> Client {
+    let mut command = sandbox.tenon();
+    command.args(["mcp", "--no-daemon", "--surface", "tasks,memory"]);
+    let mut client = Client::over_pipes(&mut command, Revision::Sessions);
+    client.initialize();
+    client
+}
+
+/// Calls a tool and checks what holds for every answer: one envelope, twice, of the published shape.
+fn call(client: &mut Client, tool: &str, arguments: Value) -> Value {
+    let result = client.call_tool(tool, arguments).unwrap();
+    let envelope = result.structured;
+    assert_eq!(result.text.len(), 1);
+    assert_eq!(serde_json::from_str::<Value>(&result.text[0]).unwrap(), envelope);
+    assert_eq!(envelope["success"], json!(!result.is_error), "{envelope}");
+    let schema: Value = serde_json::from_str(include_str!("../../../schemas/envelope.json")).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    assert!(validator.is_valid(&envelope), "{envelope}");
+    envelope
+}
+
+#[test]
+fn a_plan_outlives_the_process_that_made_it() {
+    let sandbox = Sandbox::new();
+    let mut client = connect(&sandbox);
+    let plan = call(&mut client, "tasks_create", json!({ "title": "Ship it" }));
+    assert_eq!(plan["result"]["id"], "PLAN-001");
+    let task = call(
+        &mut client,
+        "tasks_create",
+        json!({ "title": "Build", "parent": "PLAN-001",
+            "steps": [{ "title": "Compile", "success_criteria": ["it links"] }] }),
+    );
+    assert_eq!(task["result"]["id"], "TASK-001");
+    call(&mut client, "tasks_note", json!({ "task": "TASK-001", "note": "half way" }));
+    client.close();
+
+    let mut client = connect(&sandbox);
+    let radar = call(&mut client, "tasks_radar", json!({ "task": "TASK-001" }));
+    assert_eq!(radar["result"]["steps"]["total"], 1);
+    let found = call(&mut client, "memory_search", json!({ "query": "half" }));
+    assert!(!found["result"]["hits"].as_array().unwrap().is_empty());
+    client.close();
+}
+
+#[test]
+fn faults_are_envelopes_and_only_an_unknown_tool_is_an_error_of_the_protocol() {
+    let sandbox = Sandbox::new();
+    let mut client = connect(&sandbox);
+    for (tool, arguments, code) in [
+        ("tasks_create", json!({}), "INVALID_INPUT"),
+        ("tasks_create", json!({ "title": 7 }), "INVALID_INPUT"),
+        ("tasks_create", json!({ "title": "x", "more": 1 }), "INVALID_INPUT"),
+        ("tasks_note", json!({ "task": "PLAN-404", "note": "x" }), "UNKNOWN_ID"),
+        ("tasks_radar", json!({ "task": "STEP-00000001" }), "INVALID_INPUT"),
+        ("memory_status", json!({ "workspace": "no spaces" }), "INVALID_NAME"),
+    ] {
+        let envelope = call(&mut client, tool, arguments.clone());
+        assert_eq!(envelope["error"]["code"], code, "{tool} {arguments}: {envelope}");
+    }
+    let nothing = call(&mut client, "tasks_create", json!({ "title": "null is absent", "parent": null }));
+    assert_eq!(nothing["success"], true);
+    let unknown = client.call_tool("tasks_fly", json!({})).unwrap_err();
+    assert_eq!(unknown.code, -32602);
+    client.close();
+}
+
+#[test]
+fn the_catalogs_are_small() {
+    let sandbox = Sandbox::new();
+    for surface in ["tasks", "memory"] {
+        let mut command = sandbox.tenon();
+        command.args(["mcp", "--no-daemon", "--surface", surface]);
+        let mut client = Client::over_pipes(&mut command, Revision::Sessions);
+        client.initialize();
+        let listed = client.request("tools/list", json!({})).unwrap();
+        assert!(listed.to_string().len() < 16 * 1024, "{surface}: {}", listed.to_string().len());
+        client.close();
+    }
+}
