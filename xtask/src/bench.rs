@@ -4,6 +4,7 @@
 //! number, what it is compared with, and what was aimed at. It never fails over a number; machines differ.
 
 mod code;
+mod compose;
 mod context;
 mod echo;
 mod lines;
@@ -17,6 +18,7 @@ use clap::ValueEnum;
 
 use crate::shell::{self, Failure, built, cargo, must};
 
+pub(crate) use compose::parse;
 pub(crate) use echo::relay;
 
 /// One file each.
@@ -24,6 +26,8 @@ pub(crate) use echo::relay;
 pub(crate) enum Bench {
     /// The seven code tools over stdio and HTTP, against the bare language server
     Code,
+    /// Composing workspaces of up to 10,000 modules, against parsing the same JSON
+    Compose,
     /// Document caches: build, one-shot and warm resolve, memory, against hashing the same files
     Context,
     /// Start, ping, requests per second and memory of the daemon and its transports
@@ -39,6 +43,7 @@ pub(crate) fn run(which: Option<Bench>) -> Result<ExitCode, Failure> {
     let chosen = Bench::value_variants().iter().filter(|bench| which.is_none_or(|which| which == **bench));
     for bench in chosen {
         match bench {
+            Bench::Compose => compose::run(&tenon)?,
             Bench::Code => code::run(&tenon)?,
             Bench::Context => context::run(&tenon)?,
             Bench::Spine => spine::run(&tenon)?,

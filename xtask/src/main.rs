@@ -43,6 +43,9 @@ enum Command {
         /// Which one; all without a choice
         which: Option<bench::Bench>,
     },
+    /// Parse a JSON file and end: what `bench compose` compares the composer with
+    #[command(hide = true)]
+    Parse { file: PathBuf },
     /// Pass bytes between stdin, stdout and a unix socket: what `bench spine` compares the bridge with
     #[command(hide = true)]
     Relay { socket: PathBuf },
@@ -65,6 +68,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Tidy => tidy::run(),
         Command::Schemas => schemas::run(),
         Command::Bench { which } => bench::run(which),
+        Command::Parse { file } => bench::parse(&file).map(|()| ExitCode::SUCCESS),
         Command::Relay { socket } => Ok(bench::relay(&socket).map(|()| ExitCode::SUCCESS)?),
     }
 }

@@ -218,3 +218,55 @@ fn a_policy_from_elsewhere_takes_the_place_of_the_inputs_own() {
     let no_object = Input::parse(b"[]").unwrap().with_policy(Input::from_value(&other).unwrap());
     assert_eq!(said(&compose(&no_object)), ["WCP-STRUCT-001 wrong-type"]);
 }
+
+/// Every place of a document.
+fn pointers(value: &Value, at: String, found: &mut Vec<String>) {
+    found.push(at.clone());
+    match value {
+        Value::Array(items) => {
+            items.iter().enumerate().for_each(|(n, item)| pointers(item, format!("{at}/{n}"), found))
+        }
+        Value::Object(members) => {
+            members.iter().for_each(|(name, member)| pointers(member, format!("{at}/{name}"), found))
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn anything_in_place_of_anything_is_composed_or_explained() {
+    let fixtures = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    let odd = [
+        json!(null),
+        json!(true),
+        json!(-1.5),
+        json!(""),
+        json!("*"),
+        json!("aaa:routes/x"),
+        json!([]),
+        json!([[]]),
+        json!({}),
+        json!({"id": {}}),
+    ];
+    for name in [
+        "happy-single-module",
+        "invalid-policy-target",
+        "renderer-override",
+        "runtime-error",
+        "message-appenders-do-not-conflict",
+    ] {
+        let text = std::fs::read_to_string(fixtures.join(format!("fixture-{name}/input.json"))).unwrap();
+        let input = serde_json::from_str::<Value>(&text).unwrap()["input"].clone();
+        let mut places = Vec::new();
+        pointers(&input, String::new(), &mut places);
+        for place in places {
+            for value in &odd {
+                let mut changed = input.clone();
+                *changed.pointer_mut(&place).unwrap() = value.clone();
+                let outcome = composed(&changed);
+                let errors = outcome.diagnostics.iter().any(tenon_compose::Diagnostic::is_error);
+                assert_eq!(outcome.ok(), !errors, "{name}{place} = {value}");
+            }
+        }
+    }
+}

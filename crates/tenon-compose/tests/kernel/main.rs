@@ -11,5 +11,6 @@ mod grammar;
 mod pages;
 mod permutations;
 mod policy;
+mod pure;
 mod render;
 mod schemas;

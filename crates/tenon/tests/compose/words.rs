@@ -93,6 +93,7 @@ fn a_policy_in_a_file_of_its_own_is_shown_there() {
     5 |     { "id": "gone", "op": "hide", "target": "lab:routes/gone" },
       |                                             ^^^^^^^^^^^^^^^^^ missing-target
       |
+      = host: policy
       = help: name something that a module or a built-in declares
 
     error[WCP-POLICY-001]: Policy operation 'move' cannot be applied to 'lab:routes/home' (invalid-path).
@@ -101,6 +102,7 @@ fn a_policy_in_a_file_of_its_own_is_shown_there() {
     4 |     { "id": "move", "op": "pathAlias", "target": "lab:routes/home", "path": "/Lab/" },
       |                                                                             ^^^^^^^ invalid-path
       |
+      = host: policy
       = module: lab:routes/home (@acme/lab) at /home
       = help: write a canonical path such as `/data-lab/runs`
 
@@ -115,6 +117,7 @@ fn a_policy_in_a_file_of_its_own_is_shown_there() {
     7 |     { "id": "two", "op": "reorder", "target": "builtin-home:routes/home", "before": "lab:routes/home" }
       |             -----
       |
+      = host: policy
       = module: lab:routes/home (@acme/lab) at /home
       = builtin: builtin-home:routes/home at /home
       = help: drop one operation of the cycle; all of them were ignored
@@ -445,6 +448,7 @@ fn diagnostics_that_were_kept_are_shown_again() {
     --- stdout
     error[WCP-VERSION-004]: Diagnostic schema version '0.2' is not supported.
      |
+     = host: workspace
      = help: read these diagnostics with the release that wrote them
 
     --- stderr

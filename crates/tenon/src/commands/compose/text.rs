@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::path::Path;
 
 use annotate_snippets::{AnnotationKind, Element, Group, Level, Origin, Renderer, Snippet};
-use tenon_compose::registry::Severity;
-use tenon_compose::{Diagnostic, ParseError, Place, Step, Subject, locate};
+use tenon_compose::registry::{Category, Severity};
+use tenon_compose::{Diagnostic, ParseError, Place, Step, Subject, SubjectKind, locate};
 
 /// A longer line is named and not shown: finding the part to show would cost more than it helps.
 const LONGEST_LINE: usize = 4096;
@@ -65,7 +65,7 @@ pub(super) fn render(diagnostics: &[Diagnostic], input: Option<&Source>, policy:
     let renderer = Renderer::styled();
     let mut text = String::new();
     for (diagnostic, marks) in diagnostics.iter().zip(&marks) {
-        let subjects: Vec<(&str, String)> = diagnostic.subjects.iter().filter_map(subject).collect();
+        let subjects = diagnostic.subjects.iter().map(|found| subject(found, diagnostic.category));
         let level = match diagnostic.severity {
             Severity::Error => Level::ERROR,
             Severity::Warning => Level::WARNING,
@@ -77,8 +77,8 @@ pub(super) fn render(diagnostics: &[Diagnostic], input: Option<&Source>, policy:
             let kind = if index == 0 { AnnotationKind::Primary } else { AnnotationKind::Context };
             elements.push(mark.source.element(&mark.range, mark.note, kind));
         }
-        for (who, what) in &subjects {
-            elements.push(Level::NOTE.with_name(*who).message(visible(what)).into());
+        for (who, what) in subjects {
+            elements.push(Level::NOTE.with_name(who).message(visible(&what)).into());
         }
         let help = help(diagnostic);
         if diagnostic.is_error() {
@@ -115,11 +115,12 @@ fn help(diagnostic: &Diagnostic) -> String {
     }
 }
 
-/// A subject as one line: whose it is, and what it is. The host needs no line of its own.
-fn subject(subject: &Subject) -> Option<(&str, String)> {
-    let kind = match subject.owner_kind.map(|kind| kind.as_str()) {
-        Some("host") => return None,
-        Some(kind) => kind,
+/// A subject as one line: whose it is, and what it is.
+fn subject(subject: &Subject, category: Category) -> (&'static str, String) {
+    let kind = match subject.owner_kind {
+        Some(SubjectKind::Host) if category == Category::Policy => return ("host", "policy".to_owned()),
+        Some(SubjectKind::Host) => return ("host", "workspace".to_owned()),
+        Some(kind) => kind.as_str(),
         None => "claim",
     };
     let name = subject.canonical_key.as_ref().or(subject.owner_id.as_ref());
@@ -131,7 +132,7 @@ fn subject(subject: &Subject) -> Option<(&str, String)> {
     if words.is_empty() {
         words.push("without a name".to_owned());
     }
-    Some((kind, words.join(" ")))
+    (kind, words.join(" "))
 }
 
 /// A place that was found.
