@@ -282,3 +282,23 @@ async fn a_document_that_a_question_opened_is_checked_without_being_published_ag
         assert_eq!(shown(&bench.check("a.fake").await), ["0:0 this is bad"]);
     }
 }
+
+#[tokio::test]
+async fn a_text_that_is_not_on_disk_is_a_change_of_what_servers_see() {
+    use tenon_contract::epoch::Epoch;
+
+    let bench = Workbench::new().file("a.fake", "one").server("fake", linter()).patient().open().await;
+    let epoch = || bench.orchestrator.epochs().get(Epoch::Text);
+    bench.check("a.fake").await;
+    let start = epoch();
+    bench.check("a.fake").await;
+    bench.check_text("a.fake", Some("one")).await;
+    assert_eq!(epoch(), start, "what is on disk is no change, however it is passed");
+    bench.check_text("a.fake", Some("two")).await;
+    let shown = epoch();
+    assert!(shown > start);
+    bench.check_text("a.fake", Some("two")).await;
+    assert_eq!(epoch(), shown, "nor is the same text again");
+    bench.check("a.fake").await;
+    assert!(epoch() > shown, "the disk's text again is");
+}

@@ -127,6 +127,8 @@ struct Inner {
     slots: Mutex<BTreeMap<Key, Arc<Slot>>>,
     roots: Mutex<RootCache>,
     recent: Mutex<Vec<check::Edited>>,
+    /// Texts that servers are shown instead of those on disk.
+    unsaved: Mutex<BTreeMap<WorkspacePath, Arc<str>>>,
     watch: Option<Watch>,
     telling: tokio::sync::Mutex<()>,
     tasks: TaskTracker,
@@ -171,6 +173,7 @@ impl Orchestrator {
             slots: Mutex::default(),
             roots: Mutex::default(),
             recent: Mutex::default(),
+            unsaved: Mutex::default(),
             watch: watch.and_then(Result::ok),
             telling: tokio::sync::Mutex::default(),
             tasks: TaskTracker::new(),

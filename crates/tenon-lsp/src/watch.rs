@@ -10,7 +10,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -34,7 +34,9 @@ const QUEUE: usize = 32 * 1024;
 enum Order {
     Event(notify::Event),
     /// Something was lost.
-    Rescan(Option<oneshot::Sender<()>>),
+    Rescan,
+    /// Someone wants the tree to be read.
+    Asked(oneshot::Sender<()>),
     Stop,
 }
 
@@ -45,6 +47,8 @@ struct Shared {
     changes: Mutex<BTreeMap<Utf8PathBuf, FileChangeKind>>,
     changed: Notify,
     cookies: Mutex<BTreeMap<u64, oneshot::Sender<()>>>,
+    /// Events that the thread has not been through yet.
+    queued: AtomicUsize,
     /// Not all folders could be watched: only reading the tree tells what changed.
     blind: AtomicBool,
 }
@@ -71,6 +75,8 @@ impl Watch {
             changes: Mutex::default(),
             changed: Notify::new(),
             cookies: Mutex::default(),
+            // Reading the tree for the first time counts as one, so that no cookie overtakes it.
+            queued: AtomicUsize::new(1),
             blind: AtomicBool::new(false),
         });
         let (orders, inbox) = sync_channel(QUEUE);
@@ -87,7 +93,7 @@ impl Watch {
         let (done, flushed) = oneshot::channel();
         if self.shared.blind.load(Ordering::Relaxed) || self.drop_cookie(done).is_err() {
             let (done, rescanned) = oneshot::channel();
-            let _ = self.orders.try_send(Order::Rescan(Some(done)));
+            let _ = self.orders.try_send(Order::Asked(done));
             return matches!(call.bound(rescanned).await, Ok(Ok(())));
         }
         matches!(call.bound(flushed).await, Ok(Ok(())))
@@ -142,9 +148,21 @@ impl Drop for Watch {
 }
 
 impl Shared {
-    /// The number of a cookie, if the path is one.
-    fn cookie(&self, folder: &Path, path: &Path) -> Option<u64> {
-        path.strip_prefix(folder).ok()?.to_str()?.parse().ok()
+    /// Answers the cookie that an event is about. `false` for every other event.
+    fn settle(&self, folder: &Path, event: &notify::Event) -> bool {
+        let [path] = event.paths.as_slice() else {
+            return false;
+        };
+        let Ok(name) = path.strip_prefix(folder) else {
+            return false;
+        };
+        if matches!(event.kind, notify::EventKind::Create(_))
+            && let Some(number) = name.to_str().and_then(|name| name.parse().ok())
+            && let Some(done) = lock(&self.cookies).remove(&number)
+        {
+            let _ = done.send(());
+        }
+        true
     }
 }
 

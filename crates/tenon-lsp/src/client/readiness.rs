@@ -150,9 +150,9 @@ mod tests {
         readiness.progress(&progress("a", "begin"), start);
         assert_eq!(readiness.state(start + grace), State::Waiting);
         readiness.progress(&progress("b", "begin"), start);
+        assert!(!readiness.is_proved());
         readiness.progress(&progress("a", "end"), start);
         assert_eq!(readiness.state(start), State::Waiting);
-        assert!(!readiness.is_proved());
         readiness.progress(&progress("b", "end"), start);
         assert_eq!(readiness.state(start), State::Since(start));
         assert!(readiness.is_proved());

@@ -39,16 +39,16 @@ impl Orchestrator {
         call: &Call,
     ) -> Result<Answer<Vec<Diagnostic>>, ReadError> {
         let epoch = self.epoch();
-        self.catch_up(call).await;
+        let on_disk = self.read_now(path, call).await;
         let (lines, saved) = match text {
             Some(text) => {
                 let lines = lines_of(text);
-                let on_disk = self.read(path).await;
                 let saved = on_disk.is_ok_and(|disk| disk.text() == lines.text());
                 (lines, saved)
             }
-            None => (self.read(path).await?, true),
+            None => (on_disk?, true),
         };
+        self.0.note_unsaved(path, (!saved).then_some(&lines));
         let mut candidates = self.candidates(path).await;
         candidates.retain(|candidate| candidate.entry.has(Capability::Diagnostics));
         let shares = join_all(candidates.iter().map(|candidate| async {

@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
-use tenon_contract::root::WorkspacePath;
+use tenon_contract::epoch::Epoch;
+use tenon_contract::position::LineIndex;
+use tenon_contract::root::{ReadError, WorkspacePath};
 
-use super::{Inner, Orchestrator, read_text};
+use super::{Inner, Orchestrator, lock, read_text};
 use crate::call::Call;
 use crate::client::{Client, FileChange, FileChangeKind};
 
@@ -26,7 +28,29 @@ impl Orchestrator {
     }
 }
 
+impl Orchestrator {
+    /// The text of a file, with everything else that happened on disk before this call known to the servers.
+    pub(super) async fn read_now(&self, path: &WorkspacePath, call: &Call) -> Result<LineIndex, ReadError> {
+        let (lines, _) = tokio::join!(self.read(path), self.catch_up(call));
+        lines
+    }
+}
+
 impl Inner {
+    /// Takes note of a text that servers are shown instead of the one on disk, or that they see the disk's again: both
+    /// change what follows from the code, and no event on disk says so.
+    pub(super) fn note_unsaved(&self, path: &WorkspacePath, shown: Option<&LineIndex>) {
+        let mut unsaved = lock(&self.unsaved);
+        let before = match shown {
+            Some(lines) => unsaved.insert(path.clone(), Arc::clone(lines.text())),
+            None if unsaved.is_empty() => return,
+            None => unsaved.remove(path),
+        };
+        if before.as_ref() != shown.map(LineIndex::text) {
+            self.epochs.advance(Epoch::Text);
+        }
+    }
+
     /// Tells servers of changes that nobody asked about, until the workspace is closed.
     pub(super) async fn follow(self: Arc<Self>) {
         let Some(watch) = &self.watch else {
@@ -85,10 +109,7 @@ impl Inner {
     }
 }
 
-async fn read_on_blocking_thread(
-    inner: &Inner,
-    path: &WorkspacePath,
-) -> Result<tenon_contract::position::LineIndex, ()> {
+async fn read_on_blocking_thread(inner: &Inner, path: &WorkspacePath) -> Result<LineIndex, ()> {
     let (gate, path) = (inner.gate.clone(), path.clone());
     match tokio::task::spawn_blocking(move || read_text(&gate, &path)).await {
         Ok(Ok(lines)) => Ok(lines),

@@ -98,7 +98,7 @@ impl Orchestrator {
         position: Position,
         call: &Call,
     ) -> Result<Answer<Vec<Location>>, AskError> {
-        let lines = self.read_at(path, position).await?;
+        let lines = self.read_at(path, position, call).await?;
         let question = Question { capability, path, lines: &lines, position: Some(position), extra: None };
         let convert = |converter: &mut Converter<'_>, payload: &Payload| converter.locations(payload);
         let is_some = |found: &Found<Location>| !found.items.is_empty();
@@ -114,7 +114,7 @@ impl Orchestrator {
         include_declaration: bool,
         call: &Call,
     ) -> Result<Answer<Vec<Location>>, AskError> {
-        let lines = self.read_at(path, position).await?;
+        let lines = self.read_at(path, position, call).await?;
         let question = Question {
             capability: Capability::References,
             path,
@@ -133,7 +133,7 @@ impl Orchestrator {
         position: Position,
         call: &Call,
     ) -> Result<Answer<Option<Hover>>, AskError> {
-        let lines = self.read_at(path, position).await?;
+        let lines = self.read_at(path, position, call).await?;
         let question = Question {
             capability: Capability::Hover,
             path,
@@ -159,7 +159,8 @@ impl Orchestrator {
         path: &WorkspacePath,
         call: &Call,
     ) -> Result<Answer<Vec<Symbol>>, AskError> {
-        let lines = self.read(path).await?;
+        let lines = self.read_now(path, call).await?;
+        self.0.note_unsaved(path, None);
         let question = Question {
             capability: Capability::DocumentSymbols,
             path,
@@ -236,9 +237,15 @@ impl Orchestrator {
         }
     }
 
-    async fn read_at(&self, path: &WorkspacePath, position: Position) -> Result<LineIndex, AskError> {
-        let lines = self.read(path).await?;
+    async fn read_at(
+        &self,
+        path: &WorkspacePath,
+        position: Position,
+        call: &Call,
+    ) -> Result<LineIndex, AskError> {
+        let lines = self.read_now(path, call).await?;
         lines.offset(position, Encoding::Utf16)?;
+        self.0.note_unsaved(path, None);
         Ok(lines)
     }
 
@@ -250,7 +257,7 @@ impl Orchestrator {
         convert: impl Fn(&mut Converter<'_>, &Payload) -> T + Clone + Send + 'static,
         is_some: impl Fn(&T) -> bool,
     ) -> Answer<Option<T>> {
-        let candidates = self.candidates_for(question, call).await;
+        let candidates = self.candidates_for(question).await;
         let mut asked: FuturesOrdered<_> = candidates
             .iter()
             .map(|candidate| self.ask_one(candidate, question, call, convert.clone()))
@@ -279,7 +286,7 @@ impl Orchestrator {
         call: &Call,
         convert: impl Fn(&mut Converter<'_>, &Payload) -> Found<T> + Clone + Send + 'static,
     ) -> Answer<Vec<T>> {
-        let candidates = self.candidates_for(question, call).await;
+        let candidates = self.candidates_for(question).await;
         let shares = join_all(candidates.iter().map(|candidate| async {
             let mut share = self.ask_one(candidate, question, call, convert.clone()).await;
             let limits = &candidate.entry.limits;
@@ -299,8 +306,7 @@ impl Orchestrator {
         merge(shares)
     }
 
-    async fn candidates_for(&self, question: &Question<'_>, call: &Call) -> Vec<Candidate> {
-        self.catch_up(call).await;
+    async fn candidates_for(&self, question: &Question<'_>) -> Vec<Candidate> {
         let mut candidates = self.candidates(question.path).await;
         candidates.retain(|candidate| candidate.entry.has(question.capability));
         candidates

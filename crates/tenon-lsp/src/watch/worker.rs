@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -16,33 +17,42 @@ use super::{Order, Shared, lock};
 use crate::client::FileChangeKind;
 
 /// Runs until it is told to stop.
-pub(super) fn run(shared: &Shared, cookies: &Path, events: SyncSender<Order>, inbox: &Receiver<Order>) {
-    let lost = events.clone();
-    let overrun = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
-    let flag = std::sync::Arc::clone(&overrun);
-    let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-        let order = match event {
-            Ok(event) => Order::Event(event),
-            Err(_) => Order::Rescan(None),
-        };
-        if let Err(TrySendError::Full(_)) = lost.try_send(order) {
-            flag.store(true, Ordering::SeqCst);
-        }
-    });
+pub(super) fn run(shared: &Arc<Shared>, cookies: &Path, events: SyncSender<Order>, inbox: &Receiver<Order>) {
+    let overrun = Arc::new(AtomicBool::new(false));
+    let watcher = {
+        let (shared, overrun, cookies) = (Arc::clone(shared), Arc::clone(&overrun), cookies.to_owned());
+        notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+            let order = match event {
+                // With nothing ahead of it a cookie need not wait for the thread.
+                Ok(event) if shared.queued.load(Ordering::SeqCst) == 0 && shared.settle(&cookies, &event) => {
+                    return;
+                }
+                Ok(event) => Order::Event(event),
+                Err(_) => Order::Rescan,
+            };
+            shared.queued.fetch_add(1, Ordering::SeqCst);
+            if let Err(TrySendError::Full(_)) = events.try_send(order) {
+                shared.queued.fetch_sub(1, Ordering::SeqCst);
+                overrun.store(true, Ordering::SeqCst);
+            }
+        })
+    };
     let mut worker = Worker { shared, watcher: watcher.ok(), rules: BTreeMap::new() };
     worker.watch(cookies);
     worker.rescan(true);
+    shared.queued.fetch_sub(1, Ordering::SeqCst);
     while let Ok(order) = inbox.recv() {
         match order {
             Order::Event(event) => worker.event(cookies, &event),
-            Order::Rescan(done) => {
+            Order::Rescan => worker.rescan(false),
+            Order::Asked(done) => {
                 worker.rescan(false);
-                if let Some(done) = done {
-                    let _ = done.send(());
-                }
+                let _ = done.send(());
+                continue;
             }
             Order::Stop => return,
         }
+        shared.queued.fetch_sub(1, Ordering::SeqCst);
         if overrun.swap(false, Ordering::SeqCst) {
             worker.rescan(false);
         }
@@ -79,13 +89,9 @@ impl Worker<'_> {
             self.rescan(false);
             return;
         }
+        self.shared.settle(cookies, event);
         for path in &event.paths {
-            if let Some(number) = self.shared.cookie(cookies, path) {
-                if matches!(event.kind, EventKind::Create(_))
-                    && let Some(done) = lock(&self.shared.cookies).remove(&number)
-                {
-                    let _ = done.send(());
-                }
+            if path.starts_with(cookies) {
                 continue;
             }
             // A name that is not UTF-8 can be no server's business.
