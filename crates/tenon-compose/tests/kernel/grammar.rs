@@ -114,7 +114,7 @@ fn name() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn generated_suffixes_are_found(value in name()) {
+    fn random_suffixes_are_found(value in name()) {
         let random = regex(r"(^|[-.])([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{16,})$");
         let plain = regex(r"\A[a-z0-9][a-z0-9.-]{0,79}\z");
         let expected = plain.is_match(&value) && !random.is_match(&value);

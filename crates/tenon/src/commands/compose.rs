@@ -23,7 +23,7 @@ use text::Source;
 /// The outcome is the composition, or structured diagnostics that say why there is none. The same input gives the same
 /// bytes, in whatever order it lists things.
 #[derive(Debug, clap::Args)]
-#[command(args_conflicts_with_subcommands = true, flatten_help = true)]
+#[command(args_conflicts_with_subcommands = true, flatten_help = true, disable_help_subcommand = true)]
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Option<Command>,
