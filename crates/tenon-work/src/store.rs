@@ -23,7 +23,7 @@ pub(crate) use tx::{Arg, Row, Sql, Tx, args};
 use pool::Pools;
 
 /// How long a writer waits for others before it gives up with [`StoreError::Busy`].
-pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Where the data lives.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,7 +66,15 @@ impl Store {
     /// # Errors
     /// When it cannot be reached, or a newer version of this program has written it.
     pub async fn open(location: &Location) -> Result<Self, StoreError> {
-        let pools = Pools::open(location).await?;
+        Self::open_with(location, PATIENCE).await
+    }
+
+    /// The same for callers that have their own idea of how long a writer should wait for others.
+    ///
+    /// # Errors
+    /// Like [`Store::open`].
+    pub async fn open_with(location: &Location, patience: Duration) -> Result<Self, StoreError> {
+        let pools = Pools::open(location, patience).await?;
         migrate::run(&pools).await?;
         let news = News::new(&pools);
         Ok(Self { pools, news })

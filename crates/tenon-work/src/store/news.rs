@@ -11,7 +11,7 @@ use tokio::sync::{OnceCell, watch};
 use tokio::task::JoinHandle;
 
 use super::StoreError;
-use super::pool::Pools;
+use super::pool::{Connections, Pools};
 
 const CHANNEL: &str = "tenon_work";
 
@@ -53,9 +53,9 @@ impl Waiting {
 
 impl News {
     pub(crate) fn new(pools: &Pools) -> Self {
-        let postgres = match pools {
-            Pools::Sqlite { .. } => None,
-            Pools::Postgres(pool) => Some(pool.clone()),
+        let postgres = match &pools.connections {
+            Connections::Sqlite { .. } => None,
+            Connections::Postgres(pool) => Some(pool.clone()),
         };
         Self(Arc::new(Inner { ticks: watch::Sender::new(0), postgres, listener: OnceCell::new() }))
     }

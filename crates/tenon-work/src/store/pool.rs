@@ -7,9 +7,10 @@ use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
 };
+use sqlx::{Sqlite, Transaction};
 use tokio::time::Instant;
 
-use super::{BUSY_TIMEOUT, Engine, Location, StoreError, Tx};
+use super::{Engine, Location, StoreError, Tx};
 
 /// Enough for every statement of the crate, so that none is prepared twice on a connection.
 const STATEMENTS: usize = 256;
@@ -22,100 +23,133 @@ const POSTGRES_CONNECTIONS: u32 = 8;
 const BUSY_PAUSE: Duration = Duration::from_millis(5);
 
 #[derive(Clone)]
-pub(crate) enum Pools {
+pub(crate) struct Pools {
+    pub connections: Connections,
+    /// How long a writer waits for others.
+    patience: Duration,
+}
+
+#[derive(Clone)]
+pub(crate) enum Connections {
     Sqlite { writer: SqlitePool, readers: SqlitePool },
     Postgres(PgPool),
 }
 
 impl Pools {
-    pub(crate) async fn open(location: &Location) -> Result<Self, StoreError> {
-        match location {
+    pub(crate) async fn open(location: &Location, patience: Duration) -> Result<Self, StoreError> {
+        let connections = match location {
             Location::Sqlite(path) => {
-                make_folder(path)?;
-                until_free(|| sqlite(path)).await
+                make_file(path)?;
+                until_free(patience, || sqlite(path, patience)).await
             }
-            Location::Postgres(url) => postgres(url).await,
+            Location::Postgres(url) => postgres(url, patience).await.map_err(StoreError::from),
+        };
+        match connections {
+            Ok(connections) => Ok(Self { connections, patience }),
+            Err(StoreError::Database(error)) => Err(StoreError::Open(error)),
+            Err(error) => Err(error),
         }
     }
 
     pub(crate) fn engine(&self) -> Engine {
-        match self {
-            Self::Sqlite { .. } => Engine::Sqlite,
-            Self::Postgres(_) => Engine::Postgres,
+        match self.connections {
+            Connections::Sqlite { .. } => Engine::Sqlite,
+            Connections::Postgres(_) => Engine::Postgres,
         }
     }
 
     pub(crate) async fn read(&self) -> Result<Tx, StoreError> {
-        Ok(match self {
-            Self::Sqlite { readers, .. } => Tx::Sqlite(until_free(|| readers.begin()).await?),
-            Self::Postgres(pool) => {
+        Ok(match &self.connections {
+            Connections::Sqlite { readers, .. } => {
+                Tx::Sqlite(until_free(self.patience, || begin(readers, "BEGIN DEFERRED")).await?)
+            }
+            Connections::Postgres(pool) => {
                 Tx::Postgres(pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?)
             }
         })
     }
 
     pub(crate) async fn write(&self) -> Result<Tx, StoreError> {
-        Ok(match self {
-            Self::Sqlite { writer, .. } => {
-                Tx::Sqlite(until_free(|| writer.begin_with("BEGIN IMMEDIATE")).await?)
+        Ok(match &self.connections {
+            Connections::Sqlite { writer, .. } => {
+                Tx::Sqlite(until_free(self.patience, || begin(writer, "BEGIN IMMEDIATE")).await?)
             }
-            Self::Postgres(pool) => Tx::Postgres(pool.begin().await?),
+            Connections::Postgres(pool) => Tx::Postgres(pool.begin().await?),
         })
     }
 
     pub(crate) async fn close(&self) {
-        match self {
-            Self::Sqlite { writer, readers } => {
+        match &self.connections {
+            Connections::Sqlite { writer, readers } => {
                 readers.close().await;
                 writer.close().await;
             }
-            Self::Postgres(pool) => pool.close().await,
+            Connections::Postgres(pool) => pool.close().await,
         }
     }
 }
 
-fn make_folder(path: &Path) -> Result<(), StoreError> {
-    match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => std::fs::create_dir_all(folder)
-            .map_err(|source| StoreError::Folder { path: folder.to_owned(), source }),
-        _ => Ok(()),
+/// Makes the file and its folder. What is noted there is nobody else's business.
+fn make_file(path: &Path) -> Result<(), StoreError> {
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        std::fs::create_dir_all(folder)
+            .map_err(|source| StoreError::Folder { path: folder.to_owned(), source })?;
     }
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    // Whatever else is wrong with the path, the database will say.
+    drop(options.open(path));
+    Ok(())
 }
 
-async fn sqlite(path: &Path) -> Result<Pools, sqlx::Error> {
+async fn sqlite(path: &Path, patience: Duration) -> Result<Connections, sqlx::Error> {
     let options = SqliteConnectOptions::new()
         .filename(path)
         .create_if_missing(true)
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
-        .busy_timeout(BUSY_TIMEOUT)
+        .busy_timeout(patience)
         .statement_cache_capacity(STATEMENTS);
-    let pool = |size| SqlitePoolOptions::new().max_connections(size).acquire_timeout(BUSY_TIMEOUT);
+    let pool = |size| SqlitePoolOptions::new().max_connections(size).acquire_timeout(patience);
     let writer = pool(1).connect_with(options.clone()).await?;
     let readers = pool(READERS).connect_lazy_with(options.pragma("query_only", "1"));
-    Ok(Pools::Sqlite { writer, readers })
+    Ok(Connections::Sqlite { writer, readers })
 }
 
-async fn postgres(url: &str) -> Result<Pools, StoreError> {
-    let options: PgConnectOptions = url.parse().map_err(StoreError::Open)?;
+async fn postgres(url: &str, patience: Duration) -> Result<Connections, sqlx::Error> {
+    let options: PgConnectOptions = url.parse()?;
+    let lock_timeout = format!("{}ms", patience.as_millis());
     let pool = PgPoolOptions::new()
         .max_connections(POSTGRES_CONNECTIONS)
-        .acquire_timeout(BUSY_TIMEOUT)
-        .connect_with(options.statement_cache_capacity(STATEMENTS))
-        .await
-        .map_err(StoreError::Open)?;
-    Ok(Pools::Postgres(pool))
+        .acquire_timeout(patience)
+        .connect_with(options.statement_cache_capacity(STATEMENTS).options([("lock_timeout", lock_timeout)]))
+        .await?;
+    Ok(Connections::Postgres(pool))
 }
 
-async fn until_free<T, F>(attempt: impl Fn() -> F) -> Result<T, StoreError>
+/// Begins a transaction on a connection that is in none.
+///
+/// When SQLite itself has taken a transaction back (on a full disk, say), sqlx goes on believing in it, and the
+/// connection is of no more use: it makes room for a new one.
+async fn begin(pool: &SqlitePool, how: &'static str) -> Result<Transaction<'static, Sqlite>, sqlx::Error> {
+    loop {
+        match pool.begin_with(how).await {
+            Err(sqlx::Error::InvalidSavePointStatement) => pool.acquire().await?.close().await?,
+            outcome => return outcome,
+        }
+    }
+}
+
+async fn until_free<T, F>(patience: Duration, attempt: impl Fn() -> F) -> Result<T, StoreError>
 where
     F: Future<Output = Result<T, sqlx::Error>>,
 {
-    let deadline = Instant::now() + BUSY_TIMEOUT;
+    let deadline = Instant::now() + patience;
     loop {
         match attempt().await.map_err(StoreError::from) {
             Err(StoreError::Busy) if Instant::now() < deadline => tokio::time::sleep(BUSY_PAUSE).await,
-            Err(StoreError::Database(error)) => return Err(StoreError::Open(error)),
             result => return result,
         }
     }

@@ -9,7 +9,7 @@ use crate::fixture::{close, step};
 use crate::graph::{edge, node};
 
 /// A workspace with everything in it, some of it large.
-async fn fill(client: &Client) {
+pub async fn fill(client: &Client) {
     client.ok("tasks_create", json!({"title": "Plan ".repeat(20), "description": "p".repeat(1200)})).await;
     let steps: Vec<Value> = (0..5)
         .map(|n| {

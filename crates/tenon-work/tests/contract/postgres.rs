@@ -83,12 +83,12 @@ fn start(folder: &Path, root: bool) {
     );
     run("pg_ctl", &["start", "--silent", "--wait", "--options", &options]);
     let mut watchdog = Command::new("setsid");
-    watchdog.args(["sh", "-c", WATCHDOG, "watchdog"]).arg(folder).arg(&bin).stdin(Stdio::null());
+    watchdog.args(["--fork", "sh", "-c", WATCHDOG, "watchdog"]).arg(folder).arg(&bin).stdin(Stdio::null());
     watchdog.stdout(Stdio::null()).stderr(Stdio::null());
     if root {
         watchdog.uid(NOBODY).gid(NOBODY);
     }
-    watchdog.spawn().unwrap();
+    assert!(watchdog.status().unwrap().success(), "the watchdog did not start");
 }
 
 /// Debian keeps the server's programs out of the path.

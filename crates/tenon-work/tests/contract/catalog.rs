@@ -1,0 +1,111 @@
+//! The catalog: its size, its schemas, and that both agree with the code behind them.
+
+use serde_json::{Map, Value, json};
+use tenon_work::{Access, Code, Surface, Tool};
+
+use crate::client::{Client, On};
+
+/// What `tools/list` says of a surface.
+fn listed(surface: Surface) -> String {
+    let tools = Tool::ALL.iter().filter(|tool| tool.surface() == surface);
+    let entries: Vec<Value> = tools
+        .map(|tool| {
+            let schema: Value = serde_json::from_str(tool.schema()).unwrap();
+            json!({
+                "name": tool.name(),
+                "description": tool.description(),
+                "inputSchema": schema,
+                "annotations": {"readOnlyHint": tool.access() == Access::Read},
+            })
+        })
+        .collect();
+    json!({"jsonrpc": "2.0", "id": 1, "result": {"tools": entries}}).to_string()
+}
+
+#[test]
+fn each_surface_lists_its_tools_in_less_than_sixteen_kilobytes() {
+    for (surface, tools) in [(Surface::Tasks, 25), (Surface::Memory, 22)] {
+        assert_eq!(Tool::ALL.iter().filter(|tool| tool.surface() == surface).count(), tools);
+        let bytes = listed(surface).len();
+        assert!(bytes < 16 * 1024, "{surface:?}: {bytes}");
+    }
+}
+
+#[test]
+fn the_schema_of_envelopes_knows_every_code() {
+    let schema: Value = serde_json::from_str(include_str!("../../../../schemas/envelope.json")).unwrap();
+    let known: Vec<&str> = Code::ALL.iter().map(|code| code.as_str()).collect();
+    assert_eq!(schema["properties"]["error"]["properties"]["code"]["enum"], json!(known));
+}
+
+#[test]
+fn every_write_and_every_read_takes_what_all_of_them_take() {
+    for tool in Tool::ALL {
+        let schema: Value = serde_json::from_str(tool.schema()).unwrap();
+        let has = |name: &str| schema["properties"].get(name).is_some();
+        if tool.access() == Access::Write {
+            for name in ["expected_revision", "expected_version", "strict_targeting", "expected_target_id"] {
+                assert!(has(name), "{} {name}", tool.name());
+            }
+        } else {
+            assert!(has("max_chars"), "{}", tool.name());
+        }
+        assert_eq!(has("cursor"), has("limit"), "{}", tool.name());
+    }
+}
+
+/// A value that satisfies a schema of ours.
+fn sample(schema: &Value) -> Value {
+    if let Some(first) = schema["enum"].as_array().and_then(|values| values.first()) {
+        return first.clone();
+    }
+    let kind = schema["type"].as_str().or_else(|| schema["type"][0].as_str());
+    match kind {
+        Some("string") => json!("x"),
+        Some("integer") => json!(1),
+        Some("boolean") => json!(false),
+        // Steps inside steps have a shape that no schema repeats.
+        Some("array") if schema["items"] == json!({"type": "object"}) => json!([]),
+        Some("array") => json!([sample(&schema["items"])]),
+        Some("object") => {
+            let properties = schema["properties"].as_object().cloned().unwrap_or_default();
+            properties
+                .iter()
+                .map(|(name, schema)| (name.clone(), sample(schema)))
+                .collect::<Map<_, _>>()
+                .into()
+        }
+        _ => json!(null),
+    }
+}
+
+/// Every argument that a schema offers is one that the code reads, and in the type it reads.
+#[tokio::test]
+async fn schemas_and_code_agree() {
+    let client = Client::new(On::Sqlite).await;
+    for tool in Tool::ALL {
+        let schema: Value = serde_json::from_str(tool.schema()).unwrap();
+        let mut samples = vec![sample(&schema)];
+        for name in schema["properties"].as_object().unwrap().keys() {
+            let mut args = Map::new();
+            let required =
+                schema["required"].as_array().into_iter().flatten().map(|name| name.as_str().unwrap());
+            for name in required.chain([name.as_str()]) {
+                args.insert(name.to_owned(), sample(&schema["properties"][name]));
+            }
+            samples.push(Value::Object(args));
+        }
+        for mut args in samples {
+            args["workspace"] = json!("w");
+            // What a card holds is no matter of the schema.
+            if args.get("card").is_some() {
+                args["card"] = json!("type: note\ntext: x");
+            }
+            let answer = client.call_quietly(tool.name(), args).await;
+            for word in ["unknown field", "missing field", "invalid type", "unknown variant", "input schema"]
+            {
+                assert!(!answer.text.contains(word), "{}: {}", tool.name(), answer.text);
+            }
+        }
+    }
+}

@@ -1,0 +1,343 @@
+//! Many processes on one store, processes that are killed, and a disk that is full.
+//!
+//! The other processes are this test binary again: [`child`] is a test that does nothing unless it is told to.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Lines};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tenon_contract::clock::{Clock, Entropy};
+use tenon_work::{Location, Settings, Store, Work, WorkspaceName};
+
+use crate::client::call;
+use crate::fixture::step;
+use crate::postgres;
+
+const ROLE: &str = "TENON_WORK_TEST_ROLE";
+const STORE: &str = "TENON_WORK_TEST_STORE";
+
+async fn open(location: &Location) -> Work {
+    let settings = Settings { workspace: Some(WorkspaceName::parse("w").unwrap()), strict: false };
+    Work::new(Store::open(location).await.unwrap(), Clock::system(), settings)
+}
+
+/// Starts this binary as another process on the store.
+fn spawn(role: &str, store: &str) -> Child {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "processes::child", "--nocapture", "--test-threads=1"]);
+    command
+        .env(ROLE, role)
+        .env(STORE, store)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    command.spawn().unwrap()
+}
+
+/// What a child has to tell: the lines that begin with `=`.
+fn told(child: &mut Child) -> impl Iterator<Item = String> + use<> {
+    let lines: Lines<BufReader<ChildStdout>> = BufReader::new(child.stdout.take().unwrap()).lines();
+    lines.map_while(Result::ok).filter_map(|line| line.strip_prefix('=').map(str::to_owned))
+}
+
+/// On a line of its own, since the harness may have begun one.
+#[expect(clippy::print_stdout, reason = "this is how a child answers")]
+fn tell(what: impl std::fmt::Display) {
+    println!("\n={what}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn child() {
+    let Ok(role) = std::env::var(ROLE) else { return };
+    let work = open(&Location::parse(&std::env::var(STORE).unwrap())).await;
+    let (role, number) = role.split_once('-').unwrap();
+    match role {
+        "mutate" => mutate(&work, number.parse().unwrap()).await,
+        "claim" => claim(&work, number).await,
+        "race" => race(&work).await,
+        "write" => write(&work).await,
+        "fill" => fill_the_disk(&work, number).await,
+        other => panic!("no role {other}"),
+    }
+}
+
+/// Writes to a shared task, sometimes makes one; tells the ids of the events.
+async fn mutate(work: &Work, count: usize) {
+    for number in 0..count {
+        let (tool, args) = if number % 10 == 9 {
+            ("tasks_create", json!({"title": "mine", "parent": "PLAN-001"}))
+        } else {
+            ("tasks_note", json!({"task": "TASK-001", "note": format!("note {number}")}))
+        };
+        let written = call(work, tool, args).await.ok();
+        tell(written["event"]["event_id"].as_str().unwrap());
+    }
+}
+
+/// Claims until nothing is left.
+async fn claim(work: &Work, agent: &str) {
+    loop {
+        let claimed = call(work, "tasks_next", json!({"claim": true, "agent": agent, "limit": 1})).await.ok();
+        let Some(task) = claimed["task"]["id"].as_str() else { return };
+        tell(task);
+        call(work, "tasks_edit", json!({"task": task, "status": "done"})).await.ok();
+    }
+}
+
+/// Edits with the revision it has just read, twenty times with success.
+async fn race(work: &Work) {
+    let mut won = 0;
+    while won < 20 {
+        let found = call(work, "tasks_context", json!({"ids": ["TASK-001"]})).await.ok();
+        let revision = found["tasks"][0]["revision"].as_i64().unwrap();
+        let title = format!("{} {won}", std::process::id());
+        let args = json!({"task": "TASK-001", "title": title, "expected_revision": revision});
+        let answer = call(work, "tasks_edit", args).await;
+        if answer.envelope["success"] == json!(true) {
+            won += 1;
+            tell(revision + 1);
+        } else {
+            answer.fails("REVISION_MISMATCH");
+        }
+    }
+}
+
+/// Writes all kinds of things until it is killed, or long after that should have happened.
+async fn write(work: &Work) {
+    for number in 0..2000 {
+        let (tool, args) = match number % 4 {
+            0 => (
+                "tasks_note",
+                json!({"task": "TASK-001", "path": "s:0", "note": "n".repeat(number * 7 % 5000 + 1)}),
+            ),
+            1 => ("tasks_decompose", json!({"task": "TASK-001", "steps": [step("more")]})),
+            2 => ("tasks_undo", json!({"task": "TASK-001"})),
+            _ => ("tasks_block", json!({"task": "TASK-001", "blocked": number % 8 == 3, "reason": "r"})),
+        };
+        let written = call(work, tool, args).await.ok();
+        if let Some(event) = written["event"]["event_id"].as_str() {
+            tell(event);
+        }
+    }
+}
+
+async fn prepare(location: &Location) -> Work {
+    let work = open(location).await;
+    call(&work, "tasks_create", json!({"title": "Plan"})).await.ok();
+    call(&work, "tasks_create", json!({"title": "Task", "parent": "PLAN-001", "steps": [step("s")]}))
+        .await
+        .ok();
+    work
+}
+
+/// Runs children to their end and gathers what each has told.
+fn run(roles: &[String], store: &str) -> Vec<Vec<String>> {
+    let mut children: Vec<Child> = roles.iter().map(|role| spawn(role, store)).collect();
+    // Each pipe is read by a thread of its own, so that no child waits for another's.
+    let readers: Vec<_> = children
+        .iter_mut()
+        .map(|child| {
+            let lines = told(child);
+            std::thread::spawn(move || lines.collect::<Vec<String>>())
+        })
+        .collect();
+    let told = readers.into_iter().map(|reader| reader.join().unwrap()).collect();
+    for (child, role) in children.iter_mut().zip(roles) {
+        assert!(child.wait().unwrap().success(), "{role} failed");
+    }
+    told
+}
+
+/// So many processes write so often: nothing is lost, refused or counted twice.
+async fn crowd(location: &Location, store: &str, processes: usize, writes: usize) {
+    let work = prepare(location).await;
+    let roles = vec![format!("mutate-{writes}"); processes];
+    let told = run(&roles, store);
+    assert!(told.iter().all(|events| events.len() == writes));
+    for events in &told {
+        assert!(events.is_sorted_by(|a, b| a < b), "events of one process come in order");
+    }
+    let all: BTreeSet<&String> = told.iter().flatten().collect();
+    assert_eq!(all.len(), processes * writes, "no event was given twice");
+    let report = work.store().check().await.unwrap();
+    assert_eq!(report.problems, Vec::<String>::new());
+    assert_eq!(report.events as usize, processes * writes + 2);
+    let found = call(&work, "tasks_context", json!({"ids": ["TASK-001"]})).await.ok();
+    assert_eq!(found["tasks"][0]["revision"], processes * (writes - writes / 10));
+    assert_eq!(found["tasks"][0]["notes"], processes * (writes - writes / 10));
+    let found = call(&work, "tasks_context", json!({"limit": 1})).await.ok();
+    assert_eq!(found["counts"]["tasks"], processes * (writes / 10) + 1);
+    work.store().close().await;
+}
+
+/// No task is handed to two, and every task to one.
+async fn claims(location: &Location, store: &str, processes: usize, tasks: usize) {
+    let work = open(location).await;
+    call(&work, "tasks_create", json!({"title": "Plan"})).await.ok();
+    for _ in 0..tasks {
+        call(&work, "tasks_create", json!({"title": "t", "parent": "PLAN-001"})).await.ok();
+    }
+    let roles: Vec<String> = (0..processes).map(|number| format!("claim-agent{number}")).collect();
+    let told: Vec<String> = run(&roles, store).into_iter().flatten().collect();
+    assert_eq!(told.len(), tasks);
+    assert_eq!(told.iter().collect::<BTreeSet<_>>().len(), tasks);
+    work.store().close().await;
+}
+
+/// Of all that expect the same revision exactly one wins.
+async fn races(location: &Location, store: &str, processes: usize) {
+    let work = prepare(location).await;
+    let told: Vec<String> = run(&vec!["race-0".to_owned(); processes], store).into_iter().flatten().collect();
+    let mut revisions: Vec<usize> = told.iter().map(|revision| revision.parse().unwrap()).collect();
+    revisions.sort_unstable();
+    assert_eq!(revisions, (1..=processes * 20).collect::<Vec<_>>());
+    assert_eq!(work.store().check().await.unwrap().problems, Vec::<String>::new());
+    work.store().close().await;
+}
+
+fn sqlite(folder: &TempDir) -> (Location, String) {
+    let path = folder.path().join("store.db");
+    (Location::Sqlite(path.clone()), path.display().to_string())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sixteen_processes_write_to_one_file() {
+    let folder = TempDir::new().unwrap();
+    let (location, store) = sqlite(&folder);
+    crowd(&location, &store, 16, 500).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn four_daemons_write_to_one_server() {
+    let url = postgres::database().await;
+    crowd(&Location::Postgres(url.clone()), &url, 4, 250).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_task_is_handed_to_two_by_one_file() {
+    let folder = TempDir::new().unwrap();
+    let (location, store) = sqlite(&folder);
+    claims(&location, &store, 8, 60).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_task_is_handed_to_two_by_one_server() {
+    let url = postgres::database().await;
+    claims(&Location::Postgres(url.clone()), &url, 4, 40).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_of_the_racers_wins_on_one_file() {
+    let folder = TempDir::new().unwrap();
+    let (location, store) = sqlite(&folder);
+    races(&location, &store, 6).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_of_the_racers_wins_on_one_server() {
+    let url = postgres::database().await;
+    races(&Location::Postgres(url.clone()), &url, 4).await;
+}
+
+/// Kills writers at random moments; what they were told is written is there, and the store adds up.
+async fn kill(location: &Location, store: &str, seed: u64, rounds: usize) {
+    let work = prepare(location).await;
+    let entropy = Entropy::seeded(seed);
+    let mut acknowledged = BTreeSet::new();
+    for round in 0..rounds {
+        let mut child = spawn("write-0", store);
+        let mut lines = told(&mut child);
+        acknowledged.extend(lines.next());
+        let pause = u16::from_le_bytes(entropy.bytes()) % 30_000;
+        tokio::time::sleep(Duration::from_micros(pause.into())).await;
+        child.kill().unwrap();
+        child.wait().unwrap();
+        acknowledged.extend(lines);
+        if round % 30 == 29 || round + 1 == rounds {
+            let report = work.store().check().await.unwrap();
+            assert_eq!(report.problems, Vec::<String>::new(), "after round {round}");
+            assert!(report.events as usize >= acknowledged.len());
+        }
+    }
+    let mut since = json!(null);
+    let mut found = BTreeSet::new();
+    loop {
+        let args = json!({"since": since, "limit": 200, "max_chars": 100_000});
+        let page = call(&work, "tasks_delta", args).await.ok();
+        let events: Vec<Value> = page["events"].as_array().unwrap().clone();
+        let Some(last) = events.last() else { break };
+        since = last["event_id"].clone();
+        found.extend(events.iter().map(|event| event["event_id"].as_str().unwrap().to_owned()));
+    }
+    let lost: Vec<&String> = acknowledged.difference(&found).collect();
+    assert!(lost.is_empty(), "acknowledged but lost: {lost:?}");
+    assert!(acknowledged.len() >= rounds, "every round wrote something");
+    work.store().close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_acknowledged_is_lost_by_kill_9() {
+    let folders = [TempDir::new().unwrap(), TempDir::new().unwrap()];
+    let [(first, first_store), (second, second_store)] = [sqlite(&folders[0]), sqlite(&folders[1])];
+    let url = postgres::database().await;
+    let server = Location::Postgres(url.clone());
+    // Three stores side by side: 300 kills in all.
+    tokio::join!(
+        kill(&first, &first_store, 1, 130),
+        kill(&second, &second_store, 2, 130),
+        kill(&server, &url, 3, 40),
+    );
+}
+
+/// On a disk of two megabytes: fills it up, makes room, goes on.
+async fn fill_the_disk(work: &Work, folder: &str) {
+    call(work, "tasks_create", json!({"title": "Plan"})).await.ok();
+    let ballast = std::path::Path::new(folder).join("ballast");
+    std::fs::write(&ballast, vec![1; 300 * 1024]).unwrap();
+    let mut written = 0;
+    let failure = loop {
+        let answer = call(work, "tasks_note", json!({"task": "PLAN-001", "note": "x".repeat(20_000)})).await;
+        if answer.envelope["success"] == json!(false) {
+            break answer;
+        }
+        written += 1;
+        assert!(written < 500, "the disk is never full");
+    };
+    let failure = failure.fails("STORE_ERROR");
+    assert_eq!(
+        (failure.error()["message"].as_str(), failure.error()["retryable"].as_bool()),
+        (Some("the disk is full"), Some(true))
+    );
+    assert!(failure.error()["recovery"].is_string());
+    // Still full, still the same, and readable all the while.
+    call(work, "tasks_note", json!({"task": "PLAN-001", "note": "x".repeat(20_000)}))
+        .await
+        .fails("STORE_ERROR");
+    let notes = async || call(work, "tasks_context", json!({})).await.ok()["plans"][0]["notes"].clone();
+    assert_eq!(notes().await, written);
+    std::fs::remove_file(&ballast).unwrap();
+    call(work, "tasks_note", json!({"task": "PLAN-001", "note": "room again"})).await.ok();
+    assert_eq!(notes().await, written + 1);
+    assert_eq!(work.store().check().await.unwrap().problems, Vec::<String>::new());
+    tell("done");
+}
+
+#[test]
+fn a_full_disk_is_a_typed_error_and_nothing_is_half_written() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().display().to_string();
+    // A file system of its own, in a mount namespace that ends with the process; no privileges are needed.
+    let script = r#"mount -t tmpfs -o size=2m tmpfs "$1" && exec "$2" --exact processes::child --nocapture --test-threads=1"#;
+    let output = Command::new("unshare")
+        .args(["--map-root-user", "--mount", "sh", "-c", script, "sh", &path])
+        .arg(std::env::current_exe().unwrap())
+        .env(ROLE, format!("fill-{path}"))
+        .env(STORE, format!("{path}/store.db"))
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("=done"), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
+}

@@ -1,0 +1,230 @@
+//! The store as a whole: schema versions, export and import, check, and its own failures.
+
+use std::time::Duration;
+
+use serde_json::json;
+use sqlx::{Connection, Executor, PgConnection, SqliteConnection};
+use tempfile::TempDir;
+use tenon_contract::clock::Clock;
+use tenon_work::{Location, Settings, Store, StoreError, Work, WorkspaceName};
+
+use crate::budget::fill;
+use crate::client::{Client, On, call, on_both};
+use crate::fixture::{close, revision, task};
+use crate::postgres;
+
+/// Runs a statement behind the back of the store.
+async fn behind_its_back(location: &Location, sql: &'static str) {
+    match location {
+        Location::Sqlite(path) => {
+            let url = format!("sqlite://{}", path.display());
+            let mut connection = SqliteConnection::connect(&url).await.unwrap();
+            connection.execute(sql).await.unwrap();
+            connection.close().await.unwrap();
+        }
+        Location::Postgres(url) => {
+            let mut connection = PgConnection::connect(url).await.unwrap();
+            connection.execute(sql).await.unwrap();
+            connection.close().await.unwrap();
+        }
+    }
+}
+
+async fn exported(store: &Store) -> String {
+    let mut bytes = Vec::new();
+    store.export(&mut bytes).await.unwrap();
+    String::from_utf8(bytes).unwrap()
+}
+
+/// A new store of the given kind; the folder keeps it alive.
+async fn empty(on: On) -> (Store, Location, TempDir) {
+    let folder = TempDir::new().unwrap();
+    let location = match on {
+        On::Sqlite => Location::Sqlite(folder.path().join("deep/er/store.db")),
+        On::Postgres => Location::Postgres(postgres::database().await),
+    };
+    (Store::open(&location).await.unwrap(), location, folder)
+}
+
+on_both! {
+    async fn a_newer_schema_is_refused_with_a_hint(client: &Client) {
+        task(client).await;
+        behind_its_back(&client.location, "UPDATE tenon_schema SET version = 99").await;
+        let Err(error) = Store::open(&client.location).await else { panic!("opened") };
+        assert!(matches!(error, StoreError::NewerSchema { found: 99, known: 1 }), "{error}");
+        assert!(error.hint().unwrap().contains("upgrade"));
+        // The refusal has changed nothing.
+        behind_its_back(&client.location, "UPDATE tenon_schema SET version = 1").await;
+        Store::open(&client.location).await.unwrap();
+    }
+
+    async fn opening_again_finds_everything(client: &Client) {
+        task(client).await;
+        close(client, "TASK-001", "s:1").await;
+        let before = exported(client.work.store()).await;
+        client.work.store().close().await;
+        let again = Store::open(&client.location).await.unwrap();
+        assert_eq!(exported(&again).await, before);
+        assert_eq!(again.schema_version(), 1);
+    }
+
+    async fn an_export_comes_back_as_the_same_bytes_from_either_engine(client: &Client) {
+        fill(client).await;
+        client.ok("tasks_undo", json!({"task": "TASK-001"})).await;
+        client.ok("tasks_create", json!({"workspace": "another", "title": "Zürich \u{1f600} \"quoted\""})).await;
+        let first = exported(client.work.store()).await;
+        let mut folders = Vec::new();
+        for on in [On::Sqlite, On::Postgres] {
+            let (store, _, folder) = empty(on).await;
+            let carried = store.import(&mut first.as_bytes()).await.unwrap();
+            assert_eq!((carried.workspaces, carried.rows), (2, first.lines().count() as u64 - 2));
+            assert_eq!(exported(&store).await, first, "{on:?}");
+            assert_eq!(store.check().await.unwrap().problems, Vec::<String>::new());
+            folders.push(folder);
+
+            // The copy answers like the original and goes on counting where it stood.
+            let settings = Settings { workspace: Some(WorkspaceName::parse("w").unwrap()), strict: false };
+            let copy = Work::new(store, Clock::fixed("2026-02-03T04:05:06Z".parse().unwrap()).0, settings);
+            for (tool, args) in [
+                ("memory_search", json!({"query": "note"})),
+                ("memory_search", json!({"query": "decide because", "in": ["cards"]})),
+                ("memory_search", json!({"query": "step", "in": ["tasks"]})),
+                ("tasks_context", json!({"text": "task"})),
+                ("memory_graph_query", json!({"branch": "a", "doc": "g", "text": "theirs"})),
+                ("tasks_resume", json!({"task": "TASK-001"})),
+                ("memory_graph_conflicts", json!({"into": "main", "doc": "g"})),
+            ] {
+                let ours = client.call_quietly(tool, args.clone()).await.ok();
+                assert_eq!(call(&copy, tool, args).await.ok(), ours, "{tool} on {on:?}");
+            }
+            let next = call(&copy, "tasks_create", json!({"title": "t", "parent": "PLAN-001"})).await.ok();
+            assert_eq!(next["id"], "TASK-004");
+            call(&copy, "tasks_redo", json!({"task": "TASK-001"})).await.ok();
+        }
+    }
+
+    async fn an_import_is_all_or_nothing(client: &Client) {
+        task(client).await;
+        let export = exported(client.work.store()).await;
+        assert!(matches!(client.work.store().import(&mut export.as_bytes()).await, Err(StoreError::WorkspaceExists(name)) if name == "w"));
+        let on = if matches!(client.location, Location::Sqlite(_)) { On::Sqlite } else { On::Postgres };
+        let (store, _, _folder) = empty(on).await;
+        let nothing = exported(&store).await;
+        let lines: Vec<&str> = export.lines().collect();
+        let (half, last) = (lines[..lines.len() / 2].join("\n"), lines.len() - 1);
+        let broken = [
+            String::new(),
+            "not an export".to_owned(),
+            "{\"format\":\"something-else\",\"schema\":1}".to_owned(),
+            half.clone(),
+            format!("{half}\n{}", lines[last]),
+            export.replace("\"table\":\"steps\"", "\"table\":\"stairs\""),
+            export.replacen("\"notes\":0", "\"notes\":[]", 1),
+            export.replacen("\"notes\":0,", "", 1),
+            export.replacen("\"name\":\"w\"", "\"name\":\"-\"", 1),
+            [lines[0], lines[2], lines[last]].join("\n"),
+        ];
+        for (number, text) in broken.iter().enumerate() {
+            let outcome = store.import(&mut text.as_bytes()).await;
+            assert!(matches!(outcome, Err(StoreError::Import { .. })), "{number}: {outcome:?}");
+            assert_eq!(exported(&store).await, nothing, "{number}");
+        }
+        let newer = export.replacen("\"schema\":1", "\"schema\":9", 1);
+        assert!(matches!(store.import(&mut newer.as_bytes()).await, Err(StoreError::NewerSchema { found: 9, .. })));
+        store.import(&mut export.as_bytes()).await.unwrap();
+        assert_eq!(exported(&store).await, export);
+    }
+
+    async fn a_check_finds_what_does_not_add_up(client: &Client) {
+        fill(client).await;
+        close(client, "TASK-001", "s:1").await;
+        client.ok("tasks_delete", json!({"task": "TASK-002"})).await;
+        let report = client.work.store().check().await.unwrap();
+        assert_eq!(report.problems, Vec::<String>::new());
+        assert_eq!((report.workspaces, report.records), (1, 19));
+        for (sql, word) in [
+            ("UPDATE targets SET title = 'forged' WHERE target = 1", "PLAN-001 is not the sum of its events"),
+            ("UPDATE steps SET completed = 1 WHERE step = 3", "STEP-00000003 is not the sum"),
+            ("DELETE FROM events WHERE event = 3", "event 3 is missing"),
+            ("DELETE FROM entries WHERE event = 5", "not in its trace"),
+            ("UPDATE graph SET next = NULL WHERE next IS NOT NULL", "next one of its key"),
+            ("UPDATE workspaces SET seqs = 1", "the counter stands at 1"),
+        ] {
+            behind_its_back(&client.location, sql).await;
+            let problems = client.work.store().check().await.unwrap().problems;
+            assert!(problems.iter().any(|problem| problem.contains(word)), "{sql}: {problems:?}");
+        }
+    }
+
+    async fn a_store_that_others_hold_is_busy(client: &Client) {
+        task(client).await;
+        let store = Store::open_with(&client.location, Duration::from_millis(200)).await.unwrap();
+        let settings = Settings { workspace: Some(WorkspaceName::parse("w").unwrap()), strict: false };
+        let impatient = Work::new(store, Clock::system(), settings);
+        let note = json!({"task": "TASK-001", "note": "n"});
+        match &client.location {
+            Location::Sqlite(path) => {
+                let mut other = SqliteConnection::connect(&format!("sqlite://{}", path.display())).await.unwrap();
+                let held = other.begin_with("BEGIN IMMEDIATE").await.unwrap();
+                let answer = call(&impatient, "tasks_note", note.clone()).await.fails("STORE_BUSY");
+                assert_eq!(answer.error()["retryable"], true);
+                // Readers are not in the way of writers, nor the other way round.
+                call(&impatient, "tasks_radar", json!({"task": "TASK-001"})).await.ok();
+                held.rollback().await.unwrap();
+            }
+            Location::Postgres(url) => {
+                let mut other = PgConnection::connect(url).await.unwrap();
+                let mut held = other.begin().await.unwrap();
+                held.execute("SELECT * FROM workspaces FOR UPDATE").await.unwrap();
+                let answer = call(&impatient, "tasks_note", note.clone()).await.fails("STORE_BUSY");
+                assert_eq!(answer.error()["retryable"], true);
+                call(&impatient, "tasks_radar", json!({"task": "TASK-001"})).await.ok();
+                held.rollback().await.unwrap();
+            }
+        }
+        call(&impatient, "tasks_note", note).await.ok();
+        assert_eq!(revision(client, "TASK-001").await, 1);
+    }
+
+    async fn a_store_that_fails_says_so(client: &Client) {
+        task(client).await;
+        behind_its_back(&client.location, "ALTER TABLE events RENAME TO elsewhere").await;
+        let answer = client.call("tasks_note", json!({"task": "TASK-001", "note": "n"})).await.fails("STORE_ERROR");
+        assert_eq!(answer.error()["retryable"], false);
+        behind_its_back(&client.location, "ALTER TABLE elsewhere RENAME TO events").await;
+        assert_eq!(revision(client, "TASK-001").await, 0);
+        client.ok("tasks_note", json!({"task": "TASK-001", "note": "n"})).await;
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_opened_is_refused() {
+    let folder = TempDir::new().unwrap();
+    std::fs::write(folder.path().join("file"), "not a database, but long enough to look at".repeat(100))
+        .unwrap();
+    let damaged = Store::open(&Location::Sqlite(folder.path().join("file"))).await;
+    assert!(matches!(damaged, Err(StoreError::Damaged(_))));
+    let inside = Store::open(&Location::Sqlite(folder.path().join("file/store.db"))).await;
+    assert!(matches!(inside, Err(StoreError::Folder { .. })));
+    let directory = Store::open(&Location::Sqlite(folder.path().to_owned())).await;
+    assert!(matches!(directory, Err(StoreError::Open(_))));
+    let nobody = Location::Postgres("postgres://nobody@127.0.0.1:1/none".into());
+    let nobody = Store::open_with(&nobody, Duration::from_secs(2)).await;
+    assert!(nobody.is_err());
+}
+
+#[test]
+fn a_location_is_a_url_or_a_path() {
+    assert!(matches!(Location::parse("postgres://u@h/d"), Location::Postgres(_)));
+    assert!(matches!(Location::parse("postgresql://u@h/d"), Location::Postgres(_)));
+    assert!(matches!(Location::parse("/tmp/store.db"), Location::Sqlite(_)));
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn the_file_is_nobody_elses_business() {
+    use std::os::unix::fs::PermissionsExt;
+    let (_store, location, _folder) = empty(On::Sqlite).await;
+    let Location::Sqlite(path) = location else { panic!("a file") };
+    assert_eq!(std::fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600);
+}
