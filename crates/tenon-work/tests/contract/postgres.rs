@@ -16,15 +16,21 @@ use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
 const NOBODY: u32 = 65_534;
 
-/// Waits until nobody holds the lock of the users twice in a row, then stops the server and cleans up.
+/// Waits until nobody has held the lock of the users twice in a row, then stops the server and cleans up, under the
+/// lock that whoever starts one holds.
 const WATCHDOG: &str = r#"
 cd / && free=0
-while [ $free -lt 2 ]; do
-    sleep 2
+while sleep 2; do
     if flock --nonblock --exclusive "$1/users" true; then free=$((free + 1)); else free=0; fi
+    [ $free -lt 2 ] && continue
+    exec 9< "$1.lock" && flock --exclusive 9
+    if flock --nonblock --exclusive "$1/users" true; then
+        "$2/pg_ctl" stop --silent --mode=immediate --pgdata="$1/data"
+        rm -rf "$1"
+        exit
+    fi
+    exec 9<&-
 done
-"$2/pg_ctl" stop --silent --mode=immediate --pgdata="$1/data"
-rm -rf "$1"
 "#;
 
 struct Server {

@@ -5,7 +5,6 @@
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Lines};
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -203,56 +202,59 @@ fn sqlite(folder: &TempDir) -> (Location, String) {
     (Location::Sqlite(path.clone()), path.display().to_string())
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn sixteen_processes_write_to_one_file() {
     let folder = TempDir::new().unwrap();
     let (location, store) = sqlite(&folder);
     crowd(&location, &store, 16, 500).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn four_daemons_write_to_one_server() {
     let url = postgres::database().await;
     crowd(&Location::Postgres(url.clone()), &url, 4, 250).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn no_task_is_handed_to_two_by_one_file() {
     let folder = TempDir::new().unwrap();
     let (location, store) = sqlite(&folder);
     claims(&location, &store, 8, 60).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn no_task_is_handed_to_two_by_one_server() {
     let url = postgres::database().await;
     claims(&Location::Postgres(url.clone()), &url, 4, 40).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn one_of_the_racers_wins_on_one_file() {
     let folder = TempDir::new().unwrap();
     let (location, store) = sqlite(&folder);
     races(&location, &store, 6).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn one_of_the_racers_wins_on_one_server() {
     let url = postgres::database().await;
     races(&Location::Postgres(url.clone()), &url, 4).await;
 }
 
 /// Kills writers at random moments; what they were told is written is there, and the store adds up.
-async fn kill(location: &Location, store: &str, seed: u64, rounds: usize) {
-    let work = prepare(location).await;
+async fn kill(location: Location, store: String, seed: u64, rounds: usize) {
+    let work = prepare(&location).await;
     let entropy = Entropy::seeded(seed);
     let mut acknowledged = BTreeSet::new();
     for round in 0..rounds {
-        let mut child = spawn("write-0", store);
+        let mut child = spawn("write-0", &store);
         let mut lines = told(&mut child);
-        acknowledged.extend(lines.next());
-        let pause = u16::from_le_bytes(entropy.bytes()) % 30_000;
-        tokio::time::sleep(Duration::from_micros(pause.into())).await;
+        // Somewhere in the middle of something: after some acknowledged writes and a while of no particular length.
+        let [writes, low, high] = entropy.bytes();
+        acknowledged.extend(lines.by_ref().take(usize::from(writes % 8) + 1));
+        for _ in 0..u16::from_le_bytes([low, high]) {
+            std::hint::spin_loop();
+        }
         child.kill().unwrap();
         child.wait().unwrap();
         acknowledged.extend(lines);
@@ -278,18 +280,20 @@ async fn kill(location: &Location, store: &str, seed: u64, rounds: usize) {
     work.store().close().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn nothing_acknowledged_is_lost_by_kill_9() {
     let folders = [TempDir::new().unwrap(), TempDir::new().unwrap()];
     let [(first, first_store), (second, second_store)] = [sqlite(&folders[0]), sqlite(&folders[1])];
     let url = postgres::database().await;
-    let server = Location::Postgres(url.clone());
     // Three stores side by side: 300 kills in all.
-    tokio::join!(
-        kill(&first, &first_store, 1, 130),
-        kill(&second, &second_store, 2, 130),
-        kill(&server, &url, 3, 40),
-    );
+    let rounds = [
+        tokio::spawn(kill(first, first_store, 1, 130)),
+        tokio::spawn(kill(second, second_store, 2, 130)),
+        tokio::spawn(kill(Location::Postgres(url.clone()), url, 3, 40)),
+    ];
+    for stores in rounds {
+        stores.await.unwrap();
+    }
 }
 
 /// On a disk of two megabytes: fills it up, makes room, goes on.
