@@ -32,14 +32,15 @@ mod documents;
 mod handshake;
 mod readiness;
 mod session;
+mod sync;
 mod watched;
 
 pub(crate) use capabilities::method;
 pub use check::Checked;
 pub(crate) use check::gap;
+pub use sync::{FileChange, FileChangeKind, Synced};
 
 use capabilities::Capabilities;
-use documents::{Document, Update};
 use session::{Known, Session};
 
 /// After a server exited, how long its last words may take to arrive.
@@ -294,158 +295,6 @@ impl Client {
         }
     }
 
-    /// Makes the server know a file's text. The returned pin keeps the document open.
-    pub async fn sync(
-        &self,
-        call: &Call,
-        path: &WorkspacePath,
-        lines: &LineIndex,
-        saved: bool,
-    ) -> Result<Synced<'_>, RequestError> {
-        let turn = call.bound(self.turns.lock()).await?;
-        let synced = self.sync_in_turn(call, path, lines, saved).await?;
-        self.mark_when_seen(call, path).await?;
-        drop(turn);
-        Ok(synced)
-    }
-
-    async fn sync_in_turn(
-        &self,
-        call: &Call,
-        path: &WorkspacePath,
-        lines: &LineIndex,
-        saved: bool,
-    ) -> Result<Synced<'_>, RequestError> {
-        let key = path.as_str();
-        let (update, version, evicted, lost, save, open_close) = {
-            let mut known = self.session.known();
-            let known = &mut *known;
-            if known.ended {
-                return Err(Closed::EndOfStream.into());
-            }
-            let (encoding, sync) = (known.capabilities.encoding, known.capabilities.sync);
-            let before = known.diagnostics.current(key, known.documents.get(key));
-            let tick = known.next_tick();
-            let update = known.documents.put(path, lines, encoding, sync, tick);
-            let mut lost = false;
-            if update != Update::Nothing {
-                // A document that says what the disk says changes nothing for others.
-                if update != Update::Open || !saved {
-                    known.note_change_at(tick);
-                }
-                lost = known.diagnostics.current(key, known.documents.get(key)) != before;
-            }
-            if update == Update::Open {
-                known.readiness.document_opened(Instant::now());
-            }
-            let document = known.documents.get_mut(key).expect("it was just put");
-            document.pins += 1;
-            let version = document.version;
-            let evicted = known.documents.evict();
-            for document in &evicted {
-                lost |= known.diagnostics.closed(document.path.as_str());
-            }
-            let capabilities = &known.capabilities;
-            (update, version, evicted, lost, capabilities.save, capabilities.open_close)
-        };
-        let synced = Synced { client: self, path: path.clone(), version };
-        if lost {
-            self.session.epoch().advance();
-        }
-        self.session.wake();
-        let uri = path.uri().as_str();
-        match &update {
-            Update::Nothing => {}
-            Update::Open if open_close => {
-                let language = self.entry().language_id(path.as_path()).unwrap_or("plaintext");
-                let document = json!({ "textDocument": {
-                    "uri": uri, "languageId": language, "version": version, "text": &**lines.text(),
-                }});
-                self.connection.notify(call, "textDocument/didOpen", &document).await?;
-            }
-            Update::Open => {}
-            Update::Change(changes) => {
-                let change = json!({
-                    "textDocument": { "uri": uri, "version": version }, "contentChanges": changes,
-                });
-                self.connection.notify(call, "textDocument/didChange", &change).await?;
-            }
-        }
-        if saved && save && matches!(update, Update::Change(_)) {
-            let document = json!({ "textDocument": { "uri": uri } });
-            self.connection.notify(call, "textDocument/didSave", &document).await?;
-        }
-        for document in &evicted {
-            self.send_close(call, document).await?;
-        }
-        Ok(synced)
-    }
-
-    async fn send_close(&self, call: &Call, document: &Document) -> Result<(), RequestError> {
-        let closed = json!({ "textDocument": { "uri": document.path.uri().as_str() } });
-        self.connection.notify(call, "textDocument/didClose", &closed).await
-    }
-
-    /// Closes a document, if it is open and no wait needs it.
-    pub async fn close(&self, call: &Call, key: &str) -> Result<(), RequestError> {
-        let turn = call.bound(self.turns.lock()).await?;
-        let (document, lost) = {
-            let mut known = self.session.known();
-            if known.documents.get(key).is_none_or(|document| document.pins > 0) {
-                return Ok(());
-            }
-            (known.documents.remove(key), known.diagnostics.closed(key))
-        };
-        if lost {
-            self.session.epoch().advance();
-        }
-        self.session.wake();
-        if let Some(document) = document {
-            self.send_close(call, &document).await?;
-        }
-        drop(turn);
-        Ok(())
-    }
-
-    /// The documents that are open, with the text that the server sees.
-    pub fn open_documents(&self) -> Vec<(WorkspacePath, LineIndex)> {
-        self.session
-            .known()
-            .documents
-            .iter()
-            .map(|document| (document.path.clone(), document.lines.clone()))
-            .collect()
-    }
-
-    /// The text that the server sees for a file, if it is open.
-    pub fn open_text(&self, key: &str) -> Option<LineIndex> {
-        let known = self.session.known();
-        known.documents.get(key).map(|document| document.lines.clone())
-    }
-
-    /// Tells the server which files changed on disk, those that it asked to hear about.
-    pub async fn files_changed(&self, call: &Call, changes: &[FileChange]) -> Result<(), RequestError> {
-        let turn = call.bound(self.turns.lock()).await?;
-        let events: Vec<Value> = {
-            let mut known = self.session.known();
-            let events: Vec<Value> = changes
-                .iter()
-                .filter(|change| known.capabilities.watches(change.path.as_str()))
-                .map(|change| json!({ "uri": change.path.uri().as_str(), "type": change.kind as u8 }))
-                .collect();
-            if !events.is_empty() {
-                known.note_change();
-            }
-            events
-        };
-        if !events.is_empty() {
-            let changes = json!({ "changes": events });
-            self.connection.notify(call, "workspace/didChangeWatchedFiles", &changes).await?;
-        }
-        drop(turn);
-        Ok(())
-    }
-
     /// Asks a question and waits for the answer. Asked again within the call when the server says that the content
     /// changed under it or that it gave up by itself.
     pub async fn ask<P: Serialize + ?Sized>(
@@ -512,37 +361,6 @@ enum Wait<T> {
     Done(T),
     Until(Instant),
     ForChange,
-}
-
-/// A document that a server knows in one version, kept open as long as this lives.
-pub struct Synced<'a> {
-    client: &'a Client,
-    path: WorkspacePath,
-    version: i32,
-}
-
-impl Drop for Synced<'_> {
-    fn drop(&mut self) {
-        if let Some(document) = self.client.session.known().documents.get_mut(self.path.as_str()) {
-            document.pins = document.pins.saturating_sub(1);
-        }
-    }
-}
-
-/// What happened to a file on disk, by the protocol's numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum FileChangeKind {
-    Created = 1,
-    Changed = 2,
-    Deleted = 3,
-}
-
-/// A file that changed on disk.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FileChange {
-    pub path: WorkspacePath,
-    pub kind: FileChangeKind,
 }
 
 /// Runs a server's connection to its end, drains its stderr, and makes sure that nothing of it is left.

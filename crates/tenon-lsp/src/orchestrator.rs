@@ -79,6 +79,8 @@ pub struct Options {
     pub group: Group,
     /// Whether to follow changes on disk. Without, a changed file is noticed when it is asked about.
     pub watch: bool,
+    /// What the configuration leaves out of the workspace, in the form of `.gitignore`.
+    pub ignore: Vec<String>,
 }
 
 impl Options {
@@ -92,6 +94,7 @@ impl Options {
             timeouts: Timeouts::default(),
             group: Group::Own,
             watch: true,
+            ignore: Vec::new(),
         }
     }
 }
@@ -156,8 +159,8 @@ struct Candidate {
 impl Orchestrator {
     /// Looks for servers; starts none.
     pub async fn open(options: Options) -> Self {
-        let Options { gate, registry, finder, epochs, timeouts, group, watch } = options;
-        let watch = watch.then(|| Watch::start(&gate, Arc::clone(&epochs)));
+        let Options { gate, registry, finder, epochs, timeouts, group, watch, ignore } = options;
+        let watch = watch.then(|| Watch::start(&gate, ignore, Arc::clone(&epochs)));
         if let Some(Err(error)) = &watch {
             tracing::warn!(%error, "changes on disk are noticed only in files that are asked about");
         }

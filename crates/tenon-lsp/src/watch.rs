@@ -6,7 +6,7 @@
 //! - After a loss (the kernel's queue or ours ran over, a folder could not be watched, the ignore rules changed) the tree is
 //!   read again and compared with what was known.
 //!
-//! Ignored files, version control's own and caches are no events. A folder that is ignored is not even watched.
+//! Ignored files, hidden folders (version control's own among them) and caches are no events. A folder that is ignored is not even watched.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -42,6 +42,7 @@ enum Order {
 
 struct Shared {
     roots: Vec<Utf8PathBuf>,
+    ignore: Vec<String>,
     epochs: Arc<Epochs>,
     files: Mutex<table::Table>,
     changes: Mutex<BTreeMap<Utf8PathBuf, FileChangeKind>>,
@@ -64,12 +65,13 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Starts to watch. Reading the tree goes on in the background; [`Watch::flush`] waits for it.
-    pub fn start(gate: &RootGate, epochs: Arc<Epochs>) -> std::io::Result<Self> {
+    /// Starts to watch; `ignore` are patterns of the configuration, in the form of `.gitignore`. Reading the tree goes on in the background; [`Watch::flush`] waits for it.
+    pub fn start(gate: &RootGate, ignore: Vec<String>, epochs: Arc<Epochs>) -> std::io::Result<Self> {
         let folder = tempfile::Builder::new().prefix("tenon-watch-").tempdir()?;
         let cookies = folder.path().canonicalize()?;
         let shared = Arc::new(Shared {
             roots: gate.roots().to_vec(),
+            ignore,
             epochs,
             files: Mutex::default(),
             changes: Mutex::default(),

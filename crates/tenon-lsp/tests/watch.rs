@@ -29,7 +29,7 @@ impl Tree {
         }
         let gate = RootGate::new([folder.path()]).unwrap();
         let epochs = Arc::new(Epochs::starting_now(&Clock::system()));
-        let watch = Watch::start(&gate, Arc::clone(&epochs)).unwrap();
+        let watch = Watch::start(&gate, vec!["left-out/".to_owned()], Arc::clone(&epochs)).unwrap();
         let tree = Self { folder, epochs, watch };
         assert_eq!(tree.changes().await, BTreeMap::new());
         tree
@@ -125,6 +125,10 @@ async fn what_is_ignored_is_no_event() {
         (".git/HEAD", ""),
         (".cache/clangd/index/a.idx", ""),
         ("node_modules/m/index.js", ""),
+        ("left-out/x.py", ""),
+        ("env/pyvenv.cfg", ""),
+        ("env/lib/x.py", ""),
+        (".hidden/x.py", ""),
     ])
     .await;
     assert_eq!(tree.watch.files().len(), 3, "{:?}", tree.watch.files());

@@ -128,11 +128,18 @@ impl Orchestrator {
 }
 
 impl Inner {
+    /// The files of the workspace that are anyone's work: configuration in hidden files is not.
+    fn files(&self) -> Vec<Utf8PathBuf> {
+        let mut files = self.watch.as_ref().map(|watch| watch.files()).unwrap_or_default();
+        files.retain(|file| file.file_name().is_some_and(|name| !name.starts_with('.')));
+        files
+    }
+
     fn find_covered(&self, capability: Capability) -> Coverage {
         let survey = Arc::clone(&*lock(&self.survey));
         let mut unavailable = std::collections::BTreeSet::new();
         let mut files = Vec::new();
-        for file in self.watch.as_ref().map(|watch| watch.files()).unwrap_or_default() {
+        for file in self.files() {
             let mut covered = false;
             for (index, surveyed) in serving(&survey, &file) {
                 if !surveyed.entry.has(capability) || self.root_for(&surveyed.entry, &file).is_none() {
@@ -155,7 +162,7 @@ impl Inner {
 
     fn find_projects(&self) -> (Vec<Project>, Vec<ServerId>) {
         let survey = Arc::clone(&*lock(&self.survey));
-        let files = self.watch.as_ref().map(|watch| watch.files()).unwrap_or_default();
+        let files = self.files();
         let mut samples: Vec<BTreeMap<Utf8PathBuf, &Utf8Path>> = vec![BTreeMap::new(); survey.len()];
         for file in &files {
             for (index, surveyed) in serving(&survey, file) {

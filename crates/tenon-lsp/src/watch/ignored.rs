@@ -1,4 +1,5 @@
-//! Which paths are no part of the workspace: ignore files, version control, caches.
+//! Which paths are no part of the workspace: what is ignored, hidden, or filled by tools. The same rules as
+//! [`crate::walk`], for single paths as they come and go.
 
 use std::collections::BTreeMap;
 
@@ -6,35 +7,35 @@ use camino::{Utf8Path, Utf8PathBuf};
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
-/// Folders that hold copies, caches or history, whether or not someone ignores them.
-const NEVER: [&str; 10] = [
-    ".git",
-    ".hg",
-    ".svn",
-    ".jj",
-    ".cache",
-    "node_modules",
-    "__pycache__",
-    ".mypy_cache",
-    ".pytest_cache",
-    ".ruff_cache",
-];
-
 /// The files that say what to ignore, the stronger one last.
 const RULE_FILES: [&str; 2] = [".gitignore", ".ignore"];
+
+/// Files that mark the folder they are in as a virtualenv or a cache.
+const MARKS: [&str; 2] = ["pyvenv.cfg", "CACHEDIR.TAG"];
 
 /// The ignore rules of one tree, read as its folders are walked.
 #[derive(Debug, Default)]
 pub(super) struct Rules {
     by_folder: BTreeMap<Utf8PathBuf, Gitignore>,
+    /// The configuration's, stronger than all others.
+    configured: Option<Gitignore>,
     /// The user's own, and the repository's private ones; weaker than all others.
     general: Vec<Gitignore>,
 }
 
 impl Rules {
     /// The rules from above a root, and those that stand in no folder.
-    pub(super) fn for_root(root: &Utf8Path) -> Self {
-        let mut rules = Self { by_folder: BTreeMap::new(), general: vec![Gitignore::global().0] };
+    pub(super) fn for_root(root: &Utf8Path, patterns: &[String]) -> Self {
+        let mut configured = GitignoreBuilder::new(root);
+        for pattern in patterns {
+            // The configuration has been checked; a pattern that is none leaves nothing out.
+            let _ = configured.add_line(None, pattern);
+        }
+        let mut rules = Self {
+            by_folder: BTreeMap::new(),
+            configured: configured.build().ok().filter(|rules| !rules.is_empty()),
+            general: vec![Gitignore::global().0],
+        };
         for folder in root.ancestors() {
             if folder != root {
                 rules.load(folder);
@@ -66,14 +67,18 @@ impl Rules {
         }
     }
 
-    /// Whether this path is a rule file, so that a change of it changes what is ignored.
+    /// Whether a change of this file changes what is ignored.
     pub(super) fn is_rule_file(path: &Utf8Path) -> bool {
-        path.file_name().is_some_and(|name| RULE_FILES.contains(&name))
+        path.file_name().is_some_and(|name| RULE_FILES.contains(&name) || MARKS.contains(&name))
     }
 
     /// Whether a path in a folder that is not ignored is ignored itself. The nearest rule decides.
     pub(super) fn is_ignored(&self, path: &Utf8Path, is_folder: bool) -> bool {
-        if is_folder && path.file_name().is_some_and(|name| NEVER.contains(&name)) {
+        let name = path.file_name().unwrap_or_default();
+        if is_folder && (name.starts_with('.') || name == "node_modules") {
+            return true;
+        }
+        if self.configured.as_ref().is_some_and(|rules| rules.matched(path, is_folder).is_ignore()) {
             return true;
         }
         let nearest = path.ancestors().skip(1).filter_map(|folder| self.by_folder.get(folder));
@@ -84,6 +89,6 @@ impl Rules {
                 Match::None => {}
             }
         }
-        false
+        is_folder && MARKS.iter().any(|mark| path.join(mark).is_file())
     }
 }

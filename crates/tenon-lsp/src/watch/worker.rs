@@ -192,7 +192,7 @@ impl Worker<'_> {
             if self.shared.roots.iter().any(|other| *other != root && root.starts_with(other)) {
                 continue;
             }
-            self.rules.insert(root.clone(), Rules::for_root(&root));
+            self.rules.insert(root.clone(), Rules::for_root(&root, &self.shared.ignore));
             let mut found = Table::default();
             self.walk(&root, &root, &mut found);
             if first {
