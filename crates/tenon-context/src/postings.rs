@@ -24,7 +24,7 @@ const TEXT_PER_BUCKET: usize = 32;
 const CROWD: u32 = 32;
 
 /// Documents whose words are held in memory at once while building.
-const BATCH: usize = 256;
+const BATCH: usize = 64;
 
 #[derive(Debug)]
 pub(crate) struct Postings {
@@ -70,7 +70,9 @@ impl Postings {
         if postings.bytes() > limit {
             return None;
         }
-        let mut owners = vec![0_u64; buckets];
+        // Whose each bucket is, by both halves of a hash, in the room that the entries will need: a list of its own
+        // would be given back to the allocator and not to the system.
+        postings.entries = vec![0; buckets * 2];
         let mut total: u32 = 0;
         postings.each_word(documents, &wanted, |postings, _, hash, _| {
             let bucket = postings.bucket(hash);
@@ -78,13 +80,15 @@ impl Postings {
             // to the end of its bucket.
             postings.starts[bucket + 2] += 1;
             total = total.saturating_add(1);
-            if owners[bucket] == 0 {
-                owners[bucket] = hash;
-            } else if owners[bucket] != hash {
+            let halves = [(hash >> 32) as u32, hash as u32];
+            let owner = &mut postings.entries[bucket * 2..][..2];
+            if owner == [0, 0] {
+                owner.copy_from_slice(&halves);
+            } else if owner != halves {
                 postings.mixed[bucket / 64] |= 1 << (bucket % 64);
             }
         })?;
-        drop(owners);
+        postings.entries.clear();
         if total == u32::MAX || postings.bytes() + total as usize * size_of::<u32>() > limit {
             return None;
         }
@@ -99,7 +103,8 @@ impl Postings {
             }
             postings.starts[bucket + 2] += postings.starts[bucket + 1];
         }
-        postings.entries = vec![0; total as usize];
+        postings.entries.resize(total as usize, 0);
+        postings.entries.shrink_to_fit();
         postings.each_word(documents, &wanted, |postings, document, hash, count| {
             let bucket = postings.bucket(hash);
             let entry = document << postings.count_bits | count.min(postings.full());
