@@ -59,6 +59,27 @@ async fn files_that_use_what_changed_are_opened_and_shown() {
 }
 
 #[tokio::test]
+async fn files_that_use_a_name_which_is_gone_are_opened_and_shown() {
+    let script = json!({ "capabilities": { "textDocumentSync": 2 }, "rules": [
+        { "on": "textDocument/didOpen", "do": [{ "publish": { "uri": "$uri" } }] },
+        { "on": "textDocument/didChange", "do": [{ "publish": { "uri": "$uri" } }] },
+    ]});
+    let bench = Workbench::new()
+        .file("a.fake", "def old_name():\n")
+        .file("user.fake", "bad old_name()")
+        .file("other.fake", "bad old_names")
+        .file("user.txt", "old_name()")
+        .server("fake", script)
+        .patient()
+        .open()
+        .await;
+    bench.check("a.fake").await;
+    let epoch = bench.orchestrator.epoch();
+    bench.check_text("a.fake", Some("def new_name():\n")).await;
+    assert_eq!(after(&bench, epoch, LONG).await, [("user.fake".to_owned(), 1)]);
+}
+
+#[tokio::test]
 async fn open_documents_of_servers_that_are_asked_are_asked_again() {
     let mut script = server(vec![json!({ "on": "textDocument/diagnostic", "do": ["reply_lint"] })]);
     script["capabilities"]["diagnosticProvider"] = json!({ "interFileDependencies": true });

@@ -18,3 +18,4 @@ pub mod transport;
 pub mod walk;
 pub mod watch;
 mod wire;
+mod words;

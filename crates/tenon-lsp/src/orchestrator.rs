@@ -28,6 +28,7 @@ use crate::watch::Watch;
 
 mod check;
 mod convert;
+mod elsewhere;
 mod follow;
 mod navigate;
 mod slot;
@@ -41,6 +42,10 @@ use slot::Slot;
 
 /// Larger files are not sent to servers: nobody writes them by hand.
 pub const MAX_TEXT_BYTES: u64 = 8 * 1024 * 1024;
+
+/// Files and answers up to this size are dealt with where they are: to hand them to another thread and back would take
+/// longer than the work.
+const SMALL_BYTES: u64 = 64 * 1024;
 
 /// How long things may take.
 #[derive(Debug, Clone, Copy)]
@@ -129,7 +134,7 @@ struct Inner {
     survey: Mutex<Arc<Vec<Surveyed>>>,
     slots: Mutex<BTreeMap<Key, Arc<Slot>>>,
     roots: Mutex<RootCache>,
-    recent: Mutex<Vec<check::Edited>>,
+    recent: Mutex<Vec<elsewhere::Edited>>,
     /// Texts that servers are shown instead of those on disk.
     unsaved: Mutex<BTreeMap<WorkspacePath, Arc<str>>>,
     watch: Option<Watch>,
@@ -216,6 +221,9 @@ impl Orchestrator {
 
     /// The text of a file as servers see it.
     pub async fn read(&self, path: &WorkspacePath) -> Result<LineIndex, ReadError> {
+        if std::fs::metadata(path).is_ok_and(|found| found.len() <= SMALL_BYTES) {
+            return read_text(&self.0.gate, path);
+        }
         let (gate, path) = (self.0.gate.clone(), path.clone());
         spawn_blocking(move || read_text(&gate, &path)).await.unwrap_or(Err(ReadError::Gone))
     }

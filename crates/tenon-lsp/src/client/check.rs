@@ -8,6 +8,7 @@ use tenon_contract::root::WorkspacePath;
 use tokio::time::Instant;
 
 use super::diagnostics::Freshness;
+use super::documents::LastEdit;
 use super::readiness::State;
 use super::{Client, RETRY_PAUSE, Synced, Wait, retryable};
 use crate::call::Call;
@@ -324,10 +325,10 @@ impl Client {
             .collect()
     }
 
-    /// The lines of a document that its last change touched.
-    pub(crate) fn touched_lines(&self, key: &str) -> Option<std::ops::RangeInclusive<u32>> {
+    /// What the last change of a document did.
+    pub(crate) fn last_edit(&self, key: &str) -> Option<LastEdit> {
         let known = self.session.known();
-        known.documents.get(key).map(|document| document.touched.clone())
+        known.documents.get(key).map(|document| document.edit.clone())
     }
 }
 

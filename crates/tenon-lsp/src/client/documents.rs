@@ -4,16 +4,21 @@
 //! moves with everything that may change diagnostics and with every publish, so "since" is always exact.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use serde_json::{Value, json};
 use tenon_contract::position::{Encoding, LineIndex};
 use tenon_contract::root::WorkspacePath;
 
 use super::capabilities::Sync;
+use crate::words;
 
 /// Documents that stay open in one server. Each costs its text here and memory there; servers answer for closed files
 /// from the disk.
 pub(crate) const OPEN_LIMIT: usize = 64;
+
+/// Dropped words remembered of one edit.
+const MAX_DROPPED: usize = 8;
 
 /// An open document.
 #[derive(Debug)]
@@ -27,11 +32,20 @@ pub(crate) struct Document {
     pub(crate) asked: bool,
     /// The tick at which such a request was answered: the server has seen the change.
     pub(crate) seen: Option<u64>,
-    /// The part of the text that the last change touched, as lines of the new text.
-    pub(crate) touched: std::ops::RangeInclusive<u32>,
+    /// What the last change did.
+    pub(crate) edit: LastEdit,
     used: u64,
     /// Waits that need it open.
     pub(crate) pins: u32,
+}
+
+/// What the last change of a text did. Opening a document counts as a change of all of it.
+#[derive(Debug, Clone)]
+pub(crate) struct LastEdit {
+    /// The lines of the new text that it touched.
+    pub(crate) lines: RangeInclusive<u32>,
+    /// Words that the text had before and has no more: the old names of what was renamed or removed.
+    pub(crate) dropped: Vec<String>,
 }
 
 /// What to send so that the server knows a text.
@@ -81,7 +95,7 @@ impl Documents {
                 changed: tick,
                 asked: false,
                 seen: None,
-                touched: 0..=lines.line_count() - 1,
+                edit: LastEdit { lines: 0..=lines.line_count() - 1, dropped: Vec::new() },
                 used,
                 pins: 0,
             };
@@ -103,8 +117,11 @@ impl Documents {
             }),
             Sync::Full | Sync::None => json!({ "text": &**lines.text() }),
         };
-        document.touched = lines.position_clamped(edit.start, Encoding::Utf8).line
-            ..=lines.position_clamped(edit.new_end, Encoding::Utf8).line;
+        let line = |offset| lines.position_clamped(offset, Encoding::Utf8).line;
+        document.edit = LastEdit {
+            lines: line(edit.start)..=line(edit.new_end),
+            dropped: edit.dropped_words(document.lines.text(), lines.text()),
+        };
         document.version = document.version.wrapping_add(1).max(1);
         document.lines = lines.clone();
         document.changed = tick;
@@ -169,6 +186,25 @@ impl Edit {
         }
         Self { start, old_end: old.len() - tail, new_end: new.len() - tail }
     }
+
+    /// The words of the replaced part that the new text does not have anywhere.
+    fn dropped_words(self, old: &str, new: &str) -> Vec<String> {
+        let start = old[..self.start]
+            .rfind(|c| !words::is_part(c))
+            .map_or(0, |before| old.ceil_char_boundary(before + 1));
+        let end =
+            old[self.old_end..].find(|c| !words::is_part(c)).map_or(old.len(), |after| self.old_end + after);
+        let mut dropped = Vec::new();
+        for word in words::of(&old[start..end]) {
+            if dropped.len() == MAX_DROPPED {
+                break;
+            }
+            if !dropped.iter().any(|one| one == word) && !words::contains(new, word) {
+                dropped.push(word.to_owned());
+            }
+        }
+        dropped
+    }
 }
 
 #[cfg(test)]
@@ -220,7 +256,9 @@ mod tests {
             ]
         );
         assert_eq!(documents.get(path.as_str()).unwrap().version, 2);
-        assert_eq!(documents.get(path.as_str()).unwrap().touched, 1..=1);
+        let edit = &documents.get(path.as_str()).unwrap().edit;
+        assert_eq!(edit.lines, 1..=1);
+        assert_eq!(edit.dropped, ["two"]);
     }
 
     proptest! {

@@ -12,7 +12,11 @@ use crate::message::Payload;
 use crate::model::{Diagnostic, Location, Symbol, SymbolKind};
 use crate::wire;
 
-/// Converts one answer. Asks the file system, so it runs on a blocking thread.
+/// Answers up to this size, some forty places, are converted where they are: to hand them to another thread and back would
+/// take longer than the few questions to the file system.
+const SHORT_BYTES: usize = 8 * 1024;
+
+/// Converts one answer. Asks the file system about each file in it.
 pub(super) struct Converter<'a> {
     gate: &'a RootGate,
     filter: OutputFilter<'a>,
@@ -93,7 +97,7 @@ impl<'a> Converter<'a> {
     }
 
     /// What the server holds, by file.
-    pub(super) fn held_diagnostics(&mut self) -> Vec<(WorkspacePath, Vec<Diagnostic>)> {
+    fn held_diagnostics(&mut self) -> Vec<(WorkspacePath, Vec<Diagnostic>)> {
         self.client
             .held_diagnostics()
             .into_iter()
@@ -136,11 +140,26 @@ pub(super) fn diagnostics_of(
         .collect()
 }
 
-/// Runs a conversion on a thread that may block. `None` only when the runtime is going down.
-pub(super) async fn on_blocking_thread<T: Send + 'static>(
+/// Converts an answer: a short one right here, a long one on a thread that may block. `None` only when the runtime is going
+/// down.
+pub(super) async fn converted<T: Send + 'static>(
+    gate: &RootGate,
+    client: &Arc<Client>,
+    payload: Payload,
+    work: impl FnOnce(&mut Converter<'_>, &Payload) -> T + Send + 'static,
+) -> Option<T> {
+    if payload.as_bytes().len() <= SHORT_BYTES {
+        return Some(work(&mut Converter::new(gate, client), &payload));
+    }
+    let (gate, client) = (gate.clone(), Arc::clone(client));
+    tokio::task::spawn_blocking(move || work(&mut Converter::new(&gate, &client), &payload)).await.ok()
+}
+
+/// What a server holds, by file.
+pub(super) async fn held_diagnostics(
     gate: RootGate,
     client: Arc<Client>,
-    work: impl FnOnce(&mut Converter<'_>) -> T + Send + 'static,
-) -> Option<T> {
-    tokio::task::spawn_blocking(move || work(&mut Converter::new(&gate, &client))).await.ok()
+) -> Vec<(WorkspacePath, Vec<Diagnostic>)> {
+    let held = tokio::task::spawn_blocking(move || Converter::new(&gate, &client).held_diagnostics());
+    held.await.unwrap_or_default()
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tenon_contract::position::{Encoding, LineIndex, Position};
 use tenon_contract::root::WorkspacePath;
 
-use super::convert::{Converter, Found, on_blocking_thread};
+use super::convert::{Converter, Found, converted};
 use super::{AskError, Candidate, Orchestrator};
 use crate::call::Call;
 use crate::client::{Client, gap};
@@ -224,9 +224,8 @@ impl Orchestrator {
             if !client.is_ready() {
                 continue;
             }
-            let gate = self.0.gate.clone();
-            let found = on_blocking_thread(gate, Arc::clone(client), move |converter| {
-                converter.symbols(&payload, None)
+            let found = converted(&self.0.gate, client, payload, |converter, payload| {
+                converter.symbols(payload, None)
             });
             let Some(found) = found.await else {
                 return Share::missing(id, Why::Pending);
@@ -347,9 +346,7 @@ impl Orchestrator {
                 continue;
             }
             let why = doubt(&client, 0, None);
-            let work = on_blocking_thread(self.0.gate.clone(), Arc::clone(&client), move |converter| {
-                convert(converter, &payload)
-            });
+            let work = converted(&self.0.gate, &client, payload, convert);
             return match work.await {
                 Some(value) => Share { server: id.clone(), value: Some(value), why },
                 None => Share::missing(id, Why::Pending),

@@ -129,7 +129,7 @@ impl Orchestrator {
 
 impl Inner {
     /// The files of the workspace that are anyone's work: configuration in hidden files is not.
-    fn files(&self) -> Vec<Utf8PathBuf> {
+    pub(super) fn files(&self) -> Vec<Utf8PathBuf> {
         let mut files = self.watch.as_ref().map(|watch| watch.files()).unwrap_or_default();
         files.retain(|file| file.file_name().is_some_and(|name| !name.starts_with('.')));
         files

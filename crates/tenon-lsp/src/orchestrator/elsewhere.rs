@@ -1,0 +1,211 @@
+//! What an edit broke in other files: those files are found, opened, and waited for.
+//!
+//! Servers report nothing about files that are not open. So before a wait the files are opened that use what the edit
+//! touched, as the server itself names them, and those that have a word which the edit took away: the users of a renamed
+//! thing can no longer be asked for, since its old name means nothing any more.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::time::Duration;
+
+use camino::Utf8PathBuf;
+use futures::future::join_all;
+use serde_json::json;
+use tenon_contract::position::{Encoding, LineIndex};
+use tenon_contract::root::WorkspacePath;
+use tokio::task::spawn_blocking;
+
+use super::convert::converted;
+use super::{Inner, Orchestrator, lock};
+use crate::call::Call;
+use crate::client::Client;
+use crate::model::{Diagnostic, Symbol};
+use crate::registry::Capability;
+use crate::words;
+
+/// Files opened because an edit may have broken them.
+const MAX_DEPENDENTS: usize = 20;
+/// Symbols of one edit whose users are looked for.
+const MAX_SYMBOLS: usize = 8;
+/// Edits remembered for a later look at other files.
+const MAX_RECENT: usize = 32;
+/// Files in which words are looked for, and how large each may be.
+const MAX_SEARCHED: usize = 5_000;
+const MAX_SEARCHED_BYTES: u64 = 1024 * 1024;
+
+/// A file whose text a check changed, and the epoch before that.
+pub(super) struct Edited {
+    path: WorkspacePath,
+    epoch: u64,
+}
+
+impl Orchestrator {
+    /// As [`Orchestrator::diagnostics`], after what the edits since `after` may have broken elsewhere had time to show: at
+    /// most `wait`, less when every server is done.
+    pub async fn diagnostics_after(
+        &self,
+        after: u64,
+        wait: Duration,
+        call: &Call,
+    ) -> BTreeMap<WorkspacePath, Vec<Diagnostic>> {
+        let call = call.at_most(wait);
+        let clients = self.live_clients();
+        if clients.is_empty() && lock(&self.0.slots).is_empty() {
+            return BTreeMap::new();
+        }
+        let edited: Vec<WorkspacePath> = lock(&self.0.recent)
+            .iter()
+            .filter(|edited| edited.epoch >= after)
+            .map(|edited| edited.path.clone())
+            .collect();
+        let mut epoch = self.0.epoch.subscribe();
+        // Whatever is not done in time shows in the next look.
+        let _ = call
+            .bound(async {
+                join_all(clients.iter().map(|client| async {
+                    for path in &edited {
+                        self.open_dependents(client, path, &call).await;
+                    }
+                    if client.has_inter_file_dependencies() {
+                        client.pull_open(&call).await;
+                    }
+                    client.idle(&call).await;
+                }))
+                .await;
+                let _ = epoch.wait_for(|now| *now > after).await;
+            })
+            .await;
+        self.diagnostics().await
+    }
+
+    pub(super) fn remember(&self, path: &WorkspacePath, epoch: u64) {
+        let mut recent = lock(&self.0.recent);
+        recent.retain(|edited| edited.path != *path);
+        if recent.len() == MAX_RECENT {
+            recent.remove(0);
+        }
+        recent.push(Edited { path: path.clone(), epoch });
+    }
+
+    /// Opens files that an edit may have broken.
+    async fn open_dependents(&self, client: &Arc<Client>, path: &WorkspacePath, call: &Call) {
+        let Some(edit) = client.last_edit(path.as_str()) else {
+            return;
+        };
+        if !client.has(Capability::Diagnostics) {
+            return;
+        }
+        let (users, namesakes) = tokio::join!(
+            self.users_of_lines(client, path, edit.lines, call),
+            self.files_with(client, path, edit.dropped)
+        );
+        let files: BTreeSet<WorkspacePath> =
+            users.into_iter().chain(namesakes).filter(|user| user != path).take(MAX_DEPENDENTS).collect();
+        for file in files {
+            if client.open_text(file.as_str()).is_some() {
+                continue;
+            }
+            if let Ok(lines) = self.read(&file).await {
+                // Sent and left open; its diagnostics arrive with everyone else's.
+                let _ = client.sync(call, &file, &lines, true).await;
+            }
+        }
+    }
+
+    /// The files of a server that have one of these words.
+    async fn files_with(
+        &self,
+        client: &Arc<Client>,
+        path: &WorkspacePath,
+        words: Vec<String>,
+    ) -> Vec<WorkspacePath> {
+        if words.is_empty() {
+            return Vec::new();
+        }
+        let (inner, client, path) = (Arc::clone(&self.0), Arc::clone(client), path.clone());
+        spawn_blocking(move || inner.search(&client, &path, &words)).await.unwrap_or_default()
+    }
+
+    /// The files that use what is declared on some lines of a document.
+    async fn users_of_lines(
+        &self,
+        client: &Arc<Client>,
+        path: &WorkspacePath,
+        touched: RangeInclusive<u32>,
+        call: &Call,
+    ) -> Vec<WorkspacePath> {
+        let able = [Capability::DocumentSymbols, Capability::References];
+        let Some(lines) = client.open_text(path.as_str()) else {
+            return Vec::new();
+        };
+        if !able.into_iter().all(|capability| client.has(capability)) {
+            return Vec::new();
+        }
+        let document = json!({ "textDocument": { "uri": path.uri().as_str() } });
+        let Ok(symbols) = client.ask(call, "textDocument/documentSymbol", &document).await else {
+            return Vec::new();
+        };
+        let owner = path.clone();
+        let symbols = converted(&self.0.gate, client, symbols, move |converter, payload| {
+            converter.symbols(payload, Some(&owner)).items
+        })
+        .await
+        .unwrap_or_default();
+        let declared = symbols
+            .iter()
+            .filter(|symbol| {
+                symbol.range.start.line <= *touched.end() && symbol.range.end.line >= *touched.start()
+            })
+            .take(MAX_SYMBOLS);
+        let users = join_all(declared.map(|symbol| self.users_of(client, path, &lines, symbol, call))).await;
+        users.into_iter().flatten().collect()
+    }
+
+    async fn users_of(
+        &self,
+        client: &Arc<Client>,
+        path: &WorkspacePath,
+        lines: &LineIndex,
+        symbol: &Symbol,
+        call: &Call,
+    ) -> Vec<WorkspacePath> {
+        let position = lines.convert_clamped(symbol.selection.start, Encoding::Utf16, client.encoding());
+        let params = json!({
+            "textDocument": { "uri": path.uri().as_str() }, "position": position,
+            "context": { "includeDeclaration": false },
+        });
+        let Ok(payload) = client.ask(call, "textDocument/references", &params).await else {
+            return Vec::new();
+        };
+        converted(&self.0.gate, client, payload, |converter, payload| {
+            let places = converter.locations(payload).items.into_iter();
+            let files: BTreeSet<WorkspacePath> = places.map(|location| location.path).collect();
+            files.into_iter().collect()
+        })
+        .await
+        .unwrap_or_default()
+    }
+}
+
+impl Inner {
+    /// Looks for words in the files that a server serves.
+    fn search(&self, client: &Client, edited: &WorkspacePath, words: &[String]) -> Vec<WorkspacePath> {
+        let served =
+            |file: &Utf8PathBuf| client.entry().language_id(file).is_some() && file != edited.as_path();
+        let mut found = Vec::new();
+        for file in self.files().into_iter().filter(served).take(MAX_SEARCHED) {
+            if found.len() == MAX_DEPENDENTS {
+                break;
+            }
+            let Ok(path) = self.gate.admit_path(&file) else {
+                continue;
+            };
+            let text = self.gate.read_to_string(&path, MAX_SEARCHED_BYTES).unwrap_or_default();
+            if words.iter().any(|word| words::contains(&text, word)) {
+                found.push(path);
+            }
+        }
+        found
+    }
+}
