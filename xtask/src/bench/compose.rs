@@ -117,12 +117,17 @@ fn timed(command: &mut Command) -> Result<std::time::Duration, Failure> {
     if status.success() { Ok(time) } else { Err(Failure::new(format!("{command:?} failed"))) }
 }
 
-/// The most memory a process ever held, in bytes: asked for until it has ended.
+/// The most memory that a process ever holds, in bytes: asked for until it has ended, and again if it ended too soon.
 fn peak(command: &mut Command) -> Result<u64, Failure> {
-    let mut child = quiet(command).spawn()?;
     let mut peak = 0;
-    while child.try_wait()?.is_none() {
-        peak = high_water(&child).unwrap_or(peak).max(peak);
+    for _ in 0..50 {
+        let mut child = quiet(command).spawn()?;
+        while child.try_wait()?.is_none() {
+            peak = high_water(&child).unwrap_or(peak).max(peak);
+        }
+        if peak > 0 {
+            break;
+        }
     }
     Ok(peak)
 }
@@ -134,6 +139,7 @@ fn high_water(child: &Child) -> Option<u64> {
     Some(kib * 1024)
 }
 
+/// A process that ended before anyone could look has no number.
 fn mib(bytes: u64) -> String {
-    format!("{:.1} MiB", bytes as f64 / (1024.0 * 1024.0))
+    if bytes == 0 { "–".to_owned() } else { format!("{:.1} MiB", bytes as f64 / (1024.0 * 1024.0)) }
 }
