@@ -43,7 +43,8 @@ impl Engine {
         self.opened
             .get_or_try_init(|| async {
                 let registry = Registry::configured(&self.workspace.config().servers)?;
-                let mut options = Options::new(self.workspace.gate().clone(), registry, finder(&self.workspace));
+                let mut options =
+                    Options::new(self.workspace.gate().clone(), registry, finder(&self.workspace));
                 options.ignore = self.workspace.config().workspace.ignore.clone();
                 Ok(Orchestrator::open(options).await)
             })
