@@ -8,7 +8,7 @@
 //!   notices the end without reaping, clears what is left of the group, and reaps under the lock that signalling takes.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, mpsc};
@@ -159,7 +159,19 @@ static SPAWNER: LazyLock<io::Result<mpsc::SyncSender<Order>>> = LazyLock::new(||
 });
 
 /// Starts a child with its pipes. It dies when we do.
-pub async fn spawn(mut command: Command, group: Group) -> io::Result<Process> {
+pub async fn spawn(command: Command, group: Group) -> io::Result<Process> {
+    spawn_with(command, group, Vec::new()).await
+}
+
+/// As [`spawn`]; the child also gets these descriptors, under these numbers.
+pub async fn spawn_with(
+    mut command: Command,
+    group: Group,
+    handed: Vec<(OwnedFd, RawFd)>,
+) -> io::Result<Process> {
+    if !handed.is_empty() {
+        hand_down(&mut command, handed)?;
+    }
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     if group == Group::Own {
         command.process_group(0);
@@ -215,6 +227,31 @@ fn wait(mut child: Child, kill: &Kill) -> Exit {
         }
         Err(_) => Exit::Unknown,
     }
+}
+
+/// Gives the child descriptors under numbers of our choice. Its own, for reporting that a program cannot be run, may have one
+/// of them when ours are all taken up below; then all that is lost is the words of that report.
+#[expect(unsafe_code, reason = "setting descriptors between fork and exec")]
+fn hand_down(command: &mut Command, handed: Vec<(OwnedFd, RawFd)>) -> io::Result<()> {
+    let above = handed.iter().map(|(_, number)| number + 1).max().unwrap_or(0);
+    // None may sit on a number that another is to get.
+    let lifted = handed.into_iter().map(|(descriptor, number)| {
+        let raw = fcntl(&descriptor, FcntlArg::F_DUPFD_CLOEXEC(above))?;
+        // SAFETY: fcntl has just made it, and nobody else knows of it.
+        Ok((unsafe { OwnedFd::from_raw_fd(raw) }, number))
+    });
+    let lifted = lifted.collect::<nix::Result<Vec<_>>>()?;
+    // SAFETY: the closure runs in the forked child before exec and only calls dup2, which is async-signal-safe; it neither
+    // allocates nor takes a lock. What dup2 makes is given up at once and stays open for the program.
+    unsafe {
+        command.pre_exec(move || {
+            for (descriptor, number) in &lifted {
+                let _ = nix::unistd::dup2_raw(descriptor, *number)?.into_raw_fd();
+            }
+            Ok(())
+        });
+    }
+    Ok(())
 }
 
 #[cfg(target_os = "linux")]
