@@ -4,6 +4,7 @@
 //! the command that fixes it.
 
 mod bench;
+mod portable;
 mod product;
 mod schemas;
 mod setup;
@@ -36,6 +37,8 @@ enum Command {
     Setup,
     /// Check the rules of the tree that no compiler checks
     Tidy,
+    /// Check that the shipped crates compile where there is no Unix
+    Portable,
     /// Write the generated files anew
     Schemas,
     /// Measure the release build
@@ -66,6 +69,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Test { filter } => test::run(filter.as_deref()),
         Command::Setup => setup::run().map(|()| ExitCode::SUCCESS),
         Command::Tidy => tidy::run(),
+        Command::Portable => Ok(if portable::check()? { ExitCode::SUCCESS } else { ExitCode::FAILURE }),
         Command::Schemas => schemas::run(),
         Command::Bench { which } => bench::run(which),
         Command::Parse { file } => bench::parse(&file).map(|()| ExitCode::SUCCESS),

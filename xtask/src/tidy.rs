@@ -7,6 +7,7 @@
 mod arrows;
 mod lines;
 mod links;
+mod unix;
 
 use std::fmt;
 use std::fs;
@@ -65,6 +66,7 @@ fn offences() -> Result<Vec<Offence>, Failure> {
         lines::check(file, &mut offences);
     }
     links::check(&files, &mut offences);
+    unix::check(&files, &mut offences);
     offences.sort();
     offences.dedup();
     Ok(offences)

@@ -1,6 +1,6 @@
 //! Building a cache from a folder of documents.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -10,10 +10,11 @@ use tenon_contract::clock::Clock;
 use crate::check::{Summary, read_manifest};
 use crate::document::{DocumentFile, Metadata};
 use crate::error::Error;
-use crate::folder::{Folder, is_absent};
+use crate::folder::Folder;
 use crate::manifest::{DOCUMENTS, Entry, INDEX, MANIFEST, Manifest, name_files};
 use crate::sources::{Source, gather};
 use crate::staging::{Staging, Target, heal};
+use crate::system::{self, is_absent};
 
 /// What to do with a cache that is there already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,22 +145,8 @@ const MANY: usize = 100;
 
 /// Waits until everything written is on the disk.
 fn sync(folder: &Path, paths: &[PathBuf]) -> Result<(), Error> {
-    if paths.len() >= MANY && sync_file_system(folder).map_err(Error::io("sync", folder))? {
+    if paths.len() >= MANY && system::sync_file_system(folder).map_err(Error::io("sync", folder))? {
         return Ok(());
     }
-    paths.iter().try_for_each(|path| {
-        File::open(path).and_then(|file| file.sync_all()).map_err(Error::io("sync", path))
-    })
-}
-
-/// Writes out the file system that holds `folder`, where the system can. Says whether it did.
-#[cfg(target_os = "linux")]
-fn sync_file_system(folder: &Path) -> io::Result<bool> {
-    nix::unistd::syncfs(File::open(folder)?)?;
-    Ok(true)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn sync_file_system(_: &Path) -> io::Result<bool> {
-    Ok(false)
+    paths.iter().try_for_each(|path| system::sync(path).map_err(Error::io("sync", path)))
 }

@@ -7,7 +7,6 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use rayon::prelude::*;
@@ -17,6 +16,7 @@ use crate::error::{Error, Violation};
 use crate::folder::{Fault, Folder};
 use crate::manifest::{BuildConfig, DOCUMENTS, Entry, INDEX, MANIFEST, Manifest};
 use crate::stamp::Stamp;
+use crate::system::{self, Identity};
 
 /// What a valid cache says of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -128,8 +128,8 @@ where
     }
 }
 
-fn identity(cache: &Path) -> Option<(u64, u64)> {
-    fs::metadata(cache).ok().map(|metadata| (metadata.dev(), metadata.ino()))
+fn identity(cache: &Path) -> Option<Identity> {
+    fs::metadata(cache).ok().map(|metadata| system::identity(&metadata))
 }
 
 fn examine_folder<T, F>(folder: &Folder, keep: &F) -> Findings<T>

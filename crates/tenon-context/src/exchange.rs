@@ -29,6 +29,10 @@ pub(crate) fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
 #[derive(Debug)]
 pub(crate) enum NotExchanged {
     Unsupported,
+    #[cfg_attr(
+        not(all(target_os = "linux", target_env = "gnu")),
+        expect(dead_code, reason = "where there is no such step, it cannot fail")
+    )]
     Failed(io::Error),
 }
 

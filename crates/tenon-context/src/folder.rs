@@ -4,16 +4,14 @@
 //! Each way in which a file can fail to be there is told apart, because some of them say that the cache is broken
 //! and some that the machine is.
 
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-
-use nix::fcntl::OFlag;
 
 use crate::error::{Error, Violation};
 use crate::staging;
 use crate::stamp::Stamp;
+use crate::system::{Links, Opened, is_absent, open_regular};
 
 /// A folder that exists and whose links are resolved.
 pub(crate) struct Folder {
@@ -74,12 +72,13 @@ impl Folder {
     fn open_file(&self, file: &str) -> Result<(File, Stamp), Fault> {
         let path = self.join(file);
         let opened = match open_regular(&path, Links::Refused) {
-            Err(error) if is_link(&error) => open_regular(&self.follow(&path, file)?, Links::Refused),
+            Ok(Opened::Link) => open_regular(&self.follow(&path, file)?, Links::Refused),
             opened => opened,
         };
         match opened {
-            Ok(Some((opened, metadata))) => Ok((opened, Stamp::of(&metadata))),
-            Ok(None) => Err(Violation::NotAFile { file: file.to_owned() }.into()),
+            Ok(Opened::File(opened, metadata)) => Ok((opened, Stamp::of(&metadata))),
+            // A link again: where it led was replaced by one in between.
+            Ok(Opened::Link | Opened::Other) => Err(Violation::NotAFile { file: file.to_owned() }.into()),
             Err(error) => Err(fault(error, &path, file)),
         }
     }
@@ -130,42 +129,4 @@ fn fault(error: io::Error, path: &Path, file: &str) -> Fault {
 fn real_folder(path: &Path) -> io::Result<Option<PathBuf>> {
     let real = fs::canonicalize(path)?;
     Ok(fs::metadata(&real)?.is_dir().then_some(real))
-}
-
-/// What to do with a link in the last part of a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Links {
-    Followed,
-    Refused,
-}
-
-/// Opens a regular file; `None` for anything else.
-///
-/// A FIFO is opened without waiting for its other end and then put back; a socket refuses.
-pub(crate) fn open_regular(path: &Path, links: Links) -> io::Result<Option<(File, Metadata)>> {
-    let mut flags = OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
-    flags.set(OFlag::O_NOFOLLOW, links == Links::Refused);
-    match OpenOptions::new().read(true).custom_flags(flags.bits()).open(path) {
-        Ok(file) => {
-            let metadata = file.metadata()?;
-            Ok(metadata.is_file().then_some((file, metadata)))
-        }
-        Err(error) if error.raw_os_error() == Some(nix::libc::ENXIO) => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
-/// What `O_NOFOLLOW` says of a link.
-fn is_link(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(nix::libc::ELOOP | nix::libc::EMLINK))
-}
-
-/// Nothing can be at such a path: not now, and not after a retry.
-pub(crate) fn is_absent(error: &io::Error) -> bool {
-    use nix::libc::{ELOOP, ENAMETOOLONG, ENOENT, ENOTDIR};
-    match error.raw_os_error() {
-        Some(code) => matches!(code, ENOENT | ENOTDIR | ELOOP | ENAMETOOLONG),
-        // The standard library refuses paths with NUL before the system sees them.
-        None => error.kind() == ErrorKind::InvalidInput,
-    }
 }

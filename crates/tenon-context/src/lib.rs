@@ -24,6 +24,7 @@ mod select;
 mod sources;
 mod staging;
 mod stamp;
+mod system;
 mod words;
 
 pub use build::{Existing, build};

@@ -7,9 +7,9 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::error::Error;
-use crate::folder::is_absent;
 use crate::manifest::MANIFEST;
 use crate::staging;
+use crate::system::is_absent;
 
 /// What lies below a root, in byte order of the names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use crate::error::Error;
-use crate::folder::is_absent;
 use crate::staging;
+use crate::system::is_absent;
 
 /// A folder of caches that clients may name, who may be anybody.
 #[derive(Clone, Debug)]
@@ -51,7 +51,7 @@ impl CacheRoot {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use super::*;
     use crate::error::Code;

@@ -12,7 +12,7 @@ use rayon::prelude::*;
 
 use crate::document::{Version, document_id};
 use crate::error::Error;
-use crate::folder::{Links, is_absent, open_regular};
+use crate::system::{Links, Opened, is_absent, open_regular};
 
 /// A document that was read.
 pub(crate) struct Source {
@@ -88,7 +88,7 @@ fn read(path: &Path, Found { id, source }: Found) -> Result<Source, Error> {
 
 /// Reads a file that was regular, or led to one, a moment ago.
 fn read_file(path: &Path) -> io::Result<Vec<u8>> {
-    let Some((mut file, _)) = open_regular(path, Links::Followed)? else {
+    let Opened::File(mut file, _) = open_regular(path, Links::Followed)? else {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no longer a regular file"));
     };
     let mut bytes = Vec::new();

@@ -11,21 +11,20 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use tenon_contract::id::sha256_hex;
 
 use crate::error::Error;
 use crate::exchange::{NotExchanged, exchange, rename_new};
+use crate::system::{self, identity};
 
 const BUILD: &str = ".tenon-build-";
 const OLD: &str = ".tenon-old-";
 
 /// Whether a name is that of unfinished or abandoned work.
 pub(crate) fn is_ours(name: &OsStr) -> bool {
-    [BUILD, OLD].iter().any(|prefix| name.as_bytes().starts_with(prefix.as_bytes()))
+    [BUILD, OLD].iter().any(|prefix| name.as_encoded_bytes().starts_with(prefix.as_bytes()))
 }
 
 /// Puts back a cache that was set aside by a replacement which never came to its end. Says whether it did.
@@ -56,7 +55,7 @@ impl Target {
     }
 
     fn key(&self) -> String {
-        sha256_hex(self.name.as_bytes())[..16].to_owned()
+        sha256_hex(self.name.as_encoded_bytes())[..16].to_owned()
     }
 
     fn old(&self) -> PathBuf {
@@ -71,11 +70,11 @@ impl Target {
     fn sweep(&self) {
         let builds = self.builds();
         for entry in fs::read_dir(&self.parent).into_iter().flatten().flatten() {
-            if entry.file_name().as_bytes().starts_with(builds.as_bytes()) {
+            if entry.file_name().as_encoded_bytes().starts_with(builds.as_bytes()) {
                 let path = entry.path();
                 // Held until the folder is gone, so that nobody takes it for his own meanwhile.
-                let lock = File::open(&path).and_then(|folder| Ok(folder.try_lock().map(|()| folder)?));
-                if lock.is_ok() {
+                let folder = system::open_folder(&path).ok().flatten();
+                if folder.as_ref().is_some_and(|folder| folder.try_lock().is_ok()) {
                     remove(&path);
                 }
             }
@@ -93,7 +92,8 @@ pub(crate) struct Staging {
     /// Folders made on the way to the target, outermost first.
     parents: Vec<PathBuf>,
     in_place: bool,
-    _lock: File,
+    /// Held as long as the folder is ours; absent where folders cannot be locked.
+    _lock: Option<File>,
 }
 
 impl Staging {
@@ -111,7 +111,7 @@ impl Staging {
         }
     }
 
-    fn make(target: &Target) -> io::Result<(PathBuf, File)> {
+    fn make(target: &Target) -> io::Result<(PathBuf, Option<File>)> {
         let prefix = target.builds();
         for n in 0_u64.. {
             let folder = target.parent.join(format!("{prefix}{}-{n}", std::process::id()));
@@ -119,15 +119,17 @@ impl Staging {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
                 made => made?,
             }
-            let lock = File::open(&folder)?;
+            let Some(lock) = system::open_folder(&folder)? else {
+                return Ok((folder, None));
+            };
             // Between its making and its locking somebody may have taken the folder for an abandoned one. File
             // systems without locks answer with another error; there nothing is ever taken for abandoned.
             let taken = matches!(lock.try_lock(), Err(TryLockError::WouldBlock));
-            let there = folder.symlink_metadata().is_ok_and(|now| {
-                lock.metadata().is_ok_and(|ours| (ours.dev(), ours.ino()) == (now.dev(), now.ino()))
-            });
+            let there = folder
+                .symlink_metadata()
+                .is_ok_and(|now| lock.metadata().is_ok_and(|ours| identity(&ours) == identity(&now)));
             if !taken && there {
-                return Ok((folder, lock));
+                return Ok((folder, Some(lock)));
             }
         }
         unreachable!("nobody takes 2^64 folders away")
@@ -171,7 +173,7 @@ impl Staging {
     fn placed(&mut self) -> Result<(), Error> {
         self.in_place = true;
         let parent = &self.target.parent;
-        File::open(parent).and_then(|parent| parent.sync_all()).map_err(Error::io("sync", parent))
+        system::sync(parent).map_err(Error::io("sync", parent))
     }
 }
 

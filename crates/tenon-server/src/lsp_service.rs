@@ -1,4 +1,4 @@
-//! The language-server service for hosts that embed it: JSON-RPC on stdin and stdout, the `nav` tools on two more pipes.
+//! Unix: the language-server service for hosts that embed it: JSON-RPC on stdin and stdout, the `nav` tools on two more pipes.
 //!
 //! Life: read the bootstrap, open the workspace, serve navigation, say `lsp/ready` as the last step. The end of stdin,
 //! SIGTERM, SIGINT and `lsp/shutdown` end it with all its servers within two seconds. Servers stay in our process group,
@@ -30,7 +30,7 @@ mod bootstrap;
 mod rpc;
 mod wire;
 
-pub use bootstrap::{Bootstrap, BootstrapError, ENVIRONMENT_VARIABLE};
+pub use bootstrap::{Bootstrap, BootstrapError};
 
 /// The two pipes for navigation, taken before anything else of the process can get their numbers.
 pub struct NavPipes {
@@ -88,7 +88,7 @@ where
     };
 
     let (service, outbox) = rpc::Service::new(orchestrator.clone(), bootstrap.severities);
-    service.notify("lsp/ready", &json!({})).await;
+    service.notify(tenon_lsp::service::READY, &json!({})).await;
     let ended = tokio::select! {
         ended = rpc::run(&service, outbox, stdin, stdout) => ended,
         () = signals.any() => Ok(()),

@@ -1,4 +1,4 @@
-//! What the gate needs of a Unix system: opening a file without following any link below its root.
+//! Unix: what the gate needs of the system: opening a file without following any link below its root.
 
 use std::fs::File;
 use std::os::fd::OwnedFd;

@@ -316,6 +316,7 @@ mod tests {
         }
     }
 
+    #[cfg(unix)]
     #[tokio::test]
     async fn names_lead_nowhere_else() {
         let root = caches();

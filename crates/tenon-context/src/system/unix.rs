@@ -1,0 +1,78 @@
+//! Unix: opening, telling apart and syncing files, with the flags and numbers that only Unix has.
+
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+use nix::fcntl::OFlag;
+use nix::libc;
+
+use super::{Links, Opened};
+
+/// A FIFO is opened without waiting for its other end and then put back; a socket refuses.
+pub(crate) fn open_regular(path: &Path, links: Links) -> io::Result<Opened> {
+    let mut flags = OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+    flags.set(OFlag::O_NOFOLLOW, links == Links::Refused);
+    match OpenOptions::new().read(true).custom_flags(flags.bits()).open(path) {
+        Ok(file) => {
+            let metadata = file.metadata()?;
+            Ok(if metadata.is_file() { Opened::File(file, metadata) } else { Opened::Other })
+        }
+        Err(error) => match error.raw_os_error() {
+            Some(libc::ENXIO) => Ok(Opened::Other),
+            // What `O_NOFOLLOW` says of a link.
+            Some(libc::ELOOP | libc::EMLINK) if links == Links::Refused => Ok(Opened::Link),
+            _ => Err(error),
+        },
+    }
+}
+
+pub(crate) fn is_absent(error: &io::Error) -> bool {
+    match error.raw_os_error() {
+        Some(code) => matches!(code, libc::ENOENT | libc::ENOTDIR | libc::ELOOP | libc::ENAMETOOLONG),
+        // The standard library refuses paths with NUL before the system sees them.
+        None => error.kind() == ErrorKind::InvalidInput,
+    }
+}
+
+/// Device and inode.
+pub(crate) type Identity = (u64, u64);
+
+pub(crate) fn identity(metadata: &Metadata) -> Identity {
+    (metadata.dev(), metadata.ino())
+}
+
+/// The time of the last change of the inode, in nanoseconds: a writer can set the time of modification back, and a
+/// change of permissions leaves it alone.
+pub(crate) fn changed(metadata: &Metadata) -> i64 {
+    nanos(metadata.ctime(), metadata.ctime_nsec())
+}
+
+pub(crate) fn modified(metadata: &Metadata) -> i64 {
+    nanos(metadata.mtime(), metadata.mtime_nsec())
+}
+
+/// Wraps in the year 2262, which is as good as any other number for telling two apart.
+fn nanos(seconds: i64, nanos: i64) -> i64 {
+    seconds.wrapping_mul(1_000_000_000).wrapping_add(nanos)
+}
+
+pub(crate) fn open_folder(folder: &Path) -> io::Result<Option<File>> {
+    File::open(folder).map(Some)
+}
+
+pub(crate) fn sync(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}
+
+#[cfg(target_os = "linux")]
+pub(crate) fn sync_file_system(folder: &Path) -> io::Result<bool> {
+    nix::unistd::syncfs(File::open(folder)?)?;
+    Ok(true)
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn sync_file_system(_: &Path) -> io::Result<bool> {
+    Ok(false)
+}
