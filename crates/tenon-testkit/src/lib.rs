@@ -11,12 +11,14 @@ pub mod http;
 pub mod processes;
 pub mod program;
 pub mod sandbox;
+pub mod source;
 pub mod tree;
 
 use std::time::Duration;
 
 pub use client::{Client, Revision};
 pub use sandbox::Sandbox;
+pub use source::Source;
 pub use tree::Tree;
 
 /// How long a test waits for something that should come at once: long enough for a machine under

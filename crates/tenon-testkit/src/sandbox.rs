@@ -16,6 +16,7 @@ use std::process::Command;
 use tempfile::TempDir;
 
 use crate::processes::{self, Process};
+use crate::source::Source;
 use crate::tree::Tree;
 use crate::{PATIENCE, program};
 
@@ -57,6 +58,13 @@ impl Sandbox {
     pub fn with_example(name: &str) -> Self {
         let sandbox = Self::new();
         sandbox.tree.copy_from(&crate::tree::repository().join("examples").join(name));
+        sandbox
+    }
+
+    /// A sandbox with a copy of real code as its workspace.
+    pub fn with_source(source: Source) -> Self {
+        let sandbox = Self::new();
+        source.copy_to(&sandbox.tree);
         sandbox
     }
 

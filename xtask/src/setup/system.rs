@@ -13,7 +13,9 @@ struct Component {
     packages: &'static [&'static str],
 }
 
-const COMPONENTS: [Component; 3] = [
+const COMPONENTS: [Component; 4] = [
+    // clangd reads the headers of the compiler that it finds.
+    Component { name: "a C++ compiler", present: || works("c++", &["--version"]), packages: &["g++"] },
     Component { name: "npm", present: || works("npm", &["--version"]), packages: &["nodejs", "npm"] },
     Component {
         name: "Python 3.10 or later with venv",
