@@ -1,5 +1,7 @@
 //! Language servers: transport, client, orchestrator, registry.
 
+pub mod aftermath;
+pub mod block;
 pub mod call;
 pub mod census;
 pub mod check;
@@ -7,6 +9,7 @@ pub mod client;
 pub mod codec;
 pub mod epoch;
 pub mod find;
+pub mod finding;
 pub mod install;
 pub mod log;
 pub mod message;

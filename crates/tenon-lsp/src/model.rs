@@ -6,6 +6,7 @@
 
 use std::cmp::Ordering;
 
+use serde::{Deserialize, Serialize};
 use tenon_contract::position::{Position, Range};
 use tenon_contract::root::WorkspacePath;
 
@@ -105,7 +106,8 @@ pub struct Hover {
 }
 
 /// How bad a diagnostic is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Severity {
     Error,
     Warning,

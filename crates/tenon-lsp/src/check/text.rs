@@ -4,6 +4,7 @@ use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet}
 use tenon_contract::position::Encoding;
 
 use super::{CheckedFile, Report, Verdict};
+use crate::finding::{MAX_MESSAGE, one_line};
 use crate::model::{Diagnostic, Severity};
 
 /// More lines of a long range say less about it.
@@ -32,7 +33,7 @@ fn finding<'r>(file: &'r CheckedFile, found: &'r Diagnostic) -> Group<'r> {
     };
     let mut title = level.primary_title(words(found));
     if let Some(code) = &found.code {
-        title = title.id(plain(code));
+        title = title.id(one_line(code, MAX_MESSAGE));
     }
     let Some(lines) = &file.lines else {
         return title.element(Origin::path(file.file.as_str()));
@@ -60,14 +61,9 @@ fn position(line: u32) -> tenon_contract::position::Position {
 /// The message with the name of who says it.
 fn words(found: &Diagnostic) -> String {
     match &found.source {
-        Some(source) => format!("{} ({})", found.message.trim_end(), plain(source)),
+        Some(source) => format!("{} ({})", found.message.trim_end(), one_line(source, MAX_MESSAGE)),
         None => found.message.trim_end().to_owned(),
     }
-}
-
-/// Without what a terminal would obey.
-fn plain(text: &str) -> String {
-    text.chars().filter(|one| !one.is_control()).collect()
 }
 
 /// `2 errors and 1 warning in 2 files`.

@@ -1,5 +1,6 @@
 //! Diagnostics for one text: pulled where a server offers that, else awaited until they are fresh.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -323,6 +324,21 @@ impl Client {
             .map(|key| (key.to_owned(), known.diagnostics.current(key, known.documents.get(key))))
             .filter(|(_, items)| !items.is_empty())
             .collect()
+    }
+
+    /// The open documents that nothing was said about since the last change: what is held for them may speak of before.
+    pub(crate) fn unanswered(&self) -> BTreeSet<String> {
+        let known = self.session.known();
+        let open = known.documents.iter();
+        open.filter(|document| !known.diagnostics.is_answered(document, known.change))
+            .map(|document| document.path.as_str().to_owned())
+            .collect()
+    }
+
+    /// The version in which a document is open, with its text.
+    pub(crate) fn open_version(&self, key: &str) -> Option<(i32, LineIndex)> {
+        let known = self.session.known();
+        known.documents.get(key).map(|document| (document.version, document.lines.clone()))
     }
 
     /// What the last change of a document did.

@@ -66,11 +66,17 @@ impl Orchestrator {
     /// All files for which a running server holds diagnostics, whoever caused them.
     pub async fn diagnostics(&self) -> BTreeMap<WorkspacePath, Vec<Diagnostic>> {
         let clients = self.live_clients().into_iter();
-        let shares = join_all(clients.map(|client| held_diagnostics(self.0.gate.clone(), client))).await;
-        let mut files: BTreeMap<WorkspacePath, Vec<Vec<Diagnostic>>> = BTreeMap::new();
-        for (path, items) in shares.into_iter().flatten() {
-            files.entry(path).or_default().push(items);
-        }
-        files.into_iter().map(|(path, items)| (path, merge_diagnostics(items))).collect()
+        merged(join_all(clients.map(|client| held_diagnostics(self.0.gate.clone(), client))).await)
     }
+}
+
+/// What several servers hold, by file.
+pub(super) fn merged(
+    shares: Vec<Vec<(WorkspacePath, Vec<Diagnostic>)>>,
+) -> BTreeMap<WorkspacePath, Vec<Diagnostic>> {
+    let mut files: BTreeMap<WorkspacePath, Vec<Vec<Diagnostic>>> = BTreeMap::new();
+    for (path, items) in shares.into_iter().flatten() {
+        files.entry(path).or_default().push(items);
+    }
+    files.into_iter().map(|(path, items)| (path, merge_diagnostics(items))).collect()
 }

@@ -16,12 +16,13 @@ use tenon_contract::position::{Encoding, LineIndex};
 use tenon_contract::root::WorkspacePath;
 use tokio::task::spawn_blocking;
 
-use super::convert::converted;
+use super::check::merged;
+use super::convert::{converted, held_diagnostics};
 use super::{Inner, Orchestrator, lock};
 use crate::call::Call;
 use crate::client::Client;
 use crate::model::{Diagnostic, Symbol};
-use crate::registry::Capability;
+use crate::registry::{Capability, ServerId};
 use crate::words;
 
 /// Files opened because an edit may have broken them.
@@ -40,6 +41,15 @@ pub(super) struct Edited {
     epoch: u64,
 }
 
+/// What servers hold some time after an edit.
+pub(crate) struct Elsewhere {
+    pub(crate) files: BTreeMap<WorkspacePath, Vec<Diagnostic>>,
+    /// Open files that some server has not spoken about since; what it said before is left out.
+    pub(crate) unanswered: BTreeSet<String>,
+    /// In registry order.
+    pub(crate) pending: Vec<ServerId>,
+}
+
 impl Orchestrator {
     /// As [`Orchestrator::diagnostics`], after what the edits since `after` may have broken elsewhere had time to show: at
     /// most `wait`, less when every server is done.
@@ -49,10 +59,52 @@ impl Orchestrator {
         wait: Duration,
         call: &Call,
     ) -> BTreeMap<WorkspacePath, Vec<Diagnostic>> {
+        self.let_show(after, wait, call).await;
+        self.diagnostics().await
+    }
+
+    /// As [`Orchestrator::diagnostics_after`], without what servers said before they had seen the edits, and with the
+    /// servers that still have something to say.
+    pub(crate) async fn elsewhere(&self, after: u64, wait: Duration, call: &Call) -> Elsewhere {
+        self.let_show(after, wait, call).await;
+        let (mut pending, mut all) = (Vec::new(), BTreeSet::new());
+        let mut shares = Vec::new();
+        for client in self.live_clients() {
+            let unanswered = client.unanswered();
+            all.extend(unanswered.iter().cloned());
+            if !client.is_idle() && pending.last() != Some(&client.entry().id) {
+                pending.push(client.entry().id.clone());
+            }
+            let held = held_diagnostics(self.0.gate.clone(), client);
+            shares.push(async move {
+                let answered = held.await.into_iter().filter(|(path, _)| !unanswered.contains(path.as_str()));
+                answered.collect()
+            });
+        }
+        Elsewhere { files: merged(join_all(shares).await), unanswered: all, pending }
+    }
+
+    /// The versions in which servers have a file open; nothing when one of them sees another text than this.
+    pub(crate) fn versions(&self, path: &WorkspacePath, text: Option<&str>) -> Option<Vec<(ServerId, i32)>> {
+        let mut versions = Vec::new();
+        for client in self.live_clients() {
+            let Some((version, lines)) = client.open_version(path.as_str()) else {
+                continue;
+            };
+            if text.is_some_and(|text| **lines.text() != *text.strip_prefix('\u{feff}').unwrap_or(text)) {
+                return None;
+            }
+            versions.push((client.entry().id.clone(), version));
+        }
+        Some(versions)
+    }
+
+    /// Waits until what the edits since `after` may have broken elsewhere has shown, or `wait` is over.
+    async fn let_show(&self, after: u64, wait: Duration, call: &Call) {
         let call = call.at_most(wait);
         let clients = self.live_clients();
         if clients.is_empty() && lock(&self.0.slots).is_empty() {
-            return BTreeMap::new();
+            return;
         }
         let edited: Vec<WorkspacePath> = lock(&self.0.recent)
             .iter()
@@ -76,7 +128,6 @@ impl Orchestrator {
                 let _ = epoch.wait_for(|now| *now > after).await;
             })
             .await;
-        self.diagnostics().await
     }
 
     pub(super) fn remember(&self, path: &WorkspacePath, epoch: u64) {
