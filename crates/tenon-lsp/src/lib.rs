@@ -17,6 +17,7 @@ pub mod model;
 pub mod orchestrator;
 pub mod process;
 pub mod registry;
+pub mod service;
 pub mod transport;
 pub mod walk;
 pub mod watch;

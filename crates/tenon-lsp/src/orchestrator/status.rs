@@ -1,12 +1,15 @@
 //! What every configured server is doing.
 
+use serde::{Deserialize, Serialize};
+
 use super::slot::Life;
 use super::{Orchestrator, lock};
 use crate::find::Availability;
 use crate::registry::ServerId;
 
 /// Where a server stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum ServerState {
     /// Found, and nobody asked it anything yet.
     Idle,

@@ -11,9 +11,7 @@ use camino::Utf8PathBuf;
 use serde_json::{Map, Value};
 use tenon_lsp::model::Severity;
 use tenon_lsp::registry::{OverrideError, Registry};
-
-/// Where hosts put it.
-pub const ENVIRONMENT_VARIABLE: &str = "LSP_BOOTSTRAP";
+use tenon_lsp::service::BOOTSTRAP;
 
 /// No timeout is longer: a typing mistake must not look like a hang.
 const MAX_TIMEOUT_MS: u64 = 60 * 60 * 1000;
@@ -42,8 +40,8 @@ impl fmt::Display for BootstrapError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { path, problem } = self;
         match path.as_str() {
-            "" => write!(f, "{ENVIRONMENT_VARIABLE}: {problem}"),
-            path => write!(f, "{ENVIRONMENT_VARIABLE}: {path}: {problem}"),
+            "" => write!(f, "{BOOTSTRAP}: {problem}"),
+            path => write!(f, "{BOOTSTRAP}: {path}: {problem}"),
         }
     }
 }

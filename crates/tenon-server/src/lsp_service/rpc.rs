@@ -9,13 +9,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use serde::Deserialize;
 use serde_json::{Value, json};
 use tenon_lsp::call::Call;
 use tenon_lsp::codec::{CodecError, FrameDecoder};
 use tenon_lsp::message::{self, Message, MessageError, Payload, RequestId, RpcError};
 use tenon_lsp::model::Severity;
 use tenon_lsp::orchestrator::Orchestrator;
+use tenon_lsp::service::{self, CheckFile, DiagnosticsAfter, ServerStatus};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -45,22 +45,6 @@ pub(super) struct Service {
     tasks: TaskTracker,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct CheckFile {
-    file_path: String,
-    #[serde(default)]
-    text: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct DiagnosticsAfter {
-    after_epoch: u64,
-    #[serde(default)]
-    wait_ms: Option<u64>,
-}
-
 impl Service {
     pub(super) fn new(
         orchestrator: Orchestrator,
@@ -87,14 +71,17 @@ impl Service {
 
     async fn run(&self, method: &str, params: &Payload, call: &Call) -> Result<Value, RpcError> {
         match method {
-            "lsp/checkFile" => Ok(self.check_file(params, call).await),
-            "lsp/diagnostics" => {
+            service::CHECK_FILE => Ok(self.check_file(params, call).await),
+            service::DIAGNOSTICS => {
                 let files = self.orchestrator.diagnostics().await;
-                Ok(wire::files(self.orchestrator.gate(), &files, &self.severities))
+                Ok(json!(wire::files(self.orchestrator.gate(), &files, &self.severities)))
             }
-            "lsp/getDiagnosticEpoch" => Ok(json!(self.orchestrator.epoch())),
-            "lsp/diagnosticsAfter" => self.diagnostics_after(params, call).await,
-            "lsp/status" => Ok(self.orchestrator.status().iter().map(wire::status).collect()),
+            service::GET_DIAGNOSTIC_EPOCH => Ok(json!(self.orchestrator.epoch())),
+            service::DIAGNOSTICS_AFTER => self.diagnostics_after(params, call).await,
+            service::STATUS => {
+                let status = self.orchestrator.status().into_iter();
+                Ok(json!(status.map(ServerStatus::from).collect::<Vec<_>>()))
+            }
             other => Err(RpcError::method_not_found(other)),
         }
     }
@@ -122,12 +109,12 @@ impl Service {
             params.parse().map_err(|error| RpcError::new(RpcError::INVALID_PARAMS, error.to_string()))?;
         let wait = params.wait_ms.map_or(WAIT, Duration::from_millis).min(MAX_WAIT);
         let files = self.orchestrator.diagnostics_after(params.after_epoch, wait, call).await;
-        Ok(wire::files(self.orchestrator.gate(), &files, &self.severities))
+        Ok(json!(wire::files(self.orchestrator.gate(), &files, &self.severities)))
     }
 
     /// Starts a request. `true` when it was the one that ends the service.
     async fn request(self: &Arc<Self>, id: RequestId, method: String, params: Payload) -> bool {
-        if method == "lsp/shutdown" {
+        if method == service::SHUTDOWN {
             self.leave().await;
             self.answer(Some(&id), Ok(&Value::Null)).await;
             return true;

@@ -4,8 +4,9 @@ use tenon_contract::clock::Clock;
 use tenon_contract::root::RootGate;
 use tenon_lsp::find::{Finder, Trust};
 use tenon_lsp::install::Managed;
+use tenon_lsp::service::BOOTSTRAP;
 use tenon_server::config::{FILE_NAME, read_file};
-use tenon_server::lsp_service::{Bootstrap, ENVIRONMENT_VARIABLE, NavPipes, serve};
+use tenon_server::lsp_service::{Bootstrap, NavPipes, serve};
 use tenon_server::trust::TrustStore;
 
 use crate::exit::Exit;
@@ -25,7 +26,7 @@ const UNUSABLE: Exit = Exit::Contract(1);
 pub(crate) fn run(_args: Args, invocation: &mut Invocation) -> Result<Exit, Failure> {
     // First of all: nothing of ours may sit on the descriptors that the host may have opened.
     let pipes = NavPipes::inherited();
-    let text = std::env::var(ENVIRONMENT_VARIABLE).ok();
+    let text = std::env::var(BOOTSTRAP).ok();
     let bootstrap = match Bootstrap::parse(text.as_deref()) {
         Ok(bootstrap) => bootstrap,
         Err(error) => {
@@ -36,7 +37,7 @@ pub(crate) fn run(_args: Args, invocation: &mut Invocation) -> Result<Exit, Fail
     let gate = match RootGate::new([&bootstrap.root]) {
         Ok(gate) => gate,
         Err(error) => {
-            invocation.say(format!("{ENVIRONMENT_VARIABLE}: workspaceRoot: {error}"));
+            invocation.say(format!("{BOOTSTRAP}: workspaceRoot: {error}"));
             return Ok(UNUSABLE);
         }
     };

@@ -1,0 +1,148 @@
+//! The language-server service as both of its sides know it: method names, parameters and answers.
+//!
+//! `tenon lsp-service` speaks this over pipes, framed as language servers do; [`client::LspServiceClient`] is the other side
+//! for hosts that embed it. What is here is the contract: names and shapes change for nobody's convenience.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::{self, Severity};
+use crate::orchestrator::{self, ServerState};
+
+#[cfg(unix)]
+pub mod client;
+
+/// The environment variable with `{"workspaceRoot": …, "config": {…}}` that a service is started with.
+pub const BOOTSTRAP: &str = "LSP_BOOTSTRAP";
+
+/// Said by the service as the last step of its start.
+pub const READY: &str = "lsp/ready";
+pub const CHECK_FILE: &str = "lsp/checkFile";
+pub const DIAGNOSTICS: &str = "lsp/diagnostics";
+pub const GET_DIAGNOSTIC_EPOCH: &str = "lsp/getDiagnosticEpoch";
+pub const DIAGNOSTICS_AFTER: &str = "lsp/diagnosticsAfter";
+pub const STATUS: &str = "lsp/status";
+pub const SHUTDOWN: &str = "lsp/shutdown";
+
+/// The params of [`CHECK_FILE`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CheckFile {
+    /// Absolute.
+    pub file_path: String,
+    /// Authoritative when it is there, also when it is empty; else the text on disk counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+}
+
+/// The params of [`DIAGNOSTICS_AFTER`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DiagnosticsAfter {
+    pub after_epoch: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_ms: Option<u64>,
+}
+
+/// One diagnostic.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Diagnostic {
+    /// Relative to the workspace, with `/`.
+    pub file: String,
+    /// Counted from 1.
+    pub line: u32,
+    /// Counted from 1, in UTF-16 units.
+    pub character: u32,
+    pub severity: Severity,
+    pub message: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+}
+
+/// The diagnostics of many files by relative path, in byte order. A file with nothing to show is not there.
+pub type Files = BTreeMap<String, Vec<Diagnostic>>;
+
+impl Diagnostic {
+    /// What a server said about `file`.
+    pub fn new(file: &str, diagnostic: &model::Diagnostic) -> Self {
+        let start = diagnostic.range.start;
+        Self {
+            file: file.to_owned(),
+            line: start.line.saturating_add(1),
+            character: start.character.saturating_add(1),
+            severity: diagnostic.severity(),
+            message: diagnostic.message.clone(),
+            code: diagnostic.code.clone(),
+            source: diagnostic.source.clone(),
+        }
+    }
+}
+
+/// How one language server is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ServerStatus {
+    pub id: String,
+    pub status: ServerState,
+    pub language: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_pid: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+}
+
+impl From<orchestrator::ServerStatus> for ServerStatus {
+    fn from(status: orchestrator::ServerStatus) -> Self {
+        Self {
+            id: status.id.to_string(),
+            status: status.state,
+            language: status.language,
+            server_pid: status.pid,
+            detail: status.detail,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn answers_have_the_contracts_shapes() {
+        let diagnostic = Diagnostic {
+            file: "a/b.ts".to_owned(),
+            line: 1,
+            character: 7,
+            severity: Severity::Warning,
+            message: "unused".to_owned(),
+            code: Some("6133".to_owned()),
+            source: None,
+        };
+        let written = json!({ "file": "a/b.ts", "line": 1, "character": 7, "severity": "warning", "message": "unused", "code": "6133" });
+        assert_eq!(serde_json::to_value(&diagnostic).unwrap(), written);
+        assert_eq!(serde_json::from_value::<Diagnostic>(written).unwrap(), diagnostic);
+        let status = ServerStatus {
+            id: "pyright".to_owned(),
+            status: ServerState::Active,
+            language: "Python".to_owned(),
+            server_pid: Some(7),
+            detail: None,
+        };
+        let written = json!({ "id": "pyright", "status": "active", "language": "Python", "serverPid": 7 });
+        assert_eq!(serde_json::to_value(&status).unwrap(), written);
+        assert_eq!(serde_json::from_value::<ServerStatus>(written).unwrap(), status);
+    }
+
+    #[test]
+    fn parameters_leave_out_what_is_not_given() {
+        let check = CheckFile { file_path: "/w/a".to_owned(), text: None };
+        assert_eq!(serde_json::to_value(check).unwrap(), json!({ "filePath": "/w/a" }));
+        let after = DiagnosticsAfter { after_epoch: 3, wait_ms: Some(9) };
+        assert_eq!(serde_json::to_value(after).unwrap(), json!({ "afterEpoch": 3, "waitMs": 9 }));
+    }
+}
