@@ -44,6 +44,7 @@ enum Command {
     #[command(version)]
     Context(commands::context::Args),
     Compose(commands::compose::Args),
+    #[cfg(unix)]
     LspService(commands::lsp_service::Args),
     ContextServer(commands::context_server::Args),
     Token(commands::token::Args),
@@ -101,6 +102,7 @@ fn dispatch(command: Command, invocation: &mut Invocation) -> Result<Exit, Failu
         Command::Context(args) => commands::context::run(args, invocation),
         Command::Compose(args) => commands::compose::run(args, invocation),
         Command::ContextServer(args) => commands::context_server::run(args),
+        #[cfg(unix)]
         Command::LspService(args) => commands::lsp_service::run(args, invocation),
         Command::Token(args) => commands::token::run(args, invocation),
         Command::Doctor(args) => commands::doctor::run(args, invocation),

@@ -1,4 +1,4 @@
-//! `tenon lsp-service`: what an agent that embeds the language servers starts.
+//! Unix: `tenon lsp-service`, what an agent that embeds the language servers starts.
 
 use tenon_contract::clock::Clock;
 use tenon_contract::root::RootGate;
