@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::aftermath::{Aftermath, FileFindings};
+use crate::finding::Finding;
 use crate::model::{self, Severity};
 use crate::orchestrator::{self, ServerState};
 
@@ -68,16 +70,31 @@ pub type Files = BTreeMap<String, Vec<Diagnostic>>;
 impl Diagnostic {
     /// What a server said about `file`.
     pub fn new(file: &str, diagnostic: &model::Diagnostic) -> Self {
-        let start = diagnostic.range.start;
-        Self {
-            file: file.to_owned(),
-            line: start.line.saturating_add(1),
-            character: start.character.saturating_add(1),
-            severity: diagnostic.severity(),
-            message: diagnostic.message.clone(),
-            code: diagnostic.code.clone(),
-            source: diagnostic.source.clone(),
-        }
+        let Finding { line, character, severity, message, code, source } = diagnostic.into();
+        Self { file: file.to_owned(), line, character, severity, message, code, source }
+    }
+}
+
+impl From<Diagnostic> for Finding {
+    fn from(diagnostic: Diagnostic) -> Self {
+        let Diagnostic { file: _, line, character, severity, message, code, source } = diagnostic;
+        Self { line, character, severity, message, code, source }
+    }
+}
+
+/// What a host that changed `file` has learnt: what its check found, and what all files show since. Its words for a model
+/// are those of [`crate::block::Block`].
+pub fn aftermath(file: &str, checked: Vec<Diagnostic>, mut all: Files) -> Aftermath {
+    // The same text, looked at longer.
+    let here = all.remove(file).unwrap_or(checked);
+    let findings = |(file, items): (String, Vec<Diagnostic>)| FileFindings {
+        file,
+        diagnostics: items.into_iter().map(Finding::from).collect(),
+    };
+    Aftermath {
+        touched: vec![findings((file.to_owned(), here))],
+        others: all.into_iter().map(findings).collect(),
+        ..Aftermath::default()
     }
 }
 

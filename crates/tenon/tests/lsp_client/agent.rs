@@ -1,0 +1,120 @@
+//! A small agent: tools that write a file, ask what that broke, and answer in words for a model. They never fail because of
+//! language servers.
+
+use std::process::Command;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde_json::{Map, Value, json};
+use tenon_lsp::block::{Block, Limits};
+use tenon_lsp::service::client::{LspServiceClient, Options};
+use tenon_lsp::service::{self, Files};
+use tenon_testkit::Sandbox;
+use tokio_util::sync::CancellationToken;
+
+/// What the user said about language servers.
+pub(crate) enum Lsp {
+    Off,
+    On(Value),
+}
+
+/// A workspace with an agent in it.
+pub(crate) struct Agent {
+    pub(crate) sandbox: Sandbox,
+    servers: Map<String, Value>,
+    pub(crate) client: LspServiceClient,
+}
+
+impl Agent {
+    /// An agent that has not started anything yet.
+    pub(crate) fn new(tree: &str) -> Self {
+        let sandbox = Sandbox::with_tree(tree);
+        Self { sandbox, servers: Map::new(), client: LspServiceClient::off() }
+    }
+
+    /// A fake server for `.fake` files.
+    pub(crate) fn server(mut self, id: &str, script: Value) -> Self {
+        let script: tenon_fake_lsp::Script = serde_json::from_value(script).unwrap();
+        let at = |ending: &str| self.sandbox.place("state").join(format!("{id}.{ending}"));
+        std::fs::write(at("json"), serde_json::to_vec(&script).unwrap()).unwrap();
+        let entry = json!({
+            "command": tenon_fake_lsp::program(), "extensions": [".fake"],
+            "args": ["--script", at("json"), "--transcript", at("jsonl")],
+        });
+        self.servers.insert(id.to_owned(), entry);
+        self
+    }
+
+    /// The agent's own start: whatever becomes of the language servers, it goes on.
+    pub(crate) async fn start(self, lsp: Lsp) -> Self {
+        let program = self.sandbox.command(env!("CARGO_BIN_EXE_tenon"));
+        self.start_with(program, lsp).await
+    }
+
+    pub(crate) async fn start_with(mut self, mut command: Command, lsp: Lsp) -> Self {
+        if let Lsp::On(mut config) = lsp {
+            command.arg("lsp-service");
+            config["servers"] = Value::Object(self.servers.clone());
+            let Value::Object(config) = config else { panic!("a configuration is an object") };
+            let options = Options { command, workspace_root: self.root(), config };
+            self.client = LspServiceClient::start(options).await;
+        }
+        self
+    }
+
+    pub(crate) fn root(&self) -> Utf8PathBuf {
+        Utf8PathBuf::from_path_buf(self.sandbox.root().canonicalize().unwrap()).unwrap()
+    }
+
+    /// The edit tool: one file's diagnostics.
+    pub(crate) async fn edit(&self, file: &str, old: &str, new: &str) -> String {
+        let path = self.root().join(file);
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(text.matches(old).count(), 1, "the test's edit is not clear");
+        std::fs::write(&path, text.replace(old, new)).unwrap();
+        let mut found = Vec::new();
+        if self.client.is_alive() {
+            found = self.client.check_file(&path, None, &CancellationToken::new()).await;
+        }
+        let aftermath = service::aftermath(file, found, Files::new());
+        Block::new(&aftermath, &Limits::default()).below(&format!("Edited {file}."))
+    }
+
+    /// The write tool: what broke in other files, too.
+    pub(crate) async fn write(&self, file: &str, text: &str) -> String {
+        let path = self.root().join(file);
+        std::fs::write(&path, text).unwrap();
+        let (mut found, mut all) = (Vec::new(), Files::new());
+        if self.client.is_alive() {
+            let never = CancellationToken::new();
+            let epoch = self.client.get_diagnostic_epoch().await;
+            found = self.client.check_file(&path, Some(text), &never).await;
+            all = self.client.get_all_diagnostics_after(epoch, None, &never).await;
+        }
+        let aftermath = service::aftermath(file, found, all);
+        Block::new(&aftermath, &Limits::default()).below(&format!("Wrote {file}."))
+    }
+
+    pub(crate) fn file(&self, file: &str) -> String {
+        std::fs::read_to_string(self.root().join(file)).unwrap()
+    }
+
+    /// The states of all servers that were configured here.
+    pub(crate) async fn states(&self) -> Vec<(String, String)> {
+        let status = self.client.status().await.into_iter();
+        let ours = status.filter(|one| self.servers.contains_key(&one.id));
+        ours.map(|one| (one.id, one.status.as_str().to_owned())).collect()
+    }
+}
+
+/// A path that no test's file has.
+pub(crate) fn nowhere() -> &'static Utf8Path {
+    Utf8Path::new("/nowhere/tenon")
+}
+
+/// Publishes what it finds in every text, with its version, at once.
+pub(crate) fn linter() -> Value {
+    json!({ "capabilities": { "textDocumentSync": 2 }, "rules": [
+        { "on": "textDocument/didOpen", "do": [{ "publish": { "uri": "$uri" } }] },
+        { "on": "textDocument/didChange", "do": [{ "publish": { "uri": "$uri" } }] },
+    ]})
+}
