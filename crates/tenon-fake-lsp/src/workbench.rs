@@ -86,6 +86,13 @@ impl Workbench {
         messages.filter(|message| message["method"] == method).collect()
     }
 
+    /// How many messages of a method a server has received. Cheap enough to look again and again.
+    pub fn heard(&self, server: &str, method: &str) -> usize {
+        let path = self.scripts.path().join(format!("{server}.jsonl"));
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        text.matches(&format!(r#""method":"{method}""#)).count()
+    }
+
     /// The messages as short text, one a line: `lines:character message`.
     pub fn shown(diagnostics: &[Diagnostic]) -> Vec<String> {
         diagnostics

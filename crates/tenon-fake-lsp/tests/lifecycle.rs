@@ -10,7 +10,7 @@ use tenon_fake_lsp::Workbench;
 use tenon_lsp::call::Call;
 use tenon_lsp::model::Why;
 use tenon_lsp::orchestrator::ServerState;
-use tenon_lsp::registry::ServerId;
+use tenon_lsp::registry::{Capability, ServerId};
 
 fn linter() -> Value {
     json!({ "capabilities": { "textDocumentSync": 2 }, "rules": [
@@ -221,28 +221,37 @@ async fn a_stopped_server_costs_the_deadline_and_no_more_and_recovers() {
 }
 
 #[tokio::test]
-async fn a_killed_server_ends_every_open_question() {
-    let script = json!({ "capabilities": { "textDocumentSync": 2, "hoverProvider": true },
-        "rules": [{ "on": "textDocument/hover", "do": [] }] });
-    let bench = Workbench::new().file("a.fake", "word").server("fake", script).patient().open().await;
-    for _ in 0..20 {
-        let path = bench.path("a.fake");
-        let asked = bench.received("fake", "textDocument/hover").len();
-        let questions =
-            futures::future::join_all((0..10).map(|_| {
-                let (bench, path) = (&bench, &path);
-                async move {
-                    bench.orchestrator.hover(path, Workbench::at(0, 0), &Workbench::call()).await.unwrap()
-                }
-            }));
-        let killing = async {
-            until("asked", || bench.received("fake", "textDocument/hover").len() >= asked + 10).await;
-            kill(*pids(&bench, "fake", "started").last().unwrap(), Signal::SIGKILL).unwrap();
-        };
-        let (answers, ()) = tokio::join!(questions, killing);
-        assert!(answers.iter().all(|answer| answer.gaps[0].why == Why::Broken));
-        bench.orchestrator.restart(&id("fake")).await;
+async fn a_server_that_does_not_listen_keeps_nobody_else_waiting() {
+    let deaf = json!({ "capabilities": { "textDocumentSync": 1, "hoverProvider": true },
+        "rules": [
+            { "on": "textDocument/didOpen", "file": "a.fake", "do": ["stop_reading"] },
+            { "on": "textDocument/hover", "file": "b.fake", "do": ["reply_word"] },
+        ] });
+    let bench = Workbench::new()
+        .file("a.fake", &"word ".repeat(20_000))
+        .file("b.fake", "word")
+        .server_with("deaf", deaf, |entry| entry.capabilities = vec![Capability::Hover])
+        .server("fine", linter())
+        .patient()
+        .open()
+        .await;
+    let (listened, place) = (bench.path("b.fake"), Workbench::at(0, 0));
+    assert!(bench.orchestrator.hover(&listened, place, &Workbench::call()).await.unwrap().is_complete());
+    // Its pipe fills up, and then its queue.
+    let path = bench.path("a.fake");
+    let call = Call::within(Duration::from_millis(500));
+    let questions = (0..300).map(|_| bench.orchestrator.hover(&path, place, &call)).collect::<Vec<_>>();
+    for answer in futures::future::join_all(questions).await {
+        assert_eq!(answer.unwrap().gaps[0].why, Why::Pending);
     }
+    bench.write("a.fake", "changed on disk");
+    bench.write("b.fake", "bad");
+    let answer = bench.check("b.fake").await;
+    assert_eq!((answer.value.len(), answer.is_complete()), (1, true), "{answer:?}");
+    // It is never asked about anything before it knows the change.
+    let call = Call::within(Duration::from_millis(50));
+    let answer = bench.orchestrator.hover(&path, place, &call).await.unwrap();
+    assert_eq!(answer.gaps[0].why, Why::Pending);
 }
 
 #[tokio::test]

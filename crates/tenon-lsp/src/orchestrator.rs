@@ -33,6 +33,7 @@ mod follow;
 mod navigate;
 mod slot;
 mod status;
+mod untold;
 mod warm;
 
 pub use status::{ServerState, ServerStatus};
@@ -138,7 +139,7 @@ struct Inner {
     /// Texts that servers are shown instead of those on disk.
     unsaved: Mutex<BTreeMap<WorkspacePath, Arc<str>>>,
     watch: Option<Watch>,
-    telling: tokio::sync::Mutex<()>,
+    noting: Arc<tokio::sync::Mutex<()>>,
     tasks: TaskTracker,
     closing: CancellationToken,
 }
@@ -183,7 +184,7 @@ impl Orchestrator {
             recent: Mutex::default(),
             unsaved: Mutex::default(),
             watch: watch.and_then(Result::ok),
-            telling: tokio::sync::Mutex::default(),
+            noting: Arc::default(),
             tasks: TaskTracker::new(),
             closing: CancellationToken::new(),
         };
@@ -271,7 +272,7 @@ impl Orchestrator {
         spawn_blocking(move || inner.find_candidates(&path)).await.unwrap_or_default()
     }
 
-    /// A running server, started if need be.
+    /// A running server, started if need be, that knows what changed on disk.
     async fn client(&self, candidate: &Candidate, call: &Call) -> Result<Arc<Client>, Why> {
         let root = match &candidate.place {
             Ok(root) => root,
@@ -289,7 +290,9 @@ impl Orchestrator {
                 slot
             }))
         };
-        slot.client(call).await
+        let client = slot.client(call).await?;
+        self.0.tell(&slot, &client, call).await?;
+        Ok(client)
     }
 
     fn live_clients(&self) -> Vec<Arc<Client>> {

@@ -188,6 +188,18 @@ pub enum FileChangeKind {
     Deleted = 3,
 }
 
+impl FileChangeKind {
+    /// What this comes to after something that nobody has heard of yet.
+    #[must_use]
+    pub fn after(self, before: Option<Self>) -> Self {
+        match (before, self) {
+            (Some(Self::Created), Self::Changed) => Self::Created,
+            (Some(Self::Deleted), Self::Created) => Self::Changed,
+            (_, now) => now,
+        }
+    }
+}
+
 /// A file that changed on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileChange {

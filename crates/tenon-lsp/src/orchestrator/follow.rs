@@ -1,35 +1,44 @@
 //! Keeps servers in step with the disk: what changed there is told to them, at once when someone asks, else soon.
+//!
+//! Changes are noted for every server and told to each on its own: one that does not listen keeps nobody else waiting, and
+//! none is asked before it has been told.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::join_all;
 use tenon_contract::epoch::Epoch;
 use tenon_contract::position::LineIndex;
 use tenon_contract::root::{ReadError, WorkspacePath};
+use tokio::task::spawn_blocking;
 
+use super::slot::Slot;
 use super::{Inner, Orchestrator, lock, read_text};
 use crate::call::Call;
-use crate::client::{Client, FileChange, FileChangeKind};
+use crate::client::{Client, FileChangeKind, gap};
+use crate::model::Why;
+use crate::transport::RequestError;
+use crate::watch::Watch;
 
 /// How long changes are gathered before servers hear of them by themselves. Epochs never wait for this.
 const GATHER: Duration = Duration::from_millis(100);
-/// How long telling may take when nobody waits for it.
-const TELL: Duration = Duration::from_secs(30);
+/// How long a server may take to listen when nobody waits for it. It hears of the changes again when it is asked.
+const TELL: Duration = Duration::from_secs(2);
+/// Changes up to this many are looked at where they are noted; a checkout's are handed to a thread that may block.
+const FEW: usize = 16;
 
 impl Orchestrator {
-    /// Waits until everything that happened on disk before this call is known to us and told to the servers. `false` when
-    /// the call ended first.
+    /// Waits until everything that happened on disk before this call is known: epochs have moved, and no server answers a
+    /// question any more before it is told. `false` when the call ended first.
     pub async fn catch_up(&self, call: &Call) -> bool {
         let Some(watch) = &self.0.watch else {
             return true;
         };
-        watch.flush(call).await && self.0.tell(call).await
+        let flushed = watch.flush(call).await;
+        self.0.note_changes(watch).await;
+        flushed
     }
-}
 
-impl Orchestrator {
-    /// The text of a file, with everything else that happened on disk before this call known to the servers.
+    /// The text of a file, with everything else that happened on disk before this call known.
     pub(super) async fn read_now(&self, path: &WorkspacePath, call: &Call) -> Result<LineIndex, ReadError> {
         let (lines, _) = tokio::join!(self.read(path), self.catch_up(call));
         lines
@@ -60,7 +69,11 @@ impl Inner {
             loop {
                 watch.changed().await;
                 tokio::time::sleep(GATHER).await;
-                self.tell(&Call::within(TELL)).await;
+                self.note_changes(watch).await;
+                let slots: Vec<Arc<Slot>> = lock(&self.slots).values().cloned().collect();
+                for slot in slots {
+                    self.tasks.spawn(Arc::clone(&self).tell_soon(slot));
+                }
             }
         };
         tokio::select! {
@@ -69,50 +82,89 @@ impl Inner {
         }
     }
 
-    /// Tells the servers what changed. One at a time: who comes second finds all told.
-    async fn tell(&self, call: &Call) -> bool {
-        let Ok(_turn) = call.bound(self.telling.lock()).await else {
-            return false;
+    async fn tell_soon(self: Arc<Self>, slot: Arc<Slot>) {
+        let Some(client) = slot.live() else {
+            return;
         };
-        let changes = match &self.watch {
-            Some(watch) => watch.take_changes(),
-            None => return true,
-        };
-        if changes.is_empty() {
-            return true;
+        // Who is telling it already goes on until all is told.
+        if slot.telling.try_lock().is_err() {
+            return;
         }
-        let changes: Vec<FileChange> = changes
-            .into_iter()
-            .filter_map(|(path, kind)| {
-                let target = self.gate.admit_target(&path).ok()?;
-                Some(FileChange { path: target, kind })
-            })
-            .collect();
-        join_all(self.live().iter().map(|client| self.tell_one(client, &changes, call))).await;
-        true
+        let mut call = Call::within(TELL);
+        call.cancel = self.closing.clone();
+        // A server that does not listen hears of it when it is asked.
+        let _ = self.tell(&slot, &client, &call).await;
     }
 
-    /// A server that does not listen in time hears of it when it is asked the next time: documents are compared with the
-    /// disk then.
-    async fn tell_one(&self, client: &Client, changes: &[FileChange], call: &Call) {
-        let _ = client.files_changed(call, changes).await;
-        for change in changes {
+    /// Takes what changed on disk and notes it for every server, also those that are still starting: they may have looked
+    /// before.
+    async fn note_changes(self: &Arc<Self>, watch: &Watch) {
+        // One at a time: who comes second finds all noted.
+        let turn = Arc::clone(&self.noting).lock_owned().await;
+        let changes = watch.take_changes();
+        if changes.is_empty() {
+            return;
+        }
+        let few = changes.len() <= FEW;
+        let inner = Arc::clone(self);
+        let note = move || {
+            for (path, kind) in changes {
+                if let Ok(path) = inner.gate.admit_target(path) {
+                    inner.note_change(&path, kind);
+                }
+            }
+            drop(turn);
+        };
+        if few {
+            note();
+        } else {
+            // Goes on when nobody waits for it any more: what has been taken must be noted.
+            let _ = spawn_blocking(note).await;
+        }
+    }
+
+    fn note_change(&self, path: &WorkspacePath, kind: FileChangeKind) {
+        // Whoever wrote the file knew better than who passed a text for it before.
+        self.note_unsaved(path, None);
+        for slot in lock(&self.slots).values().filter(|slot| !slot.is_broken()) {
+            lock(&slot.untold).note(path, kind);
+        }
+    }
+
+    /// Tells a server what changed since it was told last. What it does not take stays untold.
+    pub(super) async fn tell(&self, slot: &Slot, client: &Client, call: &Call) -> Result<(), Why> {
+        if lock(&slot.untold).is_empty() {
+            return Ok(());
+        }
+        let turn = call.bound(slot.telling.lock()).await.map_err(|_| Why::Pending)?;
+        while !lock(&slot.untold).is_empty() {
+            self.tell_all(slot, client, call).await.map_err(|error| gap(&error))?;
+        }
+        drop(turn);
+        Ok(())
+    }
+
+    async fn tell_all(&self, slot: &Slot, client: &Client, call: &Call) -> Result<(), RequestError> {
+        let changes = lock(&slot.untold).begin();
+        client.files_changed(call, &changes).await?;
+        for change in &changes {
             if client.open_text(change.path.as_str()).is_none() {
                 continue;
             }
-            if change.kind == FileChangeKind::Deleted {
-                let _ = client.close(call, change.path.as_str()).await;
-            } else if let Ok(lines) = read_on_blocking_thread(self, &change.path).await {
-                let _ = client.sync(call, &change.path, &lines, true).await;
+            let unsaved = lock(&self.unsaved).get(&change.path).cloned();
+            let saved = unsaved.is_none();
+            let (gate, path) = (self.gate.clone(), change.path.clone());
+            let lines = match unsaved {
+                Some(text) => Some(LineIndex::new(text)),
+                None => spawn_blocking(move || read_text(&gate, &path).ok()).await.unwrap_or_default(),
+            };
+            match lines {
+                Some(lines) => drop(client.sync(call, &change.path, &lines, saved).await?),
+                // Gone, or no text any more.
+                None => client.close(call, change.path.as_str()).await?,
             }
         }
-    }
-}
-
-async fn read_on_blocking_thread(inner: &Inner, path: &WorkspacePath) -> Result<LineIndex, ()> {
-    let (gate, path) = (inner.gate.clone(), path.clone());
-    match tokio::task::spawn_blocking(move || read_text(&gate, &path)).await {
-        Ok(Ok(lines)) => Ok(lines),
-        _ => Err(()),
+        lock(&slot.untold).taken();
+        Ok(())
     }
 }

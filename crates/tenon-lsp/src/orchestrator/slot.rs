@@ -1,6 +1,6 @@
 //! The place of one server: started once, watched until it ends, broken after it ended by itself.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tenon_contract::root::WorkspacePath;
@@ -9,6 +9,7 @@ use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
 use super::Inner;
+use super::untold::Untold;
 use crate::call::{Call, Interrupted};
 use crate::client::{Client, Start};
 use crate::log::ServerLog;
@@ -28,6 +29,9 @@ pub(super) struct Slot {
     pub(super) entry: Arc<ServerEntry>,
     pub(super) root: WorkspacePath,
     pub(super) log: ServerLog,
+    pub(super) untold: Mutex<Untold>,
+    /// Held by whoever tells the server what it has not been told.
+    pub(super) telling: tokio::sync::Mutex<()>,
     life: watch::Sender<Life>,
     /// Cancelled when we end the server, so that its end is no crash.
     leaving: CancellationToken,
@@ -39,6 +43,8 @@ impl Slot {
             entry,
             root,
             log: ServerLog::default(),
+            untold: Mutex::default(),
+            telling: tokio::sync::Mutex::default(),
             life: watch::Sender::new(Life::Starting),
             leaving: CancellationToken::new(),
         })

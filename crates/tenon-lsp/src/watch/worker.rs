@@ -23,6 +23,8 @@ pub(super) fn run(shared: &Arc<Shared>, cookies: &Path, events: SyncSender<Order
         let (shared, overrun, cookies) = (Arc::clone(shared), Arc::clone(&overrun), cookies.to_owned());
         notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
             let order = match event {
+                // Reading is no change, and servers read a lot.
+                Ok(event) if says_nothing(event.kind) => return,
                 // With nothing ahead of it a cookie need not wait for the thread.
                 Ok(event) if shared.queued.load(Ordering::SeqCst) == 0 && shared.settle(&cookies, &event) => {
                     return;
@@ -56,6 +58,16 @@ pub(super) fn run(shared: &Arc<Shared>, cookies: &Path, events: SyncSender<Order
         if overrun.swap(false, Ordering::SeqCst) {
             worker.rescan(false);
         }
+    }
+}
+
+/// Events that change nothing, or that are told again in another form.
+fn says_nothing(kind: EventKind) -> bool {
+    match kind {
+        EventKind::Access(_) | EventKind::Modify(ModifyKind::Metadata(_)) => true,
+        // The old and the new name have an event each.
+        EventKind::Modify(ModifyKind::Name(mode)) => mode == RenameMode::Both,
+        _ => false,
     }
 }
 
@@ -102,12 +114,6 @@ impl Worker<'_> {
     }
 
     fn touched(&mut self, path: &Utf8Path, kind: EventKind) {
-        match kind {
-            EventKind::Access(_) | EventKind::Modify(ModifyKind::Metadata(_)) => return,
-            // Told again, as one event each for the old and the new name.
-            EventKind::Modify(ModifyKind::Name(RenameMode::Both)) => return,
-            _ => {}
-        }
         let Some(root) = self.root_of(path) else {
             return;
         };
@@ -162,19 +168,13 @@ impl Worker<'_> {
 
     /// Counts a change and keeps it for the servers.
     fn note(&self, path: &Utf8Path, kind: FileChangeKind) {
-        use FileChangeKind::{Changed, Created, Deleted};
-
         self.shared.epochs.advance(Epoch::Text);
-        if kind != Changed {
+        if kind != FileChangeKind::Changed {
             self.shared.epochs.advance(Epoch::Fs);
         }
         let mut changes = lock(&self.shared.changes);
-        let merged = match (changes.get(path), kind) {
-            (Some(Created), Changed) => Created,
-            (Some(Deleted), Created) => Changed,
-            (_, kind) => kind,
-        };
-        changes.insert(path.to_owned(), merged);
+        let before = changes.get(path).copied();
+        changes.insert(path.to_owned(), kind.after(before));
         drop(changes);
         self.shared.changed.notify_waiters();
     }
