@@ -1,4 +1,4 @@
-//! Code questions with deterministic answers: canonicalise, filter, sort, dedup, cap, page.
+//! Code questions with deterministic answers: canonicalise, filter, sort, dedup, cap, page. And edits ([`edit`]).
 //!
 //! The seven tools of the gateway contract, without its wire: one file a tool, from typed arguments to the payload.
 //! Section numbers (§) are those of docs/contract.md.
@@ -9,6 +9,7 @@ mod definition;
 mod desk;
 mod document_diagnostics;
 mod document_symbols;
+pub mod edit;
 mod error;
 mod hover;
 mod limits;

@@ -1,0 +1,164 @@
+//! A folder below the root and the files in it: read, and replaced whole or not at all.
+//!
+//! A folder is opened beneath the root without following links, and its files by their names in it: whatever is renamed or
+//! linked meanwhile, what is written is below the root. A file is replaced by renaming a finished, synced one over it, which
+//! lay beside it under a name of ours; whoever dies before leaves the old file and such a leftover, which the next process
+//! that writes into the folder removes.
+
+#[cfg(not(unix))]
+#[path = "place/portable.rs"]
+mod platform;
+#[cfg(unix)]
+#[path = "place/unix.rs"]
+mod platform;
+
+pub(super) use platform::Folder;
+
+/// How names of unfinished files begin.
+const UNFINISHED: &str = ".tenon-edit-";
+
+/// A file as it was found.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) bytes: Vec<u8>,
+    /// Whether its mode, and the system, let it be written to.
+    pub(super) writable: bool,
+    stamp: platform::Stamp,
+}
+
+/// Why a file is not read.
+#[derive(Debug)]
+pub(super) enum Unread {
+    NotAFile,
+    TooLarge,
+    Io(std::io::Error),
+}
+
+/// Why a file is not replaced.
+#[derive(Debug)]
+pub(super) enum Unwritten {
+    /// It is not the one that was found any more.
+    Changed,
+    Io(std::io::Error),
+}
+
+impl From<std::io::Error> for Unread {
+    fn from(error: std::io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl From<std::io::Error> for Unwritten {
+    fn from(error: std::io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// The bytes of an open file, unless there are more than `limit`.
+fn bounded(file: impl std::io::Read, length: u64, limit: u64) -> Result<Vec<u8>, Unread> {
+    if length > limit {
+        return Err(Unread::TooLarge);
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
+    // It may grow while it is read.
+    std::io::Read::read_to_end(&mut std::io::Read::take(file, limit + 1), &mut bytes)?;
+    if bytes.len() as u64 > limit { Err(Unread::TooLarge) } else { Ok(bytes) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use camino::Utf8Path;
+    use tenon_contract::clock::Entropy;
+
+    use super::*;
+
+    fn root() -> tempfile::TempDir {
+        tempfile::tempdir().unwrap()
+    }
+
+    fn path(folder: &tempfile::TempDir) -> &Utf8Path {
+        Utf8Path::from_path(folder.path()).unwrap()
+    }
+
+    fn open(root: &tempfile::TempDir, below: &str) -> Folder {
+        Folder::open(path(root), Utf8Path::new(below)).unwrap()
+    }
+
+    #[test]
+    fn a_file_that_changed_since_it_was_found_is_not_replaced() {
+        let root = root();
+        fs::write(root.path().join("a"), "one").unwrap();
+        let folder = open(&root, "");
+        let found = folder.read("a", 100).unwrap().unwrap();
+        fs::write(root.path().join("a"), "someone else's").unwrap();
+        let replaced = folder.replace("a", b"two", Some(&found), &Entropy::system());
+        assert!(matches!(replaced, Err(Unwritten::Changed)), "{replaced:?}");
+        assert_eq!(fs::read_to_string(root.path().join("a")).unwrap(), "someone else's");
+        let created = folder.replace("a", b"two", None, &Entropy::system());
+        assert!(matches!(created, Err(Unwritten::Changed)), "{created:?}");
+        assert_eq!(fs::read_dir(root.path()).unwrap().count(), 1, "nothing is left over");
+    }
+
+    #[test]
+    fn folders_that_were_made_for_nothing_go_again() {
+        let root = root();
+        let (folder, made) = Folder::make(path(&root), Utf8Path::new("a/b/c")).unwrap();
+        folder.replace("f", b"x", None, &Entropy::system()).unwrap();
+        fs::remove_file(root.path().join("a/b/c/f")).unwrap();
+        drop(folder);
+        made.undo();
+        assert!(!root.path().join("a").exists());
+        let (_, made) = Folder::make(path(&root), Utf8Path::new("a/b")).unwrap();
+        fs::write(root.path().join("a/other"), "").unwrap();
+        made.undo();
+        assert!(root.path().join("a/other").exists() && !root.path().join("a/b").exists());
+    }
+
+    #[test]
+    fn leftovers_of_the_dead_go_and_files_in_the_making_stay() {
+        let root = root();
+        let at = |name: &str| root.path().join(format!("{UNFINISHED}{name}"));
+        for name in ["dead", "alive"] {
+            fs::write(at(name), "half").unwrap();
+        }
+        let alive = fs::File::open(at("alive")).unwrap();
+        alive.lock().unwrap();
+        open(&root, "").clean();
+        assert!(!at("dead").exists() && at("alive").exists());
+        assert_eq!(fs::read_to_string(at("alive")).unwrap(), "half");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn no_link_below_the_root_is_followed() {
+        let (root, outside) = (root(), root());
+        fs::write(outside.path().join("f"), "secret").unwrap();
+        std::os::unix::fs::symlink(outside.path(), root.path().join("out")).unwrap();
+        std::os::unix::fs::symlink(outside.path().join("f"), root.path().join("f")).unwrap();
+        assert!(Folder::open(path(&root), Utf8Path::new("out")).is_err());
+        assert!(Folder::make(path(&root), Utf8Path::new("out/new")).is_err());
+        let folder = open(&root, "");
+        assert!(folder.read("f", 100).is_err());
+        assert!(matches!(folder.replace("f", b"", None, &Entropy::system()), Err(Unwritten::Changed)));
+        assert_eq!(fs::read_to_string(outside.path().join("f")).unwrap(), "secret");
+        assert!(!outside.path().join("new").exists());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_mode_stays() {
+        use std::os::unix::fs::PermissionsExt;
+        let root = root();
+        let file = root.path().join("run");
+        fs::write(&file, "one").unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o751)).unwrap();
+        let folder = open(&root, "");
+        let found = folder.read("run", 100).unwrap().unwrap();
+        folder.replace("run", b"two", Some(&found), &Entropy::system()).unwrap();
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o7777, 0o751);
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o444)).unwrap();
+        assert!(!folder.read("run", 100).unwrap().unwrap().writable, "also for who may do anything");
+    }
+}

@@ -1,0 +1,130 @@
+//! Folders and files on a system that is not Unix, with the standard library alone.
+//!
+//! There are no descriptors to hold on to here: a path is looked at for links right before it is used, which leaves a moment
+//! in which it may change.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::time::SystemTime;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use tenon_contract::clock::Entropy;
+
+use super::{Found, UNFINISHED, Unread, Unwritten, bounded};
+
+/// See [`super`].
+#[derive(Debug)]
+pub(in crate::edit) struct Folder(Utf8PathBuf);
+
+/// When a file last changed, and its length then.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Stamp {
+    size: u64,
+    changed: Option<SystemTime>,
+}
+
+impl Stamp {
+    fn of(metadata: &fs::Metadata) -> Self {
+        Self { size: metadata.len(), changed: metadata.modified().ok() }
+    }
+}
+
+/// Folders that were made on the way to a file.
+#[derive(Debug, Default)]
+pub(in crate::edit) struct Made(Vec<Utf8PathBuf>);
+
+impl Made {
+    /// Takes them away again, unless something is in them.
+    pub(in crate::edit) fn undo(self) {
+        for folder in self.0.into_iter().rev() {
+            if fs::remove_dir(folder).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+impl Folder {
+    pub(in crate::edit) fn open(root: &Utf8Path, below: &Utf8Path) -> io::Result<Self> {
+        let folder = root.join(below);
+        match fs::canonicalize(&folder)? == folder.as_std_path() {
+            true => Ok(Self(folder)),
+            false => Err(io::ErrorKind::NotADirectory.into()),
+        }
+    }
+
+    /// As [`Folder::open`], with the folders made that are missing.
+    pub(in crate::edit) fn make(root: &Utf8Path, below: &Utf8Path) -> io::Result<(Self, Made)> {
+        let mut made = Made::default();
+        let mut at = root.to_owned();
+        for name in below.components() {
+            at.push(name.as_str());
+            match fs::create_dir(&at) {
+                Ok(()) => made.0.push(at.clone()),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => {
+                    made.undo();
+                    return Err(error);
+                }
+            }
+        }
+        match Self::open(root, below) {
+            Ok(folder) => Ok((folder, made)),
+            Err(error) => {
+                made.undo();
+                Err(error)
+            }
+        }
+    }
+
+    /// A regular file in the folder, if there is something by that name.
+    pub(in crate::edit) fn read(&self, name: &str, limit: u64) -> Result<Option<Found>, Unread> {
+        let path = self.0.join(name);
+        let metadata = match fs::symlink_metadata(&path) {
+            Ok(metadata) if metadata.is_file() => metadata,
+            Ok(_) => return Err(Unread::NotAFile),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let bytes = bounded(File::open(&path)?, metadata.len(), limit)?;
+        Ok(Some(Found { bytes, writable: !metadata.permissions().readonly(), stamp: Stamp::of(&metadata) }))
+    }
+
+    /// Puts a file in the place of the one that was found, or where none was.
+    pub(in crate::edit) fn replace(
+        &self,
+        name: &str,
+        bytes: &[u8],
+        found: Option<&Found>,
+        entropy: &Entropy,
+    ) -> Result<(), Unwritten> {
+        let unfinished = self.0.join(format!("{UNFINISHED}{}", entropy.id()));
+        let mut file = File::create_new(&unfinished)?;
+        let done = (|| {
+            file.write_all(bytes)?;
+            file.sync_all()?;
+            drop(file);
+            let now = fs::symlink_metadata(self.0.join(name)).ok();
+            if now.as_ref().map(Stamp::of) != found.map(|found| found.stamp.clone()) {
+                return Err(Unwritten::Changed);
+            }
+            Ok(fs::rename(&unfinished, self.0.join(name))?)
+        })();
+        if done.is_err() {
+            // What cannot be removed now is removed as a leftover.
+            let _ = fs::remove_file(&unfinished);
+        }
+        done
+    }
+
+    /// Removes unfinished files whose makers are gone: who still writes one has it open, and it stays.
+    pub(in crate::edit) fn clean(&self) {
+        let entries = fs::read_dir(&self.0).into_iter().flatten().filter_map(Result::ok);
+        for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(UNFINISHED)) {
+            let unlocked = File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok());
+            if unlocked {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! Unix: a folder is a descriptor, and everything in it is named relative to that.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+
+use camino::Utf8Path;
+use nix::dir::Dir;
+use nix::errno::Errno;
+use nix::fcntl::{AtFlags, OFlag, open, openat, renameat};
+use nix::sys::stat::{FileStat, Mode, SFlag, fchmod, fstat, fstatat, mkdirat};
+use nix::unistd::{AccessFlags, Gid, Uid, UnlinkatFlags, faccessat, fchown, linkat, unlinkat};
+use tenon_contract::clock::Entropy;
+
+use super::{Found, UNFINISHED, Unread, Unwritten, bounded};
+
+/// Folders are only passed through: Linux needs no permission to list them for that.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const PASS: OFlag = OFlag::O_PATH;
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+const PASS: OFlag = OFlag::O_RDONLY;
+
+fn folder_flags() -> OFlag {
+    PASS | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC
+}
+
+/// See [`super`].
+#[derive(Debug)]
+pub(in crate::edit) struct Folder(OwnedFd);
+
+/// Which file it was, when it last changed, and to whom it belongs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stamp {
+    device: u64,
+    inode: u64,
+    size: i64,
+    changed: (i64, i64),
+    mode: u32,
+    owner: (u32, u32),
+}
+
+#[expect(clippy::useless_conversion, clippy::unnecessary_cast, reason = "the widths differ between systems")]
+impl Stamp {
+    fn of(stat: &FileStat) -> Self {
+        Self {
+            device: stat.st_dev as u64,
+            inode: u64::from(stat.st_ino),
+            size: stat.st_size,
+            changed: (i64::from(stat.st_ctime), i64::from(stat.st_ctime_nsec)),
+            mode: u32::from(stat.st_mode),
+            owner: (stat.st_uid, stat.st_gid),
+        }
+    }
+}
+
+/// Folders that were made on the way to a file.
+#[derive(Debug, Default)]
+pub(in crate::edit) struct Made(Vec<(OwnedFd, String)>);
+
+impl Made {
+    /// Takes them away again, unless something is in them.
+    pub(in crate::edit) fn undo(self) {
+        for (parent, name) in self.0.into_iter().rev() {
+            if unlinkat(&parent, name.as_str(), UnlinkatFlags::RemoveDir).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+impl Folder {
+    pub(in crate::edit) fn open(root: &Utf8Path, below: &Utf8Path) -> io::Result<Self> {
+        let root = open(root.as_std_path(), folder_flags(), Mode::empty())?;
+        Ok(Self(beneath(root, below)?))
+    }
+
+    /// As [`Folder::open`], with the folders made that are missing.
+    pub(in crate::edit) fn make(root: &Utf8Path, below: &Utf8Path) -> io::Result<(Self, Made)> {
+        let mut at = open(root.as_std_path(), folder_flags(), Mode::empty())?;
+        let mut made = Made::default();
+        for name in below.components() {
+            let name = name.as_str();
+            let next = match openat(&at, name, folder_flags(), Mode::empty()) {
+                Err(Errno::ENOENT) => match enter_new(&at, name) {
+                    Ok(next) => {
+                        made.0.push((std::mem::replace(&mut at, next), name.to_owned()));
+                        continue;
+                    }
+                    Err(error) => Err(error),
+                },
+                opened => opened,
+            };
+            match next {
+                Ok(next) => at = next,
+                Err(error) => {
+                    made.undo();
+                    return Err(error.into());
+                }
+            }
+        }
+        Ok((Self(at), made))
+    }
+
+    /// A regular file in the folder, if there is something by that name.
+    pub(in crate::edit) fn read(&self, name: &str, limit: u64) -> Result<Option<Found>, Unread> {
+        // Not waiting for a writer, should it be a pipe.
+        let flags =
+            OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
+        let file = match openat(&self.0, name, flags, Mode::empty()) {
+            Ok(file) => File::from(file),
+            Err(Errno::ENOENT) => return Ok(None),
+            Err(Errno::ELOOP | Errno::ENXIO | Errno::ENODEV | Errno::EOPNOTSUPP) => {
+                return Err(Unread::NotAFile);
+            }
+            Err(error) => return Err(io::Error::from(error).into()),
+        };
+        let stat = fstat(&file).map_err(io::Error::from)?;
+        if SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT != SFlag::S_IFREG {
+            return Err(Unread::NotAFile);
+        }
+        let bytes = bounded(&file, u64::try_from(stat.st_size).unwrap_or(0), limit)?;
+        // Who may do anything is still told what the file's owner meant.
+        let meant =
+            Mode::from_bits_truncate(stat.st_mode).intersects(Mode::S_IWUSR | Mode::S_IWGRP | Mode::S_IWOTH);
+        let writable = meant && faccessat(&self.0, name, AccessFlags::W_OK, AtFlags::AT_EACCESS).is_ok();
+        Ok(Some(Found { bytes, writable, stamp: Stamp::of(&stat) }))
+    }
+
+    /// Puts a file in the place of the one that was found, or where none was.
+    pub(in crate::edit) fn replace(
+        &self,
+        name: &str,
+        bytes: &[u8],
+        found: Option<&Found>,
+        entropy: &Entropy,
+    ) -> Result<(), Unwritten> {
+        let unfinished = format!("{UNFINISHED}{}", entropy.id());
+        // Nobody reads a private file while it is in the making; a new one gets what the user's mask leaves.
+        let mode =
+            if found.is_some() { Mode::S_IRUSR | Mode::S_IWUSR } else { Mode::from_bits_truncate(0o666) };
+        let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        let file = File::from(openat(&self.0, unfinished.as_str(), flags, mode).map_err(io::Error::from)?);
+        let done = fill(&file, bytes, found)
+            .map_err(Unwritten::Io)
+            .and_then(|()| self.finish(&unfinished, name, found));
+        if done.is_err() {
+            // What cannot be removed now is removed as a leftover.
+            let _ = unlinkat(&self.0, unfinished.as_str(), UnlinkatFlags::NoRemoveDir);
+        }
+        done
+    }
+
+    fn finish(&self, unfinished: &str, name: &str, found: Option<&Found>) -> Result<(), Unwritten> {
+        let Some(found) = found else {
+            return self.finish_new(unfinished, name);
+        };
+        let now = match fstatat(&self.0, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
+            Ok(stat) => Stamp::of(&stat),
+            Err(Errno::ENOENT) => return Err(Unwritten::Changed),
+            Err(error) => return Err(io::Error::from(error).into()),
+        };
+        if now != found.stamp {
+            return Err(Unwritten::Changed);
+        }
+        renameat(&self.0, unfinished, &self.0, name).map_err(io::Error::from)?;
+        Ok(())
+    }
+
+    /// A link takes no one's place, which a rename would.
+    fn finish_new(&self, unfinished: &str, name: &str) -> Result<(), Unwritten> {
+        match linkat(&self.0, unfinished, &self.0, name, AtFlags::empty()) {
+            Ok(()) => {
+                let _ = unlinkat(&self.0, unfinished, UnlinkatFlags::NoRemoveDir);
+                Ok(())
+            }
+            Err(Errno::EEXIST) => Err(Unwritten::Changed),
+            // A file system without hard links.
+            Err(Errno::EPERM | Errno::EOPNOTSUPP | Errno::ENOSYS) => {
+                match fstatat(&self.0, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
+                    Err(Errno::ENOENT) => {
+                        renameat(&self.0, unfinished, &self.0, name).map_err(io::Error::from)?;
+                        Ok(())
+                    }
+                    Ok(_) => Err(Unwritten::Changed),
+                    Err(error) => Err(io::Error::from(error).into()),
+                }
+            }
+            Err(error) => Err(io::Error::from(error).into()),
+        }
+    }
+
+    /// Removes unfinished files whose makers are gone.
+    pub(in crate::edit) fn clean(&self) {
+        let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+        let Ok(mut listing) = Dir::openat(&self.0, ".", flags, Mode::empty()) else {
+            return;
+        };
+        let names = listing.iter().filter_map(Result::ok).map(|entry| entry.file_name().to_owned());
+        let left: Vec<_> = names.filter(|name| name.to_bytes().starts_with(UNFINISHED.as_bytes())).collect();
+        for name in left {
+            let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+            let Ok(file) = openat(&self.0, name.as_c_str(), flags, Mode::empty()) else {
+                continue;
+            };
+            // Its maker holds a lock as long as it lives.
+            if File::from(file).try_lock().is_ok() {
+                let _ = unlinkat(&self.0, name.as_c_str(), UnlinkatFlags::NoRemoveDir);
+            }
+        }
+    }
+}
+
+/// Writes a file out, down to the disk.
+fn fill(mut file: &File, bytes: &[u8], found: Option<&Found>) -> io::Result<()> {
+    match file.try_lock() {
+        // Where nothing can be locked nothing is taken for a leftover either.
+        Ok(()) | Err(std::fs::TryLockError::Error(_)) => {}
+        Err(std::fs::TryLockError::WouldBlock) => return Err(io::ErrorKind::WouldBlock.into()),
+    }
+    file.write_all(bytes)?;
+    if let Some(Found { stamp, .. }) = found {
+        let now = Stamp::of(&fstat(file)?);
+        if now.owner != stamp.owner {
+            // Only an administrator gives files away; the text matters more.
+            let _ = fchown(file, Some(Uid::from_raw(stamp.owner.0)), Some(Gid::from_raw(stamp.owner.1)));
+        }
+        fchmod(file, Mode::from_bits_truncate(stamp.mode.try_into().unwrap_or(0o644)))?;
+    }
+    file.sync_all()
+}
+
+fn enter_new(at: &OwnedFd, name: &str) -> nix::Result<OwnedFd> {
+    match mkdirat(at, name, Mode::from_bits_truncate(0o777)) {
+        Ok(()) | Err(Errno::EEXIST) => openat(at, name, folder_flags(), Mode::empty()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Opens a folder below another, no link on the way.
+fn beneath(root: OwnedFd, below: &Utf8Path) -> nix::Result<OwnedFd> {
+    if below.as_str().is_empty() {
+        return Ok(root);
+    }
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    match by_kernel(&root, below) {
+        // A kernel or a sandbox that does not have the call.
+        Err(Errno::ENOSYS | Errno::EPERM) => {}
+        decided => return decided,
+    }
+    let mut at = root;
+    for name in below.components() {
+        at = openat(&at, name.as_str(), folder_flags(), Mode::empty())?;
+    }
+    Ok(at)
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn by_kernel(root: &OwnedFd, below: &Utf8Path) -> nix::Result<OwnedFd> {
+    use nix::fcntl::{OpenHow, ResolveFlag, openat2};
+    let rules =
+        ResolveFlag::RESOLVE_BENEATH | ResolveFlag::RESOLVE_NO_SYMLINKS | ResolveFlag::RESOLVE_NO_MAGICLINKS;
+    openat2(root, below.as_std_path(), OpenHow::new().flags(folder_flags()).resolve(rules))
+}

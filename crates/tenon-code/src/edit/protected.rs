@@ -1,0 +1,195 @@
+//! Files that no agent changes through us, whatever the user allowed: they decide what runs on the user's machine, or who
+//! may do what.
+//!
+//! Names are compared as a file system might that does not tell cases apart, drops a trailing dot or ignores invisible
+//! characters: a second spelling of a protected name is the same file there.
+
+use camino::{Utf8Component, Utf8Path};
+
+const GIT: &str = "the repository's own files belong to git";
+const TENON: &str = "Tenon's settings say what may run here";
+const AGENT: &str = "the configuration of an agent says what it may run";
+const EDITOR: &str = "the configuration of an editor says what it runs";
+const HOOKS: &str = "the configuration of hooks says what git runs";
+const STATE: &str = "Tenon keeps its own state there";
+
+/// Paths of one or two names, which mean a file or a folder at any depth, and why they are protected.
+const TABLE: &[(&str, &str)] = &[
+    (".git", GIT),
+    (".gitmodules", GIT),
+    (".jj", GIT),
+    (".hg", GIT),
+    (".svn", GIT),
+    ("tenon.toml", TENON),
+    (".agents", AGENT),
+    (".aider.conf.yml", AGENT),
+    (".amazonq", AGENT),
+    (".augment", AGENT),
+    (".claude", AGENT),
+    (".claude.json", AGENT),
+    (".cline", AGENT),
+    (".clinerules", AGENT),
+    (".codex", AGENT),
+    (".continue", AGENT),
+    (".copilot", AGENT),
+    (".crush", AGENT),
+    (".crush.json", AGENT),
+    (".cursor", AGENT),
+    (".cursorrules", AGENT),
+    (".factory", AGENT),
+    (".gemini", AGENT),
+    (".goose", AGENT),
+    (".github/hooks", AGENT),
+    (".junie", AGENT),
+    (".kilocode", AGENT),
+    (".kiro", AGENT),
+    (".mcp.json", AGENT),
+    (".opencode", AGENT),
+    (".qwen", AGENT),
+    (".roo", AGENT),
+    (".roomodes", AGENT),
+    (".trae", AGENT),
+    (".windsurf", AGENT),
+    (".windsurfrules", AGENT),
+    ("crush.json", AGENT),
+    ("mcp.json", AGENT),
+    ("opencode.json", AGENT),
+    ("opencode.jsonc", AGENT),
+    (".fleet", EDITOR),
+    (".idea", EDITOR),
+    (".vscode", EDITOR),
+    (".zed", EDITOR),
+    (".githooks", HOOKS),
+    (".husky", HOOKS),
+    (".lefthook.yml", HOOKS),
+    (".pre-commit-config.yaml", HOOKS),
+    ("lefthook.yml", HOOKS),
+];
+
+/// What git keeps in a folder of its own, by whatever name.
+const GIT_FOLDER: [&str; 3] = ["HEAD", "objects", "refs"];
+
+/// Why a file may not be changed, if so. `real` is its real path below the real path `root`; `asked` is how it was named
+/// below the root, links and all. `kept` are folders and files of our own.
+pub(super) fn reason(
+    root: &Utf8Path,
+    real: &Utf8Path,
+    asked: &Utf8Path,
+    kept: &[camino::Utf8PathBuf],
+) -> Option<&'static str> {
+    if kept.iter().any(|kept| *kept != root && real.starts_with(kept)) {
+        return Some(STATE);
+    }
+    let below = real.strip_prefix(root).ok()?;
+    named(below).or_else(|| named(asked)).or_else(|| {
+        let mut folders = below.ancestors().skip(1);
+        folders.any(|folder| is_git_folder(&root.join(folder))).then_some(GIT)
+    })
+}
+
+/// Why a path may not be written to by its names alone.
+fn named(path: &Utf8Path) -> Option<&'static str> {
+    let names: Vec<String> = path
+        .components()
+        .filter_map(|component| match component {
+            Utf8Component::Normal(name) => Some(folded(name)),
+            _ => None,
+        })
+        .collect();
+    let fits = |pattern: &str| {
+        let wanted: Vec<&str> = pattern.split('/').collect();
+        names
+            .windows(wanted.len())
+            .any(|names| names.iter().zip(&wanted).all(|(name, wanted)| name == wanted))
+    };
+    TABLE.iter().find(|(pattern, _)| fits(pattern)).map(|(_, why)| *why)
+}
+
+/// A name as the least discerning file system sees it.
+fn folded(name: &str) -> String {
+    let visible: String = name.chars().filter(|one| !is_ignored(*one)).flat_map(char::to_lowercase).collect();
+    // A stream of a file on NTFS, and its short name for `.git`.
+    let file = visible.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']);
+    if file == "git~1" { ".git".to_owned() } else { file.to_owned() }
+}
+
+/// What HFS+ leaves out when it compares names.
+fn is_ignored(one: char) -> bool {
+    matches!(one, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}')
+}
+
+fn is_git_folder(folder: &Utf8Path) -> bool {
+    GIT_FOLDER.iter().all(|name| folder.join(name).symlink_metadata().is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn why(path: &str) -> Option<&'static str> {
+        let root = Utf8Path::new("/nowhere/root");
+        reason(root, &root.join(path), Utf8Path::new(path), &["/nowhere/root/state".into()])
+    }
+
+    #[test]
+    fn what_decides_what_runs_is_protected_at_any_depth_and_in_any_case() {
+        for path in [
+            ".git/hooks/pre-commit",
+            "sub/.git",
+            ".GIT/config",
+            "a/.Git./config",
+            ".g\u{200c}it/config",
+            "git~1/config",
+            ".git::$INDEX_ALLOCATION/config",
+            "tenon.toml",
+            "packages/x/Tenon.TOML",
+            ".claude/settings.json",
+            ".mcp.json",
+            ".cursor/mcp.json",
+            ".vscode/settings.json",
+            ".github/hooks/x.json",
+            ".husky/pre-commit",
+            "state/trust/x",
+        ] {
+            assert!(why(path).is_some(), "{path}");
+        }
+    }
+
+    #[test]
+    fn other_files_are_not() {
+        for path in [
+            "src/git.rs",
+            ".gitignore",
+            ".github/workflows/ci.yml",
+            "hooks/a.ts",
+            "git/x",
+            "docs/tenon.toml.md",
+            "CLAUDE.md",
+            "AGENTS.md",
+            "stateful/x",
+        ] {
+            assert_eq!(why(path), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_link_with_a_protected_name_protects_what_it_leads_to() {
+        let root = Utf8Path::new("/nowhere/root");
+        let asked = Utf8Path::new(".claude/settings.json");
+        assert_eq!(reason(root, &root.join("dotfiles/settings.json"), asked, &[]), Some(AGENT));
+    }
+
+    #[test]
+    fn a_bare_repository_is_known_by_what_is_in_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Utf8Path::from_path(folder.path()).unwrap();
+        for name in ["bare/objects", "bare/refs", "bare/hooks"] {
+            std::fs::create_dir_all(root.join(name)).unwrap();
+        }
+        let hook = root.join("bare/hooks/update");
+        let asked = Utf8Path::new("bare/hooks/update");
+        assert_eq!(reason(root, &hook, asked, &[]), None);
+        std::fs::write(root.join("bare/HEAD"), "ref: refs/heads/main\n").unwrap();
+        assert_eq!(reason(root, &hook, asked, &[]), Some(GIT));
+    }
+}

@@ -1,0 +1,61 @@
+//! Edits of one file take turns: written one after the other, and shown to the language servers in the same order.
+//!
+//! Who writes next ends the wait of who wrote before: what servers think of a text that is gone helps nobody. So ten quick
+//! edits cost one wait, and no server is ever shown an older text after a newer one.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use tenon_contract::root::WorkspacePath;
+use tokio::sync::OwnedMutexGuard;
+use tokio_util::sync::CancellationToken;
+
+/// The turns of one file.
+#[derive(Debug, Default)]
+pub(super) struct Turn {
+    writing: Arc<tokio::sync::Mutex<()>>,
+    showing: Arc<tokio::sync::Mutex<()>>,
+    /// Ends the showing that is under way.
+    overtaken: Mutex<CancellationToken>,
+}
+
+/// The turns of all files that are being edited.
+#[derive(Debug, Default)]
+pub(super) struct Turns(Mutex<BTreeMap<WorkspacePath, Weak<Turn>>>);
+
+/// The right to show a text, for as long as it lives.
+pub(super) struct Showing {
+    pub(super) overtaken: CancellationToken,
+    _turn: OwnedMutexGuard<()>,
+}
+
+impl Turns {
+    pub(super) fn of(&self, path: &WorkspacePath) -> Arc<Turn> {
+        let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(turn) = turns.get(path).and_then(Weak::upgrade) {
+            return turn;
+        }
+        turns.retain(|_, turn| turn.strong_count() > 0);
+        let turn = Arc::new(Turn::default());
+        turns.insert(path.clone(), Arc::downgrade(&turn));
+        turn
+    }
+}
+
+impl Turn {
+    /// The right to read and write the file.
+    pub(super) async fn write(&self) -> OwnedMutexGuard<()> {
+        Arc::clone(&self.writing).lock_owned().await
+    }
+
+    /// The right to show what was written, once whoever showed the text before has stopped.
+    pub(super) async fn show(&self, _written: OwnedMutexGuard<()>) -> Showing {
+        let overtaken = CancellationToken::new();
+        let before = std::mem::replace(
+            &mut *self.overtaken.lock().unwrap_or_else(PoisonError::into_inner),
+            overtaken.clone(),
+        );
+        before.cancel();
+        Showing { overtaken, _turn: Arc::clone(&self.showing).lock_owned().await }
+    }
+}
