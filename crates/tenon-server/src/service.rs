@@ -7,6 +7,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use tenon_contract::clock::Entropy;
+use tenon_lsp::block::Limits;
 use tenon_lsp::model::Severity;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
@@ -18,6 +19,7 @@ use crate::mcp::Handler;
 use crate::mcp::stream::{self, StreamLimits};
 use crate::surfaces::code::CodeSurface;
 use crate::surfaces::context::ContextSurface;
+use crate::surfaces::edit::EditSurface;
 use crate::surfaces::nav::{NavOptions, NavSurface};
 use crate::surfaces::work::{Desk, WorkSurface};
 use crate::surfaces::workspace::WorkspaceSurface;
@@ -41,6 +43,7 @@ impl Service {
         let surfaces = Surfaces::new(workspace.config().mcp.tool_names)
             .with(CodeSurface::new(&workspace, &engine))
             .with(NavSurface::new(&engine, nav_options(&workspace)))
+            .with_allowed(EditSurface::allowed(&workspace, &engine, edit_limits(&workspace)))
             .with(ContextSurface::new(cache_root.map(Into::into), ContextSurface::TIMEOUT))
             .with(WorkSurface::tasks(&desk))
             .with(WorkSurface::memory(&desk));
@@ -106,7 +109,7 @@ impl Service {
     pub async fn serve_http(&self, listener: tokio::net::TcpListener, stop: CancellationToken) {
         let tokens = self.workspace.dirs().tokens();
         let clock = self.workspace.clock().clone();
-        let open = self.surfaces.names().into_iter().filter(|name| *name != "edit");
+        let open = self.surfaces.names().into_iter().filter(|name| *name != EditSurface::NAME);
         let endpoint = Endpoint {
             surfaces: self.surfaces.clone(),
             default_surfaces: self.configured(),
@@ -124,11 +127,19 @@ impl Service {
 
 /// The `nav` tools show the severities that a check of this workspace does.
 fn nav_options(workspace: &Workspace) -> NavOptions {
-    let severities = workspace.config().check.severities.iter().map(|severity| match severity {
+    NavOptions { severities: severities(workspace).collect(), ..NavOptions::default() }
+}
+
+/// So do the answers of edits.
+fn edit_limits(workspace: &Workspace) -> Limits {
+    Limits { severities: severities(workspace).collect(), ..Limits::default() }
+}
+
+fn severities(workspace: &Workspace) -> impl Iterator<Item = Severity> {
+    workspace.config().check.severities.iter().map(|severity| match severity {
         config::Severity::Error => Severity::Error,
         config::Severity::Warning => Severity::Warning,
         config::Severity::Info => Severity::Info,
         config::Severity::Hint => Severity::Hint,
-    });
-    NavOptions { severities: severities.collect(), ..NavOptions::default() }
+    })
 }

@@ -36,6 +36,26 @@ pub struct ToolSpec {
     pub read_only: bool,
 }
 
+/// One tool that only reads, whose schemas, of its arguments and of its result, are the files named after it.
+macro_rules! tool {
+    ($name:literal, $description:literal) => {
+        $crate::surface::ToolSpec {
+            name: $name,
+            description: $description,
+            input: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../schemas/tools/", $name, ".json")),
+            output: Some(include_str!(concat!(
+                env!("CARGO_MANIFEST_DIR"),
+                "/../../schemas/tools/",
+                $name,
+                ".output.json"
+            ))),
+            read_only: true,
+        }
+    };
+}
+
+pub(crate) use tool;
+
 /// The tools of one surface, in the order in which they are listed.
 ///
 /// Schemas are parsed on the first list or call, not at start-up.

@@ -6,6 +6,7 @@ use crate::surface::{Surface, SurfaceSet, ToolNames};
 
 pub mod code;
 pub mod context;
+pub mod edit;
 pub mod nav;
 pub mod work;
 pub mod workspace;
@@ -13,10 +14,20 @@ mod workspace_compose;
 
 /// A name that is no surface here.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown surface `{name}`; there are: {}", available.join(", "))]
+#[error("unknown surface `{name}`; there are: {}{}", available.join(", "), hint(name))]
 pub struct UnknownSurface {
     pub name: String,
     pub available: Vec<&'static str>,
+}
+
+/// What to do about a surface that there could be.
+fn hint(name: &str) -> &'static str {
+    match name {
+        edit::EditSurface::NAME => {
+            "; `edit` needs the user's word, in `edit.allow` or by `tenon serve --allow-edit`"
+        }
+        _ => "",
+    }
 }
 
 /// Every surface that this process can serve, in the order in which they are listed.
@@ -36,17 +47,29 @@ impl Surfaces {
         self
     }
 
+    /// Adds a surface that is not always there.
+    pub fn with_allowed(self, surface: Option<impl Surface>) -> Self {
+        match surface {
+            Some(surface) => self.with(surface),
+            None => self,
+        }
+    }
+
     /// The names of all surfaces.
     pub fn names(&self) -> Vec<&'static str> {
         self.all.iter().map(|surface| surface.name()).collect()
+    }
+
+    /// What to say of a name that is none of these.
+    pub fn unknown(&self, name: &str) -> UnknownSurface {
+        UnknownSurface { name: name.chars().take(100).collect(), available: self.names() }
     }
 
     /// The surfaces named, each once, in catalog order.
     pub fn select<S: AsRef<str>>(&self, names: &[S]) -> Result<SurfaceSet, UnknownSurface> {
         let available = self.names();
         if let Some(unknown) = names.iter().find(|name| !available.contains(&name.as_ref())) {
-            let shown = unknown.as_ref().chars().take(100).collect();
-            return Err(UnknownSurface { name: shown, available });
+            return Err(self.unknown(unknown.as_ref()));
         }
         let picked =
             self.all.iter().filter(|surface| names.iter().any(|name| name.as_ref() == surface.name()));

@@ -21,25 +21,14 @@ use tokio::sync::OnceCell;
 
 use crate::config::Content;
 use crate::engine::Engine;
-use crate::surface::{Answer, Arguments, Call, CallLimits, Catalog, Outcome, Refusal, Surface, ToolSpec};
+use crate::surface::{
+    Answer, Arguments, Call, CallLimits, Catalog, Outcome, Refusal, Surface, ToolSpec, tool,
+};
 use crate::workspace::Workspace;
 
 mod classify;
 
 use classify::{Failure, classify};
-
-/// One tool: its schemas are files named after it.
-macro_rules! tool {
-    ($name:literal, $description:literal) => {
-        ToolSpec {
-            name: $name,
-            description: $description,
-            input: include_str!(concat!("../../../../schemas/tools/", $name, ".json")),
-            output: Some(include_str!(concat!("../../../../schemas/tools/", $name, ".output.json"))),
-            read_only: true,
-        }
-    };
-}
 
 /// In the contract's order.
 const TOOLS: &[ToolSpec] = &[

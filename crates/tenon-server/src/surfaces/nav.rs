@@ -19,25 +19,12 @@ use tenon_lsp::registry::OverrideError;
 
 use crate::engine::Engine;
 use crate::surface::{
-    Answer, Arguments, Call, CallLimits, Catalog, Outcome, Refusal, Surface, ToolSpec, unknown_tool,
+    Answer, Arguments, Call, CallLimits, Catalog, Outcome, Refusal, Surface, ToolSpec, tool, unknown_tool,
 };
 
 mod shape;
 
 use shape::{diagnostic, location, symbol};
-
-/// One tool: its schemas are files named after it.
-macro_rules! tool {
-    ($name:literal, $description:literal) => {
-        ToolSpec {
-            name: $name,
-            description: $description,
-            input: include_str!(concat!("../../../../schemas/tools/", $name, ".json")),
-            output: Some(include_str!(concat!("../../../../schemas/tools/", $name, ".output.json"))),
-            read_only: true,
-        }
-    };
-}
 
 /// In the contract's order.
 const TOOLS: &[ToolSpec] = &[

@@ -8,7 +8,7 @@ use camino::Utf8Path;
 use nix::dir::Dir;
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, open, openat, renameat};
-use nix::sys::stat::{FileStat, Mode, SFlag, fchmod, fstat, fstatat, mkdirat};
+use nix::sys::stat::{FileStat, Mode, SFlag, fchmod, fstat, fstatat, mkdirat, mode_t};
 use nix::unistd::{AccessFlags, Gid, Uid, UnlinkatFlags, faccessat, fchown, linkat, unlinkat};
 use tenon_contract::clock::Entropy;
 
@@ -35,7 +35,7 @@ pub(super) struct Stamp {
     inode: u64,
     size: i64,
     changed: (i64, i64),
-    mode: u32,
+    mode: mode_t,
     owner: (u32, u32),
 }
 
@@ -47,7 +47,7 @@ impl Stamp {
             inode: u64::from(stat.st_ino),
             size: stat.st_size,
             changed: (i64::from(stat.st_ctime), i64::from(stat.st_ctime_nsec)),
-            mode: u32::from(stat.st_mode),
+            mode: stat.st_mode,
             owner: (stat.st_uid, stat.st_gid),
         }
     }
@@ -224,7 +224,7 @@ fn fill(mut file: &File, bytes: &[u8], found: Option<&Found>) -> io::Result<()> 
             // Only an administrator gives files away; the text matters more.
             let _ = fchown(file, Some(Uid::from_raw(stamp.owner.0)), Some(Gid::from_raw(stamp.owner.1)));
         }
-        fchmod(file, Mode::from_bits_truncate(stamp.mode.try_into().unwrap_or(0o644)))?;
+        fchmod(file, Mode::from_bits_truncate(stamp.mode))?;
     }
     file.sync_all()
 }
