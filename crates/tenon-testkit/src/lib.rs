@@ -4,10 +4,13 @@
 //! on Linux alone. Nothing sleeps: what must be waited for is waited for as an event, with
 //! [`PATIENCE`] as the deadline that only a broken product reaches.
 
+pub mod bare;
 pub mod client;
 pub mod disk;
+pub mod frames;
 pub mod generated;
 pub mod http;
+pub mod postgres;
 pub mod processes;
 pub mod program;
 pub mod sandbox;

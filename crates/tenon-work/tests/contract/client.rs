@@ -13,7 +13,7 @@ use tenon_contract::clock::{Clock, ClockHands};
 use tenon_contract::json::canonical_value;
 use tenon_work::{Location, Settings, Store, Tool, Work, WorkspaceName};
 
-use crate::postgres;
+use tenon_testkit::postgres;
 
 static ENVELOPE: LazyLock<jsonschema::Validator> = LazyLock::new(|| {
     let schema: Value = serde_json::from_str(include_str!("../../../../schemas/envelope.json")).unwrap();
@@ -89,7 +89,7 @@ impl Client {
         let folder = TempDir::new().unwrap();
         let location = match on {
             On::Sqlite => Location::Sqlite(folder.path().join("store.db")),
-            On::Postgres => Location::Postgres(postgres::database().await),
+            On::Postgres => Location::Postgres(postgres::database()),
         };
         let store = Store::open(&location).await.unwrap();
         let start = "2026-01-02T03:04:05Z".parse().unwrap();

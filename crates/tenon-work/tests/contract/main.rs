@@ -3,7 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
 
 mod client;
-mod postgres;
 
 mod bad_input;
 mod batch;

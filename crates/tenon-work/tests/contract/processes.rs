@@ -13,7 +13,7 @@ use tenon_work::{Location, Settings, Store, Work, WorkspaceName};
 
 use crate::client::call;
 use crate::fixture::step;
-use crate::postgres;
+use tenon_testkit::postgres;
 
 const ROLE: &str = "TENON_WORK_TEST_ROLE";
 const STORE: &str = "TENON_WORK_TEST_STORE";
@@ -211,7 +211,7 @@ async fn sixteen_processes_write_to_one_file() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn four_daemons_write_to_one_server() {
-    let url = postgres::database().await;
+    let url = postgres::database();
     crowd(&Location::Postgres(url.clone()), &url, 4, 250).await;
 }
 
@@ -224,7 +224,7 @@ async fn no_task_is_handed_to_two_by_one_file() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn no_task_is_handed_to_two_by_one_server() {
-    let url = postgres::database().await;
+    let url = postgres::database();
     claims(&Location::Postgres(url.clone()), &url, 4, 40).await;
 }
 
@@ -237,7 +237,7 @@ async fn one_of_the_racers_wins_on_one_file() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn one_of_the_racers_wins_on_one_server() {
-    let url = postgres::database().await;
+    let url = postgres::database();
     races(&Location::Postgres(url.clone()), &url, 4).await;
 }
 
@@ -284,7 +284,7 @@ async fn kill(location: Location, store: String, seed: u64, rounds: usize) {
 async fn nothing_acknowledged_is_lost_by_kill_9() {
     let folders = [TempDir::new().unwrap(), TempDir::new().unwrap()];
     let [(first, first_store), (second, second_store)] = [sqlite(&folders[0]), sqlite(&folders[1])];
-    let url = postgres::database().await;
+    let url = postgres::database();
     // Three stores side by side: 300 kills in all.
     let rounds = [
         tokio::spawn(kill(first, first_store, 1, 130)),

@@ -11,7 +11,7 @@ use tenon_work::{Location, Settings, Store, StoreError, Work, WorkspaceName};
 use crate::budget::fill;
 use crate::client::{Client, On, call, on_both};
 use crate::fixture::{close, revision, task};
-use crate::postgres;
+use tenon_testkit::postgres;
 
 /// Runs a statement behind the back of the store.
 async fn behind_its_back(location: &Location, sql: &'static str) {
@@ -41,7 +41,7 @@ async fn empty(on: On) -> (Store, Location, TempDir) {
     let folder = TempDir::new().unwrap();
     let location = match on {
         On::Sqlite => Location::Sqlite(folder.path().join("deep/er/store.db")),
-        On::Postgres => Location::Postgres(postgres::database().await),
+        On::Postgres => Location::Postgres(postgres::database()),
     };
     (Store::open(&location).await.unwrap(), location, folder)
 }
