@@ -50,14 +50,21 @@ impl Store {
                 }
             }
         }
-        for row in tx.rows("SELECT ws, name, events, seqs FROM workspaces ORDER BY name", args![]).await? {
-            report.workspaces += 1;
-            let (ws, name) = (row.int(0)?, row.text(1)?);
-            replay(&mut tx, ws, &name, row.int(2)?, &mut report).await?;
-            invariants(&mut tx, ws, &name, row.int(3)?, &mut report).await?;
+        for row in tx.rows("SELECT ws FROM workspaces ORDER BY name", args![]).await? {
+            workspace(&mut tx, row.int(0)?, &mut report).await?;
         }
         Ok(report)
     }
+}
+
+/// Goes through one workspace.
+pub(crate) async fn workspace(tx: &mut Tx, ws: i64, report: &mut Report) -> Result<(), StoreError> {
+    let row = tx.row("SELECT name, events, seqs FROM workspaces WHERE ws = $1", args![ws]).await?;
+    let row = row.ok_or_else(|| StoreError::Damaged(format!("workspace {ws} is gone")))?;
+    report.workspaces += 1;
+    let name = row.text(0)?;
+    replay(tx, ws, &name, row.int(1)?, report).await?;
+    invariants(tx, ws, &name, row.int(2)?, report).await
 }
 
 /// Rebuilds every record from the log and compares it with what is stored.

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use tenon_contract::json::canonical_value;
 
 use crate::catalog::Tool;
-use crate::error::{Failure, Proposal};
+use crate::error::{Code, Failure, Proposal};
 use crate::name::WorkspaceName;
 
 /// Error envelopes stay below this, whatever the call brought.
@@ -25,6 +25,11 @@ impl Envelope {
 
     pub fn success(&self) -> bool {
         self.value["success"] == json!(true)
+    }
+
+    /// Why the call failed; nothing if it did not.
+    pub fn code(&self) -> Option<Code> {
+        self.value["error"]["code"].as_str().and_then(Code::by_name)
     }
 
     pub fn value(&self) -> &Value {

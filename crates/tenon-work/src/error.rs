@@ -26,6 +26,10 @@ macro_rules! codes {
                     $(Self::$variant => $text),*
                 }
             }
+
+            pub fn by_name(name: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|code| code.as_str() == name)
+            }
         }
     };
 }

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tenon_contract::json::canonical_value;
 
+use crate::check::{self, Report};
 use crate::graph::version;
 use crate::id::{StepId, TargetId};
 use crate::memory::{entry, search};
@@ -19,6 +20,9 @@ use crate::plan::{step, target};
 use crate::store::{Arg, SCHEMA_VERSION, Store, StoreError, Tx, args};
 
 const FORMAT: &str = "tenon-store";
+
+/// Far above what a row can hold; nobody's memory is filled by a stream without line breaks.
+const MAX_LINE: u64 = 1 << 28;
 
 struct Table {
     name: &'static str,
@@ -162,22 +166,31 @@ impl Store {
         Ok(carried)
     }
 
-    /// Reads an export into this store, all of it or nothing.
+    /// Reads an export into this store, all of it or nothing. What was read is checked like a store is before it is kept.
     ///
     /// # Errors
-    /// When a line is not what an export holds, a workspace is there already, or the store fails.
+    /// When a line is not what an export holds, the lines do not add up, a workspace is there already, or the store
+    /// fails.
     pub async fn import(&self, input: &mut (impl BufRead + Send)) -> Result<Carried, StoreError> {
-        let mut import = Import { tx: self.write().await?, ws: 0, line: 0, carried: Carried::default() };
-        let mut line = String::new();
-        import.header(next_line(input, &mut line)?)?;
+        let mut import = Import {
+            tx: self.write().await?,
+            ws: 0,
+            line: 0,
+            carried: Carried::default(),
+            report: Report::default(),
+        };
+        let mut line = Vec::new();
+        let text = import.next_line(input, &mut line)?;
+        import.header(text)?;
         loop {
             import.line += 1;
-            let text = next_line(input, &mut line)?;
+            let text = import.next_line(input, &mut line)?;
             if text.starts_with("{\"rows\":") {
                 let end: End = serde_json::from_str(text).map_err(|fault| import.fault(fault))?;
                 if end.rows != import.carried.rows {
                     return Err(import.fault(format!("{} rows of {}", import.carried.rows, end.rows)));
                 }
+                import.check().await?;
                 break;
             }
             if text.is_empty() {
@@ -191,20 +204,39 @@ impl Store {
     }
 }
 
-fn next_line<'a>(input: &mut impl BufRead, line: &'a mut String) -> Result<&'a str, StoreError> {
-    line.clear();
-    input.read_line(line)?;
-    Ok(line.trim_end())
-}
-
 struct Import {
     tx: Tx,
     ws: i64,
     line: usize,
     carried: Carried,
+    report: Report,
 }
 
 impl Import {
+    fn next_line<'a>(&self, input: &mut impl BufRead, line: &'a mut Vec<u8>) -> Result<&'a str, StoreError> {
+        line.clear();
+        std::io::Read::take(input, MAX_LINE + 1).read_until(b'\n', line)?;
+        if line.len() as u64 > MAX_LINE {
+            return Err(self.fault(format!("it has more than {MAX_LINE} bytes")));
+        }
+        str::from_utf8(line).map(str::trim_end).map_err(|fault| self.fault(fault))
+    }
+
+    /// Holds the workspace that was read last against the rules of a store.
+    async fn check(&mut self) -> Result<(), StoreError> {
+        if self.ws == 0 {
+            return Ok(());
+        }
+        match check::workspace(&mut self.tx, self.ws, &mut self.report).await {
+            Err(StoreError::Damaged(problem)) => Err(self.fault(problem)),
+            Err(other) => Err(other),
+            Ok(()) => match self.report.problems.first() {
+                Some(problem) => Err(self.fault(problem)),
+                None => Ok(()),
+            },
+        }
+    }
+
     fn fault(&self, problem: impl ToString) -> StoreError {
         StoreError::Import { line: self.line + 1, problem: problem.to_string() }
     }
@@ -274,6 +306,7 @@ impl Import {
     }
 
     async fn workspace(&mut self, row: &Map<String, Value>) -> Result<(), StoreError> {
+        self.check().await?;
         let name = row.get("name").and_then(Value::as_str).unwrap_or_default();
         let name = WorkspaceName::parse(name).map_err(|failure| self.fault(failure.message()))?;
         let find = "SELECT ws FROM workspaces WHERE name = $1";

@@ -12,8 +12,11 @@ mod pool;
 mod schema;
 mod tx;
 
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
+
+use sqlx::postgres::PgConnectOptions;
 
 pub use fault::StoreError;
 pub(crate) use migrate::SCHEMA_VERSION;
@@ -26,11 +29,11 @@ use pool::Pools;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Where the data lives.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum Location {
     /// A file, made together with its folder if it is not there.
     Sqlite(PathBuf),
-    /// A `postgres://` URL.
+    /// A `postgres://` URL, which may hold a password.
     Postgres(String),
 }
 
@@ -46,6 +49,33 @@ impl Location {
     }
 }
 
+/// For people and logs: a URL is shown without its password and its parameters, which may hold others.
+impl fmt::Display for Location {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let url = match self {
+            Self::Sqlite(path) => return write!(formatter, "{}", path.display()),
+            Self::Postgres(url) => url.split('?').next().unwrap_or_default(),
+        };
+        let Ok(options) = url.parse::<PgConnectOptions>() else {
+            return formatter.write_str("postgres://…");
+        };
+        let (user, database) = (options.get_username(), options.get_database().unwrap_or_default());
+        match options.get_socket() {
+            Some(socket) => write!(formatter, "postgres://{user}@{}/{database}", socket.display()),
+            None => {
+                let (host, port) = (options.get_host(), options.get_port());
+                write!(formatter, "postgres://{user}@{host}:{port}/{database}")
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Location {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
+}
+
 /// The kind of database behind a [`Store`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Engine {
@@ -58,6 +88,7 @@ pub enum Engine {
 pub struct Store {
     pools: Pools,
     news: News,
+    found: i64,
 }
 
 impl Store {
@@ -75,13 +106,18 @@ impl Store {
     /// Like [`Store::open`].
     pub async fn open_with(location: &Location, patience: Duration) -> Result<Self, StoreError> {
         let pools = Pools::open(location, patience).await?;
-        migrate::run(&pools).await?;
+        let found = migrate::run(&pools).await?;
         let news = News::new(&pools);
-        Ok(Self { pools, news })
+        Ok(Self { pools, news, found })
     }
 
     pub fn engine(&self) -> Engine {
         self.pools.engine()
+    }
+
+    /// The version of the schema that the store had when it was opened; 0 if it had none.
+    pub fn found_version(&self) -> i64 {
+        self.found
     }
 
     /// The version of the schema that this program writes.

@@ -19,6 +19,8 @@ pub enum StoreError {
         #[source]
         source: std::io::Error,
     },
+    #[error("the URL of the store has an unknown parameter `{0}`")]
+    Parameter(String),
     #[error("cannot open the store")]
     Open(#[source] sqlx::Error),
     #[error("the database refused a statement")]
@@ -49,6 +51,7 @@ impl StoreError {
             Self::NewerSchema { .. } => Some("upgrade tenon, or use the version that wrote this store"),
             Self::Damaged(_) => Some("run `tenon store check`; import the last export into a new store"),
             Self::WorkspaceExists(_) => Some("import into a store that does not have it"),
+            Self::Parameter(_) => Some("remove it; docs/work.md lists those there are"),
             Self::Open(_) => Some("check the `store` setting, and that the file or server can be reached"),
             Self::Folder { .. } | Self::Database(_) | Self::Import { .. } | Self::Stream(_) => None,
         }

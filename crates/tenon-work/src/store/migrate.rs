@@ -10,13 +10,14 @@ pub(crate) const SCHEMA_VERSION: i64 = schema::MIGRATIONS.len() as i64;
 /// Taken for the length of a migration on PostgreSQL; SQLite's write lock does the same there.
 const ADVISORY_LOCK: &str = "SELECT pg_advisory_xact_lock(7236837464)";
 
-pub(crate) async fn run(pools: &Pools) -> Result<(), StoreError> {
+/// Brings the schema up to date and says which version it had.
+pub(crate) async fn run(pools: &Pools) -> Result<i64, StoreError> {
     // The common case needs no lock: the schema is there and current.
     if let Ok(mut tx) = pools.read().await
         && let Ok(found) = version(&mut tx).await
         && found == SCHEMA_VERSION
     {
-        return Ok(());
+        return Ok(found);
     }
     let mut tx = pools.write().await?;
     if tx.engine() == Engine::Postgres {
@@ -33,7 +34,8 @@ pub(crate) async fn run(pools: &Pools) -> Result<(), StoreError> {
     }
     tx.execute("DELETE FROM tenon_schema", args![]).await?;
     tx.execute("INSERT INTO tenon_schema (version) VALUES ($1)", args![SCHEMA_VERSION]).await?;
-    tx.commit().await
+    tx.commit().await?;
+    Ok(found)
 }
 
 async fn version(tx: &mut Tx) -> Result<i64, StoreError> {

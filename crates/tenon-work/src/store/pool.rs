@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::time::Duration;
 
-use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
+use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
 };
-use sqlx::{Sqlite, Transaction};
+use sqlx::{Connection, Sqlite, Transaction};
 use tokio::time::Instant;
 
 use super::{Engine, Location, StoreError, Tx};
@@ -42,7 +42,10 @@ impl Pools {
                 make_file(path)?;
                 until_free(patience, || sqlite(path, patience)).await
             }
-            Location::Postgres(url) => postgres(url, patience).await.map_err(StoreError::from),
+            Location::Postgres(url) => {
+                check_parameters(url)?;
+                postgres(url, patience).await.map_err(StoreError::from)
+            }
         };
         match connections {
             Ok(connections) => Ok(Self { connections, patience }),
@@ -118,15 +121,42 @@ async fn sqlite(path: &Path, patience: Duration) -> Result<Connections, sqlx::Er
     Ok(Connections::Sqlite { writer, readers })
 }
 
+/// What may stand behind the `?` of a URL.
+const PARAMETERS: [&str; 12] = [
+    "application_name",
+    "dbname",
+    "host",
+    "hostaddr",
+    "options",
+    "password",
+    "port",
+    "sslcert",
+    "sslkey",
+    "sslmode",
+    "sslrootcert",
+    "user",
+];
+
+/// Refuses parameters that nobody knows. The driver would log them with their values, and a misspelt `password` is one.
+fn check_parameters(url: &str) -> Result<(), StoreError> {
+    let (_, parameters) = url.split_once('?').unwrap_or_default();
+    let names = parameters.split('&').filter_map(|pair| pair.split('=').next());
+    match names.filter(|name| !name.is_empty()).find(|name| !PARAMETERS.contains(name)) {
+        Some(unknown) => Err(StoreError::Parameter(unknown.chars().take(60).collect())),
+        None => Ok(()),
+    }
+}
+
 async fn postgres(url: &str, patience: Duration) -> Result<Connections, sqlx::Error> {
     let options: PgConnectOptions = url.parse()?;
     let lock_timeout = format!("{}ms", patience.as_millis());
-    let pool = PgPoolOptions::new()
-        .max_connections(POSTGRES_CONNECTIONS)
-        .acquire_timeout(patience)
-        .connect_with(options.statement_cache_capacity(STATEMENTS).options([("lock_timeout", lock_timeout)]))
-        .await?;
-    Ok(Connections::Postgres(pool))
+    let options = options.statement_cache_capacity(STATEMENTS).options([("lock_timeout", lock_timeout)]);
+    // The pool waits for a server that is not there, which is right for one that is being restarted. One that was never
+    // there is a mistake, and is told at once.
+    let first = tokio::time::timeout(patience, PgConnection::connect_with(&options)).await;
+    first.map_err(|_| sqlx::Error::PoolTimedOut)??.close().await?;
+    let pool = PgPoolOptions::new().max_connections(POSTGRES_CONNECTIONS).acquire_timeout(patience);
+    Ok(Connections::Postgres(pool.connect_lazy_with(options)))
 }
 
 /// Begins a transaction on a connection that is in none.
