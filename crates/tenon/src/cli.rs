@@ -43,6 +43,9 @@ enum Command {
     Config(commands::config::Args),
     #[command(version)]
     Context(commands::context::Args),
+    Tasks(Box<commands::tasks::Args>),
+    Memory(commands::memory::Args),
+    Store(commands::store::Args),
     Compose(commands::compose::Args),
     #[cfg(unix)]
     LspService(commands::lsp_service::Args),
@@ -100,6 +103,9 @@ fn dispatch(command: Command, invocation: &mut Invocation) -> Result<Exit, Failu
         Command::Trust(args) => commands::trust::run(args, invocation),
         Command::Config(args) => commands::config::run(args, invocation),
         Command::Context(args) => commands::context::run(args, invocation),
+        Command::Tasks(args) => commands::tasks::run(*args, invocation),
+        Command::Memory(args) => commands::memory::run(args, invocation),
+        Command::Store(args) => commands::store::run(args, invocation),
         Command::Compose(args) => commands::compose::run(args, invocation),
         Command::ContextServer(args) => commands::context_server::run(args),
         #[cfg(unix)]

@@ -11,10 +11,13 @@ pub(crate) mod doctor;
 #[cfg(unix)]
 pub(crate) mod lsp_service;
 pub(crate) mod mcp;
+pub(crate) mod memory;
 pub(crate) mod serve;
 pub(crate) mod servers;
 pub(crate) mod status;
 pub(crate) mod stop;
+pub(crate) mod store;
+pub(crate) mod tasks;
 pub(crate) mod token;
 pub(crate) mod trust;
 pub(crate) mod up;

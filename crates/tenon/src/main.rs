@@ -9,6 +9,7 @@ mod invocation;
 mod link;
 mod report;
 mod servers;
+mod work;
 
 fn main() -> std::process::ExitCode {
     cli::run().into()

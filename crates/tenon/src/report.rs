@@ -15,6 +15,7 @@ use tenon_server::dirs::DirsError;
 use tenon_server::token::TokenError;
 use tenon_server::trust::TrustError;
 use tenon_server::workspace::WorkspaceError;
+use tenon_work::StoreError;
 
 use crate::commands::context;
 use crate::exit::Exit;
@@ -173,6 +174,22 @@ impl From<tenon_context::Error> for Failure {
                 failure.hint("`tenon context verify` names everything that is wrong with it")
             }
             _ => failure,
+        }
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        let exit = match error {
+            StoreError::Stream(error) => return error.into(),
+            StoreError::Import { .. } | StoreError::WorkspaceExists(_) => Exit::No,
+            _ => Exit::Files,
+        };
+        let hint = error.hint();
+        let failure = Self::of(exit, &error);
+        match hint {
+            Some(hint) => failure.hint(hint),
+            None => failure,
         }
     }
 }

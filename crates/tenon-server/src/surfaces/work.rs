@@ -73,10 +73,23 @@ impl Desk {
             .await
     }
 
-    async fn call(&self, tool: Tool, arguments: Arguments) -> Envelope {
+    /// Where the store is.
+    pub fn location(&self) -> &Location {
+        &self.location
+    }
+
+    /// Calls a tool. Whatever happens, the answer is an envelope.
+    pub async fn call(&self, tool: Tool, arguments: Arguments) -> Envelope {
         match self.work().await {
             Ok(work) => work.call(tool, arguments).await,
             Err(error) => self.settings.failed(tool, error.into(), &self.clock),
+        }
+    }
+
+    /// Closes the store, if it was opened.
+    pub async fn close(&self) {
+        if let Some(work) = self.work.get() {
+            work.store().close().await;
         }
     }
 }

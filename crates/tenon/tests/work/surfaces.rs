@@ -1,30 +1,9 @@
-//! The `tasks` and `memory` surfaces through the program: envelopes, codes and what lasts.
+//! The two surfaces through the program: envelopes, codes, and what lasts.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-use serde_json::{Value, json};
+use serde_json::json;
 use tenon_testkit::{Client, Revision, Sandbox};
 
-fn connect(sandbox: &Sandbox) -> Client {
-    let mut command = sandbox.tenon();
-    command.args(["mcp", "--no-daemon", "--surface", "tasks,memory"]);
-    let mut client = Client::over_pipes(&mut command, Revision::Sessions);
-    client.initialize();
-    client
-}
-
-/// Calls a tool and checks what holds for every answer: one envelope, twice, of the published shape.
-fn call(client: &mut Client, tool: &str, arguments: Value) -> Value {
-    let result = client.call_tool(tool, arguments).unwrap();
-    let envelope = result.structured;
-    assert_eq!(result.text.len(), 1);
-    assert_eq!(serde_json::from_str::<Value>(&result.text[0]).unwrap(), envelope);
-    assert_eq!(envelope["success"], json!(!result.is_error), "{envelope}");
-    let schema: Value = serde_json::from_str(include_str!("../../../schemas/envelope.json")).unwrap();
-    let validator = jsonschema::validator_for(&schema).unwrap();
-    assert!(validator.is_valid(&envelope), "{envelope}");
-    envelope
-}
+use crate::{call, connect};
 
 #[test]
 fn a_plan_outlives_the_process_that_made_it() {

@@ -1,0 +1,63 @@
+//! `tenon memory`: what agents noted, for people and scripts.
+
+use serde_json::{Value, json};
+use tenon_work::Tool;
+
+use crate::exit::Exit;
+use crate::invocation::Invocation;
+use crate::report::Failure;
+use crate::work::{Asking, Paging, ask, given, line, list, paged};
+
+/// Look into what agents noted
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    Search(Search),
+}
+
+/// Find notes, cards, plans, tasks and steps by their words, newest first
+///
+/// Ends with 1 when nothing is found.
+#[derive(Debug, clap::Args)]
+struct Search {
+    /// Words that all must be there
+    #[arg(required = true, value_name = "WORD")]
+    words: Vec<String>,
+    /// Where to look; otherwise in notes, cards and tasks
+    #[arg(long = "in", value_delimiter = ',', value_name = "KIND", value_parser = ["notes", "cards", "tasks", "nodes"])]
+    among: Vec<String>,
+    #[command(flatten)]
+    paging: Paging,
+    #[command(flatten)]
+    asking: Asking,
+}
+
+pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failure> {
+    let Command::Search(args) = args.command;
+    let among = if args.among.is_empty() { Value::Null } else { json!(args.among) };
+    let arguments = given([("query", json!(args.words.join(" "))), ("in", among)]);
+    let told = ask(Tool::MemorySearch, paged(arguments, &args.paging), &args.asking, invocation)?;
+    let hits = list(&told.result["hits"]);
+    if !told.silent {
+        for hit in hits {
+            invocation.print(one_line(hit))?;
+        }
+        if hits.is_empty() {
+            invocation.say("nothing found");
+        }
+    }
+    Ok(if hits.is_empty() { Exit::No } else { Exit::Success })
+}
+
+/// What was found and where: `note 12  task/TASK-001 notes  …`.
+fn one_line(hit: &Value) -> String {
+    let name = if hit["id"].is_null() { &hit["seq"] } else { &hit["id"] };
+    let place: Vec<String> =
+        [&hit["branch"], &hit["doc"]].iter().filter(|part| !part.is_null()).map(|part| line(part)).collect();
+    format!("{} {}  {}  {}", line(&hit["kind"]), line(name), place.join(" "), line(&hit["snippet"]))
+}

@@ -1,0 +1,154 @@
+//! `tenon store`: the database behind plans and memory as a whole.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter};
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+use tenon_server::surfaces::work::Desk;
+use tenon_work::{Carried, Engine, Report, Store, StoreError};
+
+use crate::exit::Exit;
+use crate::invocation::{Invocation, block_on};
+use crate::report::Failure;
+use crate::work::desk;
+
+/// Check, migrate, export and import the store of plans and memory
+///
+/// The store is the one of the settings (`work.store`): an SQLite file in your data folder unless they name another one. To
+/// move everything: `tenon store export | TENON_WORK_STORE=postgres://… tenon store import`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Bring the store to the schema of this version, as every other use of it does too
+    Migrate {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Go through everything: the database itself, and that plans and tasks are what their events say
+    ///
+    /// Ends with 1 when something is wrong.
+    Check {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Write everything to stdout, as lines of JSON
+    Export,
+    /// Read an export into the store, all of it or nothing
+    ///
+    /// Ends with 1 when it is refused: it is broken, or one of its workspaces is there already.
+    Import {
+        /// The export; `-` or nothing is stdin
+        file: Option<PathBuf>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failure> {
+    let desk = desk(invocation)?;
+    match args.command {
+        Command::Migrate { json } => migrate(&desk, json, invocation),
+        Command::Check { json } => check(&desk, json, invocation),
+        Command::Export => export(&desk, invocation),
+        Command::Import { file, json } => import(&desk, file.as_deref(), json, invocation),
+    }
+}
+
+/// Opens the store, does something with it, and leaves it in order.
+fn with_store<T>(
+    desk: &Desk,
+    use_it: impl AsyncFnOnce(&Store) -> Result<T, StoreError>,
+) -> Result<T, Failure> {
+    let outcome = block_on(async {
+        let outcome = use_it(desk.work().await?.store()).await;
+        desk.close().await;
+        outcome
+    })?;
+    Ok(outcome?)
+}
+
+fn migrate(desk: &Desk, json: bool, invocation: &mut Invocation) -> Result<Exit, Failure> {
+    let (engine, was, schema) =
+        with_store(desk, async |store| Ok((store.engine(), store.found_version(), store.schema_version())))?;
+    let (engine, location) = (name(engine), desk.location().to_string());
+    if json {
+        let told = json!({"store": location, "engine": engine, "schema": schema, "was": was});
+        invocation.print(told.to_string())?;
+    } else {
+        invocation.print(format!("store: {location}"))?;
+        invocation.print(format!("engine: {engine}"))?;
+        invocation.print(format!("schema: {schema}"))?;
+        let said =
+            if was == schema { "nothing to migrate".to_owned() } else { format!("migrated from {was}") };
+        invocation.say(said);
+    }
+    Ok(Exit::Success)
+}
+
+fn name(engine: Engine) -> &'static str {
+    match engine {
+        Engine::Sqlite => "sqlite",
+        Engine::Postgres => "postgres",
+    }
+}
+
+fn check(desk: &Desk, json: bool, invocation: &mut Invocation) -> Result<Exit, Failure> {
+    let report = with_store(desk, async |store| store.check().await)?;
+    let Report { workspaces, events, records, problems } = &report;
+    let good = problems.is_empty();
+    if json {
+        let told = json!({"good": good, "workspaces": workspaces, "events": events, "records": records,
+            "problems": problems});
+        invocation.print(told.to_string())?;
+    } else {
+        for problem in problems {
+            invocation.print(problem)?;
+        }
+        invocation.say(format!("checked: {workspaces} workspaces, {events} events, {records} records"));
+    }
+    Ok(if good { Exit::Success } else { Exit::No })
+}
+
+fn export(desk: &Desk, invocation: &mut Invocation) -> Result<Exit, Failure> {
+    let carried = with_store(desk, async |store| store.export(&mut BufWriter::new(io::stdout())).await)?;
+    invocation.say(format!("exported: {}", amount(carried)));
+    Ok(Exit::Success)
+}
+
+fn import(
+    desk: &Desk,
+    file: Option<&Path>,
+    json: bool,
+    invocation: &mut Invocation,
+) -> Result<Exit, Failure> {
+    let mut input: Box<dyn BufRead + Send> = match file {
+        Some(file) if file != Path::new("-") => Box::new(BufReader::new(open(file)?)),
+        _ => Box::new(BufReader::new(io::stdin())),
+    };
+    let carried = with_store(desk, async |store| store.import(&mut input).await)?;
+    if json {
+        invocation.print(json!({"workspaces": carried.workspaces, "rows": carried.rows}).to_string())?;
+    } else {
+        invocation.say(format!("imported: {}", amount(carried)));
+    }
+    Ok(Exit::Success)
+}
+
+fn open(file: &Path) -> Result<File, Failure> {
+    File::open(file).map_err(|error| {
+        Failure::new(Exit::Usage, format!("`{}` cannot be read", file.display())).caused_by(error.to_string())
+    })
+}
+
+fn amount(carried: Carried) -> String {
+    format!("{} workspaces, {} rows", carried.workspaces, carried.rows)
+}

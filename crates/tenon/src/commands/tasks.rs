@@ -1,0 +1,230 @@
+//! `tenon tasks`: plans and tasks for people and scripts.
+
+use std::cmp::Ordering;
+
+use serde_json::{Value, json};
+use tenon_work::Tool;
+
+use crate::exit::Exit;
+use crate::invocation::Invocation;
+use crate::report::Failure;
+use crate::work::{Asking, Paging, ask, given, line, list, paged};
+
+/// See the plans and tasks that agents keep
+///
+/// Reads what the `tasks` surface wrote, whether a daemon runs or not. Without a command: `list`.
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    list: List,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    List(List),
+    Show(Show),
+    Radar(Radar),
+    Next(Next),
+}
+
+/// List plans and tasks, plans first
+#[derive(Debug, clap::Args)]
+struct List {
+    /// Only plans, or only tasks
+    #[arg(long, value_parser = ["plan", "task"])]
+    kind: Option<String>,
+    /// Only those that stand so
+    #[arg(long, value_parser = ["todo", "active", "done"])]
+    status: Option<String>,
+    /// Only tasks of this plan
+    #[arg(long, value_name = "ID")]
+    parent: Option<String>,
+    /// Only those with this tag; may be repeated
+    #[arg(long = "tag", value_name = "TAG")]
+    tags: Vec<String>,
+    /// Only those that hold these words
+    #[arg(long, value_name = "WORDS")]
+    text: Option<String>,
+    #[command(flatten)]
+    paging: Paging,
+    #[command(flatten)]
+    asking: Asking,
+}
+
+/// Show a plan or task: where it stands, its steps and its newest notes
+#[derive(Debug, clap::Args)]
+struct Show {
+    /// Its id, like `TASK-001`; otherwise the focus
+    id: Option<String>,
+    #[command(flatten)]
+    paging: Paging,
+    #[command(flatten)]
+    asking: Asking,
+}
+
+/// Say in few lines what is to be done now, why, how to verify it, and what is in the way
+///
+/// Ends with 1 when no task is named and none has the focus.
+#[derive(Debug, clap::Args)]
+struct Radar {
+    /// The id of a plan or task, like `TASK-001`; otherwise the focus
+    id: Option<String>,
+    #[command(flatten)]
+    asking: Asking,
+}
+
+/// List the tasks that are ready to be worked on, the most urgent first
+///
+/// Ends with 1 when there is none.
+#[derive(Debug, clap::Args)]
+struct Next {
+    /// Take the first of them, so that nobody else does until the claim expires
+    #[arg(long, requires = "agent")]
+    claim: bool,
+    /// Who asks; tasks that somebody else has claimed are left out
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+    /// How long the claim lasts, in seconds; otherwise 15 minutes
+    #[arg(long, value_name = "SECONDS", requires = "claim")]
+    ttl: Option<u32>,
+    #[command(flatten)]
+    paging: Paging,
+    #[command(flatten)]
+    asking: Asking,
+}
+
+pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failure> {
+    match args.command.unwrap_or(Command::List(args.list)) {
+        Command::List(args) => show_list(args, invocation),
+        Command::Show(args) => show(args, invocation),
+        Command::Radar(args) => show_radar(args, invocation),
+        Command::Next(args) => show_next(args, invocation),
+    }
+}
+
+fn show_list(args: List, invocation: &mut Invocation) -> Result<Exit, Failure> {
+    let tags = if args.tags.is_empty() { Value::Null } else { json!(args.tags) };
+    let arguments = given([
+        ("kind", json!(args.kind)),
+        ("status", json!(args.status)),
+        ("parent", json!(args.parent)),
+        ("tags", tags),
+        ("text", json!(args.text)),
+    ]);
+    let told = ask(Tool::TasksContext, paged(arguments, &args.paging), &args.asking, invocation)?;
+    if !told.silent {
+        for target in list(&told.result["plans"]).iter().chain(list(&told.result["tasks"])) {
+            invocation.print(one_line(target))?;
+        }
+    }
+    Ok(Exit::Success)
+}
+
+/// A plan or task in a list.
+fn one_line(target: &Value) -> String {
+    let (id, status, priority) = (line(&target["id"]), line(&target["status"]), line(&target["priority"]));
+    format!("{id}  {status:<6}  {priority:<6}  {}", line(&target["title"])).trim_end().to_owned()
+}
+
+fn show(args: Show, invocation: &mut Invocation) -> Result<Exit, Failure> {
+    let arguments = paged(given([("task", json!(args.id))]), &args.paging);
+    let told = ask(Tool::TasksResume, arguments, &args.asking, invocation)?;
+    let result = &told.result;
+    if result["target"].is_null() {
+        return Ok(Exit::No);
+    }
+    if told.silent {
+        return Ok(Exit::Success);
+    }
+    print_head(result, &result["counts"], invocation)?;
+    print_radar(&result["radar"], invocation)?;
+    let mut steps: Vec<&Value> = list(&result["steps"]).iter().collect();
+    steps.sort_by(|one, other| by_path(one, other));
+    for step in steps {
+        let path = line(&step["path"]);
+        let depth = path.matches('.').count();
+        let mark = if step["completed"] == json!(true) { "x" } else { " " };
+        invocation.print(format!("{}[{mark}] {path} {}", "  ".repeat(depth), line(&step["title"])))?;
+    }
+    for note in list(&result["notes"]) {
+        invocation.print(format!("note: {} {}", line(&note["ts"]), line(&note["content"])))?;
+    }
+    for card in list(&result["cards"]) {
+        invocation.print(format!("{}: {}", line(&card["type"]), line(&card["title"])))?;
+    }
+    Ok(Exit::Success)
+}
+
+/// Steps in the order of the tree: `s:2` before `s:10`.
+fn by_path(one: &Value, other: &Value) -> Ordering {
+    let ordinals = |step: &Value| -> Vec<u64> {
+        let path = step["path"].as_str().unwrap_or_default();
+        path.split('.').filter_map(|part| part.trim_start_matches("s:").parse().ok()).collect()
+    };
+    ordinals(one).cmp(&ordinals(other))
+}
+
+fn show_radar(args: Radar, invocation: &mut Invocation) -> Result<Exit, Failure> {
+    let told = ask(Tool::TasksRadar, given([("task", json!(args.id))]), &args.asking, invocation)?;
+    if told.result["target"].is_null() {
+        return Ok(Exit::No);
+    }
+    if !told.silent {
+        print_head(&told.result, &told.result["steps"], invocation)?;
+        print_radar(&told.result["radar"], invocation)?;
+    }
+    Ok(Exit::Success)
+}
+
+fn print_head(result: &Value, counts: &Value, invocation: &mut Invocation) -> Result<(), Failure> {
+    let target = &result["target"];
+    invocation.print(format!("{} {}", line(&target["id"]), line(&target["title"])))?;
+    invocation.print(format!("status: {}", line(&target["status"])))?;
+    invocation.print(format!("revision: {}", target["revision"]))?;
+    invocation.print(format!("steps: {} of {} done", counts["completed"], counts["total"]))
+}
+
+fn print_radar(radar: &Value, invocation: &mut Invocation) -> Result<(), Failure> {
+    for name in ["now", "why"] {
+        if !radar[name].is_null() {
+            invocation.print(format!("{name}: {}", line(&radar[name])))?;
+        }
+    }
+    for verify in list(&radar["verify"]) {
+        let text = line(&verify["text"]);
+        let text = if text.is_empty() { text } else { format!(": {text}") };
+        invocation.print(format!("verify: {}{text}", line(&verify["checkpoint"])))?;
+    }
+    for step in list(&radar["next"]) {
+        invocation.print(format!("next: {} {}", line(&step["path"]), line(&step["title"])))?;
+    }
+    for blocker in list(&radar["blockers"]) {
+        invocation.print(format!("blocker: {} {}", line(&blocker["id"]), line(&blocker["text"])))?;
+    }
+    Ok(())
+}
+
+fn show_next(args: Next, invocation: &mut Invocation) -> Result<Exit, Failure> {
+    let claim = args.claim.then_some(true);
+    let arguments =
+        given([("claim", json!(claim)), ("agent", json!(args.agent)), ("ttl_s", json!(args.ttl))]);
+    let told = ask(Tool::TasksNext, paged(arguments, &args.paging), &args.asking, invocation)?;
+    let result = &told.result;
+    if !told.silent {
+        let claimed = std::slice::from_ref(&result["task"]);
+        let shown = if args.claim && !result["task"].is_null() { claimed } else { list(&result["ready"]) };
+        for task in shown {
+            invocation.print(one_line(task))?;
+        }
+        if shown.is_empty() && !args.claim {
+            invocation.say("no task is ready");
+        }
+        if let Some(until) = result["claim"]["expires_at"].as_str().filter(|_| args.claim) {
+            invocation.say(format!("claimed until {until}"));
+        }
+    }
+    Ok(if result["task"].is_null() { Exit::No } else { Exit::Success })
+}

@@ -1,0 +1,94 @@
+//! Plans, tasks and memory through the program: the surfaces, the commands, and the store behind both.
+//!
+//! Every test runs the real program in a sandbox of its own.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod commands;
+mod daemons;
+mod store;
+mod surfaces;
+
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+use tenon_testkit::{Client, Revision, Sandbox};
+
+fn connect(sandbox: &Sandbox) -> Client {
+    connect_by(sandbox.tenon().args(["mcp", "--no-daemon", "--surface", "tasks,memory"]))
+}
+
+fn connect_by(command: &mut Command) -> Client {
+    let mut client = Client::over_pipes(command, Revision::Sessions);
+    client.initialize();
+    client
+}
+
+/// Calls a tool and checks what holds for every answer: one envelope, twice, of the published shape.
+fn call(client: &mut Client, tool: &str, arguments: Value) -> Value {
+    let result = client.call_tool(tool, arguments).unwrap();
+    let envelope = result.structured;
+    assert_eq!(result.text.len(), 1);
+    assert_eq!(serde_json::from_str::<Value>(&result.text[0]).unwrap(), envelope);
+    assert_eq!(envelope["success"], json!(!result.is_error), "{envelope}");
+    assert_envelope(&envelope);
+    envelope
+}
+
+fn assert_envelope(envelope: &Value) {
+    let schema: Value = serde_json::from_str(include_str!("../../../../schemas/envelope.json")).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    assert!(validator.is_valid(envelope), "{envelope}");
+}
+
+/// Runs `tenon` with these arguments.
+fn tenon(sandbox: &Sandbox, args: &[&str]) -> Output {
+    sandbox.tenon().args(args).output().expect("the program can be started")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("UTF-8")
+}
+
+/// A whole command as text, without what differs from run to run.
+fn transcript(sandbox: &Sandbox, args: &[&str]) -> String {
+    let output = tenon(sandbox, args);
+    let clean = |bytes: &[u8]| text(bytes).replace(sandbox.folder().to_str().unwrap(), "[SANDBOX]");
+    let mut transcript = format!("exit: {}\n", output.status.code().unwrap_or(-1));
+    for (name, bytes) in [("stdout", &output.stdout), ("stderr", &output.stderr)] {
+        if !bytes.is_empty() {
+            transcript.push_str(&format!("--- {name}\n{}", clean(bytes)));
+        }
+    }
+    transcript
+}
+
+/// A sandbox with a plan, three tasks and some notes.
+fn planned() -> Sandbox {
+    let sandbox = Sandbox::new();
+    let mut client = connect(&sandbox);
+    let step = |title: &str| json!({"title": title, "success_criteria": [format!("{title} worked")]});
+    for (tool, arguments) in [
+        ("tasks_create", json!({"title": "Ship it"})),
+        (
+            "tasks_create",
+            json!({"title": "Build", "parent": "PLAN-001", "priority": "high", "tags": ["ci"],
+                "contract": "It builds on a clean machine",
+                "steps": [{"title": "Prepare", "success_criteria": ["all is there"], "steps": [step("Fetch")]}, step("Compile")]}),
+        ),
+        (
+            "tasks_create",
+            json!({"title": "Announce \u{1b}[31mit", "parent": "PLAN-001", "depends_on": ["TASK-001"]}),
+        ),
+        ("tasks_create", json!({"title": "Clean up", "parent": "PLAN-001", "priority": "low"})),
+        ("tasks_note", json!({"task": "TASK-001", "path": "s:0.s:0", "note": "half way through the lemons"})),
+        (
+            "tasks_block",
+            json!({"task": "TASK-001", "path": "s:0.s:0", "blocked": true, "reason": "no network"}),
+        ),
+    ] {
+        assert_eq!(call(&mut client, tool, arguments)["success"], true, "{tool}");
+    }
+    client.close();
+    sandbox
+}

@@ -1,0 +1,170 @@
+//! `tenon store`: migrating, checking, and moving everything from one engine to the other.
+
+use std::fs;
+use std::io::Write;
+use std::process::{Output, Stdio};
+
+use serde_json::{Value, json};
+use tenon_testkit::{Sandbox, postgres};
+
+use crate::{planned, tenon, text, transcript};
+
+fn export(sandbox: &Sandbox, store: &str) -> String {
+    let output = sandbox.tenon().args(["store", "export"]).env("TENON_WORK_STORE", store).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    text(&output.stdout)
+}
+
+fn import(sandbox: &Sandbox, store: &str, input: &[u8]) -> Output {
+    let mut command = sandbox.tenon();
+    command.args(["store", "import", "--json"]).env("TENON_WORK_STORE", store);
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program can be started");
+    // A program that has refused reads no further.
+    let _ = child.stdin.take().unwrap().write_all(input);
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn everything_moves_from_engine_to_engine_as_the_same_bytes() {
+    let sandbox = planned();
+    let first = text(&tenon(&sandbox, &["store", "export"]).stdout);
+    assert!(first.starts_with("{\"format\":\"tenon-store\""), "{first}");
+    let there = sandbox.folder().join("other.db").display().to_string();
+    let mut from = first.clone();
+    for store in [postgres::database(), there, postgres::database()] {
+        let output = import(&sandbox, &store, from.as_bytes());
+        assert!(output.status.success(), "{output:?}");
+        let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(told, json!({"workspaces": 1, "rows": first.lines().count() - 2}));
+        from = export(&sandbox, &store);
+        assert_eq!(from, first, "{store}");
+        let mut command = sandbox.tenon();
+        let output = command.args(["store", "check"]).env("TENON_WORK_STORE", &store).output().unwrap();
+        assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
+        // The other store answers like this one.
+        let listed = sandbox.tenon().args(["tasks"]).env("TENON_WORK_STORE", &store).output().unwrap();
+        assert_eq!(listed.stdout, tenon(&sandbox, &["tasks"]).stdout);
+    }
+}
+
+#[test]
+fn an_import_is_all_or_nothing() {
+    let sandbox = planned();
+    let export_here = text(&tenon(&sandbox, &["store", "export"]).stdout);
+    for (number, store) in
+        [sandbox.folder().join("new.db").display().to_string(), postgres::database()].iter().enumerate()
+    {
+        let nothing = export(&sandbox, store);
+        let half: String = export_here.split_inclusive('\n').take(12).collect();
+        // Well-formed, but a title that no event ever gave.
+        let forged = export_here.replacen("\"title\":\"Build\"", "\"title\":\"Forged\"", 1);
+        for broken in [&b""[..], b"\xff\xfe", b"not an export\n", half.as_bytes(), forged.as_bytes()] {
+            let output = import(&sandbox, store, broken);
+            assert_eq!(output.status.code(), Some(1), "{number}: {output:?}");
+            assert!(text(&output.stderr).starts_with("error: line "), "{output:?}");
+            assert!(output.stdout.is_empty());
+            assert_eq!(export(&sandbox, store), nothing);
+        }
+        assert!(import(&sandbox, store, export_here.as_bytes()).status.success());
+        let again = import(&sandbox, store, export_here.as_bytes());
+        assert_eq!(again.status.code(), Some(1));
+        let said = text(&again.stderr);
+        let hint = "is already there\n  hint: import into a store that does not have it\n";
+        assert!(said.starts_with("error: the workspace `w-") && said.ends_with(hint), "{said}");
+        assert_eq!(export(&sandbox, store), export_here);
+    }
+}
+
+#[test]
+fn a_file_can_be_imported_by_its_name() {
+    let sandbox = planned();
+    sandbox.tree().write("backup.jsonl", &text(&tenon(&sandbox, &["store", "export"]).stdout));
+    let mut command = sandbox.tenon();
+    command
+        .args(["store", "import", "backup.jsonl"])
+        .env("TENON_WORK_STORE", sandbox.folder().join("new.db"));
+    let output = command.output().unwrap();
+    assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
+    assert!(text(&output.stderr).starts_with("imported: 1 workspaces, "));
+    insta::assert_snapshot!(transcript(&sandbox, &["store", "import", "nowhere.jsonl"]), @"
+    exit: 2
+    --- stderr
+    error: `nowhere.jsonl` cannot be read
+      caused by: No such file or directory (os error 2)
+    ");
+}
+
+#[test]
+fn a_store_is_made_and_migrated_once() {
+    let sandbox = Sandbox::new();
+    insta::assert_snapshot!(transcript(&sandbox, &["store", "migrate"]), @"
+    exit: 0
+    --- stdout
+    store: [SANDBOX]/data/tenon/work.sqlite3
+    engine: sqlite
+    schema: 1
+    --- stderr
+    migrated from 0
+    ");
+    let again = tenon(&sandbox, &["store", "migrate", "--json"]);
+    let told: Value = serde_json::from_slice(&again.stdout).unwrap();
+    assert_eq!((&told["engine"], &told["schema"], &told["was"]), (&json!("sqlite"), &json!(1), &json!(1)));
+}
+
+#[test]
+fn a_check_that_finds_something_says_no() {
+    let sandbox = planned();
+    let good = tenon(&sandbox, &["store", "check", "--json"]);
+    let told: Value = serde_json::from_slice(&good.stdout).unwrap();
+    assert_eq!((good.status.code(), &told["good"], &told["problems"]), (Some(0), &json!(true), &json!([])));
+    // A page in the middle of the file is not what it was.
+    let migrated: Value =
+        serde_json::from_slice(&tenon(&sandbox, &["store", "migrate", "--json"]).stdout).unwrap();
+    let file = migrated["store"].as_str().unwrap();
+    let mut bytes = fs::read(file).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle..middle + 4096].fill(0x5a);
+    fs::write(file, bytes).unwrap();
+    let output = tenon(&sandbox, &["store", "check"]);
+    assert!([Some(1), Some(6)].contains(&output.status.code()), "{output:?}");
+}
+
+#[test]
+fn a_store_that_cannot_be_had_is_an_error_with_a_hint_and_without_its_secret() {
+    let sandbox = Sandbox::with_tree("//- file\nx\n");
+    let secret = "correct-horse-battery";
+    for store in [
+        format!("postgres://ada:{secret}@127.0.0.1:1/plans"),
+        format!("postgres://ada@127.0.0.1:1/plans?password={secret}"),
+        format!("postgres://ada@127.0.0.1:1/plans?passwd={secret}"),
+        format!("postgres://ada:{secret}@127.0.0.1:notaport/plans"),
+        format!("{}/file/{secret}-is-a-path.db", sandbox.root().display()),
+    ] {
+        for line in [&["store", "check"][..], &["store", "migrate"], &["tasks", "list"], &["tasks", "--json"]]
+        {
+            let output = sandbox.tenon().args(line).env("TENON_WORK_STORE", &store).output().unwrap();
+            assert_eq!(output.status.code(), Some(6), "{line:?} {store}: {output:?}");
+            assert!(output.stderr.starts_with(b"error: "), "{output:?}");
+            let said = text(&output.stdout) + &text(&output.stderr);
+            assert!(store.contains("-is-a-path") || !said.contains(secret), "{said}");
+        }
+    }
+}
+
+#[test]
+fn a_newer_store_is_refused_with_a_hint() {
+    let sandbox = planned();
+    let export =
+        text(&tenon(&sandbox, &["store", "export"]).stdout).replacen("\"schema\":1", "\"schema\":9", 1);
+    let output = import(&sandbox, &sandbox.folder().join("new.db").display().to_string(), export.as_bytes());
+    assert_eq!(output.status.code(), Some(6));
+    insta::assert_snapshot!(text(&output.stderr), @"
+    error: the store has schema 9, this program knows 1
+      hint: upgrade tenon, or use the version that wrote this store
+    ");
+}
