@@ -6,6 +6,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use camino::Utf8PathBuf;
+use tenon_lsp::aftermath::{Aftermath, Touched};
+use tenon_lsp::block::Block;
 use tenon_lsp::call::Call;
 use tenon_lsp::find::{Finder, Trust};
 use tenon_lsp::install::Managed;
@@ -15,6 +18,7 @@ use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 use crate::daemon::hello::{Errand, ErrandDone, ServerLine};
+use crate::service::edit_limits;
 use crate::trust::TrustState;
 use crate::workspace::Workspace;
 
@@ -22,6 +26,9 @@ mod proof;
 
 /// How long servers may take to load their projects before warming up gives up on them. They go on loading.
 const WARM_UP: Duration = Duration::from_secs(600);
+
+/// How long what an edit led to may take to show: a server's first check, then other files.
+const AFTERMATH: Duration = Duration::from_secs(13);
 
 /// How much of a server's log travels to a person: the daemon's lines have an end.
 const LOG_BYTES: usize = 60 * 1024;
@@ -105,7 +112,20 @@ impl Engine {
                 Ok(id) => ErrandDone::Logs(newest(orchestrator.logs(&id))),
                 Err(failed) => failed,
             },
+            Errand::Aftermath { files } => ErrandDone::Aftermath(self.aftermath(orchestrator, &files).await),
         }
+    }
+
+    /// What changes to files led to, in words for a model. Files that are not ours, or not there, led to nothing.
+    async fn aftermath(&self, orchestrator: &Orchestrator, files: &[Utf8PathBuf]) -> String {
+        let ours = files.iter().filter_map(|file| orchestrator.gate().admit_path(file).ok());
+        let touched: Vec<Touched> = ours.map(|path| Touched { path, text: None }).collect();
+        if touched.is_empty() {
+            return String::new();
+        }
+        let call = Call::new(tokio::time::Instant::now() + AFTERMATH, self.closing.clone());
+        let aftermath = Aftermath::of(orchestrator, &touched, &call).await;
+        Block::new(&aftermath, &edit_limits(&self.workspace)).to_string()
     }
 
     /// Gives broken servers another chance: a client has come while there was none.

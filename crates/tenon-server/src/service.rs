@@ -131,7 +131,7 @@ fn nav_options(workspace: &Workspace) -> NavOptions {
 }
 
 /// So do the answers of edits.
-fn edit_limits(workspace: &Workspace) -> Limits {
+pub(crate) fn edit_limits(workspace: &Workspace) -> Limits {
     Limits { severities: severities(workspace).collect(), ..Limits::default() }
 }
 

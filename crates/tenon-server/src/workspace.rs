@@ -43,9 +43,14 @@ pub enum WorkspaceError {
 ///
 /// The search ends below a folder that everyone can write to, like `/tmp`: anyone could mark that one.
 pub fn find_root(start: &Utf8Path) -> Utf8PathBuf {
+    marked_root(start).unwrap_or_else(|| start.to_owned())
+}
+
+/// As [`find_root`], for something that may lie in no workspace at all.
+pub fn marked_root(start: &Utf8Path) -> Option<Utf8PathBuf> {
     let marked = |folder: &&Utf8Path| MARKERS.iter().any(|marker| folder.join(marker).exists());
     let ours = |folder: &&Utf8Path| !open_to_everyone(folder);
-    start.ancestors().take_while(ours).find(marked).unwrap_or(start).to_owned()
+    start.ancestors().take_while(ours).find(marked).map(ToOwned::to_owned)
 }
 
 #[cfg(unix)]

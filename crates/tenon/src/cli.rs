@@ -39,6 +39,7 @@ enum Command {
     Stop(commands::stop::Args),
     Check(commands::check::Args),
     Servers(commands::servers::Args),
+    Hook(commands::hook::Args),
     Trust(commands::trust::Args),
     Config(commands::config::Args),
     #[command(version)]
@@ -100,6 +101,7 @@ fn dispatch(command: Command, invocation: &mut Invocation) -> Result<Exit, Failu
         Command::Stop(args) => commands::stop::run(args, invocation),
         Command::Check(args) => commands::check::run(args, invocation),
         Command::Servers(args) => commands::servers::run(args, invocation),
+        Command::Hook(args) => commands::hook::run(args, invocation),
         Command::Trust(args) => commands::trust::run(args, invocation),
         Command::Config(args) => commands::config::run(args, invocation),
         Command::Context(args) => commands::context::run(args, invocation),

@@ -8,6 +8,7 @@ pub(crate) mod context;
 pub(crate) mod context_server;
 pub(crate) mod daemon;
 pub(crate) mod doctor;
+pub(crate) mod hook;
 #[cfg(unix)]
 pub(crate) mod lsp_service;
 pub(crate) mod mcp;

@@ -43,6 +43,11 @@ impl Invocation {
         Ok(canonical_root(&find_root(&here))?)
     }
 
+    /// The root that the command line or the environment names, if one does.
+    pub(crate) fn named_root(&self) -> Option<&Utf8Path> {
+        self.root.as_deref()
+    }
+
     pub(crate) fn dirs(&self) -> Result<Dirs, Failure> {
         Ok(Dirs::of(&self.environment)?)
     }

@@ -10,7 +10,9 @@ mod system;
 #[path = "link/unix.rs"]
 mod system;
 
-use camino::Utf8Path;
+use std::time::Duration;
+
+use camino::{Utf8Path, Utf8PathBuf};
 use tenon_server::config::Flag;
 use tenon_server::daemon::DaemonError;
 use tenon_server::daemon::hello::{Errand, ErrandDone, Proof, ServerLine, Welcome};
@@ -80,6 +82,19 @@ pub(crate) fn errand(
     errand: Errand,
 ) -> Result<ErrandDone, Failure> {
     system::errand(invocation, root, errand)
+}
+
+/// Has the daemon of `root`, which is started if need be, tell what changes to files led to. All within `patience`.
+pub(crate) fn aftermath(
+    invocation: &Invocation,
+    root: &Utf8Path,
+    files: Vec<Utf8PathBuf>,
+    patience: Duration,
+) -> Result<String, Failure> {
+    match system::errand_or_start(invocation, root, Errand::Aftermath { files }, patience)? {
+        ErrandDone::Aftermath(text) => Ok(text),
+        _ => Err(DaemonError::Unintelligible.into()),
+    }
 }
 
 /// Serves `root` in the foreground.

@@ -23,6 +23,9 @@ const START_LOCK_PATIENCE: Duration = Duration::from_secs(40);
 /// How long language servers may take to load a workspace. The daemon itself gives up on them earlier.
 const WARM_UP_PATIENCE: Duration = Duration::from_secs(660);
 
+/// How long the daemon may take to tell what an edit broke. It bounds itself a little closer.
+const AFTERMATH_PATIENCE: Duration = Duration::from_secs(15);
+
 /// How long a daemon may take to end.
 const STOP_PATIENCE: Duration = Duration::from_secs(15);
 
@@ -56,15 +59,38 @@ impl Connection {
 
 /// Has the running daemon do something about its language servers.
 pub async fn run(place: &Place, errand: Errand) -> Result<ErrandDone, DaemonError> {
-    let patience = match errand {
+    let patience = patience(&errand);
+    let connection = connect(place, &Hello::new(Want::Servers(errand))).await?;
+    answer(connection, patience).await
+}
+
+/// As [`run`], starting the daemon if need be.
+pub async fn run_or_start<E: From<DaemonError>>(
+    place: &Place,
+    errand: Errand,
+    launch: impl FnMut() -> Result<Launch, E>,
+) -> Result<ErrandDone, E> {
+    let patience = patience(&errand);
+    let connection = connect_or_start(place, &Hello::new(Want::Servers(errand)), launch).await?;
+    Ok(answer(connection, patience).await?)
+}
+
+fn patience(errand: &Errand) -> Duration {
+    match errand {
         Errand::WarmUp | Errand::Prove => WARM_UP_PATIENCE,
+        Errand::Aftermath { .. } => AFTERMATH_PATIENCE,
         Errand::List | Errand::Restart { .. } | Errand::Logs { .. } => hello::DEADLINE,
-    };
-    let mut connection = connect(place, &Hello::new(Want::Servers(errand))).await?;
-    let done = hello::read_line_within(&mut connection.stream, patience).await;
+    }
+}
+
+async fn answer(mut connection: Connection, patience: Duration) -> Result<ErrandDone, DaemonError> {
+    let done = hello::read_answer(&mut connection.stream, patience).await;
     done.map_err(|error| match error {
         ReadLineError::Io(error) => DaemonError::Io(error),
-        _ => DaemonError::Unintelligible,
+        ReadLineError::Late => {
+            DaemonError::Silent { seconds: patience.as_secs(), pid: connection.welcome.pid.try_into().ok() }
+        }
+        ReadLineError::Closed | ReadLineError::Malformed => DaemonError::Unintelligible,
     })
 }
 

@@ -17,6 +17,9 @@ pub const PROTOCOL: u32 = 1;
 /// The longest line.
 const MAX_LINE_BYTES: usize = 64 * 1024;
 
+/// The longest answer to an errand: what all servers say about a large workspace.
+const MAX_ANSWER_BYTES: usize = 64 * 1024 * 1024;
+
 /// How long either side may take for its line.
 pub const DEADLINE: Duration = Duration::from_secs(10);
 
@@ -66,6 +69,8 @@ pub enum Errand {
     Restart { id: String },
     /// What those with this id said last.
     Logs { id: String },
+    /// What changes to these files, named by absolute paths, led to.
+    Aftermath { files: Vec<Utf8PathBuf> },
 }
 
 /// How the errand went.
@@ -76,6 +81,8 @@ pub enum ErrandDone {
     Proved(Vec<Proof>),
     Restarted,
     Logs(Vec<String>),
+    /// In words for a model; none when there is nothing to say.
+    Aftermath(String),
     Failed(String),
 }
 
@@ -186,21 +193,33 @@ pub enum ReadLineError {
 pub async fn read_line<T: DeserializeOwned>(
     reader: &mut (impl AsyncBufRead + Unpin),
 ) -> Result<T, ReadLineError> {
-    read_line_within(reader, DEADLINE).await
+    read(reader, MAX_LINE_BYTES, DEADLINE).await
 }
 
-/// The same for a line that may take longer.
-pub async fn read_line_within<T: DeserializeOwned>(
+/// The same for the answer to an errand, which may take its time and be long.
+pub async fn read_answer(
     reader: &mut (impl AsyncBufRead + Unpin),
+    patience: Duration,
+) -> Result<ErrandDone, ReadLineError> {
+    read(reader, MAX_ANSWER_BYTES, patience).await
+}
+
+async fn read<T: DeserializeOwned>(
+    reader: &mut (impl AsyncBufRead + Unpin),
+    max: usize,
     patience: Duration,
 ) -> Result<T, ReadLineError> {
     let mut line = Vec::new();
-    let gathered = tokio::time::timeout(patience, gather(reader, &mut line));
+    let gathered = tokio::time::timeout(patience, gather(reader, max, &mut line));
     gathered.await.map_err(|_| ReadLineError::Late)??;
     serde_json::from_slice(&line).map_err(|_| ReadLineError::Malformed)
 }
 
-async fn gather(reader: &mut (impl AsyncBufRead + Unpin), line: &mut Vec<u8>) -> Result<(), ReadLineError> {
+async fn gather(
+    reader: &mut (impl AsyncBufRead + Unpin),
+    max: usize,
+    line: &mut Vec<u8>,
+) -> Result<(), ReadLineError> {
     loop {
         let available = reader.fill_buf().await?;
         if available.is_empty() {
@@ -210,7 +229,7 @@ async fn gather(reader: &mut (impl AsyncBufRead + Unpin), line: &mut Vec<u8>) ->
         line.extend_from_slice(&available[..newline.unwrap_or(available.len())]);
         let taken = newline.map_or(available.len(), |at| at + 1);
         reader.consume(taken);
-        if line.len() > MAX_LINE_BYTES {
+        if line.len() > max {
             return Err(ReadLineError::Malformed);
         }
         if newline.is_some() {

@@ -212,11 +212,14 @@ impl Daemon {
         let admitted = match hello.want {
             Want::Status => None,
             Want::Stop => Some(Admitted::Stop),
+            // Whoever would start a daemon wants one that is up to date.
+            Want::Servers(Errand::Aftermath { .. }) | Want::Mcp { .. } | Want::Http { .. }
+                if self.must_leave(&hello.build, current) =>
+            {
+                return Err(leaving());
+            }
             Want::Servers(errand) => {
                 Some(Admitted::Servers { errand, _seat: self.clients.enter().ok_or_else(leaving)? })
-            }
-            Want::Mcp { .. } | Want::Http { .. } if self.must_leave(&hello.build, current) => {
-                return Err(leaving());
             }
             Want::Mcp { surfaces } => {
                 let handler = self.service.handler(surfaces.as_deref());

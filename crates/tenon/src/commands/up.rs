@@ -157,7 +157,7 @@ fn tell_proofs(proofs: &[Proof], invocation: &mut Invocation) {
 }
 
 /// How the agents start us: by name where that leads here, else by path.
-fn program(invocation: &Invocation) -> String {
+pub(crate) fn program(invocation: &Invocation) -> String {
     let running = std::env::current_exe().ok().and_then(|path| Utf8PathBuf::from_path_buf(path).ok());
     let Some(running) = running else { return "tenon".to_owned() };
     let real = |path: &Utf8Path| path.canonicalize_utf8().ok();

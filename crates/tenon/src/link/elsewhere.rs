@@ -1,5 +1,7 @@
 //! Systems without unix sockets: no daemon yet.
 
+use std::time::Duration;
+
 use camino::Utf8Path;
 use tenon_server::daemon::hello::{Errand, ErrandDone, ServerLine, Welcome};
 
@@ -37,6 +39,15 @@ pub(super) fn warm_up(_: &Invocation, _: &Utf8Path) -> Result<Vec<ServerLine>, F
 }
 
 pub(super) fn errand(_: &Invocation, _: &Utf8Path, _: Errand) -> Result<ErrandDone, Failure> {
+    Err(unsupported())
+}
+
+pub(super) fn errand_or_start(
+    _: &Invocation,
+    _: &Utf8Path,
+    _: Errand,
+    _: Duration,
+) -> Result<ErrandDone, Failure> {
     Err(unsupported())
 }
 

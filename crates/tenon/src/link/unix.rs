@@ -122,7 +122,26 @@ pub(super) fn errand(
     errand: Errand,
 ) -> Result<ErrandDone, Failure> {
     let place = Place::of(root, &invocation.environment)?;
-    match block_on(client::run(&place, errand))?? {
+    unless_failed(block_on(client::run(&place, errand))??)
+}
+
+pub(super) fn errand_or_start(
+    invocation: &Invocation,
+    root: &Utf8Path,
+    errand: Errand,
+    patience: Duration,
+) -> Result<ErrandDone, Failure> {
+    let place = Place::of(root, &invocation.environment)?;
+    let asked = async {
+        let running = client::run_or_start(&place, errand, || launch(invocation, root));
+        let silent = |_| DaemonError::Silent { seconds: patience.as_secs(), pid: None };
+        tokio::time::timeout(patience, running).await.map_err(silent)?
+    };
+    unless_failed(block_on(asked)??)
+}
+
+fn unless_failed(done: ErrandDone) -> Result<ErrandDone, Failure> {
+    match done {
         ErrandDone::Failed(why) => Err(Failure::new(Exit::Config, why)),
         done => Ok(done),
     }
@@ -134,14 +153,16 @@ async fn connect_or_start(
     want: Want,
 ) -> Result<Connection, Failure> {
     let place = Place::of(root, &invocation.environment)?;
-    client::connect_or_start(&place, &Hello::new(want), || {
-        // A mistake in the settings is told here, with its line, rather than by a daemon that does not come up.
-        invocation.workspace(root, vec![])?;
-        let mut program = Command::new(own_program()?);
-        program.args(["daemon", "--start-lock-held", "--root"]).arg(root);
-        Ok(Launch { program, environment: spawn::environment(&invocation.environment, root) })
-    })
-    .await
+    client::connect_or_start(&place, &Hello::new(want), || launch(invocation, root)).await
+}
+
+/// How the daemon of `root` is started.
+fn launch(invocation: &Invocation, root: &Utf8Path) -> Result<Launch, Failure> {
+    // A mistake in the settings is told here, with its line, rather than by a daemon that does not come up.
+    invocation.workspace(root, vec![])?;
+    let mut program = Command::new(own_program()?);
+    program.args(["daemon", "--start-lock-held", "--root"]).arg(root);
+    Ok(Launch { program, environment: spawn::environment(&invocation.environment, root) })
 }
 
 /// The program that runs here, even if its file has been replaced since it started.

@@ -1,0 +1,357 @@
+//! A place in an agent's file of settings, found and filled without touching a byte around it.
+//!
+//! The file is other people's: it is parsed to find places in its text, and never written anew. What is added is one piece of
+//! text at one place, in the indentation and line ends that the file has.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::agent::{Agent, is_ours};
+
+/// Why a file cannot be changed.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SettingsError {
+    #[error("it is not JSON")]
+    NotJson(#[from] serde_json::Error),
+    #[error("{0}")]
+    Shape(&'static str),
+}
+
+/// A piece of text to add.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Insertion {
+    pub(super) at: usize,
+    pub(super) text: String,
+}
+
+impl Insertion {
+    pub(super) fn apply(&self, text: &str) -> String {
+        format!("{}{}{}", &text[..self.at], self.text, &text[self.at..])
+    }
+}
+
+/// A list or an object in the text, with the places of its items.
+struct Container<'a> {
+    span: Range<usize>,
+    items: Vec<Item<'a>>,
+}
+
+struct Item<'a> {
+    /// Of an object's member.
+    key: Option<String>,
+    raw: &'a str,
+    span: Range<usize>,
+}
+
+impl<'a> Container<'a> {
+    fn object(whole: &str, raw: &'a str, shape: &'static str) -> Result<Self, SettingsError> {
+        let members: BTreeMap<String, &'a RawValue> =
+            serde_json::from_str(raw).map_err(|_| SettingsError::Shape(shape))?;
+        let items = members.into_iter().map(|(key, value)| Item::new(whole, Some(key), value));
+        Ok(Self::new(whole, raw, items.collect()))
+    }
+
+    fn list(whole: &str, raw: &'a str, shape: &'static str) -> Result<Self, SettingsError> {
+        let values: Vec<&'a RawValue> = serde_json::from_str(raw).map_err(|_| SettingsError::Shape(shape))?;
+        let items = values.into_iter().map(|value| Item::new(whole, None, value));
+        Ok(Self::new(whole, raw, items.collect()))
+    }
+
+    fn new(whole: &str, raw: &str, mut items: Vec<Item<'a>>) -> Self {
+        items.sort_by_key(|item| item.span.start);
+        Self { span: span(whole, raw), items }
+    }
+
+    fn member(&self, key: &str) -> Option<(usize, &Item<'a>)> {
+        self.items.iter().enumerate().find(|(_, item)| item.key.as_deref() == Some(key))
+    }
+
+    /// What to cut so that an item is gone and the rest is as it was.
+    fn cut(&self, text: &str, index: usize) -> Range<usize> {
+        let end = self.items[index].span.end;
+        if let Some(before) = index.checked_sub(1) {
+            return self.items[before].span.end..end;
+        }
+        let inside = self.span.start + 1;
+        match text[end..].find(',') {
+            Some(comma) if self.items.len() > 1 => inside..end + comma + 1,
+            _ => inside..self.span.end - 1,
+        }
+    }
+}
+
+impl<'a> Item<'a> {
+    fn new(whole: &str, key: Option<String>, value: &'a RawValue) -> Self {
+        Self { key, raw: value.get(), span: span(whole, value.get()) }
+    }
+}
+
+/// Where a part of a text is in it.
+fn span(whole: &str, part: &str) -> Range<usize> {
+    let start = part.as_ptr() as usize - whole.as_ptr() as usize;
+    start..start + part.len()
+}
+
+/// The way to our place, as far as the file has it.
+struct Way<'a> {
+    root: Container<'a>,
+    hooks: Option<(usize, Container<'a>)>,
+    list: Option<(usize, Container<'a>)>,
+}
+
+impl<'a> Way<'a> {
+    fn find(text: &'a str, event: &str) -> Result<Self, SettingsError> {
+        let whole: &RawValue = serde_json::from_str(text)?;
+        let root = Container::object(text, whole.get(), "it is not a JSON object")?;
+        let hooks = match root.member("hooks") {
+            Some((index, item)) => {
+                Some((index, Container::object(text, item.raw, "`hooks` is not an object")?))
+            }
+            None => None,
+        };
+        let list = match hooks.as_ref().and_then(|(_, hooks)| hooks.member(event)) {
+            Some((index, item)) => {
+                Some((index, Container::list(text, item.raw, "the event's hooks are not a list")?))
+            }
+            None => None,
+        };
+        Ok(Self { root, hooks, list })
+    }
+
+    /// Our hook: its place among the entries of the event, and its place in that entry's own list.
+    fn ours(&self, text: &str) -> Option<(usize, usize, Container<'a>)> {
+        #[derive(Deserialize)]
+        struct Entry<'a> {
+            #[serde(borrow)]
+            hooks: &'a RawValue,
+        }
+        #[derive(Deserialize)]
+        struct Hook {
+            command: String,
+        }
+        let (_, list) = self.list.as_ref()?;
+        list.items.iter().enumerate().find_map(|(index, item)| {
+            let entry: Entry<'a> = serde_json::from_str(item.raw).ok()?;
+            let hooks = Container::list(text, entry.hooks.get(), "").ok()?;
+            let ours = |hook: &Item<'_>| {
+                serde_json::from_str::<Hook>(hook.raw).is_ok_and(|hook| is_ours(&hook.command))
+            };
+            let inner = hooks.items.iter().position(ours)?;
+            Some((index, inner, hooks))
+        })
+    }
+}
+
+/// What to add to a file, or to one that is not there; nothing when it has our hook already.
+pub(super) fn insertion(
+    text: Option<&str>,
+    agent: Agent,
+    command: &str,
+) -> Result<Option<Insertion>, SettingsError> {
+    let entry = agent.entry(command);
+    let list = || wrapped(format!("\"{}\": [", agent.event()), entry.clone(), "]");
+    let hooks = || wrapped("\"hooks\": {".to_owned(), list(), "}");
+    let Some(text) = text.filter(|text| !text.trim().is_empty()) else {
+        let lines = wrapped("{".to_owned(), hooks(), "}");
+        let text = Style::USUAL.lines(&lines, 0) + "\n";
+        return Ok(Some(Insertion { at: 0, text }));
+    };
+    let way = Way::find(text, agent.event())?;
+    if way.ours(text).is_some() {
+        return Ok(None);
+    }
+    let (container, depth, lines) = match (&way.hooks, &way.list) {
+        (_, Some((_, list))) => (list, 2, entry),
+        (Some((_, found)), None) => (found, 1, list()),
+        (None, None) => (&way.root, 0, hooks()),
+    };
+    let style = Style::of(text);
+    let new = style.lines(&lines, depth + 1);
+    Ok(Some(match container.items.last() {
+        Some(last) => Insertion { at: last.span.end, text: format!(",{}{new}", style.line_end) },
+        None => {
+            let closing = format!("{}{}", style.line_end, style.indent(depth));
+            Insertion { at: container.span.start + 1, text: format!("{}{new}{closing}", style.line_end) }
+        }
+    }))
+}
+
+/// What to cut so that our hook is gone, with the lists and objects that then hold nothing.
+pub(super) fn removal(text: &str, agent: Agent) -> Result<Option<Range<usize>>, SettingsError> {
+    let way = Way::find(text, agent.event())?;
+    let (Some((index, inner, own)), Some((hooks_at, hooks)), Some((list_at, list))) =
+        (way.ours(text), &way.hooks, &way.list)
+    else {
+        return Ok(None);
+    };
+    let levels = [(&own, inner), (list, index), (hooks, *list_at), (&way.root, *hooks_at)];
+    let shared = levels.iter().find(|(container, _)| container.items.len() > 1);
+    let (container, item) = shared.unwrap_or(&levels[3]);
+    Ok(Some(container.cut(text, *item)))
+}
+
+/// Lines in an opening and a closing one.
+fn wrapped(open: String, inside: Vec<(usize, String)>, close: &str) -> Vec<(usize, String)> {
+    let deeper = inside.into_iter().map(|(depth, line)| (depth + 1, line));
+    std::iter::once((0, open)).chain(deeper).chain([(0, close.to_owned())]).collect()
+}
+
+/// How a file is laid out.
+struct Style<'a> {
+    unit: &'a str,
+    line_end: &'a str,
+}
+
+impl<'a> Style<'a> {
+    const USUAL: Style<'static> = Style { unit: "  ", line_end: "\n" };
+
+    fn of(text: &'a str) -> Self {
+        let Some((first, rest)) = text.trim_end().split_once('\n') else {
+            // All in one line, if anything is in it.
+            let empty = text.trim().trim_start_matches('{').trim_end_matches('}').trim().is_empty();
+            return if empty { Self::USUAL } else { Self { unit: "", line_end: "" } };
+        };
+        let line_end = if first.ends_with('\r') { "\r\n" } else { "\n" };
+        let indented = rest.lines().find(|line| line.starts_with([' ', '\t']));
+        let unit = indented.map_or(Self::USUAL.unit, |line| &line[..line.len() - line.trim_start().len()]);
+        Self { unit, line_end }
+    }
+
+    fn indent(&self, depth: usize) -> String {
+        self.unit.repeat(depth)
+    }
+
+    fn lines(&self, lines: &[(usize, String)], depth: usize) -> String {
+        let lines = lines.iter().map(|(deeper, line)| self.indent(depth + deeper) + line);
+        lines.collect::<Vec<_>>().join(self.line_end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    const COMMAND: &str = "tenon hook post-edit";
+
+    fn installed(text: &str) -> String {
+        let insertion = insertion(Some(text), Agent::Claude, COMMAND).unwrap().expect("not there yet");
+        insertion.apply(text)
+    }
+
+    fn removed(text: &str) -> String {
+        let cut = removal(text, Agent::Claude).unwrap().expect("it is there");
+        format!("{}{}", &text[..cut.start], &text[cut.end..])
+    }
+
+    /// Our hook is there, everything else is as it was, and a second time changes nothing.
+    fn assert_installed(before: &str) {
+        let after = installed(before);
+        let value: Value = serde_json::from_str(&after).unwrap_or_else(|error| panic!("{error}: {after}"));
+        let entries = value["hooks"]["PostToolUse"].as_array().unwrap();
+        assert_eq!(entries.last().unwrap()["hooks"][0]["command"], COMMAND);
+        assert_eq!(insertion(Some(&after), Agent::Claude, COMMAND).unwrap(), None, "{after}");
+        let without: Value = serde_json::from_str(&removed(&after)).unwrap();
+        let mut expected: Value = serde_json::from_str(before).unwrap();
+        // A list that held nothing is not kept for its own sake.
+        if let Some(hooks) = expected.get_mut("hooks").and_then(Value::as_object_mut) {
+            hooks.retain(|event, list| event != "PostToolUse" || list != &serde_json::json!([]));
+            if hooks.is_empty() {
+                expected.as_object_mut().unwrap().remove("hooks");
+            }
+        }
+        assert_eq!(without, expected, "{after}");
+    }
+
+    #[test]
+    fn a_new_file() {
+        let new = insertion(None, Agent::Gemini, COMMAND).unwrap().unwrap();
+        insta::assert_snapshot!(new.text, @r#"
+        {
+          "hooks": {
+            "AfterTool": [
+              {
+                "matcher": "write_file|replace",
+                "hooks": [
+                  { "type": "command", "command": "tenon hook post-edit", "timeout": 30000 }
+                ]
+              }
+            ]
+          }
+        }
+        "#);
+    }
+
+    #[test]
+    fn a_file_with_other_settings_keeps_them() {
+        let before = "{\n    \"model\": \"opus\",\n    \"env\": {\"A\": \"1\"}\n}";
+        insta::assert_snapshot!(installed(before), @r#"
+        {
+            "model": "opus",
+            "env": {"A": "1"},
+            "hooks": {
+                "PostToolUse": [
+                    {
+                        "matcher": "Edit|MultiEdit|Write|NotebookEdit",
+                        "hooks": [
+                            { "type": "command", "command": "tenon hook post-edit", "timeout": 30 }
+                        ]
+                    }
+                ]
+            }
+        }
+        "#);
+        assert_eq!(removed(&installed(before)), before);
+    }
+
+    #[test]
+    fn whatever_the_file_has_it_is_kept() {
+        for before in [
+            "{}",
+            "{ }\n",
+            "{\n}\n",
+            r#"{"a":1}"#,
+            "{\"hooks\": {}}",
+            "{\n  \"hooks\": {\n  },\n  \"z\": [1, 2]\n}\n",
+            "{\n\t\"hooks\": {\n\t\t\"PostToolUse\": [\n\t\t]\n\t}\n}",
+            "{\"hooks\": {\"PreToolUse\": [{\"matcher\": \"Bash\", \"hooks\": []}]}, \"a\\\"b\": \"}{,\"}",
+            "{\n  \"hooks\": {\n    \"PostToolUse\": [\n      {\"matcher\": \"Write\", \"hooks\": [{\"type\": \"command\", \"command\": \"fmt\"}]}\n    ],\n    \"Stop\": []\n  }\n}\n",
+            "{\r\n  \"a\": \"ü😀\",\r\n  \"hooks\": { \"PostToolUse\": [] }\r\n}\r\n",
+        ] {
+            assert_installed(before);
+        }
+    }
+
+    #[test]
+    fn our_hook_leaves_others_of_the_same_entry_alone() {
+        let ours = r#"{"type": "command", "command": "/usr/bin/tenon hook post-edit"}"#;
+        let theirs = r#"{"type": "command", "command": "fmt"}"#;
+        for (hooks, left) in [
+            (format!("[{ours}, {theirs}]"), format!("[ {theirs}]")),
+            (format!("[{theirs},{ours}]"), format!("[{theirs}]")),
+        ] {
+            let file = |hooks: &str| {
+                format!(r#"{{"hooks": {{"PostToolUse": [{{"matcher": "X", "hooks": {hooks}}}]}}}}"#)
+            };
+            assert_eq!(removed(&file(&hooks)), file(&left));
+        }
+    }
+
+    #[test]
+    fn files_that_are_not_understood_are_refused() {
+        for (text, why) in [
+            ("{", "it is not JSON"),
+            ("// words\n{}", "it is not JSON"),
+            ("[]", "it is not a JSON object"),
+            (r#"{"hooks": []}"#, "`hooks` is not an object"),
+            (r#"{"hooks": {"PostToolUse": {}}}"#, "the event's hooks are not a list"),
+        ] {
+            let refused = insertion(Some(text), Agent::Claude, COMMAND).unwrap_err();
+            assert_eq!(refused.to_string(), why, "{text}");
+        }
+    }
+}

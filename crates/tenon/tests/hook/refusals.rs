@@ -1,0 +1,137 @@
+//! Whatever the hook is told and whatever becomes of the daemon: exit code 0, nothing on stdout.
+
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::process::Stdio;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::{Value, json};
+
+use crate::workspace::{Workspace, linter};
+
+fn silent(workspace: &Workspace, event: &Value) {
+    let output = workspace.hook(event.to_string().as_bytes());
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "", "{event}");
+}
+
+#[test]
+fn what_is_no_event_is_passed_over() {
+    let workspace = Workspace::new("//- a.fake\nbad\n").server("fake", linter());
+    let whole = workspace.written(&workspace.path("a.fake")).to_string();
+    let long = "[".repeat(100_000);
+    for input in ["", " ", "{", "null", "[]", "7", "\"x\"", "{}", &whole[..whole.len() / 2], &long, "\u{0}"] {
+        assert!(workspace.hook(input.as_bytes()).stdout.is_empty(), "{input}");
+    }
+    assert!(workspace.hook(b"\xff\xfe{}").stdout.is_empty());
+    workspace.sandbox.assert_no_processes();
+}
+
+#[test]
+fn a_hundred_events_that_are_somehow_wrong_are_passed_over() {
+    let workspace = Workspace::new("//- a.fake\nbad\n");
+    let good = workspace.written(&workspace.path("gone.fake")).to_string().into_bytes();
+    let mut state = 7_u64;
+    let mut below = |limit: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(state >> 33).unwrap() % limit
+    };
+    for _ in 0..100 {
+        let mut bytes = good.clone();
+        for _ in 0..=below(4) {
+            let at = below(bytes.len());
+            match below(3) {
+                0 => bytes[at] = u8::try_from(below(256)).unwrap(),
+                1 => drop(bytes.remove(at)),
+                _ => bytes.truncate(at.max(1)),
+            }
+        }
+        assert!(workspace.hook(&bytes).stdout.is_empty(), "{}", String::from_utf8_lossy(&bytes));
+    }
+}
+
+#[test]
+fn files_that_cannot_be_checked_are_passed_over() {
+    let workspace = Workspace::new("//- a.fake\nbad\n//- a.txt\nx\n//- sub/x\n").server("fake", linter());
+    let elsewhere = workspace.sandbox.place("tmp").join("x.fake");
+    std::fs::write(&elsewhere, "bad").unwrap();
+    symlink(&elsewhere, workspace.sandbox.root().join("out.fake")).unwrap();
+    std::fs::write(workspace.sandbox.root().join("binary.fake"), [0, 159, 146, 150]).unwrap();
+    for file in [
+        elsewhere.to_str().unwrap(),
+        "/etc/passwd",
+        "/",
+        "",
+        "../../../etc/passwd",
+        &workspace.path("out.fake"),
+        &workspace.path("gone.fake"),
+        &workspace.path("sub"),
+        &workspace.path("a.txt"),
+        &workspace.path("binary.fake"),
+        "\u{0}",
+        &"x/".repeat(5000),
+    ] {
+        silent(&workspace, &workspace.written(file));
+    }
+    assert!(workspace.write("a.fake", "bad\n").is_some(), "the daemon is well after all this");
+}
+
+#[test]
+fn a_file_in_no_workspace_starts_nothing() {
+    let workspace = Workspace::new("//- a.fake\nbad\n").server("fake", linter());
+    let folder = workspace.sandbox.place("tmp");
+    std::fs::write(folder.join("x.fake"), "bad").unwrap();
+    let mut event = workspace.written(folder.join("x.fake").to_str().unwrap());
+    event["cwd"] = json!(folder);
+    let output = workspace.hook_in(&folder, event.to_string().as_bytes());
+    assert!(output.stdout.is_empty());
+    workspace.sandbox.assert_no_processes();
+}
+
+#[test]
+fn another_workspace_than_the_agents_is_asked_for_its_own_files() {
+    let workspace = Workspace::new("//- a.fake\nbad\n//- other/b.fake\nbad\n").server("fake", linter());
+    let other = workspace.sandbox.place("home").join("other");
+    std::fs::create_dir_all(other.join(".git")).unwrap();
+    std::fs::write(other.join("b.fake"), "bad").unwrap();
+    let words = workspace.told(&workspace.written(other.join("b.fake").to_str().unwrap())).unwrap();
+    assert!(words.contains("<diagnostics file=\"b.fake\">"), "{words}");
+}
+
+#[test]
+fn a_daemon_that_cannot_start_fails_no_edit() {
+    let workspace = Workspace::new("//- tenon.toml\nnot = [toml\n//- a.fake\nbad\n").server("fake", linter());
+    silent(&workspace, &workspace.written(&workspace.path("a.fake")));
+    let open = workspace.sandbox.place("run").join("tenon");
+    let _ = std::fs::create_dir(&open);
+    std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o777)).unwrap();
+    silent(&workspace, &workspace.written(&workspace.path("a.fake")));
+    workspace.sandbox.assert_no_processes();
+}
+
+#[test]
+fn a_daemon_that_hangs_fails_no_edit() {
+    let workspace = Workspace::new("//- a.fake\nbad\n").server("fake", linter());
+    assert!(workspace.write("a.fake", "bad\n").is_some());
+    let daemon = workspace
+        .sandbox
+        .processes()
+        .into_iter()
+        .find(|one| one.command.get(1).is_some_and(|word| word == "daemon"));
+    let daemon = Pid::from_raw(i32::try_from(daemon.unwrap().id).unwrap());
+    kill(daemon, Signal::SIGSTOP).unwrap();
+    silent(&workspace, &workspace.written(&workspace.path("a.fake")));
+    kill(daemon, Signal::SIGCONT).unwrap();
+    assert!(workspace.write("a.fake", "bad bad\n").is_some());
+}
+
+#[test]
+fn an_agent_that_says_nothing_is_not_waited_for() {
+    let workspace = Workspace::new("//- a.fake\nbad\n");
+    let mut command = workspace.sandbox.tenon();
+    command.args(["hook", "post-edit"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let stdin = child.stdin.take();
+    let output = child.wait_with_output().unwrap();
+    drop(stdin);
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(0), 0));
+}

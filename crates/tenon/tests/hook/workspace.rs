@@ -1,0 +1,107 @@
+//! A workspace with fake servers, and an agent that tells the hook what it edited.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Output, Stdio};
+
+use serde_json::{Map, Value, json};
+use tenon_testkit::Sandbox;
+
+pub(crate) struct Workspace {
+    pub(crate) sandbox: Sandbox,
+    servers: Map<String, Value>,
+}
+
+impl Workspace {
+    /// A workspace under version control.
+    pub(crate) fn new(tree: &str) -> Self {
+        let sandbox = Sandbox::with_tree(tree);
+        std::fs::create_dir(sandbox.root().join(".git")).unwrap();
+        Self { sandbox, servers: Map::new() }
+    }
+
+    /// A fake server for `.fake` files, in the user's own settings.
+    pub(crate) fn server(mut self, id: &str, script: Value) -> Self {
+        let script: tenon_fake_lsp::Script = serde_json::from_value(script).unwrap();
+        let at = |ending: &str| self.sandbox.place("state").join(format!("{id}.{ending}"));
+        std::fs::write(at("json"), serde_json::to_vec(&script).unwrap()).unwrap();
+        let entry = json!({
+            "command": tenon_fake_lsp::program(), "extensions": [".fake"],
+            "args": ["--script", at("json"), "--transcript", at("jsonl")],
+        });
+        self.servers.insert(id.to_owned(), entry);
+        let folder = self.sandbox.place("config").join("tenon");
+        std::fs::create_dir_all(&folder).unwrap();
+        let settings = toml::to_string(&json!({ "servers": self.servers })).unwrap();
+        std::fs::write(folder.join("config.toml"), settings).unwrap();
+        self
+    }
+
+    pub(crate) fn path(&self, relative: &str) -> String {
+        self.sandbox.root().join(relative).to_str().unwrap().to_owned()
+    }
+
+    /// What Claude Code says after its `Write` tool has run.
+    pub(crate) fn written(&self, file: &str) -> Value {
+        json!({
+            "session_id": "s", "transcript_path": "/dev/null", "cwd": self.sandbox.root(), "permission_mode": "default",
+            "hook_event_name": "PostToolUse", "tool_name": "Write", "tool_use_id": "toolu_1",
+            "tool_input": { "file_path": file, "content": "" }, "tool_response": { "success": true },
+        })
+    }
+
+    /// Writes a file and tells the hook. The words that reach the model.
+    pub(crate) fn write(&self, file: &str, text: &str) -> Option<String> {
+        self.sandbox.tree().write(file, text);
+        self.told(&self.written(&self.path(file)))
+    }
+
+    /// The words that reach the model for an event; the hook must be well, as always.
+    pub(crate) fn told(&self, event: &Value) -> Option<String> {
+        let output = self.hook(event.to_string().as_bytes());
+        if output.stdout.is_empty() {
+            return None;
+        }
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let words = answer["hookSpecificOutput"]["additionalContext"].as_str().unwrap().to_owned();
+        let event = &event["hook_event_name"];
+        assert_eq!(
+            answer,
+            json!({ "hookSpecificOutput": { "hookEventName": event, "additionalContext": words } })
+        );
+        Some(words)
+    }
+
+    /// Runs the hook with any input: it succeeds, whatever it is told.
+    pub(crate) fn hook(&self, input: &[u8]) -> Output {
+        self.hook_in(self.sandbox.root(), input)
+    }
+
+    pub(crate) fn hook_in(&self, folder: &Path, input: &[u8]) -> Output {
+        let mut command = self.sandbox.tenon();
+        command.args(["hook", "post-edit"]).current_dir(folder);
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        // A hook that does not want to hear more may close the pipe.
+        let _ = child.stdin.take().unwrap().write_all(input);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let talk = String::from_utf8(output.stderr.clone()).unwrap();
+        assert!(talk.lines().count() <= 1, "{talk}");
+        output
+    }
+
+    pub(crate) fn transcript(&self, server: &str) -> Vec<Value> {
+        let path = self.sandbox.place("state").join(format!("{server}.jsonl"));
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    }
+}
+
+/// Publishes what it finds in every text, with its version, at once.
+pub(crate) fn linter() -> Value {
+    json!({ "capabilities": { "textDocumentSync": 2 }, "rules": [
+        { "on": "textDocument/didOpen", "do": [{ "publish": { "uri": "$uri" } }] },
+        { "on": "textDocument/didChange", "do": [{ "publish": { "uri": "$uri" } }] },
+    ]})
+}
