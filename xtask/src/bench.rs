@@ -8,8 +8,10 @@ mod compose;
 mod context;
 mod echo;
 mod lines;
+mod lsp;
 mod measure;
 mod spine;
+mod subject;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -30,6 +32,8 @@ pub(crate) enum Bench {
     Compose,
     /// Document caches: build, one-shot and warm resolve, memory, against hashing the same files
     Context,
+    /// The engine behind the code tools as `tenon lsp-service`, against the bare language servers
+    Lsp,
     /// Start, ping, requests per second and memory of the daemon and its transports
     Spine,
 }
@@ -46,6 +50,7 @@ pub(crate) fn run(which: Option<Bench>) -> Result<ExitCode, Failure> {
             Bench::Compose => compose::run(&tenon)?,
             Bench::Code => code::run(&tenon)?,
             Bench::Context => context::run(&tenon)?,
+            Bench::Lsp => lsp::run(&tenon)?,
             Bench::Spine => spine::run(&tenon)?,
         }
     }

@@ -41,6 +41,18 @@ impl Times {
         self.0.push(time);
     }
 
+    /// Adds the time of one run of `work`.
+    pub(super) fn time<T, E>(&mut self, work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+        let start = Instant::now();
+        let outcome = work()?;
+        self.add(start.elapsed());
+        Ok(outcome)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// The time that `part` of the runs, from 0 to 1, stayed within.
     pub(super) fn within(&self, part: f64) -> Duration {
         let mut sorted = self.0.clone();
@@ -62,6 +74,12 @@ pub(super) fn shown(time: Duration) -> String {
         ..1000.0 => format!("{micros:.0} µs"),
         _ => format!("{:.1} ms", micros / 1e3),
     }
+}
+
+/// What something else took, and how many times that we took.
+pub(super) fn beside(name: &str, ours: &Times, other: &Times) -> String {
+    let ratio = ours.median().as_secs_f64() / other.median().as_secs_f64();
+    format!("{name} {}, {ratio:.2}×", shown(other.median()))
 }
 
 /// Starts a table.

@@ -12,7 +12,7 @@ use tenon_testkit::http::{Connection, Request};
 
 use super::echo;
 use super::lines::{INITIALIZE, INITIALIZED, Lines};
-use super::measure::{Times, row, shown, table};
+use super::measure::{Times, beside, row, shown, table};
 use crate::product::{HttpServer, Product};
 use crate::shell::{Failure, say};
 
@@ -82,7 +82,7 @@ fn pings_over_pipes(product: &Product<'_>) -> Result<(), Failure> {
     let (echoed, answered) = Times::of_both(PINGS, || raw.ask(PING), || bridge.ask(PING))?;
     raw.end()?;
     bridge.end()?;
-    row("ping over the bridge", &spread(&answered), &beside(&answered, &echoed), "1.5× the echo");
+    row("ping over the bridge", &spread(&answered), &beside("echo", &answered, &echoed), "1.5× the echo");
     Ok(())
 }
 
@@ -97,7 +97,7 @@ fn over_http(tenon: &Path) -> Result<(), Failure> {
     let (mut raw, mut ours) = (Connection::open(echo)?, Connection::open(server.address)?);
     let (echoed, answered) =
         Times::of_both(PINGS, || expect_ok(&mut raw, &request), || expect_ok(&mut ours, &request))?;
-    row("ping over HTTP", &spread(&answered), &beside(&answered, &echoed), "1.5× the echo");
+    row("ping over HTTP", &spread(&answered), &beside("echo", &answered, &echoed), "1.5× the echo");
 
     for connections in [1, 32] {
         say(&format!("requests on {connections} connections"));
@@ -150,11 +150,6 @@ fn memory(product: &Product<'_>) -> Result<(), Failure> {
 
 fn spread(times: &Times) -> String {
     format!("{} (95 %: {})", shown(times.median()), shown(times.within(0.95)))
-}
-
-fn beside(ours: &Times, echo: &Times) -> String {
-    let ratio = ours.median().as_secs_f64() / echo.median().as_secs_f64();
-    format!("echo {}, {ratio:.2}×", shown(echo.median()))
 }
 
 /// A ping inside a session of its own, with every header that makes it complete.
