@@ -1,0 +1,99 @@
+//! §4.5 on real code: the first list that is given after a cold start is the one that the settled server gives when it is
+//! asked directly. Before that the answer says that servers are still reading.
+
+use std::time::Instant;
+
+use serde_json::{Value, json};
+use tenon_testkit::bare::{Bare, Place, Server, uri};
+use tenon_testkit::{Client, PATIENCE, Sandbox, Source};
+
+use crate::session;
+
+/// Files and ranges in an order of their own.
+fn places(locations: &Value) -> Vec<String> {
+    let mut places: Vec<String> = locations
+        .as_array()
+        .unwrap_or_else(|| panic!("{locations}"))
+        .iter()
+        .map(|one| format!("{} {}", one["uri"].as_str().unwrap(), one["range"]))
+        .collect();
+    places.sort();
+    places.dedup();
+    places
+}
+
+/// All references of a place by the surface, and how often it was asked before it knew.
+fn first_answer(client: &mut Client, sandbox: &Sandbox, place: Place<'_>) -> (Vec<String>, usize) {
+    let position = json!({ "line": place.line, "character": place.character });
+    let mut arguments = json!({
+        "uri": uri(sandbox, place.file), "position": position, "includeDeclaration": true, "pageSize": 200,
+    });
+    let (mut items, mut refused) = (Vec::new(), 0);
+    let deadline = Instant::now() + 2 * PATIENCE;
+    loop {
+        match client.call_tool("vscode.lsp.references", arguments.clone()) {
+            Ok(mut page) => {
+                items.append(page.structured["items"].as_array_mut().unwrap());
+                arguments["cursor"] = page.structured["nextCursor"].take();
+                if arguments["cursor"].is_null() {
+                    return (places(&json!(items)), refused);
+                }
+            }
+            Err(error) => {
+                let reason = error.data["details"]["reason"].as_str().unwrap_or_default();
+                let is_patient = ["indexing", "timeout"].contains(&reason) && Instant::now() < deadline;
+                assert!(is_patient && items.is_empty(), "{error:?}");
+                refused += 1;
+            }
+        }
+    }
+}
+
+/// Asks about the landmark of a source right after the start, then the server itself when it has settled.
+fn first_is_settled(source: Source, server: Server, at_least: usize) {
+    let sandbox = Sandbox::with_source(source);
+    let folder = sandbox.place("config").join("tenon");
+    std::fs::create_dir(&folder).unwrap();
+    let switches = ["pyright", "ty", "ruff"]
+        .map(|id| format!("[servers.{id}]\nenabled = {}\n", id == server.id()))
+        .concat();
+    std::fs::write(folder.join("config.toml"), switches).unwrap();
+
+    let landmark = source.landmark();
+    let declared = Place::find(&sandbox, landmark.file, landmark.line, landmark.name);
+    let mut client = session(&sandbox);
+    let (first, refused) = first_answer(&mut client, &sandbox, declared);
+    let (again, _) = first_answer(&mut client, &sandbox, declared);
+    assert_eq!(first.len(), again.len(), "refused {refused} times, then answered too early");
+    client.close();
+    sandbox.assert_no_processes();
+
+    let mut bare = Bare::start(server, &sandbox).unwrap();
+    bare.open(declared.file).unwrap();
+    bare.settle().unwrap();
+    let inside = format!("file://{}/", sandbox.root().display());
+    let mut settled = places(&bare.ask("references", declared).unwrap());
+    settled.retain(|place| place.starts_with(&inside));
+    assert!(settled.len() >= at_least, "the settled server finds {} references", settled.len());
+    assert_eq!(first, settled);
+}
+
+#[test]
+fn s4_5_the_first_references_in_django_are_those_of_the_settled_pyright() {
+    first_is_settled(Source::Django, Server::Pyright, 300);
+}
+
+#[test]
+fn s4_5_the_first_references_in_django_are_those_of_the_settled_ty() {
+    first_is_settled(Source::Django, Server::Ty, 300);
+}
+
+#[test]
+fn s4_5_the_first_references_in_rxjs_are_those_of_the_settled_typescript_server() {
+    first_is_settled(Source::Rxjs, Server::TypeScript, 390);
+}
+
+#[test]
+fn s4_5_the_first_references_in_eigen_are_those_of_the_settled_clangd() {
+    first_is_settled(Source::Eigen, Server::Clangd, 1_001);
+}
