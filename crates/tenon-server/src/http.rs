@@ -4,30 +4,36 @@
 //! content type, accept, size, envelope, lifecycle. The first that fails answers. `Host` and `Origin`
 //! keep web pages out (DNS rebinding), the token keeps other users of the machine out; a session is
 //! no authorisation and belongs to the token that made it.
+//!
+//! Connections live on a thread of their own, where a request is read and answered without waking any
+//! other; only tool calls go to the workers of the caller's runtime, so that a long one delays nobody.
 
+use std::convert::Infallible;
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
-use axum::body::Body;
-use axum::extract::{Path, Request, State};
-use axum::http::{HeaderMap, Method, StatusCode};
+use axum::http::{HeaderMap, Method, Request, StatusCode};
 use axum::response::Response;
-use axum::routing::any;
+use hyper::body::Incoming as Body;
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
+use indexmap::IndexMap;
 use rmcp::model::{ClientRequest, ServerJsonRpcMessage};
+use rmcp::service::{Peer, RoleServer};
 use tokio::net::TcpListener;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::runtime::Handle;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::mcp::Handler;
 use crate::mcp::envelope::{self, Incoming};
-use crate::mcp::session::Session;
+use crate::mcp::session::{Session, detached_peer};
 use crate::surfaces::Surfaces;
 use refusal::Refusal;
+use reply::Shape;
 use revision::Lifecycle;
 use sessions::Sessions;
 use tenon_contract::clock::Entropy;
@@ -85,6 +91,20 @@ pub struct Endpoint {
     pub limits: HttpLimits,
 }
 
+impl Endpoint {
+    /// Serves the surfaces that are there and that `picks` picks.
+    fn handler(&self, picks: impl Fn(&str) -> bool) -> Handler {
+        let names: Vec<&str> = self.surfaces.names().into_iter().filter(|name| picks(name)).collect();
+        Handler::new(self.surfaces.select(&names).expect("the names are those of the surfaces themselves"))
+    }
+
+    /// Serves the surfaces behind `/mcp` that are among `open`.
+    fn configured(&self, open: &[String]) -> Handler {
+        let among = |names: &[String], name: &str| names.iter().any(|known| known == name);
+        self.handler(|name| among(&self.default_surfaces, name) && among(open, name))
+    }
+}
+
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
     #[error("HTTP is served on loopback addresses only, and {0} is none")]
@@ -103,27 +123,48 @@ pub async fn bind(addr: SocketAddr) -> Result<TcpListener, BindError> {
 
 struct Edge {
     endpoint: Endpoint,
+    /// What each surface is served by: made once, not for each request.
+    named: IndexMap<&'static str, Handler>,
+    /// What `/mcp` is served by, to a token that opens what is open to all.
+    configured: Handler,
+    /// Shared by all requests that stand alone.
+    peer: Peer<RoleServer>,
     sessions: Sessions,
     slots: Arc<Semaphore>,
+    /// Where tool calls run.
+    workers: Handle,
     stop: CancellationToken,
 }
 
 /// How long connections get to finish their answers when the server stops.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// Serves `listener` until `stop` is cancelled.
+/// Serves `listener` until `stop` is cancelled. Must be called inside the runtime that tool calls shall run in.
 pub async fn serve(listener: TcpListener, endpoint: Endpoint, stop: CancellationToken) {
-    let limits = endpoint.limits;
-    let edge = Arc::new(Edge {
-        sessions: Sessions::default(),
-        slots: Arc::new(Semaphore::new(limits.in_flight)),
-        stop: stop.child_token(),
-        endpoint,
-    });
-    let router = Router::new()
-        .route("/mcp", any(configured))
-        .route("/mcp/{surface}", any(named))
-        .with_state(Arc::clone(&edge));
+    let edge = Edge::new(endpoint, stop.child_token());
+    let (sender, ended) = oneshot::channel();
+    let serving = move || {
+        let served = tokio::runtime::Builder::new_current_thread().enable_all().build().and_then(|runtime| {
+            runtime.block_on(async {
+                accept_all(TcpListener::from_std(listener.into_std()?)?, edge, stop).await;
+                Ok(())
+            })
+        });
+        // Nobody waits for it any more if this whole future was dropped.
+        let _ = sender.send(served);
+    };
+    let served = match std::thread::Builder::new().name("http".to_owned()).spawn(serving) {
+        Ok(_) => ended.await.unwrap_or_else(|_| Err(io::Error::other("it panicked"))),
+        Err(error) => Err(error),
+    };
+    if let Err(error) = served {
+        tracing::error!(%error, "the thread of the connections failed");
+    }
+}
+
+async fn accept_all(listener: TcpListener, edge: Edge, stop: CancellationToken) {
+    let limits = edge.endpoint.limits;
+    let edge = Arc::new(edge);
     let mut builder = hyper::server::conn::http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(limits.read_timeout);
 
@@ -150,7 +191,11 @@ pub async fn serve(listener: TcpListener, endpoint: Endpoint, stop: Cancellation
             }
         };
         let _ = stream.set_nodelay(true);
-        let service = TowerToHyperService::new(router.clone());
+        let edge = Arc::clone(&edge);
+        let service = service_fn(move |request| {
+            let edge = Arc::clone(&edge);
+            async move { Ok::<_, Infallible>(edge.receive(request).await) }
+        });
         let connection = builder.serve_connection(TokioIo::new(stream), service);
         let stop = stop.clone();
         connections.spawn(async move {
@@ -172,26 +217,29 @@ pub async fn serve(listener: TcpListener, endpoint: Endpoint, stop: Cancellation
     connections.wait().await;
 }
 
-async fn configured(State(edge): State<Arc<Edge>>, request: Request) -> Response {
-    edge.receive(None, request).await
-}
-
-async fn named(State(edge): State<Arc<Edge>>, Path(surface): Path<String>, request: Request) -> Response {
-    edge.receive(Some(surface), request).await
-}
-
 /// What is known of a request once its head has passed.
 struct Admitted {
     principal: Principal,
-    surface: Option<String>,
+    /// The surface that the path names.
+    surface: Option<&'static str>,
     handler: Handler,
     slot: OwnedSemaphorePermit,
 }
 
 impl Edge {
-    async fn receive(&self, surface: Option<String>, request: Request) -> Response {
+    fn new(endpoint: Endpoint, stop: CancellationToken) -> Self {
+        let names = endpoint.surfaces.names().into_iter();
+        let named = names.map(|name| (name, endpoint.handler(|other| other == name))).collect();
+        let configured = endpoint.configured(&endpoint.open_surfaces);
+        let peer = detached_peer(&configured);
+        let slots = Arc::new(Semaphore::new(endpoint.limits.in_flight));
+        let workers = Handle::current();
+        Self { named, configured, peer, sessions: Sessions::default(), slots, workers, stop, endpoint }
+    }
+
+    async fn receive(&self, request: Request<Body>) -> Response {
         let (parts, body) = request.into_parts();
-        let admitted = match self.admit(surface, &parts.method, &parts.uri, &parts.headers) {
+        let admitted = match self.admit(&parts.method, &parts.uri, &parts.headers) {
             Ok(admitted) => admitted,
             Err(refusal) => {
                 body::discard(body).await;
@@ -210,14 +258,11 @@ impl Edge {
     /// Every check that needs no body: path, method, host, origin, token, load.
     fn admit(
         &self,
-        surface: Option<String>,
         method: &Method,
         uri: &axum::http::Uri,
         headers: &HeaderMap,
     ) -> Result<Admitted, Refusal> {
-        if let Some(name) = &surface {
-            self.endpoint.surfaces.select(&[name]).map_err(|error| Refusal::not_found(error.to_string()))?;
-        }
+        let named = self.find(uri.path())?;
         if method != Method::POST && method != Method::DELETE {
             return Err(Refusal::method_not_allowed());
         }
@@ -226,20 +271,34 @@ impl Edge {
         let principal =
             self.endpoint.authority.principal(front::bearer(headers)).ok_or_else(Refusal::unauthorized)?;
         let open = principal.surfaces.as_ref().unwrap_or(&self.endpoint.open_surfaces);
-        let wanted: Vec<&String> = match &surface {
-            Some(name) if open.contains(name) => vec![name],
-            Some(_) => return Err(Refusal::forbidden("the token does not open this surface")),
-            None => self.endpoint.default_surfaces.iter().filter(|name| open.contains(name)).collect(),
+        let handler = match (named, &principal.surfaces) {
+            (Some((name, handler)), _) if open.iter().any(|open| open == name) => handler.clone(),
+            (Some(_), _) => return Err(Refusal::forbidden("the token does not open this surface")),
+            (None, None) => self.configured.clone(),
+            (None, Some(open)) => self.endpoint.configured(open),
         };
-        let set =
-            self.endpoint.surfaces.select(&wanted).map_err(|error| Refusal::not_found(error.to_string()))?;
         let slot = Arc::clone(&self.slots).try_acquire_owned().map_err(|_| Refusal::too_many_requests())?;
-        Ok(Admitted { principal, surface, handler: Handler::new(set), slot })
+        Ok(Admitted { principal, surface: named.map(|(name, _)| name), handler, slot })
+    }
+
+    /// The surface that a path names, if it names one.
+    fn find(&self, path: &str) -> Result<Option<(&'static str, &Handler)>, Refusal> {
+        let Some(below) = path.strip_prefix("/mcp") else {
+            return Err(Refusal::not_found("nothing is served here but `/mcp`"));
+        };
+        if below.is_empty() {
+            return Ok(None);
+        }
+        let name = front::unescaped(below.strip_prefix('/').unwrap_or(below));
+        match self.named.get_key_value(&*name) {
+            Some((name, handler)) if below.starts_with('/') => Ok(Some((name, handler))),
+            _ => Err(Refusal::not_found(self.endpoint.surfaces.unknown(&name).to_string())),
+        }
     }
 
     fn end_session(&self, admitted: &Admitted, headers: &HeaderMap) -> Result<Response, Refusal> {
         let id = front::session_id(headers)?;
-        self.sessions.end(id, &admitted.principal.id, admitted.surface.as_deref())?;
+        self.sessions.end(id, &admitted.principal.id, admitted.surface)?;
         Ok(reply::empty(StatusCode::NO_CONTENT))
     }
 
@@ -254,10 +313,12 @@ impl Edge {
         let incoming = envelope::read(&bytes).map_err(Refusal::envelope)?;
         match revision::lifecycle(headers, &incoming)? {
             Lifecycle::Alone => {
-                let session = Arc::new(Session::new(admitted.handler.clone(), self.stop.child_token()));
+                let session =
+                    Arc::new(Session::alone(admitted.handler, self.peer.clone(), self.stop.child_token()));
                 match incoming {
                     Incoming::Request { id, request } => {
-                        Ok(reply::answer(&session, id, *request, reply::Shape::Alone, admitted.slot).await)
+                        Ok(reply::answer(&session, id, *request, Shape::Alone, admitted.slot, &self.workers)
+                            .await)
                     }
                     Incoming::Notification(_) | Incoming::Response => Ok(reply::empty(StatusCode::ACCEPTED)),
                 }
@@ -273,16 +334,15 @@ impl Edge {
             unreachable!("only `initialize` requests open a session")
         };
         let session = Arc::new(Session::new(admitted.handler.clone(), self.stop.child_token()));
-        let (outbox, _unread) = reply::outbox();
         let answer = match session.begin(id, *request) {
-            Ok(opening) => opening.answer(&outbox).await,
+            Ok(opening) => opening.answer(None).await,
             Err(refused) => *refused,
         };
         let mut response = reply::json(StatusCode::OK, &answer);
         if matches!(answer, ServerJsonRpcMessage::Response(_)) {
             let id = self.endpoint.entropy.token();
             let value = id.parse().expect("hex digits make a header value");
-            self.sessions.add(id, session, &admitted.principal.id, admitted.surface.as_deref());
+            self.sessions.add(id, session, &admitted.principal.id, admitted.surface);
             response.headers_mut().insert(front::SESSION_ID, value);
         }
         Ok(response)
@@ -295,12 +355,12 @@ impl Edge {
         incoming: Incoming,
     ) -> Result<Response, Refusal> {
         let id = front::session_id(headers)?;
-        let session = self.sessions.find(id, &admitted.principal.id, admitted.surface.as_deref())?;
+        let session = self.sessions.find(id, &admitted.principal.id, admitted.surface)?;
         revision::check_session(headers, &session)?;
         match incoming {
             Incoming::Request { id, request } => {
                 debug_assert!(!matches!(*request, ClientRequest::InitializeRequest(_)), "it opens a session");
-                Ok(reply::answer(&session, id, *request, reply::Shape::Session, admitted.slot).await)
+                Ok(reply::answer(&session, id, *request, Shape::Session, admitted.slot, &self.workers).await)
             }
             Incoming::Notification(notification) => {
                 session.notice(&notification);

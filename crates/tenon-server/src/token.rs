@@ -7,7 +7,7 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
@@ -60,7 +60,7 @@ pub struct TokenFile {
     path: PathBuf,
     clock: Clock,
     entropy: Entropy,
-    cached: Mutex<Option<(Stamp, Vec<Token>)>>,
+    cached: Mutex<Option<(Stamp, Arc<[Token]>)>>,
 }
 
 impl TokenFile {
@@ -74,26 +74,32 @@ impl TokenFile {
 
     /// All valid tokens, oldest first.
     pub fn list(&self) -> Result<Vec<Token>, TokenError> {
+        self.shared().map(|tokens| tokens.to_vec())
+    }
+
+    /// As `list`, without a copy: every request asks, and the file seldom changes.
+    fn shared(&self) -> Result<Arc<[Token]>, TokenError> {
         let io = |source| self.io(source);
         let stamp = match std::fs::metadata(&self.path) {
             Ok(metadata) => {
                 refuse_exposed(&self.path, &metadata)?;
                 (metadata.modified().ok(), metadata.len(), inode(&metadata))
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Arc::new([])),
             Err(error) => return Err(io(error)),
         };
         let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((seen, tokens)) = &*cached
             && *seen == stamp
         {
-            return Ok(tokens.clone());
+            return Ok(Arc::clone(tokens));
         }
         let text = std::fs::read_to_string(&self.path).map_err(io)?;
         let stored: Stored = serde_json::from_str(&text)
             .map_err(|source| TokenError::Malformed { path: self.path.clone(), source })?;
-        *cached = Some((stamp, stored.tokens.clone()));
-        Ok(stored.tokens)
+        let tokens: Arc<[Token]> = stored.tokens.into();
+        *cached = Some((stamp, Arc::clone(&tokens)));
+        Ok(tokens)
     }
 
     /// The newest token, made if there is none.
@@ -156,18 +162,18 @@ impl TokenFile {
 impl Authority for TokenFile {
     fn principal(&self, presented: Option<&str>) -> Option<Principal> {
         let presented = presented?;
-        let tokens = self.list().unwrap_or_else(|error| {
+        let tokens = self.shared().unwrap_or_else(|error| {
             tracing::error!(%error, "no token can be checked");
-            Vec::new()
+            Arc::new([])
         });
         let mut known = None;
-        for token in tokens {
+        for token in &*tokens {
             let equal: Choice = token.secret.as_bytes().ct_eq(presented.as_bytes());
             if bool::from(equal) {
-                known = Some(Principal { id: token.id, surfaces: token.surfaces });
+                known = Some(token);
             }
         }
-        known
+        known.map(|token| Principal { id: token.id.clone(), surfaces: token.surfaces.clone() })
     }
 }
 

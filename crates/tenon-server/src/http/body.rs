@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use axum::body::Body;
 use axum::http::{HeaderMap, header};
 use http_body_util::BodyExt;
+use hyper::body::Incoming as Body;
 
 use super::refusal::Refusal;
 

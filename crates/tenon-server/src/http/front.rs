@@ -1,5 +1,6 @@
 //! Checks on the head of a request: host, origin, bearer token, content type, accept, session id.
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 
 use axum::http::{HeaderMap, HeaderName, Uri, header};
@@ -8,6 +9,26 @@ use super::refusal::Refusal;
 
 pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 pub(super) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+
+/// The name of a surface as it stands in a path, where any letter may be escaped.
+pub(super) fn unescaped(name: &str) -> Cow<'_, str> {
+    if !name.contains('%') {
+        return Cow::Borrowed(name);
+    }
+    let mut parts = name.split('%');
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match part.get(..2).map(|hex| u8::from_str_radix(hex, 16)) {
+            Some(Ok(byte)) if byte.is_ascii() => {
+                plain.push(char::from(byte));
+                plain.push_str(&part[2..]);
+            }
+            // No name has such a thing in it.
+            _ => return Cow::Borrowed(name),
+        }
+    }
+    Cow::Owned(plain)
+}
 
 /// `Host` must name this machine by a loopback name, whatever the port.
 pub(super) fn check_host(uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
@@ -123,6 +144,20 @@ pub(super) fn session_id(headers: &HeaderMap) -> Result<&str, Refusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_may_be_escaped() {
+        for (name, plain) in [
+            ("code", "code"),
+            ("%63ode", "code"),
+            ("c%6Fde", "code"),
+            ("%", "%"),
+            ("a%2", "a%2"),
+            ("%é", "%é"),
+        ] {
+            assert_eq!(unescaped(name), plain);
+        }
+    }
 
     #[test]
     fn loopback_names_only() {

@@ -8,11 +8,13 @@ use axum::body::{Body, Bytes};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use futures::stream;
-use rmcp::model::{ClientRequest, ErrorCode, GetMeta, RequestId, ServerJsonRpcMessage};
+use rmcp::model::{ClientRequest, ErrorCode, ErrorData, GetMeta, RequestId, ServerJsonRpcMessage};
+use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::mcp::progress::{OUTBOX_CAPACITY, Outbox};
-use crate::mcp::session::{Exchange, Session};
+use crate::mcp::session::Session;
 
 /// Whose rules map JSON-RPC errors to statuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +25,7 @@ pub(super) enum Shape {
     Alone,
 }
 
-pub(super) fn outbox() -> (Outbox, mpsc::Receiver<ServerJsonRpcMessage>) {
+fn outbox() -> (Outbox, mpsc::Receiver<ServerJsonRpcMessage>) {
     mpsc::channel(OUTBOX_CAPACITY)
 }
 
@@ -49,19 +51,41 @@ pub(super) async fn answer(
     request: ClientRequest,
     shape: Shape,
     slot: OwnedSemaphorePermit,
+    workers: &Handle,
 ) -> Response {
+    let calls = matches!(request, ClientRequest::CallToolRequest(_));
     let wants_progress = request.get_meta().get_progress_token().is_some();
-    let exchange = match session.begin(id, request) {
+    let exchange = match session.begin(id.clone(), request) {
         Ok(exchange) => exchange,
         Err(refused) => return json(status(&refused, shape), &refused),
     };
     if wants_progress {
-        return event_stream(exchange, slot);
+        let (outbox, messages) = outbox();
+        let work = work(workers, id, async move { exchange.answer(Some(&outbox)).await });
+        return event_stream(work, messages, slot);
     }
-    let (outbox, _unread) = outbox();
-    let message = exchange.answer(&outbox).await;
+    let message = if calls {
+        work(workers, id, async move { exchange.answer(None).await }).await
+    } else {
+        exchange.answer(None).await
+    };
     drop(slot);
     json(status(&message, shape), &message)
+}
+
+/// Has a worker do the work, and ends it there when nobody waits for it any more.
+fn work(
+    workers: &Handle,
+    id: RequestId,
+    answer: impl Future<Output = ServerJsonRpcMessage> + Send + 'static,
+) -> impl Future<Output = ServerJsonRpcMessage> + Send + 'static {
+    let task = AbortOnDropHandle::new(workers.spawn(answer));
+    async move {
+        task.await.unwrap_or_else(|_| {
+            let error = ErrorData::internal_error("the call did not come to its end", None);
+            ServerJsonRpcMessage::error(error, Some(id))
+        })
+    }
 }
 
 fn status(message: &ServerJsonRpcMessage, shape: Shape) -> StatusCode {
@@ -82,10 +106,13 @@ fn status(message: &ServerJsonRpcMessage, shape: Shape) -> StatusCode {
 }
 
 /// Progress as it comes, then the answer, then the end.
-fn event_stream(exchange: Exchange, slot: OwnedSemaphorePermit) -> Response {
-    let (outbox, messages) = outbox();
+fn event_stream(
+    work: impl Future<Output = ServerJsonRpcMessage> + Send + 'static,
+    messages: mpsc::Receiver<ServerJsonRpcMessage>,
+    slot: OwnedSemaphorePermit,
+) -> Response {
     let work = Box::pin(async move {
-        let message = exchange.answer(&outbox).await;
+        let message = work.await;
         drop(slot);
         message
     });

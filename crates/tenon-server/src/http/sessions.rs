@@ -15,12 +15,12 @@ const KEPT: usize = 64;
 struct Entry {
     session: Arc<Session>,
     owner: String,
-    surface: Option<String>,
+    surface: Option<&'static str>,
 }
 
 impl Entry {
     fn belongs_to(&self, owner: &str, surface: Option<&str>) -> bool {
-        self.owner == owner && self.surface.as_deref() == surface
+        self.owner == owner && self.surface == surface
     }
 }
 
@@ -30,8 +30,8 @@ pub(super) struct Sessions {
 }
 
 impl Sessions {
-    pub(super) fn add(&self, id: String, session: Arc<Session>, owner: &str, surface: Option<&str>) {
-        let entry = Entry { session, owner: owner.to_owned(), surface: surface.map(str::to_owned) };
+    pub(super) fn add(&self, id: String, session: Arc<Session>, owner: &str, surface: Option<&'static str>) {
+        let entry = Entry { session, owner: owner.to_owned(), surface };
         let mut open = self.lock();
         open.insert(id, entry);
         if open.len() > KEPT

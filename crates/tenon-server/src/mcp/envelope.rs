@@ -4,9 +4,11 @@
 //! is a string or an integer, `params` an object, and nothing that is half request, half response.
 
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientNotification, ClientRequest, CustomRequest, ErrorData, JsonRpcError,
-    RequestId, ServerJsonRpcMessage,
+    CallToolRequest, ClientJsonRpcMessage, ClientNotification, ClientRequest, CustomRequest, DiscoverRequest,
+    ErrorData, InitializeRequest, JsonRpcError, ListToolsRequest, PingRequest, RequestId,
+    ServerJsonRpcMessage,
 };
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// One message of a client.
@@ -87,6 +89,13 @@ pub fn read(bytes: &[u8]) -> Result<Incoming, Fault> {
             .get("params")
             .and_then(|params| params.get("cursor"))
             .is_some_and(|cursor| !cursor.is_string());
+    if let Some(id) = &id
+        && !lost_parameters
+        && let Some(request) =
+            members.get("method").and_then(Value::as_str).and_then(|name| served(name, &value))
+    {
+        return Ok(Incoming::Request { id: id.clone(), request: Box::new(request) });
+    }
     match serde_json::from_value(value) {
         Ok(ClientJsonRpcMessage::Request(message)) => {
             let request = if lost_parameters { unread(message.request) } else { message.request };
@@ -97,6 +106,22 @@ pub fn read(bytes: &[u8]) -> Result<Incoming, Fault> {
         }
         Ok(_) => Ok(Incoming::Response),
         Err(_) => Err(Fault::invalid(id, "the message is no JSON-RPC message")),
+    }
+}
+
+/// A request of a method that we answer, if its parameters fit. `rmcp` would try one kind of request after the other; the
+/// name says which it is.
+fn served(method: &str, message: &Value) -> Option<ClientRequest> {
+    fn read<T: DeserializeOwned + Into<ClientRequest>>(message: &Value) -> Option<ClientRequest> {
+        T::deserialize(message).ok().map(Into::into)
+    }
+    match method {
+        "initialize" => read::<InitializeRequest>(message),
+        "ping" => read::<PingRequest>(message),
+        "server/discover" => read::<DiscoverRequest>(message),
+        "tools/call" => read::<CallToolRequest>(message),
+        "tools/list" => read::<ListToolsRequest>(message),
+        _ => None,
     }
 }
 
@@ -158,6 +183,33 @@ mod tests {
             if matches!(**n, ClientNotification::InitializedNotification(_))));
         let response = read(br#"{"jsonrpc":"2.0","id":1,"result":{}}"#).expect("a response");
         assert!(matches!(response, Incoming::Response));
+    }
+
+    /// The short way reads what the long one would have.
+    #[test]
+    fn requests_of_served_methods_are_read_as_rmcp_reads_them() {
+        for params in [
+            "",
+            r#","params":{}"#,
+            r#","params":{"_meta":{"progressToken":7,"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}"#,
+            r#","params":{"name":"a.b","arguments":{"x":[1,2.5,{"y":null}],"z":"é"},"_meta":{"k":1}}"#,
+            r#","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}"#,
+            r#","params":{"cursor":"x"}"#,
+        ] {
+            for method in crate::mcp::SERVED {
+                let text = format!(r#"{{"jsonrpc":"2.0","id":"a","method":"{method}"{params}}}"#);
+                let Ok(ClientJsonRpcMessage::Request(expected)) = serde_json::from_str(&text) else {
+                    panic!("no request: {text}");
+                };
+                let Ok(Incoming::Request { id, request }) = read(text.as_bytes()) else {
+                    panic!("refused: {text}");
+                };
+                assert_eq!(
+                    format!("{id:?} {request:?}"),
+                    format!("{:?} {:?}", expected.id, expected.request)
+                );
+            }
+        }
     }
 
     #[test]

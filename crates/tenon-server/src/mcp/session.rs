@@ -47,9 +47,18 @@ pub struct Session {
 impl Session {
     /// A session that ends, with every request in flight, when `closed` is cancelled.
     ///
-    /// Must be called inside a Tokio runtime: `rmcp` hands out a peer only for a running service.
+    /// Must be called inside a Tokio runtime: see [`detached_peer`].
     pub fn new(handler: Handler, closed: CancellationToken) -> Self {
-        let peer = serve_directly(handler.clone(), Detached, None).peer().clone();
+        let peer = detached_peer(&handler);
+        Self::with_peer(handler, peer, closed)
+    }
+
+    /// A session of one request that stands alone. It agrees on nothing with anyone, so all of them share one peer.
+    pub fn alone(handler: Handler, peer: Peer<RoleServer>, closed: CancellationToken) -> Self {
+        Self::with_peer(handler, peer, closed)
+    }
+
+    fn with_peer(handler: Handler, peer: Peer<RoleServer>, closed: CancellationToken) -> Self {
         let state = State { phase: Phase::New, in_flight: BTreeMap::new() };
         Self { handler, peer, state: Mutex::new(state), closed }
     }
@@ -150,7 +159,7 @@ impl Exchange {
     }
 
     /// Answers the request. Notifications about it go to `outbox`, where the client asked for any.
-    pub async fn answer(self, outbox: &Outbox) -> ServerJsonRpcMessage {
+    pub async fn answer(self, outbox: Option<&Outbox>) -> ServerJsonRpcMessage {
         let opening = self.opens_session();
         let Self { entry, id, request } = self;
         let InFlight { session, cancel, .. } = &entry;
@@ -194,17 +203,22 @@ impl Handler {
         mut request: ClientRequest,
         peer: &Peer<RoleServer>,
         cancel: CancellationToken,
-        outbox: &Outbox,
+        outbox: Option<&Outbox>,
     ) -> Result<ServerResult, ErrorData> {
         let mut context = RequestContext::new(id, peer.clone());
         context.ct = cancel;
         context.meta = std::mem::take(request.get_meta_mut());
         context.extensions = std::mem::take(request.extensions_mut());
-        if let Some(token) = context.meta.get_progress_token() {
+        if let (Some(token), Some(outbox)) = (context.meta.get_progress_token(), outbox) {
             context.extensions.insert(Progress::new(token, outbox.clone()));
         }
         self.handle_request(request, context).await
     }
+}
+
+/// A peer for the handler's contexts. `rmcp` hands one out only for a running service, so this needs a Tokio runtime.
+pub fn detached_peer(handler: &Handler) -> Peer<RoleServer> {
+    serve_directly(handler.clone(), Detached, None).peer().clone()
 }
 
 /// The transport of a peer that nobody talks through: it is at its end from the start.

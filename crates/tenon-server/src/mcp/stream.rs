@@ -80,12 +80,12 @@ where
                 match session.begin(id, *request) {
                     Ok(opening) if opening.opens_session() => {
                         // What follows is judged by the state that this leaves behind.
-                        send(&outbox, opening.answer(&outbox).await).await;
+                        send(&outbox, opening.answer(Some(&outbox)).await).await;
                     }
                     Ok(exchange) => {
                         let outbox = outbox.clone();
                         calls.spawn(async move {
-                            send(&outbox, exchange.answer(&outbox).await).await;
+                            send(&outbox, exchange.answer(Some(&outbox)).await).await;
                             drop(slot);
                         });
                     }
