@@ -12,7 +12,7 @@ use tenon_contract::root::WorkspacePath;
 
 use crate::call::Call;
 use crate::finding::Finding;
-use crate::model::{Diagnostic, Why};
+use crate::model::{Diagnostic, Gap, Why};
 use crate::orchestrator::Orchestrator;
 
 /// How long what an edit broke in other files may take to show.
@@ -65,8 +65,8 @@ impl Aftermath {
             };
             found.complete &= answer.is_complete();
             found.pending.extend(answer.pending().map(ToString::to_string));
-            let asked = |gap: &crate::model::Gap| !matches!(gap.why, Why::Unavailable(_));
-            served |= answer.servers.len() > answer.gaps.iter().filter(|gap| !asked(gap)).count();
+            let absent = |gap: &&Gap| matches!(gap.why, Why::Unavailable(_) | Why::Broken);
+            served |= answer.servers.len() > answer.gaps.iter().filter(absent).count();
             here.push(answer.value);
         }
         if served && !call.cancel.is_cancelled() {

@@ -127,19 +127,21 @@ impl Service {
 
 /// The `nav` tools show the severities that a check of this workspace does.
 fn nav_options(workspace: &Workspace) -> NavOptions {
-    NavOptions { severities: severities(workspace).collect(), ..NavOptions::default() }
+    NavOptions { severities: severities(&workspace.config().check.severities), ..NavOptions::default() }
 }
 
-/// So do the answers of edits.
+/// What an agent is told after an edit.
 pub(crate) fn edit_limits(workspace: &Workspace) -> Limits {
-    Limits { severities: severities(workspace).collect(), ..Limits::default() }
+    let severities: Vec<Severity> = severities(&workspace.config().edit.severities);
+    Limits { severities: severities.into_iter().collect(), ..Limits::default() }
 }
 
-fn severities(workspace: &Workspace) -> impl Iterator<Item = Severity> {
-    workspace.config().check.severities.iter().map(|severity| match severity {
+fn severities(configured: &[config::Severity]) -> Vec<Severity> {
+    let known = configured.iter().map(|severity| match severity {
         config::Severity::Error => Severity::Error,
         config::Severity::Warning => Severity::Warning,
         config::Severity::Info => Severity::Info,
         config::Severity::Hint => Severity::Hint,
-    })
+    });
+    known.collect()
 }

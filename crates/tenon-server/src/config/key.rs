@@ -363,6 +363,14 @@ pub static KEYS: &[Key] = &[
         "The workspaces, by folder, whose files the `edit` surface may change. Folders below a named one count too.",
     )
     .with_variables(&["TENON_EDIT_ALLOW"]),
+    key(
+        "edit.severities",
+        Kind::Choices(SEVERITIES),
+        Fallback::Texts(&["error"]),
+        Reach::User,
+        "Which diagnostics an agent is told after an edit, by the `edit` surface or by a hook.",
+    )
+    .with_variables(&["TENON_EDIT_SEVERITIES"]),
 ];
 
 /// The key that `path` names, if there is one.

@@ -136,6 +136,7 @@ pub struct Work {
 #[serde(deny_unknown_fields)]
 pub struct Edit {
     pub allow: Vec<Utf8PathBuf>,
+    pub severities: Vec<Severity>,
 }
 
 impl Edit {
