@@ -12,7 +12,7 @@ use futures::StreamExt;
 use futures::stream;
 use tenon_contract::epoch::{Epoch, EpochSet, EpochTuple};
 use tenon_contract::root::WorkspacePath;
-use tenon_lsp::call::Call;
+use tenon_lsp::call::{Call, Interrupted};
 use tenon_lsp::model::Diagnostic;
 use tenon_lsp::orchestrator::Orchestrator;
 use tenon_lsp::registry::{Capability, ServerId};
@@ -96,7 +96,8 @@ impl Sweep {
             let stage = match call.bound(finished).await {
                 Ok(Ok(stage)) => stage.clone(),
                 Ok(Err(_)) => return Err(CodeError::Cancelled),
-                Err(_) => return Err(self.lateness().unwrap_or(CodeError::Timeout)),
+                Err(Interrupted::Cancelled) => return Err(CodeError::Cancelled),
+                Err(Interrupted::Deadline) => return Err(self.lateness().unwrap_or(CodeError::Timeout)),
             };
             match stage {
                 Stage::Done(outcome) => return outcome,

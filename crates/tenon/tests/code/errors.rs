@@ -3,7 +3,7 @@
 use serde_json::json;
 use tenon_fake_lsp::Workbench;
 
-use crate::stage::{HOVER, Stage, code, script};
+use crate::stage::{HOVER, Stage, WORKSPACE_DIAGNOSTICS, code, script};
 
 #[test]
 fn s6_3_errors_repeat_nothing_that_a_client_sent() {
@@ -27,4 +27,14 @@ fn s6_3_errors_repeat_nothing_that_a_client_sent() {
     let error = client.call_tool(HOVER, long).unwrap_err();
     assert_eq!(code(&error), "INVALID_PARAMS");
     assert!(format!("{error:?}").len() < 1_000, "{error:?}");
+}
+
+#[test]
+fn s6_3_work_that_is_cut_off_inside_is_internal_and_says_no_more() {
+    let stage = Stage::open(Workbench::new().file("a.fake", "bad").server("fake", script(&[])));
+    let mut client = stage.client();
+    stage.block_on(stage.code.close());
+    let error = client.call_tool(WORKSPACE_DIAGNOSTICS, json!({})).unwrap_err();
+    assert_eq!(code(&error), "INTERNAL", "{error:?}");
+    assert!(error.data.get("details").is_none(), "{error:?}");
 }

@@ -1,8 +1,10 @@
 //! §3.5 and §3.6: pages of large results, whole and without gaps.
 
 use serde_json::{Value, json};
+use tenon_code::{Code, CodeError, Reply};
 use tenon_fake_lsp::Workbench;
-use tenon_testkit::Client;
+use tenon_lsp::call::Call;
+use tenon_testkit::{Client, PATIENCE};
 
 use crate::stage::{REFERENCES, Stage, WORKSPACE_DIAGNOSTICS, WORKSPACE_SYMBOLS, reply, script, symbol};
 
@@ -39,6 +41,29 @@ fn locations_in_order(items: &[Value]) -> bool {
     items.windows(2).all(|pair| line(&pair[0]) < line(&pair[1]))
 }
 
+/// The same with one item a page: 20,000 calls, so they go to the tools themselves and not over the wire.
+fn collect_singly<F>(stage: &Stage, arguments: &Value, ask: impl Fn(Code, Value, Call) -> F) -> Vec<Value>
+where
+    F: Future<Output = Result<Reply, CodeError>>,
+{
+    let mut arguments = arguments.clone();
+    arguments["pageSize"] = json!(1);
+    stage.block_on(async {
+        let mut all = Vec::new();
+        loop {
+            let reply = ask(stage.code.clone(), arguments.clone(), Call::within(PATIENCE)).await.unwrap();
+            let mut payload = reply.payload;
+            let items = payload["items"].as_array_mut().unwrap();
+            assert_eq!(items.len(), 1);
+            all.append(items);
+            arguments["cursor"] = payload["nextCursor"].take();
+            if arguments["cursor"].is_null() {
+                return all;
+            }
+        }
+    })
+}
+
 #[test]
 fn s3_6_twenty_thousand_references_page_through_completely() {
     let rules = [json!({ "on": "textDocument/references", "do": [
@@ -46,25 +71,19 @@ fn s3_6_twenty_thousand_references_page_through_completely() {
     ] })];
     let text = "x\n".repeat(20_000);
     let stage = Stage::open(Workbench::new().file("a.fake", &text).server("fake", script(&rules)));
+    let arguments = stage.at("a.fake", 0, 0);
     let mut client = stage.client();
-    for (size, pages) in [(200, 100), (7, 2858)] {
-        let (items, counted) = collect(&mut client, REFERENCES, &stage.at("a.fake", 0, 0), size);
-        assert_eq!((items.len(), counted), (20_000, pages));
-        assert!(locations_in_order(&items));
-    }
+    let (whole, pages) = collect(&mut client, REFERENCES, &arguments, 200);
+    assert_eq!((whole.len(), pages), (20_000, 100));
+    assert!(locations_in_order(&whole));
+    let (items, pages) = collect(&mut client, REFERENCES, &arguments, 7);
+    assert_eq!(pages, 2858);
+    assert!(items == whole);
+    let singly = collect_singly(&stage, &arguments, |code, arguments, call| async move {
+        code.references(serde_json::from_value(arguments).unwrap(), &call).await
+    });
+    assert!(singly == whole);
     assert_eq!(stage.bench.received("fake", "textDocument/references").len(), 1, "asked once for all pages");
-}
-
-#[test]
-fn s3_6_pages_of_one_reference_are_whole_too() {
-    let rules = [json!({ "on": "textDocument/references", "do": [
-        { "reply_locations": { "uri": "$uri", "count": 1_000 } },
-    ] })];
-    let text = "x\n".repeat(1_000);
-    let stage = Stage::open(Workbench::new().file("a.fake", &text).server("fake", script(&rules)));
-    let (items, pages) = collect(&mut stage.client(), REFERENCES, &stage.at("a.fake", 0, 0), 1);
-    assert_eq!((items.len(), pages), (1_000, 1_000));
-    assert!(locations_in_order(&items));
 }
 
 #[test]
@@ -74,13 +93,19 @@ fn s3_6_twenty_thousand_symbols_page_through_completely() {
     let rules = [reply("workspace/symbol", json!(symbols))];
     let stage = Stage::open(Workbench::new().file("a.fake", "x").server("fake", script(&rules)));
     let mut client = stage.client();
+    let mut whole = Vec::new();
     for (size, pages) in [(200, 100), (7, 2858)] {
         let (items, counted) = collect(&mut client, WORKSPACE_SYMBOLS, &json!({ "query": "s" }), size);
         assert_eq!(counted, pages);
         let names: Vec<&str> = items.iter().map(|item| item["name"].as_str().unwrap()).collect();
         let expected: Vec<String> = (0..20_000).map(|n| format!("s{n:05}")).collect();
         assert_eq!(names, expected);
+        whole = items;
     }
+    let singly = collect_singly(&stage, &json!({ "query": "s" }), |code, arguments, call| async move {
+        code.workspace_symbols(serde_json::from_value(arguments).unwrap(), &call).await
+    });
+    assert!(singly == whole);
 }
 
 #[test]
