@@ -407,8 +407,8 @@ impl Server {
 
     fn record(&self, value: &Value) {
         if let Some(file) = &self.transcript {
-            let mut file = lock(file);
-            let _ = writeln!(file, "{value}");
+            // In one piece, so that whoever reads along sees whole lines.
+            let _ = lock(file).write_all(format!("{value}\n").as_bytes());
         }
     }
 }

@@ -11,6 +11,8 @@ use tokio_util::sync::CancellationToken;
 pub struct Call {
     pub deadline: Instant,
     pub cancel: CancellationToken,
+    /// Whether all that happened on disk before has been taken note of on behalf of this call.
+    caught_up: bool,
 }
 
 /// Why a wait ended before what it waited for.
@@ -24,7 +26,7 @@ pub enum Interrupted {
 
 impl Call {
     pub fn new(deadline: Instant, cancel: CancellationToken) -> Self {
-        Self { deadline, cancel }
+        Self { deadline, cancel, caught_up: false }
     }
 
     /// A call that nobody cancels.
@@ -35,7 +37,18 @@ impl Call {
     /// The same call with an earlier deadline, when `timeout` from now is earlier.
     #[must_use]
     pub fn at_most(&self, timeout: Duration) -> Self {
-        Self::new(self.deadline.min(Instant::now() + timeout), self.cancel.clone())
+        Self { deadline: self.deadline.min(Instant::now() + timeout), ..self.clone() }
+    }
+
+    /// The same call for whoever has just waited for [`crate::orchestrator::Orchestrator::catch_up`]: the engine need not
+    /// look at the disk again.
+    #[must_use]
+    pub fn caught_up(self) -> Self {
+        Self { caught_up: true, ..self }
+    }
+
+    pub(crate) fn is_caught_up(&self) -> bool {
+        self.caught_up
     }
 
     /// Waits for `work` as long as this call lasts. Work that is done wins over a deadline that has passed.

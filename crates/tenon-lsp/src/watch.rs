@@ -1,8 +1,8 @@
 //! What changes on disk below the roots: epochs at once, file by file for the servers, and a way to be sure.
 //!
 //! The kernel's events may be late or lost, so nothing rests on them alone:
-//! - [`Watch::flush`] makes a file in a private folder on the same watch and waits for its event. Events keep their order,
-//!   so all that happened before is known then, at a cost that does not grow with the workspace.
+//! - [`Watch::flush`] renames a file in a private folder on the same watch and waits for the event. Events keep their
+//!   order, so all that happened before is known then, at a cost that does not grow with the workspace.
 //! - After a loss (the kernel's queue or ours ran over, a folder could not be watched, the ignore rules changed) the tree is
 //!   read again and compared with what was known.
 //!
@@ -10,7 +10,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -58,16 +58,17 @@ struct Shared {
 pub struct Watch {
     shared: Arc<Shared>,
     orders: SyncSender<Order>,
-    /// Holds the cookies; private to us.
+    /// Holds the cookie; private to us.
     folder: tempfile::TempDir,
-    next_cookie: AtomicU64,
+    /// The number that is the cookie's present name. Locked while it is renamed.
+    cookie: Mutex<u64>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Watch {
     /// Starts to watch; `ignore` are patterns of the configuration, in the form of `.gitignore`. Reading the tree goes on in the background; [`Watch::flush`] waits for it.
     pub fn start(gate: &RootGate, ignore: Vec<String>, epochs: Arc<Epochs>) -> std::io::Result<Self> {
-        let folder = tempfile::Builder::new().prefix("tenon-watch-").tempdir()?;
+        let folder = cookie_folder()?;
         let cookies = folder.path().canonicalize()?;
         let shared = Arc::new(Shared {
             roots: gate.roots().to_vec(),
@@ -87,7 +88,7 @@ impl Watch {
         let thread = std::thread::Builder::new()
             .name("watch".to_owned())
             .spawn(move || worker::run(&worker_shared, &cookies, events, &inbox))?;
-        Ok(Self { shared, orders, folder, next_cookie: AtomicU64::new(0), thread: Some(thread) })
+        Ok(Self { shared, orders, folder, cookie: Mutex::new(0), thread: Some(thread) })
     }
 
     /// Waits until everything is known that happened on disk before this call. `false` when the call ended first.
@@ -102,15 +103,18 @@ impl Watch {
     }
 
     fn drop_cookie(&self, done: oneshot::Sender<()>) -> std::io::Result<()> {
-        let number = self.next_cookie.fetch_add(1, Ordering::Relaxed);
-        lock(&self.shared.cookies).insert(number, done);
-        let path = self.folder.path().join(number.to_string());
-        let made = std::fs::File::create_new(&path).map(drop);
-        if made.is_err() {
-            lock(&self.shared.cookies).remove(&number);
+        let mut cookie = lock(&self.cookie);
+        let (old, new) = (*cookie, *cookie + 1);
+        *cookie = new;
+        lock(&self.shared.cookies).insert(new, done);
+        let path = |number: u64| self.folder.path().join(number.to_string());
+        // The first time, or after someone has tidied up, there is nothing to rename.
+        let dropped =
+            std::fs::rename(path(old), path(new)).or_else(|_| std::fs::File::create(path(new)).map(drop));
+        if dropped.is_err() {
+            lock(&self.shared.cookies).remove(&new);
         }
-        let _ = std::fs::remove_file(&path);
-        made
+        dropped
     }
 
     /// What changed since the last time this was asked, by path.
@@ -158,14 +162,21 @@ impl Shared {
         let Ok(name) = path.strip_prefix(folder) else {
             return false;
         };
-        if matches!(event.kind, notify::EventKind::Create(_))
-            && let Some(number) = name.to_str().and_then(|name| name.parse().ok())
+        if let Some(number) = name.to_str().and_then(|name| name.parse().ok())
             && let Some(done) = lock(&self.cookies).remove(&number)
         {
             let _ = done.send(());
         }
         true
     }
+}
+
+/// A private folder, in memory where there is such a place: a rename there never waits for a disk. The order of events does
+/// not depend on where their files are.
+fn cookie_folder() -> std::io::Result<tempfile::TempDir> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix("tenon-watch-");
+    builder.tempdir_in("/dev/shm").or_else(|_| builder.tempdir())
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

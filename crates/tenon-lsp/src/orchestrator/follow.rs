@@ -33,6 +33,9 @@ impl Orchestrator {
         let Some(watch) = &self.0.watch else {
             return true;
         };
+        if call.is_caught_up() {
+            return true;
+        }
         let flushed = watch.flush(call).await;
         self.0.note_changes(watch).await;
         flushed
@@ -40,7 +43,8 @@ impl Orchestrator {
 
     /// The text of a file, with everything else that happened on disk before this call known.
     pub(super) async fn read_now(&self, path: &WorkspacePath, call: &Call) -> Result<LineIndex, ReadError> {
-        let (lines, _) = tokio::join!(self.read(path), self.catch_up(call));
+        // The file is read while the watch's thread does its part.
+        let (_, lines) = tokio::join!(self.catch_up(call), self.read(path));
         lines
     }
 }

@@ -185,7 +185,6 @@ impl Orchestrator {
     /// The symbols of the whole workspace that match a query, as each server understands matching. Every project that has
     /// files for a server is asked, whether or not anyone asked about it before.
     pub async fn workspace_symbols(&self, query: &str, call: &Call) -> Answer<Vec<Symbol>> {
-        self.catch_up(call).await;
         let (projects, more) = self.projects(call).await;
         let asked = projects.iter().filter(|one| one.candidate.entry.has(Capability::WorkspaceSymbols));
         let shares = join_all(asked.map(|project| async {

@@ -65,9 +65,7 @@ impl Orchestrator {
 
     /// The files that servers with a capability are there for: the same whoever asked what before.
     pub async fn covered(&self, capability: Capability, call: &Call) -> Coverage {
-        if let Some(watch) = &self.0.watch {
-            watch.flush(call).await;
-        }
+        self.catch_up(call).await;
         let inner = Arc::clone(&self.0);
         spawn_blocking(move || inner.find_covered(capability)).await.unwrap_or_default()
     }
@@ -119,9 +117,7 @@ impl Orchestrator {
 
     /// The projects of all found servers, in registry order, then by path; and the servers that have more than are listed.
     pub(super) async fn projects(&self, call: &Call) -> (Vec<Project>, Vec<ServerId>) {
-        if let Some(watch) = &self.0.watch {
-            watch.flush(call).await;
-        }
+        self.catch_up(call).await;
         let inner = Arc::clone(&self.0);
         spawn_blocking(move || inner.find_projects()).await.unwrap_or_default()
     }
