@@ -9,11 +9,12 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use tenon_contract::position::LineIndex;
-use tenon_contract::root::WorkspacePath;
+use tenon_contract::root::{ReadError, WorkspacePath};
 
 use crate::call::Call;
-use crate::model::{Diagnostic, Severity, Why};
+use crate::model::{Answer, Diagnostic, Severity, Why};
 use crate::orchestrator::{Orchestrator, Timeouts};
 use crate::registry::ServerId;
 
@@ -29,17 +30,21 @@ const AT_ONCE: usize = 8;
 /// The longest that one server may take for one file.
 const PER_FILE: Duration = Duration::from_secs(120);
 
+/// How often one file is asked about: enough for a slow server, an end for one that never settles.
+const MAX_ROUNDS: usize = 64;
+
 /// The patience of a check: nobody waits for a single file, so a slow server is better than a partial report.
 pub fn timeouts() -> Timeouts {
     Timeouts { check: PER_FILE, first_check: PER_FILE, ..Timeouts::default() }
 }
 
 /// One file and what was found in it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct CheckedFile {
     /// Relative to the workspace.
     pub file: String,
     /// The text that was checked, for files with findings.
+    #[serde(serialize_with = "write_text", deserialize_with = "read_text")]
     pub lines: Option<LineIndex>,
     /// Those of the wanted severities, sorted.
     pub diagnostics: Vec<Diagnostic>,
@@ -48,7 +53,7 @@ pub struct CheckedFile {
 }
 
 /// Why something was not said about a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Missing {
     /// Whose word is missing; nobody's when the file could not be read.
     pub server: Option<ServerId>,
@@ -74,7 +79,7 @@ pub enum Verdict {
 }
 
 /// The outcome of a check.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Report {
     /// By path, in byte order; every file that was to be checked.
     pub files: Vec<CheckedFile>,
@@ -87,7 +92,7 @@ pub struct Report {
 }
 
 /// A server that is not there.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Absent {
     pub why: String,
     pub files: usize,
@@ -119,6 +124,14 @@ impl Report {
     pub fn findings(&self) -> impl Iterator<Item = (&CheckedFile, &Diagnostic)> {
         self.files.iter().flat_map(|file| file.diagnostics.iter().map(move |one| (file, one)))
     }
+}
+
+fn write_text<S: Serializer>(lines: &Option<LineIndex>, serializer: S) -> Result<S::Ok, S::Error> {
+    lines.as_ref().map(|lines| &**lines.text()).serialize(serializer)
+}
+
+fn read_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<LineIndex>, D::Error> {
+    Ok(Option::<String>::deserialize(deserializer)?.map(LineIndex::new))
 }
 
 /// How far a check has come.
@@ -185,16 +198,8 @@ async fn check_file(
         served: true,
         looked_at: false,
     };
-    let lines = match orchestrator.read(path).await {
-        Ok(lines) => lines,
-        Err(error) => {
-            one.file.missing.push(Missing { server: None, why: error.to_string() });
-            return one;
-        }
-    };
-    let text = lines.text().to_string();
-    let answer = match orchestrator.check(path, Some(text), call).await {
-        Ok(answer) => answer,
+    let (lines, answer) = match settled(orchestrator, path, &call.at_most(PER_FILE)).await {
+        Ok(settled) => settled,
         Err(error) => {
             one.file.missing.push(Missing { server: None, why: error.to_string() });
             return one;
@@ -221,4 +226,30 @@ async fn check_file(
         answer.value.into_iter().filter(|found| severities.contains(&found.severity())).collect();
     one.file.lines = (!one.file.diagnostics.is_empty()).then_some(lines);
     one
+}
+
+/// Checks a file until no server owes an answer any more. A daemon's servers are asked with the patience of an edit; who
+/// checks files has more, and asks again.
+async fn settled(
+    orchestrator: &Orchestrator,
+    path: &WorkspacePath,
+    call: &Call,
+) -> Result<(LineIndex, Answer<Vec<Diagnostic>>), ReadError> {
+    for _ in 1..MAX_ROUNDS {
+        let (lines, answer) = look(orchestrator, path, call).await?;
+        if answer.pending().next().is_none() || call.cancel.is_cancelled() || call.remaining().is_zero() {
+            return Ok((lines, answer));
+        }
+    }
+    look(orchestrator, path, call).await
+}
+
+async fn look(
+    orchestrator: &Orchestrator,
+    path: &WorkspacePath,
+    call: &Call,
+) -> Result<(LineIndex, Answer<Vec<Diagnostic>>), ReadError> {
+    let lines = orchestrator.read(path).await?;
+    let answer = orchestrator.check(path, Some(lines.text().to_string()), call).await?;
+    Ok((lines, answer))
 }

@@ -127,7 +127,7 @@ impl Severity {
 }
 
 /// Something a server says is wrong with a text.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Diagnostic {
     pub range: Range,
     /// The protocol's number as the server sent it, if it did.

@@ -7,14 +7,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use camino::Utf8PathBuf;
+use tenon_contract::root::WorkspacePath;
 use tenon_lsp::aftermath::{Aftermath, Touched};
 use tenon_lsp::block::Block;
 use tenon_lsp::call::Call;
+use tenon_lsp::check;
 use tenon_lsp::find::{Finder, Trust};
 use tenon_lsp::install::Managed;
 use tenon_lsp::orchestrator::{Options, Orchestrator, ServerStatus};
 use tenon_lsp::registry::{OverrideError, Registry};
 use tokio::sync::OnceCell;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::daemon::hello::{Errand, ErrandDone, ServerLine};
@@ -64,7 +67,7 @@ impl Engine {
             Ok(orchestrator) => orchestrator,
             Err(error) => return tracing::warn!(%error, "no language server can be used"),
         };
-        let call = Call::new(tokio::time::Instant::now() + WARM_UP, self.closing.clone());
+        let call = Call::new(Instant::now() + WARM_UP, self.closing.clone());
         orchestrator
             .warm_up(&call, |warmth| match &warmth.why {
                 None => tracing::info!(server = %warmth.server, project = %warmth.project.as_path(), "ready"),
@@ -79,8 +82,8 @@ impl Engine {
         status.into_iter().map(line).collect()
     }
 
-    /// Does what a person asked of the servers.
-    pub async fn run(&self, errand: Errand) -> ErrandDone {
+    /// Does what a person asked of the servers. What can be left undone is, once that person is `gone`.
+    pub async fn run(&self, errand: Errand, gone: &CancellationToken) -> ErrandDone {
         let orchestrator = match self.orchestrator().await {
             Ok(orchestrator) => orchestrator,
             Err(error) => return ErrandDone::Failed(error.to_string()),
@@ -112,18 +115,30 @@ impl Engine {
                 Ok(id) => ErrandDone::Logs(newest(orchestrator.logs(&id))),
                 Err(failed) => failed,
             },
-            Errand::Aftermath { files } => ErrandDone::Aftermath(self.aftermath(orchestrator, &files).await),
+            Errand::Aftermath { files } => {
+                ErrandDone::Aftermath(self.aftermath(orchestrator, &files, gone).await)
+            }
+            Errand::Check { files, severities, wait_seconds } => {
+                let files = admitted(orchestrator, &files);
+                let call = Call::new(Instant::now() + Duration::from_secs(wait_seconds), gone.clone());
+                ErrandDone::Checked(check::run(orchestrator, &files, &severities, &call, &mut |_| {}).await)
+            }
         }
     }
 
     /// What changes to files led to, in words for a model. Files that are not ours, or not there, led to nothing.
-    async fn aftermath(&self, orchestrator: &Orchestrator, files: &[Utf8PathBuf]) -> String {
-        let ours = files.iter().filter_map(|file| orchestrator.gate().admit_path(file).ok());
+    async fn aftermath(
+        &self,
+        orchestrator: &Orchestrator,
+        files: &[Utf8PathBuf],
+        gone: &CancellationToken,
+    ) -> String {
+        let ours = admitted(orchestrator, files).into_iter();
         let touched: Vec<Touched> = ours.map(|path| Touched { path, text: None }).collect();
         if touched.is_empty() {
             return String::new();
         }
-        let call = Call::new(tokio::time::Instant::now() + AFTERMATH, self.closing.clone());
+        let call = Call::new(Instant::now() + AFTERMATH, gone.clone());
         let aftermath = Aftermath::of(orchestrator, &touched, &call).await;
         Block::new(&aftermath, &edit_limits(&self.workspace)).to_string()
     }
@@ -142,6 +157,11 @@ impl Engine {
             orchestrator.shutdown().await;
         }
     }
+}
+
+/// The files that are ours and there.
+fn admitted(orchestrator: &Orchestrator, files: &[Utf8PathBuf]) -> Vec<WorkspacePath> {
+    files.iter().filter_map(|file| orchestrator.gate().admit_path(file).ok()).collect()
 }
 
 /// As many of the last lines as fit the daemon's one line of answer.

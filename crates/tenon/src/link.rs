@@ -13,6 +13,7 @@ mod system;
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use tenon_lsp::check::Report;
 use tenon_server::config::Flag;
 use tenon_server::daemon::DaemonError;
 use tenon_server::daemon::hello::{Errand, ErrandDone, Proof, ServerLine, Welcome};
@@ -28,6 +29,14 @@ use crate::report::Failure;
 pub(crate) struct Probe {
     pub(crate) welcome: Welcome,
     pub(crate) tools: Vec<String>,
+}
+
+/// What a daemon's servers said about files.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) report: Report,
+    /// Whether the person at the terminal did not want to wait for all of it.
+    pub(crate) interrupted: bool,
 }
 
 /// What a foreground server is told.
@@ -95,6 +104,11 @@ pub(crate) fn aftermath(
         ErrandDone::Aftermath(text) => Ok(text),
         _ => Err(DaemonError::Unintelligible.into()),
     }
+}
+
+/// Has the daemon of `root` check files, if one runs that knows the settings of today. `None` when none can.
+pub(crate) fn check(invocation: &Invocation, root: &Utf8Path, errand: Errand) -> Option<Asked> {
+    system::check(invocation, root, errand)
 }
 
 /// Serves `root` in the foreground.

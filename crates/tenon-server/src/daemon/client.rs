@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use nix::sys::signal::{self, Signal};
 use nix::unistd::Pid;
-use tokio::io::BufReader;
+use tokio::io::{AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::net::unix::UCred;
 
@@ -59,9 +59,18 @@ impl Connection {
 
 /// Has the running daemon do something about its language servers.
 pub async fn run(place: &Place, errand: Errand) -> Result<ErrandDone, DaemonError> {
+    run_until(place, errand, std::future::pending()).await
+}
+
+/// As [`run`]. At `enough`, the daemon is told to answer with what it has.
+pub async fn run_until(
+    place: &Place,
+    errand: Errand,
+    enough: impl Future<Output = ()>,
+) -> Result<ErrandDone, DaemonError> {
     let patience = patience(&errand);
     let connection = connect(place, &Hello::new(Want::Servers(errand))).await?;
-    answer(connection, patience).await
+    answer(connection, patience, enough).await
 }
 
 /// As [`run`], starting the daemon if need be.
@@ -72,19 +81,35 @@ pub async fn run_or_start<E: From<DaemonError>>(
 ) -> Result<ErrandDone, E> {
     let patience = patience(&errand);
     let connection = connect_or_start(place, &Hello::new(Want::Servers(errand)), launch).await?;
-    Ok(answer(connection, patience).await?)
+    Ok(answer(connection, patience, std::future::pending()).await?)
 }
 
 fn patience(errand: &Errand) -> Duration {
     match errand {
         Errand::WarmUp | Errand::Prove => WARM_UP_PATIENCE,
         Errand::Aftermath { .. } => AFTERMATH_PATIENCE,
+        Errand::Check { wait_seconds, .. } => Duration::from_secs(*wait_seconds) + hello::DEADLINE,
         Errand::List | Errand::Restart { .. } | Errand::Logs { .. } => hello::DEADLINE,
     }
 }
 
-async fn answer(mut connection: Connection, patience: Duration) -> Result<ErrandDone, DaemonError> {
-    let done = hello::read_answer(&mut connection.stream, patience).await;
+async fn answer(
+    connection: Connection,
+    patience: Duration,
+    enough: impl Future<Output = ()>,
+) -> Result<ErrandDone, DaemonError> {
+    let (read, mut write) = tokio::io::split(connection.stream);
+    let mut read = BufReader::new(read);
+    let answer = hello::read_answer(&mut read, patience);
+    tokio::pin!(answer);
+    let done = tokio::select! {
+        done = &mut answer => done,
+        () = enough => {
+            // Who closes its side is waiting for nothing more.
+            write.shutdown().await?;
+            answer.await
+        }
+    };
     done.map_err(|error| match error {
         ReadLineError::Io(error) => DaemonError::Io(error),
         ReadLineError::Late => {

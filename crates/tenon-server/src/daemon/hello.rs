@@ -3,19 +3,22 @@
 //! `{"tenon": 1, "version": …, "build": …, "want": {…}}` from the client, `{"welcome": {…}}` or `{"refused": {…}}` from the
 //! daemon. The protocol number changes when either line does in a way that the other side must know of.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::time::Duration;
 
 use camino::Utf8PathBuf;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use tenon_lsp::check::Report;
+use tenon_lsp::model::Severity;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncWrite, AsyncWriteExt};
 
 /// The number of this protocol.
 pub const PROTOCOL: u32 = 1;
 
-/// The longest line.
-const MAX_LINE_BYTES: usize = 64 * 1024;
+/// The longest line, with the names of all files of a large workspace in it.
+const MAX_LINE_BYTES: usize = 4 * 1024 * 1024;
 
 /// The longest answer to an errand: what all servers say about a large workspace.
 const MAX_ANSWER_BYTES: usize = 64 * 1024 * 1024;
@@ -71,10 +74,12 @@ pub enum Errand {
     Logs { id: String },
     /// What changes to these files, named by absolute paths, led to.
     Aftermath { files: Vec<Utf8PathBuf> },
+    /// What is wrong with these files, named by absolute paths, with the patience of somebody who waits for all of them.
+    Check { files: Vec<Utf8PathBuf>, severities: BTreeSet<Severity>, wait_seconds: u64 },
 }
 
 /// How the errand went.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrandDone {
     List(Vec<ServerLine>),
@@ -83,6 +88,7 @@ pub enum ErrandDone {
     Logs(Vec<String>),
     /// In words for a model; none when there is nothing to say.
     Aftermath(String),
+    Checked(Report),
     Failed(String),
 }
 
@@ -255,7 +261,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_no_hello_is_refused() {
-        let long = vec![b'x'; 100_000];
+        let long = vec![b'x'; MAX_LINE_BYTES + 1];
         for bytes in [&b"GET / HTTP/1.1\r\n\r\n"[..], b"{}\n", b"\xff\n", &long] {
             let read = read_line::<Hello>(&mut tokio::io::BufReader::new(bytes)).await;
             assert!(matches!(read, Err(ReadLineError::Malformed)), "{read:?}");

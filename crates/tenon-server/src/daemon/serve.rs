@@ -291,10 +291,10 @@ impl Daemon {
             }
             Admitted::Http { listener, seat } => {
                 tracing::info!(address = ?listener.local_addr().ok(), "serving HTTP");
-                let ended = self.stop.child_token();
+                let (ended, mut stream) = (self.stop.child_token(), stream);
                 let holder = async {
                     tokio::select! {
-                        () = until_closed(stream) => ended.cancel(),
+                        () = until_closed(&mut stream) => ended.cancel(),
                         () = ended.cancelled() => {}
                     }
                 };
@@ -303,8 +303,18 @@ impl Daemon {
                 drop(seat);
             }
             Admitted::Servers { errand, .. } => {
-                let done = self.service.engine().run(errand).await;
                 let mut stream = stream;
+                let gone = CancellationToken::new();
+                let running = self.service.engine().run(errand, &gone);
+                tokio::pin!(running);
+                let done = tokio::select! {
+                    done = &mut running => done,
+                    // Nobody waits for the answer any more; what can be left undone is.
+                    () = until_closed(&mut stream) => {
+                        gone.cancel();
+                        running.await
+                    }
+                };
                 let _ = hello::write_line(&mut stream, &done).await;
             }
             Admitted::Stop => {
@@ -323,7 +333,7 @@ enum Admitted {
 }
 
 /// Reads and drops until the other side closes.
-async fn until_closed(mut stream: BufReader<UnixStream>) {
+async fn until_closed(stream: &mut BufReader<UnixStream>) {
     let mut bytes = [0; 512];
     while stream.read(&mut bytes).await.is_ok_and(|count| count > 0) {}
 }

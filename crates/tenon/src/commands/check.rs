@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
 use tenon_contract::root::WorkspacePath;
@@ -14,12 +14,14 @@ use tenon_lsp::model::Severity;
 use tenon_lsp::orchestrator::{Options, Orchestrator};
 use tenon_lsp::registry::Registry;
 use tenon_server::config::Severity as Configured;
+use tenon_server::daemon::hello::Errand;
 use tenon_server::workspace::Workspace;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::exit::Exit;
 use crate::invocation::{Invocation, block_on};
+use crate::link::{self, Asked};
 use crate::report::Failure;
 use crate::servers;
 
@@ -50,6 +52,9 @@ pub(crate) struct Args {
     /// How long to wait for all answers together
     #[arg(long, value_name = "SECONDS", default_value_t = 600)]
     wait: u64,
+    /// Start language servers for this check alone, even if the workspace's daemon has some
+    #[arg(long)]
+    no_daemon: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -83,12 +88,16 @@ fn check(args: Args, invocation: &mut Invocation) -> Result<Exit, Failure> {
     let registry = servers::registry(&workspace)?;
     let finder = servers::finder(&workspace);
     let severities = severities(&args, &workspace);
-    let wait = Duration::from_secs(args.wait);
-
-    let report = block_on(async {
-        let files = chosen(&args, &workspace, &registry).await?;
-        Ok::<_, Failure>(look(files, &workspace, registry.clone(), finder.clone(), &severities, wait).await)
-    })??;
+    let files = block_on(chosen(&args, &workspace, &registry))??;
+    let asked = if args.no_daemon { None } else { ask_daemon(&files, &args, &severities, &root, invocation) };
+    let report = match asked {
+        Some(report) => report,
+        None => {
+            let wait = Duration::from_secs(args.wait);
+            let looking = look(files, &workspace, registry.clone(), finder.clone(), &severities, wait);
+            block_on(looking)?
+        }
+    };
 
     match args.format {
         Format::Text => write!(invocation.out, "{}", text::render(&report))?,
@@ -145,6 +154,27 @@ async fn chosen(
     });
     let paths = paths.collect::<Result<Vec<_>, _>>()?;
     Ok(files::of_paths(&paths, &walk, workspace.gate(), registry)?)
+}
+
+/// What the servers of the running daemon say, which have loaded the workspace already. Only their last word counts: one that
+/// is broken there may well do in a fresh start.
+fn ask_daemon(
+    files: &[WorkspacePath],
+    args: &Args,
+    severities: &BTreeSet<Severity>,
+    root: &Utf8Path,
+    invocation: &Invocation,
+) -> Option<Report> {
+    let bar =
+        ProgressBar::new_spinner().with_message(format!("asking the daemon about {} files", files.len()));
+    bar.enable_steady_tick(Duration::from_millis(100));
+    let files = files.iter().map(|file| file.as_path().to_owned()).collect();
+    let errand = Errand::Check { files, severities: severities.clone(), wait_seconds: args.wait };
+    let asked = link::check(invocation, root, errand);
+    bar.finish_and_clear();
+    let Asked { report, interrupted } = asked?;
+    let owing = report.files.iter().flat_map(|file| &file.missing).any(|missing| missing.server.is_some());
+    (interrupted || !owing).then_some(report)
 }
 
 async fn look(

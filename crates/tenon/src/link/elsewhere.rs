@@ -5,7 +5,7 @@ use std::time::Duration;
 use camino::Utf8Path;
 use tenon_server::daemon::hello::{Errand, ErrandDone, ServerLine, Welcome};
 
-use super::{Probe, Serving};
+use super::{Asked, Probe, Serving};
 use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::report::Failure;
@@ -49,6 +49,10 @@ pub(super) fn errand_or_start(
     _: Duration,
 ) -> Result<ErrandDone, Failure> {
     Err(unsupported())
+}
+
+pub(super) fn check(_: &Invocation, _: &Utf8Path, _: Errand) -> Option<Asked> {
+    None
 }
 
 pub(super) fn serve(_: &mut Invocation, _: &Utf8Path, _: Serving) -> Result<Exit, Failure> {

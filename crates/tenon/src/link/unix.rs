@@ -24,7 +24,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use super::{Probe, Serving};
+use super::{Asked, Probe, Serving};
 use crate::exit::Exit;
 use crate::invocation::{Invocation, block_on};
 use crate::report::Failure;
@@ -138,6 +138,27 @@ pub(super) fn errand_or_start(
         tokio::time::timeout(patience, running).await.map_err(silent)?
     };
     unless_failed(block_on(asked)??)
+}
+
+pub(super) fn check(invocation: &Invocation, root: &Utf8Path, errand: Errand) -> Option<Asked> {
+    let place = Place::of(root, &invocation.environment).ok()?;
+    let asked = async {
+        let status = client::connect(&place, &Hello::new(Want::Status)).await?;
+        if status.welcome.outdated {
+            return Err(DaemonError::NotRunning);
+        }
+        let mut interrupted = false;
+        let enough = async {
+            let _ = tokio::signal::ctrl_c().await;
+            interrupted = true;
+        };
+        let done = client::run_until(&place, errand, enough).await?;
+        Ok((done, interrupted))
+    };
+    match block_on(asked).ok()? {
+        Ok((ErrandDone::Checked(report), interrupted)) => Some(Asked { report, interrupted }),
+        Ok(_) | Err(_) => None,
+    }
 }
 
 fn unless_failed(done: ErrandDone) -> Result<ErrandDone, Failure> {

@@ -1,0 +1,70 @@
+//! `tenon check` with a daemon: the same report, from servers that are there already.
+
+use std::process::Output;
+
+use serde_json::json;
+
+use crate::workspace::{Workspace, linter};
+
+fn check(workspace: &Workspace, args: &[&str]) -> Output {
+    workspace.sandbox.tenon().arg("check").args(args).output().unwrap()
+}
+
+fn starts(workspace: &Workspace, server: &str) -> usize {
+    workspace.transcript(server).iter().filter(|line| line.get("started").is_some()).count()
+}
+
+#[test]
+fn a_daemons_servers_say_the_same_in_every_format() {
+    let tree = "//- a.fake\nso bad\nand bad\n//- sub/b.fake\ngood\n//- c.fake\n😀 bad\n//- notes.txt\nx\n";
+    let workspace = Workspace::new(tree).server("fake", linter());
+    assert!(workspace.write("sub/b.fake", "good\n").is_none(), "the daemon runs");
+    for format in ["text", "json", "sarif", "github"] {
+        let asked = check(&workspace, &["--format", format]);
+        assert_eq!(starts(&workspace, "fake"), 1, "{format}: no server is started");
+        assert_eq!(asked.status.code(), Some(1), "{asked:?}");
+        std::fs::remove_file(workspace.sandbox.place("state").join("fake.jsonl")).unwrap();
+        let alone = check(&workspace, &["--format", format, "--no-daemon"]);
+        assert_eq!(starts(&workspace, "fake"), 1, "{format}: a server is started for it");
+        std::fs::remove_file(workspace.sandbox.place("state").join("fake.jsonl")).unwrap();
+        assert_eq!(asked, alone);
+        // The daemon's server writes on into the file that is gone; a new one begins with its first line.
+        assert!(workspace.sandbox.tenon().arg("stop").status().unwrap().success());
+        assert!(workspace.write("sub/b.fake", "good\n").is_none());
+    }
+}
+
+#[test]
+fn a_slow_server_gets_the_patience_of_a_check() {
+    let script = json!({ "capabilities": { "textDocumentSync": 2 }, "rules": [
+        { "on": "textDocument/didOpen", "do": [{ "wait_ms": 4000 }, { "publish": { "uri": "$uri" } }] },
+    ]});
+    let workspace = Workspace::new("//- a.fake\ngood\n//- b.fake\nbad\n").server("slow", script);
+    assert!(workspace.write("a.fake", "good\n").is_none(), "the daemon's server has had its first check");
+    let output = check(&workspace, &["b.fake"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert_eq!(starts(&workspace, "slow"), 1);
+}
+
+#[test]
+fn a_server_that_is_broken_there_is_tried_afresh() {
+    let script = json!({ "capabilities": { "textDocumentSync": 2 }, "rules": [
+        { "on": "textDocument/didOpen", "file": "crash.fake", "do": [{ "exit": 3 }] },
+        { "on": "textDocument/didOpen", "do": [{ "publish": { "uri": "$uri" } }] },
+    ]});
+    let workspace = Workspace::new("//- crash.fake\nx\n//- b.fake\nbad\n").server("fake", script);
+    assert!(workspace.write("crash.fake", "x\n").is_none());
+    let output = check(&workspace, &["b.fake"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert_eq!(starts(&workspace, "fake"), 2);
+}
+
+#[test]
+fn changed_settings_are_not_those_of_a_daemon_that_runs() {
+    let workspace = Workspace::new("//- a.fake\nbad\n").server("fake", linter());
+    assert!(workspace.write("a.fake", "bad\n").is_some());
+    let workspace = workspace.server("other", linter());
+    let output = check(&workspace, &["a.fake"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert_eq!((starts(&workspace, "fake"), starts(&workspace, "other")), (2, 1));
+}
