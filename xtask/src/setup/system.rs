@@ -13,7 +13,7 @@ struct Component {
     packages: &'static [&'static str],
 }
 
-const COMPONENTS: [Component; 4] = [
+const COMPONENTS: [Component; 5] = [
     // clangd reads the headers of the compiler that it finds.
     Component { name: "a C++ compiler", present: || works("c++", &["--version"]), packages: &["g++"] },
     Component { name: "npm", present: || works("npm", &["--version"]), packages: &["nodejs", "npm"] },
@@ -25,6 +25,8 @@ const COMPONENTS: [Component; 4] = [
         packages: &["python3", "python3-venv"],
     },
     Component { name: "PostgreSQL", present: has_postgres, packages: &["postgresql"] },
+    // Watches whether anything connects while Tenon serves.
+    Component { name: "strace", present: || works("strace", &["-V"]), packages: &["strace"] },
 ];
 
 /// Makes sure of every component and of cargo's own.
