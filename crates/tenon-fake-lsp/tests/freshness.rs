@@ -302,3 +302,33 @@ async fn a_text_that_is_not_on_disk_is_a_change_of_what_servers_see() {
     bench.check("a.fake").await;
     assert!(epoch() > shown, "the disk's text again is");
 }
+
+#[tokio::test]
+async fn a_server_that_does_not_repeat_an_empty_list_is_made_to_speak() {
+    // As typescript-language-server: nothing is published for a change that leaves a clean text clean.
+    let script = json!({ "capabilities": { "textDocumentSync": { "openClose": true, "change": 2 } }, "rules": [
+        { "on": "textDocument/didOpen", "do": [
+            { "wait_ms": 50 }, { "publish": { "uri": "$uri", "version": "none" } },
+        ]},
+        { "on": "textDocument/didClose", "do": [
+            { "publish": { "uri": "$uri", "version": "none", "diagnostics": [] } },
+        ]},
+    ]});
+    let bench = Workbench::new()
+        .file("a.fake", "one")
+        .server_with("fake", script, |entry| entry.reopens = true)
+        .patient()
+        .open()
+        .await;
+    for (text, wrong) in [("one", 0), ("two", 0), ("three", 0), ("bad", 1), ("four", 0), ("bad bad", 2)] {
+        let answer = bench.check_text("a.fake", Some(text)).await;
+        assert_eq!((answer.value.len(), answer.is_complete()), (wrong, true), "{text}");
+    }
+    assert!(bench.received("fake", "textDocument/didChange").is_empty());
+    let versions: Vec<_> = bench
+        .received("fake", "textDocument/didOpen")
+        .iter()
+        .map(|one| one["params"]["textDocument"]["version"].as_i64().unwrap())
+        .collect();
+    assert!(versions.is_sorted() && versions.len() == 6, "{versions:?}");
+}

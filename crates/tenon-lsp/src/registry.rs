@@ -268,6 +268,10 @@ pub struct ServerEntry {
     /// How long after a publish another one for the same text may follow.
     #[serde(default = "default_settle_ms")]
     pub settle_ms: u64,
+    /// A changed document is closed and opened again, instead of changed: the server does not repeat an empty list, so
+    /// nobody would learn that a clean text stayed clean, and adds to what is new what it said about the text before.
+    #[serde(default)]
+    pub reopens: bool,
     #[serde(default)]
     pub initialization_options: Option<Value>,
     /// The tree that answers `workspace/configuration`, by dotted section, and is sent in `didChangeConfiguration`.

@@ -307,6 +307,24 @@ impl Client {
         futures::future::join_all(pulls).await;
     }
 
+    /// Waits until the server is idle, asking it again about open documents whenever it says that something changed.
+    pub(crate) async fn come_to_rest(&self, call: &Call) {
+        loop {
+            let change = self.session.known().change.tick;
+            if self.has_inter_file_dependencies() {
+                self.pull_open(call).await;
+            }
+            let rested = self.wait_until(call, |known, _| match known.ended || known.is_idle() {
+                true => Wait::Done(true),
+                false if known.change.tick != change && known.capabilities.pulls() => Wait::Done(false),
+                false => Wait::ForChange,
+            });
+            if rested.await != Ok(false) {
+                return;
+            }
+        }
+    }
+
     /// Keeps an open document open.
     fn pin(&self, path: &WorkspacePath) -> Option<Synced<'_>> {
         let mut known = self.session.known();
@@ -326,11 +344,17 @@ impl Client {
             .collect()
     }
 
-    /// The open documents that nothing was said about since the last change: what is held for them may speak of before.
+    /// Whether it still has something to say.
+    pub(crate) fn is_busy(&self) -> bool {
+        let known = self.session.known();
+        !known.ended && known.is_busy()
+    }
+
+    /// The open documents that something is still to be said about: what is held for them may speak of before.
     pub(crate) fn unanswered(&self) -> BTreeSet<String> {
         let known = self.session.known();
         let open = known.documents.iter();
-        open.filter(|document| !known.diagnostics.is_answered(document, known.change))
+        open.filter(|document| known.is_owed(document))
             .map(|document| document.path.as_str().to_owned())
             .collect()
     }

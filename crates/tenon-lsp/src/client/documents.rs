@@ -130,6 +130,16 @@ impl Documents {
         Update::Change(vec![change])
     }
 
+    /// Takes note that a document is about to be opened anew with the text that it has, unless a wait needs it as it is.
+    pub(crate) fn open_again(&mut self, key: &str, tick: u64) -> Option<(i32, LineIndex)> {
+        let document = self.open.get_mut(key).filter(|document| document.pins == 0)?;
+        document.version = document.version.wrapping_add(1).max(1);
+        document.changed = tick;
+        document.asked = false;
+        document.seen = None;
+        Some((document.version, document.lines.clone()))
+    }
+
     pub(crate) fn remove(&mut self, key: &str) -> Option<Document> {
         self.open.remove(key)
     }

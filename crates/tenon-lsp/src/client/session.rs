@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::capabilities::Capabilities;
 use super::diagnostics::{LastChange, Store};
-use super::documents::Documents;
+use super::documents::{Document, Documents};
 use super::readiness::{Readiness, State};
 use crate::epoch::CheckEpoch;
 use crate::log::ServerLog;
@@ -36,6 +36,10 @@ pub(crate) struct Known {
     pub(crate) ended: bool,
     /// How it went, as far as is known.
     pub(crate) ending: Option<String>,
+    /// Whether the server was ever heard to speak again about a text after a change elsewhere.
+    revises: bool,
+    /// Whether the server does not repeat empty lists.
+    says_empty_once: bool,
 }
 
 impl Known {
@@ -62,8 +66,37 @@ impl Known {
     /// Whether nothing more is to be expected: no announced work, and something said about every open document since the
     /// last change.
     pub(crate) fn is_idle(&self) -> bool {
-        !self.readiness.is_working()
-            && self.documents.iter().all(|document| self.diagnostics.is_answered(document, self.change))
+        !self.readiness.is_working() && self.documents.iter().all(|document| self.is_answered(document))
+    }
+
+    /// Whether more is to be expected. A server that has never been heard to speak again about a document whose text did not
+    /// change is not taken to owe that: one that looks at each file alone never will.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.readiness.is_working() || self.documents.iter().any(|document| self.is_owed(document))
+    }
+
+    /// Whether the server is expected to say something about a document.
+    pub(crate) fn is_owed(&self, document: &Document) -> bool {
+        !self.is_answered(document)
+            && (self.revises
+                || self.capabilities.pulls()
+                || self.readiness.is_working()
+                || !self.is_answered_for_itself(document))
+    }
+
+    fn is_answered_for_itself(&self, document: &Document) -> bool {
+        self.diagnostics.is_answered(document, LastChange { tick: document.changed, ..self.change })
+    }
+
+    /// Whether what is held for a document is what the server thinks since the last change, wherever that was.
+    pub(crate) fn is_answered(&self, document: &Document) -> bool {
+        if self.capabilities.pulls() && !self.capabilities.has_inter_file_dependencies() {
+            return self.is_answered_for_itself(document);
+        }
+        let is_clean = || self.diagnostics.current(document.path.as_str(), Some(document)).is_empty();
+        self.diagnostics.is_answered(document, self.change)
+            // Nothing wrong before and nothing wrong now is not said twice; who must know has it opened again.
+            || (self.says_empty_once && is_clean() && self.is_answered_for_itself(document))
     }
 }
 
@@ -98,6 +131,8 @@ impl Session {
             versioned: false,
             ended: false,
             ending: None,
+            revises: false,
+            says_empty_once: entry.reopens,
         };
         Self {
             entry,
@@ -170,6 +205,10 @@ impl Session {
             }
             known.versioned = published.version.is_some();
             known.readiness.diagnostics_arrived(Instant::now());
+            let document = known.documents.get(&published.key);
+            let again =
+                document.is_some_and(|one| known.is_answered_for_itself(one) && !known.is_answered(one));
+            known.revises |= again;
             let tick = known.next_tick();
             let known = &mut *known;
             known.diagnostics.push(

@@ -72,7 +72,7 @@ impl Orchestrator {
         for client in self.live_clients() {
             let unanswered = client.unanswered();
             all.extend(unanswered.iter().cloned());
-            if !client.is_idle() && pending.last() != Some(&client.entry().id) {
+            if client.is_busy() && pending.last() != Some(&client.entry().id) {
                 pending.push(client.entry().id.clone());
             }
             let held = held_diagnostics(self.0.gate.clone(), client);
@@ -119,10 +119,7 @@ impl Orchestrator {
                     for path in &edited {
                         self.open_dependents(client, path, &call).await;
                     }
-                    if client.has_inter_file_dependencies() {
-                        client.pull_open(&call).await;
-                    }
-                    client.idle(&call).await;
+                    client.come_to_rest(&call).await;
                 }))
                 .await;
                 let _ = epoch.wait_for(|now| *now > after).await;
@@ -155,6 +152,8 @@ impl Orchestrator {
             users.into_iter().chain(namesakes).filter(|user| user != path).take(MAX_DEPENDENTS).collect();
         for file in files {
             if client.open_text(file.as_str()).is_some() {
+                // Its diagnostics, too, arrive with everyone else's.
+                let _ = client.reopen_clean(call, &file).await;
                 continue;
             }
             if let Ok(lines) = self.read(&file).await {

@@ -191,6 +191,7 @@ impl Registry {
             install: Install::Manual { see: format!("the command `{command}` from your configuration") },
             ready: None,
             settle_ms: super::default_settle_ms(),
+            reopens: false,
             initialization_options: None,
             settings: super::empty_object(),
             env: BTreeMap::new(),

@@ -137,6 +137,7 @@ fn success(change: &Change) -> String {
     let Change { file, before, after, replaced, lines } = change;
     let done = match (before, replaced) {
         (Some(before), _) if before == after => format!("`{file}` is as it should be already."),
+        (Some(_), Some(replaced)) if replaced == lines => format!("Changed `{file}`, {}.", span(*lines)),
         (Some(_), Some(replaced)) => {
             format!("Changed `{file}`: {} became {}.", span(*replaced), span(*lines))
         }
