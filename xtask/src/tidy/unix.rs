@@ -23,11 +23,8 @@ const NAMES: [&str; 9] = [
 const SYSTEMS: [&str; 3] = ["unix", "target_os", "target_family"];
 
 /// Files that are yet to be brought in line.
-const WAITING: [&str; 6] = [
-    "crates/tenon-lsp/src/check/files.rs",
+const WAITING: [&str; 3] = [
     "crates/tenon-lsp/src/client.rs",
-    "crates/tenon-lsp/src/find/rustup.rs",
-    "crates/tenon-lsp/src/find/search_path.rs",
     "crates/tenon-lsp/src/process.rs",
     "crates/tenon-lsp/src/watch/table.rs",
 ];

@@ -1,8 +1,6 @@
 //! Which files a check is about.
 
-use std::ffi::OsString;
 use std::io;
-use std::os::unix::ffi::OsStringExt;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -93,7 +91,7 @@ pub async fn changed(
         .split(|&byte| byte == 0)
         // Two letters for the state and a space, then the path from the top of the repository.
         .filter_map(|line| line.get(3..))
-        .filter_map(|path| Utf8PathBuf::from_path_buf(OsString::from_vec(path.to_vec()).into()).ok())
+        .filter_map(|path| Some(Utf8PathBuf::from(std::str::from_utf8(path).ok()?)))
         .map(|path| top.join(path))
         .filter(|path| path.is_file() && !walk.leaves_out(path) && is_served(registry, path))
         .filter_map(|path| gate.admit_path(path).ok())

@@ -4,8 +4,6 @@
 //! workspace names. Any toolchain's component serves, since a language server reads all of them; the workspace's own
 //! toolchain is preferred, then the default one, then the first by name.
 
-use std::os::unix::fs::MetadataExt;
-
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::Deserialize;
 
@@ -40,11 +38,22 @@ pub(super) fn is_proxy(path: &Utf8Path, real: &Utf8Path) -> bool {
     if real.file_name() == Some("rustup") {
         return true;
     }
-    let rustup = path.with_file_name("rustup");
-    match (path.metadata(), rustup.metadata()) {
+    is_same(path, &path.with_file_name("rustup"))
+}
+
+#[cfg(unix)]
+fn is_same(one: &Utf8Path, other: &Utf8Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    match (one.metadata(), other.metadata()) {
         (Ok(one), Ok(other)) => (one.dev(), one.ino()) == (other.dev(), other.ino()),
         _ => false,
     }
+}
+
+/// Hard links cannot be told apart elsewhere without more ado.
+#[cfg(not(unix))]
+fn is_same(_: &Utf8Path, _: &Utf8Path) -> bool {
+    false
 }
 
 /// The real program behind a stand-in.

@@ -1,7 +1,6 @@
 //! PATH, without the entries that would make a lookup depend on the workspace.
 
 use std::ffi::OsStr;
-use std::os::unix::fs::PermissionsExt;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
@@ -58,11 +57,21 @@ impl SearchPath {
 
     /// The value of `PATH` for a child.
     pub fn join(&self, forbidden: Option<&Utf8Path>) -> String {
-        self.folders(forbidden).into_iter().map(Utf8Path::as_str).collect::<Vec<_>>().join(":")
+        // The folders came out of a PATH, so none has the character that separates them.
+        let joined = std::env::join_paths(self.folders(forbidden)).unwrap_or_default();
+        joined.into_string().unwrap_or_default()
     }
 }
 
 /// A file that may be executed.
+#[cfg(unix)]
 pub(super) fn is_program(path: &Utf8Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
     path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+/// A file: elsewhere, its name says whether it may be executed.
+#[cfg(not(unix))]
+pub(super) fn is_program(path: &Utf8Path) -> bool {
+    path.is_file()
 }
