@@ -30,8 +30,8 @@ const AT_ONCE: usize = 8;
 /// The longest that one server may take for one file.
 const PER_FILE: Duration = Duration::from_secs(120);
 
-/// How often one file is asked about: enough for a slow server, an end for one that never settles.
-const MAX_ROUNDS: usize = 64;
+/// How often one file is asked about: enough for a slow server, an end for one that never says anything more.
+const MAX_ROUNDS: usize = 4;
 
 /// The patience of a check: nobody waits for a single file, so a slow server is better than a partial report.
 pub fn timeouts() -> Timeouts {

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod check;
+mod hostile;
 mod install;
 mod post_edit;
 mod refusals;

@@ -1,0 +1,71 @@
+//! A hostile repository through the daemon: its edits are checked by real servers from outside, and nothing of it runs.
+
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::Value;
+
+use crate::workspace::Workspace;
+
+const TREE: &str = r#"
+//- tenon.toml
+[servers.evil]
+command = "./bin/evil"
+extensions = [".py", ".js"]
+[servers.pyright]
+command = "./bin/pyright-langserver"
+//- package.json
+{ "name": "evil" }
+//- pyproject.toml
+[tool.pyright]
+venvPath = "."
+venv = ".venv"
+//- a.py
+x: int = "a"
+//- a.js
+var x = 1
+"#;
+
+/// Everything planted leaves a mark outside when it runs.
+fn hostile() -> Workspace {
+    let workspace = Workspace::new(TREE);
+    let mark = workspace.sandbox.folder().join("ran").display().to_string();
+    let tree = workspace.sandbox.tree();
+    for program in [
+        "bin/evil",
+        "bin/pyright-langserver",
+        "node_modules/.bin/pyright-langserver",
+        "node_modules/.bin/vscode-eslint-language-server",
+        ".venv/bin/python",
+    ] {
+        tree.write(program, &format!("#!/bin/sh\necho {program} >> {mark}\n"));
+        std::fs::set_permissions(tree.path(program), std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let script = |name: &str| format!("require('fs').appendFileSync({mark:?}, '{name}\\n')\n");
+    tree.write("eslint.config.js", &script("eslint.config.js"));
+    tree.write(
+        "node_modules/eslint/package.json",
+        r#"{"name": "eslint", "version": "9.0.0", "main": "index.js"}"#,
+    );
+    tree.write("node_modules/eslint/index.js", &script("eslint"));
+    workspace
+}
+
+fn ran(workspace: &Workspace) -> String {
+    std::fs::read_to_string(workspace.sandbox.folder().join("ran")).unwrap_or_default()
+}
+
+#[test]
+fn edits_are_checked_and_nothing_planted_runs_before_trust() {
+    let workspace = hostile();
+    let words = workspace.write("a.py", "y: int = 'b'\n").unwrap();
+    assert!(words.contains("<diagnostics file=\"a.py\">"), "a server from outside looks: {words}");
+    let checked = workspace.sandbox.tenon().args(["check", "--format", "json"]).output().unwrap();
+    let report: Value = serde_json::from_slice(&checked.stdout).unwrap();
+    assert_eq!(report["counts"]["error"], 1, "{report:#}");
+    assert_eq!(ran(&workspace), "");
+
+    // The marks work: with the user's word, the same edits run what is planted.
+    assert!(workspace.sandbox.tenon().arg("trust").status().unwrap().success());
+    workspace.write("a.py", "y: int = 'c'\n");
+    assert!(ran(&workspace).contains("bin/evil"), "{}", ran(&workspace));
+}
