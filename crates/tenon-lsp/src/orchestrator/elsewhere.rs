@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use camino::Utf8PathBuf;
@@ -66,14 +66,15 @@ impl Orchestrator {
     /// As [`Orchestrator::diagnostics_after`], without what servers said before they had seen the edits, and with the
     /// servers that still have something to say.
     pub(crate) async fn elsewhere(&self, after: u64, wait: Duration, call: &Call) -> Elsewhere {
-        self.let_show(after, wait, call).await;
+        let late = self.let_show(after, wait, call).await;
         let (mut pending, mut all) = (Vec::new(), BTreeSet::new());
         let mut shares = Vec::new();
         for client in self.live_clients() {
             let unanswered = client.unanswered();
             all.extend(unanswered.iter().cloned());
-            if client.is_busy() && pending.last() != Some(&client.entry().id) {
-                pending.push(client.entry().id.clone());
+            let id = &client.entry().id;
+            if (late.contains(id) || client.is_busy()) && !pending.contains(id) {
+                pending.push(id.clone());
             }
             let held = held_diagnostics(self.0.gate.clone(), client);
             shares.push(async move {
@@ -99,13 +100,16 @@ impl Orchestrator {
         Some(versions)
     }
 
-    /// Waits until what the edits since `after` may have broken elsewhere has shown, or `wait` is over.
-    async fn let_show(&self, after: u64, wait: Duration, call: &Call) {
+    /// Waits until what the edits since `after` may have broken elsewhere has shown, or `wait` is over. The servers that
+    /// did not even say in time which files those are.
+    async fn let_show(&self, after: u64, wait: Duration, call: &Call) -> BTreeSet<ServerId> {
         let call = call.at_most(wait);
         let clients = self.live_clients();
         if clients.is_empty() && lock(&self.0.slots).is_empty() {
-            return;
+            return BTreeSet::new();
         }
+        let late: BTreeSet<ServerId> = clients.iter().map(|client| client.entry().id.clone()).collect();
+        let late = Mutex::new(late);
         let edited: Vec<WorkspacePath> = lock(&self.0.recent)
             .iter()
             .filter(|edited| edited.epoch >= after)
@@ -119,12 +123,16 @@ impl Orchestrator {
                     for path in &edited {
                         self.open_dependents(client, path, &call).await;
                     }
+                    if !call.remaining().is_zero() {
+                        lock(&late).remove(&client.entry().id);
+                    }
                     client.come_to_rest(&call).await;
                 }))
                 .await;
                 let _ = epoch.wait_for(|now| *now > after).await;
             })
             .await;
+        late.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn remember(&self, path: &WorkspacePath, epoch: u64) {
