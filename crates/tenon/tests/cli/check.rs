@@ -1,7 +1,7 @@
 //! `tenon check`: findings, formats and exit codes, with real language servers.
 
-use serde_json::Value;
-use tenon_testkit::Sandbox;
+use serde_json::{Value, json};
+use tenon_testkit::{Sandbox, program};
 
 use crate::{tenon, transcript};
 
@@ -63,6 +63,28 @@ fn machines_get_their_formats_on_stdout_alone() {
 
     let output = tenon(&sandbox, &["check", "--format", "github", "--severity", "hint"]);
     assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(0), b"".as_slice()));
+}
+
+/// The schema of the format, as its makers publish it.
+#[test]
+fn sarif_keeps_to_its_schema() {
+    let schema = program::node_modules().join("@microsoft/jest-sarif/lib/schemas/sarif-2.1.0-rtm.5.json");
+    // One pattern in it, for languages, has a bracket too many.
+    let schema = std::fs::read_to_string(schema).unwrap().replace("-[a-zA-Z]{2}]?$", "-[a-zA-Z]{2}$");
+    let schema: Value = serde_json::from_str(&schema).unwrap();
+    let schema = jsonschema::validator_for(&schema).unwrap();
+    let sandbox = workspace();
+    sandbox.tree().write("über #1 %.py", "import os\nx: int = '😀'\ny = x +\n");
+    for (args, code) in
+        [(&["--severity", "error,warning,info,hint"][..], 1), (&["good.py"], 0), (&["--wait", "0"], 2)]
+    {
+        let output = tenon(&sandbox, &[&["check", "--format", "sarif"], args].concat());
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let errors: Vec<String> = schema.iter_errors(&report).map(|error| error.to_string()).collect();
+        assert!(errors.is_empty(), "{errors:#?}\n{report:#}");
+    }
+    assert!(!schema.is_valid(&json!({ "version": "2.1.0" })), "the schema says something");
 }
 
 #[test]
