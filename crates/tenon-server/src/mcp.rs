@@ -23,6 +23,7 @@ pub mod envelope;
 pub mod progress;
 pub mod session;
 pub mod stream;
+pub mod wire;
 
 /// The revisions we serve, oldest first. A client that asks for any other gets the first.
 pub const REVISIONS: [ProtocolVersion; 2] = [ProtocolVersion::V_2025_11_25, ProtocolVersion::V_2026_07_28];

@@ -17,6 +17,7 @@ use super::Handler;
 use super::envelope::{self, Fault, Incoming};
 use super::progress::OUTBOX_CAPACITY;
 use super::session::Session;
+use super::wire;
 
 /// The bounds of one connection.
 #[derive(Debug, Clone, Copy)]
@@ -120,7 +121,7 @@ async fn write_messages<W: AsyncWrite + Unpin>(
     let mut bytes = Vec::new();
     while let Some(message) = messages.recv().await {
         bytes.clear();
-        serde_json::to_writer(&mut bytes, &message)?;
+        wire::write(&mut bytes, &message);
         bytes.push(b'\n');
         write.write_all(&bytes).await?;
         write.flush().await?;

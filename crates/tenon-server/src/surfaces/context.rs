@@ -210,7 +210,8 @@ impl Surface for ContextSurface {
             Refusal::UnknownTool => Err(unknown_tool(tool)),
             Refusal::Schema(_) => failure(Code::InvalidQuery),
             // The budget is what decides how much is said, and a smaller one mends it.
-            Refusal::ResponseTooLarge { .. } => failure(Code::InvalidBudget),
+            Refusal::ResponseTooLarge { .. } if tool == RESOLVE => failure(Code::InvalidBudget),
+            Refusal::ResponseTooLarge { .. } => failure(Code::InternalError),
             Refusal::Timeout(_) | Refusal::Cancelled | Refusal::Internal => failure(Code::InternalError),
         }
     }
