@@ -13,7 +13,8 @@
 //!
 //! Trust pins `tenon.toml` itself and every file inside the root that the file's commands, their arguments or their
 //! environments name. A named file that is absent is pinned as absent, so that planting it later is a change like any
-//! other. Folders are not pinned: an argument like `src` must not make every edit a change of trust.
+//! other (`named` says what counts as naming). Folders are not pinned whole: an argument like `src` must not make every
+//! edit a change of trust. Of a folder that an interpreter is told to run, the file that runs is pinned.
 //!
 //! # Format
 //!
@@ -27,17 +28,19 @@
 //! the last writer wins. The state is computed from the bytes of `tenon.toml` that the caller then reads its settings
 //! from: the file cannot be exchanged between the check and the use.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 
-use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
+use camino::{Utf8Path, Utf8PathBuf};
 use fs_err as fs;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use tenon_contract::clock::Clock;
 use tenon_contract::id::sha256_hex;
 
 use crate::config::{ConfigError, FILE_NAME, SourceText, repository_servers};
+use named::named_files;
+
+mod named;
 
 /// The version of the format.
 const VERSION: u32 = 1;
@@ -227,54 +230,6 @@ fn pin(path: &Utf8Path) -> io::Result<Option<String>> {
     let mut content = Vec::new();
     fs::File::open(path)?.take(MAX_PINNED_BYTES).read_to_end(&mut content)?;
     Ok(Some(sha256_hex(content)))
-}
-
-/// The files inside `root` that the commands of `servers` name, relative to it.
-fn named_files(root: &Utf8Path, servers: &BTreeMap<String, Value>) -> BTreeSet<Utf8PathBuf> {
-    let mut named = BTreeSet::new();
-    for server in servers.values() {
-        let strings = |value: &Value| value.as_str().map(str::to_owned);
-        let arguments = server["args"].as_array().into_iter().flatten().filter_map(strings);
-        let environment =
-            server["env"].as_object().into_iter().flat_map(|env| env.values()).filter_map(strings);
-        let words =
-            server["command"].as_str().map(str::to_owned).into_iter().chain(arguments).chain(environment);
-        for word in words.filter(|word| !word.contains("://")) {
-            // `--config=tools/x.json`, `./a:./b`, `--require ./hook.js`: every part may be a file.
-            let parts = word.split(['=', ':', ',', ' ']).chain([word.as_str()]);
-            named.extend(parts.filter_map(|part| inside(root, part)));
-        }
-    }
-    named
-}
-
-/// `word` as a path below `root`, if it names a file there or looks like the name of one.
-fn inside(root: &Utf8Path, word: &str) -> Option<Utf8PathBuf> {
-    let path = root.join(word);
-    let real = path.canonicalize_utf8().ok();
-    let relative = match &real {
-        // Where a link leads decides; a link out of the root is pinned by its own name.
-        Some(real) => {
-            real.strip_prefix(root).ok().map(Utf8Path::to_owned).or_else(|| lexically_below(root, &path))
-        }
-        None => lexically_below(root, &path),
-    }?;
-    let like_a_file = real.as_ref().map_or(word.contains(['/', '.']), |real| real.is_file());
-    (!word.is_empty() && !word.starts_with('-') && like_a_file).then_some(relative)
-}
-
-/// `path` relative to `root` with `.` and `..` taken out, unless that leads out of it.
-fn lexically_below(root: &Utf8Path, path: &Utf8Path) -> Option<Utf8PathBuf> {
-    let mut clean = Utf8PathBuf::new();
-    for component in path.components() {
-        match component {
-            Utf8Component::CurDir => {}
-            Utf8Component::ParentDir => drop(clean.pop()),
-            other => clean.push(other),
-        }
-    }
-    let below = clean.strip_prefix(root).ok()?;
-    (!below.as_str().is_empty()).then(|| below.to_owned())
 }
 
 #[cfg(test)]
