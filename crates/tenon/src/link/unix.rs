@@ -143,13 +143,15 @@ pub(super) fn errand_or_start(
 pub(super) fn check(invocation: &Invocation, root: &Utf8Path, errand: Errand) -> Option<Asked> {
     let place = Place::of(root, &invocation.environment).ok()?;
     let asked = async {
+        // Before anything is asked, so that no interrupt comes too early.
+        let mut interrupts = signal(SignalKind::interrupt())?;
         let status = client::connect(&place, &Hello::new(Want::Status)).await?;
         if status.welcome.outdated {
             return Err(DaemonError::NotRunning);
         }
         let mut interrupted = false;
         let enough = async {
-            let _ = tokio::signal::ctrl_c().await;
+            interrupts.recv().await;
             interrupted = true;
         };
         let done = client::run_until(&place, errand, enough).await?;

@@ -1,8 +1,12 @@
 //! `tenon check` with a daemon: the same report, from servers that are there already.
 
-use std::process::Output;
+use std::process::{Output, Stdio};
+use std::time::Instant;
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::json;
+use tenon_testkit::PATIENCE;
 
 use crate::workspace::{Workspace, linter};
 
@@ -67,4 +71,30 @@ fn changed_settings_are_not_those_of_a_daemon_that_runs() {
     let output = check(&workspace, &["a.fake"]);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     assert_eq!((starts(&workspace, "fake"), starts(&workspace, "other")), (2, 1));
+}
+
+#[test]
+fn somebody_who_has_waited_enough_sees_what_there_is() {
+    let script = json!({ "capabilities": { "textDocumentSync": 2 }, "rules": [
+        { "on": "textDocument/didOpen", "file": "a.fake", "do": [{ "publish": { "uri": "$uri" } }] },
+    ]});
+    let workspace = Workspace::new("//- a.fake\nbad\n//- silent.fake\nbad\n").server("fake", script);
+    assert!(workspace.write("a.fake", "bad\n").is_some(), "the daemon runs");
+    let mut command = workspace.sandbox.tenon();
+    command.args(["check", "a.fake", "silent.fake"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    let deadline = Instant::now() + PATIENCE;
+    let asked = |line: &serde_json::Value| {
+        line["in"]["method"] == "textDocument/didOpen" && line.to_string().contains("silent.fake")
+    };
+    while !workspace.transcript("fake").iter().any(asked) {
+        assert!(Instant::now() < deadline, "nobody asks about the file");
+    }
+    kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), Signal::SIGINT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let (found, talk) =
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    assert!(found.contains("a.fake:1:1") && talk.contains("not checked: `silent.fake`"), "{found}{talk}");
+    assert_eq!(starts(&workspace, "fake"), 1);
 }

@@ -57,11 +57,10 @@ fn ran(workspace: &Workspace) -> String {
 #[test]
 fn edits_are_checked_and_nothing_planted_runs_before_trust() {
     let workspace = hostile();
-    let words = workspace.write("a.py", "y: int = 'b'\n").unwrap();
-    assert!(words.contains("<diagnostics file=\"a.py\">"), "a server from outside looks: {words}");
+    workspace.write("a.py", "y: int = 'b'\n");
     let checked = workspace.sandbox.tenon().args(["check", "--format", "json"]).output().unwrap();
     let report: Value = serde_json::from_slice(&checked.stdout).unwrap();
-    assert_eq!(report["counts"]["error"], 1, "{report:#}");
+    assert_eq!(report["counts"]["error"], 1, "a server from outside looks: {report:#}");
     assert_eq!(ran(&workspace), "");
 
     // The marks work: with the user's word, the same edits run what is planted.

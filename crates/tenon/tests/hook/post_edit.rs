@@ -86,3 +86,38 @@ fn the_hook_starts_the_daemon_that_agents_then_use() {
     assert!(workspace.sandbox.tenon().arg("stop").status().unwrap().success());
     workspace.sandbox.assert_no_processes();
 }
+
+#[test]
+fn many_hooks_at_once_start_one_daemon_and_get_their_own_answers() {
+    let names: Vec<String> = (0..8).map(|number| format!("{number}.fake")).collect();
+    let tree: String = names.iter().map(|name| format!("//- {name}\ngood\n")).collect();
+    let workspace = Workspace::new(&tree).server("fake", linter());
+    std::thread::scope(|scope| {
+        for name in &names {
+            let workspace = &workspace;
+            scope.spawn(move || {
+                let words = workspace.write(name, "bad\n").unwrap();
+                let heading = format!("in this file, please fix:\n<diagnostics file=\"{name}\">\n");
+                assert!(words.contains(&heading), "{words}");
+            });
+        }
+    });
+    let started = workspace.transcript("fake").iter().filter(|line| line.get("started").is_some()).count();
+    assert_eq!(started, 1);
+}
+
+#[test]
+fn large_files_and_odd_texts_are_checked_as_they_are() {
+    let workspace = Workspace::new("//- a.fake\nx\n").server("fake", linter());
+    for (text, place) in [
+        ("x\n".repeat(99_999) + "bad\n", "[100000:1]"),
+        ("x\r\n\r\n  bad\r\n".to_owned(), "[3:3]"),
+        ("\u{feff}bad\n".to_owned(), "[1:1]"),
+        ("😀 bad".to_owned(), "[1:4]"),
+    ] {
+        let words = workspace.write("a.fake", &text).unwrap();
+        assert!(words.contains(&format!("ERROR {place} this is bad")), "{words}");
+        assert_eq!(workspace.sandbox.tree().read("a.fake"), text);
+    }
+    assert_eq!(workspace.write("a.fake", ""), None);
+}
