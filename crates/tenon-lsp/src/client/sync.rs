@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use super::Client;
 use super::documents::Update;
 use crate::call::Call;
+use crate::registry::Capability;
 use crate::transport::{Closed, RequestError};
 
 impl Client {
@@ -171,6 +172,21 @@ impl Client {
     pub fn open_text(&self, key: &str) -> Option<LineIndex> {
         let known = self.session.known();
         known.documents.get(key).map(|document| document.lines.clone())
+    }
+
+    /// Whether a file that changed on disk concerns the server, but its change was not told. Counts as a change then: the
+    /// file is about to be shown.
+    pub(crate) fn is_blind_to(&self, change: &FileChange) -> bool {
+        let concerned =
+            self.entry().language_id(change.path.as_path()).is_some() && self.has(Capability::References);
+        let mut known = self.session.known();
+        let blind = concerned
+            && change.kind != FileChangeKind::Deleted
+            && !known.capabilities.watches(change.path.as_str());
+        if blind {
+            known.note_change();
+        }
+        blind
     }
 
     /// Tells the server which files changed on disk, those that it asked to hear about.

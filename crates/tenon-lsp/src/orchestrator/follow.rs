@@ -25,6 +25,8 @@ const GATHER: Duration = Duration::from_millis(100);
 const TELL: Duration = Duration::from_secs(2);
 /// Changes up to this many are looked at where they are noted; a checkout's are handed to a thread that may block.
 const FEW: usize = 16;
+/// Changed files that are shown to a server which does not want to hear of changes.
+const MAX_SHOWN: usize = 20;
 
 impl Orchestrator {
     /// Waits until everything that happened on disk before this call is known: epochs have moved, and no server answers a
@@ -151,9 +153,14 @@ impl Inner {
     async fn tell_all(&self, slot: &Slot, client: &Client, call: &Call) -> Result<(), RequestError> {
         let changes = lock(&slot.untold).begin();
         client.files_changed(call, &changes).await?;
+        let mut shown = 0;
         for change in &changes {
             if client.open_text(change.path.as_str()).is_none() {
-                continue;
+                // Without a word from us it would notice by itself, but too late.
+                if shown == MAX_SHOWN || !client.is_blind_to(change) {
+                    continue;
+                }
+                shown += 1;
             }
             let unsaved = lock(&self.unsaved).get(&change.path).cloned();
             let saved = unsaved.is_none();
