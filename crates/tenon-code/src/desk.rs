@@ -123,7 +123,9 @@ impl<T: Weighed> Desk<T> {
         flights.last += 1;
         let number = flights.last;
         let cancel = self.closing.child_token();
-        let work = compute(Call::new(tokio::time::Instant::now() + AFTERLIFE, cancel.clone()));
+        // Whoever asks has just taken note of all that happened on disk: the key says so.
+        let call = Call::new(tokio::time::Instant::now() + AFTERLIFE, cancel.clone()).caught_up();
+        let work = compute(call);
         let task = self.tasks.spawn({
             let (desk, key) = (Arc::clone(self), key.clone());
             async move {

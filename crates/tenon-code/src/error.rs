@@ -69,6 +69,9 @@ pub enum ProviderFailure {
     Broken(ServerId),
     #[error("refused the request")]
     Refused,
+    /// Nobody knows when it has read the workspace.
+    #[error("never tells whether it has read the workspace, so that no list of its can be called whole")]
+    Unproven,
     /// Not installed, or not allowed to run.
     #[error("is not available: {0}")]
     Unavailable(String),

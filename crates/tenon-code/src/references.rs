@@ -47,14 +47,14 @@ impl Code {
             let path = path.clone();
             async move {
                 let answer = state.engine.references(&path, position, include_declaration, &call).await?;
-                let found = whole(answer, Expect::Someone)?;
+                let found = whole(answer, Expect::Someone)?.proven()?;
                 let locations = canonicalise(found.value.into_iter().map(Location::from).collect());
                 let limit = state.limits.references;
                 if locations.len() > limit {
                     return Err(CodeError::TooMany { what: "references", limit });
                 }
                 let words = |number| format!("Returned {}", count(number, "reference"));
-                Ok(Full::new(locations, words, Caveats { unproven: found.unproven, ..Caveats::default() }))
+                Ok(Full::new(locations, words, Caveats::default()))
             }
         })
         .await

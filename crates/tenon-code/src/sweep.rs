@@ -102,7 +102,8 @@ impl Sweep {
             match stage {
                 Stage::Done(outcome) => return outcome,
                 Stage::Stale | Stage::Going(_) => {
-                    self.engine.catch_up(call).await;
+                    // A call of its own: the one given caught up before the change.
+                    self.engine.catch_up(&Call::new(call.deadline, call.cancel.clone())).await;
                     self.notice();
                 }
             }

@@ -20,6 +20,17 @@ pub(crate) struct Whole<T> {
     pub(crate) present: Vec<ServerId>,
 }
 
+impl<T> Whole<T> {
+    /// This value, provided that nobody contributed to it of whom nobody knows when it is done. What such a server finds
+    /// all over a workspace may depend on what was asked before.
+    pub(crate) fn proven(self) -> Result<Self, CodeError> {
+        match self.unproven.first().cloned() {
+            Some(server) => Err(CodeError::Provider { server, failure: ProviderFailure::Unproven }),
+            None => Ok(self),
+        }
+    }
+}
+
 /// Who must have answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Expect {

@@ -102,15 +102,16 @@ fn languages_without_an_installed_server_are_named_in_the_summary() {
 }
 
 #[test]
-fn a_server_of_which_nobody_knows_when_it_is_done_is_named_in_the_summary() {
+fn s4_5_a_server_of_which_nobody_knows_when_it_is_done_gives_no_list_of_the_workspace() {
     let rules = [reply("textDocument/definition", json!([])), reply("textDocument/references", json!([]))];
     let builder =
         Workbench::new().file("a.fake", "x").server_with("mine", script(&rules), |entry| entry.ready = None);
     let stage = Stage::open(builder);
     let payload = stage.payload(DEFINITION, stage.at("a.fake", 0, 0));
     assert_eq!(payload["summary"], "Found 0 definitions. Perhaps incomplete: mine.");
-    let payload = stage.payload(REFERENCES, stage.at("a.fake", 0, 0));
-    assert_eq!(payload["summary"], "Returned 0 references. Perhaps incomplete: mine.");
+    let (code, error) = stage.refusal(REFERENCES, stage.at("a.fake", 0, 0));
+    assert_eq!(code, "PROVIDER_UNAVAILABLE");
+    assert_eq!(error.data["details"]["server"], "mine");
 }
 
 #[test]

@@ -83,9 +83,19 @@ fn workspace() -> Sandbox {
     sandbox
 }
 
+/// A process of its own, without a daemon.
 fn session(sandbox: &Sandbox) -> Client {
+    connected(sandbox, &["--no-daemon"])
+}
+
+/// The workspace's daemon, started if there is none.
+fn daemon(sandbox: &Sandbox) -> Client {
+    connected(sandbox, &[])
+}
+
+fn connected(sandbox: &Sandbox, how: &[&str]) -> Client {
     let mut command = sandbox.command(env!("CARGO_BIN_EXE_tenon"));
-    command.args(["mcp", "--no-daemon", "--surface", "code", "--root"]).arg(sandbox.root());
+    command.arg("mcp").args(how).args(["--surface", "code", "--root"]).arg(sandbox.root());
     let mut client = Client::over_pipes(&mut command, Revision::Sessions);
     client.initialize();
     client
@@ -143,7 +153,7 @@ fn forget(value: &mut Value) {
 }
 
 #[test]
-fn s1_3_the_golden_matrix_is_the_same_in_every_run_in_every_order_and_under_load() {
+fn s1_3_the_golden_matrix_is_the_same_in_every_run_order_process_and_daemon_and_under_load() {
     let sandbox = workspace();
     let questions = questions(&sandbox);
     let golden = {
@@ -158,23 +168,37 @@ fn s1_3_the_golden_matrix_is_the_same_in_every_run_in_every_order_and_under_load
         golden.iter().map(|(name, value)| (name.as_str(), portable(&sandbox, value))).collect();
     insta::assert_json_snapshot!("golden_matrix", shown);
 
-    // Another process, the questions turned round, and the other core busy.
+    // A daemon, the questions turned round, and the other core busy.
     let turned: Vec<Question> = self::questions(&sandbox).into_iter().rev().collect();
     let busy = AtomicBool::new(true);
-    std::thread::scope(|scope| {
+    let again = std::thread::scope(|scope| {
         scope.spawn(|| {
             while busy.load(Ordering::Relaxed) {
                 std::hint::spin_loop();
             }
         });
         let again = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            ask_all(&mut session(&sandbox), &turned)
+            ask_all(&mut daemon(&sandbox), &turned)
         }));
         busy.store(false, Ordering::Relaxed);
-        let again = again.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        for (name, answer) in &golden {
-            assert_eq!(again[name], *answer, "{name}");
-        }
+        again.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     });
+    assert_eq!(again, golden);
+    stop(&sandbox);
+
+    // Another daemon, and a process without one beside it.
+    let mut second = daemon(&sandbox);
+    let mut beside = session(&sandbox);
+    assert_eq!(ask_all(&mut beside, &turned), golden);
+    assert_eq!(ask_all(&mut second, &questions), golden);
+    beside.close();
+    second.close();
+    stop(&sandbox);
+}
+
+/// Ends the workspace's daemon and everything that it started.
+fn stop(sandbox: &Sandbox) {
+    let stopped = sandbox.command(env!("CARGO_BIN_EXE_tenon")).arg("stop").output().unwrap();
+    assert!(stopped.status.success(), "{stopped:?}");
     sandbox.assert_no_processes();
 }
