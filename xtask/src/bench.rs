@@ -7,6 +7,8 @@ mod code;
 mod compose;
 mod context;
 mod echo;
+mod edit;
+mod hook;
 mod lines;
 mod lsp;
 mod measure;
@@ -32,6 +34,8 @@ pub(crate) enum Bench {
     Compose,
     /// Document caches: build, one-shot and warm resolve, memory, against hashing the same files
     Context,
+    /// Edits that answer with what they broke, against the bare language servers; and the hook by itself
+    Edit,
     /// The engine behind the code tools as `tenon lsp-service`, against the bare language servers
     Lsp,
     /// Start, ping, requests per second and memory of the daemon and its transports
@@ -50,6 +54,7 @@ pub(crate) fn run(which: Option<Bench>) -> Result<ExitCode, Failure> {
             Bench::Compose => compose::run(&tenon)?,
             Bench::Code => code::run(&tenon)?,
             Bench::Context => context::run(&tenon)?,
+            Bench::Edit => edit::run(&tenon)?,
             Bench::Lsp => lsp::run(&tenon)?,
             Bench::Spine => spine::run(&tenon)?,
         }

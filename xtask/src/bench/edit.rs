@@ -1,0 +1,107 @@
+//! What it takes to be told what an edit broke: from the call of `edit_file` to its answer, beside the same server told of
+//! the same text by hand (`didChange` until its final diagnostics), in turns.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tenon_testkit::bare::{Bare, Server};
+use tenon_testkit::client::ToolResult;
+use tenon_testkit::{Client, Revision, Sandbox};
+
+use super::hook;
+use super::measure::{Times, row, shown, table};
+use super::subject::{SUBJECTS, Subject};
+use crate::shell::{Failure, say};
+
+const EDITS: usize = 20;
+/// How long a server may take to know its project.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(super) fn run(tenon: &Path) -> Result<(), Failure> {
+    table("Edits");
+    for subject in SUBJECTS {
+        let sandbox = Sandbox::with_source(subject.source);
+        measure(tenon, subject, &sandbox)?;
+    }
+    hook::measured(tenon)
+}
+
+fn measure(tenon: &Path, subject: Subject, sandbox: &Sandbox) -> Result<(), Failure> {
+    let name = subject.name();
+    say(&name);
+    let (_, used) = subject.places(sandbox);
+    let sound = format!("{} nothing is wrong here", subject.comment);
+    let original = sandbox.tree().read(used.file);
+    let text = |wrong: bool| format!("{original}{}\n", if wrong { subject.wrong } else { &sound });
+    sandbox.tree().write(used.file, &text(false));
+    let mut bare = Bare::start(subject.server, sandbox)?;
+    bare.open(used.file)?;
+    let mut client = session(tenon, subject, sandbox)?;
+    let mut edit = |wrong: bool| {
+        let (old, new) =
+            if wrong { (sound.as_str(), subject.wrong) } else { (subject.wrong, sound.as_str()) };
+        let arguments = json!({ "file": used.file, "old_text": old, "new_text": new });
+        let answer = client.call_tool("edit_file", arguments);
+        answer.map_err(|error| Failure::new(format!("`edit_file` answered {error:?}")))
+    };
+    let last = text(false).lines().count() as u64;
+    let right = |answer: &ToolResult, wrong: bool| {
+        let found = answer.structured["in_this_file"][0]["diagnostics"].as_array();
+        let at_last = found.is_some_and(|found| found.iter().any(|one| one["line"] == last));
+        answer.structured["complete"] == true && at_last == wrong
+    };
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let settled = right(&edit(true)?, true) & right(&edit(false)?, false);
+        bare.check(used.file, &text(true), true)?;
+        bare.check(used.file, &text(false), false)?;
+        if settled {
+            break;
+        }
+        if Instant::now() > deadline {
+            return Err(Failure::new(format!("{name}: no complete answer to an edit")));
+        }
+    }
+    let (mut ours, mut theirs, mut unfinished) = (Times::default(), Times::default(), 0);
+    for round in 0..EDITS {
+        let wrong = round % 2 == 0;
+        let answer = ours.time(|| edit(wrong))?;
+        unfinished += usize::from(!right(&answer, wrong));
+        theirs.time(|| bare.check(used.file, &text(wrong), wrong))?;
+    }
+    let settle = settle(subject.server);
+    let over = ours.median().saturating_sub(settle).as_secs_f64() / theirs.median().as_secs_f64();
+    let mut beside =
+        format!("bare {}, {over:.2}× without {} to settle", shown(theirs.median()), shown(settle));
+    if unfinished > 0 {
+        beside.push_str(&format!("; {unfinished} of {EDITS} were not complete"));
+    }
+    row(&format!("{name}: an edit with its answer"), &shown(ours.median()), &beside, "1.15× bare + settling");
+    Ok(())
+}
+
+/// How long after a publish of this server another one may follow; who is asked does not publish.
+fn settle(server: Server) -> Duration {
+    match server {
+        Server::TypeScript => Duration::from_millis(400),
+        Server::Pyright | Server::Ty | Server::Clangd => Duration::ZERO,
+    }
+}
+
+/// A session that may edit.
+fn session(tenon: &Path, subject: Subject, sandbox: &Sandbox) -> Result<Client, Failure> {
+    let folder = sandbox.place("config").join("tenon");
+    std::fs::create_dir_all(&folder)?;
+    let mut settings = format!("[edit]\nallow = [{:?}]\n", sandbox.root());
+    for (id, entry) in subject.servers().as_object().into_iter().flatten() {
+        settings.push_str(&format!("[servers.{id}]\nenabled = {}\n", entry["enabled"]));
+    }
+    std::fs::write(folder.join("config.toml"), settings)?;
+    let mut command = sandbox.command(tenon);
+    command.args(["mcp", "--no-daemon", "--surface", "edit"]).stderr(Stdio::null());
+    let mut client = Client::over_pipes(&mut command, Revision::Sessions);
+    client.initialize();
+    Ok(client)
+}
