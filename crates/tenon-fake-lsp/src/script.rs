@@ -110,6 +110,8 @@ pub enum Action {
     Die,
     /// Close stdout and live on.
     CloseStdout,
+    /// Close stdin and live on.
+    CloseStdin,
     /// Stop reading stdin.
     StopReading,
 }

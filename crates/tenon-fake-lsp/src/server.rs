@@ -116,6 +116,13 @@ fn close_stdout() {
     }
 }
 
+/// Points the process's stdin elsewhere, so that the client's next write fails.
+fn close_stdin() {
+    if let Ok(null) = std::fs::File::open("/dev/null") {
+        let _ = nix::unistd::dup2_stdin(null);
+    }
+}
+
 struct Server {
     script: Script,
     encoding: Encoding,
@@ -320,6 +327,11 @@ impl Server {
             Action::Die => std::process::abort(),
             Action::CloseStdout => {
                 let _ = self.outgoing.try_send(Outgoing::Close);
+            }
+            Action::CloseStdin => {
+                self.reading.store(false, Ordering::Relaxed);
+                close_stdin();
+                self.record(&json!({ "closed": std::process::id() }));
             }
             Action::StopReading => self.reading.store(false, Ordering::Relaxed),
         }

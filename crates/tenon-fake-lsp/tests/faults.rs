@@ -4,14 +4,18 @@
 //! it is the engine's own.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 use futures::future::join_all;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use serde_json::json;
+use serde_json::{Value, json};
 use tenon_fake_lsp::Workbench;
-use tenon_lsp::model::Why;
+use tenon_lsp::call::Call;
+use tenon_lsp::model::{Answer, Hover, Why};
 use tenon_lsp::registry::ServerId;
 
 const ROUNDS: usize = 100;
@@ -62,4 +66,185 @@ async fn a_server_killed_in_the_middle_of_questions_ends_them_all() {
         bench.orchestrator.restart(&id()).await;
         assert!(is_gone(pid));
     }
+}
+
+/// A server that finds `bad` words and says which word is where.
+fn linter() -> Value {
+    json!({ "capabilities": { "textDocumentSync": 2, "hoverProvider": true }, "rules": [
+        { "on": "textDocument/didOpen", "do": [{ "publish": { "uri": "$uri" } }] },
+        { "on": "textDocument/didChange", "do": [{ "publish": { "uri": "$uri" } }] },
+        { "on": "textDocument/hover", "do": ["reply_word"] },
+    ]})
+}
+
+/// A server that is asked for what is wrong.
+fn asked_linter() -> Value {
+    json!({ "capabilities": { "textDocumentSync": 2, "hoverProvider": true,
+            "diagnosticProvider": { "interFileDependencies": false, "workspaceDiagnostics": false } },
+        "rules": [
+            { "on": "textDocument/diagnostic", "do": ["reply_lint"] },
+            { "on": "textDocument/hover", "do": ["reply_word"] },
+        ] })
+}
+
+async fn word(bench: &Workbench, file: &str, call: &Call) -> Answer<Option<Hover>> {
+    bench.orchestrator.hover(&bench.path(file), Workbench::at(0, 0), call).await.unwrap()
+}
+
+fn said(answer: &Answer<Option<Hover>>) -> &str {
+    &answer.value.as_ref().unwrap().parts[0].value
+}
+
+#[tokio::test]
+async fn a_stopped_server_costs_the_deadline_and_answers_for_the_text_of_now_when_it_goes_on() {
+    let bench = Workbench::new().file("a.fake", "start").server("fake", linter()).patient().open().await;
+    assert_eq!(said(&word(&bench, "a.fake", &Workbench::call()).await), "start");
+    let pid = pid(&bench);
+    for round in 0..ROUNDS {
+        kill(pid, Signal::SIGSTOP).unwrap();
+        bench.write("a.fake", &format!("old{round}"));
+        let call = Call::within(Duration::from_millis(5));
+        assert_eq!(word(&bench, "a.fake", &call).await.gaps[0].why, Why::Pending);
+        bench.write("a.fake", &format!("new{round}"));
+        kill(pid, Signal::SIGCONT).unwrap();
+        assert_eq!(said(&word(&bench, "a.fake", &Workbench::call()).await), format!("new{round}"));
+    }
+    bench.orchestrator.shutdown().await;
+    assert!(is_gone(pid));
+}
+
+#[tokio::test]
+async fn a_server_whose_input_is_closed_is_broken_at_once_and_leaves_nothing() {
+    // It closes its end of the pipe and lives on.
+    let script = json!({ "capabilities": { "textDocumentSync": 2, "hoverProvider": true }, "deaf_to_eof": true,
+        "rules": [{ "on": "textDocument/hover", "do": ["close_stdin"] }] });
+    let bench = Workbench::new().file("a.fake", "word").server("fake", script).patient().open().await;
+    let events = |kind: &str| {
+        bench.transcript("fake").iter().filter_map(|line| number(line.get(kind)?)).collect::<Vec<_>>()
+    };
+    for round in 1..=ROUNDS {
+        let call = Workbench::call();
+        let later = async {
+            until(|| events("closed").len() == round).await;
+            join_all((0..5).map(|_| word(&bench, "a.fake", &call))).await
+        };
+        // The question that it has read ends with the first write that fails.
+        let (first, later) = tokio::join!(word(&bench, "a.fake", &call), later);
+        assert!(later.iter().chain([&first]).all(|answer| answer.gaps[0].why == Why::Broken), "{later:?}");
+        bench.orchestrator.restart(&id()).await;
+    }
+    let started = events("started");
+    assert_eq!(started.len(), ROUNDS);
+    assert!(started.into_iter().all(is_gone));
+}
+
+fn number(value: &Value) -> Option<Pid> {
+    Some(Pid::from_raw(i32::try_from(value.as_i64()?).ok()?))
+}
+
+#[tokio::test]
+async fn fifty_checks_at_once_answer_each_for_its_own_text() {
+    for script in [linter(), asked_linter()] {
+        let mut builder = Workbench::new().server("fake", script).patient();
+        for file in 0..50 {
+            builder = builder.file(&format!("f{file}.fake"), "");
+        }
+        let bench = builder.open().await;
+        for round in 0..ROUNDS {
+            let answers = join_all((0..50).map(|file| {
+                let text = "bad ".repeat((file + round) % 7);
+                let bench = &bench;
+                async move { bench.check_text(&format!("f{file}.fake"), Some(&text)).await }
+            }));
+            for (file, answer) in answers.await.into_iter().enumerate() {
+                assert!(answer.is_complete(), "{answer:?}");
+                assert_eq!(answer.value.len(), (file + round) % 7);
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn fifty_checks_of_one_file_never_mix_their_texts() {
+    let bench = Workbench::new().file("a.fake", "").server("fake", asked_linter()).patient().open().await;
+    for round in 0..ROUNDS {
+        let answers = join_all((0..50).map(|number| {
+            let text = format!("{}{round}", "bad ".repeat(number % 5));
+            let bench = &bench;
+            async move { bench.check_text("a.fake", Some(&text)).await }
+        }));
+        let answers = answers.await;
+        assert!(answers.iter().any(Answer::is_complete), "the last word is heard");
+        for (number, answer) in answers.into_iter().enumerate() {
+            // One that was overtaken says so, and says nothing about another text.
+            let own = answer.value.len() == number % 5;
+            assert!(own || (answer.value.is_empty() && !answer.is_complete()), "{number}: {answer:?}");
+        }
+    }
+}
+
+fn git(folder: &Path, words: &[&str]) {
+    let mut command = Command::new("git");
+    command.current_dir(folder).args(["-c", "user.name=t", "-c", "user.email=t@example.com"]).args(words);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// A repository with two branches that differ in every file.
+async fn branches(files: usize) -> Workbench {
+    let mut script = linter();
+    // It hears of every file, as most servers do.
+    script["rules"].as_array_mut().unwrap().push(json!({ "on": "initialized", "do": [{ "request": {
+        "method": "client/registerCapability",
+        "params": { "registrations": [{ "id": "w", "method": "workspace/didChangeWatchedFiles",
+            "registerOptions": { "watchers": [{ "globPattern": "**/*.fake" }] } }] } } }] }));
+    let bench = Workbench::new().file("d0/f0.fake", "").server("fake", script).patient().open().await;
+    let root = bench.root();
+    git(&root, &["init", "-q", "-b", "one"]);
+    for branch in ["one", "two"] {
+        if branch == "two" {
+            git(&root, &["checkout", "-q", "-b", "two"]);
+        }
+        for file in 0..files {
+            bench.write(&format!("d{}/f{file}.fake", file % 20), &format!("{branch}{file} bad"));
+        }
+        git(&root, &["add", "-A"]);
+        git(&root, &["commit", "-q", "-m", branch]);
+    }
+    bench
+}
+
+/// Switches branches, and asks at once about a file that the server has open, one that it has not, and all words.
+async fn switched(bench: &Workbench, branch: &str, files: usize) {
+    git(&bench.root(), &["checkout", "-q", branch]);
+    let (first, last) = (files / 2, files - 1);
+    for file in [first, last] {
+        let name = format!("d{}/f{file}.fake", file % 20);
+        assert_eq!(said(&word(bench, &name, &Workbench::call()).await), format!("{branch}{file}"));
+        assert_eq!(bench.check(&name).await.value.len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_checkout_is_never_answered_from_the_other_branch() {
+    let bench = branches(60).await;
+    for round in 0..ROUNDS {
+        switched(&bench, ["one", "two"][round % 2], 60).await;
+    }
+}
+
+#[tokio::test]
+async fn ten_thousand_files_change_at_once_and_the_server_hears_of_each() {
+    let files = 10_000;
+    let bench = branches(files).await;
+    switched(&bench, "two", files).await;
+    let before = bench.received("fake", "workspace/didChangeWatchedFiles").len();
+    switched(&bench, "one", files).await;
+    let told = bench.received("fake", "workspace/didChangeWatchedFiles");
+    let told: BTreeSet<&str> = told[before..]
+        .iter()
+        .flat_map(|message| message["params"]["changes"].as_array().unwrap())
+        .map(|change| change["uri"].as_str().unwrap())
+        .collect();
+    assert_eq!(told.len(), files);
 }

@@ -254,6 +254,27 @@ async fn a_server_that_never_answers_costs_its_own_share_and_is_told_to_stop() {
 }
 
 #[tokio::test]
+async fn a_question_that_a_server_cannot_bear_to_lose_is_left_with_it() {
+    let script = json!({ "capabilities": { "textDocumentSync": 2, "referencesProvider": true, "hoverProvider": true },
+        "rules": [
+            { "on": "textDocument/references", "do": [] },
+            { "on": "textDocument/hover", "do": ["reply_word"] },
+        ] });
+    let keeps = vec!["textDocument/references".to_owned()];
+    let builder = Workbench::new().file("a.fake", "abc");
+    let bench = builder.server_with("fake", script, |entry| entry.keeps = keeps).open().await;
+    let (path, place) = (bench.path("a.fake"), Workbench::at(0, 0));
+    bench.orchestrator.hover(&path, place, &Workbench::call()).await.unwrap();
+    let call = Call::within(Duration::from_millis(50));
+    let answer = bench.orchestrator.references(&path, place, false, &call).await.unwrap();
+    assert_eq!(answer.gaps, [gap("fake", Why::Pending)]);
+    // What is sent arrives in order: had it been taken back, the server would know by now.
+    bench.orchestrator.hover(&path, place, &Workbench::call()).await.unwrap();
+    assert_eq!(bench.heard("fake", "textDocument/references"), 1);
+    assert_eq!(bench.heard("fake", "$/cancelRequest"), 0);
+}
+
+#[tokio::test]
 async fn twenty_thousand_references_arrive_whole() {
     let script = json!({ "capabilities": { "textDocumentSync": 2, "referencesProvider": true }, "rules": [
         { "on": "textDocument/references", "do": [{ "reply_locations": { "uri": "$uri", "count": 20_000 } }] },

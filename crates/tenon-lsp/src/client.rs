@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tenon_contract::position::{Encoding, LineIndex};
 use tenon_contract::root::WorkspacePath;
+use tokio::io::AsyncRead;
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -45,8 +46,8 @@ use session::{Known, Session};
 
 /// After a server exited, how long its last words may take to arrive.
 const LAST_WORDS: Duration = Duration::from_millis(200);
-/// A server may ask for a retry again and again; the pause keeps it from being asked in a busy loop.
-const RETRY_PAUSE: Duration = Duration::from_millis(50);
+/// A server may ask for a retry again and again; pauses that grow to this keep it from being asked in a busy loop.
+const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
 /// What a client is made of.
 pub struct Start {
@@ -303,11 +304,12 @@ impl Client {
         method: &str,
         params: &P,
     ) -> Result<Payload, RequestError> {
+        let mut pause = Pause::default();
         loop {
             let reply = self.connection.request(call, method, params).await?;
-            match retryable(reply.wait(call).await)? {
+            match retryable(self.keeping(method, reply).wait(call).await)? {
                 Some(payload) => return Ok(payload),
-                None => call.bound(tokio::time::sleep(RETRY_PAUSE)).await?,
+                None => pause.wait(call).await?,
             }
         }
     }
@@ -321,6 +323,7 @@ impl Client {
         method: &str,
         params: &P,
     ) -> Result<Payload, RequestError> {
+        let mut pause = Pause::default();
         loop {
             let (reply, _pin) = {
                 let turn = call.bound(self.turns.lock()).await?;
@@ -335,11 +338,34 @@ impl Client {
                 drop(turn);
                 (reply, pin)
             };
-            match retryable(reply.wait(call).await)? {
+            match retryable(self.keeping(method, reply).wait(call).await)? {
                 Some(payload) => return Ok(payload),
-                None => call.bound(tokio::time::sleep(RETRY_PAUSE)).await?,
+                None => pause.wait(call).await?,
             }
         }
+    }
+
+    /// Leaves a request with the server for good where its entry wants that.
+    fn keeping(&self, method: &str, reply: Reply) -> Reply {
+        if self.entry().keeps.iter().any(|kept| kept == method) { reply.kept() } else { reply }
+    }
+}
+
+/// The time before another try: short at first, since most servers cancel what a change overtakes and are ready again at
+/// once.
+struct Pause(Duration);
+
+impl Default for Pause {
+    fn default() -> Self {
+        Self(Duration::from_millis(1))
+    }
+}
+
+impl Pause {
+    async fn wait(&mut self, call: &Call) -> Result<(), Interrupted> {
+        let pause = self.0;
+        self.0 = (pause * 2).min(LONGEST_PAUSE);
+        call.bound(tokio::time::sleep(pause)).await
     }
 }
 
@@ -370,7 +396,7 @@ async fn drive(
     handle: Handle,
     session: Arc<Session>,
     log: ServerLog,
-    stderr: tokio::net::unix::pipe::Receiver,
+    stderr: impl AsyncRead + Unpin + Send + 'static,
 ) -> String {
     let stderr_log = log.clone();
     let drained = tokio::spawn(async move { stderr_log.drain(stderr).await });

@@ -46,7 +46,10 @@ pub const MAX_TEXT_BYTES: u64 = 8 * 1024 * 1024;
 
 /// Files and answers up to this size are dealt with where they are: to hand them to another thread and back would take
 /// longer than the work.
-const SMALL_BYTES: u64 = 64 * 1024;
+const SMALL_BYTES: u64 = 256 * 1024;
+
+/// The byte order mark.
+const MARK: &str = "\u{feff}";
 
 /// How long things may take.
 #[derive(Debug, Clone, Copy)]
@@ -223,10 +226,10 @@ impl Orchestrator {
     /// The text of a file as servers see it.
     pub async fn read(&self, path: &WorkspacePath) -> Result<LineIndex, ReadError> {
         if std::fs::metadata(path).is_ok_and(|found| found.len() <= SMALL_BYTES) {
-            return read_text(&self.0.gate, path);
+            return self.0.read(path);
         }
-        let (gate, path) = (self.0.gate.clone(), path.clone());
-        spawn_blocking(move || read_text(&gate, &path)).await.unwrap_or(Err(ReadError::Gone))
+        let (inner, path) = (Arc::clone(&self.0), path.clone());
+        spawn_blocking(move || inner.read(&path)).await.unwrap_or(Err(ReadError::Gone))
     }
 
     /// Ends all servers and everything that runs on their behalf.
@@ -301,6 +304,11 @@ impl Orchestrator {
 }
 
 impl Inner {
+    fn read(&self, path: &WorkspacePath) -> Result<LineIndex, ReadError> {
+        let open = lock(&self.slots).values().find_map(|slot| slot.live()?.open_text(path.as_str()));
+        read_text(&self.gate, path, open)
+    }
+
     /// The servers that run now.
     fn live(&self) -> Vec<Arc<Client>> {
         lock(&self.slots).values().filter_map(|slot| slot.live()).collect()
@@ -394,14 +402,24 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The text of a file without its byte order mark, which neither editors nor servers count.
-fn read_text(gate: &RootGate, path: &WorkspacePath) -> Result<LineIndex, ReadError> {
-    let text = gate.read_to_string(path, MAX_TEXT_BYTES)?;
-    Ok(lines_of(text))
+/// The text of a file without its byte order mark, which neither editors nor servers count. When it is the one that is
+/// known, its lines are not looked for again.
+fn read_text(
+    gate: &RootGate,
+    path: &WorkspacePath,
+    known: Option<LineIndex>,
+) -> Result<LineIndex, ReadError> {
+    let bytes = gate.read(path, MAX_TEXT_BYTES)?;
+    let text = bytes.strip_prefix(MARK.as_bytes()).unwrap_or(&bytes);
+    if let Some(known) = known.filter(|known| known.text().as_bytes() == text) {
+        return Ok(known);
+    }
+    let text = str::from_utf8(text).map_err(|_| ReadError::NotUtf8)?;
+    Ok(LineIndex::new(text))
 }
 
 fn lines_of(text: String) -> LineIndex {
-    match text.strip_prefix('\u{feff}') {
+    match text.strip_prefix(MARK) {
         Some(rest) => LineIndex::new(rest),
         None => LineIndex::new(text),
     }

@@ -272,6 +272,9 @@ pub struct ServerEntry {
     /// nobody would learn that a clean text stayed clean, and adds to what is new what it said about the text before.
     #[serde(default)]
     pub reopens: bool,
+    /// Requests that are never taken back from the server, since that breaks it; a late answer is dropped.
+    #[serde(default)]
+    pub keeps: Vec<String>,
     #[serde(default)]
     pub initialization_options: Option<Value>,
     /// The tree that answers `workspace/configuration`, by dotted section, and is sent in `didChangeConfiguration`.

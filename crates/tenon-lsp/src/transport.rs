@@ -242,7 +242,7 @@ impl Connection {
         let id = self.next_id();
         let frame = message::request(&RequestId::Number(id), method, params)?;
         self.expect(id, Waiting { reply: Some(sender), on_reply })?;
-        let mut reply = Reply { id, receiver, shared: Arc::clone(&self.shared), sent: false };
+        let mut reply = Reply { id, receiver, shared: Arc::clone(&self.shared), sent: false, kept: false };
         self.send(call, frame).await?;
         reply.sent = true;
         Ok(reply)
@@ -291,9 +291,17 @@ pub struct Reply {
     receiver: oneshot::Receiver<Ending>,
     shared: Arc<Shared>,
     sent: bool,
+    kept: bool,
 }
 
 impl Reply {
+    /// The request is never taken back: the peer goes on with it, and nobody listens.
+    #[must_use]
+    pub fn kept(mut self) -> Self {
+        self.kept = true;
+        self
+    }
+
     pub async fn wait(mut self, call: &Call) -> Result<Payload, RequestError> {
         let ending = call.bound(&mut self.receiver).await?;
         ending.unwrap_or_else(|_| Err(self.shared.closed_error().into()))
@@ -314,7 +322,7 @@ impl Drop for Reply {
                 Some(_) => table.waiting.remove(&self.id).is_some(),
             }
         };
-        if !was_open || !self.sent {
+        if !was_open || !self.sent || self.kept {
             return;
         }
         if let Ok(frame) = message::notification("$/cancelRequest", &json!({ "id": self.id })) {

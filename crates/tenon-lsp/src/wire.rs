@@ -115,10 +115,10 @@ pub(crate) fn locations(payload: &Payload) -> Vec<RawLocation<'_>> {
 
 /// A symbol of either form the protocol has, its children still inside.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct WireSymbol {
-    pub(crate) name: String,
-    pub(crate) kind: u32,
+#[serde(rename_all = "camelCase", bound(deserialize = "Child: Deserialize<'de>"))]
+struct WireSymbol<Child> {
+    name: String,
+    kind: u32,
     #[serde(default)]
     range: Option<WireRange>,
     #[serde(default)]
@@ -128,7 +128,29 @@ pub(crate) struct WireSymbol {
     #[serde(default)]
     location: Option<WireSymbolLocation>,
     #[serde(default)]
-    children: Option<Vec<Value>>,
+    children: Option<Vec<Child>>,
+}
+
+/// How the children of a symbol are read.
+trait Child: Sized {
+    fn read(self) -> Option<WireSymbol<Self>>;
+}
+
+/// All at once, which is fast; one that cannot be read spoils all.
+#[derive(Deserialize)]
+struct Sound(WireSymbol<Sound>);
+
+impl Child for Sound {
+    fn read(self) -> Option<WireSymbol<Self>> {
+        Some(self.0)
+    }
+}
+
+/// One by one; what cannot be read is left out.
+impl Child for Value {
+    fn read(self) -> Option<WireSymbol<Self>> {
+        serde_json::from_value(self).ok()
+    }
 }
 
 #[derive(Deserialize)]
@@ -156,14 +178,21 @@ const MAX_DEPTH: u32 = 64;
 /// Symbols of a document or of the workspace, flattened, parents before their children. One without a range is dropped, its
 /// children stay.
 pub(crate) fn symbols(payload: &Payload) -> Vec<RawSymbol> {
+    match serde_json::from_slice::<Option<Vec<Sound>>>(payload.as_bytes()) {
+        Ok(sound) => flattened(sound.unwrap_or_default()),
+        Err(_) => flattened(list::<Value>(payload.as_bytes())),
+    }
+}
+
+fn flattened<C: Child>(symbols: Vec<C>) -> Vec<RawSymbol> {
     let mut flat = Vec::new();
-    for symbol in list::<WireSymbol>(payload.as_bytes()) {
+    for symbol in symbols.into_iter().filter_map(C::read) {
         flatten(symbol, None, 0, &mut flat);
     }
     flat
 }
 
-fn flatten(symbol: WireSymbol, parent: Option<&str>, depth: u32, flat: &mut Vec<RawSymbol>) {
+fn flatten<C: Child>(symbol: WireSymbol<C>, parent: Option<&str>, depth: u32, flat: &mut Vec<RawSymbol>) {
     let (uri, located) = match symbol.location {
         Some(location) => (Some(location.uri), location.range),
         None => (None, None),
@@ -183,7 +212,7 @@ fn flatten(symbol: WireSymbol, parent: Option<&str>, depth: u32, flat: &mut Vec<
         return;
     }
     for child in symbol.children.unwrap_or_default() {
-        if let Ok(child) = serde_json::from_value(child) {
+        if let Some(child) = child.read() {
             flatten(child, Some(&symbol.name), depth + 1, flat);
         }
     }

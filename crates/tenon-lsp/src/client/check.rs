@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::diagnostics::Freshness;
 use super::documents::LastEdit;
 use super::readiness::State;
-use super::{Client, RETRY_PAUSE, Synced, Wait, retryable};
+use super::{Client, Pause, Synced, Wait, retryable};
 use crate::call::Call;
 use crate::message::{Payload, RpcError};
 use crate::model::{Diagnostic, Why};
@@ -41,11 +41,15 @@ impl Client {
         let known = self.session.known();
         let document = known.documents.get(path.as_str());
         let same_text = document.is_some_and(|document| document.version == synced.version);
-        let diagnostics =
-            if same_text { known.diagnostics.current(path.as_str(), document) } else { Vec::new() };
+        let checked = if same_text {
+            Checked { diagnostics: known.diagnostics.current(path.as_str(), document), gap }
+        } else {
+            // Overtaken after the wait was over: nothing is held for this text any more.
+            Checked { diagnostics: Vec::new(), gap: gap.or(Some(Why::Pending)) }
+        };
         drop(known);
         self.checked.store(true, std::sync::atomic::Ordering::Relaxed);
-        Checked { diagnostics, gap }
+        checked
     }
 
     async fn await_fresh(&self, call: &Call, synced: &Synced<'_>) -> Result<(), Why> {
@@ -169,6 +173,7 @@ impl Client {
             return Err(self.unfinished());
         }
         let key = synced.path.as_str();
+        let mut pause = Pause::default();
         loop {
             let (asked, identifier) = {
                 let known = self.session.known();
@@ -195,8 +200,7 @@ impl Client {
                     return Ok(());
                 }
                 Ok(None) => {
-                    let pause = call.bound(tokio::time::sleep(RETRY_PAUSE)).await;
-                    pause.map_err(|_| self.unfinished())?;
+                    pause.wait(call).await.map_err(|_| self.unfinished())?;
                 }
                 Err(RequestError::Refused(error)) => return Err(Why::Refused(error.message)),
                 Err(error) => {
@@ -247,7 +251,9 @@ impl Client {
             }
             known.readiness.diagnostics_arrived(Instant::now());
             let mut changed = false;
-            if let Some(document) = known.documents.get(synced.path.as_str()) {
+            // An answer for an older text must not take the place of one for the newer.
+            let document = known.documents.get(synced.path.as_str());
+            if let Some(document) = document.filter(|document| document.version == synced.version) {
                 changed |= known.diagnostics.pull(document, pulled.items, synced.version, asked);
             }
             for (key, items) in pulled.related {

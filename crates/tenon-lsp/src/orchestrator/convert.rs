@@ -49,7 +49,7 @@ impl<'a> Converter<'a> {
         let lines = self
             .texts
             .entry(path.clone())
-            .or_insert_with(|| client.open_text(path.as_str()).or_else(|| read_text(gate, path).ok()));
+            .or_insert_with(|| client.open_text(path.as_str()).or_else(|| read_text(gate, path, None).ok()));
         let lines = lines.as_ref()?;
         Some(lines.convert_range_clamped(range, self.encoding, Encoding::Utf16))
     }

@@ -167,7 +167,7 @@ impl Inner {
             let (gate, path) = (self.gate.clone(), change.path.clone());
             let lines = match unsaved {
                 Some(text) => Some(LineIndex::new(text)),
-                None => spawn_blocking(move || read_text(&gate, &path).ok()).await.unwrap_or_default(),
+                None => spawn_blocking(move || read_text(&gate, &path, None).ok()).await.unwrap_or_default(),
             };
             match lines {
                 Some(lines) => drop(client.sync(call, &change.path, &lines, saved).await?),

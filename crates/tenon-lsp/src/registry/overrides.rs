@@ -192,6 +192,7 @@ impl Registry {
             ready: None,
             settle_ms: super::default_settle_ms(),
             reopens: false,
+            keeps: Vec::new(),
             initialization_options: None,
             settings: super::empty_object(),
             env: BTreeMap::new(),
