@@ -15,6 +15,10 @@ pub mod log;
 pub mod message;
 pub mod model;
 pub mod orchestrator;
+#[cfg(unix)]
+pub mod process;
+#[cfg(not(unix))]
+#[path = "process/portable.rs"]
 pub mod process;
 pub mod registry;
 pub mod service;

@@ -1,4 +1,4 @@
-//! Children that never outlive us, and the descriptors that a host hands down. The only file with `unsafe`.
+//! Unix: children that never outlive us, and the descriptors that a host hands down. The only file with `unsafe`.
 //!
 //! Invariants:
 //! - All children are started by one thread that never ends: Linux ties `PR_SET_PDEATHSIG` to the *thread* that made the

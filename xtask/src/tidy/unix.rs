@@ -22,13 +22,6 @@ const NAMES: [&str; 9] = [
 /// Words in a `#[cfg(…)]` that make it a matter of the system.
 const SYSTEMS: [&str; 3] = ["unix", "target_os", "target_family"];
 
-/// Files that are yet to be brought in line.
-const WAITING: [&str; 3] = [
-    "crates/tenon-lsp/src/client.rs",
-    "crates/tenon-lsp/src/process.rs",
-    "crates/tenon-lsp/src/watch/table.rs",
-];
-
 /// Crates that are never shipped: tests run on Unix.
 const TEST_CRATES: [&str; 2] = ["crates/tenon-fake-lsp/", "crates/tenon-testkit/"];
 
@@ -44,7 +37,7 @@ pub(super) fn check(files: &[SourceFile], offences: &mut Vec<Offence>) {
             if !files.iter().any(|other| declares(other, file)) && !is_inside_unix(files, file) {
                 offences.push(file.offence(1, "declare the module under `#[cfg(unix)]`"));
             }
-        } else if !is_inside_unix(files, file) && !WAITING.contains(&file.path.as_str()) {
+        } else if !is_inside_unix(files, file) {
             names(file, offences);
         }
     }

@@ -2,9 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::fs::Metadata;
-use std::os::unix::fs::MetadataExt;
 
 use camino::{Utf8Path, Utf8PathBuf};
+
+#[cfg(not(unix))]
+#[path = "table/portable.rs"]
+mod platform;
+#[cfg(unix)]
+#[path = "table/unix.rs"]
+mod platform;
 
 /// What tells two states of a file apart: time, size and identity, folded into one number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,15 +18,7 @@ pub(super) struct Stamp(u64);
 
 impl Stamp {
     pub(super) fn of(metadata: &Metadata) -> Self {
-        let parts = [
-            metadata.ino(),
-            metadata.size(),
-            metadata.mtime().cast_unsigned(),
-            metadata.mtime_nsec().cast_unsigned(),
-            metadata.ctime().cast_unsigned(),
-            metadata.ctime_nsec().cast_unsigned(),
-        ];
-        Self(parts.iter().fold(0xcbf2_9ce4_8422_2325, |hash, part| {
+        Self(platform::parts(metadata).iter().fold(0xcbf2_9ce4_8422_2325, |hash, part| {
             (hash ^ part).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(23)
         }))
     }

@@ -1,0 +1,124 @@
+//! Children where there is no Unix: ended when we drop them, without groups and without signals.
+//!
+//! A child is killed or left alone: there is nothing between, and what it started itself may outlive it.
+
+use std::io;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+/// Whose process group a child belongs to. There are none here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Group {
+    Own,
+    Inherited,
+}
+
+/// How a child ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    Code(i32),
+    Unknown,
+}
+
+impl std::fmt::Display for Exit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Code(code) => write!(f, "exit code {code}"),
+            Self::Unknown => f.write_str("an unknown end"),
+        }
+    }
+}
+
+/// A running child with its three pipes.
+pub struct Process {
+    pub stdin: ChildStdin,
+    pub stdout: ChildStdout,
+    pub stderr: ChildStderr,
+    pub handle: Handle,
+}
+
+/// Watches and ends a child. Clones share it; the last one to go ends the child.
+#[derive(Clone)]
+pub struct Handle(Arc<Attended>);
+
+struct Attended {
+    pid: u32,
+    kill: CancellationToken,
+    exit: watch::Receiver<Option<Exit>>,
+}
+
+impl Drop for Attended {
+    fn drop(&mut self) {
+        self.kill.cancel();
+    }
+}
+
+impl Handle {
+    pub fn pid(&self) -> u32 {
+        self.0.pid
+    }
+
+    /// How the child ended, once it has.
+    pub fn exit(&self) -> Option<Exit> {
+        *self.0.exit.borrow()
+    }
+
+    /// Waits for the end of the child.
+    pub async fn ended(&self) -> Exit {
+        let mut exit = self.0.exit.clone();
+        match exit.wait_for(Option::is_some).await {
+            Ok(exit) => exit.unwrap_or(Exit::Unknown),
+            Err(_) => Exit::Unknown,
+        }
+    }
+
+    /// Ends the child now.
+    pub fn kill(&self) {
+        self.0.kill.cancel();
+    }
+
+    /// Ends the child when it has not ended by itself after `grace`.
+    pub async fn terminate(&self, grace: Duration) -> Exit {
+        match tokio::time::timeout(grace, self.ended()).await {
+            Ok(exit) => exit,
+            Err(_) => {
+                self.kill();
+                self.ended().await
+            }
+        }
+    }
+}
+
+/// Starts a child with its pipes.
+#[expect(clippy::unused_async, reason = "where there is Unix, another thread starts the child")]
+pub async fn spawn(command: Command, _: Group) -> io::Result<Process> {
+    let mut command = tokio::process::Command::from(command);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    let mut child = command.spawn()?;
+    let missing = || io::Error::other("a pipe of the child is missing");
+    let stdin = child.stdin.take().ok_or_else(missing)?;
+    let stdout = child.stdout.take().ok_or_else(missing)?;
+    let stderr = child.stderr.take().ok_or_else(missing)?;
+    let (pid, kill) = (child.id().unwrap_or_default(), CancellationToken::new());
+    let (ended, exit) = watch::channel(None);
+    tokio::spawn(attend(child, kill.clone(), ended));
+    Ok(Process { stdin, stdout, stderr, handle: Handle(Arc::new(Attended { pid, kill, exit })) })
+}
+
+/// Stays with a child to its end.
+async fn attend(mut child: Child, kill: CancellationToken, ended: watch::Sender<Option<Exit>>) {
+    let status = tokio::select! {
+        status = child.wait() => status,
+        () = kill.cancelled() => match child.start_kill() {
+            Ok(()) => child.wait().await,
+            Err(error) => Err(error),
+        },
+    };
+    let exit = status.ok().and_then(|status| status.code()).map_or(Exit::Unknown, Exit::Code);
+    ended.send_replace(Some(exit));
+}

@@ -1,0 +1,16 @@
+//! What tells two states of a file apart where there is no Unix: size and times.
+
+use std::fs::Metadata;
+use std::io;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Times that are not known count as none.
+pub(super) fn parts(metadata: &Metadata) -> [u64; 5] {
+    let time = |found: io::Result<SystemTime>| {
+        let since = found.ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
+        [since.as_secs(), u64::from(since.subsec_nanos())]
+    };
+    let ([written, written_nanos], [made, made_nanos]) =
+        (time(metadata.modified()), time(metadata.created()));
+    [metadata.len(), written, written_nanos, made, made_nanos]
+}
