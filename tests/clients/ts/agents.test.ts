@@ -1,0 +1,49 @@
+// The configurations that `tenon up` prints for agents, read back as the agents read them and used to ask about code.
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { test } from "node:test";
+
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
+
+const { TENON, TENON_WORKSPACE } = process.env as Record<string, string>;
+const place = { uri: `file://${TENON_WORKSPACE}/web/src/label.ts`, position: { line: 12, character: 78 } };
+
+type Server = { command: string; args: string[] };
+// Codex wants TOML, which Node does not read: the Python clients read it.
+const readers: Record<string, (text: string) => Server> = {
+  claude: (text) => JSON.parse(text).mcpServers.tenon,
+  gemini: (text) => JSON.parse(text).mcpServers.tenon,
+};
+
+// Asks again as long as the answer says to come back.
+async function definition(client: Client): Promise<{ locations: unknown[] }> {
+  const deadline = Date.now() + 120_000;
+  for (;;) {
+    try {
+      const result = await client.callTool({ name: "vscode.lsp.definition", arguments: place });
+      return result.structuredContent as { locations: unknown[] };
+    } catch (error) {
+      const { data } = error as { data?: { details?: { retryAfterMs?: number } } };
+      if (data?.details?.retryAfterMs === undefined || Date.now() > deadline) throw error;
+    }
+  }
+}
+
+for (const [agent, read] of Object.entries(readers)) {
+  test(`what is printed for ${agent} connects`, async () => {
+    const up = ["up", "--no-install", "--no-wait", "--json", "--agent", agent];
+    const printed = JSON.parse(execFileSync(TENON, up, { cwd: TENON_WORKSPACE, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }));
+    assert.equal(printed.agents.length, 1);
+    const { command, args } = read(printed.agents[0].text);
+    const client = new Client({ name: "tenon-clients", version: "1.0.0" });
+    // Agents start servers in folders of their own choice.
+    await client.connect(new StdioClientTransport({ command, args, cwd: "/", env: process.env as Record<string, string> }));
+    try {
+      assert.ok((await definition(client)).locations.length > 0);
+    } finally {
+      await client.close();
+    }
+  });
+}
