@@ -108,7 +108,7 @@ fn a_wrong_command_line() {
         --- stderr
         error: unrecognized subcommand 'stauts'
 
-          tip: some similar subcommands exist: 'trust', 'status'
+          tip: some similar subcommands exist: 'trust', 'tasks', 'status'
 
         Usage: tenon [OPTIONS] <COMMAND>
 
