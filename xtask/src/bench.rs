@@ -7,6 +7,7 @@ mod code;
 mod compose;
 mod context;
 mod echo;
+mod hyper_echo;
 mod edit;
 mod hook;
 mod lines;
@@ -24,6 +25,7 @@ use crate::shell::{self, Failure, built, cargo, must};
 
 pub(crate) use compose::parse;
 pub(crate) use echo::relay;
+pub(crate) use hyper_echo::serve as echo;
 
 /// One file each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

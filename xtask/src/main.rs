@@ -49,6 +49,9 @@ enum Command {
     /// Parse a JSON file and end: what `bench compose` compares the composer with
     #[command(hide = true)]
     Parse { file: PathBuf },
+    /// Answer HTTP requests with their own bodies: what `bench spine` compares our HTTP with
+    #[command(hide = true)]
+    Echo,
     /// Pass bytes between stdin, stdout and a unix socket: what `bench spine` compares the bridge with
     #[command(hide = true)]
     Relay { socket: PathBuf },
@@ -73,6 +76,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Schemas => schemas::run(),
         Command::Bench { which } => bench::run(which),
         Command::Parse { file } => bench::parse(&file).map(|()| ExitCode::SUCCESS),
+        Command::Echo => Ok(bench::echo().map(|()| ExitCode::SUCCESS)?),
         Command::Relay { socket } => Ok(bench::relay(&socket).map(|()| ExitCode::SUCCESS)?),
     }
 }

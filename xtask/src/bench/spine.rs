@@ -11,6 +11,7 @@ use tenon_testkit::Sandbox;
 use tenon_testkit::http::{Connection, Request};
 
 use super::echo;
+use super::hyper_echo::HyperEcho;
 use super::lines::{INITIALIZE, INITIALIZED, Lines};
 use super::measure::{Times, beside, row, shown, table};
 use crate::product::{HttpServer, Product};
@@ -86,25 +87,32 @@ fn pings_over_pipes(product: &Product<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Pings over HTTP, one after the other and on many connections, against an HTTP echo.
+/// Pings over HTTP, one after the other and on many connections, against two HTTP echoes: `hyper` in a process of its
+/// own, as ours is, and a bare thread, below which nobody gets.
 fn over_http(tenon: &Path) -> Result<(), Failure> {
     let sandbox = Sandbox::with_example("polyglot");
     let server = HttpServer::start(&Product { tenon, sandbox: &sandbox })?;
     let request = ping_request(&server)?;
-    let echo = echo::http()?;
+    let echo = HyperEcho::start()?;
+    let thread = echo::http()?;
 
     say("pings over HTTP");
-    let (mut raw, mut ours) = (Connection::open(echo)?, Connection::open(server.address)?);
-    let (echoed, answered) =
-        Times::of_both(PINGS, || expect_ok(&mut raw, &request), || expect_ok(&mut ours, &request))?;
-    row("ping over HTTP", &spread(&answered), &beside("echo", &answered, &echoed), "1.5× the echo");
+    let mut ours = Connection::open(server.address)?;
+    for (address, name, aim) in
+        [(echo.address, "`hyper` echo", "1.5× the echo"), (thread, "echo of a bare thread", "")]
+    {
+        let mut raw = Connection::open(address)?;
+        let (echoed, answered) =
+            Times::of_both(PINGS, || expect_ok(&mut raw, &request), || expect_ok(&mut ours, &request))?;
+        row("ping over HTTP", &spread(&answered), &beside(name, &answered, &echoed), aim);
+    }
 
     for connections in [1, 32] {
         say(&format!("requests on {connections} connections"));
-        let raw = requests_per_second(echo, &request, connections)?;
+        let raw = requests_per_second(echo.address, &request, connections)?;
         let ours = requests_per_second(server.address, &request, connections)?;
         let what = format!("requests per second, connections: {connections}");
-        row(&what, &format!("{ours:.0}"), &format!("echo {raw:.0}, {:.2}×", ours / raw), "");
+        row(&what, &format!("{ours:.0}"), &format!("`hyper` echo {raw:.0}, {:.2}×", ours / raw), "");
     }
     Ok(())
 }

@@ -43,7 +43,7 @@ const TEST_CRATES: [&str; 2] = ["tenon-fake-lsp", "tenon-testkit"];
 /// Crates of others that stand for a boundary: only the named crates of ours may ship them.
 const BOUNDARIES: [(&str, &[&str]); 7] = [
     ("axum", &["tenon-server", "tenon-console"]),
-    ("hyper", &["tenon-server"]),
+    ("hyper", &["tenon-server", "xtask"]),
     ("rmcp", &["tenon-server"]),
     ("gen-lsp-types", &["tenon-lsp", "tenon-code"]),
     ("sqlx", &["tenon-work"]),
