@@ -232,11 +232,6 @@ impl Client {
         Ok(())
     }
 
-    pub fn is_idle(&self) -> bool {
-        let known = self.session.known();
-        known.ended || known.is_idle()
-    }
-
     /// Waits until the server is ready. `false` when it ended or the call did before.
     pub async fn ready(&self, call: &Call) -> bool {
         self.wait_until(call, |known, now| {
@@ -251,18 +246,6 @@ impl Client {
         })
         .await
         .unwrap_or(false)
-    }
-
-    /// Waits until nothing more is to be expected from the server.
-    pub async fn idle(&self, call: &Call) -> bool {
-        self.wait_until(
-            call,
-            |known, _| {
-                if known.ended || known.is_idle() { Wait::Done(()) } else { Wait::ForChange }
-            },
-        )
-        .await
-        .is_ok()
     }
 
     /// Looks at the state after every change until `look` is satisfied.

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use tenon_contract::position::Position;
 use tenon_contract::root::RootGate;
+use tenon_lsp::finding::{MAX_MESSAGE, one_line};
 use tenon_lsp::model::{Diagnostic, Location, Symbol};
 
 fn one_based(position: Position) -> (u64, u64) {
@@ -56,6 +57,6 @@ pub(super) fn diagnostic(diagnostic: &Diagnostic) -> Value {
 
 pub(super) fn diagnostic_line(file: &str, diagnostic: &Diagnostic) -> String {
     let (line, character) = one_based(diagnostic.range.start);
-    let message = diagnostic.message.lines().next().unwrap_or_default();
+    let message = one_line(&diagnostic.message, MAX_MESSAGE);
     format!("{file}:{line}:{character} {}: {message}", diagnostic.severity().as_str())
 }
