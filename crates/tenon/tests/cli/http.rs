@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::process::{Child, Stdio};
 
 use serde_json::json;
+use tenon_testkit::http::{Request, send};
 use tenon_testkit::{Client, Revision, Sandbox};
 
 use crate::{connect, json, running, tenon, the_daemon, wait_for_status};
@@ -35,6 +36,14 @@ impl Served {
         );
         client.initialize();
         client
+    }
+
+    /// The status that `initialize` gets with a token.
+    fn status(&self, token: &str) -> u16 {
+        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" },
+        } });
+        send(self.address, &Request::mcp("/mcp", Some(token), body.to_string())).unwrap().status
     }
 
     fn interrupt(mut self, sandbox: &Sandbox) {
@@ -68,6 +77,21 @@ fn http_comes_from_the_daemon_that_is_there_and_goes_with_its_asker() {
     served.interrupt(&sandbox);
     wait_for_status(&sandbox, "HTTP has ended", |status| status["http"].is_null());
     assert!(bridge.call_tool("workspace_status", json!({})).is_ok());
+}
+
+#[test]
+fn tokens_are_rotated_and_revoked_while_it_serves() {
+    let sandbox = Sandbox::new();
+    let served = serve(&sandbox);
+    let old = json(&sandbox, &["token", "show", "--json"]);
+    let secret = |token: &serde_json::Value| token["token"].as_str().unwrap().to_owned();
+    assert_eq!(served.status(&secret(&old)), 200);
+    let new = json(&sandbox, &["token", "rotate", "--json"]);
+    assert_eq!((served.status(&secret(&old)), served.status(&secret(&new))), (200, 200));
+
+    assert!(tenon(&sandbox, &["token", "revoke", old["id"].as_str().unwrap()]).status.success());
+    assert_eq!((served.status(&secret(&old)), served.status(&secret(&new))), (401, 200));
+    served.interrupt(&sandbox);
 }
 
 #[test]

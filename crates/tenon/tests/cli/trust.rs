@@ -30,7 +30,8 @@ fn hostile() -> Sandbox {
 fn use_it(sandbox: &Sandbox) {
     let path = format!("{0}/bin:{0}/node_modules/.bin:{0}:/usr/bin:/bin", sandbox.root().display());
     let mut up = sandbox.tenon();
-    assert!(up.arg("up").env("PATH", path).output().unwrap().status.success());
+    let up = up.arg("up").env("PATH", path).output().unwrap();
+    assert!(up.status.success(), "{}", String::from_utf8_lossy(&up.stderr));
     let mut client = connect(sandbox, &[]);
     client.call_tool("workspace_status", json!({})).unwrap();
     drop(client);
@@ -62,6 +63,34 @@ fn nothing_of_a_hostile_repository_runs_before_trust_nor_after_a_change() {
     assert!(commands(&sandbox).is_empty());
     use_it(&sandbox);
     assert_eq!(ran(&sandbox), None);
+}
+
+/// A trusted command that names no file of the root may still find one there.
+#[test]
+fn what_an_interpreter_would_find_in_the_root_is_pinned_as_absent() {
+    let sandbox = Sandbox::with_tree(
+        "//- tenon.toml\n\
+         [servers.module]\ncommand = \"python3\"\nargs = [\"-m\", \"some.server\"]\nextensions = [\".one\"]\n\
+         [servers.folder]\ncommand = \"node\"\nargs = [\"tools\"]\nextensions = [\".two\"]\n\
+         //- tools/README\n//- main.one\nx\n//- main.two\nx\n",
+    );
+    let mark = sandbox.folder().join("ran");
+    for (planted, text) in [
+        ("some/server.py", format!("open({:?}, 'w')\n", mark.display().to_string())),
+        ("some/__init__.py", format!("open({:?}, 'w')\n", mark.display().to_string())),
+        ("tools/index.js", format!("require('fs').writeFileSync({:?}, '')\n", mark.display().to_string())),
+    ] {
+        assert!(tenon(&sandbox, &["trust"]).status.success());
+        assert_eq!(commands(&sandbox).len(), 6, "{planted}");
+        sandbox.tree().write(planted, &text);
+        let state = json(&sandbox, &["trust", "--show", "--json"]);
+        assert_eq!(state["state"], "stale", "{planted}");
+        assert!(commands(&sandbox).is_empty(), "{planted}");
+        connect(&sandbox, &[]).call_tool("workspace_status", json!({})).unwrap();
+        assert!(tenon(&sandbox, &["stop"]).status.success());
+        assert_eq!(ran(&sandbox), None, "{planted}");
+        std::fs::remove_file(sandbox.root().join(planted)).unwrap();
+    }
 }
 
 #[test]
