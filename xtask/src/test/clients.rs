@@ -23,7 +23,9 @@ pub(super) fn run_clients() -> Result<Tally, Failure> {
 
     let mut node = product.sandbox.command(program::tool("node"));
     node.args(["--test", "--test-reporter=tap"]);
-    node.args(["ts/workspace.test.ts", "ts/code.test.ts", "ts/agents.test.ts"].map(|file| clients.join(file)));
+    node.args(
+        ["ts/workspace.test.ts", "ts/code.test.ts", "ts/agents.test.ts"].map(|file| clients.join(file)),
+    );
     total += runner(tell(&mut node, &product, &server), "TypeScript clients", tally::tap)?;
 
     let mut python = product.sandbox.command(program::python());
