@@ -27,12 +27,59 @@ fn first(engine: Engine) -> String {
         ],
     };
     let tables = words.iter().fold(TABLES.to_owned(), |text, (word, meaning)| text.replace(word, meaning));
-    let search = match engine {
-        Engine::Sqlite => SEARCH_SQLITE,
-        Engine::Postgres => SEARCH_POSTGRES,
-    };
-    tables + search
+    match engine {
+        Engine::Sqlite => format!("{tables}{SEARCH_SQLITE}{}", statistics()),
+        Engine::Postgres => tables + SEARCH_POSTGRES,
+    }
 }
+
+/// What SQLite's planner believes about the tables. Left to itself it takes every workspace for a small one and walks all of
+/// its rows in the order of `seq`, where an index leads to the few that count. PostgreSQL finds out by itself.
+fn statistics() -> String {
+    let rows: Vec<String> = STATISTICS
+        .lines()
+        .filter_map(|line| line.split_once(": "))
+        .map(|(index, numbers)| {
+            let table = index.split('_').next().unwrap_or(index);
+            format!("('{table}', '{index}', '{numbers}')")
+        })
+        .collect();
+    // The first statement makes the table of statistics, the last one reads it.
+    let values = rows.join(",\n");
+    format!(
+        "ANALYZE sqlite_schema;\nINSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES\n{values};\nANALYZE sqlite_schema;\n"
+    )
+}
+
+/// For each index: the rows of a large store, then how many of them agree in its first column, in its first two, and so on.
+/// The name of a table stands for its key.
+const STATISTICS: &str = "
+targets: 100000 100000 1
+targets_open: 50000 50000 20000 1
+targets_parent: 100000 100000 20
+dependencies: 100000 100000 3 1
+dependencies_needs: 100000 100000 3
+steps: 100000 100000 1
+steps_place: 100000 100000 20 1
+events: 1000000 1000000 1
+events_target: 1000000 1000000 50 1
+branches: 10000 10000 1
+branches_name: 10000 10000 1
+entries: 1000000 1000000 1
+entries_doc: 1000000 1000000 500 100 1
+entries_event: 500000 500000 1
+entries_origin: 1000 1000 500 100 1
+graph: 1000000 1000000 1
+graph_versions: 1000000 1000000 200000 100000 50000 2 1
+graph_order: 1000000 1000000 200000 100000 50000 1
+graph_live: 500000 500000 100000 50000 25000 1
+graph_types: 250000 250000 50000 25000 5000 1
+graph_goals: 500000 500000 100000 50000 3 1 1
+merges: 1000 1000 10 1
+conflicts: 10000 10000 1
+conflicts_id: 10000 10000 1
+conflicts_branch: 10000 10000 5000 2000 1000 1
+";
 
 const TABLES: &str = "
 CREATE TABLE workspaces (
@@ -229,3 +276,23 @@ CREATE TABLE search (
 );
 CREATE INDEX search_lexemes ON search USING GIN (lexemes);
 ";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An index that the planner knows nothing of is one that it may not use.
+    #[test]
+    fn every_index_of_sqlite_has_statistics() {
+        let schema = first(Engine::Sqlite);
+        let named = |word: &'static str| {
+            schema.lines().filter_map(move |line| line.strip_prefix(word)?.split_whitespace().next())
+        };
+        let indices = named("CREATE INDEX ").chain(named("CREATE UNIQUE INDEX "));
+        // `workspaces` is small wherever it is.
+        let keys = named("CREATE TABLE ").filter(|table| *table != "workspaces");
+        for name in indices.chain(keys) {
+            assert!(STATISTICS.lines().any(|line| line.starts_with(&format!("{name}: "))), "{name}");
+        }
+    }
+}

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use sqlx::{Connection, Executor, PgConnection, SqliteConnection};
+use sqlx::{Connection, Executor, PgConnection, Row, SqliteConnection};
 use tempfile::TempDir;
 use tenon_contract::clock::Clock;
 use tenon_work::{Location, Settings, Store, StoreError, Work, WorkspaceName};
@@ -211,6 +211,39 @@ async fn what_cannot_be_opened_is_refused() {
     let nobody = Location::Postgres("postgres://nobody@127.0.0.1:1/none".into());
     let nobody = Store::open_with(&nobody, Duration::from_secs(2)).await;
     assert!(nobody.is_err());
+}
+
+/// Without its statistics SQLite would walk through the whole workspace for each of these.
+#[tokio::test]
+async fn an_index_leads_to_what_is_asked_for() {
+    let (store, location, _folder) = empty(On::Sqlite).await;
+    let Location::Sqlite(path) = location else { panic!("a file") };
+    let mut connection = SqliteConnection::connect(&format!("sqlite://{}", path.display())).await.unwrap();
+    for (sql, index) in [
+        (
+            "SELECT * FROM graph WHERE ws = 1 AND branch = 1 AND doc = 'd' AND kind = 0 AND id = 'i' AND seq <= 9 ORDER BY seq DESC",
+            "graph_versions",
+        ),
+        (
+            "SELECT * FROM graph WHERE ws = 1 AND branch = 1 AND doc = 'd' AND kind = 0 AND next IS NULL AND deleted = 0 AND seq <= 9 ORDER BY seq DESC",
+            "graph_live",
+        ),
+        (
+            "SELECT * FROM graph WHERE ws = 1 AND branch = 1 AND doc = 'd' AND kind = 1 AND goal = 'g' AND seq <= 9 ORDER BY seq DESC",
+            "graph_goals",
+        ),
+        ("SELECT count(*) FROM steps WHERE ws = 1 AND target = 1 AND deleted = 0", "steps_place"),
+        ("UPDATE events SET undone = 2 WHERE ws = 1 AND target = 1 AND undone = 1", "events_target"),
+        (
+            "SELECT * FROM entries WHERE ws = 1 AND branch = 1 AND doc = 'd' AND seq <= 9 ORDER BY seq DESC",
+            "entries_doc",
+        ),
+    ] {
+        let explain = sqlx::AssertSqlSafe(format!("EXPLAIN QUERY PLAN {sql}"));
+        let plan: String = sqlx::query(explain).fetch_one(&mut connection).await.unwrap().get(3);
+        assert!(plan.contains(index), "{sql}: {plan}");
+    }
+    store.close().await;
 }
 
 #[test]
