@@ -1,13 +1,14 @@
-//! Who waits for events is woken here: by commits of this process, and by those of others on PostgreSQL.
+//! Who waits for events is woken here: by commits of this process and by those of others.
 //!
-//! A waker says only "look again"; what is new is always read from the store. On SQLite other processes do not
-//! wake anybody: a waiting call sees their events when its time is up.
+//! A waker says only "look again"; what is new is always read from the store. PostgreSQL sends notifications. SQLite has
+//! nothing to send: whoever waits looks at its count of foreign commits at intervals, and nobody looks when nobody waits.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::postgres::{PgListener, PgPool};
-use tokio::sync::{OnceCell, watch};
+use sqlx::sqlite::SqlitePool;
+use tokio::sync::{Mutex, OnceCell, watch};
 use tokio::task::JoinHandle;
 
 use super::StoreError;
@@ -21,66 +22,123 @@ pub(crate) const NOTIFY: &str = "SELECT pg_notify('tenon_work', $1)";
 /// How long the listener pauses before it tries to reach a server that went away.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(250);
 
+/// How often a waiting call looks for commits of other processes in an SQLite file. A look reads a number in shared memory.
+const LOOK: Duration = Duration::from_millis(50);
+
 #[derive(Clone)]
 pub(crate) struct News(Arc<Inner>);
 
 struct Inner {
     ticks: watch::Sender<u64>,
-    postgres: Option<PgPool>,
-    listener: OnceCell<JoinHandle<()>>,
+    others: Others,
+}
+
+/// How commits of other processes are noticed.
+enum Others {
+    Sqlite(Lookout),
+    Postgres { pool: PgPool, listener: OnceCell<JoinHandle<()>> },
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        if let Some(listener) = self.listener.get() {
+        self.stop();
+    }
+}
+
+impl Inner {
+    fn stop(&self) {
+        if let Others::Postgres { listener, .. } = &self.others
+            && let Some(listener) = listener.get()
+        {
             listener.abort();
+        }
+    }
+
+    fn publish(&self) {
+        self.ticks.send_modify(|tick| *tick = tick.wrapping_add(1));
+    }
+}
+
+/// Looks at the count of commits that SQLite keeps for each connection: those of all other connections.
+struct Lookout {
+    /// Of one connection.
+    pool: SqlitePool,
+    /// What was seen last. All who wait share it: whoever sees a change tells the others.
+    seen: Mutex<Option<i64>>,
+}
+
+impl Lookout {
+    /// Whether anybody has committed since the last look. A store that cannot be looked at has no news.
+    async fn has_changed(&self) -> bool {
+        let mut seen = self.seen.lock().await;
+        match sqlx::query_scalar("PRAGMA data_version").fetch_one(&self.pool).await {
+            Ok(now) => seen.replace(now) != Some(now),
+            Err(error) => {
+                tracing::debug!(%error, "cannot look for commits of others");
+                false
+            }
         }
     }
 }
 
 /// A place in the queue of those who wait.
-pub(crate) struct Waiting(watch::Receiver<u64>);
+pub(crate) struct Waiting {
+    ticks: watch::Receiver<u64>,
+    news: News,
+}
 
 impl Waiting {
     /// Comes back after the next commit since the last call.
     pub(crate) async fn news(&mut self) {
-        if self.0.changed().await.is_err() {
-            // The store was closed: nothing will ever come, and the caller's deadline ends the wait.
-            std::future::pending::<()>().await;
+        let Self { ticks, news } = self;
+        let mut heard = async || ticks.changed().await.expect("the sender is part of the news we hold");
+        let Others::Sqlite(lookout) = &news.0.others else { return heard().await };
+        while tokio::time::timeout(LOOK, heard()).await.is_err() {
+            if lookout.has_changed().await {
+                news.publish();
+            }
         }
     }
 }
 
 impl News {
     pub(crate) fn new(pools: &Pools) -> Self {
-        let postgres = match &pools.connections {
-            Connections::Sqlite { .. } => None,
-            Connections::Postgres(pool) => Some(pool.clone()),
+        let others = match &pools.connections {
+            Connections::Sqlite { lookout, .. } => {
+                Others::Sqlite(Lookout { pool: lookout.clone(), seen: Mutex::new(None) })
+            }
+            Connections::Postgres(pool) => Others::Postgres { pool: pool.clone(), listener: OnceCell::new() },
         };
-        Self(Arc::new(Inner { ticks: watch::Sender::new(0), postgres, listener: OnceCell::new() }))
+        Self(Arc::new(Inner { ticks: watch::Sender::new(0), others }))
     }
 
     /// Says that something was committed.
     pub(crate) fn publish(&self) {
-        self.0.ticks.send_modify(|tick| *tick = tick.wrapping_add(1));
+        self.0.publish();
     }
 
     /// From here on every commit is noticed.
     pub(crate) async fn subscribe(&self) -> Result<Waiting, StoreError> {
-        if let Some(pool) = &self.0.postgres {
-            let listen = || async {
-                let listener = listen(pool).await?;
-                Ok::<_, StoreError>(tokio::spawn(forward(listener, pool.clone(), self.0.ticks.clone())))
-            };
-            self.0.listener.get_or_try_init(listen).await?;
+        match &self.0.others {
+            // Others who wait already may not have looked yet.
+            Others::Sqlite(lookout) => {
+                if lookout.has_changed().await {
+                    self.publish();
+                }
+            }
+            Others::Postgres { pool, listener } => {
+                let listen = || async {
+                    let listener = listen(pool).await?;
+                    Ok::<_, StoreError>(tokio::spawn(forward(listener, pool.clone(), self.0.ticks.clone())))
+                };
+                listener.get_or_try_init(listen).await?;
+            }
         }
-        Ok(Waiting(self.0.ticks.subscribe()))
+        Ok(Waiting { ticks: self.0.ticks.subscribe(), news: self.clone() })
     }
 
     pub(crate) fn close(&self) {
-        if let Some(listener) = self.0.listener.get() {
-            listener.abort();
-        }
+        self.0.stop();
     }
 }
 

@@ -31,7 +31,12 @@ pub(crate) struct Pools {
 
 #[derive(Clone)]
 pub(crate) enum Connections {
-    Sqlite { writer: SqlitePool, readers: SqlitePool },
+    Sqlite {
+        writer: SqlitePool,
+        readers: SqlitePool,
+        /// One connection that only looks whether others have written.
+        lookout: SqlitePool,
+    },
     Postgres(PgPool),
 }
 
@@ -83,7 +88,8 @@ impl Pools {
 
     pub(crate) async fn close(&self) {
         match &self.connections {
-            Connections::Sqlite { writer, readers } => {
+            Connections::Sqlite { writer, readers, lookout } => {
+                lookout.close().await;
                 readers.close().await;
                 writer.close().await;
             }
@@ -117,8 +123,11 @@ async fn sqlite(path: &Path, patience: Duration) -> Result<Connections, sqlx::Er
         .statement_cache_capacity(STATEMENTS);
     let pool = |size| SqlitePoolOptions::new().max_connections(size).acquire_timeout(patience);
     let writer = pool(1).connect_with(options.clone()).await?;
-    let readers = pool(READERS).connect_lazy_with(options.pragma("query_only", "1"));
-    Ok(Connections::Sqlite { writer, readers })
+    let reading = options.pragma("query_only", "1");
+    let readers = pool(READERS).connect_lazy_with(reading.clone());
+    // What it sees is counted for each connection anew, so this one is never replaced by another.
+    let lookout = pool(1).max_lifetime(None).idle_timeout(None).test_before_acquire(false);
+    Ok(Connections::Sqlite { writer, readers, lookout: lookout.connect_lazy_with(reading) })
 }
 
 /// What may stand behind the `?` of a URL.

@@ -60,25 +60,26 @@ on_both! {
         // Nothing comes: the wait is as long as asked for, and the answer empty.
         let none = client.ok("tasks_delta", json!({"since": "evt_0000000000000002", "wait_ms": 30})).await;
         assert_eq!(ids(&none), Vec::<String>::new());
-        // Another daemon on PostgreSQL, this one on SQLite, writes while the call waits.
+        // This daemon and then another one write while the call waits.
         let peer = client.peer().await;
-        let other_process = matches!(client.location, tenon_work::Location::Postgres(_));
-        let writer = if other_process { &peer } else { &client.work };
-        let waiting = client.ok("tasks_delta", json!({"since": "evt_0000000000000002", "wait_ms": 20_000}));
-        // Without the news the answer would come when the wait is over, which is past this deadline.
-        let waiting = tokio::time::timeout(Duration::from_secs(15), waiting);
-        let writing = async {
-            // The wait is polled first; give it some turns to begin. Either order must work.
-            for _ in 0..100 {
-                tokio::task::yield_now().await;
-            }
-            call(writer, "tasks_note", json!({"task": "TASK-001", "note": "news"})).await.ok();
-        };
-        let (delta, ()) = tokio::join!(waiting, writing);
-        assert_eq!(ids(&delta.expect("woken by the news")), ["evt_0000000000000003"]);
+        for (writer, event) in [(&client.work, 3), (&peer, 4), (&client.work, 5), (&peer, 6)] {
+            let since = format!("evt_{:016}", event - 1);
+            let waiting = client.ok("tasks_delta", json!({"since": since, "wait_ms": 20_000}));
+            // Without the news the answer would come when the wait is over, which is past this deadline.
+            let waiting = tokio::time::timeout(Duration::from_secs(15), waiting);
+            let writing = async {
+                // The wait is polled first; give it some turns to begin. Either order must work.
+                for _ in 0..100 {
+                    tokio::task::yield_now().await;
+                }
+                call(writer, "tasks_note", json!({"task": "TASK-001", "note": "news"})).await.ok();
+            };
+            let (delta, ()) = tokio::join!(waiting, writing);
+            assert_eq!(ids(&delta.expect("woken by the news")), [format!("evt_{event:016}")]);
+        }
         // With something to tell there is no wait at all.
         let now = client.ok("tasks_delta", json!({"wait_ms": 25_000})).await;
-        assert_eq!(ids(&now).len(), 3);
+        assert_eq!(ids(&now).len(), 6);
         peer.store().close().await;
     }
 }

@@ -151,6 +151,12 @@ fn news_arrive(store: &str) {
 }
 
 #[test]
+fn news_reach_another_daemon_through_one_file() {
+    let folder = Sandbox::new();
+    news_arrive(folder.folder().join("team.db").to_str().unwrap());
+}
+
+#[test]
 fn news_reach_another_daemon_through_one_server() {
     news_arrive(&postgres::database());
 }
