@@ -115,7 +115,7 @@ impl Failure {
 
     /// The call was ended before its tool: its time was up, or its client took it back.
     pub fn unfinished(why: &str) -> Self {
-        Self::new(Code::StoreBusy, why).with("retryable", true)
+        Self::new(Code::StoreBusy, why).recovery("try the same call again").with("retryable", true)
     }
 
     /// The answer has more bytes than one answer may.
@@ -126,7 +126,9 @@ impl Failure {
 
     /// A fault of ours; the log has the rest.
     pub fn internal() -> Self {
-        Self::new(Code::StoreError, "internal error").with("retryable", false)
+        Self::new(Code::StoreError, "internal error")
+            .recovery("the log of the daemon has more")
+            .with("retryable", false)
     }
 
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
@@ -143,7 +145,7 @@ impl Failure {
             IdFault::WrongKind => {
                 Self::invalid(format!("{} is no {what}", quoted(text))).recovery(format!("give {pattern}"))
             }
-            IdFault::Unknown => Self::unknown(what, text),
+            IdFault::Unknown => Self::unknown(what, text).recovery(format!("give {pattern} that is there")),
         }
     }
 

@@ -38,7 +38,7 @@ pub(crate) fn title(text: &str) -> Result<(), Failure> {
 /// A text that is a label rather than prose.
 pub(crate) fn short(name: &str, text: &str) -> Result<(), Failure> {
     if text.trim().is_empty() {
-        return Err(Failure::invalid(format!("{name} must not be empty")));
+        return Err(Failure::invalid(format!("{name} must not be empty")).recovery("give it some words"));
     }
     if text.chars().nth(TITLE_CHARS).is_some() {
         return Err(Failure::invalid(format!("{name} has more than {TITLE_CHARS} characters"))

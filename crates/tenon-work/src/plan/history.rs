@@ -169,7 +169,9 @@ fn turned<R: Record>(
                 .with("actual", shown(fields.get(field).unwrap_or(&Value::Null))));
         }
     }
-    record.with(&wanted).map_err(|fault| Failure::invalid(fault.to_string()))
+    record
+        .with(&wanted)
+        .map_err(|fault| Failure::invalid(fault.to_string()).recovery("look at tasks_history"))
 }
 
 /// A value in an error; long ones are not worth their bytes there.

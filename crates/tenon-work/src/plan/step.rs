@@ -97,7 +97,8 @@ impl Step {
         limits::texts("blockers", &self.blockers)?;
         limits::evidence(self.evidence.len())?;
         if self.success_criteria.is_empty() {
-            return Err(Failure::invalid("a step needs at least one success criterion"));
+            return Err(Failure::invalid("a step needs at least one success criterion")
+                .recovery("say in success_criteria how one sees that it is done"));
         }
         if !self.checkpoints.iter().all(|checkpoint| checkpoint.is_optional()) {
             return Err(Failure::invalid("criteria and tests gate every step and cannot be declared")

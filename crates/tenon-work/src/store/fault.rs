@@ -53,7 +53,9 @@ impl StoreError {
             Self::WorkspaceExists(_) => Some("import into a store that does not have it"),
             Self::Parameter(_) => Some("remove it; docs/work.md lists those there are"),
             Self::Open(_) => Some("check the `store` setting, and that the file or server can be reached"),
-            Self::Folder { .. } | Self::Database(_) | Self::Import { .. } | Self::Stream(_) => None,
+            Self::Folder { .. } => Some("check the `store` setting, and who may write there"),
+            Self::Database(_) => Some("`tenon store check` looks for what is wrong; the log has more"),
+            Self::Import { .. } | Self::Stream(_) => None,
         }
     }
 }

@@ -108,7 +108,7 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
 
 fn read(op: OpIn) -> Result<Op, Failure> {
     let needed = |name: &str, value: Option<String>| {
-        value.ok_or_else(|| Failure::invalid(format!("the op needs `{name}`")))
+        value.ok_or_else(|| Failure::invalid(format!("the op needs `{name}`")).recovery("give it"))
     };
     let is_node = matches!(op.op, OpKind::NodeUpsert | OpKind::NodeDelete);
     let foreign = if is_node {

@@ -166,7 +166,10 @@ pub(super) async fn resolve(call: &mut Call<'_>) -> Result<Reply, Failure> {
 async fn use_from(call: &mut Call<'_>, conflict: &Conflict) -> Result<(), Failure> {
     let ws = call.ws.id;
     let into = branch::by_number(call.tx, ws, conflict.branch).await?;
-    let into = into.ok_or_else(|| Failure::unknown("branch", &conflict.branch.to_string()))?;
+    let into = into.ok_or_else(|| {
+        Failure::unknown("branch", &conflict.branch.to_string())
+            .recovery("memory_branch_list has the branches")
+    })?;
     let view = branch::view(call.tx, ws, &into).await?;
     let ours = version::latest(call.tx, ws, &view, &conflict.doc, &conflict.key).await?;
     if ours.as_ref().map(|version| version.seq) != conflict.ours {

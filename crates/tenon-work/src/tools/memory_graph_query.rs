@@ -158,10 +158,11 @@ fn filter(args: &Args) -> Result<Filter, Failure> {
         .types
         .as_ref()
         .map(|types| types.iter().map(|kind| GraphType::parse(kind)).collect::<Result<Vec<_>, _>>());
-    let text = args
-        .text
-        .as_ref()
-        .map(|text| Query::parse(text).ok_or_else(|| Failure::invalid("text holds no word to look for")));
+    let text = args.text.as_ref().map(|text| {
+        Query::parse(text).ok_or_else(|| {
+            Failure::invalid("text holds no word to look for").recovery("give letters or digits")
+        })
+    });
     Ok(Filter {
         ids: ids.transpose()?,
         types: types.transpose()?,

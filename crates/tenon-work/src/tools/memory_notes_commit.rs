@@ -29,7 +29,7 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
     let args: Args = call.args()?;
     limits::text("content", &args.content)?;
     if args.content.trim().is_empty() {
-        return Err(Failure::invalid("a note must not be empty"));
+        return Err(Failure::invalid("a note must not be empty").recovery("give it some words"));
     }
     args.title.iter().try_for_each(|title| limits::title(title))?;
     if let Some(format) = &args.format

@@ -48,7 +48,8 @@ impl Among {
 pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
     let args: Args = call.args()?;
     if args.query.chars().count() > MAX_QUERY_CHARS {
-        return Err(Failure::invalid(format!("query has more than {MAX_QUERY_CHARS} characters")));
+        return Err(Failure::invalid(format!("query has more than {MAX_QUERY_CHARS} characters"))
+            .recovery("look for fewer words"));
     }
     let query = Query::parse(&args.query).ok_or_else(|| {
         Failure::invalid("query holds no word to look for").recovery("give letters or digits")

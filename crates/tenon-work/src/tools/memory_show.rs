@@ -56,7 +56,9 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
 
 async fn one(call: &mut Call<'_>, seq: i64, offset: Option<i64>) -> Result<Reply, Failure> {
     let entry = entry::by_seq(call.tx, call.ws.id, seq).await?;
-    let entry = entry.ok_or_else(|| Failure::unknown("entry", &seq.to_string()))?;
+    let entry = entry.ok_or_else(|| {
+        Failure::unknown("entry", &seq.to_string()).recovery("memory_show without seq lists entries")
+    })?;
     let branch = branch::by_number(call.tx, call.ws.id, entry.branch).await?;
     let branch = branch.map(|branch| branch.name).unwrap_or_default();
     let mut request = call.paging("")?;

@@ -152,8 +152,9 @@ fn filter(call: &Call<'_>, args: &Args) -> Result<Filter, Failure> {
     let text = match &args.text {
         None => None,
         Some(text) => {
-            let query =
-                Query::parse(text).ok_or_else(|| Failure::invalid("text holds no word to look for"))?;
+            let query = Query::parse(text).ok_or_else(|| {
+                Failure::invalid("text holds no word to look for").recovery("give letters or digits")
+            })?;
             Some(match call.tx.engine() {
                 Engine::Sqlite => query.to_fts5(),
                 Engine::Postgres => query.to_tsquery(),

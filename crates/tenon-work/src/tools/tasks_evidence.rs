@@ -139,7 +139,7 @@ fn check(item: &ItemIn) -> Result<(), Failure> {
     }
     let is_hash = |text: &String| text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     if !item.sha256.iter().all(is_hash) {
-        return Err(Failure::invalid("sha256 is not 64 hex digits"));
+        return Err(Failure::invalid("sha256 is not 64 hex digits").recovery("give what sha256sum prints"));
     }
     item.output.iter().try_for_each(|output| limits::text("output", output))
 }

@@ -24,7 +24,7 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
     let args: Args = call.args()?;
     limits::text("note", &args.note)?;
     if args.note.trim().is_empty() {
-        return Err(Failure::invalid("a note must not be empty"));
+        return Err(Failure::invalid("a note must not be empty").recovery("give it some words"));
     }
     let target = call.target(args.task.as_deref()).await?;
     let step = call.find_step(target.id, args.step_id.as_deref(), args.path.as_deref()).await?;

@@ -120,7 +120,9 @@ fn patched<R: Record>(call: &mut Call<'_>, record: &R, allowed: &[&str], ops: &[
         }
     }
     // Each op has been read back on its own already.
-    R::default().with(&fields).map_err(|fault| Failure::invalid(fault.to_string()))
+    R::default()
+        .with(&fields)
+        .map_err(|fault| Failure::invalid(fault.to_string()).recovery("give each field the type it has"))
 }
 
 /// Applies one op; true if it changed the field.
@@ -159,6 +161,8 @@ fn apply<R: Record>(fields: &mut Fields, op: &Op) -> Result<bool, Failure> {
 /// A value as the record keeps it in this field; an error if it does not belong there.
 fn canonical<R: Record>(name: &str, value: Value) -> Result<Value, Failure> {
     let record = R::default().with(&Fields::from_iter([(name.to_owned(), value)]));
-    let record = record.map_err(|fault| Failure::invalid(format!("`{name}`: {fault}")))?;
+    let record = record.map_err(|fault| {
+        Failure::invalid(format!("`{name}`: {fault}")).recovery("give the field the type it has")
+    })?;
     Ok(record.fields().remove(name).unwrap_or(Value::Null))
 }

@@ -175,6 +175,7 @@ pub async fn call(work: &Work, tool: &str, args: Value) -> Answer {
     assert_eq!(envelope["intent"], json!(tool.intent()));
     if envelope["success"] == json!(false) {
         assert!(text.len() <= 2048, "{} bytes of error", text.len());
+        assert!(envelope["error"]["recovery"].is_string(), "no way on: {text}");
     }
     if let Some(used) = envelope["result"]["budget"]["used"].as_u64() {
         assert_eq!(used as usize, text.len());
