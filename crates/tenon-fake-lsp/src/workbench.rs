@@ -101,6 +101,21 @@ impl Workbench {
             .collect()
     }
 
+    /// Looks until something is so: neither a file in another process's hands nor a process that is no child of ours tells
+    /// anybody when it changes.
+    ///
+    /// # Panics
+    /// When it is not so for half a minute.
+    pub async fn until(what: &str, mut done: impl FnMut() -> bool) {
+        let mut looks = tokio::time::interval(Duration::from_millis(2));
+        let waited = tokio::time::timeout(Duration::from_secs(30), async {
+            while !done() {
+                looks.tick().await;
+            }
+        });
+        assert!(waited.await.is_ok(), "{what}");
+    }
+
     /// A call that nobody cancels and that outlives every test.
     pub fn call() -> Call {
         Call::within(Duration::from_secs(900))

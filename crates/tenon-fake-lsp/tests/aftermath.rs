@@ -1,7 +1,5 @@
 //! What an edit led to: here and elsewhere, for exactly its own text, and who had not finished.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 use tenon_fake_lsp::Workbench;
 use tenon_lsp::aftermath::{Aftermath, Touched};
@@ -94,9 +92,7 @@ async fn an_edit_that_is_overtaken_answers_for_its_own_text_or_not_at_all() {
     .await;
     bench.check("a.fake").await;
     let (first, second) = tokio::join!(edit(&bench, "a.fake", "bad bad"), async {
-        while bench.received("fake", "textDocument/didChange").is_empty() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        Workbench::until("changed", || bench.heard("fake", "textDocument/didChange") > 0).await;
         edit(&bench, "a.fake", "fine, bad").await
     });
     assert!(!first.complete, "{first:?}");

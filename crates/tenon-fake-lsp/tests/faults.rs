@@ -38,13 +38,6 @@ fn is_gone(pid: Pid) -> bool {
     }
 }
 
-/// Looks until something is so: a file in another process's hands tells nobody when it grows.
-async fn until(mut done: impl FnMut() -> bool) {
-    while !done() {
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
-}
-
 #[tokio::test]
 async fn a_server_killed_in_the_middle_of_questions_ends_them_all() {
     let script = json!({ "capabilities": { "textDocumentSync": 2, "hoverProvider": true },
@@ -56,7 +49,7 @@ async fn a_server_killed_in_the_middle_of_questions_ends_them_all() {
         let questions =
             join_all((0..10).map(|_| bench.orchestrator.hover(&path, Workbench::at(0, 0), &call)));
         let killing = async {
-            until(|| bench.heard("fake", "textDocument/hover") == 10 * round).await;
+            Workbench::until("asked", || bench.heard("fake", "textDocument/hover") == 10 * round).await;
             let pid = pid(&bench);
             kill(pid, Signal::SIGKILL).unwrap();
             pid
@@ -125,7 +118,7 @@ async fn a_server_whose_input_is_closed_is_broken_at_once_and_leaves_nothing() {
     for round in 1..=ROUNDS {
         let call = Workbench::call();
         let later = async {
-            until(|| events("closed").len() == round).await;
+            Workbench::until("closed", || events("closed").len() == round).await;
             join_all((0..5).map(|_| word(&bench, "a.fake", &call))).await
         };
         // The question that it has read ends with the first write that fails.

@@ -41,17 +41,6 @@ fn is_gone(pid: Pid) -> bool {
     }
 }
 
-async fn until(what: &str, mut done: impl FnMut() -> bool) {
-    // The kernel tells nobody when a process that is no child of ours ends: look again and again.
-    let mut looks = tokio::time::interval(Duration::from_millis(5));
-    let waited = tokio::time::timeout(Duration::from_secs(30), async {
-        while !done() {
-            looks.tick().await;
-        }
-    });
-    assert!(waited.await.is_ok(), "{what}");
-}
-
 #[tokio::test]
 async fn nothing_starts_before_someone_asks() {
     let bench = Workbench::new().file("a.fake", "bad").server("fake", linter()).open().await;
@@ -186,7 +175,7 @@ async fn shutdown_is_polite_then_firm_and_reaches_grandchildren() {
         assert!(is_gone(pids(&bench, server, "started")[0]), "{server}");
     }
     let child = pids(&bench, "deaf", "child")[0];
-    until("a grandchild goes with its group", || is_gone(child)).await;
+    Workbench::until("a grandchild goes with its group", || is_gone(child)).await;
     assert!(bench.check("a.fake").await.value.is_empty(), "nothing starts any more");
 }
 
@@ -197,7 +186,7 @@ async fn a_server_that_dies_takes_what_it_started_along() {
     let bench = Workbench::new().file("a.fake", "").server("fake", script).patient().open().await;
     bench.check("a.fake").await;
     let child = pids(&bench, "fake", "child")[0];
-    until("the child is killed", || is_gone(child)).await;
+    Workbench::until("the child is killed", || is_gone(child)).await;
 }
 
 #[tokio::test]
