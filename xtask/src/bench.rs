@@ -7,14 +7,15 @@ mod code;
 mod compose;
 mod context;
 mod echo;
-mod hyper_echo;
 mod edit;
 mod hook;
+mod hyper_echo;
 mod lines;
 mod lsp;
 mod measure;
 mod spine;
 mod subject;
+mod work;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -42,6 +43,8 @@ pub(crate) enum Bench {
     Lsp,
     /// Start, ping, requests per second and memory of the daemon and its transports
     Spine,
+    /// Plans, tasks and memory on SQLite and PostgreSQL, against a bare SQLite commit
+    Work,
 }
 
 /// Runs one bench, or all of them.
@@ -59,6 +62,7 @@ pub(crate) fn run(which: Option<Bench>) -> Result<ExitCode, Failure> {
             Bench::Edit => edit::run(&tenon)?,
             Bench::Lsp => lsp::run(&tenon)?,
             Bench::Spine => spine::run(&tenon)?,
+            Bench::Work => work::run(&tenon)?,
         }
     }
     Ok(ExitCode::SUCCESS)

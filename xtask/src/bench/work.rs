@@ -1,0 +1,235 @@
+//! Plans, tasks and memory: writes that are durable, reads that cost the page, on both engines.
+//!
+//! The floor of a write is a bare SQLite commit of the same bytes (WAL, `synchronous=FULL`) by a process that is asked over
+//! the same kind of pipe. PostgreSQL listens on loopback and keeps its promises about disks too. What is read lies in a
+//! store of 100,000 notes and three graphs, which an import has made.
+
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use serde_json::{Value, json};
+use tenon_testkit::{Sandbox, postgres};
+
+use super::lines::Lines;
+use super::measure::{Times, beside, row, shown, table};
+use crate::shell::{Failure, say};
+
+/// Nodes of each graph, which has as many edges.
+const GRAPHS: [usize; 3] = [1000, 10_000, 100_000];
+const NOTES: usize = 100_000;
+const NOTE: &str = "The build on the clean machine stops at the linker: libatomic is not among what the image brings. Either the \
+    image learns it, or we stop to need it; the second is three lines in the build script and holds for every image to come.";
+
+const WRITES: usize = 500;
+const READS: usize = 500;
+
+/// In ten of the notes.
+const RARE: &str = "needle";
+
+/// Commits its argument once for every line it is told.
+const BARE: &str = r#"
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1], isolation_level=None)
+db.execute("PRAGMA journal_mode=WAL")
+db.execute("PRAGMA synchronous=FULL")
+db.execute("CREATE TABLE notes (number INTEGER PRIMARY KEY, content TEXT)")
+for line in sys.stdin:
+    db.execute("BEGIN IMMEDIATE")
+    db.execute("INSERT INTO notes (content) VALUES (?)", (sys.argv[2],))
+    db.execute("COMMIT")
+    print("{}", flush=True)
+"#;
+
+pub(super) fn run(tenon: &Path) -> Result<(), Failure> {
+    let sandbox = Sandbox::new();
+    let server = postgres::Server::new();
+    let export = sandbox.root().join("export.jsonl");
+    write_export(&export)?;
+    table("Plans, tasks and memory");
+    for (engine, store) in
+        [("SQLite", sandbox.root().join("bench.db").display().to_string()), ("PostgreSQL", server.database())]
+    {
+        let bench = Engine { tenon, sandbox: &sandbox, engine, store };
+        bench.import(&export)?;
+        let mut client = bench.client()?;
+        bench.writes(&mut client)?;
+        bench.reads(&mut client)?;
+        client.end()?;
+    }
+    Ok(())
+}
+
+struct Engine<'a> {
+    tenon: &'a Path,
+    sandbox: &'a Sandbox,
+    engine: &'static str,
+    store: String,
+}
+
+impl Engine<'_> {
+    fn what(&self, what: &str) -> String {
+        format!("{}: {what}", self.engine)
+    }
+
+    fn tenon(&self, args: &[&str]) -> Command {
+        let mut command = self.sandbox.command(self.tenon);
+        command.args(args).env("TENON_WORK_STORE", &self.store).env("TENON_WORKSPACE_ID", "bench");
+        command.stderr(Stdio::null());
+        command
+    }
+
+    fn client(&self) -> Result<Client, Failure> {
+        let mut lines = Lines::start(&mut self.tenon(&["mcp", "--no-daemon", "--surface", "tasks,memory"]))?;
+        lines.initialize()?;
+        Ok(Client(lines))
+    }
+
+    fn import(&self, export: &Path) -> Result<(), Failure> {
+        say(&self.what("importing"));
+        let start = Instant::now();
+        let mut command = self.tenon(&["store", "import"]);
+        if !command.arg(export).stdout(Stdio::null()).status()?.success() {
+            return Err(Failure::new("the import failed"));
+        }
+        let rows = NOTES + 2 * GRAPHS.iter().sum::<usize>();
+        row(&self.what(&format!("import of {rows} rows")), &shown(start.elapsed()), "", "");
+        Ok(())
+    }
+
+    fn writes(&self, client: &mut Client) -> Result<(), Failure> {
+        say(&self.what("writing"));
+        let bare = self.sandbox.root().join(format!("bare-{}.db", self.engine));
+        let mut floor =
+            Lines::start(self.sandbox.command("python3").args(["-c", BARE]).arg(&bare).arg(NOTE))?;
+        client.call("tasks_create", &json!({"title": "Plan"}))?;
+        let step = |title: &str| json!({"title": title, "success_criteria": ["it is there"]});
+        let task = json!({"title": "Build it", "parent": "PLAN-001", "steps": [step("one"), step("two"), step("three")]});
+        client.call("tasks_create", &task)?;
+        let note = json!({"task": "TASK-001", "path": "s:0", "note": NOTE});
+        let (notes, commits) =
+            Times::of_both(WRITES, || client.call("tasks_note", &note), || Ok(floor.ask("commit")?))?;
+        self.row("note", &notes, &beside("a bare commit", &notes, &commits), "2× a bare commit");
+        let creates = Times::of(WRITES / 5, || client.call("tasks_create", &task))?;
+        self.row(
+            "create a task with three steps",
+            &creates,
+            &beside("a bare commit", &creates, &commits),
+            "",
+        );
+        let mut round = 0;
+        let applies = Times::of(WRITES / 10, || {
+            round += 1;
+            let node = |n| json!({"op": "node_upsert", "id": format!("{round}-{n}"), "type": "fact", "title": "A node", "text": NOTE});
+            let ops: Vec<Value> = (0..100).map(node).collect();
+            client.call("memory_graph_apply", &json!({"branch": "main", "doc": "applied", "ops": ops}))
+        })?;
+        self.row("graph apply of 100 nodes", &applies, &beside("a bare commit", &applies, &commits), "");
+        Ok(floor.end()?)
+    }
+
+    fn reads(&self, client: &mut Client) -> Result<(), Failure> {
+        say(&self.what("reading"));
+        let radar = Times::of(READS, || client.call("tasks_radar", &json!({"task": "TASK-001"})))?;
+        self.row("radar", &radar, "", "1 ms");
+        let smallest = |doc: &str| json!({"branch": "main", "doc": doc, "limit": 50});
+        let first = Times::of(READS, || client.call("memory_graph_query", &smallest(&doc(GRAPHS[0]))))?;
+        for (size, aim) in GRAPHS.into_iter().zip(["", "as at 1,000", "as at 1,000"]) {
+            let times = Times::of(READS, || client.call("memory_graph_query", &smallest(&doc(size))))?;
+            let beside = beside("at 1,000 nodes", &times, &first);
+            self.row(&format!("graph query of 50 of {size} nodes"), &times, &beside, aim);
+        }
+        for size in GRAPHS {
+            let validate = json!({"branch": "main", "doc": doc(size)});
+            let count = (200_000 / size).clamp(5, 100);
+            let times = Times::of(count, || client.call("memory_graph_validate", &validate))?;
+            self.row(&format!("graph validate of {size} nodes"), &times, "", "");
+        }
+        for (kind, query) in
+            [("a word in ten", RARE), ("a word in all", "linker"), ("a word in none", "absentee")]
+        {
+            let times = Times::of(READS, || client.call("memory_search", &json!({"query": query})))?;
+            self.row(&format!("search of {NOTES} notes, {kind}"), &times, "", "");
+        }
+        Ok(())
+    }
+
+    fn row(&self, what: &str, times: &Times, beside: &str, aim: &str) {
+        let spread = format!("{} (95 %: {})", shown(times.median()), shown(times.within(0.95)));
+        row(&self.what(what), &spread, beside, aim);
+    }
+}
+
+/// A server of both surfaces.
+struct Client(Lines);
+
+impl Client {
+    fn call(&mut self, tool: &str, arguments: &Value) -> Result<(), Failure> {
+        let params = json!({"name": tool, "arguments": arguments});
+        let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+        self.0.ask(&call.to_string())?;
+        if self.0.answer().contains(r#""success":true"#) {
+            return Ok(());
+        }
+        Err(Failure::new(format!("`{tool}` answered {}", self.0.answer())))
+    }
+
+    fn end(self) -> Result<(), Failure> {
+        Ok(self.0.end()?)
+    }
+}
+
+fn doc(size: usize) -> String {
+    format!("graph-{size}")
+}
+
+/// Writes what `tenon store export` would have written of a store with the notes and the graphs.
+fn write_export(path: &Path) -> io::Result<()> {
+    let mut out = io::BufWriter::new(std::fs::File::create(path)?);
+    let rows = NOTES + 2 * GRAPHS.iter().sum::<usize>();
+    writeln!(out, r#"{{"format":"tenon-store","schema":1}}"#)?;
+    let mut say = |table: &str, row: Value| writeln!(out, "{}", json!({"table": table, "row": row}));
+    say(
+        "workspaces",
+        json!({"name": "bench", "created_ms": 0, "plans": 0, "tasks": 0, "steps": 0, "events": 0, "seqs": rows,
+            "branches": 1, "focus": null, "checkout": 1}),
+    )?;
+    say("branches", json!({"branch": 1, "name": "main", "base": null, "base_seq": 0, "created_ms": 0}))?;
+    let mut seq = 0;
+    for number in 0..NOTES {
+        seq += 1;
+        let mut content = format!("{number} {NOTE}");
+        if number % (NOTES / 10) == 0 {
+            let _ = write!(content, " {RARE}");
+        }
+        say(
+            "entries",
+            json!({"seq": seq, "ts_ms": 0, "branch": 1, "doc": "notes", "kind": "note", "title": null, "format": null,
+                "meta": null, "content": content, "event": null, "origin": null}),
+        )?;
+    }
+    for size in GRAPHS {
+        for number in 0..2 * size {
+            seq += 1;
+            let (node, goal) = (number / 2, (number / 2 * 7 + 1) % size);
+            let mut row = json!({"seq": seq, "branch": 1, "doc": doc(size), "kind": 0, "id": format!("node-{node}"),
+                "next": null, "revision": 0, "deleted": 0, "type": "fact", "title": format!("Node {node}"),
+                "body": null, "status": null, "tags": "[]", "meta": null, "start": null, "goal": null, "ts_ms": 0,
+                "origin": null});
+            if number % 2 == 1 {
+                row["kind"] = json!(1);
+                row["id"] = json!(format!("node-{node}|leads to|node-{goal}"));
+                row["type"] = Value::Null;
+                row["title"] = Value::Null;
+                row["tags"] = Value::Null;
+                row["start"] = json!(format!("node-{node}"));
+                row["goal"] = json!(format!("node-{goal}"));
+            }
+            say("graph", row)?;
+        }
+    }
+    writeln!(out, "{}", json!({"rows": rows + 2}))?;
+    out.flush()
+}
