@@ -112,16 +112,27 @@ fn a_daemon_that_cannot_start_fails_no_edit() {
 fn a_daemon_that_hangs_fails_no_edit() {
     let workspace = Workspace::new("//- a.fake\nbad\n").server("fake", linter());
     assert!(workspace.write("a.fake", "bad\n").is_some());
-    let daemon = workspace
-        .sandbox
-        .processes()
-        .into_iter()
-        .find(|one| one.command.get(1).is_some_and(|word| word == "daemon"));
-    let daemon = Pid::from_raw(i32::try_from(daemon.unwrap().id).unwrap());
+    let daemon = Pid::from_raw(i32::try_from(workspace.daemon().id).unwrap());
     kill(daemon, Signal::SIGSTOP).unwrap();
     silent(&workspace, &workspace.written(&workspace.path("a.fake")));
     kill(daemon, Signal::SIGCONT).unwrap();
     assert!(workspace.write("a.fake", "bad bad\n").is_some());
+}
+
+#[test]
+fn a_daemon_killed_a_hundred_times_leaves_nothing_behind_and_the_next_edit_is_answered() {
+    let mut deaf = linter();
+    for key in ["deaf_to_eof", "deaf_to_sigterm", "deaf_to_exit"] {
+        deaf[key] = json!(true);
+    }
+    let workspace = Workspace::new("//- a.fake\nbad\n").server("fake", deaf);
+    for round in 0..100 {
+        let text = format!("{}bad\n", "\n".repeat(round));
+        let words = workspace.write("a.fake", &text).unwrap();
+        assert!(words.contains(&format!("ERROR [{}:1] this is bad", round + 1)), "{words}");
+        workspace.daemon().kill();
+        workspace.sandbox.assert_no_processes();
+    }
 }
 
 #[test]

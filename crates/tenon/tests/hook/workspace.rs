@@ -6,6 +6,7 @@ use std::process::{Output, Stdio};
 
 use serde_json::{Map, Value, json};
 use tenon_testkit::Sandbox;
+use tenon_testkit::processes::Process;
 
 pub(crate) struct Workspace {
     pub(crate) sandbox: Sandbox,
@@ -89,6 +90,12 @@ impl Workspace {
         let talk = String::from_utf8(output.stderr.clone()).unwrap();
         assert!(talk.lines().count() <= 1, "{talk}");
         output
+    }
+
+    /// The daemon that serves the workspace.
+    pub(crate) fn daemon(&self) -> Process {
+        let is_daemon = |one: &Process| one.command.get(1).is_some_and(|word| word == "daemon");
+        self.sandbox.processes().into_iter().find(is_daemon).expect("a daemon runs")
     }
 
     pub(crate) fn transcript(&self, server: &str) -> Vec<Value> {

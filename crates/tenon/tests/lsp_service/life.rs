@@ -56,10 +56,18 @@ fn signals_end_it_properly() {
 
 #[test]
 fn not_even_sigkill_leaves_a_server_behind() {
-    for _ in 0..10 {
-        let (stage, mut host) = started();
+    let (stage, first) = started();
+    drop(first);
+    for round in 0..100 {
+        let mut host = stage.start(json!({}));
+        // In turns before its servers start, while they do or just after, and with a question open.
+        match round % 3 {
+            0 => {}
+            1 => drop(host.begin("lsp/checkFile", json!({ "filePath": stage.path("a.fake") }))),
+            _ => assert_eq!(host.check(&stage.path("a.fake")).as_array().unwrap().len(), 1),
+        }
         kill(pid(&host), Signal::SIGKILL).unwrap();
-        host.wait();
+        assert!(processes::wait_for(host.id(), PATIENCE));
         stage.sandbox.assert_no_processes();
     }
 }
