@@ -1,8 +1,8 @@
 //! `cargo xtask test`: everything that must hold before a change lands.
 //!
 //! The stages run in order and all of them run, whatever fails before: one run tells all there is to
-//! mend. The last line on stdout is `N passed, M failed`, summed over every runner; the format check
-//! and the lints count as one each.
+//! mend. The last line on stdout is `N passed, M failed`, summed over every runner; the format check,
+//! the lints and the check without Unix count as one each.
 
 mod clients;
 mod conformance;
@@ -11,6 +11,7 @@ mod tally;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
+use crate::portable;
 use crate::setup;
 use crate::shell::{self, Failure, cargo, must, print, say, step, tools, watch, works};
 use tally::Tally;
@@ -18,9 +19,10 @@ use tally::Tally;
 /// A kind of test with its own runner.
 type Stage = (&'static str, fn(filter: &str) -> Result<Tally, Failure>);
 
-const STAGES: [Stage; 5] = [
+const STAGES: [Stage; 6] = [
     ("format", |_| format()),
     ("lints", |_| lints()),
+    ("portable", |_| Ok(Tally::one("cargo xtask portable", portable::check()?))),
     ("tests", tests),
     ("clients", |_| clients::run_clients()),
     ("conformance", |_| conformance::run_suite()),
