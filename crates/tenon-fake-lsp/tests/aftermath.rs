@@ -126,3 +126,29 @@ async fn a_file_that_nobody_serves_has_no_aftermath() {
     assert_eq!(told(&found), (vec!["plain.txt: ".to_owned()], vec![]));
     assert!(found.complete && found.pending.is_empty());
 }
+
+#[tokio::test]
+async fn a_server_that_sees_files_alone_is_asked_about_no_dependent_and_owes_nothing() {
+    let script = json!({
+        "capabilities": { "textDocumentSync": 2, "hoverProvider": true,
+            "diagnosticProvider": { "interFileDependencies": false, "workspaceDiagnostics": false } },
+        "rules": [
+            { "on": "textDocument/diagnostic", "do": ["reply_lint"] },
+            { "on": "textDocument/hover", "do": ["reply_word"] },
+        ],
+    });
+    let builder = Workbench::new().file("a.fake", "name").file("b.fake", "name").file("c.fake", "so bad");
+    let bench = builder.server("fake", script).patient().open().await;
+    bench.check("a.fake").await;
+    // Open, and nobody has asked what is wrong with it.
+    bench.orchestrator.hover(&bench.path("c.fake"), Workbench::at(0, 0), &Workbench::call()).await.unwrap();
+    let found = edit(&bench, "a.fake", "other").await;
+    assert!(found.complete, "{found:?}");
+    assert_eq!(
+        told(&found),
+        (vec!["a.fake: ".to_owned()], vec!["c.fake: ERROR [1:4] this is bad".to_owned()])
+    );
+    let opened = bench.received("fake", "textDocument/didOpen");
+    let b = bench.path("b.fake");
+    assert!(opened.iter().all(|one| one["params"]["textDocument"]["uri"] != b.uri().as_str()), "{opened:?}");
+}

@@ -146,11 +146,15 @@ fn memory(product: &Product<'_>) -> Result<(), Failure> {
     let mut bridge = Lines::start(&mut product.bridge())?;
     bridge.initialize()?;
     bridge.ask(LIST)?;
+    // The language servers that the daemon warms up are their own.
     for process in product.sandbox.processes() {
-        let is_bridge = process.id == bridge.id();
-        let what = if is_bridge { "bridge, resident" } else { "daemon, resident" };
+        let (what, aim) = match process.command.get(1).map(String::as_str) {
+            Some("daemon") => ("daemon, resident", "20 MB"),
+            Some("mcp") => ("bridge, resident", ""),
+            _ => continue,
+        };
         let mib = process.resident_kib() as f64 / 1024.0;
-        row(what, &format!("{mib:.1} MiB"), "", if is_bridge { "" } else { "20 MB" });
+        row(what, &format!("{mib:.1} MiB"), "", aim);
     }
     bridge.end()?;
     Ok(())

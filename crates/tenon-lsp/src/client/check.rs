@@ -108,9 +108,9 @@ impl Client {
         self.session.known().capabilities.pulls()
     }
 
-    /// Whether an edit of one file may change what a pull for another says.
-    pub(crate) fn has_inter_file_dependencies(&self) -> bool {
-        self.session.known().capabilities.has_inter_file_dependencies()
+    /// Whether the server looks at each file alone, so that an edit of one cannot break another.
+    pub(crate) fn sees_files_alone(&self) -> bool {
+        self.session.known().sees_files_alone()
     }
 
     /// Asks something cheap after a change, unless something was asked already, so that publishes without a version can be
@@ -290,8 +290,8 @@ impl Client {
         }
     }
 
-    /// Pulls again what was pulled before the last change, for all open documents.
-    pub(crate) async fn pull_open(&self, call: &Call) {
+    /// Pulls what was not pulled since the last change that matters to it, for all open documents.
+    async fn pull_open(&self, call: &Call) {
         if !self.pulls() {
             return;
         }
@@ -300,7 +300,7 @@ impl Client {
             known
                 .documents
                 .iter()
-                .filter(|document| !known.diagnostics.is_pulled(document, known.change))
+                .filter(|document| !known.diagnostics.is_pulled(document, known.change_for(document)))
                 .map(|document| (document.path.clone(), document.lines.clone()))
                 .collect()
         };
@@ -317,9 +317,7 @@ impl Client {
     pub(crate) async fn come_to_rest(&self, call: &Call) {
         loop {
             let change = self.session.known().change.tick;
-            if self.has_inter_file_dependencies() {
-                self.pull_open(call).await;
-            }
+            self.pull_open(call).await;
             let rested = self.wait_until(call, |known, _| match known.ended || known.is_idle() {
                 true => Wait::Done(true),
                 false if known.change.tick != change && known.capabilities.pulls() => Wait::Done(false),

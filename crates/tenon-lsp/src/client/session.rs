@@ -88,13 +88,23 @@ impl Known {
         self.diagnostics.is_answered(document, LastChange { tick: document.changed, ..self.change })
     }
 
+    /// Whether a pull for one file says nothing about the others, and nothing else does.
+    pub(crate) fn sees_files_alone(&self) -> bool {
+        self.capabilities.pulls() && !self.capabilities.has_inter_file_dependencies()
+    }
+
+    /// The last change that may have changed what the server thinks of a document.
+    pub(crate) fn change_for(&self, document: &Document) -> LastChange {
+        match self.sees_files_alone() {
+            true => LastChange { tick: document.changed, ..self.change },
+            false => self.change,
+        }
+    }
+
     /// Whether what is held for a document is what the server thinks since the last change, wherever that was.
     pub(crate) fn is_answered(&self, document: &Document) -> bool {
-        if self.capabilities.pulls() && !self.capabilities.has_inter_file_dependencies() {
-            return self.is_answered_for_itself(document);
-        }
         let is_clean = || self.diagnostics.current(document.path.as_str(), Some(document)).is_empty();
-        self.diagnostics.is_answered(document, self.change)
+        self.diagnostics.is_answered(document, self.change_for(document))
             // Nothing wrong before and nothing wrong now is not said twice; who must know has it opened again.
             || (self.says_empty_once && is_clean() && self.is_answered_for_itself(document))
     }

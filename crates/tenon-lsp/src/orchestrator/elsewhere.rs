@@ -149,7 +149,7 @@ impl Orchestrator {
         let Some(edit) = client.last_edit(path.as_str()) else {
             return;
         };
-        if !client.has(Capability::Diagnostics) {
+        if !client.has(Capability::Diagnostics) || client.sees_files_alone() {
             return;
         }
         let (users, namesakes) = tokio::join!(

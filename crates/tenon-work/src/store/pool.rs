@@ -121,12 +121,15 @@ async fn sqlite(path: &Path, patience: Duration) -> Result<Connections, sqlx::Er
         .synchronous(SqliteSynchronous::Full)
         .busy_timeout(patience)
         .statement_cache_capacity(STATEMENTS);
-    let pool = |size| SqlitePoolOptions::new().max_connections(size).acquire_timeout(patience);
+    // A connection to a file does not go stale: it need not be tried before it is used.
+    let pool = |size| {
+        SqlitePoolOptions::new().max_connections(size).acquire_timeout(patience).test_before_acquire(false)
+    };
     let writer = pool(1).connect_with(options.clone()).await?;
     let reading = options.pragma("query_only", "1");
     let readers = pool(READERS).connect_lazy_with(reading.clone());
     // What it sees is counted for each connection anew, so this one is never replaced by another.
-    let lookout = pool(1).max_lifetime(None).idle_timeout(None).test_before_acquire(false);
+    let lookout = pool(1).max_lifetime(None).idle_timeout(None);
     Ok(Connections::Sqlite { writer, readers, lookout: lookout.connect_lazy_with(reading) })
 }
 
