@@ -108,6 +108,8 @@ impl Workbench {
     /// When it is not so for half a minute.
     pub async fn until(what: &str, mut done: impl FnMut() -> bool) {
         let mut looks = tokio::time::interval(Duration::from_millis(2));
+        // However long a look takes, others have their turn before the next.
+        looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let waited = tokio::time::timeout(Duration::from_secs(30), async {
             while !done() {
                 looks.tick().await;
