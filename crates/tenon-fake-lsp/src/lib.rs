@@ -14,7 +14,9 @@ pub use script::{
 pub use server::serve;
 pub use workbench::{Builder, Workbench};
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
 
 /// The fake server's program, built beside the test that asks.
 ///
@@ -25,4 +27,19 @@ pub fn program() -> PathBuf {
     let name = format!("tenon-fake-lsp{}", std::env::consts::EXE_SUFFIX);
     let found = test.ancestors().skip(1).take(2).map(|folder| folder.join(&name)).find(|path| path.is_file());
     found.unwrap_or_else(|| panic!("`{name}` is not built; run `cargo build -p tenon-fake-lsp`"))
+}
+
+/// The settings of a fake server for `.fake` files. Its script and transcript are `<id>.json` and `<id>.jsonl` in `folder`.
+///
+/// # Panics
+/// When the script is none, or cannot be written.
+pub fn entry(folder: &Path, id: &str, script: Value) -> Value {
+    let script: Script = serde_json::from_value(script).expect("a script");
+    let at = |ending: &str| folder.join(format!("{id}.{ending}"));
+    std::fs::write(at("json"), serde_json::to_vec(&script).expect("a script is JSON"))
+        .expect("a folder to write to");
+    json!({
+        "command": program(), "extensions": [".fake"],
+        "args": ["--script", at("json"), "--transcript", at("jsonl")],
+    })
 }

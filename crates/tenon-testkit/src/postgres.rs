@@ -80,26 +80,14 @@ pub struct Server {
 impl Server {
     #[expect(clippy::new_without_default, reason = "starting a server is no default")]
     pub fn new() -> Self {
-        Self::with("")
-    }
-
-    /// A server that takes connections with TLS, with a certificate that nobody has signed.
-    pub fn with_tls() -> Self {
-        Self::with("-c ssl=on")
-    }
-
-    fn with(options: &str) -> Self {
         let folder = TempDir::with_prefix("tenon-postgres-").expect("a temporary folder");
         initialise(folder.path());
-        if options.contains("ssl") {
-            certify(&folder.path().join("data"));
-        }
         let free = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
         let port = free.local_addr().expect("bound").port();
         drop(free);
         let socket = folder.path().display();
         let listen = "-c listen_addresses=127.0.0.1";
-        start(folder.path(), &format!("{listen} -p {port} -c unix_socket_directories={socket} {options}"));
+        start(folder.path(), &format!("{listen} -p {port} -c unix_socket_directories={socket}"));
         Self { folder, port }
     }
 
@@ -159,17 +147,6 @@ fn watch(folder: &Path) {
         as_server(&mut watchdog).status().expect("setsid is there").success(),
         "the watchdog did not start"
     );
-}
-
-/// Gives the server a key and a certificate for it.
-fn certify(data: &Path) {
-    let mut command = Command::new("openssl");
-    command.args(["req", "-new", "-x509", "-nodes", "-days", "2", "-subj", "/CN=localhost"]);
-    command.args(["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]);
-    command.args(["-keyout", "server.key", "-out", "server.crt"]).current_dir(data);
-    assert!(as_server(&mut command).status().expect("openssl is there").success(), "no certificate");
-    let private = fs::Permissions::from_mode(0o600);
-    fs::set_permissions(data.join("server.key"), private).expect("the key is ours");
 }
 
 /// Makes a database and says its name.

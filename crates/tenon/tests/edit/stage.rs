@@ -30,13 +30,7 @@ impl Stage {
     /// With a scripted server for `.fake` files.
     pub fn server(mut self, id: &str, rules: Value) -> Self {
         let script = json!({ "capabilities": { "textDocumentSync": 2 }, "rules": rules });
-        let script: tenon_fake_lsp::Script = serde_json::from_value(script).unwrap();
-        let at = |ending: &str| self.sandbox.place("tmp").join(format!("{id}.{ending}"));
-        std::fs::write(at("json"), serde_json::to_vec(&script).unwrap()).unwrap();
-        let entry = json!({
-            "command": tenon_fake_lsp::program(), "extensions": [".fake"],
-            "args": ["--script", at("json"), "--transcript", at("jsonl")],
-        });
+        let entry = tenon_fake_lsp::entry(&self.sandbox.place("tmp"), id, script);
         self.servers.insert(id.to_owned(), entry);
         self.written()
     }

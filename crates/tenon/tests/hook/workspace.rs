@@ -23,13 +23,7 @@ impl Workspace {
 
     /// A fake server for `.fake` files, in the user's own settings.
     pub(crate) fn server(mut self, id: &str, script: Value) -> Self {
-        let script: tenon_fake_lsp::Script = serde_json::from_value(script).unwrap();
-        let at = |ending: &str| self.sandbox.place("state").join(format!("{id}.{ending}"));
-        std::fs::write(at("json"), serde_json::to_vec(&script).unwrap()).unwrap();
-        let entry = json!({
-            "command": tenon_fake_lsp::program(), "extensions": [".fake"],
-            "args": ["--script", at("json"), "--transcript", at("jsonl")],
-        });
+        let entry = tenon_fake_lsp::entry(&self.sandbox.place("state"), id, script);
         self.servers.insert(id.to_owned(), entry);
         let folder = self.sandbox.place("config").join("tenon");
         std::fs::create_dir_all(&folder).unwrap();

@@ -33,13 +33,7 @@ impl Agent {
 
     /// A fake server for `.fake` files.
     pub(crate) fn server(mut self, id: &str, script: Value) -> Self {
-        let script: tenon_fake_lsp::Script = serde_json::from_value(script).unwrap();
-        let at = |ending: &str| self.sandbox.place("state").join(format!("{id}.{ending}"));
-        std::fs::write(at("json"), serde_json::to_vec(&script).unwrap()).unwrap();
-        let entry = json!({
-            "command": tenon_fake_lsp::program(), "extensions": [".fake"],
-            "args": ["--script", at("json"), "--transcript", at("jsonl")],
-        });
+        let entry = tenon_fake_lsp::entry(&self.sandbox.place("state"), id, script);
         self.servers.insert(id.to_owned(), entry);
         self
     }
