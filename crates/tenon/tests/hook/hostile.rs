@@ -1,8 +1,10 @@
 //! A hostile repository through the daemon: its edits are checked by real servers from outside, and nothing of it runs.
 
 use std::os::unix::fs::PermissionsExt;
+use std::time::Instant;
 
 use serde_json::Value;
+use tenon_testkit::PATIENCE;
 
 use crate::workspace::Workspace;
 
@@ -65,6 +67,10 @@ fn edits_are_checked_and_nothing_planted_runs_before_trust() {
 
     // The marks work: with the user's word, the same edits run what is planted.
     assert!(workspace.sandbox.tenon().arg("trust").status().unwrap().success());
-    workspace.write("a.py", "y: int = 'c'\n");
-    assert!(ran(&workspace).contains("bin/evil"), "{}", ran(&workspace));
+    // The hook does not wait for a server to start.
+    let deadline = Instant::now() + PATIENCE;
+    while !ran(&workspace).contains("bin/evil") {
+        workspace.write("a.py", "y: int = 'c'\n");
+        assert!(Instant::now() < deadline, "{}", ran(&workspace));
+    }
 }
