@@ -8,7 +8,7 @@ use tenon_fake_lsp::Workbench;
 use tenon_lsp::call::Call;
 use tenon_lsp::model::{Gap, Location, Markup, Why};
 use tenon_lsp::orchestrator::AskError;
-use tenon_lsp::registry::{Ready, ServerId};
+use tenon_lsp::registry::{Capability, Ready, ServerId};
 
 fn range(line: u32) -> Value {
     json!({ "start": { "line": line, "character": 0 }, "end": { "line": line, "character": 3 } })
@@ -177,6 +177,36 @@ async fn a_server_that_loads_its_project_is_asked_when_it_is_done() {
         ["a.fake:1"],
         "the answer given while it loaded again is not taken"
     );
+}
+
+#[tokio::test]
+async fn what_a_server_answers_whole_while_it_loads_is_not_waited_for() {
+    let begin = json!({ "progress": { "token": "load", "kind": "begin" } });
+    let script = json!({
+        "capabilities": { "textDocumentSync": 2, "definitionProvider": true, "referencesProvider": true },
+        "rules": [
+            { "on": "textDocument/didOpen", "do": [begin] },
+            { "on": "textDocument/definition", "do": [{ "reply": location("a.fake", 1) }] },
+            { "on": "textDocument/references", "do": [{ "reply": [] }] },
+        ],
+    });
+    let bench = Workbench::new()
+        .file("a.fake", "abc\nabc")
+        .server_with("fake", script, |entry| {
+            entry.ready = Some(Ready::Progress { grace_ms: 600_000 });
+            entry.early = vec![Capability::Definition];
+        })
+        .open()
+        .await;
+    let (path, at) = (bench.path("a.fake"), Workbench::at(0, 0));
+    let answer = bench.orchestrator.definition(&path, at, &Workbench::call()).await.unwrap();
+    assert_eq!(places(&bench, &answer.value), ["a.fake:1"]);
+    assert!(answer.is_complete(), "{answer:?}");
+
+    let short = Call::within(Duration::from_millis(100));
+    let answer = bench.orchestrator.references(&path, at, true, &short).await.unwrap();
+    assert_eq!(answer.gaps, [gap("fake", Why::Indexing)]);
+    assert_eq!(bench.heard("fake", "textDocument/references"), 0, "it has not read its project");
 }
 
 #[tokio::test]

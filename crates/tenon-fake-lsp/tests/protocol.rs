@@ -77,6 +77,24 @@ async fn settings_are_answered_by_section() {
 }
 
 #[tokio::test]
+async fn settings_are_not_told_to_a_server_that_asks_for_them() {
+    let bench = Workbench::new()
+        .file("a.fake", "bad")
+        .server_with("asks", linter_with(Vec::new()), |entry| {
+            entry.settings = json!({ "a": 1 });
+            entry.asks_for_settings = true;
+        })
+        .server("has-none", linter_with(Vec::new()))
+        .patient()
+        .open()
+        .await;
+    bench.check("a.fake").await;
+    for server in ["asks", "has-none"] {
+        assert_eq!(bench.heard(server, "workspace/didChangeConfiguration"), 0, "{server}");
+    }
+}
+
+#[tokio::test]
 async fn a_flood_on_stderr_blocks_nobody_and_its_end_is_kept() {
     let (bench, answer) = check(linter_with(vec![json!({ "flood_stderr": 8_000_000 })])).await;
     assert!(answer.is_complete());

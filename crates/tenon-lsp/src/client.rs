@@ -87,8 +87,13 @@ pub struct Client {
 }
 
 impl Client {
-    /// Starts a server and shakes hands with it. A server that does not answer within the call is killed.
-    pub async fn start(start: Start, call: &Call) -> Result<Arc<Self>, StartError> {
+    /// Starts a server and shakes hands with it when `meanwhile` is over: it may boot before we are ready to tell it of the
+    /// workspace. A server that does not answer within the call is killed.
+    pub async fn start(
+        start: Start,
+        call: &Call,
+        meanwhile: impl Future<Output = ()>,
+    ) -> Result<Arc<Self>, StartError> {
         let Start { entry, program, root, group, epoch, log } = start;
         let mut command = Command::new(&program.path);
         command.args(&program.args).envs(&program.env).current_dir(root.as_path());
@@ -120,6 +125,7 @@ impl Client {
             driver: Mutex::new(Some(driver)),
             checked: AtomicBool::new(false),
         });
+        meanwhile.await;
         match client.shake_hands(program, &root, call).await {
             Ok(()) => Ok(client),
             Err(error) => {
@@ -148,9 +154,12 @@ impl Client {
         let answer: Value = answer.parse().unwrap_or_default();
         self.session.known().capabilities = Capabilities::from_initialize(&answer);
         self.connection.notify(call, "initialized", &json!({})).await?;
-        self.connection
-            .notify(call, "workspace/didChangeConfiguration", &json!({ "settings": program.settings }))
-            .await
+        let settings = &program.settings;
+        if self.entry().asks_for_settings || settings.as_object().is_none_or(serde_json::Map::is_empty) {
+            return Ok(());
+        }
+        let changed = json!({ "settings": settings });
+        self.connection.notify(call, "workspace/didChangeConfiguration", &changed).await
     }
 
     pub fn entry(&self) -> &ServerEntry {

@@ -11,6 +11,7 @@
 //!
 //! The one exception is an absolute path in the user's own configuration: that is the user's word.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -184,12 +185,14 @@ impl Finder {
             .filter_map(|entry| Some((entry.group.as_deref()?, &entry.id)))
             .collect();
         let mut surveyed = Vec::new();
+        let finder = self.vouched();
+        let path = finder.path();
         for entry in registry.entries() {
             let rival = entry.group.as_deref().and_then(|group| chosen.get(group));
             let availability = match (entry.enabled, rival) {
                 (Switch::Off, _) => Availability::Disabled(Disabled::ByUser),
                 (Switch::Auto, Some(rival)) => Availability::Disabled(Disabled::InFavourOf((*rival).clone())),
-                (Switch::Auto | Switch::On, _) => match self.find(entry, &self.root) {
+                (Switch::Auto | Switch::On, _) => match finder.find_in(&path, entry, &self.root) {
                     Ok(program) => {
                         if let Some(group) = entry.group.as_deref() {
                             chosen.entry(group).or_insert(&entry.id);
@@ -217,15 +220,35 @@ impl Finder {
 
     /// The program for a server in one project of the workspace.
     pub fn find(&self, entry: &ServerEntry, project: &Utf8Path) -> Result<Program, Unavailable> {
-        if let (Trust::Trusted, Some(vouch)) = (self.trust, &self.vouch)
-            && (vouch.0)() == Trust::Untrusted
-        {
-            let doubting = Self { trust: Trust::Untrusted, vouch: None, ..self.clone() };
-            return doubting.find(entry, project);
+        let finder = self.vouched();
+        finder.find_in(&finder.path(), entry, project)
+    }
+
+    /// This, or one that trusts no more, should the user not vouch for the root any more.
+    fn vouched(&self) -> Cow<'_, Self> {
+        match (self.trust, &self.vouch) {
+            (Trust::Trusted, Some(vouch)) if (vouch.0)() == Trust::Untrusted => {
+                Cow::Owned(Self { trust: Trust::Untrusted, vouch: None, ..self.clone() })
+            }
+            _ => Cow::Borrowed(self),
         }
+    }
+
+    /// The folders of PATH that programs may come from now. Asks the file system about each, so once for all that are
+    /// looked for together.
+    fn path(&self) -> Vec<&Utf8Path> {
+        self.search.folders(self.forbidden())
+    }
+
+    fn find_in(
+        &self,
+        path: &[&Utf8Path],
+        entry: &ServerEntry,
+        project: &Utf8Path,
+    ) -> Result<Program, Unavailable> {
         let mut reason = Reason::NotFound;
         for launch in entry.launches() {
-            let located = self.locate(entry, &launch, project);
+            let located = self.locate(path, entry, &launch, project);
             if self.trust == Trust::Untrusted && launch.runs_workspace_code {
                 // Trust may also bring a program of the workspace; of a fallback that is nowhere we do not speak.
                 if entry.runs_workspace_code || located.is_some() {
@@ -233,10 +256,10 @@ impl Finder {
                 }
                 continue;
             }
-            let Some((path, origin)) = located else {
+            let Some((program, origin)) = located else {
                 continue;
             };
-            match self.equip(entry, launch, path, origin, project) {
+            match self.equip(path, entry, launch, program, origin, project) {
                 Some(program) => return Ok(program),
                 None => reason = Reason::Untrusted,
             }
@@ -252,6 +275,7 @@ impl Finder {
 
     fn locate(
         &self,
+        path: &[&Utf8Path],
         entry: &ServerEntry,
         launch: &Launch,
         project: &Utf8Path,
@@ -279,12 +303,7 @@ impl Finder {
                 .flat_map(|managed| managed.bins(locks))
                 .map(|folder| (folder.join(command), Origin::Managed))
         };
-        let on_path = || {
-            self.search
-                .folders(self.forbidden())
-                .into_iter()
-                .map(|folder| (folder.join(command), Origin::Path))
-        };
+        let on_path = || path.iter().map(|folder| (folder.join(command), Origin::Path));
         let candidates: Vec<(Utf8PathBuf, Origin)> = if entry.user_command {
             on_path().map(|(path, _)| (path, Origin::UserConfig)).collect()
         } else {
@@ -316,9 +335,10 @@ impl Finder {
     /// `None` when the server would run workspace code for want of a copy of its own.
     fn equip(
         &self,
+        path: &[&Utf8Path],
         entry: &ServerEntry,
         launch: Launch,
-        path: Utf8PathBuf,
+        program: Utf8PathBuf,
         origin: Origin,
         project: &Utf8Path,
     ) -> Option<Program> {
@@ -328,9 +348,9 @@ impl Finder {
             initialization_options: entry.initialization_options.clone(),
             settings: entry.settings.clone(),
             origin,
-            path,
+            path: program,
         };
-        program.env.entry("PATH".to_owned()).or_insert_with(|| self.search.join(self.forbidden()));
+        program.env.entry("PATH".to_owned()).or_insert_with(|| search_path::join(path));
         if let (Some(pin), Trust::Untrusted) = (&entry.pin, self.trust) {
             let options =
                 program.initialization_options.get_or_insert_with(|| Value::Object(serde_json::Map::new()));

@@ -23,7 +23,7 @@ use crate::epoch::CheckEpoch;
 use crate::find::{Availability, Finder};
 use crate::model::Why;
 use crate::process::Group;
-use crate::registry::{Registry, ServerEntry, ServerId};
+use crate::registry::{Capability, Registry, ServerEntry, ServerId};
 use crate::watch::Watch;
 
 mod check;
@@ -275,24 +275,41 @@ impl Orchestrator {
         spawn_blocking(move || inner.find_candidates(&path)).await.unwrap_or_default()
     }
 
-    /// A running server, started if need be, that knows what changed on disk.
-    async fn client(&self, candidate: &Candidate, call: &Call) -> Result<Arc<Client>, Why> {
+    /// Starts the servers that will be asked about a file while the tree is still being read for the first time. Later, a
+    /// question starts them soon enough.
+    async fn start_early(&self, path: &WorkspacePath, capability: Capability) {
+        if self.0.watch.as_ref().is_none_or(Watch::has_read) {
+            return;
+        }
+        for candidate in self.candidates(path).await {
+            if candidate.entry.has(capability) {
+                // Why it cannot start is for the question to say.
+                let _ = self.slot(&candidate);
+            }
+        }
+    }
+
+    /// The place of a server, which is started if need be.
+    fn slot(&self, candidate: &Candidate) -> Result<Arc<Slot>, Why> {
         let root = match &candidate.place {
             Ok(root) => root,
             Err(reason) => return Err(Why::Unavailable(reason.clone())),
         };
-        let slot = {
-            let mut slots = lock(&self.0.slots);
-            if self.0.closing.is_cancelled() {
-                return Err(Why::Broken);
-            }
-            let key = (candidate.entry.id.clone(), root.as_path().to_owned());
-            Arc::clone(slots.entry(key).or_insert_with(|| {
-                let slot = Slot::new(Arc::clone(&candidate.entry), root.clone());
-                self.0.tasks.spawn(Arc::clone(&slot).run(Arc::clone(&self.0)));
-                slot
-            }))
-        };
+        let mut slots = lock(&self.0.slots);
+        if self.0.closing.is_cancelled() {
+            return Err(Why::Broken);
+        }
+        let key = (candidate.entry.id.clone(), root.as_path().to_owned());
+        Ok(Arc::clone(slots.entry(key).or_insert_with(|| {
+            let slot = Slot::new(Arc::clone(&candidate.entry), root.clone());
+            self.0.tasks.spawn(Arc::clone(&slot).run(Arc::clone(&self.0)));
+            slot
+        })))
+    }
+
+    /// A running server, started if need be, that knows what changed on disk.
+    async fn client(&self, candidate: &Candidate, call: &Call) -> Result<Arc<Client>, Why> {
+        let slot = self.slot(candidate)?;
         let client = slot.client(call).await?;
         self.0.tell(&slot, &client, call).await?;
         Ok(client)

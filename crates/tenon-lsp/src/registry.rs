@@ -265,6 +265,9 @@ pub struct ServerEntry {
     pub install: Install,
     #[serde(default)]
     pub ready: Option<Ready>,
+    /// Questions that it answers whole before it is ready: it reads what they need, whatever else it has still to read.
+    #[serde(default)]
+    pub early: Vec<Capability>,
     /// How long after a publish another one for the same text may follow.
     #[serde(default = "default_settle_ms")]
     pub settle_ms: u64,
@@ -280,6 +283,9 @@ pub struct ServerEntry {
     /// The tree that answers `workspace/configuration`, by dotted section, and is sent in `didChangeConfiguration`.
     #[serde(default = "empty_object")]
     pub settings: Value,
+    /// It asks for its settings by itself; told that they changed, it would load its project once more.
+    #[serde(default)]
+    pub asks_for_settings: bool,
     #[serde(default)]
     pub env: BTreeMap<String, String>,
     #[serde(default)]

@@ -50,6 +50,8 @@ struct Shared {
     cookies: Mutex<BTreeMap<u64, oneshot::Sender<()>>>,
     /// Events that the thread has not been through yet.
     queued: AtomicUsize,
+    /// Whether the tree has been read for the first time.
+    read: AtomicBool,
     /// Not all folders could be watched: only reading the tree tells what changed.
     blind: AtomicBool,
 }
@@ -80,6 +82,7 @@ impl Watch {
             cookies: Mutex::default(),
             // Reading the tree for the first time counts as one, so that no cookie overtakes it.
             queued: AtomicUsize::new(1),
+            read: AtomicBool::new(false),
             blind: AtomicBool::new(false),
         });
         let (orders, inbox) = sync_channel(QUEUE);
@@ -136,6 +139,11 @@ impl Watch {
     /// All files below the roots that are not ignored, in byte order.
     pub fn files(&self) -> Vec<Utf8PathBuf> {
         lock(&self.shared.files).paths()
+    }
+
+    /// Whether the tree has been read once, and is watched since.
+    pub fn has_read(&self) -> bool {
+        self.shared.read.load(Ordering::Relaxed)
     }
 
     /// Whether the kernel could not watch everything, so that every flush reads the tree.

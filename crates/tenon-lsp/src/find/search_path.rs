@@ -54,13 +54,16 @@ impl SearchPath {
                 }
         })
     }
-
     /// The value of `PATH` for a child.
     pub fn join(&self, forbidden: Option<&Utf8Path>) -> String {
-        // The folders came out of a PATH, so none has the character that separates them.
-        let joined = std::env::join_paths(self.folders(forbidden)).unwrap_or_default();
-        joined.into_string().unwrap_or_default()
+        join(&self.folders(forbidden))
     }
+}
+
+/// The value of `PATH` for a child: folders of a [`SearchPath`].
+pub(super) fn join(folders: &[&Utf8Path]) -> String {
+    // They came out of a PATH, so none has the character that separates them.
+    std::env::join_paths(folders).unwrap_or_default().into_string().unwrap_or_default()
 }
 
 /// A file that may be executed.

@@ -1,7 +1,8 @@
 //! Questions about code, put to every server that can answer and merged by one rule.
 //!
 //! Definition, hover, implementation: the first non-empty answer in registry order. References and symbols: all of them,
-//! sorted, each once. A server is asked when it is ready; one that stops being ready while it answers is asked again.
+//! sorted, each once. A server is asked when it is ready, unless it answers such a question whole before; one that stops
+//! being ready while it answers is asked again.
 
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use crate::call::Call;
 use crate::client::{Client, gap};
 use crate::message::Payload;
 use crate::model::{Answer, Gap, Hover, Location, Symbol, Why};
-use crate::registry::{Capability, ServerId};
+use crate::registry::{Capability, ServerEntry, ServerId};
 use crate::wire;
 
 /// What one server contributed.
@@ -64,9 +65,9 @@ impl Question<'_> {
         params
     }
 
-    /// The symbols of a document follow from its text alone.
-    fn needs_project(&self) -> bool {
-        self.capability != Capability::DocumentSymbols
+    /// Whether a server must have read its project to answer. The symbols of a document follow from its text alone.
+    fn needs_project(&self, entry: &ServerEntry) -> bool {
+        self.capability != Capability::DocumentSymbols && !entry.early.contains(&self.capability)
     }
 }
 
@@ -98,7 +99,7 @@ impl Orchestrator {
         position: Position,
         call: &Call,
     ) -> Result<Answer<Vec<Location>>, AskError> {
-        let lines = self.read_at(path, position, call).await?;
+        let lines = self.read_at(capability, path, position, call).await?;
         let question = Question { capability, path, lines: &lines, position: Some(position), extra: None };
         let convert = |converter: &mut Converter<'_>, payload: &Payload| converter.locations(payload);
         let is_some = |found: &Found<Location>| !found.items.is_empty();
@@ -114,7 +115,7 @@ impl Orchestrator {
         include_declaration: bool,
         call: &Call,
     ) -> Result<Answer<Vec<Location>>, AskError> {
-        let lines = self.read_at(path, position, call).await?;
+        let lines = self.read_at(Capability::References, path, position, call).await?;
         let question = Question {
             capability: Capability::References,
             path,
@@ -133,7 +134,7 @@ impl Orchestrator {
         position: Position,
         call: &Call,
     ) -> Result<Answer<Option<Hover>>, AskError> {
-        let lines = self.read_at(path, position, call).await?;
+        let lines = self.read_at(Capability::Hover, path, position, call).await?;
         let question = Question {
             capability: Capability::Hover,
             path,
@@ -159,8 +160,7 @@ impl Orchestrator {
         path: &WorkspacePath,
         call: &Call,
     ) -> Result<Answer<Vec<Symbol>>, AskError> {
-        let lines = self.read_now(path, call).await?;
-        self.0.note_unsaved(path, None);
+        let lines = self.read_for(Capability::DocumentSymbols, path, call).await?;
         let question = Question {
             capability: Capability::DocumentSymbols,
             path,
@@ -237,12 +237,25 @@ impl Orchestrator {
 
     async fn read_at(
         &self,
+        capability: Capability,
         path: &WorkspacePath,
         position: Position,
         call: &Call,
     ) -> Result<LineIndex, AskError> {
-        let lines = self.read_now(path, call).await?;
+        let lines = self.read_for(capability, path, call).await?;
         lines.offset(position, Encoding::Utf16)?;
+        Ok(lines)
+    }
+
+    /// The text of a file that servers are about to be asked about.
+    async fn read_for(
+        &self,
+        capability: Capability,
+        path: &WorkspacePath,
+        call: &Call,
+    ) -> Result<LineIndex, AskError> {
+        let ((), lines) = tokio::join!(self.start_early(path, capability), self.read_now(path, call));
+        let lines = lines?;
         self.0.note_unsaved(path, None);
         Ok(lines)
     }
@@ -324,8 +337,9 @@ impl Orchestrator {
         };
         let params = question.params(client.encoding());
         let method = crate::client::method(question.capability);
+        let needs_project = question.needs_project(&candidate.entry);
         loop {
-            if question.needs_project() && !client.is_ready() {
+            if needs_project && !client.is_ready() {
                 // It gets ready by being told of a document.
                 if let Err(error) = client.settle_in(call, question.path, question.lines).await {
                     return Share::missing(id, gap(&error));
@@ -341,10 +355,11 @@ impl Orchestrator {
                 Ok(payload) => payload,
                 Err(error) => return Share::missing(id, gap(&error)),
             };
-            if question.needs_project() && !client.is_ready() {
+            if needs_project && !client.is_ready() {
                 continue;
             }
-            let why = doubt(&client, 0, None);
+            let is_vouched_for = candidate.entry.early.contains(&question.capability);
+            let why = if is_vouched_for { None } else { doubt(&client, 0, None) };
             let work = converted(&self.0.gate, &client, payload, convert);
             return match work.await {
                 Some(value) => Share { server: id.clone(), value: Some(value), why },

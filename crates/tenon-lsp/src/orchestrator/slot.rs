@@ -111,7 +111,13 @@ impl Slot {
         };
         let mut call = Call::within(orchestrator.timeouts.start);
         call.cancel = self.leaving.clone();
-        let client = match Client::start(start, &call).await {
+        // A server reads files from the handshake on. Whatever changes after that must not be missed.
+        let watching = async {
+            if let Some(watch) = &orchestrator.watch {
+                watch.flush(&call).await;
+            }
+        };
+        let client = match Client::start(start, &call, watching).await {
             Ok(client) => client,
             Err(error) => {
                 tracing::warn!(server = %self.entry.id, root = %self.root.as_str(), %error, "did not start");

@@ -193,6 +193,8 @@ impl Registry {
             settle_ms: super::default_settle_ms(),
             reopens: false,
             keeps: Vec::new(),
+            early: Vec::new(),
+            asks_for_settings: false,
             initialization_options: None,
             settings: super::empty_object(),
             env: BTreeMap::new(),

@@ -42,6 +42,7 @@ pub(super) fn run(shared: &Arc<Shared>, cookies: &Path, events: SyncSender<Order
     let mut worker = Worker { shared, watcher: watcher.ok(), rules: BTreeMap::new() };
     worker.watch(cookies);
     worker.rescan(true);
+    shared.read.store(true, Ordering::Relaxed);
     shared.queued.fetch_sub(1, Ordering::SeqCst);
     while let Ok(order) = inbox.recv() {
         match order {
