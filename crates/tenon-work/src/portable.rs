@@ -6,6 +6,7 @@
 //! index is not exported but made anew.
 
 use std::io::{BufRead, Write};
+use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -13,11 +14,13 @@ use tenon_contract::json::canonical_value;
 
 use crate::check::{self, Report};
 use crate::graph::version;
-use crate::id::{StepId, TargetId};
 use crate::memory::{entry, search};
 use crate::name::WorkspaceName;
 use crate::plan::{step, target};
 use crate::store::{Arg, SCHEMA_VERSION, Store, StoreError, Tx, args};
+
+/// How many rows are read at a time while their words are put into the index.
+const CHUNK: i64 = 256;
 
 const FORMAT: &str = "tenon-store";
 
@@ -94,6 +97,22 @@ const TABLES: &[Table] = &[
             resolved_ms",
     },
 ];
+
+static INSERTS: LazyLock<Vec<(&str, String)>> = LazyLock::new(|| {
+    let tables = TABLES.iter().map(|table| (table.name, format!("ws, {}", table.list())));
+    let tables = tables.chain([(WORKSPACES.name, WORKSPACES.list())]);
+    let insert = |(name, columns): (&'static str, String)| {
+        let places: Vec<String> = (1..=columns.split(',').count()).map(|place| format!("${place}")).collect();
+        (name, format!("INSERT INTO {name} ({columns}) VALUES ({})", places.join(", ")))
+    };
+    tables.map(insert).collect()
+});
+
+/// The statement that writes a row of a table.
+fn insert(table: &Table) -> &'static str {
+    let found = INSERTS.iter().find(|(name, _)| *name == table.name);
+    found.map(|(_, text)| text.as_str()).expect("every table has one")
+}
 
 /// PostgreSQL wants to know of a missing value what it is missing; all other columns that may be empty hold text.
 const NULLABLE_INTEGERS: &[&str] = &[
@@ -190,7 +209,7 @@ impl Store {
                 if end.rows != import.carried.rows {
                     return Err(import.fault(format!("{} rows of {}", import.carried.rows, end.rows)));
                 }
-                import.check().await?;
+                import.finish().await?;
                 break;
             }
             if text.is_empty() {
@@ -222,19 +241,18 @@ impl Import {
         str::from_utf8(line).map(str::trim_end).map_err(|fault| self.fault(fault))
     }
 
-    /// Holds the workspace that was read last against the rules of a store.
-    async fn check(&mut self) -> Result<(), StoreError> {
+    /// Makes the workspace that was read last whole, and holds it against the rules of a store.
+    async fn finish(&mut self) -> Result<(), StoreError> {
         if self.ws == 0 {
             return Ok(());
         }
-        match check::workspace(&mut self.tx, self.ws, &mut self.report).await {
-            Err(StoreError::Damaged(problem)) => Err(self.fault(problem)),
-            Err(other) => Err(other),
-            Ok(()) => match self.report.problems.first() {
-                Some(problem) => Err(self.fault(problem)),
-                None => Ok(()),
-            },
-        }
+        let flushed = self.tx.flush().await;
+        self.refused(flushed)?;
+        let indexed = self.index().await;
+        self.refused(indexed)?;
+        let checked = check::workspace(&mut self.tx, self.ws, &mut self.report).await;
+        self.refused(checked)?;
+        self.report.problems.first().map_or(Ok(()), |problem| Err(self.fault(problem)))
     }
 
     fn fault(&self, problem: impl ToString) -> StoreError {
@@ -264,49 +282,54 @@ impl Import {
         }
         let mut values = vec![Arg::from(self.ws)];
         values.extend(self.values(table, &line.row)?);
-        self.insert(table.name, &format!("ws, {}", table.list()), &values).await?;
-        let key = table.columns().next().and_then(|first| line.row.get(first)).and_then(Value::as_i64);
-        let key = key.unwrap_or(0);
-        self.index(table.name, key).await
+        let written = self.tx.write(insert(table), &values).await;
+        self.refused(written)
     }
 
-    /// Makes the words of a row findable again.
-    async fn index(&mut self, table: &str, key: i64) -> Result<(), StoreError> {
-        let (tx, ws) = (&mut self.tx, self.ws);
-        match table {
-            "targets" => {
-                if let Some(row) = target::load(tx, ws, TargetId::from_key(key)).await?
-                    && row.search_seq != 0
-                {
-                    let kind = search::Kind::of_target(row.id.kind);
-                    search::insert(tx, ws, row.search_seq, kind, key, &row.fields.searchable()).await?;
-                }
+    /// A refusal of the database. Rows are written many at a time, so it may be about one that came before.
+    fn refused<T>(&self, outcome: Result<T, StoreError>) -> Result<T, StoreError> {
+        match outcome {
+            Err(StoreError::Database(error)) => {
+                Err(self.fault(format!("it or a row shortly before it does not fit: {error}")))
             }
-            "steps" => {
-                if let Some(row) = step::by_id(tx, ws, StepId(key.unsigned_abs())).await?
-                    && row.search_seq != 0
-                {
-                    let text = row.fields.searchable();
-                    search::insert(tx, ws, row.search_seq, search::Kind::Step, key, &text).await?;
-                }
-            }
-            "entries" => {
-                if let Some(text) = entry::by_seq(tx, ws, key).await?.and_then(|entry| entry.searchable()) {
-                    search::insert(tx, ws, key, search::Kind::Note, key, &text).await?;
-                }
-            }
-            "graph" => {
-                if let Some(version) = version::by_seq(tx, ws, key).await? {
-                    version::index(tx, ws, &version).await?;
-                }
-            }
-            _ => {}
+            Err(StoreError::Damaged(problem)) => Err(self.fault(problem)),
+            other => other,
         }
-        Ok(())
+    }
+
+    /// Makes the words of the workspace findable again.
+    async fn index(&mut self) -> Result<(), StoreError> {
+        let (tx, ws) = (&mut self.tx, self.ws);
+        for row in target::every(tx, ws).await?.iter().filter(|row| row.search_seq != 0) {
+            let kind = search::Kind::of_target(row.id.kind);
+            search::insert(tx, ws, row.search_seq, kind, row.id.key(), &row.fields.searchable()).await?;
+        }
+        for row in step::every(tx, ws).await?.iter().filter(|row| row.search_seq != 0) {
+            let (text, number) = (row.fields.searchable(), target::signed(row.id.0));
+            search::insert(tx, ws, row.search_seq, search::Kind::Step, number, &text).await?;
+        }
+        let mut last = 0;
+        loop {
+            let notes = entry::notes_behind(tx, ws, last, CHUNK).await?;
+            let Some(newest) = notes.last() else { break };
+            last = newest.seq;
+            for (note, text) in notes.iter().filter_map(|note| Some((note, note.searchable()?))) {
+                search::insert(tx, ws, note.seq, search::Kind::Note, note.seq, &text).await?;
+            }
+        }
+        last = 0;
+        loop {
+            let nodes = version::nodes_behind(tx, ws, last, CHUNK).await?;
+            let Some(newest) = nodes.last() else { return Ok(()) };
+            last = newest.seq;
+            for node in &nodes {
+                version::index(tx, ws, node).await?;
+            }
+        }
     }
 
     async fn workspace(&mut self, row: &Map<String, Value>) -> Result<(), StoreError> {
-        self.check().await?;
+        self.finish().await?;
         let name = row.get("name").and_then(Value::as_str).unwrap_or_default();
         let name = WorkspaceName::parse(name).map_err(|failure| self.fault(failure.message()))?;
         let find = "SELECT ws FROM workspaces WHERE name = $1";
@@ -314,8 +337,9 @@ impl Import {
             return Err(StoreError::WorkspaceExists(name.to_string()));
         }
         let values = self.values(&WORKSPACES, row)?;
-        self.insert(WORKSPACES.name, &WORKSPACES.list(), &values).await?;
-        let made = self.tx.row(find, args![name.as_str()]).await?;
+        self.tx.write(insert(&WORKSPACES), &values).await?;
+        let made = self.tx.row(find, args![name.as_str()]).await;
+        let made = self.refused(made)?;
         self.ws = made.ok_or_else(|| StoreError::Damaged("a new workspace is gone".into()))?.int(0)?;
         self.carried.workspaces += 1;
         Ok(())
@@ -335,15 +359,5 @@ impl Import {
                 _ => Err(self.fault(format!("`{column}` of {} holds no number, text or null", table.name))),
             })
             .collect()
-    }
-
-    async fn insert(&mut self, table: &str, columns: &str, values: &[Arg<'_>]) -> Result<(), StoreError> {
-        let places: Vec<String> = (1..=values.len()).map(|place| format!("${place}")).collect();
-        let sql = format!("INSERT INTO {table} ({columns}) VALUES ({})", places.join(", "));
-        match self.tx.execute_text(&sql, values).await {
-            Ok(_) => Ok(()),
-            Err(StoreError::Database(error)) => Err(self.fault(error)),
-            Err(other) => Err(other),
-        }
     }
 }

@@ -5,6 +5,7 @@
 //! their own (WAL). PostgreSQL writers lock the row of their workspace before they read anything, so those of
 //! one workspace queue up behind each other, and what is read under the lock is not stale.
 
+mod batch;
 mod fault;
 mod migrate;
 mod news;

@@ -128,7 +128,7 @@ impl Work {
             ws.save(&mut tx).await?;
             let news = ws.last_event() > events_before;
             if news && tx.engine() == Engine::Postgres {
-                tx.row(NOTIFY, args![request.workspace.as_str()]).await?;
+                tx.write(NOTIFY, args![request.workspace.as_str()]).await?;
             }
             tx.commit().await?;
             if news {
@@ -205,6 +205,7 @@ impl Work {
         let reply = tools::run(&mut call).await?;
         let frame = self.frame(request.tool);
         finish(&frame, request, reply, call.warnings, &call.proposals)?;
+        tx.flush().await?;
         Ok(tx.rollback().await?)
     }
 }

@@ -123,7 +123,7 @@ impl Workspace {
             focus,
             self.checkout,
         ];
-        tx.execute(SAVE, args).await.map(drop)
+        tx.write(SAVE, args).await
     }
 
     fn next(&mut self, counter: impl FnOnce(&mut Self) -> &mut i64) -> i64 {

@@ -165,5 +165,5 @@ pub(crate) async fn resolve(
 ) -> Result<(), StoreError> {
     let sql = "UPDATE conflicts SET status = 'resolved', resolution = $3, resolved_ms = $4
         WHERE ws = $1 AND conflict = $2";
-    tx.execute(sql, args![ws, id, resolution, now]).await.map(drop)
+    tx.write(sql, args![ws, id, resolution, now]).await
 }

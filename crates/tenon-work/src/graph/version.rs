@@ -177,7 +177,7 @@ pub(crate) async fn write(
     };
     if let Some(previous) = onto.previous.filter(|previous| previous.branch == onto.branch) {
         let sql = "UPDATE graph SET next = $3 WHERE ws = $1 AND seq = $2";
-        tx.execute(sql, args![ws.id, previous.seq, version.seq]).await?;
+        tx.write(sql, args![ws.id, previous.seq, version.seq]).await?;
     }
     let (start, goal) = match key {
         GraphKey::Edge { from, to, .. } => (Some(from.as_str()), Some(to.as_str())),
@@ -219,13 +219,25 @@ pub(crate) async fn write(
         now.into(),
         onto.origin.into(),
     ];
-    tx.execute(INSERT, &values).await?;
+    tx.write(INSERT, &values).await?;
     index(tx, ws.id, &version).await?;
     Ok(version)
 }
 
 pub(crate) async fn by_seq(tx: &mut Tx, ws: i64, seq: i64) -> Result<Option<Version>, StoreError> {
     tx.row(select!("WHERE ws = $1 AND seq = $2"), args![ws, seq]).await?.as_ref().map(from_row).transpose()
+}
+
+/// Versions of nodes of a workspace behind a `seq`, oldest first.
+pub(crate) async fn nodes_behind(
+    tx: &mut Tx,
+    ws: i64,
+    seq: i64,
+    most: i64,
+) -> Result<Vec<Version>, StoreError> {
+    let sql = select!("WHERE ws = $1 AND seq > $2 AND kind = 0 ORDER BY seq LIMIT $3");
+    let rows = tx.rows(sql, args![ws, seq, most]).await?;
+    rows.iter().map(from_row).collect()
 }
 
 /// The latest version of a key on one branch, not newer than `upto`.

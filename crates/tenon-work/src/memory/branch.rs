@@ -97,7 +97,7 @@ pub(crate) async fn insert(
 ) -> Result<(), StoreError> {
     let sql =
         "INSERT INTO branches (ws, branch, name, base, base_seq, created_ms) VALUES ($1, $2, $3, $4, $5, $6)";
-    tx.execute(sql, args![ws, number, name, base, base_seq, now]).await.map(drop)
+    tx.write(sql, args![ws, number, name, base, base_seq, now]).await
 }
 
 pub(crate) async fn by_number(tx: &mut Tx, ws: i64, number: i64) -> Result<Option<Branch>, StoreError> {

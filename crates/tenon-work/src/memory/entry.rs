@@ -65,7 +65,7 @@ pub(crate) async fn append(
         note.content,
         note.origin,
     ];
-    tx.execute(INSERT, args).await?;
+    tx.write(INSERT, args).await?;
     if let Some(text) = searchable(note.title, note.format, note.content) {
         search::insert(tx, ws.id, seq, Kind::Note, seq, &text).await?;
     }
@@ -82,7 +82,7 @@ pub(crate) async fn ingest(
     event: i64,
 ) -> Result<i64, StoreError> {
     let seq = ws.next_seq();
-    tx.execute(INGEST, args![ws.id, seq, now, branch, doc, event]).await?;
+    tx.write(INGEST, args![ws.id, seq, now, branch, doc, event]).await?;
     Ok(seq)
 }
 
@@ -172,6 +172,18 @@ pub(crate) async fn by_seq(tx: &mut Tx, ws: i64, seq: i64) -> Result<Option<Entr
         .as_ref()
         .map(from_row)
         .transpose()
+}
+
+/// Notes of a workspace behind a `seq`, oldest first.
+pub(crate) async fn notes_behind(
+    tx: &mut Tx,
+    ws: i64,
+    seq: i64,
+    most: i64,
+) -> Result<Vec<Entry>, StoreError> {
+    let sql = select!("WHERE n.ws = $1 AND n.seq > $2 AND n.kind = 'note' ORDER BY n.seq LIMIT $3");
+    let rows = tx.rows(sql, args![ws, seq, most]).await?;
+    rows.iter().map(from_row).collect()
 }
 
 /// Entries of a document with `above < seq <= upto` on one branch, newest first.

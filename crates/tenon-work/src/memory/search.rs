@@ -73,11 +73,11 @@ pub(crate) async fn insert(
     text: &str,
 ) -> Result<(), StoreError> {
     let args = args![row_number(ws, seq), kind.as_str(), reference, index_words(text)];
-    tx.execute(INSERT, args).await.map(drop)
+    tx.write(INSERT, args).await
 }
 
 pub(crate) async fn remove(tx: &mut Tx, ws: i64, seq: i64) -> Result<(), StoreError> {
-    tx.execute("DELETE FROM search WHERE rowid = $1", args![row_number(ws, seq)]).await.map(drop)
+    tx.write("DELETE FROM search WHERE rowid = $1", args![row_number(ws, seq)]).await
 }
 
 const FIND: Sql = Sql {

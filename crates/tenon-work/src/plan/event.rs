@@ -96,7 +96,7 @@ pub(crate) async fn write(tx: &mut Tx, ws: &mut Workspace, event: &Event) -> Res
         super::target::signed(event.revision),
         payload,
     ];
-    tx.execute(INSERT, args).await?;
+    tx.write(INSERT, args).await?;
     let target = event.target;
     entry::ingest(tx, ws, event.ts_ms, branch::number_of(target), &target.trace_doc(), event.number).await?;
     Ok(())
@@ -197,7 +197,7 @@ pub(crate) async fn undone_last(tx: &mut Tx, ws: i64, target: TargetId) -> Resul
 /// From now on nothing that is undone can be redone.
 pub(crate) async fn discard_undone(tx: &mut Tx, ws: i64, target: TargetId) -> Result<(), StoreError> {
     let sql = "UPDATE events SET undone = 2 WHERE ws = $1 AND target = $2 AND undone = 1";
-    tx.execute(sql, args![ws, target.key()]).await.map(drop)
+    tx.write(sql, args![ws, target.key()]).await
 }
 
 /// All events of one operation, oldest first. Nothing comes between them.
@@ -214,5 +214,5 @@ pub(crate) async fn set_standing(
     standing: Standing,
 ) -> Result<(), StoreError> {
     let sql = "UPDATE events SET undone = $3 WHERE ws = $1 AND event = $2";
-    tx.execute(sql, args![ws, operation, standing.number()]).await.map(drop)
+    tx.write(sql, args![ws, operation, standing.number()]).await
 }

@@ -154,13 +154,19 @@ impl Mutation {
         ws: i64,
         worked: bool,
     ) -> Result<(), StoreError> {
+        let side = |row: &StepRow| (!row.fields.deleted).then_some(row.fields.completed);
+        let sides = |change: &Change<StepRow>| (change.stored.as_ref().and_then(side), side(&change.now));
+        let moved = self.steps.values().map(sides).any(|(was, is)| was != is);
+        if !moved && self.row().fields.status != Status::Done {
+            // However the steps stand, they stand as they did.
+            if worked {
+                self.target().status = Status::Active;
+            }
+            return Ok(());
+        }
         let counts = step::counts(tx, ws, self.id).await?;
         let (mut open, mut completed) = (counts.total - counts.completed, counts.completed);
-        let mut moved = false;
-        for change in self.steps.values() {
-            let side = |row: &StepRow| (!row.fields.deleted).then_some(row.fields.completed);
-            let (was, is) = (change.stored.as_ref().and_then(side), side(&change.now));
-            moved |= was != is;
+        for (was, is) in self.steps.values().map(sides) {
             for (side, sign) in [(was, -1), (is, 1)] {
                 match side {
                     Some(true) => completed += sign,
@@ -257,7 +263,7 @@ impl Mutation {
             let new = (change.now.fields.searchable(), change.now.fields.deleted);
             let slot = &mut change.now.search_seq;
             index(tx, ws, old, new, slot, kind, change.now.id.key()).await?;
-            target::write(tx, ws.id, &change.now, change.stored.is_none()).await?;
+            target::write(tx, ws.id, &change.now, change.stored.as_ref()).await?;
             let needs = |row: &TargetRow| (row.fields.depends_on.clone(), row.fields.deleted);
             let unchanged = change.stored.as_ref().map(needs).unwrap_or_default() == needs(&change.now);
             if !unchanged {
@@ -269,7 +275,7 @@ impl Mutation {
             let new = (change.now.fields.searchable(), change.now.fields.deleted);
             let reference = super::target::signed(change.now.id.0);
             index(tx, ws, old, new, &mut change.now.search_seq, Kind::Step, reference).await?;
-            step::write(tx, ws.id, &change.now, change.stored.is_none()).await?;
+            step::write(tx, ws.id, &change.now, change.stored.as_ref()).await?;
         }
         Ok(())
     }

@@ -357,8 +357,25 @@ const UPDATE: &str =
     revision = $14, deleted = $15, created_ms = $16, updated_ms = $17, search_seq = $18
     WHERE ws = $1 AND step = $2";
 
-pub(crate) async fn write(tx: &mut Tx, ws: i64, row: &StepRow, new: bool) -> Result<(), StoreError> {
+/// The same but for the columns that an index is over, which would be written anew.
+const UPDATE_IN_PLACE: &str = "UPDATE steps SET title = $5, success_criteria = $6, tests = $7, blockers = $8,
+    checkpoints = $9, confirmed = $10, completed = $11, evidence = $12, notes = $13, revision = $14,
+    deleted = $15, created_ms = $16, updated_ms = $17, search_seq = $18 WHERE ws = $1 AND step = $2";
+
+/// Writes a row over the one that is stored, if there is one.
+pub(crate) async fn write(
+    tx: &mut Tx,
+    ws: i64,
+    row: &StepRow,
+    before: Option<&StepRow>,
+) -> Result<(), StoreError> {
     let fields = &row.fields;
+    let indexed = |row: &StepRow| (row.target, row.fields.path.clone());
+    let sql = match before {
+        None => INSERT,
+        Some(before) if indexed(before) == indexed(row) => UPDATE_IN_PLACE,
+        Some(_) => UPDATE,
+    };
     let values: [Arg<'_>; 18] = [
         ws.into(),
         signed(row.id.0).into(),
@@ -379,7 +396,7 @@ pub(crate) async fn write(tx: &mut Tx, ws: i64, row: &StepRow, new: bool) -> Res
         row.updated_ms.into(),
         row.search_seq.into(),
     ];
-    tx.execute(if new { INSERT } else { UPDATE }, &values).await.map(drop)
+    tx.write(sql, &values).await
 }
 
 #[cfg(test)]

@@ -301,8 +301,29 @@ const UPDATE: &str = "UPDATE targets SET parent = $3, title = $4, description = 
     claim_agent = $13, claim_expires_ms = $14, notes = $15, revision = $16, deleted = $17, created_ms = $18,
     updated_ms = $19, search_seq = $20, undone = $21 WHERE ws = $1 AND target = $2";
 
-pub(crate) async fn write(tx: &mut Tx, ws: i64, row: &TargetRow, new: bool) -> Result<(), StoreError> {
+/// The same but for the columns that indices are over, which would be written anew.
+const UPDATE_IN_PLACE: &str = "UPDATE targets SET title = $4, description = $5, contract = $6,
+    contract_data = $7, tags = $10, depends_on = $11, blockers = $12, claim_agent = $13, claim_expires_ms = $14,
+    notes = $15, revision = $16, created_ms = $18, updated_ms = $19, search_seq = $20, undone = $21
+    WHERE ws = $1 AND target = $2";
+
+/// Writes a row over the one that is stored, if there is one.
+pub(crate) async fn write(
+    tx: &mut Tx,
+    ws: i64,
+    row: &TargetRow,
+    before: Option<&TargetRow>,
+) -> Result<(), StoreError> {
     let fields = &row.fields;
+    let indexed = |row: &TargetRow| {
+        let fields = &row.fields;
+        (fields.parent, fields.status, fields.priority, fields.deleted)
+    };
+    let sql = match before {
+        None => INSERT,
+        Some(before) if indexed(before) == indexed(row) => UPDATE_IN_PLACE,
+        Some(_) => UPDATE,
+    };
     let claim = fields.claim.as_ref();
     let values: [Arg<'_>; 21] = [
         ws.into(),
@@ -327,15 +348,15 @@ pub(crate) async fn write(tx: &mut Tx, ws: i64, row: &TargetRow, new: bool) -> R
         row.search_seq.into(),
         row.undone.into(),
     ];
-    tx.execute(if new { INSERT } else { UPDATE }, &values).await.map(drop)
+    tx.write(sql, &values).await
 }
 
 /// Keeps the table of dependencies, which queries use, in step with the field, which events carry.
 pub(crate) async fn write_dependencies(tx: &mut Tx, ws: i64, row: &TargetRow) -> Result<(), StoreError> {
     let task = row.id.key();
-    tx.execute("DELETE FROM dependencies WHERE ws = $1 AND task = $2", args![ws, task]).await?;
+    tx.write("DELETE FROM dependencies WHERE ws = $1 AND task = $2", args![ws, task]).await?;
     for needed in row.fields.depends_on.iter().filter(|_| !row.fields.deleted) {
-        tx.execute(
+        tx.write(
             "INSERT INTO dependencies (ws, task, needs) VALUES ($1, $2, $3)",
             args![ws, task, needed.key()],
         )

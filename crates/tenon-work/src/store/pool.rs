@@ -69,10 +69,10 @@ impl Pools {
     pub(crate) async fn read(&self) -> Result<Tx, StoreError> {
         Ok(match &self.connections {
             Connections::Sqlite { readers, .. } => {
-                Tx::Sqlite(until_free(self.patience, || begin(readers, "BEGIN DEFERRED")).await?)
+                until_free(self.patience, || begin(readers, "BEGIN DEFERRED")).await?.into()
             }
             Connections::Postgres(pool) => {
-                Tx::Postgres(pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?)
+                pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?.into()
             }
         })
     }
@@ -80,9 +80,9 @@ impl Pools {
     pub(crate) async fn write(&self) -> Result<Tx, StoreError> {
         Ok(match &self.connections {
             Connections::Sqlite { writer, .. } => {
-                Tx::Sqlite(until_free(self.patience, || begin(writer, "BEGIN IMMEDIATE")).await?)
+                until_free(self.patience, || begin(writer, "BEGIN IMMEDIATE")).await?.into()
             }
-            Connections::Postgres(pool) => Tx::Postgres(pool.begin().await?),
+            Connections::Postgres(pool) => pool.begin().await?.into(),
         })
     }
 

@@ -10,6 +10,7 @@ use sqlx::postgres::PgRow;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Column, Decode, Executor, Postgres, Row as _, Sqlite, Transaction, TypeInfo, ValueRef};
 
+use super::batch::Batch;
 use super::{Engine, StoreError};
 
 /// A statement in the words of each engine.
@@ -77,6 +78,23 @@ impl<'a> From<Option<&'a str>> for Arg<'a> {
 impl From<Option<String>> for Arg<'_> {
     fn from(value: Option<String>) -> Self {
         Self::Text(value.map(Cow::Owned))
+    }
+}
+
+impl Arg<'_> {
+    pub(super) fn to_owned(&self) -> Arg<'static> {
+        match self {
+            Self::Int(value) => Arg::Int(*value),
+            Self::Text(value) => Arg::Text(value.as_deref().map(|text| Cow::Owned(text.to_owned()))),
+        }
+    }
+
+    /// About how many bytes it takes.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Int(_) => size_of::<i64>(),
+            Self::Text(value) => value.as_ref().map_or(0, |text| text.len()),
+        }
     }
 }
 
@@ -183,9 +201,27 @@ fn postgres_row(row: &PgRow) -> Result<Row, sqlx::Error> {
 }
 
 /// An open transaction. Dropped without [`Tx::commit`], it leaves no trace.
-pub(crate) enum Tx {
+pub(crate) struct Tx {
+    inner: Inner,
+    /// Writes that the database has not heard of yet.
+    waiting: Batch,
+}
+
+enum Inner {
     Sqlite(Transaction<'static, Sqlite>),
     Postgres(Transaction<'static, Postgres>),
+}
+
+impl From<Transaction<'static, Sqlite>> for Tx {
+    fn from(tx: Transaction<'static, Sqlite>) -> Self {
+        Self { inner: Inner::Sqlite(tx), waiting: Batch::default() }
+    }
+}
+
+impl From<Transaction<'static, Postgres>> for Tx {
+    fn from(tx: Transaction<'static, Postgres>) -> Self {
+        Self { inner: Inner::Postgres(tx), waiting: Batch::default() }
+    }
 }
 
 /// A statement with its arguments, ready for one engine.
@@ -204,18 +240,40 @@ macro_rules! bound {
 
 impl Tx {
     pub(crate) fn engine(&self) -> Engine {
-        match self {
-            Self::Sqlite(_) => Engine::Sqlite,
-            Self::Postgres(_) => Engine::Postgres,
+        match self.inner {
+            Inner::Sqlite(_) => Engine::Sqlite,
+            Inner::Postgres(_) => Engine::Postgres,
         }
+    }
+
+    /// Puts a write in line. It runs before the next statement that answers, or with the commit.
+    pub(crate) async fn write(&mut self, sql: impl Into<Sql>, args: &[Arg<'_>]) -> Result<(), StoreError> {
+        self.waiting.add(sql.into(), args);
+        if self.waiting.is_full() { self.flush().await } else { Ok(()) }
+    }
+
+    /// Runs all writes that wait.
+    pub(crate) async fn flush(&mut self) -> Result<(), StoreError> {
+        if self.waiting.is_empty() {
+            return Ok(());
+        }
+        for packet in self.waiting.take(self.engine()) {
+            let (text, args) = (sqlx::AssertSqlSafe(packet.text), &packet.args);
+            match &mut self.inner {
+                Inner::Sqlite(tx) => bound!(text, args).execute(&mut **tx).await.map(drop)?,
+                Inner::Postgres(tx) => bound!(text, args).execute(&mut **tx).await.map(drop)?,
+            }
+        }
+        Ok(())
     }
 
     /// Runs a statement and says how many rows it changed.
     pub(crate) async fn execute(&mut self, sql: impl Into<Sql>, args: &[Arg<'_>]) -> Result<u64, StoreError> {
+        self.flush().await?;
         let sql = sql.into();
-        Ok(match self {
-            Self::Sqlite(tx) => bound!(sql.sqlite, args).execute(&mut **tx).await?.rows_affected(),
-            Self::Postgres(tx) => bound!(sql.postgres, args).execute(&mut **tx).await?.rows_affected(),
+        Ok(match &mut self.inner {
+            Inner::Sqlite(tx) => bound!(sql.sqlite, args).execute(&mut **tx).await?.rows_affected(),
+            Inner::Postgres(tx) => bound!(sql.postgres, args).execute(&mut **tx).await?.rows_affected(),
         })
     }
 
@@ -240,12 +298,13 @@ impl Tx {
         sql: impl Into<Sql>,
         args: &[Arg<'_>],
     ) -> Result<Option<Row>, StoreError> {
+        self.flush().await?;
         let sql = sql.into();
-        let row = match self {
-            Self::Sqlite(tx) => {
+        let row = match &mut self.inner {
+            Inner::Sqlite(tx) => {
                 bound!(sql.sqlite, args).fetch_optional(&mut **tx).await?.as_ref().map(sqlite_row)
             }
-            Self::Postgres(tx) => {
+            Inner::Postgres(tx) => {
                 bound!(sql.postgres, args).fetch_optional(&mut **tx).await?.as_ref().map(postgres_row)
             }
         };
@@ -260,9 +319,9 @@ impl Tx {
         take: impl FnMut(Row) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let sql = sql.into();
-        let text = match self {
-            Self::Sqlite(_) => sql.sqlite,
-            Self::Postgres(_) => sql.postgres,
+        let text = match self.engine() {
+            Engine::Sqlite => sql.sqlite,
+            Engine::Postgres => sql.postgres,
         };
         self.each_of(text, args, take).await
     }
@@ -283,14 +342,15 @@ impl Tx {
         args: &[Arg<'_>],
         mut take: impl FnMut(Row) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        match self {
-            Self::Sqlite(tx) => {
+        self.flush().await?;
+        match &mut self.inner {
+            Inner::Sqlite(tx) => {
                 let mut rows = bound!(text, args).fetch(&mut **tx);
                 while let Some(row) = rows.try_next().await? {
                     take(sqlite_row(&row)?)?;
                 }
             }
-            Self::Postgres(tx) => {
+            Inner::Postgres(tx) => {
                 let mut rows = bound!(text, args).fetch(&mut **tx);
                 while let Some(row) = rows.try_next().await? {
                     take(postgres_row(&row)?)?;
@@ -300,37 +360,30 @@ impl Tx {
         Ok(())
     }
 
-    /// Runs a statement that was put together from the names of our own tables and columns.
-    pub(crate) async fn execute_text(&mut self, text: &str, args: &[Arg<'_>]) -> Result<u64, StoreError> {
-        let text = sqlx::AssertSqlSafe(text);
-        Ok(match self {
-            Self::Sqlite(tx) => bound!(text, args).execute(&mut **tx).await?.rows_affected(),
-            Self::Postgres(tx) => bound!(text, args).execute(&mut **tx).await?.rows_affected(),
-        })
-    }
-
     /// Runs statements that take no arguments, one after the other.
     pub(crate) async fn script(&mut self, text: String) -> Result<(), StoreError> {
+        self.flush().await?;
         let text = sqlx::AssertSqlSafe(text);
-        match self {
-            Self::Sqlite(tx) => tx.execute(sqlx::raw_sql(text)).await.map(drop)?,
-            Self::Postgres(tx) => tx.execute(sqlx::raw_sql(text)).await.map(drop)?,
+        match &mut self.inner {
+            Inner::Sqlite(tx) => tx.execute(sqlx::raw_sql(text)).await.map(drop)?,
+            Inner::Postgres(tx) => tx.execute(sqlx::raw_sql(text)).await.map(drop)?,
         }
         Ok(())
     }
 
-    pub(crate) async fn commit(self) -> Result<(), StoreError> {
-        match self {
-            Self::Sqlite(tx) => tx.commit().await?,
-            Self::Postgres(tx) => tx.commit().await?,
+    pub(crate) async fn commit(mut self) -> Result<(), StoreError> {
+        self.flush().await?;
+        match self.inner {
+            Inner::Sqlite(tx) => tx.commit().await?,
+            Inner::Postgres(tx) => tx.commit().await?,
         }
         Ok(())
     }
 
     pub(crate) async fn rollback(self) -> Result<(), StoreError> {
-        match self {
-            Self::Sqlite(tx) => tx.rollback().await?,
-            Self::Postgres(tx) => tx.rollback().await?,
+        match self.inner {
+            Inner::Sqlite(tx) => tx.rollback().await?,
+            Inner::Postgres(tx) => tx.rollback().await?,
         }
         Ok(())
     }

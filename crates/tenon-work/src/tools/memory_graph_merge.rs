@@ -84,7 +84,7 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
     if !args.dry_run && upto > merge.merged_upto {
         let sql = "INSERT INTO merges (ws, source, doc, seq) VALUES ($1, $2, $3, $4)
             ON CONFLICT (ws, source, doc) DO UPDATE SET seq = excluded.seq";
-        call.tx.execute(sql, args![ws, merge.from.branch(), merge.doc.as_str(), upto]).await?;
+        call.tx.write(sql, args![ws, merge.from.branch(), merge.doc.as_str(), upto]).await?;
     }
     if merge.conflict_ids.len() > NAMED {
         merge.conflict_ids.truncate(NAMED);
