@@ -18,6 +18,9 @@ use crate::orchestrator::Orchestrator;
 /// How long what an edit broke in other files may take to show.
 pub const ELSEWHERE: Duration = Duration::from_secs(2);
 
+/// How the names of files begin that an edit writes first and renames then. Nobody hears of them.
+pub const UNFINISHED: &str = ".tenon-edit-";
+
 /// A file that was changed.
 #[derive(Debug, Clone)]
 pub struct Touched {
@@ -52,7 +55,9 @@ impl Aftermath {
     /// Shows files to their servers and collects what follows.
     pub async fn of(orchestrator: &Orchestrator, touched: &[Touched], call: &Call) -> Self {
         let before = orchestrator.epoch();
-        let checks = touched.iter().map(|one| orchestrator.check(&one.path, one.text.clone(), call));
+        let checks = touched
+            .iter()
+            .map(|one| orchestrator.check_and_look(&one.path, one.text.clone(), ELSEWHERE, call));
         let mut found = Self { complete: true, ..Self::default() };
         let mut here: Vec<Vec<Diagnostic>> = Vec::new();
         let mut served = false;

@@ -139,6 +139,7 @@ struct Inner {
     slots: Mutex<BTreeMap<Key, Arc<Slot>>>,
     roots: Mutex<RootCache>,
     recent: Mutex<Vec<elsewhere::Edited>>,
+    users: Mutex<elsewhere::Users>,
     /// Texts that servers are shown instead of those on disk.
     unsaved: Mutex<BTreeMap<WorkspacePath, Arc<str>>>,
     watch: Option<Watch>,
@@ -185,6 +186,7 @@ impl Orchestrator {
             slots: Mutex::default(),
             roots: Mutex::default(),
             recent: Mutex::default(),
+            users: Mutex::default(),
             unsaved: Mutex::default(),
             watch: watch.and_then(Result::ok),
             noting: Arc::default(),
@@ -427,12 +429,19 @@ fn read_text(
     known: Option<LineIndex>,
 ) -> Result<LineIndex, ReadError> {
     let bytes = gate.read(path, MAX_TEXT_BYTES)?;
-    let text = bytes.strip_prefix(MARK.as_bytes()).unwrap_or(&bytes);
-    if let Some(known) = known.filter(|known| known.text().as_bytes() == text) {
+    if let Some(known) = known.filter(|known| known.text().as_bytes() == without_mark(&bytes)) {
         return Ok(known);
     }
-    let text = str::from_utf8(text).map_err(|_| ReadError::NotUtf8)?;
-    Ok(LineIndex::new(text))
+    Ok(LineIndex::new(text_of(&bytes)?))
+}
+
+/// The text that the bytes of a file are.
+fn text_of(bytes: &[u8]) -> Result<&str, ReadError> {
+    str::from_utf8(without_mark(bytes)).map_err(|_| ReadError::NotUtf8)
+}
+
+fn without_mark(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(MARK.as_bytes()).unwrap_or(bytes)
 }
 
 fn lines_of(text: String) -> LineIndex {

@@ -266,6 +266,14 @@ impl Connection {
         }
     }
 
+    /// Waits for room to write, so that writing itself can neither be interrupted nor wait.
+    pub(crate) async fn room(&self, call: &Call) -> Result<Room<'_>, RequestError> {
+        match call.bound(self.shared.outgoing.reserve()).await? {
+            Ok(permit) if !self.shared.ended.is_cancelled() => Ok(Room(permit)),
+            _ => Err(self.shared.closed_error().into()),
+        }
+    }
+
     async fn send(&self, call: &Call, frame: Bytes) -> Result<(), RequestError> {
         match call.bound(self.shared.outgoing.send(frame)).await? {
             Ok(()) if self.shared.ended.is_cancelled() => Err(self.shared.closed_error().into()),
@@ -282,6 +290,15 @@ impl Connection {
     /// Ends when the connection does.
     pub async fn ended(&self) {
         self.shared.ended.cancelled().await;
+    }
+}
+
+/// Room for frames that follow each other without a gap.
+pub(crate) struct Room<'a>(mpsc::Permit<'a, Bytes>);
+
+impl Room<'_> {
+    pub(crate) fn send(self, frames: impl Into<Bytes>) {
+        self.0.send(frames.into());
     }
 }
 

@@ -13,9 +13,7 @@ mod platform;
 mod platform;
 
 pub(super) use platform::Folder;
-
-/// How names of unfinished files begin.
-const UNFINISHED: &str = ".tenon-edit-";
+use tenon_lsp::aftermath::UNFINISHED;
 
 /// A file as it was found.
 #[derive(Debug)]

@@ -16,7 +16,7 @@ use crate::call::Call;
 use crate::message::{Payload, RpcError};
 use crate::model::{Diagnostic, Why};
 use crate::registry::Capability;
-use crate::transport::RequestError;
+use crate::transport::{Reply, RequestError};
 use crate::wire;
 
 /// What one server says about a text.
@@ -31,13 +31,26 @@ pub struct Checked {
 impl Client {
     /// Makes the server know a text and collects what it says about it.
     pub async fn check(&self, call: &Call, path: &WorkspacePath, lines: &LineIndex, saved: bool) -> Checked {
+        self.check_while(call, path, lines, saved, std::future::ready(())).await
+    }
+
+    /// The same with something to do while the server thinks about the text.
+    pub(crate) async fn check_while(
+        &self,
+        call: &Call,
+        path: &WorkspacePath,
+        lines: &LineIndex,
+        saved: bool,
+        meanwhile: impl Future<Output = ()>,
+    ) -> Checked {
         let synced = match self.sync(call, path, lines, saved).await {
             Ok(synced) => synced,
             Err(error) => {
                 return Checked { diagnostics: Vec::new(), gap: Some(gap(&error)) };
             }
         };
-        let gap = self.await_fresh(call, &synced).await.err();
+        let (fresh, ()) = tokio::join!(self.await_fresh(call, &synced), meanwhile);
+        let gap = fresh.err();
         let known = self.session.known();
         let document = known.documents.get(path.as_str());
         let same_text = document.is_some_and(|document| document.version == synced.version);
@@ -172,26 +185,12 @@ impl Client {
         if !self.rule_needs_diagnostics() && !self.ready(call).await {
             return Err(self.unfinished());
         }
-        let key = synced.path.as_str();
         let mut pause = Pause::default();
         loop {
-            let (asked, identifier) = {
-                let known = self.session.known();
-                match known.documents.get(key) {
-                    Some(document) if document.version == synced.version => {}
-                    _ => return Err(Why::Pending),
-                }
-                let identifier = known.capabilities.diagnostic_identifier().map(str::to_owned);
-                (known.tick, identifier)
-            };
-            let mut params = json!({ "textDocument": { "uri": synced.path.uri().as_str() } });
-            if let Some(identifier) = identifier {
-                params["identifier"] = Value::String(identifier);
-            }
+            let mut asked = 0;
             let asking = async {
-                let seen = self.mark_seen(key, synced.version);
-                let reply =
-                    self.connection.request_with(call, "textDocument/diagnostic", &params, seen).await?;
+                let reply;
+                (reply, asked) = self.ask_for_diagnostics(call, synced).await?;
                 reply.wait(call).await
             };
             match retryable(self.unless_overtaken(synced, asking).await?) {
@@ -211,6 +210,28 @@ impl Client {
                 }
             }
         }
+    }
+
+    /// Sends a question for a document's diagnostics. The moment that comes with it is one of the wire, since no write can come
+    /// between taking it and sending: whatever changed before is in the answer.
+    async fn ask_for_diagnostics(
+        &self,
+        call: &Call,
+        synced: &Synced<'_>,
+    ) -> Result<(Reply, u64), RequestError> {
+        let turn = call.bound(self.turns.lock()).await?;
+        let (asked, identifier) = {
+            let known = self.session.known();
+            (known.tick, known.capabilities.diagnostic_identifier().map(str::to_owned))
+        };
+        let mut params = json!({ "textDocument": { "uri": synced.path.uri().as_str() } });
+        if let Some(identifier) = identifier {
+            params["identifier"] = Value::String(identifier);
+        }
+        let seen = self.mark_seen(synced.path.as_str(), synced.version);
+        let reply = self.connection.request_with(call, "textDocument/diagnostic", &params, seen).await?;
+        drop(turn);
+        Ok((reply, asked))
     }
 
     fn rule_needs_diagnostics(&self) -> bool {
@@ -348,19 +369,26 @@ impl Client {
             .collect()
     }
 
-    /// Whether it still has something to say.
-    pub(crate) fn is_busy(&self) -> bool {
-        let known = self.session.known();
-        !known.ended && known.is_busy()
-    }
-
-    /// The open documents that something is still to be said about: what is held for them may speak of before.
-    pub(crate) fn unanswered(&self) -> BTreeSet<String> {
+    /// What the server says now, without what it said before it had heard of the last change; all of one moment.
+    pub(crate) fn said(&self) -> Said {
         let known = self.session.known();
         let open = known.documents.iter();
-        open.filter(|document| known.is_owed(document))
-            .map(|document| document.path.as_str().to_owned())
-            .collect()
+        let owed =
+            open.filter(|document| known.is_owed(document)).map(|document| document.path.as_str().to_owned());
+        let mut said =
+            Said { files: Vec::new(), unanswered: owed.collect(), busy: !known.ended && known.is_busy() };
+        for key in known.diagnostics.keys().filter(|key| !said.unanswered.contains(*key)) {
+            let document = known.documents.get(key);
+            let (items, left_out) = match known.looks_beyond() {
+                true => known.diagnostics.since(key, document, known.change),
+                false => (known.diagnostics.current(key, document), false),
+            };
+            said.busy |= left_out;
+            if !items.is_empty() {
+                said.files.push((key.to_owned(), items));
+            }
+        }
+        said
     }
 
     /// The version in which a document is open, with its text.
@@ -369,11 +397,20 @@ impl Client {
         known.documents.get(key).map(|document| (document.version, document.lines.clone()))
     }
 
-    /// What the last change of a document did.
-    pub(crate) fn last_edit(&self, key: &str) -> Option<LastEdit> {
+    /// What the last change of a document did, and the version that it made.
+    pub(crate) fn last_edit(&self, key: &str) -> Option<(LastEdit, i32)> {
         let known = self.session.known();
-        known.documents.get(key).map(|document| document.edit.clone())
+        known.documents.get(key).map(|document| (document.edit.clone(), document.version))
     }
+}
+
+/// What a server says at one moment, by file, in its own encoding.
+pub(crate) struct Said {
+    pub(crate) files: Vec<(String, Vec<Diagnostic>)>,
+    /// The open documents that something is still to be said about: nothing is shown for them.
+    pub(crate) unanswered: BTreeSet<String>,
+    /// Whether more is to come.
+    pub(crate) busy: bool,
 }
 
 /// How a wait for a push ended.

@@ -86,6 +86,23 @@ impl Store {
         self.files.get(key).map(|held| held.current(document).cloned().collect()).unwrap_or_default()
     }
 
+    /// The same without what was pushed before `change`, and whether that leaves something out.
+    pub(crate) fn since(
+        &self,
+        key: &str,
+        document: Option<&Document>,
+        change: LastChange,
+    ) -> (Vec<Diagnostic>, bool) {
+        let Some(held) = self.files.get(key) else {
+            return Default::default();
+        };
+        let pulled = held.current_pull(document).map(|pulled| pulled.items.clone()).unwrap_or_default();
+        match held.current_push(document) {
+            Some(pushed) if pushed.tick > change.tick => ([pulled, pushed.items.clone()].concat(), false),
+            old => (pulled, old.is_some_and(|pushed| !pushed.items.is_empty())),
+        }
+    }
+
     pub(crate) fn keys(&self) -> impl Iterator<Item = &str> {
         self.files.keys().map(String::as_str)
     }

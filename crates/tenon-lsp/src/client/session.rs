@@ -101,8 +101,17 @@ impl Known {
         }
     }
 
+    /// Whether a change of one file is taken to change what the server thinks of others.
+    pub(crate) fn looks_beyond(&self) -> bool {
+        self.revises || (self.capabilities.pulls() && self.capabilities.has_inter_file_dependencies())
+    }
+
     /// Whether what is held for a document is what the server thinks since the last change, wherever that was.
     pub(crate) fn is_answered(&self, document: &Document) -> bool {
+        if self.capabilities.pulls() {
+            // What it pushes besides says nothing about what it would answer.
+            return self.diagnostics.is_pulled(document, self.change_for(document));
+        }
         let is_clean = || self.diagnostics.current(document.path.as_str(), Some(document)).is_empty();
         self.diagnostics.is_answered(document, self.change_for(document))
             // Nothing wrong before and nothing wrong now is not said twice; who must know has it opened again.
@@ -141,7 +150,8 @@ impl Session {
             versioned: false,
             ended: false,
             ending: None,
-            revises: false,
+            // One that swallows empty lists speaks of open files after every change, or there would be nothing to swallow.
+            revises: entry.reopens,
             says_empty_once: entry.reopens,
         };
         Self {

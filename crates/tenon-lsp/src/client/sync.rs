@@ -1,5 +1,10 @@
 //! Keeping a server's documents in step: opened, changed, saved, closed, and told of files that changed on disk.
+//!
+//! Invariant: what we hold a server to know has been queued for it. Room in the queue is waited for first; then the state
+//! changes and its frames go out in one breath, so that nothing that ends a call can come between the two.
 
+use bytes::{Bytes, BytesMut};
+use serde::Serialize;
 use serde_json::{Value, json};
 use tenon_contract::position::LineIndex;
 use tenon_contract::root::WorkspacePath;
@@ -8,6 +13,7 @@ use tokio::time::Instant;
 use super::Client;
 use super::documents::Update;
 use crate::call::Call;
+use crate::message;
 use crate::registry::Capability;
 use crate::transport::{Closed, RequestError};
 
@@ -35,6 +41,7 @@ impl Client {
         saved: bool,
     ) -> Result<Synced<'_>, RequestError> {
         let key = path.as_str();
+        let room = self.connection.room(call).await?;
         let (update, version, evicted, lost, save, open_close) = {
             let mut known = self.session.known();
             let known = &mut *known;
@@ -67,33 +74,36 @@ impl Client {
             (update, version, evicted, lost, capabilities.save, capabilities.open_close)
         };
         let synced = Synced { client: self, path: path.clone(), version };
-        if lost {
-            self.session.epoch().advance();
-        }
-        self.session.wake();
         let uri = path.uri().as_str();
+        let mut frames = Frames::default();
         match &update {
             Update::Nothing => {}
-            Update::Open if open_close => self.send_open(call, path, lines, version).await?,
+            Update::Open if open_close => frames.add(OPEN, &self.opened(path, lines, version))?,
             Update::Open => {}
             Update::Change(_) if open_close && self.entry().reopens => {
-                self.send_close(call, path).await?;
-                self.send_open(call, path, lines, version).await?;
+                frames.add(CLOSE, &closed(path))?;
+                frames.add(OPEN, &self.opened(path, lines, version))?;
             }
             Update::Change(changes) => {
                 let change = json!({
                     "textDocument": { "uri": uri, "version": version }, "contentChanges": changes,
                 });
-                self.connection.notify(call, "textDocument/didChange", &change).await?;
+                frames.add("textDocument/didChange", &change)?;
             }
         }
         if saved && save && matches!(update, Update::Change(_)) {
-            let document = json!({ "textDocument": { "uri": uri } });
-            self.connection.notify(call, "textDocument/didSave", &document).await?;
+            frames.add("textDocument/didSave", &json!({ "textDocument": { "uri": uri } }))?;
         }
         for document in &evicted {
-            self.send_close(call, &document.path).await?;
+            frames.add(CLOSE, &closed(&document.path))?;
         }
+        if let Some(frames) = frames.joined() {
+            room.send(frames);
+        }
+        if lost {
+            self.session.epoch().advance();
+        }
+        self.session.wake();
         Ok(synced)
     }
 
@@ -101,6 +111,7 @@ impl Client {
     /// waits for it anyway.
     pub(crate) async fn reopen_clean(&self, call: &Call, path: &WorkspacePath) -> Result<(), RequestError> {
         let turn = call.bound(self.turns.lock()).await?;
+        let room = self.connection.room(call).await?;
         let again = {
             let mut known = self.session.known();
             let clean =
@@ -110,36 +121,27 @@ impl Client {
             if reopens { known.documents.open_again(path.as_str(), tick) } else { None }
         };
         if let Some((version, lines)) = again {
-            self.send_close(call, path).await?;
-            self.send_open(call, path, &lines, version).await?;
+            let mut frames = Frames::default();
+            frames.add(CLOSE, &closed(path))?;
+            frames.add(OPEN, &self.opened(path, &lines, version))?;
+            room.send(frames.0);
             self.mark_when_seen(call, path).await?;
         }
         drop(turn);
         Ok(())
     }
 
-    async fn send_open(
-        &self,
-        call: &Call,
-        path: &WorkspacePath,
-        lines: &LineIndex,
-        version: i32,
-    ) -> Result<(), RequestError> {
+    fn opened(&self, path: &WorkspacePath, lines: &LineIndex, version: i32) -> Value {
         let language = self.entry().language_id(path.as_path()).unwrap_or("plaintext");
-        let document = json!({ "textDocument": {
+        json!({ "textDocument": {
             "uri": path.uri().as_str(), "languageId": language, "version": version, "text": &**lines.text(),
-        }});
-        self.connection.notify(call, "textDocument/didOpen", &document).await
-    }
-
-    async fn send_close(&self, call: &Call, path: &WorkspacePath) -> Result<(), RequestError> {
-        let closed = json!({ "textDocument": { "uri": path.uri().as_str() } });
-        self.connection.notify(call, "textDocument/didClose", &closed).await
+        }})
     }
 
     /// Closes a document, if it is open and no wait needs it.
     pub async fn close(&self, call: &Call, key: &str) -> Result<(), RequestError> {
         let turn = call.bound(self.turns.lock()).await?;
+        let room = self.connection.room(call).await?;
         let (document, lost) = {
             let mut known = self.session.known();
             if known.documents.get(key).is_none_or(|document| document.pins > 0) {
@@ -147,13 +149,13 @@ impl Client {
             }
             (known.documents.remove(key), known.diagnostics.closed(key))
         };
+        if let Some(document) = document {
+            room.send(message::notification(CLOSE, &closed(&document.path))?);
+        }
         if lost {
             self.session.epoch().advance();
         }
         self.session.wake();
-        if let Some(document) = document {
-            self.send_close(call, &document.path).await?;
-        }
         drop(turn);
         Ok(())
     }
@@ -210,6 +212,28 @@ impl Client {
         }
         drop(turn);
         Ok(())
+    }
+}
+
+const OPEN: &str = "textDocument/didOpen";
+const CLOSE: &str = "textDocument/didClose";
+
+fn closed(path: &WorkspacePath) -> Value {
+    json!({ "textDocument": { "uri": path.uri().as_str() } })
+}
+
+/// Notifications that go out together.
+#[derive(Default)]
+struct Frames(BytesMut);
+
+impl Frames {
+    fn add<P: Serialize + ?Sized>(&mut self, method: &str, params: &P) -> Result<(), RequestError> {
+        self.0.extend_from_slice(&message::notification(method, params)?);
+        Ok(())
+    }
+
+    fn joined(self) -> Option<Bytes> {
+        (!self.0.is_empty()).then(|| self.0.freeze())
     }
 }
 

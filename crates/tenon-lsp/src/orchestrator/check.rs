@@ -1,11 +1,12 @@
 //! Diagnostics: of one text, and of all files that any server complains about.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use futures::future::join_all;
 use tenon_contract::root::{ReadError, WorkspacePath};
 
-use super::convert::{diagnostics_of, held_diagnostics};
+use super::convert::{converted_diagnostics, diagnostics_of};
 use super::{Orchestrator, lines_of};
 use crate::call::Call;
 use crate::model::{Answer, Diagnostic, Gap, merge_diagnostics};
@@ -18,6 +19,17 @@ impl Orchestrator {
         &self,
         path: &WorkspacePath,
         text: Option<String>,
+        call: &Call,
+    ) -> Result<Answer<Vec<Diagnostic>>, ReadError> {
+        self.check_and_look(path, text, Duration::ZERO, call).await
+    }
+
+    /// The same; while servers think about the text, what it may have broken elsewhere is looked for, for `looking` at most.
+    pub(crate) async fn check_and_look(
+        &self,
+        path: &WorkspacePath,
+        text: Option<String>,
+        looking: Duration,
         call: &Call,
     ) -> Result<Answer<Vec<Diagnostic>>, ReadError> {
         let epoch = self.epoch();
@@ -41,7 +53,13 @@ impl Orchestrator {
                 Err(why) => return (Vec::new(), Some(why), false),
             };
             let call = if client.was_checked() { &call.at_most(self.0.timeouts.check) } else { &starting };
-            let checked = client.check(call, path, &lines, saved).await;
+            let look = async {
+                if !looking.is_zero() {
+                    let looking = call.at_most(looking);
+                    let _ = looking.bound(self.open_dependents(&client, path, &looking)).await;
+                }
+            };
+            let checked = client.check_while(call, path, &lines, saved, look).await;
             (diagnostics_of(&lines, client.encoding(), checked.diagnostics), checked.gap, true)
         }))
         .await;
@@ -66,7 +84,11 @@ impl Orchestrator {
     /// All files for which a running server holds diagnostics, whoever caused them.
     pub async fn diagnostics(&self) -> BTreeMap<WorkspacePath, Vec<Diagnostic>> {
         let clients = self.live_clients().into_iter();
-        merged(join_all(clients.map(|client| held_diagnostics(self.0.gate.clone(), client))).await)
+        let held = clients.map(|client| {
+            let held = client.held_diagnostics();
+            converted_diagnostics(self.0.gate.clone(), client, held)
+        });
+        merged(join_all(held).await)
     }
 }
 

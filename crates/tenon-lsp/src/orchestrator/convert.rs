@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tenon_contract::position::{Encoding, LineIndex, Range};
 use tenon_contract::root::{OutputFilter, RootGate, WorkspacePath};
 
-use super::read_text;
+use super::{MAX_TEXT_BYTES, text_of};
 use crate::client::Client;
 use crate::message::Payload;
 use crate::model::{Diagnostic, Location, Symbol, SymbolKind};
@@ -14,7 +14,32 @@ use crate::wire;
 
 /// Answers up to this size, some forty places, are converted where they are: to hand them to another thread and back would
 /// take longer than the few questions to the file system.
-const SHORT_BYTES: usize = 8 * 1024;
+pub(super) const SHORT_BYTES: usize = 8 * 1024;
+
+/// The same for answers that say nothing of other files.
+pub(super) const SHORT_ALONE_BYTES: usize = 256 * 1024;
+
+/// Where the columns of a text are in another encoding.
+enum Columns {
+    /// The same in all of them.
+    Ascii,
+    Mixed(LineIndex),
+    /// The file is gone, or no text.
+    Unknown,
+}
+
+impl Columns {
+    fn of(gate: &RootGate, client: &Client, path: &WorkspacePath) -> Self {
+        if let Some(lines) = client.open_text(path.as_str()) {
+            return Self::Mixed(lines);
+        }
+        match gate.read(path, MAX_TEXT_BYTES) {
+            Ok(bytes) if bytes.is_ascii() => Self::Ascii,
+            Ok(bytes) => text_of(&bytes).map_or(Self::Unknown, |text| Self::Mixed(LineIndex::new(text))),
+            Err(_) => Self::Unknown,
+        }
+    }
+}
 
 /// Converts one answer. Asks the file system about each file in it.
 pub(super) struct Converter<'a> {
@@ -22,7 +47,7 @@ pub(super) struct Converter<'a> {
     filter: OutputFilter<'a>,
     client: &'a Client,
     encoding: Encoding,
-    texts: BTreeMap<WorkspacePath, Option<LineIndex>>,
+    columns: BTreeMap<WorkspacePath, Columns>,
 }
 
 impl<'a> Converter<'a> {
@@ -32,7 +57,7 @@ impl<'a> Converter<'a> {
             filter: gate.output_filter(),
             encoding: client.encoding(),
             client,
-            texts: BTreeMap::new(),
+            columns: BTreeMap::new(),
         }
     }
 
@@ -46,12 +71,12 @@ impl<'a> Converter<'a> {
             return Some(range);
         }
         let (gate, client) = (self.gate, self.client);
-        let lines = self
-            .texts
-            .entry(path.clone())
-            .or_insert_with(|| client.open_text(path.as_str()).or_else(|| read_text(gate, path, None).ok()));
-        let lines = lines.as_ref()?;
-        Some(lines.convert_range_clamped(range, self.encoding, Encoding::Utf16))
+        let columns = self.columns.entry(path.clone()).or_insert_with(|| Columns::of(gate, client, path));
+        match columns {
+            Columns::Ascii => Some(range),
+            Columns::Mixed(lines) => Some(lines.convert_range_clamped(range, self.encoding, Encoding::Utf16)),
+            Columns::Unknown => None,
+        }
     }
 
     pub(super) fn locations(&mut self, payload: &Payload) -> Found<Location> {
@@ -96,11 +121,9 @@ impl<'a> Converter<'a> {
         Found { items, count }
     }
 
-    /// What the server holds, by file.
-    fn held_diagnostics(&mut self) -> Vec<(WorkspacePath, Vec<Diagnostic>)> {
-        self.client
-            .held_diagnostics()
-            .into_iter()
+    /// Diagnostics of the server, by file.
+    fn diagnostics(&mut self, held: Vec<(String, Vec<Diagnostic>)>) -> Vec<(WorkspacePath, Vec<Diagnostic>)> {
+        held.into_iter()
             .filter_map(|(key, items)| {
                 let path = self.gate.admit_path(&key).ok()?;
                 let items = items
@@ -148,18 +171,33 @@ pub(super) async fn converted<T: Send + 'static>(
     payload: Payload,
     work: impl FnOnce(&mut Converter<'_>, &Payload) -> T + Send + 'static,
 ) -> Option<T> {
-    if payload.as_bytes().len() <= SHORT_BYTES {
+    converted_up_to(SHORT_BYTES, gate, client, payload, work).await
+}
+
+/// The same, with the size up to which an answer is short.
+pub(super) async fn converted_up_to<T: Send + 'static>(
+    short: usize,
+    gate: &RootGate,
+    client: &Arc<Client>,
+    payload: Payload,
+    work: impl FnOnce(&mut Converter<'_>, &Payload) -> T + Send + 'static,
+) -> Option<T> {
+    if payload.as_bytes().len() <= short {
         return Some(work(&mut Converter::new(gate, client), &payload));
     }
     let (gate, client) = (gate.clone(), Arc::clone(client));
     tokio::task::spawn_blocking(move || work(&mut Converter::new(&gate, &client), &payload)).await.ok()
 }
 
-/// What a server holds, by file.
-pub(super) async fn held_diagnostics(
+/// What a server holds, or a part of that, by file.
+pub(super) async fn converted_diagnostics(
     gate: RootGate,
     client: Arc<Client>,
+    held: Vec<(String, Vec<Diagnostic>)>,
 ) -> Vec<(WorkspacePath, Vec<Diagnostic>)> {
-    let held = tokio::task::spawn_blocking(move || Converter::new(&gate, &client).held_diagnostics());
-    held.await.unwrap_or_default()
+    if held.is_empty() {
+        return Vec::new();
+    }
+    let work = tokio::task::spawn_blocking(move || Converter::new(&gate, &client).diagnostics(held));
+    work.await.unwrap_or_default()
 }

@@ -3,6 +3,9 @@
 //! Servers report nothing about files that are not open. So before a wait the files are opened that use what the edit
 //! touched, as the server itself names them, and those that have a word which the edit took away: the users of a renamed
 //! thing can no longer be asked for, since its old name means nothing any more.
+//!
+//! Who uses a thing takes some servers longer to say than what is wrong with it. So the users found last are remembered until
+//! another file changes: as long as only the file itself does, nobody else can have begun to use what is in it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
@@ -17,7 +20,8 @@ use tenon_contract::root::WorkspacePath;
 use tokio::task::spawn_blocking;
 
 use super::check::merged;
-use super::convert::{converted, held_diagnostics};
+use super::convert::{converted, converted_diagnostics};
+use super::slot::Slot;
 use super::{Inner, Orchestrator, lock};
 use crate::call::Call;
 use crate::client::Client;
@@ -39,6 +43,26 @@ const MAX_SEARCHED_BYTES: u64 = 1024 * 1024;
 pub(super) struct Edited {
     path: WorkspacePath,
     epoch: u64,
+}
+
+/// Who uses what is declared in a file, as far as a server was asked. By the server's process and the file.
+#[derive(Default)]
+pub(super) struct Users(BTreeMap<(u32, WorkspacePath), Found>);
+
+#[derive(Clone)]
+struct Found {
+    /// The version of the file in which its last edit was followed.
+    version: i32,
+    /// What was asked about.
+    names: BTreeSet<String>,
+    files: BTreeSet<WorkspacePath>,
+}
+
+impl Users {
+    /// A file changed: it may use something now that it did not use before.
+    pub(super) fn changed(&mut self, path: &WorkspacePath) {
+        self.0.retain(|(_, owner), _| owner == path);
+    }
 }
 
 /// What servers hold some time after an edit.
@@ -67,22 +91,22 @@ impl Orchestrator {
     /// servers that still have something to say.
     pub(crate) async fn elsewhere(&self, after: u64, wait: Duration, call: &Call) -> Elsewhere {
         let late = self.let_show(after, wait, call).await;
-        let (mut pending, mut all) = (Vec::new(), BTreeSet::new());
+        let (mut pending, mut unanswered) = (Vec::new(), BTreeSet::new());
         let mut shares = Vec::new();
         for client in self.live_clients() {
-            let unanswered = client.unanswered();
-            all.extend(unanswered.iter().cloned());
+            let said = client.said();
+            unanswered.extend(said.unanswered);
             let id = &client.entry().id;
-            if (late.contains(id) || client.is_busy()) && !pending.contains(id) {
+            if late.contains(&client.pid()) || said.busy {
                 pending.push(id.clone());
             }
-            let held = held_diagnostics(self.0.gate.clone(), client);
-            shares.push(async move {
-                let answered = held.await.into_iter().filter(|(path, _)| !unanswered.contains(path.as_str()));
-                answered.collect()
-            });
+            // Who has not even heard of everything has nothing to say about it.
+            if !late.contains(&client.pid()) {
+                shares.push(converted_diagnostics(self.0.gate.clone(), client, said.files));
+            }
         }
-        Elsewhere { files: merged(join_all(shares).await), unanswered: all, pending }
+        pending.dedup();
+        Elsewhere { files: merged(join_all(shares).await), unanswered, pending }
     }
 
     /// The versions in which servers have a file open; nothing when one of them sees another text than this.
@@ -100,15 +124,17 @@ impl Orchestrator {
         Some(versions)
     }
 
-    /// Waits until what the edits since `after` may have broken elsewhere has shown, or `wait` is over. The servers that
-    /// did not even say in time which files those are.
-    async fn let_show(&self, after: u64, wait: Duration, call: &Call) -> BTreeSet<ServerId> {
+    /// Waits until what the edits since `after` may have broken elsewhere has shown, or `wait` is over. The processes of the
+    /// servers that were not even told in time what changed, or did not say which files those are.
+    async fn let_show(&self, after: u64, wait: Duration, call: &Call) -> BTreeSet<u32> {
         let call = call.at_most(wait);
-        let clients = self.live_clients();
-        if clients.is_empty() && lock(&self.0.slots).is_empty() {
+        let slots: Vec<Arc<Slot>> = lock(&self.0.slots).values().cloned().collect();
+        if slots.is_empty() {
             return BTreeSet::new();
         }
-        let late: BTreeSet<ServerId> = clients.iter().map(|client| client.entry().id.clone()).collect();
+        let live: Vec<(&Slot, Arc<Client>)> =
+            slots.iter().filter_map(|slot| Some((&**slot, slot.live()?))).collect();
+        let late: BTreeSet<u32> = live.iter().map(|(_, client)| client.pid()).collect();
         let late = Mutex::new(late);
         let edited: Vec<WorkspacePath> = lock(&self.0.recent)
             .iter()
@@ -119,12 +145,15 @@ impl Orchestrator {
         // Whatever is not done in time shows in the next look.
         let _ = call
             .bound(async {
-                join_all(clients.iter().map(|client| async {
+                join_all(live.iter().map(|(slot, client)| async {
+                    if self.0.tell(slot, client, &call).await.is_err() {
+                        return;
+                    }
                     for path in &edited {
                         self.open_dependents(client, path, &call).await;
                     }
                     if !call.remaining().is_zero() {
-                        lock(&late).remove(&client.entry().id);
+                        lock(&late).remove(&client.pid());
                     }
                     client.come_to_rest(&call).await;
                 }))
@@ -144,20 +173,25 @@ impl Orchestrator {
         recent.push(Edited { path: path.clone(), epoch });
     }
 
-    /// Opens files that an edit may have broken.
-    async fn open_dependents(&self, client: &Arc<Client>, path: &WorkspacePath, call: &Call) {
-        let Some(edit) = client.last_edit(path.as_str()) else {
+    /// Opens files that an edit may have broken, unless that was done.
+    pub(super) async fn open_dependents(&self, client: &Arc<Client>, path: &WorkspacePath, call: &Call) {
+        let Some((edit, version)) = client.last_edit(path.as_str()) else {
             return;
         };
         if !client.has(Capability::Diagnostics) || client.sees_files_alone() {
             return;
         }
-        let (users, namesakes) = tokio::join!(
-            self.users_of_lines(client, path, edit.lines, call),
+        let key = (client.pid(), path.clone());
+        let before = lock(&self.0.users).0.get(&key).cloned();
+        if before.as_ref().is_some_and(|found| found.version == version) {
+            return;
+        }
+        let (mut found, namesakes) = tokio::join!(
+            self.users_of_lines(client, path, edit.lines, before, call),
             self.files_with(client, path, edit.dropped)
         );
-        let files: BTreeSet<WorkspacePath> =
-            users.into_iter().chain(namesakes).filter(|user| user != path).take(MAX_DEPENDENTS).collect();
+        let files = found.files.iter().cloned().chain(namesakes);
+        let files: BTreeSet<WorkspacePath> = files.filter(|user| user != path).take(MAX_DEPENDENTS).collect();
         for file in files {
             if client.open_text(file.as_str()).is_some() {
                 // Its diagnostics, too, arrive with everyone else's.
@@ -168,6 +202,10 @@ impl Orchestrator {
                 // Sent and left open; its diagnostics arrive with everyone else's.
                 let _ = client.sync(call, &file, &lines, true).await;
             }
+        }
+        if !call.remaining().is_zero() {
+            found.version = version;
+            lock(&self.0.users).0.insert(key, found);
         }
     }
 
@@ -185,24 +223,28 @@ impl Orchestrator {
         spawn_blocking(move || inner.search(&client, &path, &words)).await.unwrap_or_default()
     }
 
-    /// The files that use what is declared on some lines of a document.
+    /// The files that use what is declared on some lines of a document. A server that was asked about all of that `before` is
+    /// not asked again.
     async fn users_of_lines(
         &self,
         client: &Arc<Client>,
         path: &WorkspacePath,
         touched: RangeInclusive<u32>,
+        before: Option<Found>,
         call: &Call,
-    ) -> Vec<WorkspacePath> {
+    ) -> Found {
+        let mut found =
+            before.unwrap_or_else(|| Found { version: 0, names: BTreeSet::new(), files: BTreeSet::new() });
         let able = [Capability::DocumentSymbols, Capability::References];
         let Some(lines) = client.open_text(path.as_str()) else {
-            return Vec::new();
+            return found;
         };
         if !able.into_iter().all(|capability| client.has(capability)) {
-            return Vec::new();
+            return found;
         }
         let document = json!({ "textDocument": { "uri": path.uri().as_str() } });
         let Ok(symbols) = client.ask(call, "textDocument/documentSymbol", &document).await else {
-            return Vec::new();
+            return found;
         };
         let owner = path.clone();
         let symbols = converted(&self.0.gate, client, symbols, move |converter, payload| {
@@ -210,14 +252,20 @@ impl Orchestrator {
         })
         .await
         .unwrap_or_default();
-        let declared = symbols
-            .iter()
-            .filter(|symbol| {
-                symbol.range.start.line <= *touched.end() && symbol.range.end.line >= *touched.start()
-            })
-            .take(MAX_SYMBOLS);
-        let users = join_all(declared.map(|symbol| self.users_of(client, path, &lines, symbol, call))).await;
-        users.into_iter().flatten().collect()
+        let symbols = visible_elsewhere(&symbols).filter(|symbol| {
+            symbol.range.start.line <= *touched.end() && symbol.range.end.line >= *touched.start()
+        });
+        let new: Vec<&Symbol> =
+            symbols.take(MAX_SYMBOLS).filter(|symbol| !found.names.contains(&symbol.name)).collect();
+        let users =
+            join_all(new.iter().map(|symbol| self.users_of(client, path, &lines, symbol, call))).await;
+        for (symbol, users) in new.iter().zip(users) {
+            if let Some(users) = users {
+                found.names.insert(symbol.name.clone());
+                found.files.extend(users);
+            }
+        }
+        found
     }
 
     async fn users_of(
@@ -227,23 +275,33 @@ impl Orchestrator {
         lines: &LineIndex,
         symbol: &Symbol,
         call: &Call,
-    ) -> Vec<WorkspacePath> {
+    ) -> Option<Vec<WorkspacePath>> {
         let position = lines.convert_clamped(symbol.selection.start, Encoding::Utf16, client.encoding());
         let params = json!({
             "textDocument": { "uri": path.uri().as_str() }, "position": position,
             "context": { "includeDeclaration": false },
         });
-        let Ok(payload) = client.ask(call, "textDocument/references", &params).await else {
-            return Vec::new();
-        };
+        let payload = client.ask(call, "textDocument/references", &params).await.ok()?;
         converted(&self.0.gate, client, payload, |converter, payload| {
             let places = converter.locations(payload).items.into_iter();
             let files: BTreeSet<WorkspacePath> = places.map(|location| location.path).collect();
             files.into_iter().collect()
         })
         .await
-        .unwrap_or_default()
     }
+}
+
+/// Without what is declared inside of functions: no other file can use that.
+fn visible_elsewhere(symbols: &[Symbol]) -> impl Iterator<Item = &Symbol> {
+    let mut inside: Option<u32> = None;
+    symbols.iter().filter(move |symbol| {
+        if inside.is_some_and(|depth| symbol.depth > depth) {
+            return false;
+        }
+        let is_function = matches!(symbol.kind.name(), "function" | "method" | "constructor");
+        inside = is_function.then_some(symbol.depth);
+        true
+    })
 }
 
 impl Inner {

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use camino::Utf8PathBuf;
 use tenon_contract::epoch::Epoch;
 use tenon_contract::position::LineIndex;
 use tenon_contract::root::{ReadError, WorkspacePath};
@@ -13,6 +14,7 @@ use tokio::task::spawn_blocking;
 
 use super::slot::Slot;
 use super::{Inner, Orchestrator, lock, read_text};
+use crate::aftermath;
 use crate::call::Call;
 use crate::client::{Client, FileChangeKind, gap};
 use crate::model::Why;
@@ -63,6 +65,7 @@ impl Inner {
         };
         if before.as_ref() != shown.map(LineIndex::text) {
             self.epochs.advance(Epoch::Text);
+            lock(&self.users).changed(path);
         }
     }
 
@@ -114,7 +117,10 @@ impl Inner {
         let few = changes.len() <= FEW;
         let inner = Arc::clone(self);
         let note = move || {
-            for (path, kind) in changes {
+            let unfinished = |path: &Utf8PathBuf| {
+                path.file_name().is_some_and(|name| name.starts_with(aftermath::UNFINISHED))
+            };
+            for (path, kind) in changes.into_iter().filter(|(path, _)| !unfinished(path)) {
                 if let Ok(path) = inner.gate.admit_target(path) {
                     inner.note_change(&path, kind);
                 }
@@ -132,6 +138,7 @@ impl Inner {
     fn note_change(&self, path: &WorkspacePath, kind: FileChangeKind) {
         // Whoever wrote the file knew better than who passed a text for it before.
         self.note_unsaved(path, None);
+        lock(&self.users).changed(path);
         for slot in lock(&self.slots).values().filter(|slot| !slot.is_broken()) {
             lock(&slot.untold).note(path, kind);
         }

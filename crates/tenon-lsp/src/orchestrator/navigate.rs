@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tenon_contract::position::{Encoding, LineIndex, Position};
 use tenon_contract::root::WorkspacePath;
 
-use super::convert::{Converter, Found, converted};
+use super::convert::{Converter, Found, SHORT_ALONE_BYTES, SHORT_BYTES, converted, converted_up_to};
 use super::{AskError, Candidate, Orchestrator};
 use crate::call::Call;
 use crate::client::{Client, gap};
@@ -63,6 +63,14 @@ impl Question<'_> {
             params[key] = value.clone();
         }
         params
+    }
+
+    /// The size up to which an answer is short.
+    fn short(&self) -> usize {
+        match self.capability {
+            Capability::DocumentSymbols | Capability::Hover => SHORT_ALONE_BYTES,
+            _ => SHORT_BYTES,
+        }
     }
 
     /// Whether a server must have read its project to answer. The symbols of a document follow from its text alone.
@@ -175,11 +183,7 @@ impl Orchestrator {
         let mut answer = self.all(&question, call, convert).await;
         // A stable sort by place keeps parents before children that start where they do.
         answer.value.sort_by_key(|one| (one.range.start, one.depth));
-        let mut seen = std::collections::BTreeSet::new();
-        answer.value.retain(|one| {
-            seen.insert((one.range, one.selection, one.name.clone(), one.kind, one.container.clone()))
-        });
-        Ok(answer)
+        Ok(answer.map(each_once))
     }
 
     /// The symbols of the whole workspace that match a query, as each server understands matching. Every project that has
@@ -360,7 +364,7 @@ impl Orchestrator {
             }
             let is_vouched_for = candidate.entry.early.contains(&question.capability);
             let why = if is_vouched_for { None } else { doubt(&client, 0, None) };
-            let work = converted(&self.0.gate, &client, payload, convert);
+            let work = converted_up_to(question.short(), &self.0.gate, &client, payload, convert);
             return match work.await {
                 Some(value) => Share { server: id.clone(), value: Some(value), why },
                 None => Share::missing(id, Why::Pending),
@@ -394,6 +398,22 @@ fn merge<T>(shares: Vec<Share<Found<T>>>) -> Answer<Vec<T>> {
         }
     }
     answer
+}
+
+/// Leaves out what was said before. The symbols are sorted by where they start.
+fn each_once(symbols: Vec<Symbol>) -> Vec<Symbol> {
+    let facts = |one: &Symbol| (one.range, one.selection, one.kind);
+    let is_same = |one: &Symbol, other: &Symbol| {
+        facts(one) == facts(other) && one.name == other.name && one.container == other.container
+    };
+    let mut kept: Vec<Symbol> = Vec::with_capacity(symbols.len());
+    for symbol in symbols {
+        let mut beside = kept.iter().rev().take_while(|other| other.range.start == symbol.range.start);
+        if !beside.any(|other| is_same(other, &symbol)) {
+            kept.push(symbol);
+        }
+    }
+    kept
 }
 
 fn sorted(mut locations: Vec<Location>) -> Vec<Location> {
