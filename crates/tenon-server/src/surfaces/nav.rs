@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tenon_contract::position::Position;
 use tenon_contract::root::{GateError, WorkspacePath};
 use tenon_lsp::model::{Answer as Found, Gap, Location, Severity, Symbol, Why};
@@ -24,7 +24,7 @@ use crate::surface::{
 
 mod shape;
 
-use shape::{diagnostic, location, symbol};
+use shape::{diagnostic, location, object, symbol};
 
 /// In the contract's order.
 const TOOLS: &[ToolSpec] = &[
@@ -117,7 +117,8 @@ impl NavSurface {
                     parts.join("\n\n")
                 });
                 let text = content.clone().unwrap_or_else(|| "nothing to say".to_owned());
-                answered(&found, content.is_none(), json!({ "content": content }), text)
+                let is_empty = content.is_none();
+                answered(&found, is_empty, object([("content", content.into())]), text)
             }
             "lsp_document_symbols" => {
                 let path = admit(orchestrator, arguments)?;
@@ -148,7 +149,7 @@ impl NavSurface {
             files.insert(file, shown.iter().map(|one| diagnostic(one)).collect());
         }
         let text = if lines.is_empty() { "nothing is wrong".to_owned() } else { lines.join("\n") };
-        Answer::structured(json!({ "diagnostics": files })).with_text(text)
+        Answer::structured(object([("diagnostics", Value::Object(files))])).with_text(text)
     }
 }
 
@@ -186,7 +187,7 @@ fn locations(orchestrator: &Orchestrator, found: Found<Vec<Location>>) -> Result
     let lines: Vec<String> = found.value.iter().map(|one| shape::location_line(gate, one)).collect();
     let list: Vec<Value> = found.value.iter().map(|one| location(gate, one)).collect();
     let text = if lines.is_empty() { "nothing found".to_owned() } else { lines.join("\n") };
-    answered(&found, list.is_empty(), json!({ "locations": list }), text)
+    answered(&found, list.is_empty(), object([("locations", Value::Array(list))]), text)
 }
 
 fn symbols(
@@ -198,7 +199,7 @@ fn symbols(
     let lines: Vec<String> = found.value.iter().map(|one| shape::symbol_line(gate, one, with_file)).collect();
     let list: Vec<Value> = found.value.iter().map(|one| symbol(gate, one, with_file)).collect();
     let text = if lines.is_empty() { "nothing found".to_owned() } else { lines.join("\n") };
-    answered(found, list.is_empty(), json!({ "symbols": list }), text)
+    answered(found, list.is_empty(), object([("symbols", Value::Array(list))]), text)
 }
 
 /// An answer with what is missing from it said beside it; nothing at all is only an answer when nobody is missing.

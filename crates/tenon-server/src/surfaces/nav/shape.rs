@@ -1,6 +1,6 @@
 //! The shapes of the `nav` contract: paths relative with `/`, every number counted from 1, kinds and severities by name.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value};
 use tenon_contract::position::Position;
 use tenon_contract::root::RootGate;
 use tenon_lsp::finding::{MAX_MESSAGE, one_line};
@@ -10,9 +10,15 @@ fn one_based(position: Position) -> (u64, u64) {
     (u64::from(position.line) + 1, u64::from(position.character) + 1)
 }
 
+/// An object of these values. The `json!` macro would copy each of them.
+pub(super) fn object<const N: usize>(pairs: [(&str, Value); N]) -> Value {
+    Value::Object(pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect::<Map<_, _>>())
+}
+
 pub(super) fn location(gate: &RootGate, location: &Location) -> Value {
     let (line, character) = one_based(location.range.start);
-    json!({ "file": gate.display(&location.path), "line": line, "character": character })
+    let file = gate.display(&location.path);
+    object([("file", file.into()), ("line", line.into()), ("character", character.into())])
 }
 
 pub(super) fn location_line(gate: &RootGate, location: &Location) -> String {
@@ -23,13 +29,18 @@ pub(super) fn location_line(gate: &RootGate, location: &Location) -> String {
 pub(super) fn symbol(gate: &RootGate, symbol: &Symbol, with_file: bool) -> Value {
     let (start_line, start_char) = one_based(symbol.range.start);
     let (end_line, end_char) = one_based(symbol.range.end);
-    let range =
-        json!({ "startLine": start_line, "startChar": start_char, "endLine": end_line, "endChar": end_char });
-    let mut value = json!({ "name": symbol.name, "kind": symbol.kind.name(), "range": range });
+    let range = object([
+        ("startLine", start_line.into()),
+        ("startChar", start_char.into()),
+        ("endLine", end_line.into()),
+        ("endChar", end_char.into()),
+    ]);
+    let (name, kind) = (symbol.name.as_str().into(), symbol.kind.name().into());
     if with_file {
-        value["file"] = Value::String(gate.display(&symbol.path));
+        let file = gate.display(&symbol.path).into();
+        return object([("name", name), ("kind", kind), ("file", file), ("range", range)]);
     }
-    value
+    object([("name", name), ("kind", kind), ("range", range)])
 }
 
 pub(super) fn symbol_line(gate: &RootGate, symbol: &Symbol, with_file: bool) -> String {
@@ -45,10 +56,12 @@ pub(super) fn symbol_line(gate: &RootGate, symbol: &Symbol, with_file: bool) -> 
 
 pub(super) fn diagnostic(diagnostic: &Diagnostic) -> Value {
     let (line, character) = one_based(diagnostic.range.start);
-    let mut value = json!({
-        "line": line, "character": character,
-        "severity": diagnostic.severity().as_str(), "message": diagnostic.message,
-    });
+    let mut value = object([
+        ("line", line.into()),
+        ("character", character.into()),
+        ("severity", diagnostic.severity().as_str().into()),
+        ("message", diagnostic.message.as_str().into()),
+    ]);
     if let Some(code) = &diagnostic.code {
         value["code"] = Value::String(code.clone());
     }
