@@ -100,9 +100,14 @@ impl<'a> Bare<'a> {
             "diagnostic": { "dynamicRegistration": true }, "definition": { "linkSupport": true },
             "documentSymbol": { "hierarchicalDocumentSymbolSupport": true },
         });
+        // What a client offers decides what a server does first: ty reads its whole project before it answers anything, if
+        // it may then ask to be told of changed files.
+        let workspace = json!({
+            "configuration": true, "diagnostics": { "refreshSupport": true },
+            "didChangeWatchedFiles": { "dynamicRegistration": true, "relativePatternSupport": true },
+        });
         let capabilities = json!({
-            "workspace": { "configuration": true }, "window": { "workDoneProgress": true },
-            "textDocument": document,
+            "workspace": workspace, "window": { "workDoneProgress": true }, "textDocument": document,
         });
         let options =
             json!({ "disableAutomaticTypingAcquisition": true, "tsserver": { "useSyntaxServer": "never" } });
@@ -118,11 +123,21 @@ impl<'a> Bare<'a> {
     }
 
     pub fn open(&mut self, file: &str) -> io::Result<()> {
+        self.open_with(file, &self.sandbox.tree().read(file))
+    }
+
+    fn open_with(&mut self, file: &str, text: &str) -> io::Result<()> {
         let document = json!({
-            "uri": uri(self.sandbox, file), "languageId": self.server.language(), "version": 1,
-            "text": self.sandbox.tree().read(file),
+            "uri": uri(self.sandbox, file), "languageId": self.server.language(), "version": self.version,
+            "text": text,
         });
         self.frames.notify("textDocument/didOpen", &json!({ "textDocument": document }))
+    }
+
+    fn change(&mut self, file: &str, text: &str) -> io::Result<()> {
+        let document = json!({ "uri": uri(self.sandbox, file), "version": self.version });
+        let changes = json!({ "textDocument": document, "contentChanges": [{ "text": text }] });
+        self.frames.notify("textDocument/didChange", &changes)
     }
 
     /// Waits until the server has read its project, of which a file must be open, and has said so as servers of its kind
@@ -172,12 +187,7 @@ impl<'a> Bare<'a> {
         self.version += 1;
         let uri = uri(self.sandbox, file);
         self.frames.heard.clear();
-        self.frames.notify(
-            "textDocument/didChange",
-            &json!({
-                "textDocument": { "uri": uri, "version": self.version }, "contentChanges": [{ "text": text }],
-            }),
-        )?;
+        self.change(file, text)?;
         let last = text.lines().count() as u64 - 1;
         let fits = |list: &Value| {
             let at_last = |one: &Value| one["range"]["start"]["line"].as_u64() == Some(last);
@@ -197,6 +207,46 @@ impl<'a> Bare<'a> {
             }
             self.frames.heard.clear();
         }
+    }
+}
+
+impl Bare<'_> {
+    /// Changes the texts of open files and waits until something was said about each of them.
+    pub fn check_all<S: AsRef<str>>(
+        &mut self,
+        texts: impl IntoIterator<Item = (S, String)>,
+    ) -> io::Result<()> {
+        self.version += 1;
+        self.frames.heard.clear();
+        let mut asked = Vec::new();
+        let mut awaited = Vec::new();
+        for (file, text) in texts {
+            let file = file.as_ref();
+            let uri = uri(self.sandbox, file);
+            if self.server.pulls() {
+                self.change(file, &text)?;
+                let params = json!({ "textDocument": { "uri": uri } });
+                asked.push(self.frames.begin("textDocument/diagnostic", &params)?);
+            } else {
+                // About a text that was fine and still is, it would say nothing; about one that is new to it, it does.
+                let closed = json!({ "textDocument": { "uri": uri } });
+                self.frames.notify("textDocument/didClose", &closed)?;
+                self.open_with(file, &text)?;
+                awaited.push(uri);
+            }
+        }
+        for id in asked {
+            self.frames.finish(id)?;
+        }
+        while !awaited.is_empty() {
+            self.frames.hear()?;
+            for message in self.frames.heard.drain(..) {
+                if message["method"] == "textDocument/publishDiagnostics" {
+                    awaited.retain(|uri| message["params"]["uri"] != *uri);
+                }
+            }
+        }
+        Ok(())
     }
 }
 

@@ -74,9 +74,9 @@ fn measure(tenon: &Path, subject: Subject, sandbox: &Sandbox) -> Result<(), Fail
         theirs.time(|| bare.check(used.file, &text, wrong))?;
     }
     compare(&format!("{name}: check after an edit"), &ours, &theirs, "");
-    drop(bare);
 
-    at_once(subject, sandbox, &name, &mut service)?;
+    at_once(subject, sandbox, &name, &mut service, &mut bare)?;
+    drop(bare);
     let mib = service.resident_kib() as f64 / 1024.0;
     row(&format!("{name}: memory without the server"), &format!("{mib:.1} MiB"), "", "30 MB");
     service.end()
@@ -131,40 +131,57 @@ fn settle(bare: &mut Bare<'_>, service: &mut Service<'_>, declared: Place<'_>) -
     }
 }
 
-/// Ten checks at once of files that changed, against one.
+/// Checks at once of files that changed, against one: of ten files, and ten of one file. The bare server is shown the same
+/// number of files and asked about each, all before the first answer.
 fn at_once(
     subject: Subject,
     sandbox: &Sandbox,
     name: &str,
     service: &mut Service<'_>,
+    bare: &mut Bare<'_>,
 ) -> Result<(), Failure> {
     let files = small_files(sandbox.root(), sandbox.root())?;
     let texts: Vec<String> = files.iter().map(|file| sandbox.tree().read(file)).collect();
-    let changed = |index: usize, round: usize| {
-        let comment = format!("{}\n", subject.comment).repeat(round);
+    for file in &files {
+        bare.open(file)?;
+    }
+    let comments = std::cell::Cell::new(0);
+    let another = || comments.set(comments.get() + 1);
+    let changed = |index: usize| {
+        let comment = format!("{}\n", subject.comment).repeat(comments.get());
         (files[index].as_str(), format!("{}{comment}", texts[index]))
     };
-    let (mut one, mut ten) = (Times::default(), Times::default());
+    let mut all: [Times; 5] = Default::default();
     for round in 0..=EDITS {
+        another();
+        let one = took(|| service.check_all([changed(0)]).map(drop))?;
+        let bare_one = took(|| Ok(bare.check_all([changed(0)])?))?;
+        another();
+        let ten = took(|| service.check_all((0..AT_ONCE).map(changed)).map(drop))?;
+        let bare_ten = took(|| Ok(bare.check_all((0..AT_ONCE).map(changed))?))?;
+        another();
+        let same = took(|| service.check_all((0..AT_ONCE).map(|_| changed(0))).map(drop))?;
         // The first round opens the files.
-        let (single, all) = (Instant::now(), 0..AT_ONCE);
-        service.check_all([changed(0, 2 * round)])?;
-        let single = single.elapsed();
-        let many = Instant::now();
-        service.check_all(all.map(|index| changed(index, 2 * round + 1)))?;
         if round > 0 {
-            one.add(single);
-            ten.add(many.elapsed());
+            for (times, took) in all.iter_mut().zip([one, bare_one, ten, bare_ten, same]) {
+                times.add(took);
+            }
         }
     }
-    let ratio = ten.median().as_secs_f64() / one.median().as_secs_f64();
-    row(
-        &format!("{name}: {AT_ONCE} checks at once"),
-        &shown(ten.median()),
-        &format!("one {}, {ratio:.2}×", shown(one.median())),
-        "2× one",
-    );
+    let [one, bare_one, ten, bare_ten, same] = all;
+    compare(&format!("{name}: one check"), &one, &bare_one, "");
+    let bare = beside("bare", &ten, &bare_ten);
+    let beside_ten = format!("{}; {bare}", beside("one", &ten, &one));
+    row(&format!("{name}: {AT_ONCE} files checked at once"), &shown(ten.median()), &beside_ten, "2× one");
+    let same_file = format!("{name}: one file checked {AT_ONCE} times at once");
+    row(&same_file, &shown(same.median()), &beside("one", &same, &one), "2× one");
     Ok(())
+}
+
+fn took(work: impl FnOnce() -> Result<(), Failure>) -> Result<Duration, Failure> {
+    let start = Instant::now();
+    work()?;
+    Ok(start.elapsed())
 }
 
 /// The ten smallest files of code that are not all but empty.
