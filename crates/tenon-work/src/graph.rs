@@ -3,6 +3,8 @@
 pub(crate) mod compare;
 pub(crate) mod conflict;
 pub(crate) mod id;
+pub(crate) mod many;
 pub(crate) mod query;
+mod shown;
 pub(crate) mod version;
 pub(crate) mod whole;

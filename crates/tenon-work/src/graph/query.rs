@@ -1,6 +1,6 @@
 //! Reading nodes of a view: by latest change, filtered, a page at a time.
 
-use super::id::{GraphKind, GraphNodeId};
+use super::id::GraphKind;
 use super::version::{self, Version, Wanted};
 use crate::memory::branch::View;
 use crate::store::{StoreError, Tx};
@@ -55,40 +55,6 @@ pub(crate) async fn newest(
                     && !version::is_hidden(tx, ws, &view.parts[..at], doc, &version.key).await?
                 {
                     found.push(version);
-                }
-            }
-            if exhausted {
-                break;
-            }
-        }
-    }
-    Ok(found)
-}
-
-/// The newest live edges of a view that begin or end at a node, at or below a `seq`.
-pub(crate) async fn edges(
-    tx: &mut Tx,
-    ws: i64,
-    view: &View,
-    doc: &str,
-    node: &GraphNodeId,
-    below: i64,
-    most: i64,
-) -> Result<Vec<Version>, StoreError> {
-    let mut found: Vec<Version> = Vec::new();
-    for (at, part) in view.parts.iter().enumerate() {
-        let mut below = below;
-        loop {
-            let left = most - i64::try_from(found.len()).unwrap_or(most);
-            if left <= 0 {
-                return Ok(found);
-            }
-            let edges = version::edges_of_part(tx, ws, part, doc, node, below, left).await?;
-            let exhausted = i64::try_from(edges.len()).unwrap_or(left) < left;
-            for edge in edges {
-                below = edge.seq - 1;
-                if !version::is_hidden(tx, ws, &view.parts[..at], doc, &edge.key).await? {
-                    found.push(edge);
                 }
             }
             if exhausted {

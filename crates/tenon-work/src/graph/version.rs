@@ -7,7 +7,7 @@
 use serde_json::{Value, json};
 use tenon_contract::json::canonical_value;
 
-use super::id::{GraphKey, GraphKind, GraphNodeId, GraphType};
+use super::id::{GraphKey, GraphKind, GraphType};
 use crate::memory::branch::{Part, View};
 use crate::memory::card;
 use crate::memory::search::{self, Kind};
@@ -46,17 +46,22 @@ pub(crate) struct Version {
     pub ts_ms: i64,
 }
 
+/// What [`from_row`] reads.
+macro_rules! columns {
+    () => {
+        "v.seq, v.branch, v.doc, v.kind, v.id, v.next, v.revision, v.deleted, v.type, v.title, v.body, v.status,
+        v.tags, v.meta, v.ts_ms"
+    };
+}
+pub(super) use columns;
+
 macro_rules! select {
     ($rest:literal) => {
-        concat!(
-            "SELECT seq, branch, doc, kind, id, next, revision, deleted, type, title, body, status, tags, meta,
-            ts_ms FROM graph ",
-            $rest
-        )
+        concat!("SELECT ", columns!(), " FROM graph v ", $rest)
     };
 }
 
-fn from_row(row: &Row) -> Result<Version, StoreError> {
+pub(super) fn from_row(row: &Row) -> Result<Version, StoreError> {
     let kind = GraphKind::from_number(row.int(3)?);
     let id = row.text(4)?;
     let damaged = || StoreError::Damaged(format!("`{id}` is no key of a graph"));
@@ -337,39 +342,4 @@ pub(crate) async fn of_part(
         }
     };
     rows.iter().map(from_row).collect()
-}
-
-/// The live edges of one part that begin or end at a node, newest first.
-pub(crate) async fn edges_of_part(
-    tx: &mut Tx,
-    ws: i64,
-    part: &Part,
-    doc: &str,
-    node: &GraphNodeId,
-    below: i64,
-    most: i64,
-) -> Result<Vec<Version>, StoreError> {
-    // `}` is the character after the `|` that joins the parts of an edge's key.
-    let (from, to) = (format!("{node}|"), format!("{node}}}"));
-    let below = below.min(part.upto);
-    let out = select!(
-        "WHERE ws = $1 AND branch = $2 AND doc = $3 AND kind = 1 AND id >= $4 AND id < $5
-        AND (next IS NULL OR next > $6) AND deleted = 0 AND seq <= $7 ORDER BY seq DESC LIMIT $8"
-    );
-    let rows = tx.rows(out, args![ws, part.branch, doc, from.as_str(), to, part.upto, below, most]).await?;
-    let mut edges = rows.iter().map(from_row).collect::<Result<Vec<_>, _>>()?;
-    let into = select!(
-        "WHERE ws = $1 AND branch = $2 AND doc = $3 AND kind = 1 AND goal = $4
-        AND (next IS NULL OR next > $5) AND deleted = 0 AND seq <= $6 ORDER BY seq DESC LIMIT $7"
-    );
-    let rows = tx.rows(into, args![ws, part.branch, doc, node.as_str(), part.upto, below, most]).await?;
-    for row in &rows {
-        let edge = from_row(row)?;
-        if !edges.iter().any(|known| known.seq == edge.seq) {
-            edges.push(edge);
-        }
-    }
-    edges.sort_by_key(|edge| std::cmp::Reverse(edge.seq));
-    edges.truncate(usize::try_from(most).unwrap_or(usize::MAX));
-    Ok(edges)
 }

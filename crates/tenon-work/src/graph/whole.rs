@@ -1,21 +1,10 @@
 //! Statements about whole graphs as a view shows them: counts and faults.
 //!
-//! One statement each, for branches and roots alike: `parts` walks down the bases, `shown` is what the view shows
-//! of one kind.
+//! One statement each, for branches and roots alike.
 
 use super::id::GraphKind;
+use super::shown::{is_shown, parts};
 use crate::store::{StoreError, Tx, args};
-
-macro_rules! parts {
-    () => {
-        "WITH RECURSIVE parts (branch, upto, rank) AS (
-            SELECT CAST($2 AS BIGINT), CAST(9223372036854775807 AS BIGINT), CAST(0 AS BIGINT)
-            UNION ALL
-            SELECT b.base, b.base_seq, p.rank + 1 FROM parts p
-            JOIN branches b ON b.ws = $1 AND b.branch = p.branch WHERE b.base IS NOT NULL
-        )"
-    };
-}
 
 /// What the view shows of a kind, tombstones left out.
 macro_rules! shown {
@@ -23,12 +12,10 @@ macro_rules! shown {
         concat!(
             "SELECT ",
             $columns,
-            " FROM parts p JOIN graph v ON v.ws = $1 AND v.branch = p.branch AND v.doc = $3 AND v.kind = ",
+            " FROM parts p CROSS JOIN graph v WHERE v.kind = ",
             $kind,
-            " AND v.seq <= p.upto AND (v.next IS NULL OR v.next > p.upto) AND v.deleted = 0
-            WHERE NOT EXISTS (
-                SELECT 1 FROM parts q JOIN graph o ON o.ws = $1 AND o.branch = q.branch AND o.doc = $3
-                AND o.kind = v.kind AND o.id = v.id AND o.seq <= q.upto WHERE q.rank < p.rank)"
+            " AND v.deleted = 0 AND ",
+            is_shown!()
         )
     };
 }

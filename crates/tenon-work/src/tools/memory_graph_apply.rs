@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use crate::call::{Call, Reply};
 use crate::error::Failure;
 use crate::graph::id::{GraphKey, GraphNodeId, GraphRel, GraphType};
-use crate::graph::version::{self, Content, Onto};
+use crate::graph::many;
+use crate::graph::version::{self, Content, Onto, Version};
 use crate::limits;
 use crate::memory::scope::{DocKind, Given, Scope};
 use crate::name::Tag;
@@ -72,15 +73,20 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
     let given =
         Given { target: args.target.as_deref(), branch: args.branch.as_deref(), doc: args.doc.as_deref() };
     let scope = call.scope_for_write(given, DocKind::Graph).await?;
+    let keys = ops.iter().map(|op| &op.key);
+    let mut latest = many::latest(call.tx, call.ws.id, &scope.view, &scope.doc, keys).await?;
     let mut applied = Applied::default();
     let mut last_seq = None;
     let mut unchanged = 0;
     for (index, op) in ops.iter().enumerate() {
-        let written = apply(call, &scope, op).await.map_err(|failure| failure.with("index", index))?;
+        let previous = latest.get(&op.key);
+        let written =
+            apply(call, &scope, op, previous).await.map_err(|failure| failure.with("index", index))?;
         match written {
             None => unchanged += 1,
-            Some(seq) => {
-                last_seq = Some(seq);
+            Some(version) => {
+                last_seq = Some(version.seq);
+                latest.insert(op.key.clone(), version);
                 *match (&op.key, &op.content) {
                     (GraphKey::Node(_), Content::Deleted) => &mut applied.nodes_deleted,
                     (GraphKey::Node(_), _) => &mut applied.nodes_upserted,
@@ -168,19 +174,23 @@ pub(super) fn node(
 }
 
 /// Applies one op; nothing is written when it says what is there already.
-async fn apply(call: &mut Call<'_>, scope: &Scope, op: &Op) -> Result<Option<i64>, Failure> {
-    let previous = version::latest(call.tx, call.ws.id, &scope.view, &scope.doc, &op.key).await?;
-    let there = previous.as_ref().filter(|version| !version.is_deleted());
+async fn apply(
+    call: &mut Call<'_>,
+    scope: &Scope,
+    op: &Op,
+    previous: Option<&Version>,
+) -> Result<Option<Version>, Failure> {
+    let there = previous.filter(|version| !version.is_deleted());
     if op.content == Content::Deleted && there.is_none() {
         return Err(Failure::unknown(op.key.kind().as_str(), &op.key.to_string())
             .recovery("memory_graph_query lists what there is"));
     }
     if let Some(expected) = op.expected_revision {
         // What is not there yet has no revision; -1 is the one before the first.
-        let actual = previous.as_ref().map_or(-1, |version| version.revision);
+        let actual = previous.map_or(-1, |version| version.revision);
         if expected != actual {
             let failure = call.revision_mismatch(&op.key.to_string(), expected, actual);
-            return Err(match &previous {
+            return Err(match previous {
                 Some(version) => failure.current(json!({
                     "kind": op.key.kind(),
                     "key": op.key.to_string(),
@@ -194,8 +204,6 @@ async fn apply(call: &mut Call<'_>, scope: &Scope, op: &Op) -> Result<Option<i64
     if there.is_some_and(|version| version.content == op.content) {
         return Ok(None);
     }
-    let onto =
-        Onto { branch: scope.view.branch(), doc: &scope.doc, previous: previous.as_ref(), origin: None };
-    let version = version::write(call.tx, &mut call.ws, call.now, &onto, &op.key, &op.content).await?;
-    Ok(Some(version.seq))
+    let onto = Onto { branch: scope.view.branch(), doc: &scope.doc, previous, origin: None };
+    Ok(Some(version::write(call.tx, &mut call.ws, call.now, &onto, &op.key, &op.content).await?))
 }

@@ -10,8 +10,8 @@ use crate::call::{Call, Reply};
 use crate::cursor::Place;
 use crate::error::Failure;
 use crate::graph::id::{GraphKey, GraphKind, GraphNodeId, GraphType};
-use crate::graph::query;
 use crate::graph::version::{self, Content, Version, Wanted};
+use crate::graph::{many, query};
 use crate::limits;
 use crate::memory::scope::{DocKind, Given, Scope};
 use crate::memory::search::{self, Kind};
@@ -96,36 +96,40 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
     };
 
     // Where the walk goes on: at which node, and below which of its edges.
-    let (at_node, mut at_edge, begun) = match request.from() {
+    let (at_node, at_edge, begun) = match request.from() {
         None => (i64::MAX, BEFORE_EDGES, false),
         Some((place, inside)) => (place.int(0)?, place.int(1)?, inside),
     };
     let fresh = request.from().is_none() || (begun && at_edge == BEFORE_EDGES);
     // One more than fits, and the one that the last page ended in.
     let nodes = nodes(call, &scope, &filter, at_node, request.limit + 2).await?;
+    let going_on = !fresh && nodes.first().is_some_and(|node| node.seq == at_node);
+    let fitting = request.limit + usize::from(going_on);
+    let mut more = nodes.len() > fitting;
+    let nodes = &nodes[..nodes.len().min(fitting)];
+
+    let ids: Vec<&GraphNodeId> = nodes.iter().filter_map(node_id).collect();
+    let below = match going_on {
+        false => BEFORE_EDGES,
+        true if begun || at_edge == BEFORE_EDGES => at_edge,
+        true => at_edge - 1,
+    };
+    let mut edges = if edges_limit == 0 {
+        Vec::new()
+    } else {
+        many::edges(call.tx, call.ws.id, &scope.view, &scope.doc, &ids, below, edges_limit + 1).await?
+    }
+    .into_iter();
+
     let mut items = Vec::new();
     let mut seen = Vec::new();
-    let (mut listed, mut left) = (0, edges_limit);
-    let mut more = false;
-    'walk: for node in &nodes {
-        let going_on = !fresh && node.seq == at_node;
-        if !going_on {
-            if listed == request.limit {
-                more = true;
-                break;
-            }
-            listed += 1;
-            at_edge = BEFORE_EDGES;
+    let mut left = edges_limit;
+    'walk: for (at, node) in nodes.iter().enumerate() {
+        if at > 0 || !going_on {
             let place = Place::ints(&[node.seq, BEFORE_EDGES]);
             items.push(Item::new(NODES, place, node.to_value(), Cut::Json(&["id", "revision"])));
         }
-        let GraphKey::Node(id) = &node.key else { continue };
-        if edges_limit == 0 {
-            continue;
-        }
-        let inclusive = going_on && begun && at_edge != BEFORE_EDGES;
-        let below = if inclusive || at_edge == BEFORE_EDGES { at_edge } else { at_edge - 1 };
-        for edge in query::edges(call.tx, call.ws.id, &scope.view, &scope.doc, id, below, left + 1).await? {
+        for edge in edges.next().unwrap_or_default() {
             if left == 0 {
                 more = true;
                 break 'walk;
@@ -147,6 +151,13 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
         turned: false,
     };
     Ok(Reply::page(page, request))
+}
+
+fn node_id(version: &Version) -> Option<&GraphNodeId> {
+    match &version.key {
+        GraphKey::Node(id) => Some(id),
+        GraphKey::Edge { .. } => None,
+    }
 }
 
 fn filter(args: &Args) -> Result<Filter, Failure> {
@@ -184,16 +195,14 @@ async fn nodes(
 ) -> Result<Vec<Version>, Failure> {
     let (ws, view, doc) = (call.ws.id, &scope.view, scope.doc.as_str());
     if let Some(ids) = &filter.ids {
-        let mut found = Vec::new();
-        for id in ids {
-            let version = version::latest(call.tx, ws, view, doc, &GraphKey::Node(id.clone())).await?;
-            found.extend(version.filter(|version| version.seq <= below && filter.passes(version)));
-        }
+        let keys: Vec<GraphKey> = ids.iter().cloned().map(GraphKey::Node).collect();
+        let found = many::latest(call.tx, ws, view, doc, keys.iter()).await?;
+        let passes = |version: &Version| version.seq <= below && filter.passes(version);
+        let mut found: Vec<Version> = found.into_values().filter(passes).collect();
         if let Some(query) = &filter.text {
             found.retain(|version| version.searchable().is_some_and(|(_, text)| query.is_in(&text)));
         }
         found.sort_by_key(|version| std::cmp::Reverse(version.seq));
-        found.dedup_by_key(|version| version.seq);
         found.truncate(most);
         return Ok(found);
     }

@@ -1,0 +1,108 @@
+//! Reading what a view shows of many keys at once: one statement, however many there are.
+
+use std::collections::BTreeMap;
+
+use super::id::{GraphKey, GraphKind, GraphNodeId};
+use super::shown::{is_shown, parts};
+use super::version::{self, Version, columns};
+use crate::memory::branch::View;
+use crate::plan::target::stored;
+use crate::store::{Sql, StoreError, Tx, args};
+
+/// A statement about the texts of the JSON array `$4`, which are `named` with their places.
+macro_rules! about_named {
+    ($statement:expr) => {
+        Sql {
+            sqlite: concat!(
+                parts!(),
+                ", named (place, name) AS (SELECT key, value FROM json_each($4)) ",
+                $statement
+            ),
+            postgres: concat!(
+                parts!(),
+                ", named (place, name) AS (SELECT ordinality - 1, value
+                FROM json_array_elements_text(CAST($4 AS json)) WITH ORDINALITY AS e (value, ordinality)) ",
+                $statement
+            ),
+        }
+    };
+}
+
+const LATEST: Sql = about_named!(concat!(
+    "SELECT ",
+    columns!(),
+    " FROM named n CROSS JOIN parts p CROSS JOIN graph v WHERE v.kind = $5 AND v.id = n.name AND ",
+    is_shown!()
+));
+
+/// The versions of some keys that a view shows, be they tombstones.
+pub(crate) async fn latest(
+    tx: &mut Tx,
+    ws: i64,
+    view: &View,
+    doc: &str,
+    keys: impl Iterator<Item = &GraphKey> + Clone,
+) -> Result<BTreeMap<GraphKey, Version>, StoreError> {
+    let mut found = BTreeMap::new();
+    for kind in [GraphKind::Node, GraphKind::Edge] {
+        let mut names: Vec<String> =
+            keys.clone().filter(|key| key.kind() == kind).map(ToString::to_string).collect();
+        names.sort_unstable();
+        names.dedup();
+        if names.is_empty() {
+            continue;
+        }
+        let args = args![ws, view.branch(), doc, stored(&names), kind.number()];
+        for row in tx.rows(LATEST, args).await? {
+            let version = version::from_row(&row)?;
+            found.insert(version.key.clone(), version);
+        }
+    }
+    Ok(found)
+}
+
+/// Live edges that a view shows. The `+` keeps SQLite from making an index of all edges that live.
+macro_rules! edges {
+    ($at:literal) => {
+        concat!(
+            "SELECT ",
+            columns!(),
+            ", n.place FROM named n CROSS JOIN parts p CROSS JOIN graph v WHERE v.kind = 1 AND ",
+            $at,
+            " AND +v.deleted = 0 AND (n.place > 0 OR v.seq <= $5) AND ",
+            is_shown!()
+        )
+    };
+}
+
+/// `}` is the character after the `|` that joins the parts of an edge's key.
+const EDGES: Sql = about_named!(concat!(
+    edges!("v.id >= n.name || '|' AND v.id < n.name || '}'"),
+    " UNION ALL ",
+    edges!("v.goal = n.name AND v.start <> n.name"),
+    " ORDER BY 16, 1 DESC LIMIT $6"
+));
+
+/// The live edges that begin or end at some nodes: those of the first node, newest first, then those of the second, and so
+/// on. Of the first only those at or below a `seq`.
+pub(crate) async fn edges(
+    tx: &mut Tx,
+    ws: i64,
+    view: &View,
+    doc: &str,
+    nodes: &[&GraphNodeId],
+    below: i64,
+    most: i64,
+) -> Result<Vec<Vec<Version>>, StoreError> {
+    let mut found = vec![Vec::new(); nodes.len()];
+    if nodes.is_empty() {
+        return Ok(found);
+    }
+    let args = args![ws, view.branch(), doc, stored(nodes), below, most];
+    for row in tx.rows(EDGES, args).await? {
+        let place = usize::try_from(row.int(15)?).ok().and_then(|place| found.get_mut(place));
+        let edges = place.ok_or_else(|| StoreError::Damaged("an edge of no node was found".into()))?;
+        edges.push(version::from_row(&row)?);
+    }
+    Ok(found)
+}
