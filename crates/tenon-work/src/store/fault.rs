@@ -21,6 +21,8 @@ pub enum StoreError {
     },
     #[error("the URL of the store has an unknown parameter `{0}`")]
     Parameter(String),
+    #[error("the URL of the store asks for TLS, which this build does not speak")]
+    Tls,
     #[error("cannot open the store")]
     Open(#[source] sqlx::Error),
     #[error("the database refused a statement")]
@@ -52,6 +54,9 @@ impl StoreError {
             Self::Damaged(_) => Some("run `tenon store check`; import the last export into a new store"),
             Self::WorkspaceExists(_) => Some("import into a store that does not have it"),
             Self::Parameter(_) => Some("remove it; docs/work.md lists those there are"),
+            Self::Tls => {
+                Some("remove what asks for it, and reach the server through a tunnel or a private network")
+            }
             Self::Open(_) => Some("check the `store` setting, and that the file or server can be reached"),
             Self::Folder { .. } => Some("check the `store` setting, and who may write there"),
             Self::Database(_) => Some("`tenon store check` looks for what is wrong; the log has more"),

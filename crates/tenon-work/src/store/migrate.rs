@@ -30,7 +30,10 @@ pub(crate) async fn run(pools: &Pools) -> Result<i64, StoreError> {
     }
     let applied = usize::try_from(found).unwrap_or(0);
     for migration in &schema::MIGRATIONS[applied..] {
-        tx.script(migration(tx.engine())).await?;
+        let script = migration(tx.engine());
+        if !script.is_empty() {
+            tx.script(script).await?;
+        }
     }
     tx.execute("DELETE FROM tenon_schema", args![]).await?;
     tx.execute("INSERT INTO tenon_schema (version) VALUES ($1)", args![SCHEMA_VERSION]).await?;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
+use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions, PgSslMode};
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
 };
@@ -49,7 +49,7 @@ impl Pools {
             }
             Location::Postgres(url) => {
                 check_parameters(url)?;
-                postgres(url, patience).await.map_err(StoreError::from)
+                postgres(url, patience).await
             }
         };
         match connections {
@@ -134,33 +134,34 @@ async fn sqlite(path: &Path, patience: Duration) -> Result<Connections, sqlx::Er
 }
 
 /// What may stand behind the `?` of a URL.
-const PARAMETERS: [&str; 12] = [
-    "application_name",
-    "dbname",
-    "host",
-    "hostaddr",
-    "options",
-    "password",
-    "port",
-    "sslcert",
-    "sslkey",
-    "sslmode",
-    "sslrootcert",
-    "user",
-];
+const PARAMETERS: [&str; 9] =
+    ["application_name", "dbname", "host", "hostaddr", "options", "password", "port", "sslmode", "user"];
+
+/// What only makes sense with TLS. The driver would take them and speak in the clear.
+const TLS_PARAMETERS: [&str; 3] = ["sslcert", "sslkey", "sslrootcert"];
 
 /// Refuses parameters that nobody knows. The driver would log them with their values, and a misspelt `password` is one.
 fn check_parameters(url: &str) -> Result<(), StoreError> {
     let (_, parameters) = url.split_once('?').unwrap_or_default();
     let names = parameters.split('&').filter_map(|pair| pair.split('=').next());
     match names.filter(|name| !name.is_empty()).find(|name| !PARAMETERS.contains(name)) {
+        Some(name) if TLS_PARAMETERS.contains(&name) => Err(StoreError::Tls),
         Some(unknown) => Err(StoreError::Parameter(unknown.chars().take(60).collect())),
         None => Ok(()),
     }
 }
 
-async fn postgres(url: &str, patience: Duration) -> Result<Connections, sqlx::Error> {
+/// Refuses what asks for TLS, be it the URL or the environment, before anything is said to the server.
+fn check_tls(options: &PgConnectOptions) -> Result<(), StoreError> {
+    match options.get_ssl_mode() {
+        PgSslMode::Require | PgSslMode::VerifyCa | PgSslMode::VerifyFull => Err(StoreError::Tls),
+        PgSslMode::Disable | PgSslMode::Allow | PgSslMode::Prefer => Ok(()),
+    }
+}
+
+async fn postgres(url: &str, patience: Duration) -> Result<Connections, StoreError> {
     let options: PgConnectOptions = url.parse()?;
+    check_tls(&options)?;
     let lock_timeout = format!("{}ms", patience.as_millis());
     let options = options.statement_cache_capacity(STATEMENTS).options([("lock_timeout", lock_timeout)]);
     // The pool waits for a server that is not there, which is right for one that is being restarted. One that was never

@@ -9,7 +9,7 @@
 
 use super::Engine;
 
-pub(crate) const MIGRATIONS: &[fn(Engine) -> String] = &[first];
+pub(crate) const MIGRATIONS: &[fn(Engine) -> String] = &[first, statistics];
 
 fn first(engine: Engine) -> String {
     let words: [(&str, &str); 4] = match engine {
@@ -28,14 +28,19 @@ fn first(engine: Engine) -> String {
     };
     let tables = words.iter().fold(TABLES.to_owned(), |text, (word, meaning)| text.replace(word, meaning));
     match engine {
-        Engine::Sqlite => format!("{tables}{SEARCH_SQLITE}{}", statistics()),
+        Engine::Sqlite => tables + SEARCH_SQLITE,
         Engine::Postgres => tables + SEARCH_POSTGRES,
     }
 }
 
 /// What SQLite's planner believes about the tables. Left to itself it takes every workspace for a small one and walks all of
 /// its rows in the order of `seq`, where an index leads to the few that count. PostgreSQL finds out by itself.
-fn statistics() -> String {
+///
+/// A migration that brings an index says this again, with a line about it.
+fn statistics(engine: Engine) -> String {
+    if engine == Engine::Postgres {
+        return String::new();
+    }
     let rows: Vec<String> = STATISTICS
         .lines()
         .filter_map(|line| line.split_once(": "))
@@ -47,7 +52,7 @@ fn statistics() -> String {
     // The first statement makes the table of statistics, the last one reads it.
     let values = rows.join(",\n");
     format!(
-        "ANALYZE sqlite_schema;\nINSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES\n{values};\nANALYZE sqlite_schema;\n"
+        "ANALYZE sqlite_schema;\nDELETE FROM sqlite_stat1;\nINSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES\n{values};\nANALYZE sqlite_schema;\n"
     )
 }
 

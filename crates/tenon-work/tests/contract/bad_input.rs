@@ -85,6 +85,23 @@ on_both! {
         assert_eq!(full.ok()["steps"].as_array().unwrap().len(), 1000);
     }
 
+    async fn a_task_has_no_more_than_ten_thousand_steps(client: &Client) {
+        bare_task(client).await;
+        for _ in 0..10 {
+            let args = json!({"task": "TASK-001", "steps": vec![step("s"); 1000]});
+            client.call_quietly("tasks_decompose", args).await.ok();
+        }
+        let before = revision(client, "TASK-001").await;
+        let more = json!({"task": "TASK-001", "steps": [step("s")]});
+        let refused = client.call("tasks_decompose", more.clone()).await.fails("INVALID_INPUT");
+        assert!(refused.error()["recovery"].is_string(), "{}", refused.text);
+        let below = json!({"task": "TASK-001", "parent": "s:0", "steps": [step("s")]});
+        client.call("tasks_decompose", below).await.fails("INVALID_INPUT");
+        assert_eq!(revision(client, "TASK-001").await, before);
+        client.ok("tasks_delete", json!({"task": "TASK-001", "path": "s:7"})).await;
+        client.ok("tasks_decompose", more).await;
+    }
+
     async fn control_characters_and_bars_do_not_get_into_graph_ids(client: &Client) {
         for id in ["a|b", "a\nb", "a\u{7f}b", "", "   ", &"x".repeat(257), "a\u{0}b"] {
             let ops = json!([{"op": "node_upsert", "id": "fine", "type": "t"}, {"op": "node_upsert", "id": id, "type": "t"}]);

@@ -51,10 +51,10 @@ on_both! {
         task(client).await;
         behind_its_back(&client.location, "UPDATE tenon_schema SET version = 99").await;
         let Err(error) = Store::open(&client.location).await else { panic!("opened") };
-        assert!(matches!(error, StoreError::NewerSchema { found: 99, known: 1 }), "{error}");
+        assert!(matches!(error, StoreError::NewerSchema { found: 99, known: 2 }), "{error}");
         assert!(error.hint().unwrap().contains("upgrade"));
         // The refusal has changed nothing.
-        behind_its_back(&client.location, "UPDATE tenon_schema SET version = 1").await;
+        behind_its_back(&client.location, "UPDATE tenon_schema SET version = 2").await;
         Store::open(&client.location).await.unwrap();
     }
 
@@ -65,7 +65,7 @@ on_both! {
         client.work.store().close().await;
         let again = Store::open(&client.location).await.unwrap();
         assert_eq!(exported(&again).await, before);
-        assert_eq!(again.schema_version(), 1);
+        assert_eq!(again.schema_version(), 2);
     }
 
     async fn an_export_comes_back_as_the_same_bytes_from_either_engine(client: &Client) {
@@ -129,9 +129,10 @@ on_both! {
             assert!(matches!(outcome, Err(StoreError::Import { .. })), "{number}: {outcome:?}");
             assert_eq!(exported(&store).await, nothing, "{number}");
         }
-        let newer = export.replacen("\"schema\":1", "\"schema\":9", 1);
+        let newer = export.replacen("\"schema\":2", "\"schema\":9", 1);
         assert!(matches!(store.import(&mut newer.as_bytes()).await, Err(StoreError::NewerSchema { found: 9, .. })));
-        store.import(&mut export.as_bytes()).await.unwrap();
+        let older = export.replacen("\"schema\":2", "\"schema\":1", 1);
+        store.import(&mut older.as_bytes()).await.unwrap();
         assert_eq!(exported(&store).await, export);
     }
 
@@ -211,6 +212,43 @@ async fn what_cannot_be_opened_is_refused() {
     let nobody = Location::Postgres("postgres://nobody@127.0.0.1:1/none".into());
     let nobody = Store::open_with(&nobody, Duration::from_secs(2)).await;
     assert!(nobody.is_err());
+}
+
+/// Nothing is said in the clear to a server that was to be spoken to in secret: nobody even calls.
+#[tokio::test]
+async fn a_url_that_asks_for_tls_is_refused_before_anybody_is_called() {
+    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    server.set_nonblocking(true).unwrap();
+    let port = server.local_addr().unwrap().port();
+    for asks in [
+        "sslmode=require",
+        "sslmode=verify-ca",
+        "sslmode=verify-full",
+        "sslmode=disable&sslmode=require",
+        "sslrootcert=/etc/ssl/ca.pem",
+        "sslmode=prefer&sslcert=a.pem&sslkey=a.key",
+    ] {
+        let location = Location::Postgres(format!("postgres://ada:secret@127.0.0.1:{port}/plans?{asks}"));
+        let Err(error) = Store::open_with(&location, Duration::from_secs(20)).await else { panic!("{asks}") };
+        assert!(matches!(error, StoreError::Tls), "{asks}: {error:?}");
+        assert!(error.hint().is_some());
+    }
+    assert_eq!(server.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+}
+
+/// A store that was made before there were statistics gets them when it is opened.
+#[tokio::test]
+async fn an_older_store_learns_what_its_planner_should_know() {
+    let (store, location, _folder) = empty(On::Sqlite).await;
+    store.close().await;
+    behind_its_back(&location, "DELETE FROM sqlite_stat1; UPDATE tenon_schema SET version = 1").await;
+    let store = Store::open(&location).await.unwrap();
+    assert_eq!((store.found_version(), store.schema_version()), (1, 2));
+    store.close().await;
+    let Location::Sqlite(path) = location else { panic!("a file") };
+    let mut connection = SqliteConnection::connect(&format!("sqlite://{}", path.display())).await.unwrap();
+    let lines = sqlx::query("SELECT count(*) FROM sqlite_stat1").fetch_one(&mut connection).await.unwrap();
+    assert!(lines.get::<i64, _>(0) > 20);
 }
 
 /// Without its statistics SQLite would walk through the whole workspace for each of these.

@@ -160,11 +160,11 @@ fn a_store_that_cannot_be_had_is_an_error_with_a_hint_and_without_its_secret() {
 fn a_newer_store_is_refused_with_a_hint() {
     let sandbox = planned();
     let export =
-        text(&tenon(&sandbox, &["store", "export"]).stdout).replacen("\"schema\":1", "\"schema\":9", 1);
+        text(&tenon(&sandbox, &["store", "export"]).stdout).replacen("\"schema\":2", "\"schema\":9", 1);
     let output = import(&sandbox, &sandbox.folder().join("new.db").display().to_string(), export.as_bytes());
     assert_eq!(output.status.code(), Some(6));
     insta::assert_snapshot!(text(&output.stderr), @"
-    error: the store has schema 9, this program knows 1
+    error: the store has schema 9, this program knows 2
       hint: upgrade tenon, or use the version that wrote this store
     ");
 }
