@@ -39,7 +39,7 @@ async fn an_early_empty_list_is_not_taken_for_clean() {
     ]}]});
     let bench = Workbench::new()
         .file("a.fake", "so bad")
-        .server_with("fake", script, |entry| entry.settle_ms = 400)
+        .server_with("fake", script, |entry| entry.settle_ms = 2000)
         .patient()
         .open()
         .await;
@@ -61,6 +61,9 @@ async fn a_crash_during_the_wait_ends_the_wait() {
 
 #[tokio::test]
 async fn a_late_publish_for_the_old_text_does_not_answer_for_the_new_one() {
+    let older = json!({ "publish": {
+        "uri": "$uri", "version": { "exactly": 1 }, "diagnostics": [{ "message": "older still" }],
+    }});
     let script = json!({ "capabilities": { "textDocumentSync": 2 }, "rules": [
         { "on": "textDocument/didOpen", "do": [
             { "publish": { "uri": "$uri", "diagnostics": [] } },
@@ -68,15 +71,14 @@ async fn a_late_publish_for_the_old_text_does_not_answer_for_the_new_one() {
             { "publish": { "uri": "$uri", "diagnostics": [{ "line": 0, "message": "about the old text" }] } },
         ]},
         { "on": "textDocument/didChange", "do": [
-            { "publish": { "uri": "$uri", "version": { "exactly": 1 }, "diagnostics": [{ "message": "older still" }] } },
-            { "wait_ms": 600 }, { "publish": { "uri": "$uri" } },
+            older, { "wait_ms": 600 }, { "publish": { "uri": "$uri" } }, older,
         ]},
     ]});
     let bench = Workbench::new().file("a.fake", "old").server("fake", script).patient().open().await;
     assert!(bench.check("a.fake").await.is_complete());
-    let answer = bench.check_text("a.fake", Some("new")).await;
+    let answer = bench.check_text("a.fake", Some("new, bad")).await;
     assert!(answer.is_complete());
-    assert_eq!(shown(&answer), [] as [&str; 0]);
+    assert_eq!(shown(&answer), ["0:5 this is bad"]);
 }
 
 #[tokio::test]
@@ -331,4 +333,18 @@ async fn a_server_that_does_not_repeat_an_empty_list_is_made_to_speak() {
         .map(|one| one["params"]["textDocument"]["version"].as_i64().unwrap())
         .collect();
     assert!(versions.is_sorted() && versions.len() == 6, "{versions:?}");
+}
+
+#[tokio::test]
+async fn a_server_that_thinks_longer_than_it_takes_to_settle_is_waited_for() {
+    let script = json!({ "capabilities": { "textDocumentSync": 2, "hoverProvider": true }, "rules": [
+        { "on": "textDocument/didOpen", "do": [
+            { "publish": { "uri": "$uri", "diagnostics": [] } }, { "wait_ms": 700 }, { "publish": { "uri": "$uri" } }] },
+        { "on": "textDocument/hover", "nth": 1, "do": ["reply_word"] },
+        { "on": "textDocument/hover", "from": 2, "do": [{ "wait_ms": 900 }, "reply_word"] },
+    ]});
+    let bench = Workbench::new().file("a.fake", "bad").server("fake", script).patient().open().await;
+    let answer = bench.check("a.fake").await;
+    assert_eq!(shown(&answer), ["0:0 this is bad"]);
+    assert!(answer.is_complete());
 }
