@@ -12,6 +12,7 @@ mod news;
 mod pool;
 mod schema;
 mod tx;
+mod writer;
 
 use std::fmt;
 use std::path::PathBuf;

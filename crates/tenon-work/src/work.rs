@@ -110,32 +110,46 @@ impl Work {
     async fn run(&self, frame: &Frame, request: &Request) -> Result<Envelope, Failure> {
         let writes = tools::writes(request);
         let mut tx = if writes { self.store.write().await? } else { self.store.read().await? };
-        let (ws, warnings) = self.enter(&mut tx, request, writes).await?;
-        let events_before = ws.last_event();
-        let mut call = Call {
-            tx: &mut tx,
-            ws,
-            request: request.clone(),
-            now: self.now(),
-            warnings,
-            proposals: Vec::new(),
-        };
-        let reply = tools::run(&mut call).await?;
-        let (mut ws, warnings, proposals) = (call.ws, call.warnings, call.proposals);
-        // Before the commit: an answer that does not fit must not leave anything behind.
-        let envelope = finish(frame, request, reply, warnings, &proposals)?;
-        if writes {
-            ws.save(&mut tx).await?;
-            let news = ws.last_event() > events_before;
-            if news && tx.engine() == Engine::Postgres {
-                tx.write(NOTIFY, args![request.workspace.as_str()]).await?;
+        let (envelope, news) = match self.inside(&mut tx, frame, request, writes).await {
+            Ok(done) => done,
+            Err(failure) => {
+                tx.rollback().await;
+                return Err(failure);
             }
+        };
+        if writes {
             tx.commit().await?;
             if news {
                 self.store.news().publish();
             }
         }
         Ok(envelope)
+    }
+
+    /// All that happens between the beginning of a transaction and its end, and whether it is news.
+    async fn inside(
+        &self,
+        tx: &mut Tx,
+        frame: &Frame,
+        request: &Request,
+        writes: bool,
+    ) -> Result<(Envelope, bool), Failure> {
+        let (ws, warnings) = self.enter(tx, request, writes).await?;
+        let events_before = ws.last_event();
+        let mut call =
+            Call { tx, ws, request: request.clone(), now: self.now(), warnings, proposals: Vec::new() };
+        let reply = tools::run(&mut call).await?;
+        let Call { tx, mut ws, warnings, proposals, .. } = call;
+        // Before the commit: an answer that does not fit must not leave anything behind.
+        let envelope = finish(frame, request, reply, warnings, &proposals)?;
+        let news = ws.last_event() > events_before;
+        if writes {
+            ws.save(tx).await?;
+            if news && tx.engine() == Engine::Postgres {
+                tx.write(NOTIFY, args![request.workspace.as_str()]).await?;
+            }
+        }
+        Ok((envelope, news))
     }
 
     /// Finds the workspace of a call, or makes it for a write.
@@ -193,20 +207,11 @@ impl Work {
     async fn rehearse(&self, request: &Request) -> Result<(), Failure> {
         let writes = tools::writes(request);
         let mut tx = if writes { self.store.write().await? } else { self.store.read().await? };
-        let (ws, warnings) = self.enter(&mut tx, request, writes).await?;
-        let mut call = Call {
-            tx: &mut tx,
-            ws,
-            request: request.clone(),
-            now: self.now(),
-            warnings,
-            proposals: Vec::new(),
-        };
-        let reply = tools::run(&mut call).await?;
-        let frame = self.frame(request.tool);
-        finish(&frame, request, reply, call.warnings, &call.proposals)?;
-        tx.flush().await?;
-        Ok(tx.rollback().await?)
+        let inside = self.inside(&mut tx, &self.frame(request.tool), request, writes).await;
+        let flushed = tx.flush().await;
+        tx.rollback().await;
+        inside?;
+        Ok(flushed?)
     }
 }
 

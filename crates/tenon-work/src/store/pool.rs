@@ -3,13 +3,14 @@
 use std::path::Path;
 use std::time::Duration;
 
+use sqlx::Connection;
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions, PgSslMode};
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
 };
-use sqlx::{Connection, Sqlite, Transaction};
 use tokio::time::Instant;
 
+use super::writer::Writer;
 use super::{Engine, Location, StoreError, Tx};
 
 /// Enough for every statement of the crate, so that none is prepared twice on a connection.
@@ -32,7 +33,7 @@ pub(crate) struct Pools {
 #[derive(Clone)]
 pub(crate) enum Connections {
     Sqlite {
-        writer: SqlitePool,
+        writer: Writer,
         readers: SqlitePool,
         /// One connection that only looks whether others have written.
         lookout: SqlitePool,
@@ -69,7 +70,7 @@ impl Pools {
     pub(crate) async fn read(&self) -> Result<Tx, StoreError> {
         Ok(match &self.connections {
             Connections::Sqlite { readers, .. } => {
-                until_free(self.patience, || begin(readers, "BEGIN DEFERRED")).await?.into()
+                until_free(self.patience, || readers.begin_with("BEGIN DEFERRED")).await?.into()
             }
             Connections::Postgres(pool) => {
                 pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?.into()
@@ -79,9 +80,7 @@ impl Pools {
 
     pub(crate) async fn write(&self) -> Result<Tx, StoreError> {
         Ok(match &self.connections {
-            Connections::Sqlite { writer, .. } => {
-                until_free(self.patience, || begin(writer, "BEGIN IMMEDIATE")).await?.into()
-            }
+            Connections::Sqlite { writer, .. } => until_free(self.patience, || writer.begin()).await?.into(),
             Connections::Postgres(pool) => pool.begin().await?.into(),
         })
     }
@@ -125,7 +124,7 @@ async fn sqlite(path: &Path, patience: Duration) -> Result<Connections, sqlx::Er
     let pool = |size| {
         SqlitePoolOptions::new().max_connections(size).acquire_timeout(patience).test_before_acquire(false)
     };
-    let writer = pool(1).connect_with(options.clone()).await?;
+    let writer = Writer::open(options.clone(), patience).await?;
     let reading = options.pragma("query_only", "1");
     let readers = pool(READERS).connect_lazy_with(reading.clone());
     // What it sees is counted for each connection anew, so this one is never replaced by another.
@@ -170,19 +169,6 @@ async fn postgres(url: &str, patience: Duration) -> Result<Connections, StoreErr
     first.map_err(|_| sqlx::Error::PoolTimedOut)??.close().await?;
     let pool = PgPoolOptions::new().max_connections(POSTGRES_CONNECTIONS).acquire_timeout(patience);
     Ok(Connections::Postgres(pool.connect_lazy_with(options)))
-}
-
-/// Begins a transaction on a connection that is in none.
-///
-/// When SQLite itself has taken a transaction back (on a full disk, say), sqlx goes on believing in it, and the
-/// connection is of no more use: it makes room for a new one.
-async fn begin(pool: &SqlitePool, how: &'static str) -> Result<Transaction<'static, Sqlite>, sqlx::Error> {
-    loop {
-        match pool.begin_with(how).await {
-            Err(sqlx::Error::InvalidSavePointStatement) => pool.acquire().await?.close().await?,
-            outcome => return outcome,
-        }
-    }
 }
 
 async fn until_free<T, F>(patience: Duration, attempt: impl Fn() -> F) -> Result<T, StoreError>

@@ -6,11 +6,12 @@
 use std::borrow::Cow;
 
 use futures::TryStreamExt;
-use sqlx::postgres::PgRow;
-use sqlx::sqlite::SqliteRow;
+use sqlx::postgres::{PgConnection, PgRow};
+use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Column, Decode, Executor, Postgres, Row as _, Sqlite, Transaction, TypeInfo, ValueRef};
 
 use super::batch::Batch;
+use super::writer::Writing;
 use super::{Engine, StoreError};
 
 /// A statement in the words of each engine.
@@ -208,19 +209,42 @@ pub(crate) struct Tx {
 }
 
 enum Inner {
-    Sqlite(Transaction<'static, Sqlite>),
+    Reading(Transaction<'static, Sqlite>),
+    Writing(Writing),
     Postgres(Transaction<'static, Postgres>),
 }
 
 impl From<Transaction<'static, Sqlite>> for Tx {
     fn from(tx: Transaction<'static, Sqlite>) -> Self {
-        Self { inner: Inner::Sqlite(tx), waiting: Batch::default() }
+        Self { inner: Inner::Reading(tx), waiting: Batch::default() }
+    }
+}
+
+impl From<Writing> for Tx {
+    fn from(tx: Writing) -> Self {
+        Self { inner: Inner::Writing(tx), waiting: Batch::default() }
     }
 }
 
 impl From<Transaction<'static, Postgres>> for Tx {
     fn from(tx: Transaction<'static, Postgres>) -> Self {
         Self { inner: Inner::Postgres(tx), waiting: Batch::default() }
+    }
+}
+
+/// The connection that a transaction runs on.
+enum Connected<'a> {
+    Sqlite(&'a mut SqliteConnection),
+    Postgres(&'a mut PgConnection),
+}
+
+impl Inner {
+    fn connection(&mut self) -> Connected<'_> {
+        match self {
+            Self::Reading(tx) => Connected::Sqlite(tx),
+            Self::Writing(tx) => Connected::Sqlite(tx.connection()),
+            Self::Postgres(tx) => Connected::Postgres(tx),
+        }
     }
 }
 
@@ -241,7 +265,7 @@ macro_rules! bound {
 impl Tx {
     pub(crate) fn engine(&self) -> Engine {
         match self.inner {
-            Inner::Sqlite(_) => Engine::Sqlite,
+            Inner::Reading(_) | Inner::Writing(_) => Engine::Sqlite,
             Inner::Postgres(_) => Engine::Postgres,
         }
     }
@@ -259,9 +283,9 @@ impl Tx {
         }
         for packet in self.waiting.take(self.engine()) {
             let (text, args) = (sqlx::AssertSqlSafe(packet.text), &packet.args);
-            match &mut self.inner {
-                Inner::Sqlite(tx) => bound!(text, args).execute(&mut **tx).await.map(drop)?,
-                Inner::Postgres(tx) => bound!(text, args).execute(&mut **tx).await.map(drop)?,
+            match self.inner.connection() {
+                Connected::Sqlite(on) => bound!(text, args).execute(on).await.map(drop)?,
+                Connected::Postgres(on) => bound!(text, args).execute(on).await.map(drop)?,
             }
         }
         Ok(())
@@ -271,9 +295,9 @@ impl Tx {
     pub(crate) async fn execute(&mut self, sql: impl Into<Sql>, args: &[Arg<'_>]) -> Result<u64, StoreError> {
         self.flush().await?;
         let sql = sql.into();
-        Ok(match &mut self.inner {
-            Inner::Sqlite(tx) => bound!(sql.sqlite, args).execute(&mut **tx).await?.rows_affected(),
-            Inner::Postgres(tx) => bound!(sql.postgres, args).execute(&mut **tx).await?.rows_affected(),
+        Ok(match self.inner.connection() {
+            Connected::Sqlite(on) => bound!(sql.sqlite, args).execute(on).await?.rows_affected(),
+            Connected::Postgres(on) => bound!(sql.postgres, args).execute(on).await?.rows_affected(),
         })
     }
 
@@ -300,12 +324,12 @@ impl Tx {
     ) -> Result<Option<Row>, StoreError> {
         self.flush().await?;
         let sql = sql.into();
-        let row = match &mut self.inner {
-            Inner::Sqlite(tx) => {
-                bound!(sql.sqlite, args).fetch_optional(&mut **tx).await?.as_ref().map(sqlite_row)
+        let row = match self.inner.connection() {
+            Connected::Sqlite(on) => {
+                bound!(sql.sqlite, args).fetch_optional(on).await?.as_ref().map(sqlite_row)
             }
-            Inner::Postgres(tx) => {
-                bound!(sql.postgres, args).fetch_optional(&mut **tx).await?.as_ref().map(postgres_row)
+            Connected::Postgres(on) => {
+                bound!(sql.postgres, args).fetch_optional(on).await?.as_ref().map(postgres_row)
             }
         };
         Ok(row.transpose()?)
@@ -343,15 +367,15 @@ impl Tx {
         mut take: impl FnMut(Row) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         self.flush().await?;
-        match &mut self.inner {
-            Inner::Sqlite(tx) => {
-                let mut rows = bound!(text, args).fetch(&mut **tx);
+        match self.inner.connection() {
+            Connected::Sqlite(on) => {
+                let mut rows = bound!(text, args).fetch(on);
                 while let Some(row) = rows.try_next().await? {
                     take(sqlite_row(&row)?)?;
                 }
             }
-            Inner::Postgres(tx) => {
-                let mut rows = bound!(text, args).fetch(&mut **tx);
+            Connected::Postgres(on) => {
+                let mut rows = bound!(text, args).fetch(on);
                 while let Some(row) = rows.try_next().await? {
                     take(postgres_row(&row)?)?;
                 }
@@ -364,27 +388,42 @@ impl Tx {
     pub(crate) async fn script(&mut self, text: String) -> Result<(), StoreError> {
         self.flush().await?;
         let text = sqlx::AssertSqlSafe(text);
-        match &mut self.inner {
-            Inner::Sqlite(tx) => tx.execute(sqlx::raw_sql(text)).await.map(drop)?,
-            Inner::Postgres(tx) => tx.execute(sqlx::raw_sql(text)).await.map(drop)?,
+        match self.inner.connection() {
+            Connected::Sqlite(on) => on.execute(sqlx::raw_sql(text)).await.map(drop)?,
+            Connected::Postgres(on) => on.execute(sqlx::raw_sql(text)).await.map(drop)?,
         }
         Ok(())
     }
 
+    /// Runs all writes that wait, and ends the transaction.
     pub(crate) async fn commit(mut self) -> Result<(), StoreError> {
-        self.flush().await?;
+        if !matches!(self.inner, Inner::Writing(_)) {
+            self.flush().await?;
+        }
         match self.inner {
-            Inner::Sqlite(tx) => tx.commit().await?,
+            Inner::Reading(tx) => tx.commit().await?,
+            Inner::Writing(mut tx) => {
+                self.waiting.add("COMMIT".into(), args![]);
+                for packet in self.waiting.take(Engine::Sqlite) {
+                    let text = sqlx::AssertSqlSafe(packet.text);
+                    bound!(text, &packet.args).execute(tx.connection()).await?;
+                }
+                tx.give_back();
+            }
             Inner::Postgres(tx) => tx.commit().await?,
         }
         Ok(())
     }
 
-    pub(crate) async fn rollback(self) -> Result<(), StoreError> {
-        match self.inner {
-            Inner::Sqlite(tx) => tx.rollback().await?,
-            Inner::Postgres(tx) => tx.rollback().await?,
+    /// Ends the transaction without a trace. Where that fails the connection is closed, which ends it too.
+    pub(crate) async fn rollback(self) {
+        let outcome = match self.inner {
+            Inner::Reading(tx) => tx.rollback().await,
+            Inner::Writing(tx) => tx.rollback().await,
+            Inner::Postgres(tx) => tx.rollback().await,
+        };
+        if let Err(error) = outcome {
+            tracing::debug!(%error, "cannot take a transaction back");
         }
-        Ok(())
     }
 }
