@@ -15,7 +15,7 @@ use tokio::sync::{Mutex, OwnedMutexGuard};
 #[derive(Clone)]
 pub(crate) struct Writer {
     slot: Arc<Mutex<Slot>>,
-    options: SqliteConnectOptions,
+    options: Arc<SqliteConnectOptions>,
     patience: Duration,
 }
 
@@ -31,7 +31,7 @@ impl Writer {
     pub(super) async fn open(options: SqliteConnectOptions, patience: Duration) -> Result<Self, sqlx::Error> {
         let connection = Some(SqliteConnection::connect_with(&options).await?);
         let slot = Slot { connection, closed: false };
-        Ok(Self { slot: Arc::new(Mutex::new(slot)), options, patience })
+        Ok(Self { slot: Arc::new(Mutex::new(slot)), options: Arc::new(options), patience })
     }
 
     /// Begins a transaction once it is its turn. The lock of the file is taken right away.
