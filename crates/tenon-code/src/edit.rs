@@ -10,6 +10,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::Deserialize;
@@ -93,8 +94,8 @@ pub struct Changed {
 }
 
 impl Changed {
-    /// Shows the new text and collects what it broke. Ends at once when a newer edit of the file overtakes it.
-    pub async fn aftermath(self, servers: &Orchestrator, call: &Call) -> Aftermath {
+    /// Shows the new text and collects what it broke; elsewhere that may take `wait` to show. Ends at once when a newer edit of the file overtakes it.
+    pub async fn aftermath(self, servers: &Orchestrator, wait: Duration, call: &Call) -> Aftermath {
         let either = call.cancel.child_token();
         let call = Call::new(call.deadline, either.clone());
         let touched = [Touched { path: self.path, text: Some(self.text) }];
@@ -106,7 +107,7 @@ impl Changed {
         };
         let mut found = tokio::select! {
             biased;
-            found = Aftermath::of(servers, &touched, &call) => found,
+            found = Aftermath::of(servers, &touched, wait, &call) => found,
             found = overtaken => found,
         };
         found.complete &= !self.showing.overtaken.is_cancelled();

@@ -1,8 +1,14 @@
 //! What an edit led to: here and elsewhere, for exactly its own text, and who had not finished.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use tenon_fake_lsp::Workbench;
-use tenon_lsp::aftermath::{Aftermath, Touched};
+use tenon_lsp::aftermath::{Aftermath, Touched, UNFINISHED};
+use tenon_lsp::call::Call;
+
+/// How long what broke elsewhere may take to show.
+const WAIT: Duration = Duration::from_secs(2);
 
 fn publish(uri: &str, message: &str) -> Value {
     json!({ "publish": { "uri": uri, "version": "none", "diagnostics": [{ "line": 2, "message": message, "code": "E1" }] } })
@@ -23,7 +29,7 @@ fn touched(bench: &Workbench, file: &str, text: Option<&str>) -> Touched {
 }
 
 async fn edit(bench: &Workbench, file: &str, text: &str) -> Aftermath {
-    Aftermath::of(&bench.orchestrator, &[touched(bench, file, Some(text))], &Workbench::call()).await
+    Aftermath::of(&bench.orchestrator, &[touched(bench, file, Some(text))], WAIT, &Workbench::call()).await
 }
 
 /// `file: message, …` for the touched files, then for the others.
@@ -109,11 +115,11 @@ async fn several_files_are_shown_in_the_order_given_and_a_lost_one_is_not_comple
     .await;
     bench.write("c.fake", "bad");
     let all = [touched(&bench, "c.fake", None), touched(&bench, "a.fake", None)];
-    let found = Aftermath::of(&bench.orchestrator, &all, &Workbench::call()).await;
+    let found = Aftermath::of(&bench.orchestrator, &all, WAIT, &Workbench::call()).await;
     assert_eq!(told(&found).0, ["c.fake: ERROR [1:1] this is bad", "a.fake: "]);
     assert!(found.complete);
     std::fs::remove_file(&all[0].path).expect("the file is there");
-    let found = Aftermath::of(&bench.orchestrator, &all, &Workbench::call()).await;
+    let found = Aftermath::of(&bench.orchestrator, &all, WAIT, &Workbench::call()).await;
     assert_eq!(told(&found).0, ["c.fake: ", "a.fake: "]);
     assert!(!found.complete && found.pending.is_empty());
 }
@@ -151,4 +157,132 @@ async fn a_server_that_sees_files_alone_is_asked_about_no_dependent_and_owes_not
     let opened = bench.received("fake", "textDocument/didOpen");
     let b = bench.path("b.fake");
     assert!(opened.iter().all(|one| one["params"]["textDocument"]["uri"] != b.uri().as_str()), "{opened:?}");
+}
+
+/// A server that is asked and thinks of all files together; pulls about `a.fake` are linted.
+fn pulling(mut rules: Value) -> Value {
+    let rules = rules.as_array_mut().unwrap();
+    rules.push(json!({ "on": "textDocument/diagnostic", "file": "a.fake", "do": ["reply_lint"] }));
+    json!({ "capabilities": { "textDocumentSync": 2,
+        "diagnosticProvider": { "interFileDependencies": true, "workspaceDiagnostics": false } }, "rules": rules })
+}
+
+async fn two_files(script: Value) -> Workbench {
+    let builder = Workbench::new().file("a.fake", "one").file("b.fake", "two");
+    builder.server("fake", script).patient().open().await
+}
+
+#[tokio::test]
+async fn what_a_server_was_asked_before_is_not_made_fresh_by_what_it_pushes() {
+    let before = json!({ "kind": "full", "items": [{ "message": "from before", "range":
+        { "start": { "line": 0, "character": 0 }, "end": { "line": 0, "character": 1 } } }] });
+    let bench = two_files(pulling(json!([
+        { "on": "textDocument/diagnostic", "file": "b.fake", "nth": 1, "do": [{ "reply": before }] },
+        { "on": "textDocument/didChange", "do": [
+            { "publish": { "uri": "b.fake", "version": { "exactly": 1 }, "diagnostics": [] } }] },
+    ])))
+    .await;
+    bench.check("a.fake").await;
+    assert_eq!(Workbench::shown(&bench.check("b.fake").await.value), ["0:0 from before"]);
+    let found = edit(&bench, "a.fake", "so bad").await;
+    assert_eq!(told(&found), (vec!["a.fake: ERROR [1:4] this is bad".to_owned()], vec![]));
+    assert_eq!((found.complete, found.pending), (false, vec!["fake".to_owned()]));
+}
+
+#[tokio::test]
+async fn what_a_server_pushed_before_is_not_made_fresh_by_what_it_is_asked() {
+    let bench = two_files(pulling(json!([
+        { "on": "textDocument/didOpen", "file": "b.fake", "do": [
+            { "publish": { "uri": "$uri", "diagnostics": [{ "message": "from before" }] } }] },
+        { "on": "textDocument/diagnostic", "file": "b.fake", "do": ["reply_lint"] },
+    ])))
+    .await;
+    bench.check("a.fake").await;
+    bench.check("b.fake").await;
+    while bench.orchestrator.diagnostics().await.is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let found = edit(&bench, "a.fake", "bad").await;
+    assert_eq!(told(&found), (vec!["a.fake: ERROR [1:1] this is bad".to_owned()], vec![]));
+    assert_eq!((found.complete, found.pending), (false, vec!["fake".to_owned()]));
+}
+
+#[tokio::test]
+async fn nothing_changes_under_a_search_that_is_left_with_a_server() {
+    let script = json!({
+        "capabilities": { "textDocumentSync": 2, "referencesProvider": true, "hoverProvider": true },
+        "rules": [
+            { "on": "textDocument/references", "do": [
+                { "wait_ms": 300 }, { "request": { "method": "window/showDocument", "params": {} } }, { "reply": [] }] },
+            { "on": "textDocument/hover", "do": ["reply_word"] },
+            { "on": "textDocument/didOpen", "do": [{ "publish": { "uri": "$uri" } }] },
+            { "on": "textDocument/didChange", "do": [{ "publish": { "uri": "$uri" } }] },
+        ],
+    });
+    let keeps = vec!["textDocument/references".to_owned()];
+    let builder = Workbench::new().file("a.fake", "one");
+    let bench = builder.server_with("fake", script, |entry| entry.keeps = keeps).patient().open().await;
+    let (path, place) = (bench.path("a.fake"), Workbench::at(0, 0));
+    bench.orchestrator.hover(&path, place, &Workbench::call()).await.unwrap();
+    let hasty = Call::within(Duration::from_millis(1));
+    let _ = bench.orchestrator.references(&path, place, false, &hasty).await;
+    Workbench::until("asked", || bench.heard("fake", "textDocument/references") == 1).await;
+    let found = edit(&bench, "a.fake", "bad").await;
+    assert!(found.complete, "{found:?}");
+    // Before it answered, the server asked something itself.
+    let lines: Vec<String> = bench.transcript("fake").iter().map(Value::to_string).collect();
+    let first = |word: &str| lines.iter().position(|line| line.contains(word)).unwrap();
+    assert!(first("success") < first("textDocument/didChange"), "{lines:#?}");
+}
+
+#[tokio::test]
+async fn who_uses_a_thing_is_asked_once_as_long_as_no_other_file_changes() {
+    let symbol = |name: &str, line: u32| {
+        let range =
+            json!({ "start": { "line": line, "character": 0 }, "end": { "line": line, "character": 9 } });
+        json!({ "name": name, "kind": 12, "range": range, "selectionRange": range,
+            "children": [{ "name": "local", "kind": 13, "range": range, "selectionRange": range }] })
+    };
+    let script = json!({
+        "capabilities": { "textDocumentSync": 2, "referencesProvider": true, "documentSymbolProvider": true },
+        "rules": [
+            { "on": "textDocument/didOpen", "do": [{ "publish": { "uri": "$uri" } }] },
+            { "on": "textDocument/didChange", "do": [{ "publish": { "uri": "$uri" } }] },
+            { "on": "textDocument/documentSymbol", "do": [{ "reply": [symbol("used", 0)] }] },
+            { "on": "textDocument/references", "do": [{ "reply_locations": { "uri": "b.fake", "count": 1 } }] },
+        ],
+    });
+    let bench = two_files(script).await;
+    for text in ["first", "second", "third"] {
+        assert!(edit(&bench, "a.fake", text).await.complete);
+    }
+    assert_eq!(bench.heard("fake", "textDocument/references"), 1);
+    let opened = bench.received("fake", "textDocument/didOpen");
+    assert_eq!(opened.len(), 2, "{opened:?}");
+    bench.write("b.fake", "another");
+    assert!(edit(&bench, "a.fake", "fourth").await.complete);
+    assert_eq!(bench.heard("fake", "textDocument/references"), 2);
+}
+
+#[tokio::test]
+async fn no_server_hears_of_a_file_that_an_edit_has_not_finished() {
+    let script = json!({ "capabilities": { "textDocumentSync": 2 }, "rules": [
+        { "on": "initialized", "do": [{ "request": {
+            "method": "client/registerCapability",
+            "params": { "registrations": [{ "id": "w", "method": "workspace/didChangeWatchedFiles",
+                "registerOptions": { "watchers": [{ "globPattern": "**" }] } }] } } }] },
+        { "on": "textDocument/didOpen", "do": [{ "publish": { "uri": "$uri" } }] },
+        { "on": "textDocument/didChange", "do": [{ "publish": { "uri": "$uri" } }] },
+    ]});
+    let bench = two_files(script).await;
+    bench.check("a.fake").await;
+    let unfinished = format!("{UNFINISHED}0123");
+    bench.write(&unfinished, "two");
+    std::fs::rename(bench.root().join(unfinished), bench.root().join("a.fake")).unwrap();
+    bench.check("a.fake").await;
+    let told: Vec<Value> = bench.received("fake", "workspace/didChangeWatchedFiles");
+    let told: Vec<&Value> =
+        told.iter().flat_map(|one| one["params"]["changes"].as_array().unwrap()).collect();
+    assert!(!told.is_empty());
+    assert!(told.iter().all(|one| one["uri"].as_str().unwrap().ends_with("/a.fake")), "{told:?}");
 }

@@ -15,9 +15,6 @@ use crate::finding::Finding;
 use crate::model::{Diagnostic, Gap, Why};
 use crate::orchestrator::Orchestrator;
 
-/// How long what an edit broke in other files may take to show.
-pub const ELSEWHERE: Duration = Duration::from_secs(2);
-
 /// How the names of files begin that an edit writes first and renames then. Nobody hears of them.
 pub const UNFINISHED: &str = ".tenon-edit-";
 
@@ -52,12 +49,11 @@ pub struct Aftermath {
 }
 
 impl Aftermath {
-    /// Shows files to their servers and collects what follows.
-    pub async fn of(orchestrator: &Orchestrator, touched: &[Touched], call: &Call) -> Self {
+    /// Shows files to their servers and collects what follows. What follows elsewhere may take `wait` to show.
+    pub async fn of(orchestrator: &Orchestrator, touched: &[Touched], wait: Duration, call: &Call) -> Self {
         let before = orchestrator.epoch();
-        let checks = touched
-            .iter()
-            .map(|one| orchestrator.check_and_look(&one.path, one.text.clone(), ELSEWHERE, call));
+        let checks =
+            touched.iter().map(|one| orchestrator.check_and_look(&one.path, one.text.clone(), wait, call));
         let mut found = Self { complete: true, ..Self::default() };
         let mut here: Vec<Vec<Diagnostic>> = Vec::new();
         let mut served = false;
@@ -77,7 +73,7 @@ impl Aftermath {
         if served && !call.cancel.is_cancelled() {
             let versions = |one: &Touched| orchestrator.versions(&one.path, one.text.as_deref());
             let seen: Vec<_> = touched.iter().map(versions).collect();
-            let elsewhere = orchestrator.elsewhere(before, ELSEWHERE, call).await;
+            let elsewhere = orchestrator.elsewhere(before, wait, call).await;
             for ((one, known), seen) in touched.iter().zip(&mut here).zip(seen) {
                 if seen.is_none() || seen != versions(one) {
                     found.complete = false;

@@ -298,8 +298,10 @@ impl Client {
     ) -> Result<Payload, RequestError> {
         let mut pause = Pause::default();
         loop {
-            let reply = self.connection.request(call, method, params).await?;
-            match retryable(self.keeping(method, reply).wait(call).await)? {
+            let turn = call.bound(self.turns.lock()).await?;
+            let reply = self.send_question(call, method, params, |_| {}).await?;
+            drop(turn);
+            match retryable(reply.wait(call).await)? {
                 Some(payload) => return Ok(payload),
                 None => pause.wait(call).await?,
             }
@@ -320,26 +322,49 @@ impl Client {
             let (reply, _pin) = {
                 let turn = call.bound(self.turns.lock()).await?;
                 let pin = self.sync_in_turn(call, path, lines, true).await?;
-                let reply: Reply = match self.note_question(path.as_str()) {
-                    Some(version) => {
-                        let seen = self.mark_seen(path.as_str(), version);
-                        self.connection.request_with(call, method, params, seen).await?
-                    }
-                    None => self.connection.request(call, method, params).await?,
-                };
+                let seen =
+                    self.note_question(path.as_str()).map(|version| self.mark_seen(path.as_str(), version));
+                let on_reply = |answer: &_| seen.into_iter().for_each(|seen| seen(answer));
+                let reply = self.send_question(call, method, params, on_reply).await?;
                 drop(turn);
                 (reply, pin)
             };
-            match retryable(self.keeping(method, reply).wait(call).await)? {
+            match retryable(reply.wait(call).await)? {
                 Some(payload) => return Ok(payload),
                 None => pause.wait(call).await?,
             }
         }
     }
 
-    /// Leaves a request with the server for good where its entry wants that.
-    fn keeping(&self, method: &str, reply: Reply) -> Reply {
-        if self.entry().keeps.iter().any(|kept| kept == method) { reply.kept() } else { reply }
+    /// Sends a question, in the sender's turn. It is left with the server for good where its entry wants that, and nothing
+    /// changes for the server before it has answered: see [`Client::searches_are_over`].
+    async fn send_question<P: Serialize + ?Sized>(
+        &self,
+        call: &Call,
+        method: &str,
+        params: &P,
+        on_reply: impl FnOnce(&Result<Payload, RpcError>) + Send + 'static,
+    ) -> Result<Reply, RequestError> {
+        if !self.entry().keeps.iter().any(|kept| kept == method) {
+            return self.connection.request_with(call, method, params, on_reply).await;
+        }
+        let search = self.session.begin_search();
+        let on_reply = move |answer: &_| {
+            on_reply(answer);
+            drop(search);
+        };
+        Ok(self.connection.request_with(call, method, params, on_reply).await?.kept())
+    }
+
+    /// Waits until the server has answered all questions that are left with it. What changes under such a search stays half
+    /// unseen for good: after one, pyright went on to report errors of the text before, as the answer to a pull for the text
+    /// after.
+    async fn searches_are_over(&self, call: &Call) -> Result<(), Interrupted> {
+        let over = |known: &Known, _: Instant| match known.searches == 0 || known.ended {
+            true => Wait::Done(()),
+            false => Wait::ForChange,
+        };
+        self.wait_until(call, over).await
     }
 }
 

@@ -425,7 +425,7 @@ mod tests {
 
     #[test]
     fn edits_are_allowed_below_the_named_folders_only() {
-        let edit = Edit { allow: vec!["/nowhere/a".into()], severities: Vec::new() };
+        let edit = Edit { allow: vec!["/nowhere/a".into()], severities: Vec::new(), wait_ms: 0 };
         assert!(edit.allows(Utf8Path::new("/nowhere/a")));
         assert!(edit.allows(Utf8Path::new("/nowhere/a/b")));
         assert!(!edit.allows(Utf8Path::new("/nowhere/ab")));

@@ -30,8 +30,8 @@ mod proof;
 /// How long servers may take to load their projects before warming up gives up on them. They go on loading.
 const WARM_UP: Duration = Duration::from_secs(600);
 
-/// How long what an edit led to may take to show: a server's first check, then other files.
-const AFTERMATH: Duration = Duration::from_secs(13);
+/// How long what an edit led to may take to show in its own file, with a server's start.
+const AFTERMATH: Duration = Duration::from_secs(11);
 
 /// How much of a server's log travels to a person: the daemon's lines have an end.
 const LOG_BYTES: usize = 60 * 1024;
@@ -115,9 +115,9 @@ impl Engine {
                 Ok(id) => ErrandDone::Logs(newest(orchestrator.logs(&id))),
                 Err(failed) => failed,
             },
-            Errand::Aftermath { files } => {
-                ErrandDone::Aftermath(self.aftermath(orchestrator, &files, gone).await)
-            }
+            Errand::Aftermath { files, wait_ms } => ErrandDone::Aftermath(
+                self.aftermath(orchestrator, &files, Duration::from_millis(wait_ms), gone).await,
+            ),
             Errand::Check { files, severities, wait_seconds } => {
                 let files = admitted(orchestrator, &files);
                 let call = Call::new(Instant::now() + Duration::from_secs(wait_seconds), gone.clone());
@@ -131,6 +131,7 @@ impl Engine {
         &self,
         orchestrator: &Orchestrator,
         files: &[Utf8PathBuf],
+        wait: Duration,
         gone: &CancellationToken,
     ) -> String {
         let ours = admitted(orchestrator, files).into_iter();
@@ -138,8 +139,8 @@ impl Engine {
         if touched.is_empty() {
             return String::new();
         }
-        let call = Call::new(Instant::now() + AFTERMATH, gone.clone());
-        let aftermath = Aftermath::of(orchestrator, &touched, &call).await;
+        let call = Call::new(Instant::now() + AFTERMATH + wait, gone.clone());
+        let aftermath = Aftermath::of(orchestrator, &touched, wait, &call).await;
         Block::new(&aftermath, &edit_limits(&self.workspace)).to_string()
     }
 

@@ -93,14 +93,17 @@ pub(crate) fn errand(
     system::errand(invocation, root, errand)
 }
 
-/// Has the daemon of `root`, which is started if need be, tell what changes to files led to. All within `patience`.
+/// Has the daemon of `root`, which is started if need be, tell what changes to files led to, within `patience` and what the
+/// user waits for other files.
 pub(crate) fn aftermath(
     invocation: &Invocation,
     root: &Utf8Path,
     files: Vec<Utf8PathBuf>,
     patience: Duration,
 ) -> Result<String, Failure> {
-    match system::errand_or_start(invocation, root, Errand::Aftermath { files }, patience)? {
+    let wait_ms = invocation.workspace(root, vec![])?.config().edit.wait_ms;
+    let patience = patience + Duration::from_millis(wait_ms);
+    match system::errand_or_start(invocation, root, Errand::Aftermath { files, wait_ms }, patience)? {
         ErrandDone::Aftermath(text) => Ok(text),
         _ => Err(DaemonError::Unintelligible.into()),
     }

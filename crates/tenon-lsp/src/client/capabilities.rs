@@ -77,6 +77,11 @@ impl Capabilities {
         self.offers("diagnosticProvider", "textDocument/diagnostic")
     }
 
+    /// Whether it can be asked for what of a text folds, which it tells from that text alone.
+    pub(crate) fn folds(&self) -> bool {
+        self.offers("foldingRangeProvider", "textDocument/foldingRange")
+    }
+
     /// Whether an edit of one file may change the diagnostics of another that is asked for.
     pub(crate) fn has_inter_file_dependencies(&self) -> bool {
         let depends = |options: &Value| options.get("interFileDependencies") == Some(&Value::Bool(true));

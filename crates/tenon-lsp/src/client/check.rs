@@ -19,6 +19,9 @@ use crate::registry::Capability;
 use crate::transport::{Reply, RequestError};
 use crate::wire;
 
+/// Questions that a server answers without another word before it is taken to have said all.
+const QUIET_ROUNDS: u32 = 3;
+
 /// What one server says about a text.
 #[derive(Debug)]
 pub struct Checked {
@@ -70,18 +73,33 @@ impl Client {
             return self.pull(call, synced).await;
         }
         self.mark_when_seen(call, &synced.path).await.map_err(|error| gap(&error))?;
+        let mut settled = Way::Again;
+        while settled == Way::Again {
+            settled = self.await_settled(call, synced).await?;
+            if settled == Way::Fresh && !self.is_quiet(call, synced).await? {
+                settled = Way::Again;
+            }
+        }
+        match settled {
+            Way::Pull => self.pull(call, synced).await,
+            Way::Fresh | Way::Again => Ok(()),
+        }
+    }
+
+    /// Waits until a push for a text has had time to be followed by another.
+    async fn await_settled(&self, call: &Call, synced: &Synced<'_>) -> Result<Way, Why> {
         let settle = self.entry().settle();
         let key = synced.path.as_str();
-        // A server may register for pulling while we wait for a push that will never come.
         let outcome = self
             .wait_until(call, |known, now| {
                 if known.ended {
-                    return Wait::Done(Ok(Way::Gone));
+                    return Wait::Done(Err(Why::Broken));
                 }
                 let Some(document) = known.documents.get(key).filter(|one| one.version == synced.version)
                 else {
-                    return Wait::Done(Ok(Way::Overtaken));
+                    return Wait::Done(Err(Why::Pending));
                 };
+                // A server may register for pulling while we wait for a push that will never come.
                 if known.capabilities.pulls() {
                     return Wait::Done(Ok(Way::Pull));
                 }
@@ -91,20 +109,43 @@ impl Client {
                     State::Since(since) => since,
                 };
                 match known.diagnostics.push_freshness(document, settle, ready_since, known.change, now) {
-                    Freshness::Fresh => Wait::Done(Ok::<_, Why>(Way::Fresh)),
+                    Freshness::Fresh => Wait::Done(Ok(Way::Fresh)),
                     Freshness::NotBefore(at) => Wait::Until(at),
                     Freshness::Waiting => Wait::ForChange,
                 }
             })
             .await;
-        match outcome {
-            Ok(Ok(Way::Fresh)) => Ok(()),
-            Ok(Ok(Way::Pull)) => self.pull(call, synced).await,
-            Ok(Ok(Way::Gone)) => Err(Why::Broken),
-            Ok(Ok(Way::Overtaken)) => Err(Why::Pending),
-            Ok(Err(why)) => Err(why),
-            Err(_) => Err(self.unfinished()),
+        outcome.unwrap_or_else(|_| Err(self.unfinished()))
+    }
+
+    /// Whether nothing else is said about a document while the server answers a few questions. How long it takes to think
+    /// depends on the machine and on what else it does, and no window of time covers that: a server that is still at work
+    /// answers late, and speaks before.
+    async fn is_quiet(&self, call: &Call, synced: &Synced<'_>) -> Result<bool, Why> {
+        let key = synced.path.as_str();
+        let held = || {
+            let known = self.session.known();
+            known.diagnostics.current(key, known.documents.get(key))
+        };
+        let before = held();
+        for _ in 0..QUIET_ROUNDS {
+            let (method, params) = self.cheap_question(&synced.path);
+            let asked = async { self.connection.request(call, method, &params).await?.wait(call).await };
+            match self.unless_overtaken(synced, asked).await? {
+                // Refused is answered, too.
+                Ok(_) | Err(RequestError::Refused(_)) => {}
+                Err(error) => {
+                    return Err(match gap(&error) {
+                        Why::Pending => self.unfinished(),
+                        why => why,
+                    });
+                }
+            }
+            if held() != before {
+                return Ok(false);
+            }
         }
+        Ok(true)
     }
 
     /// Why a wait that ran out has nothing to show.
@@ -133,18 +174,25 @@ impl Client {
         let Some(version) = self.note_question(key) else {
             return Ok(());
         };
+        let (method, params) = self.cheap_question(path);
+        self.connection.request_mark(call, method, &params, self.mark_seen(key, version)).await
+    }
+
+    /// A question that costs a server little and makes it stop nothing else.
+    fn cheap_question(&self, path: &WorkspacePath) -> (&'static str, Value) {
+        let known = self.session.known();
         let document = json!({ "uri": path.uri().as_str() });
-        let has = |capability| self.session.known().capabilities.has(capability);
-        let (method, params) = if has(Capability::Hover) {
+        if known.capabilities.folds() {
+            ("textDocument/foldingRange", json!({ "textDocument": document }))
+        } else if known.capabilities.has(Capability::Hover) {
             let start = json!({ "line": 0, "character": 0 });
             ("textDocument/hover", json!({ "textDocument": document, "position": start }))
-        } else if has(Capability::DocumentSymbols) {
+        } else if known.capabilities.has(Capability::DocumentSymbols) {
             ("textDocument/documentSymbol", json!({ "textDocument": document }))
         } else {
             // Nobody knows this method; every server must say so, in its turn.
             ("$/tenon/barrier", Value::Null)
-        };
-        self.connection.request_mark(call, method, &params, self.mark_seen(key, version)).await
+        }
     }
 
     /// Notes that a question about a document is about to be sent. Its version, when the answer is the first that shows
@@ -187,6 +235,9 @@ impl Client {
         }
         let mut pause = Pause::default();
         loop {
+            if call.remaining().is_zero() {
+                return Err(self.unfinished());
+            }
             let mut asked = 0;
             let asking = async {
                 let reply;
@@ -339,15 +390,35 @@ impl Client {
         loop {
             let change = self.session.known().change.tick;
             self.pull_open(call).await;
-            let rested = self.wait_until(call, |known, _| match known.ended || known.is_idle() {
-                true => Wait::Done(true),
-                false if known.change.tick != change && known.capabilities.pulls() => Wait::Done(false),
-                false => Wait::ForChange,
+            let rested = self.wait_until(call, |known, now| {
+                let pulls = known.capabilities.pulls();
+                // Early words may be followed by others here as in the file itself.
+                let settled = known.published + self.entry().settle();
+                match known.ended || known.is_idle() {
+                    true if !known.ended && !pulls && known.looks_beyond() && now < settled => {
+                        Wait::Until(settled)
+                    }
+                    true => Wait::Done(true),
+                    false if known.change.tick != change && pulls => Wait::Done(false),
+                    false => Wait::ForChange,
+                }
             });
             if rested.await != Ok(false) {
                 return;
             }
         }
+    }
+
+    /// The open documents for which a server that has to be made to speak anew holds something.
+    pub(crate) fn complained_about(&self) -> Vec<WorkspacePath> {
+        if !self.entry().reopens {
+            return Vec::new();
+        }
+        let known = self.session.known();
+        let open = known.documents.iter();
+        let complained =
+            open.filter(|one| !known.diagnostics.current(one.path.as_str(), Some(one)).is_empty());
+        complained.map(|one| one.path.clone()).collect()
     }
 
     /// Keeps an open document open.
@@ -413,12 +484,12 @@ pub(crate) struct Said {
     pub(crate) busy: bool,
 }
 
-/// How a wait for a push ended.
+/// How a wait for a push goes on.
+#[derive(PartialEq)]
 enum Way {
     Fresh,
     Pull,
-    Gone,
-    Overtaken,
+    Again,
 }
 
 /// What a failed request means for an answer.

@@ -32,6 +32,10 @@ pub(crate) struct Known {
     pub(crate) change: LastChange,
     /// Whether the last publish named its version; if not, changes need an answered request behind them.
     pub(crate) versioned: bool,
+    /// When something was published last.
+    pub(crate) published: Instant,
+    /// Questions that were left with the server and that it has not answered.
+    pub(crate) searches: usize,
     /// Set once the server is gone. Its diagnostics are gone then, too.
     pub(crate) ended: bool,
     /// How it went, as far as is known.
@@ -148,6 +152,8 @@ impl Session {
             tick: 0,
             change: LastChange { tick: 0, at: Instant::now() },
             versioned: false,
+            published: Instant::now(),
+            searches: 0,
             ended: false,
             ending: None,
             // One that swallows empty lists speaks of open files after every change, or there would be nothing to swallow.
@@ -180,6 +186,12 @@ impl Session {
 
     pub(crate) fn encoding(&self) -> Encoding {
         self.known().capabilities.encoding
+    }
+
+    /// Notes a search that ends when what is returned is dropped.
+    pub(crate) fn begin_search(self: &Arc<Self>) -> Search {
+        self.known().searches += 1;
+        Search(Arc::clone(self))
     }
 
     /// Wakes all that wait for a change of state.
@@ -224,6 +236,7 @@ impl Session {
                 return;
             }
             known.versioned = published.version.is_some();
+            known.published = Instant::now();
             known.readiness.diagnostics_arrived(Instant::now());
             let document = known.documents.get(&published.key);
             let again =
@@ -258,6 +271,16 @@ impl Session {
                 registry::section(&self.settings, section).clone()
             })
             .collect()
+    }
+}
+
+/// A question that is left with the server.
+pub(crate) struct Search(Arc<Session>);
+
+impl Drop for Search {
+    fn drop(&mut self) {
+        self.0.known().searches -= 1;
+        self.0.wake();
     }
 }
 

@@ -1,7 +1,8 @@
 //! Keeping a server's documents in step: opened, changed, saved, closed, and told of files that changed on disk.
 //!
 //! Invariant: what we hold a server to know has been queued for it. Room in the queue is waited for first; then the state
-//! changes and its frames go out in one breath, so that nothing that ends a call can come between the two.
+//! changes and its frames go out in one breath, so that nothing that ends a call can come between the two. Nothing goes out
+//! while the server is at a search that is left with it.
 
 use bytes::{Bytes, BytesMut};
 use serde::Serialize;
@@ -41,6 +42,9 @@ impl Client {
         saved: bool,
     ) -> Result<Synced<'_>, RequestError> {
         let key = path.as_str();
+        if self.open_text(key).is_none_or(|seen| seen.text() != lines.text()) {
+            self.searches_are_over(call).await?;
+        }
         let room = self.connection.room(call).await?;
         let (update, version, evicted, lost, save, open_close) = {
             let mut known = self.session.known();
@@ -107,17 +111,15 @@ impl Client {
         Ok(synced)
     }
 
-    /// Makes a server that does not repeat empty lists speak again about a document that had nothing wrong, unless someone
-    /// waits for it anyway.
-    pub(crate) async fn reopen_clean(&self, call: &Call, path: &WorkspacePath) -> Result<(), RequestError> {
+    /// Makes a server that does not repeat empty lists speak anew about a document, unless someone waits for it anyway. Whatever
+    /// it says from then on, it says about what is there now: it forgets what it was about to say before.
+    pub(crate) async fn reopen(&self, call: &Call, path: &WorkspacePath) -> Result<(), RequestError> {
         let turn = call.bound(self.turns.lock()).await?;
         let room = self.connection.room(call).await?;
         let again = {
             let mut known = self.session.known();
-            let clean =
-                known.diagnostics.current(path.as_str(), known.documents.get(path.as_str())).is_empty();
             let tick = known.next_tick();
-            let reopens = self.entry().reopens && known.capabilities.open_close && clean;
+            let reopens = self.entry().reopens && known.capabilities.open_close;
             if reopens { known.documents.open_again(path.as_str(), tick) } else { None }
         };
         if let Some((version, lines)) = again {
@@ -141,6 +143,7 @@ impl Client {
     /// Closes a document, if it is open and no wait needs it.
     pub async fn close(&self, call: &Call, key: &str) -> Result<(), RequestError> {
         let turn = call.bound(self.turns.lock()).await?;
+        self.searches_are_over(call).await?;
         let room = self.connection.room(call).await?;
         let (document, lost) = {
             let mut known = self.session.known();
@@ -194,6 +197,7 @@ impl Client {
     /// Tells the server which files changed on disk, those that it asked to hear about.
     pub async fn files_changed(&self, call: &Call, changes: &[FileChange]) -> Result<(), RequestError> {
         let turn = call.bound(self.turns.lock()).await?;
+        self.searches_are_over(call).await?;
         let events: Vec<Value> = {
             let mut known = self.session.known();
             let events: Vec<Value> = changes

@@ -25,6 +25,7 @@ impl Orchestrator {
     }
 
     /// The same; while servers think about the text, what it may have broken elsewhere is looked for, for `looking` at most.
+    /// Who has that long to look has as long to hear about the text itself.
     pub(crate) async fn check_and_look(
         &self,
         path: &WorkspacePath,
@@ -52,7 +53,11 @@ impl Orchestrator {
                 Ok(client) => client,
                 Err(why) => return (Vec::new(), Some(why), false),
             };
-            let call = if client.was_checked() { &call.at_most(self.0.timeouts.check) } else { &starting };
+            let call = if client.was_checked() {
+                &call.at_most(self.0.timeouts.check.max(looking))
+            } else {
+                &starting
+            };
             let look = async {
                 if !looking.is_zero() {
                     let looking = call.at_most(looking);

@@ -191,11 +191,14 @@ impl Orchestrator {
             self.files_with(client, path, edit.dropped)
         );
         let files = found.files.iter().cloned().chain(namesakes);
-        let files: BTreeSet<WorkspacePath> = files.filter(|user| user != path).take(MAX_DEPENDENTS).collect();
+        let mut files: BTreeSet<WorkspacePath> =
+            files.filter(|user| user != path).take(MAX_DEPENDENTS).collect();
+        // What it said of others before may still be on its way.
+        files.extend(client.complained_about().into_iter().filter(|other| other != path));
         for file in files {
             if client.open_text(file.as_str()).is_some() {
                 // Its diagnostics, too, arrive with everyone else's.
-                let _ = client.reopen_clean(call, &file).await;
+                let _ = client.reopen(call, &file).await;
                 continue;
             }
             if let Ok(lines) = self.read(&file).await {

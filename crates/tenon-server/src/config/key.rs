@@ -371,6 +371,15 @@ pub static KEYS: &[Key] = &[
         "Which diagnostics an agent is told after an edit, by the `edit` surface or by a hook.",
     )
     .with_variables(&["TENON_EDIT_SEVERITIES"]),
+    key(
+        "edit.wait_ms",
+        Kind::Number { min: 0, max: 600_000 },
+        Fallback::Number(2000),
+        Reach::User,
+        "How long what an edit broke in other files may take to show, in milliseconds. Nobody waits longer than the language \
+         servers take.",
+    )
+    .with_variables(&["TENON_EDIT_WAIT_MS"]),
 ];
 
 /// The key that `path` names, if there is one.

@@ -137,9 +137,15 @@ pub struct Work {
 pub struct Edit {
     pub allow: Vec<Utf8PathBuf>,
     pub severities: Vec<Severity>,
+    pub wait_ms: u64,
 }
 
 impl Edit {
+    /// How long what an edit broke in other files may take to show.
+    pub fn wait(&self) -> Duration {
+        Duration::from_millis(self.wait_ms)
+    }
+
     /// Whether the user lets the `edit` surface change files of the workspace at `root`.
     pub fn allows(&self, root: &Utf8Path) -> bool {
         self.allow.iter().any(|folder| {

@@ -24,7 +24,7 @@ const START_LOCK_PATIENCE: Duration = Duration::from_secs(40);
 const WARM_UP_PATIENCE: Duration = Duration::from_secs(660);
 
 /// How long the daemon may take to tell what an edit broke. It bounds itself a little closer.
-const AFTERMATH_PATIENCE: Duration = Duration::from_secs(15);
+const AFTERMATH_PATIENCE: Duration = Duration::from_secs(13);
 
 /// How long a daemon may take to end.
 const STOP_PATIENCE: Duration = Duration::from_secs(15);
@@ -87,7 +87,7 @@ pub async fn run_or_start<E: From<DaemonError>>(
 fn patience(errand: &Errand) -> Duration {
     match errand {
         Errand::WarmUp | Errand::Prove => WARM_UP_PATIENCE,
-        Errand::Aftermath { .. } => AFTERMATH_PATIENCE,
+        Errand::Aftermath { wait_ms, .. } => AFTERMATH_PATIENCE + Duration::from_millis(*wait_ms),
         Errand::Check { wait_seconds, .. } => Duration::from_secs(*wait_seconds) + hello::DEADLINE,
         Errand::List | Errand::Restart { .. } | Errand::Logs { .. } => hello::DEADLINE,
     }

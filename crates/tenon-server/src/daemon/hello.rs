@@ -73,7 +73,7 @@ pub enum Errand {
     /// What those with this id said last.
     Logs { id: String },
     /// What changes to these files, named by absolute paths, led to.
-    Aftermath { files: Vec<Utf8PathBuf> },
+    Aftermath { files: Vec<Utf8PathBuf>, wait_ms: u64 },
     /// What is wrong with these files, named by absolute paths, with the patience of somebody who waits for all of them.
     Check { files: Vec<Utf8PathBuf>, severities: BTreeSet<Severity>, wait_seconds: u64 },
 }

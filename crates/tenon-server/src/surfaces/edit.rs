@@ -41,7 +41,8 @@ const TOOLS: &[ToolSpec] = &[
     },
 ];
 
-/// A server's start, a slow check and what broke elsewhere all fit in; only then the change is told without them.
+/// A server's start and a slow check fit in, besides the wait for what broke elsewhere; only then the change is told without
+/// them.
 const DEADLINE: Duration = Duration::from_secs(30);
 /// What is left of a call's time for telling about a change that was made.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -52,6 +53,7 @@ pub struct EditSurface {
     editor: Editor,
     engine: Arc<Engine>,
     limits: Limits,
+    wait: Duration,
 }
 
 impl EditSurface {
@@ -64,7 +66,8 @@ impl EditSurface {
         }
         // A root that was just opened is a folder; should it be gone already, there is nothing to edit.
         let editor = Editor::new(workspace.root(), kept(workspace)).ok()?;
-        Some(Self { catalog: Catalog::new(TOOLS), editor, engine: Arc::clone(engine), limits })
+        let wait = workspace.config().edit.wait();
+        Some(Self { catalog: Catalog::new(TOOLS), editor, engine: Arc::clone(engine), limits, wait })
     }
 
     async fn run(&self, tool: &str, arguments: Arguments) -> Result<Changed, Failure> {
@@ -79,7 +82,7 @@ impl EditSurface {
     async fn aftermath(&self, changed: Changed, call: Call) -> Aftermath {
         let call = tenon_lsp::call::Call::new(call.deadline - LAST_WORDS, call.cancel);
         match self.engine.orchestrator().await {
-            Ok(orchestrator) => changed.aftermath(orchestrator, &call).await,
+            Ok(orchestrator) => changed.aftermath(orchestrator, self.wait, &call).await,
             Err(error) => {
                 tracing::warn!(%error, "no language server can be used");
                 Aftermath::default()
@@ -160,7 +163,7 @@ impl Surface for EditSurface {
     }
 
     fn limits(&self, _tool: &str) -> CallLimits {
-        CallLimits { deadline: DEADLINE, ..CallLimits::default() }
+        CallLimits { deadline: DEADLINE + 2 * self.wait, ..CallLimits::default() }
     }
 
     fn call<'a>(&'a self, tool: &'static str, arguments: Arguments, call: Call) -> BoxFuture<'a, Outcome> {

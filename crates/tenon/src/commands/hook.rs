@@ -30,8 +30,8 @@ use event::Event;
 const INPUT_PATIENCE: Duration = Duration::from_secs(5);
 /// The longest that an agent may say: whole files are in it.
 const MAX_INPUT_BYTES: u64 = 64 * 1024 * 1024;
-/// How long an agent is kept waiting, the start of a daemon included.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long an agent is kept waiting, the start of a daemon included, besides what the user waits for other files.
+const PATIENCE: Duration = Duration::from_secs(18);
 
 /// Show agents what their edits broke
 #[derive(Debug, clap::Args)]

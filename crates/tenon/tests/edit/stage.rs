@@ -8,9 +8,13 @@ use tenon_contract::id::sha256_hex;
 use tenon_testkit::client::ToolResult;
 use tenon_testkit::{Client, Revision, Sandbox, Source};
 
+/// Tests with real servers wait for them rather than race them; nobody waits longer than they take.
+const PATIENT_MS: u64 = 30_000;
+
 pub struct Stage {
     pub sandbox: Sandbox,
     servers: Map<String, Value>,
+    wait_ms: u64,
 }
 
 impl Stage {
@@ -20,11 +24,11 @@ impl Stage {
     }
 
     pub fn real(source: Source) -> Self {
-        Self::of(Sandbox::with_source(source))
+        Self { wait_ms: PATIENT_MS, ..Self::of(Sandbox::with_source(source)) }.written()
     }
 
     pub fn of(sandbox: Sandbox) -> Self {
-        Self { sandbox, servers: Map::new() }.written()
+        Self { sandbox, servers: Map::new(), wait_ms: 2000 }.written()
     }
 
     /// With a scripted server for `.fake` files.
@@ -44,7 +48,9 @@ impl Stage {
     /// Puts the user's settings on disk.
     fn written(self) -> Self {
         let root = self.sandbox.root().canonicalize().unwrap();
-        self.settle(&json!({ "edit": { "allow": [root] }, "servers": self.servers }));
+        self.settle(
+            &json!({ "edit": { "allow": [root], "wait_ms": self.wait_ms }, "servers": self.servers }),
+        );
         self
     }
 
