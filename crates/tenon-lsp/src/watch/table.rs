@@ -24,10 +24,13 @@ impl Stamp {
     }
 }
 
+/// The files of one folder by their names.
+pub(super) type Files = BTreeMap<Box<str>, Stamp>;
+
 /// Files by folder: a folder's path is kept once.
 #[derive(Debug, Default)]
 pub(super) struct Table {
-    folders: BTreeMap<Utf8PathBuf, BTreeMap<Box<str>, Stamp>>,
+    folders: BTreeMap<Utf8PathBuf, Files>,
 }
 
 impl Table {
@@ -35,6 +38,11 @@ impl Table {
         if !self.folders.contains_key(folder) {
             self.folders.insert(folder.to_owned(), BTreeMap::new());
         }
+    }
+
+    /// Takes a folder in with all its files: paths are slow to compare, and a tree has many more files than folders.
+    pub(super) fn put_folder(&mut self, folder: Utf8PathBuf, files: Files) {
+        self.folders.insert(folder, files);
     }
 
     pub(super) fn has_folder(&self, folder: &Utf8Path) -> bool {

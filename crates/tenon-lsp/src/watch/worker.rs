@@ -12,7 +12,7 @@ use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use tenon_contract::epoch::Epoch;
 
 use super::ignored::Rules;
-use super::table::{Stamp, Table};
+use super::table::{Files, Stamp, Table};
 use super::{Order, Shared, lock};
 use crate::client::FileChangeKind;
 
@@ -219,7 +219,7 @@ impl Worker<'_> {
             let Ok(entries) = folder.read_dir_utf8() else {
                 continue;
             };
-            found.add_folder(&folder);
+            let mut files = Files::new();
             let rules = self.rules.entry(root.to_owned()).or_default();
             rules.load(&folder);
             for entry in entries.filter_map(Result::ok) {
@@ -234,9 +234,10 @@ impl Worker<'_> {
                 } else if kind.is_file()
                     && let Ok(metadata) = entry.metadata()
                 {
-                    found.put(entry.path(), Stamp::of(&metadata));
+                    files.insert(entry.file_name().into(), Stamp::of(&metadata));
                 }
             }
+            found.put_folder(folder, files);
         }
     }
 
