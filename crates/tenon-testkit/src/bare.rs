@@ -218,25 +218,30 @@ impl Bare<'_> {
     ) -> io::Result<()> {
         self.version += 1;
         self.frames.heard.clear();
-        let mut asked = Vec::new();
         let mut awaited = Vec::new();
         for (file, text) in texts {
             let file = file.as_ref();
             let uri = uri(self.sandbox, file);
             if self.server.pulls() {
                 self.change(file, &text)?;
-                let params = json!({ "textDocument": { "uri": uri } });
-                asked.push(self.frames.begin("textDocument/diagnostic", &params)?);
             } else {
                 // About a text that was fine and still is, it would say nothing; about one that is new to it, it does.
                 let closed = json!({ "textDocument": { "uri": uri } });
                 self.frames.notify("textDocument/didClose", &closed)?;
                 self.open_with(file, &text)?;
-                awaited.push(uri);
             }
+            awaited.push(uri);
         }
-        for id in asked {
-            self.frames.finish(id)?;
+        if self.server.pulls() {
+            // After all changes: a server gives up what it was asked before one.
+            let mut asked = Vec::new();
+            for uri in awaited.drain(..) {
+                let params = json!({ "textDocument": { "uri": uri } });
+                asked.push(self.frames.begin("textDocument/diagnostic", &params)?);
+            }
+            for id in asked {
+                self.frames.finish(id)?;
+            }
         }
         while !awaited.is_empty() {
             self.frames.hear()?;

@@ -248,9 +248,9 @@ impl<'a> Service<'a> {
         self.lines.ask(&request.to_string())?;
         let mut answer: Value = serde_json::from_str(self.lines.answer())
             .map_err(|error| Failure::new(format!("{error}: {}", self.lines.answer())))?;
-        let result = answer["result"].take();
+        let mut result = answer["result"].take();
         match result["isError"].as_bool() {
-            Some(false) => Ok(result["structuredContent"].clone()),
+            Some(false) => Ok(result["structuredContent"].take()),
             _ => Err(Failure::new(format!("{tool}: {answer}{result}"))),
         }
     }
