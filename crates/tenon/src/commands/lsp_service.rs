@@ -42,7 +42,9 @@ pub(crate) fn run(_args: Args, invocation: &mut Invocation) -> Result<Exit, Fail
         }
     };
     let finder = finder(invocation, &gate);
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    // One host asks one thing after the other. With a second worker, every hop of a question (to the server's writer, from
+    // its reader) would wake the other thread; long work has threads of its own.
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let served = runtime.block_on(serve(
         bootstrap,
         gate,
