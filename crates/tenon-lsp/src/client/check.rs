@@ -385,8 +385,9 @@ impl Client {
         futures::future::join_all(pulls).await;
     }
 
-    /// Waits until the server is idle, asking it again about open documents whenever it says that something changed.
-    pub(crate) async fn come_to_rest(&self, call: &Call) {
+    /// Waits until the server is idle, asking it again about open documents whenever it says that something changed. Whether it
+    /// came to that.
+    pub(crate) async fn come_to_rest(&self, call: &Call) -> bool {
         loop {
             let change = self.session.known().change.tick;
             self.pull_open(call).await;
@@ -403,8 +404,9 @@ impl Client {
                     false => Wait::ForChange,
                 }
             });
-            if rested.await != Ok(false) {
-                return;
+            match rested.await {
+                Ok(false) => {}
+                rested => return rested.is_ok(),
             }
         }
     }
@@ -446,15 +448,16 @@ impl Client {
         let open = known.documents.iter();
         let owed =
             open.filter(|document| known.is_owed(document)).map(|document| document.path.as_str().to_owned());
-        let mut said =
-            Said { files: Vec::new(), unanswered: owed.collect(), busy: !known.ended && known.is_busy() };
+        let working = !known.ended && known.readiness.is_working();
+        let mut said = Said { files: Vec::new(), unanswered: owed.collect(), owes: false, working };
+        said.owes = !said.unanswered.is_empty();
         for key in known.diagnostics.keys().filter(|key| !said.unanswered.contains(*key)) {
             let document = known.documents.get(key);
             let (items, left_out) = match known.looks_beyond() {
                 true => known.diagnostics.since(key, document, known.change),
                 false => (known.diagnostics.current(key, document), false),
             };
-            said.busy |= left_out;
+            said.owes |= left_out;
             if !items.is_empty() {
                 said.files.push((key.to_owned(), items));
             }
@@ -480,8 +483,10 @@ pub(crate) struct Said {
     pub(crate) files: Vec<(String, Vec<Diagnostic>)>,
     /// The open documents that something is still to be said about: nothing is shown for them.
     pub(crate) unanswered: BTreeSet<String>,
-    /// Whether more is to come.
-    pub(crate) busy: bool,
+    /// Whether more is to be said about what changed.
+    pub(crate) owes: bool,
+    /// Whether it works on something that it announced.
+    pub(crate) working: bool,
 }
 
 /// How a wait for a push goes on.

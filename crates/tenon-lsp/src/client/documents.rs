@@ -46,6 +46,8 @@ pub(crate) struct LastEdit {
     pub(crate) lines: RangeInclusive<u32>,
     /// Words that the text had before and has no more: the old names of what was renamed or removed.
     pub(crate) dropped: Vec<String>,
+    /// Whether some of that stood on a line that passes on what another file declares.
+    pub(crate) imports: bool,
 }
 
 /// What to send so that the server knows a text.
@@ -95,7 +97,7 @@ impl Documents {
                 changed: tick,
                 asked: false,
                 seen: None,
-                edit: LastEdit { lines: 0..=lines.line_count() - 1, dropped: Vec::new() },
+                edit: LastEdit { lines: 0..=lines.line_count() - 1, dropped: Vec::new(), imports: false },
                 used,
                 pins: 0,
             };
@@ -121,6 +123,7 @@ impl Documents {
         document.edit = LastEdit {
             lines: line(edit.start)..=line(edit.new_end),
             dropped: edit.dropped_words(document.lines.text(), lines.text()),
+            imports: edit.touches_imports(document.lines.text()),
         };
         document.version = document.version.wrapping_add(1).max(1);
         document.lines = lines.clone();
@@ -195,6 +198,15 @@ impl Edit {
             tail -= 1;
         }
         Self { start, old_end: old.len() - tail, new_end: new.len() - tail }
+    }
+
+    /// Whether a line of the replaced part begins as lines do that take a name from another file or hand it on.
+    fn touches_imports(self, old: &str) -> bool {
+        let start = old[..self.start].rfind('\n').map_or(0, |before| before + 1);
+        let end = old[self.old_end..].find('\n').map_or(old.len(), |after| self.old_end + after);
+        let first_word = |line: &str| words::of(line.trim_start_matches("pub ")).next().map(str::to_owned);
+        let mut firsts = old[start..end].lines().filter_map(first_word);
+        firsts.any(|word| ["import", "from", "export", "use", "include", "require"].contains(&word.as_str()))
     }
 
     /// The words of the replaced part that the new text does not have anywhere.

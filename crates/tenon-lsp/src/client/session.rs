@@ -73,13 +73,8 @@ impl Known {
         !self.readiness.is_working() && self.documents.iter().all(|document| self.is_answered(document))
     }
 
-    /// Whether more is to be expected. A server that has never been heard to speak again about a document whose text did not
-    /// change is not taken to owe that: one that looks at each file alone never will.
-    pub(crate) fn is_busy(&self) -> bool {
-        self.readiness.is_working() || self.documents.iter().any(|document| self.is_owed(document))
-    }
-
-    /// Whether the server is expected to say something about a document.
+    /// Whether the server is expected to say something about a document. One that has never been heard to speak again about a
+    /// document whose text did not change is not taken to owe that: one that looks at each file alone never will.
     pub(crate) fn is_owed(&self, document: &Document) -> bool {
         !self.is_answered(document)
             && (self.revises

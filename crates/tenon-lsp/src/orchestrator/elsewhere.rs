@@ -49,20 +49,37 @@ pub(super) struct Edited {
 #[derive(Default)]
 pub(super) struct Users(BTreeMap<(u32, WorkspacePath), Found>);
 
-#[derive(Clone)]
+#[derive(Clone, Default)]
 struct Found {
     /// The version of the file in which its last edit was followed.
     version: i32,
     /// What was asked about.
     names: BTreeSet<String>,
+    /// What the file declared then, where the server says that.
+    declared: BTreeSet<String>,
     files: BTreeSet<WorkspacePath>,
 }
 
 impl Users {
     /// A file changed: it may use something now that it did not use before.
     pub(super) fn changed(&mut self, path: &WorkspacePath) {
-        self.0.retain(|(_, owner), _| owner == path);
+        for ((_, owner), found) in &mut self.0 {
+            if owner != path {
+                found.names.clear();
+                found.files.clear();
+                found.version = 0;
+            }
+        }
     }
+}
+
+/// Servers that a wait was over too early for, by their processes.
+#[derive(Default)]
+struct Unfinished {
+    /// Were not even told in time what changed, or did not say which files use it.
+    late: BTreeSet<u32>,
+    /// Did not come to rest after that.
+    restless: BTreeSet<u32>,
 }
 
 /// What servers hold some time after an edit.
@@ -90,18 +107,20 @@ impl Orchestrator {
     /// As [`Orchestrator::diagnostics_after`], without what servers said before they had seen the edits, and with the
     /// servers that still have something to say.
     pub(crate) async fn elsewhere(&self, after: u64, wait: Duration, call: &Call) -> Elsewhere {
-        let late = self.let_show(after, wait, call).await;
+        let Unfinished { late, restless } = self.let_show(after, wait, call).await;
         let (mut pending, mut unanswered) = (Vec::new(), BTreeSet::new());
         let mut shares = Vec::new();
         for client in self.live_clients() {
             let said = client.said();
             unanswered.extend(said.unanswered);
             let id = &client.entry().id;
-            if late.contains(&client.pid()) || said.busy {
+            let (late, restless) = (late.contains(&client.pid()), restless.contains(&client.pid()));
+            // What it takes up after it came to rest is another matter.
+            if late || said.owes || (restless && said.working) {
                 pending.push(id.clone());
             }
             // Who has not even heard of everything has nothing to say about it.
-            if !late.contains(&client.pid()) {
+            if !late {
                 shares.push(converted_diagnostics(self.0.gate.clone(), client, said.files));
             }
         }
@@ -124,18 +143,17 @@ impl Orchestrator {
         Some(versions)
     }
 
-    /// Waits until what the edits since `after` may have broken elsewhere has shown, or `wait` is over. The processes of the
-    /// servers that were not even told in time what changed, or did not say which files those are.
-    async fn let_show(&self, after: u64, wait: Duration, call: &Call) -> BTreeSet<u32> {
+    /// Waits until what the edits since `after` may have broken elsewhere has shown, or `wait` is over.
+    async fn let_show(&self, after: u64, wait: Duration, call: &Call) -> Unfinished {
         let call = call.at_most(wait);
         let slots: Vec<Arc<Slot>> = lock(&self.0.slots).values().cloned().collect();
         if slots.is_empty() {
-            return BTreeSet::new();
+            return Unfinished::default();
         }
         let live: Vec<(&Slot, Arc<Client>)> =
             slots.iter().filter_map(|slot| Some((&**slot, slot.live()?))).collect();
-        let late: BTreeSet<u32> = live.iter().map(|(_, client)| client.pid()).collect();
-        let late = Mutex::new(late);
+        let all: BTreeSet<u32> = live.iter().map(|(_, client)| client.pid()).collect();
+        let unfinished = Mutex::new(Unfinished { late: all.clone(), restless: all });
         let edited: Vec<WorkspacePath> = lock(&self.0.recent)
             .iter()
             .filter(|edited| edited.epoch >= after)
@@ -153,15 +171,17 @@ impl Orchestrator {
                         self.open_dependents(client, path, &call).await;
                     }
                     if !call.remaining().is_zero() {
-                        lock(&late).remove(&client.pid());
+                        lock(&unfinished).late.remove(&client.pid());
                     }
-                    client.come_to_rest(&call).await;
+                    if client.come_to_rest(&call).await {
+                        lock(&unfinished).restless.remove(&client.pid());
+                    }
                 }))
                 .await;
                 let _ = epoch.wait_for(|now| *now > after).await;
             })
             .await;
-        late.into_inner().unwrap_or_else(PoisonError::into_inner)
+        unfinished.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn remember(&self, path: &WorkspacePath, epoch: u64) {
@@ -186,9 +206,14 @@ impl Orchestrator {
         if before.as_ref().is_some_and(|found| found.version == version) {
             return;
         }
+        let mut dropped = edit.dropped;
+        if let Some(before) = before.as_ref().filter(|before| !before.declared.is_empty() && !edit.imports) {
+            // What nobody could use has no users: a word of a comment, a name inside of a function.
+            dropped.retain(|word| before.declared.contains(word));
+        }
         let (mut found, namesakes) = tokio::join!(
             self.users_of_lines(client, path, edit.lines, before, call),
-            self.files_with(client, path, edit.dropped)
+            self.files_with(client, path, dropped)
         );
         let files = found.files.iter().cloned().chain(namesakes);
         let mut files: BTreeSet<WorkspacePath> =
@@ -236,8 +261,7 @@ impl Orchestrator {
         before: Option<Found>,
         call: &Call,
     ) -> Found {
-        let mut found =
-            before.unwrap_or_else(|| Found { version: 0, names: BTreeSet::new(), files: BTreeSet::new() });
+        let mut found = before.unwrap_or_default();
         let able = [Capability::DocumentSymbols, Capability::References];
         let Some(lines) = client.open_text(path.as_str()) else {
             return found;
@@ -255,6 +279,7 @@ impl Orchestrator {
         })
         .await
         .unwrap_or_default();
+        found.declared = visible_elsewhere(&symbols).map(|symbol| symbol.name.clone()).collect();
         let symbols = visible_elsewhere(&symbols).filter(|symbol| {
             symbol.range.start.line <= *touched.end() && symbol.range.end.line >= *touched.start()
         });
