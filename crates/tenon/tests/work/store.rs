@@ -107,13 +107,13 @@ fn a_store_is_made_and_migrated_once() {
     --- stdout
     store: [SANDBOX]/data/tenon/work.sqlite3
     engine: sqlite
-    schema: 1
+    schema: 2
     --- stderr
     migrated from 0
     ");
     let again = tenon(&sandbox, &["store", "migrate", "--json"]);
     let told: Value = serde_json::from_slice(&again.stdout).unwrap();
-    assert_eq!((&told["engine"], &told["schema"], &told["was"]), (&json!("sqlite"), &json!(1), &json!(1)));
+    assert_eq!((&told["engine"], &told["schema"], &told["was"]), (&json!("sqlite"), &json!(2), &json!(2)));
 }
 
 #[test]
