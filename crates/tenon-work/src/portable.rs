@@ -17,7 +17,7 @@ use crate::graph::version;
 use crate::memory::{entry, search};
 use crate::name::WorkspaceName;
 use crate::plan::{step, target};
-use crate::store::{Arg, SCHEMA_VERSION, Store, StoreError, Tx, args};
+use crate::store::{Arg, Engine, SCHEMA_VERSION, Store, StoreError, Tx, args};
 
 /// How many rows are read at a time while their words are put into the index.
 const CHUNK: i64 = 256;
@@ -218,6 +218,7 @@ impl Store {
             let line: Line = serde_json::from_str(text).map_err(|fault| import.fault(fault))?;
             import.row(&line).await?;
         }
+        import.measure().await?;
         import.tx.commit().await?;
         Ok(import.carried)
     }
@@ -253,6 +254,15 @@ impl Import {
         let checked = check::workspace(&mut self.tx, self.ws, &mut self.report).await;
         self.refused(checked)?;
         self.report.problems.first().map_or(Ok(()), |problem| Err(self.fault(problem)))
+    }
+
+    /// Lets PostgreSQL count what came, rather than take the tables for empty until it gets to it by itself.
+    async fn measure(&mut self) -> Result<(), StoreError> {
+        if self.tx.engine() == Engine::Postgres {
+            let tables: Vec<&str> = TABLES.iter().map(|table| table.name).chain(["search"]).collect();
+            self.tx.script(format!("ANALYZE {}", tables.join(", "))).await?;
+        }
+        Ok(())
     }
 
     fn fault(&self, problem: impl ToString) -> StoreError {
