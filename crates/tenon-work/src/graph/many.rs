@@ -9,31 +9,36 @@ use crate::memory::branch::View;
 use crate::plan::target::stored;
 use crate::store::{Sql, StoreError, Tx, args};
 
-/// A statement about the texts of the JSON array `$4`, which are `named` with their places.
-macro_rules! about_named {
-    ($statement:expr) => {
-        Sql {
-            sqlite: concat!(
-                parts!(),
-                ", named (place, name) AS (SELECT key, value FROM json_each($4)) ",
-                $statement
-            ),
-            postgres: concat!(
-                parts!(),
-                ", named (place, name) AS (SELECT ordinality - 1, value
-                FROM json_array_elements_text(CAST($4 AS json)) WITH ORDINALITY AS e (value, ordinality)) ",
-                $statement
-            ),
-        }
+/// The texts of the JSON array `$4` are `named`, with their places.
+macro_rules! named_sqlite {
+    () => {
+        concat!(parts!(), ", named (place, name) AS (SELECT key, value FROM json_each($4)) ")
     };
 }
 
-const LATEST: Sql = about_named!(concat!(
-    "SELECT ",
-    columns!(),
-    " FROM named n CROSS JOIN parts p CROSS JOIN graph v WHERE v.kind = $5 AND v.id = n.name AND ",
-    is_shown!()
-));
+macro_rules! named_postgres {
+    () => {
+        concat!(
+            parts!(),
+            ", named (place, name) AS (SELECT ordinality - 1, value
+            FROM json_array_elements_text(CAST($4 AS json)) WITH ORDINALITY AS e (value, ordinality)) "
+        )
+    };
+}
+
+macro_rules! latest {
+    () => {
+        concat!(
+            "SELECT ",
+            columns!(),
+            " FROM named n CROSS JOIN parts p CROSS JOIN graph v WHERE v.kind = $5 AND v.id = n.name AND ",
+            is_shown!()
+        )
+    };
+}
+
+const LATEST: Sql =
+    Sql { sqlite: concat!(named_sqlite!(), latest!()), postgres: concat!(named_postgres!(), latest!()) };
 
 /// The versions of some keys that a view shows, be they tombstones.
 pub(crate) async fn latest(
@@ -61,27 +66,55 @@ pub(crate) async fn latest(
     Ok(found)
 }
 
-/// Live edges that a view shows. The `+` keeps SQLite from making an index of all edges that live.
+/// Live edges that a view shows, of those that a source `v` holds.
 macro_rules! edges {
-    ($at:literal) => {
+    ($source:expr) => {
         concat!(
             "SELECT ",
             columns!(),
-            ", n.place FROM named n CROSS JOIN parts p CROSS JOIN graph v WHERE v.kind = 1 AND ",
-            $at,
-            " AND +v.deleted = 0 AND (n.place > 0 OR v.seq <= $5) AND ",
+            ", n.place FROM named n CROSS JOIN parts p CROSS JOIN ",
+            $source,
+            " AND (n.place > 0 OR v.seq <= $5) AND ",
             is_shown!()
         )
     };
 }
 
-/// `}` is the character after the `|` that joins the parts of an edge's key.
-const EDGES: Sql = about_named!(concat!(
-    edges!("v.id >= n.name || '|' AND v.id < n.name || '}'"),
-    " UNION ALL ",
-    edges!("v.goal = n.name AND v.start <> n.name"),
-    " ORDER BY 16, 1 DESC LIMIT $6"
-));
+/// The `+` keeps SQLite from making an index of all edges that live.
+macro_rules! source_sqlite {
+    ($at:literal) => {
+        concat!("graph v WHERE v.kind = 1 AND ", $at, " AND +v.deleted = 0")
+    };
+}
+
+/// `OFFSET 0` keeps PostgreSQL from reading all edges once rather than those of each node by the index.
+macro_rules! source_postgres {
+    ($at:literal) => {
+        concat!(
+            "LATERAL (SELECT * FROM graph v WHERE v.ws = $1 AND v.branch = p.branch AND v.doc = $3 AND v.kind = 1 AND ",
+            $at,
+            " OFFSET 0) v WHERE v.deleted = 0"
+        )
+    };
+}
+
+/// Edges that begin at the node, then those that only end there. `}` is the character after the `|` that joins the parts of
+/// an edge's key.
+macro_rules! edges_of {
+    ($source:ident) => {
+        concat!(
+            edges!($source!("v.id >= n.name || '|' AND v.id < n.name || '}'")),
+            " UNION ALL ",
+            edges!($source!("v.goal = n.name AND v.start <> n.name")),
+            " ORDER BY 16, 1 DESC LIMIT $6"
+        )
+    };
+}
+
+const EDGES: Sql = Sql {
+    sqlite: concat!(named_sqlite!(), edges_of!(source_sqlite)),
+    postgres: concat!(named_postgres!(), edges_of!(source_postgres)),
+};
 
 /// The live edges that begin or end at some nodes: those of the first node, newest first, then those of the second, and so
 /// on. Of the first only those at or below a `seq`.

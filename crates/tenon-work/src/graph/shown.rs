@@ -15,14 +15,16 @@ macro_rules! parts {
     };
 }
 
-/// Holds for those versions `v` of the document in the part `p` that the view shows, tombstones too.
+/// Holds for those versions `v` of the document in the part `p` that the view shows, tombstones too. What hides a version is
+/// asked for with `min`, not with `NOT EXISTS`, for which PostgreSQL would read all versions there are.
 macro_rules! is_shown {
     () => {
         " v.ws = $1 AND v.branch = p.branch AND v.doc = $3
         AND v.seq <= p.upto AND (v.next IS NULL OR v.next > p.upto)
-        AND NOT EXISTS (
-            SELECT 1 FROM parts q CROSS JOIN graph o WHERE q.rank < p.rank AND o.ws = $1 AND o.branch = q.branch
-            AND o.doc = $3 AND o.kind = v.kind AND o.id = v.id AND o.seq <= q.upto) "
+        AND (
+            SELECT min(o.seq) FROM parts q CROSS JOIN graph o WHERE q.rank < p.rank AND o.ws = $1
+            AND o.branch = q.branch AND o.doc = $3 AND o.kind = v.kind AND o.id = v.id AND o.seq <= q.upto
+        ) IS NULL "
     };
 }
 

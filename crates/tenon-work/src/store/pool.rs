@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::time::Duration;
 
-use sqlx::Connection;
+use futures::TryFutureExt;
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions, PgSslMode};
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
 };
+use sqlx::{Connection, Executor};
 use tokio::time::Instant;
 
 use super::writer::Writer;
@@ -158,6 +159,9 @@ fn check_tls(options: &PgConnectOptions) -> Result<(), StoreError> {
     }
 }
 
+/// Compiling a statement takes longer than any of ours runs. Engines that only speak the protocol may not know the setting.
+const NOT_COMPILED: &str = "SELECT set_config('jit', 'off', false) FROM pg_settings WHERE name = 'jit'";
+
 async fn postgres(url: &str, patience: Duration) -> Result<Connections, StoreError> {
     let options: PgConnectOptions = url.parse()?;
     check_tls(&options)?;
@@ -168,6 +172,7 @@ async fn postgres(url: &str, patience: Duration) -> Result<Connections, StoreErr
     let first = tokio::time::timeout(patience, PgConnection::connect_with(&options)).await;
     first.map_err(|_| sqlx::Error::PoolTimedOut)??.close().await?;
     let pool = PgPoolOptions::new().max_connections(POSTGRES_CONNECTIONS).acquire_timeout(patience);
+    let pool = pool.after_connect(|connection, _| Box::pin(connection.execute(NOT_COMPILED).map_ok(drop)));
     Ok(Connections::Postgres(pool.connect_lazy_with(options)))
 }
 
