@@ -47,7 +47,7 @@ impl Server {
     }
 
     /// Whether it is asked for diagnostics; else it tells.
-    fn pulls(self) -> bool {
+    pub fn pulls(self) -> bool {
         matches!(self, Self::Pyright | Self::Ty)
     }
 }
@@ -123,13 +123,9 @@ impl<'a> Bare<'a> {
     }
 
     pub fn open(&mut self, file: &str) -> io::Result<()> {
-        self.open_with(file, &self.sandbox.tree().read(file))
-    }
-
-    fn open_with(&mut self, file: &str, text: &str) -> io::Result<()> {
         let document = json!({
             "uri": uri(self.sandbox, file), "languageId": self.server.language(), "version": self.version,
-            "text": text,
+            "text": self.sandbox.tree().read(file),
         });
         self.frames.notify("textDocument/didOpen", &json!({ "textDocument": document }))
     }
@@ -211,45 +207,24 @@ impl<'a> Bare<'a> {
 }
 
 impl Bare<'_> {
-    /// Changes the texts of open files and waits until something was said about each of them.
+    /// Changes the texts of open files, then asks for the diagnostics of all of them: a server gives up what it was asked
+    /// before a change. For servers that are asked: of others there is no telling when they are done.
     pub fn check_all<S: AsRef<str>>(
         &mut self,
         texts: impl IntoIterator<Item = (S, String)>,
     ) -> io::Result<()> {
         self.version += 1;
-        self.frames.heard.clear();
-        let mut awaited = Vec::new();
+        let mut changed = Vec::new();
         for (file, text) in texts {
-            let file = file.as_ref();
-            let uri = uri(self.sandbox, file);
-            if self.server.pulls() {
-                self.change(file, &text)?;
-            } else {
-                // About a text that was fine and still is, it would say nothing; about one that is new to it, it does.
-                let closed = json!({ "textDocument": { "uri": uri } });
-                self.frames.notify("textDocument/didClose", &closed)?;
-                self.open_with(file, &text)?;
-            }
-            awaited.push(uri);
+            self.change(file.as_ref(), &text)?;
+            changed.push(json!({ "textDocument": { "uri": uri(self.sandbox, file.as_ref()) } }));
         }
-        if self.server.pulls() {
-            // After all changes: a server gives up what it was asked before one.
-            let mut asked = Vec::new();
-            for uri in awaited.drain(..) {
-                let params = json!({ "textDocument": { "uri": uri } });
-                asked.push(self.frames.begin("textDocument/diagnostic", &params)?);
-            }
-            for id in asked {
-                self.frames.finish(id)?;
-            }
+        let mut asked = Vec::new();
+        for params in &changed {
+            asked.push(self.frames.begin("textDocument/diagnostic", params)?);
         }
-        while !awaited.is_empty() {
-            self.frames.hear()?;
-            for message in self.frames.heard.drain(..) {
-                if message["method"] == "textDocument/publishDiagnostics" {
-                    awaited.retain(|uri| message["params"]["uri"] != *uri);
-                }
-            }
+        for id in asked {
+            self.frames.finish(id)?;
         }
         Ok(())
     }
