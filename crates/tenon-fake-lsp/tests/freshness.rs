@@ -348,3 +348,17 @@ async fn a_server_that_thinks_longer_than_it_takes_to_settle_is_waited_for() {
     assert_eq!(shown(&answer), ["0:0 this is bad"]);
     assert!(answer.is_complete());
 }
+
+#[tokio::test]
+async fn what_two_servers_say_is_heard_once() {
+    let bench = Workbench::new()
+        .file("a.fake", "so bad")
+        .server("one", linter())
+        .server("two", linter())
+        .patient()
+        .open()
+        .await;
+    let answer = bench.check("a.fake").await;
+    assert!(answer.is_complete() && answer.servers.len() == 2, "{answer:?}");
+    assert_eq!(shown(&answer), ["0:3 this is bad"]);
+}
