@@ -351,14 +351,19 @@ async fn a_server_that_thinks_longer_than_it_takes_to_settle_is_waited_for() {
 
 #[tokio::test]
 async fn what_two_servers_say_is_heard_once() {
+    let saying = |source: &str| {
+        json!({ "capabilities": { "textDocumentSync": 2 }, "rules": [{ "on": "textDocument/didOpen", "do": [
+            { "publish": { "uri": "$uri", "diagnostics": [{ "line": 0, "message": "unused", "source": source }] } },
+        ]}]})
+    };
     let bench = Workbench::new()
         .file("a.fake", "so bad")
-        .server("one", linter())
-        .server("two", linter())
+        .server("one", saying("one"))
+        .server("two", saying("two"))
         .patient()
         .open()
         .await;
     let answer = bench.check("a.fake").await;
     assert!(answer.is_complete() && answer.servers.len() == 2, "{answer:?}");
-    assert_eq!(shown(&answer), ["0:3 this is bad"]);
+    assert_eq!(shown(&answer), ["0:0 unused"]);
 }
