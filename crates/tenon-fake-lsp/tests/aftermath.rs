@@ -161,7 +161,7 @@ async fn a_server_that_sees_files_alone_is_asked_about_no_dependent_and_owes_not
 
 /// A server that is asked and thinks of all files together; pulls about `a.fake` are linted.
 fn pulling(mut rules: Value) -> Value {
-    let rules = rules.as_array_mut().unwrap();
+    let rules = rules.as_array_mut().expect("rules are a list");
     rules.push(json!({ "on": "textDocument/diagnostic", "file": "a.fake", "do": ["reply_lint"] }));
     json!({ "capabilities": { "textDocumentSync": 2,
         "diagnosticProvider": { "interFileDependencies": true, "workspaceDiagnostics": false } }, "rules": rules })
