@@ -89,8 +89,15 @@ impl Change {
 pub struct Changed {
     pub change: Change,
     path: WorkspacePath,
-    text: String,
+    texts: Texts,
     showing: Showing,
+}
+
+/// The text of a file around a change, as servers count in it.
+struct Texts {
+    /// Unless the file was made.
+    before: Option<String>,
+    after: String,
 }
 
 impl Changed {
@@ -98,7 +105,8 @@ impl Changed {
     pub async fn aftermath(self, servers: &Orchestrator, wait: Duration, call: &Call) -> Aftermath {
         let either = call.cancel.child_token();
         let call = Call::new(call.deadline, either.clone());
-        let touched = [Touched { path: self.path, text: Some(self.text) }];
+        let Texts { before, after } = self.texts;
+        let touched = [Touched { path: self.path, text: Some(after), before }];
         let overtaken = async {
             self.showing.overtaken.cancelled().await;
             either.cancel();
@@ -166,14 +174,14 @@ impl Editor {
         let writing = turn.write().await;
         let (inner, target) = (Arc::clone(&self.inner), path.clone());
         // The turn goes along: a caller that leaves must not let the next one in before the file is written.
-        let (writing, (text, mut change)) = blocking(move || {
+        let (writing, (texts, mut change)) = blocking(move || {
             let done = inner.change(&target, &wish, expected.as_deref())?;
             Ok((writing, done))
         })
         .await?;
         change.file = self.gate.display(&path);
         let showing = turn.show(writing).await;
-        Ok(Changed { change, path, text, showing })
+        Ok(Changed { change, path, texts, showing })
     }
 }
 
@@ -202,13 +210,13 @@ fn admit(gate: &RootGate, inner: &Inner, file: &str) -> Result<WorkspacePath, Ed
 }
 
 impl Inner {
-    /// Reads, matches and writes. Gives the new text as servers count in it.
+    /// Reads, matches and writes.
     fn change(
         &self,
         path: &WorkspacePath,
         wish: &Wish,
         expected: Option<&str>,
-    ) -> Result<(String, Change), EditError> {
+    ) -> Result<(Texts, Change), EditError> {
         let below = path.as_path().strip_prefix(&self.root).map_err(|_| EditError::Outside)?;
         let (Some(parent), Some(name)) = (below.parent(), below.file_name()) else {
             return Err(EditError::NotAFile);
@@ -244,7 +252,7 @@ impl Inner {
         name: &str,
         wish: &Wish,
         expected: Option<&str>,
-    ) -> Result<(String, Change), EditError> {
+    ) -> Result<(Texts, Change), EditError> {
         let found = folder.read(name, MAX_TEXT_BYTES).map_err(|error| match error {
             Unread::NotAFile => EditError::NotAFile,
             Unread::TooLarge => EditError::TooLarge { limit: MAX_TEXT_BYTES },
@@ -265,7 +273,8 @@ impl Inner {
         }
         let replaced = before.is_some().then_some(rewritten.old);
         let change = Change { file: String::new(), before, after, replaced, lines: rewritten.new };
-        Ok((rewritten.text.into_body(), change))
+        let old = found.and_then(|found| Text::read(found.bytes).ok());
+        Ok((Texts { before: old.map(Text::into_body), after: rewritten.text.into_body() }, change))
     }
 
     /// Once for each folder: whoever left something there has died before us.

@@ -25,7 +25,7 @@ async fn bench(rules: Value) -> Workbench {
 }
 
 fn touched(bench: &Workbench, file: &str, text: Option<&str>) -> Touched {
-    Touched { path: bench.path(file), text: text.map(str::to_owned) }
+    Touched { path: bench.path(file), text: text.map(str::to_owned), before: None }
 }
 
 async fn edit(bench: &Workbench, file: &str, text: &str) -> Aftermath {
@@ -285,4 +285,44 @@ async fn no_server_hears_of_a_file_that_an_edit_has_not_finished() {
         told.iter().flat_map(|one| one["params"]["changes"].as_array().unwrap()).collect();
     assert!(!told.is_empty());
     assert!(told.iter().all(|one| one["uri"].as_str().unwrap().ends_with("/a.fake")), "{told:?}");
+}
+
+#[tokio::test]
+async fn only_users_of_what_an_edit_touched_are_opened_and_all_of_those_are() {
+    let symbol = |name: &str, line: u32| {
+        let range =
+            json!({ "start": { "line": line, "character": 0 }, "end": { "line": line, "character": 5 } });
+        json!({ "name": name, "kind": 12, "range": range, "selectionRange": range })
+    };
+    let used_in = |file: &str| json!({ "reply_locations": { "uri": file, "count": 1 } });
+    let script = json!({
+        "capabilities": { "textDocumentSync": 2, "referencesProvider": true, "documentSymbolProvider": true },
+        "rules": [
+            { "on": "textDocument/didOpen", "do": [{ "publish": { "uri": "$uri" } }] },
+            { "on": "textDocument/didChange", "do": [{ "publish": { "uri": "$uri" } }] },
+            { "on": "textDocument/documentSymbol", "do": [{ "reply": [symbol("alpha", 0), symbol("omega", 1)] }] },
+            { "on": "textDocument/references", "nth": 1, "do": [used_in("uses_omega.fake")] },
+            { "on": "textDocument/references", "nth": 2, "do": [used_in("uses_alpha.fake")] },
+        ],
+    });
+    let bench = Workbench::new()
+        .file("a.fake", "alpha\nomega")
+        .file("uses_alpha.fake", "bad")
+        .file("uses_omega.fake", "bad")
+        .server("fake", script)
+        .patient()
+        .open()
+        .await;
+    let edited = |before: &'static str, after: &'static str| {
+        let touched = Touched { before: Some(before.to_owned()), ..touched(&bench, "a.fake", Some(after)) };
+        let bench = &bench;
+        async move { told(&Aftermath::of(&bench.orchestrator, &[touched], WAIT, &Workbench::call()).await).1 }
+    };
+    let alpha = "uses_alpha.fake: ERROR [1:1] this is bad";
+    let omega = "uses_omega.fake: ERROR [1:1] this is bad";
+    // The server has not seen the file before, and still only what changed in it counts.
+    assert_eq!(edited("alpha\nomega", "alpha\nomega 1").await, [omega]);
+    assert_eq!(edited("alpha\nomega 1", "alpha 2\nomega 1").await, [alpha, omega]);
+    assert_eq!(edited("alpha 2\nomega 1", "alpha 2\nomega 3").await, [alpha, omega]);
+    assert_eq!(bench.heard("fake", "textDocument/references"), 2, "who was found is remembered");
 }

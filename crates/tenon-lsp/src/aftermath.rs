@@ -24,6 +24,8 @@ pub struct Touched {
     pub path: WorkspacePath,
     /// What it was changed to; else whatever is on disk.
     pub text: Option<String>,
+    /// What it was before, if that is known: without it, all of a file that a server does not know counts as changed.
+    pub before: Option<String>,
 }
 
 /// The findings of one file.
@@ -52,8 +54,9 @@ impl Aftermath {
     /// Shows files to their servers and collects what follows. What follows elsewhere may take `wait` to show.
     pub async fn of(orchestrator: &Orchestrator, touched: &[Touched], wait: Duration, call: &Call) -> Self {
         let before = orchestrator.epoch();
-        let checks =
-            touched.iter().map(|one| orchestrator.check_and_look(&one.path, one.text.clone(), wait, call));
+        let checks = touched.iter().map(|one| {
+            orchestrator.check_and_look(&one.path, one.text.clone(), one.before.clone(), wait, call)
+        });
         let mut found = Self { complete: true, ..Self::default() };
         let mut here: Vec<Vec<Diagnostic>> = Vec::new();
         let mut served = false;

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::call::Call;
-use crate::client::Client;
+use crate::client::{Client, gap};
 use crate::epoch::CheckEpoch;
 use crate::find::{Availability, Finder};
 use crate::model::Why;
@@ -311,8 +311,23 @@ impl Orchestrator {
 
     /// A running server, started if need be, that knows what changed on disk.
     async fn client(&self, candidate: &Candidate, call: &Call) -> Result<Arc<Client>, Why> {
+        self.client_that_saw(None, candidate, call).await
+    }
+
+    /// The same; if it does not have this file open, it is shown this text of it first, and then what changed.
+    async fn client_that_saw(
+        &self,
+        shown: Option<(&WorkspacePath, &LineIndex)>,
+        candidate: &Candidate,
+        call: &Call,
+    ) -> Result<Arc<Client>, Why> {
         let slot = self.slot(candidate)?;
         let client = slot.client(call).await?;
+        if let Some((path, lines)) = shown
+            && client.open_text(path.as_str()).is_none()
+        {
+            client.sync(call, path, lines, false).await.map_err(|error| gap(&error))?;
+        }
         self.0.tell(&slot, &client, call).await?;
         Ok(client)
     }

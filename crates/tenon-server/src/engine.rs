@@ -135,7 +135,7 @@ impl Engine {
         gone: &CancellationToken,
     ) -> String {
         let ours = admitted(orchestrator, files).into_iter();
-        let touched: Vec<Touched> = ours.map(|path| Touched { path, text: None }).collect();
+        let touched: Vec<Touched> = ours.map(|path| Touched { path, text: None, before: None }).collect();
         if touched.is_empty() {
             return String::new();
         }

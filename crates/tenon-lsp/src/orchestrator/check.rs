@@ -21,15 +21,17 @@ impl Orchestrator {
         text: Option<String>,
         call: &Call,
     ) -> Result<Answer<Vec<Diagnostic>>, ReadError> {
-        self.check_and_look(path, text, Duration::ZERO, call).await
+        self.check_and_look(path, text, None, Duration::ZERO, call).await
     }
 
     /// The same; while servers think about the text, what it may have broken elsewhere is looked for, for `looking` at most.
-    /// Who has that long to look has as long to hear about the text itself.
+    /// Who has that long to look has as long to hear about the text itself. A server that does not know the file is shown
+    /// what it was `before`, so that only what changed counts as changed.
     pub(crate) async fn check_and_look(
         &self,
         path: &WorkspacePath,
         text: Option<String>,
+        before: Option<String>,
         looking: Duration,
         call: &Call,
     ) -> Result<Answer<Vec<Diagnostic>>, ReadError> {
@@ -43,13 +45,15 @@ impl Orchestrator {
             }
             None => (on_disk?, true),
         };
+        let before = before.map(lines_of);
         self.0.note_unsaved(path, (!saved).then_some(&lines));
         let mut candidates = self.candidates(path).await;
         candidates.retain(|candidate| candidate.entry.has(Capability::Diagnostics));
         let shares = join_all(candidates.iter().map(|candidate| async {
             // A start counts into a server's first check; who waits for it alone is as patient.
             let starting = call.at_most(self.0.timeouts.first_check);
-            let client = match self.client(candidate, &starting).await {
+            let shown = before.as_ref().map(|before| (path, before));
+            let client = match self.client_that_saw(shown, candidate, &starting).await {
                 Ok(client) => client,
                 Err(why) => return (Vec::new(), Some(why), false),
             };

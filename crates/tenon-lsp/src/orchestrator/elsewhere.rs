@@ -53,11 +53,10 @@ pub(super) struct Users(BTreeMap<(u32, WorkspacePath), Found>);
 struct Found {
     /// The version of the file in which its last edit was followed.
     version: i32,
-    /// What was asked about.
-    names: BTreeSet<String>,
+    /// What was asked about, by what it is inside of and its name, with the files that use it.
+    users: BTreeMap<(Option<String>, String), BTreeSet<WorkspacePath>>,
     /// What the file declared then, where the server says that.
     declared: BTreeSet<String>,
-    files: BTreeSet<WorkspacePath>,
 }
 
 impl Users {
@@ -65,8 +64,7 @@ impl Users {
     pub(super) fn changed(&mut self, path: &WorkspacePath) {
         for ((_, owner), found) in &mut self.0 {
             if owner != path {
-                found.names.clear();
-                found.files.clear();
+                found.users.clear();
                 found.version = 0;
             }
         }
@@ -211,11 +209,12 @@ impl Orchestrator {
             // What nobody could use has no users: a word of a comment, a name inside of a function.
             dropped.retain(|word| before.declared.contains(word));
         }
-        let (mut found, namesakes) = tokio::join!(
-            self.users_of_lines(client, path, edit.lines, before, call),
+        let mut found = before.unwrap_or_default();
+        let (users, namesakes) = tokio::join!(
+            self.users_of_lines(client, path, edit.lines, &mut found, call),
             self.files_with(client, path, dropped)
         );
-        let files = found.files.iter().cloned().chain(namesakes);
+        let files = users.into_iter().chain(namesakes);
         let mut files: BTreeSet<WorkspacePath> =
             files.filter(|user| user != path).take(MAX_DEPENDENTS).collect();
         // What it said of others before may still be on its way.
@@ -251,27 +250,25 @@ impl Orchestrator {
         spawn_blocking(move || inner.search(&client, &path, &words)).await.unwrap_or_default()
     }
 
-    /// The files that use what is declared on some lines of a document. A server that was asked about all of that `before` is
-    /// not asked again.
+    /// The files that use what is declared on some lines of a document. What was `found` before is not asked again.
     async fn users_of_lines(
         &self,
         client: &Arc<Client>,
         path: &WorkspacePath,
         touched: RangeInclusive<u32>,
-        before: Option<Found>,
+        found: &mut Found,
         call: &Call,
-    ) -> Found {
-        let mut found = before.unwrap_or_default();
+    ) -> BTreeSet<WorkspacePath> {
         let able = [Capability::DocumentSymbols, Capability::References];
         let Some(lines) = client.open_text(path.as_str()) else {
-            return found;
+            return BTreeSet::new();
         };
         if !able.into_iter().all(|capability| client.has(capability)) {
-            return found;
+            return BTreeSet::new();
         }
         let document = json!({ "textDocument": { "uri": path.uri().as_str() } });
         let Ok(symbols) = client.ask(call, "textDocument/documentSymbol", &document).await else {
-            return found;
+            return BTreeSet::new();
         };
         let owner = path.clone();
         let symbols = converted(&self.0.gate, client, symbols, move |converter, payload| {
@@ -280,20 +277,23 @@ impl Orchestrator {
         .await
         .unwrap_or_default();
         found.declared = visible_elsewhere(&symbols).map(|symbol| symbol.name.clone()).collect();
-        let symbols = visible_elsewhere(&symbols).filter(|symbol| {
-            symbol.range.start.line <= *touched.end() && symbol.range.end.line >= *touched.start()
-        });
+        let touched: Vec<&Symbol> = visible_elsewhere(&symbols)
+            .filter(|symbol| {
+                symbol.range.start.line <= *touched.end() && symbol.range.end.line >= *touched.start()
+            })
+            .take(MAX_SYMBOLS)
+            .collect();
+        let name = |symbol: &Symbol| (symbol.container.clone(), symbol.name.clone());
         let new: Vec<&Symbol> =
-            symbols.take(MAX_SYMBOLS).filter(|symbol| !found.names.contains(&symbol.name)).collect();
+            touched.iter().copied().filter(|symbol| !found.users.contains_key(&name(symbol))).collect();
         let users =
             join_all(new.iter().map(|symbol| self.users_of(client, path, &lines, symbol, call))).await;
         for (symbol, users) in new.iter().zip(users) {
             if let Some(users) = users {
-                found.names.insert(symbol.name.clone());
-                found.files.extend(users);
+                found.users.entry(name(symbol)).or_default().extend(users);
             }
         }
-        found
+        touched.iter().filter_map(|symbol| found.users.get(&name(symbol))).flatten().cloned().collect()
     }
 
     async fn users_of(
