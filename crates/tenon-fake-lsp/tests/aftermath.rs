@@ -320,8 +320,9 @@ async fn only_users_of_what_an_edit_touched_are_opened_and_all_of_those_are() {
     };
     let alpha = "uses_alpha.fake: ERROR [1:1] this is bad";
     let omega = "uses_omega.fake: ERROR [1:1] this is bad";
-    // The server has not seen the file before, and still only what changed in it counts.
-    assert_eq!(edited("alpha\nomega", "alpha\nomega 1").await, [omega]);
+    // The server has not seen the file before, and still only what changed in it counts; and a word that declared nothing
+    // has no users.
+    assert_eq!(edited("alpha\nomega bad", "alpha\nomega 1").await, [omega]);
     assert_eq!(edited("alpha\nomega 1", "alpha 2\nomega 1").await, [alpha, omega]);
     assert_eq!(edited("alpha 2\nomega 1", "alpha 2\nomega 3").await, [alpha, omega]);
     assert_eq!(bench.heard("fake", "textDocument/references"), 2, "who was found is remembered");

@@ -323,10 +323,8 @@ impl Orchestrator {
     ) -> Result<Arc<Client>, Why> {
         let slot = self.slot(candidate)?;
         let client = slot.client(call).await?;
-        if let Some((path, lines)) = shown
-            && client.open_text(path.as_str()).is_none()
-        {
-            client.sync(call, path, lines, false).await.map_err(|error| gap(&error))?;
+        if let Some((path, before)) = shown {
+            self.show_before(&client, path, before, call).await.map_err(|error| gap(&error))?;
         }
         self.0.tell(&slot, &client, call).await?;
         Ok(client)

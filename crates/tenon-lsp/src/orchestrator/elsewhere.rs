@@ -27,6 +27,7 @@ use crate::call::Call;
 use crate::client::Client;
 use crate::model::{Diagnostic, Symbol};
 use crate::registry::{Capability, ServerId};
+use crate::transport::RequestError;
 use crate::words;
 
 /// Files opened because an edit may have broken them.
@@ -191,6 +192,26 @@ impl Orchestrator {
         recent.push(Edited { path: path.clone(), epoch });
     }
 
+    /// Shows a server what a file was before it changed, unless it has seen that, and keeps in mind what was declared then.
+    pub(super) async fn show_before(
+        &self,
+        client: &Arc<Client>,
+        path: &WorkspacePath,
+        before: &LineIndex,
+        call: &Call,
+    ) -> Result<(), RequestError> {
+        if client.open_text(path.as_str()).is_some() {
+            return Ok(());
+        }
+        let shown = client.sync(call, path, before, false).await?;
+        if let Some(symbols) = self.symbols_of(client, path, call).await {
+            let found = Found { declared: declared(&symbols), ..Found::default() };
+            lock(&self.0.users).0.insert((client.pid(), path.clone()), found);
+        }
+        drop(shown);
+        Ok(())
+    }
+
     /// Opens files that an edit may have broken, unless that was done.
     pub(super) async fn open_dependents(&self, client: &Arc<Client>, path: &WorkspacePath, call: &Call) {
         let Some((edit, version)) = client.last_edit(path.as_str()) else {
@@ -259,24 +280,13 @@ impl Orchestrator {
         found: &mut Found,
         call: &Call,
     ) -> BTreeSet<WorkspacePath> {
-        let able = [Capability::DocumentSymbols, Capability::References];
         let Some(lines) = client.open_text(path.as_str()) else {
             return BTreeSet::new();
         };
-        if !able.into_iter().all(|capability| client.has(capability)) {
-            return BTreeSet::new();
-        }
-        let document = json!({ "textDocument": { "uri": path.uri().as_str() } });
-        let Ok(symbols) = client.ask(call, "textDocument/documentSymbol", &document).await else {
+        let Some(symbols) = self.symbols_of(client, path, call).await else {
             return BTreeSet::new();
         };
-        let owner = path.clone();
-        let symbols = converted(&self.0.gate, client, symbols, move |converter, payload| {
-            converter.symbols(payload, Some(&owner)).items
-        })
-        .await
-        .unwrap_or_default();
-        found.declared = visible_elsewhere(&symbols).map(|symbol| symbol.name.clone()).collect();
+        found.declared = declared(&symbols);
         let touched: Vec<&Symbol> = visible_elsewhere(&symbols)
             .filter(|symbol| {
                 symbol.range.start.line <= *touched.end() && symbol.range.end.line >= *touched.start()
@@ -294,6 +304,26 @@ impl Orchestrator {
             }
         }
         touched.iter().filter_map(|symbol| found.users.get(&name(symbol))).flatten().cloned().collect()
+    }
+
+    /// What a document declares, of a server that can say who uses it.
+    async fn symbols_of(
+        &self,
+        client: &Arc<Client>,
+        path: &WorkspacePath,
+        call: &Call,
+    ) -> Option<Vec<Symbol>> {
+        let able = [Capability::DocumentSymbols, Capability::References];
+        if !able.into_iter().all(|capability| client.has(capability)) {
+            return None;
+        }
+        let document = json!({ "textDocument": { "uri": path.uri().as_str() } });
+        let symbols = client.ask(call, "textDocument/documentSymbol", &document).await.ok()?;
+        let owner = path.clone();
+        converted(&self.0.gate, client, symbols, move |converter, payload| {
+            converter.symbols(payload, Some(&owner)).items
+        })
+        .await
     }
 
     async fn users_of(
@@ -317,6 +347,10 @@ impl Orchestrator {
         })
         .await
     }
+}
+
+fn declared(symbols: &[Symbol]) -> BTreeSet<String> {
+    visible_elsewhere(symbols).map(|symbol| symbol.name.clone()).collect()
 }
 
 /// Without what is declared inside of functions: no other file can use that.
