@@ -2,11 +2,12 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::json;
-use tenon_testkit::processes;
+use tenon_testkit::{processes, program};
 
 use crate::stage::{Stage, edit};
 
@@ -26,14 +27,68 @@ fn request(id: usize, old: &str, new: &str) -> String {
     json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params }).to_string() + "\n"
 }
 
+/// A workspace with a program of some size, and the two texts that it may have.
+struct Program {
+    stage: Stage,
+    path: PathBuf,
+    old: String,
+    new: String,
+}
+
+impl Program {
+    fn new() -> Self {
+        let stage = Stage::new("//- other.txt\n");
+        let body = "echo line\n".repeat(2_000);
+        let text = |word: &str| format!("#!/bin/sh # {word}\n{body}# old\n");
+        let path = stage.sandbox.tree().path("run.sh");
+        std::fs::write(&path, text("old")).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o751)).unwrap();
+        Self { stage, path, old: text("old"), new: text("new") }
+    }
+
+    fn mode(&self) -> u32 {
+        self.path.metadata().unwrap().permissions().mode() & 0o7777
+    }
+
+    /// The files that an edit has begun and not finished.
+    fn unfinished(&self) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(self.stage.sandbox.root()).unwrap();
+        let is_unfinished = |path: &PathBuf| {
+            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(".tenon-edit-"))
+        };
+        entries.map(|entry| entry.unwrap().path()).filter(is_unfinished).collect()
+    }
+}
+
+#[test]
+fn an_edit_killed_between_write_and_rename_leaves_the_old_file() {
+    let program = Program::new();
+    for round in 0..ROUNDS {
+        // It dies on its way into the rename.
+        let mut command = program.stage.sandbox.command("strace");
+        command.args(["-f", "-qq", "-o", "/dev/null", "-e", "trace=renameat,renameat2"]);
+        command.args(["-e", "inject=renameat,renameat2:signal=SIGKILL"]).arg(program::tenon());
+        command.args(["mcp", "--no-daemon", "--surface", "edit"]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let child = command.spawn();
+        let mut child =
+            child.expect("strace is missing: run `cargo xtask setup`, or `apt-get install strace`");
+        child.stdin.as_mut().unwrap().write_all(request(1, "sh # old", "sh # new").as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.stdout, b"", "nothing is answered for what was not done");
+        assert_eq!(std::fs::read_to_string(&program.path).unwrap(), program.old, "round {round}");
+        assert_eq!(program.mode(), 0o751, "round {round}");
+        // What the one before left behind is gone.
+        let unfinished = program.unfinished();
+        assert_eq!(unfinished.len(), 1, "round {round}: {unfinished:?}");
+        assert_eq!(std::fs::read_to_string(&unfinished[0]).unwrap(), program.new, "all was written");
+    }
+}
+
 #[test]
 fn a_killed_edit_leaves_the_old_or_the_new_file() {
-    let stage = Stage::new("//- other.txt\n");
-    let body = "echo line\n".repeat(2_000);
-    let (old, new) = (format!("#!/bin/sh # old\n{body}# old\n"), format!("#!/bin/sh # new\n{body}# old\n"));
-    let path = stage.sandbox.tree().path("run.sh");
-    std::fs::write(&path, &old).unwrap();
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o751)).unwrap();
+    let program = Program::new();
+    let Program { stage, path, old, new } = &program;
     let input: String = (0..AHEAD)
         .map(|n| match n % 2 {
             0 => request(n, "sh # old", "sh # new"),
@@ -52,14 +107,11 @@ fn a_killed_edit_leaves_the_old_or_the_new_file() {
         processes::wait_for(child.id(), Duration::from_micros(137 * (round % 50)));
         child.kill().unwrap();
         child.wait().unwrap();
-        let text = std::fs::read_to_string(&path).unwrap();
-        assert!(text == old || text == new, "round {round}: {} bytes", text.len());
-        let mode = path.metadata().unwrap().permissions().mode() & 0o7777;
-        assert_eq!(mode, 0o751, "round {round}");
+        let text = std::fs::read_to_string(path).unwrap();
+        assert!(text == *old || text == *new, "round {round}: {} bytes", text.len());
+        assert_eq!(program.mode(), 0o751, "round {round}");
     }
     // What the killed left behind goes with the next edit.
     edit(&mut stage.client(), "run.sh", "\n# old\n", "\n# end\n");
-    let names = std::fs::read_dir(stage.sandbox.root()).unwrap().map(|entry| entry.unwrap().file_name());
-    let left: Vec<_> = names.filter(|name| name.to_string_lossy().starts_with(".tenon-edit-")).collect();
-    assert!(left.is_empty(), "{left:?}");
+    assert_eq!(program.unfinished(), [] as [PathBuf; 0]);
 }
