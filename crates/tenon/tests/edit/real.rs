@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use serde_json::json;
 use tenon_testkit::client::ToolResult;
-use tenon_testkit::{Client, PATIENCE, Source};
+use tenon_testkit::{Client, PATIENCE, Source, program};
 
 use crate::stage::{Stage, block, edit};
 
@@ -154,4 +154,42 @@ fn what_git_checks_out_is_seen_by_the_next_edit() {
     git(&["checkout", "-q", "-f", "sound"]);
     let (noted, _) = user.broken_and_mended(&mut client);
     assert_eq!(block(&noted), "");
+}
+
+const LINTED: &str = r#"
+//- package.json
+{ "name": "shop", "private": true, "type": "module" }
+//- eslint.config.js
+export default [{ rules: { "no-var": "error" } }];
+//- tsconfig.json
+{ "compilerOptions": { "strict": true, "allowJs": true, "checkJs": true, "module": "nodenext", "target": "es2022",
+    "noEmit": true, "types": [] }, "include": ["src"] }
+//- src/twice.js
+/** @param {number} x */
+export function twice(x) {
+  return x + x;
+}
+//- src/user.js
+import { twice } from "./twice.js";
+export const four = twice(2);
+"#;
+
+#[test]
+fn a_type_checker_and_a_linter_are_both_done_with_an_edit() {
+    let stage = Stage::new(LINTED).patient();
+    std::os::unix::fs::symlink(program::node_modules(), stage.sandbox.root().join("node_modules")).unwrap();
+    // The linter runs what the workspace brings.
+    assert!(stage.sandbox.tenon().arg("trust").output().unwrap().status.success());
+    let place = Toggle {
+        file: "src/twice.js",
+        sound: "/** @param {number} x */\nexport function twice(x) {\n  return x + x;",
+        broken: "/**\n * @param {number} x\n * @param {number} y\n */\nexport function twice(x, y) {\n  var z = x + y;\n  return z;",
+    };
+    let (broken, _) = place.broken_and_mended(&mut stage.client());
+    let shown = block(&broken);
+    assert!(shown.contains("(no-var)"), "{shown}");
+    assert!(
+        shown.contains("<diagnostics file=\"src/user.js\">\nERROR [2:21] Expected 2 arguments"),
+        "{shown}"
+    );
 }

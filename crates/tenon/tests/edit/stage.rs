@@ -24,7 +24,13 @@ impl Stage {
     }
 
     pub fn real(source: Source) -> Self {
-        Self { wait_ms: PATIENT_MS, ..Self::of(Sandbox::with_source(source)) }.written()
+        Self::of(Sandbox::with_source(source)).patient()
+    }
+
+    /// With the time that real servers need on any machine.
+    pub fn patient(mut self) -> Self {
+        self.wait_ms = PATIENT_MS;
+        self.written()
     }
 
     pub fn of(sandbox: Sandbox) -> Self {
