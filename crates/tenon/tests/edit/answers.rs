@@ -25,6 +25,7 @@ fn an_edit_is_answered_with_what_it_broke_here_and_elsewhere() {
         "fake",
         json!([
             lint("textDocument/didOpen"),
+            { "on": "textDocument/didChange", "text": "first", "do": [{ "publish": { "uri": "$uri" } }] },
             { "on": "textDocument/didChange", "text": "bad", "do": [
                 { "publish": { "uri": "$uri" } },
                 elsewhere("c.fake", &["argument <missing>\nin call"]), elsewhere("b.fake", &["no & such \"name\""]),

@@ -77,6 +77,7 @@ fn files_of_a_hundred_thousand_lines_are_files_like_others() {
         "fake",
         json!([
             { "on": "textDocument/didOpen", "do": [{ "publish": { "uri": "$uri" } }] },
+            { "on": "textDocument/didChange", "do": [{ "publish": { "uri": "$uri" } }] },
         ]),
     );
     let mut client = stage.client();
