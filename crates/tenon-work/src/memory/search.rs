@@ -109,7 +109,8 @@ pub(crate) async fn find(
     };
     let last = row_number(ws + 1, 0) - 1;
     let upper = below.map_or(last, |seq| row_number(ws, seq.clamp(0, (1 << SEQ_BITS) - 1)));
-    let rows = tx.rows(FIND, args![words, row_number(ws, 0), upper, most]).await?;
+    // Rare words are looked up; of common ones the newest entries are looked through.
+    let rows = tx.rows_planned_anew(FIND, args![words, row_number(ws, 0), upper, most]).await?;
     let mut hits = Vec::with_capacity(rows.len());
     for row in rows {
         let kind = row.text(1)?;

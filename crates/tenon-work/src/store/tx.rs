@@ -248,6 +248,13 @@ impl Inner {
     }
 }
 
+/// What PostgreSQL does with the plan of a query. SQLite looks at the arguments by itself.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Plan {
+    Kept,
+    Anew,
+}
+
 /// A statement with its arguments, ready for one engine.
 macro_rules! bound {
     ($text:expr, $args:expr) => {{
@@ -316,6 +323,25 @@ impl Tx {
         Ok(rows)
     }
 
+    /// The same, planned for these arguments each time: for a query of which no plan is good for all of them.
+    pub(crate) async fn rows_planned_anew(
+        &mut self,
+        sql: Sql,
+        args: &[Arg<'_>],
+    ) -> Result<Vec<Row>, StoreError> {
+        let text = match self.engine() {
+            Engine::Sqlite => sql.sqlite,
+            Engine::Postgres => sql.postgres,
+        };
+        let mut rows = Vec::new();
+        self.each_of(text, args, Plan::Anew, |row| {
+            rows.push(row);
+            Ok(())
+        })
+        .await?;
+        Ok(rows)
+    }
+
     /// The first row of a query, if it has one.
     pub(crate) async fn row(
         &mut self,
@@ -347,7 +373,7 @@ impl Tx {
             Engine::Sqlite => sql.sqlite,
             Engine::Postgres => sql.postgres,
         };
-        self.each_of(text, args, take).await
+        self.each_of(text, args, Plan::Kept, take).await
     }
 
     /// The same for a query that was put together from the names of our own tables and columns.
@@ -357,13 +383,14 @@ impl Tx {
         args: &[Arg<'_>],
         take: impl FnMut(Row) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        self.each_of(sqlx::AssertSqlSafe(text), args, take).await
+        self.each_of(sqlx::AssertSqlSafe(text), args, Plan::Kept, take).await
     }
 
     async fn each_of(
         &mut self,
         text: impl sqlx::SqlSafeStr,
         args: &[Arg<'_>],
+        plan: Plan,
         mut take: impl FnMut(Row) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         self.flush().await?;
@@ -375,7 +402,7 @@ impl Tx {
                 }
             }
             Connected::Postgres(on) => {
-                let mut rows = bound!(text, args).fetch(on);
+                let mut rows = bound!(text, args).persistent(plan == Plan::Kept).fetch(on);
                 while let Some(row) = rows.try_next().await? {
                     take(postgres_row(&row)?)?;
                 }
