@@ -218,9 +218,11 @@ async fn attempt(place: &Place, hello: &Hello) -> Result<Attempt, DaemonError> {
     let stream = match UnixStream::connect(place.socket()).await {
         Ok(stream) => stream,
         Err(error) => {
-            use std::io::ErrorKind::{ConnectionRefused, NotFound};
+            use std::io::ErrorKind::{ConnectionRefused, ConnectionReset, NotFound};
             return match error.kind() {
                 ConnectionRefused | NotFound => Ok(Attempt::Nobody),
+                // It closed its door while we stood before it.
+                ConnectionReset => Ok(Attempt::Leaving),
                 _ => Err(error.into()),
             };
         }
