@@ -101,7 +101,8 @@ struct Texts {
 }
 
 impl Changed {
-    /// Shows the new text and collects what it broke; elsewhere that may take `wait` to show. Ends at once when a newer edit of the file overtakes it.
+    /// Shows the new text and collects what it broke; elsewhere that may take `wait` to show. Ends at once when a newer edit
+    /// of the file overtakes it.
     pub async fn aftermath(self, servers: &Orchestrator, wait: Duration, call: &Call) -> Aftermath {
         let either = call.cancel.child_token();
         let call = Call::new(call.deadline, either.clone());

@@ -327,3 +327,43 @@ async fn only_users_of_what_an_edit_touched_are_opened_and_all_of_those_are() {
     assert_eq!(edited("alpha 2\nomega 1", "alpha 2\nomega 3").await, [alpha, omega]);
     assert_eq!(bench.heard("fake", "textDocument/references"), 2, "who was found is remembered");
 }
+
+#[tokio::test]
+async fn a_server_that_was_shown_the_text_before_is_not_left_with_it() {
+    let script = json!({
+        "capabilities": { "textDocumentSync": 2, "referencesProvider": true, "documentSymbolProvider": true,
+            "hoverProvider": true },
+        "rules": [
+            { "on": "textDocument/didOpen", "do": [{ "publish": { "uri": "$uri" } }] },
+            { "on": "textDocument/didChange", "do": [{ "publish": { "uri": "$uri" } }] },
+            // It never says what the text before declared.
+            { "on": "textDocument/documentSymbol", "do": [] },
+            { "on": "textDocument/hover", "do": ["reply_word"] },
+        ],
+    });
+    let bench = two_files(script).await;
+    bench.write("a.fake", "after");
+    // It hears that the file changed, and has not opened it.
+    let ask = async || {
+        let place = Workbench::at(0, 0);
+        bench.orchestrator.hover(&bench.path("b.fake"), place, &Workbench::call()).await.unwrap()
+    };
+    ask().await;
+    let before = Some("before".to_owned());
+    let touched = [Touched { before, ..touched(&bench, "a.fake", Some("after")) }];
+    let call = Workbench::call();
+    let is_shown = || bench.heard("fake", "textDocument/documentSymbol") == 1;
+    // Whoever wanted to know is gone.
+    tokio::select! {
+        _ = Aftermath::of(&bench.orchestrator, &touched, WAIT, &call) => panic!("it was never told what was declared"),
+        () = Workbench::until("the text before is shown", is_shown) => {}
+    }
+    let shown = |method: &str| {
+        let about_it =
+            |message: &&Value| message["params"]["textDocument"]["uri"].to_string().contains("a.fake");
+        bench.received("fake", method).iter().filter(about_it).count()
+    };
+    assert_eq!(shown("textDocument/didOpen"), 1);
+    ask().await;
+    assert_eq!(shown("textDocument/didChange"), 1, "whoever asks next finds the text of now");
+}

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::call::Call;
-use crate::client::{Client, gap};
+use crate::client::{Client, FileChangeKind, gap};
 use crate::epoch::CheckEpoch;
 use crate::find::{Availability, Finder};
 use crate::model::Why;
@@ -323,7 +323,11 @@ impl Orchestrator {
     ) -> Result<Arc<Client>, Why> {
         let slot = self.slot(candidate)?;
         let client = slot.client(call).await?;
-        if let Some((path, before)) = shown {
+        if let Some((path, before)) = shown
+            && client.open_text(path.as_str()).is_none()
+        {
+            // However this call ends, it hears of what is on disk before it is asked again.
+            lock(&slot.untold).note(path, FileChangeKind::Changed);
             self.show_before(&client, path, before, call).await.map_err(|error| gap(&error))?;
         }
         self.0.tell(&slot, &client, call).await?;

@@ -54,6 +54,7 @@ impl SearchPath {
                 }
         })
     }
+
     /// The value of `PATH` for a child.
     pub fn join(&self, forbidden: Option<&Utf8Path>) -> String {
         join(&self.folders(forbidden))

@@ -192,7 +192,7 @@ impl Orchestrator {
         recent.push(Edited { path: path.clone(), epoch });
     }
 
-    /// Shows a server what a file was before it changed, unless it has seen that, and keeps in mind what was declared then.
+    /// Shows a server what a file was before it changed, and keeps in mind what was declared then.
     pub(super) async fn show_before(
         &self,
         client: &Arc<Client>,
@@ -200,9 +200,6 @@ impl Orchestrator {
         before: &LineIndex,
         call: &Call,
     ) -> Result<(), RequestError> {
-        if client.open_text(path.as_str()).is_some() {
-            return Ok(());
-        }
         let shown = client.sync(call, path, before, false).await?;
         if let Some(symbols) = self.symbols_of(client, path, call).await {
             let found = Found { declared: declared(&symbols), ..Found::default() };

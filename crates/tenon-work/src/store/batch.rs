@@ -61,15 +61,11 @@ impl Batch {
             let mut rows = rows.into_iter();
             while rows.len() > 0 {
                 let count = MOST_ROWS.min(1 << rows.len().ilog2());
-                let text = match engine {
-                    Engine::Sqlite => sql.sqlite,
-                    Engine::Postgres => sql.postgres,
-                };
                 if engine == Engine::Postgres || packets.is_empty() {
                     packets.push(Packet { text: String::new(), args: Vec::new() });
                 }
                 let packet = packets.last_mut().expect("one was put in above if there was none");
-                packet.add(text, rows.by_ref().take(count));
+                packet.add(sql.text(engine), rows.by_ref().take(count));
             }
         }
         packets

@@ -21,6 +21,15 @@ pub(crate) struct Sql {
     pub postgres: &'static str,
 }
 
+impl Sql {
+    pub(super) fn text(self, engine: Engine) -> &'static str {
+        match engine {
+            Engine::Sqlite => self.sqlite,
+            Engine::Postgres => self.postgres,
+        }
+    }
+}
+
 impl From<&'static str> for Sql {
     fn from(text: &'static str) -> Self {
         Self { sqlite: text, postgres: text }
@@ -329,12 +338,8 @@ impl Tx {
         sql: Sql,
         args: &[Arg<'_>],
     ) -> Result<Vec<Row>, StoreError> {
-        let text = match self.engine() {
-            Engine::Sqlite => sql.sqlite,
-            Engine::Postgres => sql.postgres,
-        };
         let mut rows = Vec::new();
-        self.each_of(text, args, Plan::Anew, |row| {
+        self.each_of(sql.text(self.engine()), args, Plan::Anew, |row| {
             rows.push(row);
             Ok(())
         })
@@ -368,12 +373,7 @@ impl Tx {
         args: &[Arg<'_>],
         take: impl FnMut(Row) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let sql = sql.into();
-        let text = match self.engine() {
-            Engine::Sqlite => sql.sqlite,
-            Engine::Postgres => sql.postgres,
-        };
-        self.each_of(text, args, Plan::Kept, take).await
+        self.each_of(sql.into().text(self.engine()), args, Plan::Kept, take).await
     }
 
     /// The same for a query that was put together from the names of our own tables and columns.
