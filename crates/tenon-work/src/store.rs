@@ -5,14 +5,15 @@
 //! their own (WAL). PostgreSQL writers lock the row of their workspace before they read anything, so those of
 //! one workspace queue up behind each other, and what is read under the lock is not stale.
 
+mod ahead;
 mod batch;
 mod fault;
+mod lane;
 mod migrate;
 mod news;
 mod pool;
 mod schema;
 mod tx;
-mod writer;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -20,6 +21,7 @@ use std::time::Duration;
 
 use sqlx::postgres::PgConnectOptions;
 
+pub(crate) use ahead::Question;
 pub use fault::StoreError;
 pub(crate) use migrate::SCHEMA_VERSION;
 pub(crate) use news::{NOTIFY, News};
@@ -127,14 +129,14 @@ impl Store {
         SCHEMA_VERSION
     }
 
-    /// A consistent snapshot.
-    pub(crate) async fn read(&self) -> Result<Tx, StoreError> {
-        self.pools.read().await
+    /// A consistent snapshot. What is asked `ahead` need not be asked again in it.
+    pub(crate) async fn read(&self, ahead: &[Question]) -> Result<Tx, StoreError> {
+        self.pools.read(ahead).await
     }
 
     /// A transaction that may write, and waits for its turn.
-    pub(crate) async fn write(&self) -> Result<Tx, StoreError> {
-        self.pools.write().await
+    pub(crate) async fn write(&self, ahead: &[Question]) -> Result<Tx, StoreError> {
+        self.pools.write(ahead).await
     }
 
     pub(crate) fn news(&self) -> &News {
@@ -143,7 +145,7 @@ impl Store {
 
     /// Closes all connections; what was committed stays.
     pub async fn close(&self) {
-        self.news.close();
+        self.news.close().await;
         self.pools.close().await;
     }
 }

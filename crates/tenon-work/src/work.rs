@@ -1,5 +1,6 @@
 //! The life of a call: request, transaction, tool, envelope, commit, and the proof of every suggestion.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -7,7 +8,7 @@ use tenon_contract::clock::Clock;
 use tenon_contract::json::canonical_value;
 use tokio::time::Instant;
 
-use crate::call::{Call, Reply};
+use crate::call::{self, Call, Reply};
 use crate::catalog::Tool;
 use crate::envelope::{self, Envelope, Frame};
 use crate::error::{Code, Failure, Priority, Proposal};
@@ -52,11 +53,13 @@ pub struct Work {
     store: Store,
     clock: Clock,
     settings: Settings,
+    /// The workspace of the last call, as it was then: enough to guess what the next one asks.
+    last: Mutex<Option<Workspace>>,
 }
 
 impl Work {
     pub fn new(store: Store, clock: Clock, settings: Settings) -> Self {
-        Self { store, clock, settings }
+        Self { store, clock, settings, last: Mutex::default() }
     }
 
     pub fn store(&self) -> &Store {
@@ -106,10 +109,23 @@ impl Work {
         }
     }
 
+    /// Begins the transaction of a call.
+    async fn begin(&self, request: &Request, writes: bool) -> Result<Tx, Failure> {
+        let mut ahead = vec![Workspace::question(&request.workspace, writes)];
+        if let Some(ws) = self.last().as_ref().filter(|ws| ws.name == request.workspace) {
+            ahead.extend(call::ahead(request, ws));
+        }
+        Ok(if writes { self.store.write(&ahead).await? } else { self.store.read(&ahead).await? })
+    }
+
+    fn last(&self) -> MutexGuard<'_, Option<Workspace>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// One transaction from its beginning to its commit.
     async fn run(&self, frame: &Frame, request: &Request) -> Result<Envelope, Failure> {
         let writes = tools::writes(request);
-        let mut tx = if writes { self.store.write().await? } else { self.store.read().await? };
+        let mut tx = self.begin(request, writes).await?;
         let (envelope, news) = match self.inside(&mut tx, frame, request, writes).await {
             Ok(done) => done,
             Err(failure) => {
@@ -160,8 +176,8 @@ impl Work {
         writes: bool,
     ) -> Result<(Workspace, Vec<String>), Failure> {
         let name = &request.workspace;
-        let found = if writes { Workspace::lock(tx, name).await? } else { Workspace::read(tx, name).await? };
-        if let Some(workspace) = found {
+        if let Some(workspace) = Workspace::enter(tx, name, writes).await? {
+            *self.last() = Some(workspace.clone());
             return Ok((workspace, Vec::new()));
         }
         let init = || Proposal::new(Tool::MemoryInit, json!({}), "Make the workspace", Priority::High);
@@ -206,7 +222,7 @@ impl Work {
     /// A call whose transaction is never committed.
     async fn rehearse(&self, request: &Request) -> Result<(), Failure> {
         let writes = tools::writes(request);
-        let mut tx = if writes { self.store.write().await? } else { self.store.read().await? };
+        let mut tx = self.begin(request, writes).await?;
         let inside = self.inside(&mut tx, &self.frame(request.tool), request, writes).await;
         let flushed = tx.flush().await;
         tx.rollback().await;

@@ -5,6 +5,7 @@
 //! one statement. Order: statements run in the order they came in, but a row may join an earlier insert of the same kind if
 //! only inserts came since; new rows have keys of their own, so no insert changes what another one does.
 
+use super::ahead::Question;
 use super::{Arg, Engine, Sql};
 
 /// Rows of one statement. Smaller numbers are sums of powers of two, so that few texts have to be prepared.
@@ -73,6 +74,15 @@ impl Batch {
 }
 
 impl Packet {
+    /// A statement without arguments and the questions that follow it, for SQLite.
+    pub(super) fn ahead(begin: &str, questions: &[Question]) -> Self {
+        let mut packet = Self { text: begin.to_owned(), args: Vec::new() };
+        for question in questions {
+            packet.add(question.sql.sqlite, std::iter::once(question.args.clone()));
+        }
+        packet
+    }
+
     fn add(&mut self, text: &str, rows: impl Iterator<Item = Vec<Arg<'static>>>) {
         if !self.text.is_empty() {
             self.text.push_str(";\n");

@@ -13,13 +13,13 @@ const ADVISORY_LOCK: &str = "SELECT pg_advisory_xact_lock(7236837464)";
 /// Brings the schema up to date and says which version it had.
 pub(crate) async fn run(pools: &Pools) -> Result<i64, StoreError> {
     // The common case needs no lock: the schema is there and current.
-    if let Ok(mut tx) = pools.read().await
+    if let Ok(mut tx) = pools.read(&[]).await
         && let Ok(found) = version(&mut tx).await
         && found == SCHEMA_VERSION
     {
         return Ok(found);
     }
-    let mut tx = pools.write().await?;
+    let mut tx = pools.write(&[]).await?;
     if tx.engine() == Engine::Postgres {
         tx.execute(ADVISORY_LOCK, args![]).await?;
     }

@@ -6,12 +6,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use sqlx::Connection;
 use sqlx::postgres::{PgListener, PgPool};
-use sqlx::sqlite::SqlitePool;
+use sqlx::sqlite::SqliteConnection;
 use tokio::sync::{Mutex, OnceCell, watch};
 use tokio::task::JoinHandle;
 
 use super::StoreError;
+use super::lane::Lane;
 use super::pool::{Connections, Pools};
 
 const CHANNEL: &str = "tenon_work";
@@ -61,23 +63,37 @@ impl Inner {
 
 /// Looks at the count of commits that SQLite keeps for each connection: those of all other connections.
 struct Lookout {
-    /// Of one connection.
-    pool: SqlitePool,
-    /// What was seen last. All who wait share it: whoever sees a change tells the others.
-    seen: Mutex<Option<i64>>,
+    readers: Lane,
+    /// All who wait share it: whoever sees a change tells the others.
+    seen: Mutex<Seen>,
+}
+
+#[derive(Default)]
+struct Seen {
+    /// There once somebody has waited. Each connection counts for itself, so this one is kept.
+    connection: Option<SqliteConnection>,
+    commits: Option<i64>,
 }
 
 impl Lookout {
     /// Whether anybody has committed since the last look. A store that cannot be looked at has no news.
     async fn has_changed(&self) -> bool {
         let mut seen = self.seen.lock().await;
-        match sqlx::query_scalar("PRAGMA data_version").fetch_one(&self.pool).await {
-            Ok(now) => seen.replace(now) != Some(now),
+        match self.look(&mut seen).await {
+            Ok(now) => seen.commits.replace(now) != Some(now),
             Err(error) => {
                 tracing::debug!(%error, "cannot look for commits of others");
                 false
             }
         }
+    }
+
+    async fn look(&self, seen: &mut Seen) -> Result<i64, sqlx::Error> {
+        let connection = match &mut seen.connection {
+            Some(connection) => connection,
+            none => none.insert(self.readers.connect().await?),
+        };
+        sqlx::query_scalar("PRAGMA data_version").fetch_one(connection).await
     }
 }
 
@@ -104,8 +120,8 @@ impl Waiting {
 impl News {
     pub(crate) fn new(pools: &Pools) -> Self {
         let others = match &pools.connections {
-            Connections::Sqlite { lookout, .. } => {
-                Others::Sqlite(Lookout { pool: lookout.clone(), seen: Mutex::new(None) })
+            Connections::Sqlite { readers, .. } => {
+                Others::Sqlite(Lookout { readers: readers.clone(), seen: Mutex::default() })
             }
             Connections::Postgres(pool) => Others::Postgres { pool: pool.clone(), listener: OnceCell::new() },
         };
@@ -137,8 +153,14 @@ impl News {
         Ok(Waiting { ticks: self.0.ticks.subscribe(), news: self.clone() })
     }
 
-    pub(crate) fn close(&self) {
+    pub(crate) async fn close(&self) {
         self.0.stop();
+        if let Others::Sqlite(lookout) = &self.0.others
+            && let Some(connection) = lookout.seen.lock().await.connection.take()
+            && let Err(error) = connection.close().await
+        {
+            tracing::debug!(%error, "cannot close the store");
+        }
     }
 }
 

@@ -5,13 +5,12 @@ use std::time::Duration;
 
 use futures::TryFutureExt;
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions, PgSslMode};
-use sqlx::sqlite::{
-    SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
-};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{Connection, Executor};
 use tokio::time::Instant;
 
-use super::writer::Writer;
+use super::ahead::Question;
+use super::lane::Lane;
 use super::{Engine, Location, StoreError, Tx};
 
 /// Enough for every statement of the crate, so that none is prepared twice on a connection.
@@ -33,12 +32,7 @@ pub(crate) struct Pools {
 
 #[derive(Clone)]
 pub(crate) enum Connections {
-    Sqlite {
-        writer: Writer,
-        readers: SqlitePool,
-        /// One connection that only looks whether others have written.
-        lookout: SqlitePool,
-    },
+    Sqlite { writer: Lane, readers: Lane },
     Postgres(PgPool),
 }
 
@@ -68,10 +62,10 @@ impl Pools {
         }
     }
 
-    pub(crate) async fn read(&self) -> Result<Tx, StoreError> {
+    pub(crate) async fn read(&self, ahead: &[Question]) -> Result<Tx, StoreError> {
         Ok(match &self.connections {
             Connections::Sqlite { readers, .. } => {
-                until_free(self.patience, || readers.begin_with("BEGIN DEFERRED")).await?.into()
+                until_free(self.patience, || readers.begin(ahead.to_vec())).await?.into()
             }
             Connections::Postgres(pool) => {
                 pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?.into()
@@ -79,17 +73,18 @@ impl Pools {
         })
     }
 
-    pub(crate) async fn write(&self) -> Result<Tx, StoreError> {
+    pub(crate) async fn write(&self, ahead: &[Question]) -> Result<Tx, StoreError> {
         Ok(match &self.connections {
-            Connections::Sqlite { writer, .. } => until_free(self.patience, || writer.begin()).await?.into(),
+            Connections::Sqlite { writer, .. } => {
+                until_free(self.patience, || writer.begin(ahead.to_vec())).await?.into()
+            }
             Connections::Postgres(pool) => pool.begin().await?.into(),
         })
     }
 
     pub(crate) async fn close(&self) {
         match &self.connections {
-            Connections::Sqlite { writer, readers, lookout } => {
-                lookout.close().await;
+            Connections::Sqlite { writer, readers } => {
                 readers.close().await;
                 writer.close().await;
             }
@@ -121,16 +116,10 @@ async fn sqlite(path: &Path, patience: Duration) -> Result<Connections, sqlx::Er
         .synchronous(SqliteSynchronous::Full)
         .busy_timeout(patience)
         .statement_cache_capacity(STATEMENTS);
-    // A connection to a file does not go stale: it need not be tried before it is used.
-    let pool = |size| {
-        SqlitePoolOptions::new().max_connections(size).acquire_timeout(patience).test_before_acquire(false)
-    };
-    let writer = Writer::open(options.clone(), patience).await?;
+    let writer = Lane::new("BEGIN IMMEDIATE", 1, options.clone(), patience).connected().await?;
     let reading = options.pragma("query_only", "1");
-    let readers = pool(READERS).connect_lazy_with(reading.clone());
-    // What it sees is counted for each connection anew, so this one is never replaced by another.
-    let lookout = pool(1).max_lifetime(None).idle_timeout(None);
-    Ok(Connections::Sqlite { writer, readers, lookout: lookout.connect_lazy_with(reading) })
+    let readers = Lane::new("BEGIN DEFERRED", READERS, reading, patience);
+    Ok(Connections::Sqlite { writer, readers })
 }
 
 /// What may stand behind the `?` of a URL.

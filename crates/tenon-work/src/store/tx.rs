@@ -10,12 +10,13 @@ use sqlx::postgres::{PgConnection, PgRow};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Column, Decode, Executor, Postgres, Row as _, Sqlite, Transaction, TypeInfo, ValueRef};
 
+use super::ahead::{Ahead, Question};
 use super::batch::Batch;
-use super::writer::Writing;
+use super::lane::Held;
 use super::{Engine, StoreError};
 
 /// A statement in the words of each engine.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sql {
     pub sqlite: &'static str,
     pub postgres: &'static str,
@@ -37,7 +38,7 @@ impl From<&'static str> for Sql {
 }
 
 /// A value given to a statement.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Arg<'a> {
     Int(Option<i64>),
     Text(Option<Cow<'a, str>>),
@@ -178,7 +179,7 @@ fn damaged(column: usize) -> StoreError {
     StoreError::Damaged(format!("column {column} does not hold what the schema says"))
 }
 
-fn sqlite_row(row: &SqliteRow) -> Result<Row, sqlx::Error> {
+pub(super) fn sqlite_row(row: &SqliteRow) -> Result<Row, sqlx::Error> {
     let cell = |index| {
         let value = row.try_get_raw(index)?;
         if value.is_null() {
@@ -213,31 +214,26 @@ fn postgres_row(row: &PgRow) -> Result<Row, sqlx::Error> {
 /// An open transaction. Dropped without [`Tx::commit`], it leaves no trace.
 pub(crate) struct Tx {
     inner: Inner,
+    /// Answers to what may be asked next.
+    ahead: Ahead,
     /// Writes that the database has not heard of yet.
     waiting: Batch,
 }
 
 enum Inner {
-    Reading(Transaction<'static, Sqlite>),
-    Writing(Writing),
+    Sqlite(Held),
     Postgres(Transaction<'static, Postgres>),
 }
 
-impl From<Transaction<'static, Sqlite>> for Tx {
-    fn from(tx: Transaction<'static, Sqlite>) -> Self {
-        Self { inner: Inner::Reading(tx), waiting: Batch::default() }
-    }
-}
-
-impl From<Writing> for Tx {
-    fn from(tx: Writing) -> Self {
-        Self { inner: Inner::Writing(tx), waiting: Batch::default() }
+impl From<(Held, Ahead)> for Tx {
+    fn from((tx, ahead): (Held, Ahead)) -> Self {
+        Self { inner: Inner::Sqlite(tx), ahead, waiting: Batch::default() }
     }
 }
 
 impl From<Transaction<'static, Postgres>> for Tx {
     fn from(tx: Transaction<'static, Postgres>) -> Self {
-        Self { inner: Inner::Postgres(tx), waiting: Batch::default() }
+        Self { inner: Inner::Postgres(tx), ahead: Ahead::default(), waiting: Batch::default() }
     }
 }
 
@@ -250,8 +246,7 @@ enum Connected<'a> {
 impl Inner {
     fn connection(&mut self) -> Connected<'_> {
         match self {
-            Self::Reading(tx) => Connected::Sqlite(tx),
-            Self::Writing(tx) => Connected::Sqlite(tx.connection()),
+            Self::Sqlite(tx) => Connected::Sqlite(tx.connection()),
             Self::Postgres(tx) => Connected::Postgres(tx),
         }
     }
@@ -270,24 +265,26 @@ macro_rules! bound {
         let mut query = sqlx::query($text);
         for arg in $args {
             query = match arg {
-                Arg::Int(value) => query.bind(*value),
-                Arg::Text(value) => query.bind(value.as_deref()),
+                $crate::store::Arg::Int(value) => query.bind(*value),
+                $crate::store::Arg::Text(value) => query.bind(value.as_deref()),
             };
         }
         query
     }};
 }
+pub(super) use bound;
 
 impl Tx {
     pub(crate) fn engine(&self) -> Engine {
         match self.inner {
-            Inner::Reading(_) | Inner::Writing(_) => Engine::Sqlite,
+            Inner::Sqlite(_) => Engine::Sqlite,
             Inner::Postgres(_) => Engine::Postgres,
         }
     }
 
     /// Puts a write in line. It runs before the next statement that answers, or with the commit.
     pub(crate) async fn write(&mut self, sql: impl Into<Sql>, args: &[Arg<'_>]) -> Result<(), StoreError> {
+        self.ahead.forget();
         self.waiting.add(sql.into(), args);
         if self.waiting.is_full() { self.flush().await } else { Ok(()) }
     }
@@ -309,6 +306,7 @@ impl Tx {
 
     /// Runs a statement and says how many rows it changed.
     pub(crate) async fn execute(&mut self, sql: impl Into<Sql>, args: &[Arg<'_>]) -> Result<u64, StoreError> {
+        self.ahead.forget();
         self.flush().await?;
         let sql = sql.into();
         Ok(match self.inner.connection() {
@@ -345,6 +343,14 @@ impl Tx {
         })
         .await?;
         Ok(rows)
+    }
+
+    /// The first row of a query, if it has one; read ahead if it was.
+    pub(crate) async fn ask(&mut self, question: Question) -> Result<Option<Row>, StoreError> {
+        match self.ahead.take(&question) {
+            Some(answer) => Ok(answer),
+            None => self.row(question.sql, &question.args).await,
+        }
     }
 
     /// The first row of a query, if it has one.
@@ -413,6 +419,7 @@ impl Tx {
 
     /// Runs statements that take no arguments, one after the other.
     pub(crate) async fn script(&mut self, text: String) -> Result<(), StoreError> {
+        self.ahead.forget();
         self.flush().await?;
         let text = sqlx::AssertSqlSafe(text);
         match self.inner.connection() {
@@ -424,19 +431,12 @@ impl Tx {
 
     /// Runs all writes that wait, and ends the transaction.
     pub(crate) async fn commit(mut self) -> Result<(), StoreError> {
-        if !matches!(self.inner, Inner::Writing(_)) {
-            self.flush().await?;
+        if self.engine() == Engine::Sqlite {
+            self.waiting.add("COMMIT".into(), args![]);
         }
+        self.flush().await?;
         match self.inner {
-            Inner::Reading(tx) => tx.commit().await?,
-            Inner::Writing(mut tx) => {
-                self.waiting.add("COMMIT".into(), args![]);
-                for packet in self.waiting.take(Engine::Sqlite) {
-                    let text = sqlx::AssertSqlSafe(packet.text);
-                    bound!(text, &packet.args).execute(tx.connection()).await?;
-                }
-                tx.give_back();
-            }
+            Inner::Sqlite(tx) => tx.give_back(),
             Inner::Postgres(tx) => tx.commit().await?,
         }
         Ok(())
@@ -444,13 +444,13 @@ impl Tx {
 
     /// Ends the transaction without a trace. Where that fails the connection is closed, which ends it too.
     pub(crate) async fn rollback(self) {
-        let outcome = match self.inner {
-            Inner::Reading(tx) => tx.rollback().await,
-            Inner::Writing(tx) => tx.rollback().await,
-            Inner::Postgres(tx) => tx.rollback().await,
-        };
-        if let Err(error) = outcome {
-            tracing::debug!(%error, "cannot take a transaction back");
+        match self.inner {
+            Inner::Sqlite(tx) => tx.rollback().await,
+            Inner::Postgres(tx) => {
+                if let Err(error) = tx.rollback().await {
+                    tracing::debug!(%error, "cannot take a transaction back");
+                }
+            }
         }
     }
 }
