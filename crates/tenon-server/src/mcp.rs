@@ -22,6 +22,7 @@ use progress::Progress;
 pub mod envelope;
 pub mod progress;
 pub mod session;
+mod skim;
 pub mod stream;
 pub mod wire;
 

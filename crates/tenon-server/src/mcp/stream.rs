@@ -1,13 +1,13 @@
 //! MCP over a byte stream, one JSON message a line: stdio, the unix socket and inherited pipes.
 //!
 //! The operating system authenticates this side. A line past the request cap is read to its end
-//! and refused without being kept. At the end of input what is in flight is answered before the
+//! and refused under its id without being kept. At the end of input what is in flight is answered before the
 //! stream closes, so `printf … | tenon mcp` works; when output fails, everything stops.
 
 use std::io;
 use std::sync::Arc;
 
-use rmcp::model::{ErrorData, ServerJsonRpcMessage};
+use rmcp::model::{ErrorData, RequestId, ServerJsonRpcMessage};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
@@ -17,6 +17,7 @@ use super::Handler;
 use super::envelope::{self, Fault, Incoming};
 use super::progress::OUTBOX_CAPACITY;
 use super::session::Session;
+use super::skim::Skim;
 use super::wire;
 
 /// The bounds of one connection.
@@ -63,9 +64,10 @@ where
         };
         let bytes = match line {
             Ok(Line::Text(bytes)) => bytes,
-            Ok(Line::TooLong) => {
-                let why = format!("a message has at most {} bytes", limits.request_bytes);
-                send(&outbox, Fault::invalid(None, why).into_message()).await;
+            Ok(Line::TooLong(id)) => {
+                let why =
+                    format!("a message has at most {} bytes: send less at a time", limits.request_bytes);
+                send(&outbox, Fault::invalid(id, why).into_message()).await;
                 continue;
             }
             Ok(Line::End) => break Ok(()),
@@ -133,7 +135,8 @@ async fn write_messages<W: AsyncWrite + Unpin>(
 
 enum Line<'a> {
     Text(&'a [u8]),
-    TooLong,
+    /// With its id, if it had one.
+    TooLong(Option<RequestId>),
     End,
 }
 
@@ -142,13 +145,14 @@ struct Lines<R> {
     read: R,
     cap: usize,
     line: Vec<u8>,
-    overflowed: bool,
+    /// Of a line that is too long to be kept.
+    skim: Option<Skim>,
     complete: bool,
 }
 
 impl<R: AsyncBufRead + Unpin> Lines<R> {
     fn new(read: R, cap: usize) -> Self {
-        Self { read, cap, line: Vec::new(), overflowed: false, complete: false }
+        Self { read, cap, line: Vec::new(), skim: None, complete: false }
     }
 
     /// The next line. Cancel-safe: what was read so far stays for the next call.
@@ -157,31 +161,33 @@ impl<R: AsyncBufRead + Unpin> Lines<R> {
             if std::mem::take(&mut self.complete) {
                 self.line.clear();
                 self.line.shrink_to(64 * 1024);
-                self.overflowed = false;
             }
             let available = self.read.fill_buf().await?;
             if available.is_empty() {
                 // A last line without its newline still counts.
                 self.complete = true;
-                return Ok(match (self.overflowed, self.line.trim_ascii().is_empty()) {
-                    (true, _) => Line::TooLong,
-                    (false, true) => Line::End,
-                    (false, false) => Line::Text(&self.line),
+                return Ok(match (self.skim.take(), self.line.trim_ascii().is_empty()) {
+                    (Some(skim), _) => Line::TooLong(skim.id()),
+                    (None, true) => Line::End,
+                    (None, false) => Line::Text(&self.line),
                 });
             }
             let newline = available.iter().position(|byte| *byte == b'\n');
             let taken = newline.unwrap_or(available.len());
-            if self.overflowed || self.line.len() + taken > self.cap {
-                self.overflowed = true;
-                self.line.clear();
+            if let Some(skim) = &mut self.skim {
+                skim.pass(&available[..taken]);
             } else {
                 self.line.extend_from_slice(&available[..taken]);
+                if self.line.len() > self.cap {
+                    self.skim.insert(Skim::default()).pass(&self.line);
+                    self.line.clear();
+                }
             }
             self.read.consume(taken + usize::from(newline.is_some()));
             if newline.is_some() {
                 self.complete = true;
-                if self.overflowed {
-                    return Ok(Line::TooLong);
+                if let Some(skim) = self.skim.take() {
+                    return Ok(Line::TooLong(skim.id()));
                 }
                 if !self.line.trim_ascii().is_empty() {
                     return Ok(Line::Text(&self.line));

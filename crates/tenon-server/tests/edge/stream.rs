@@ -189,6 +189,17 @@ async fn garbage_is_answered_and_survived() {
 }
 
 #[tokio::test]
+async fn a_call_that_is_too_long_is_refused_under_its_id() {
+    let mut client = Client::ready().await;
+    let call = json!({ "name": "probe.echo", "arguments": { "text": "y".repeat(10 << 20) } });
+    client.send(&json!({ "jsonrpc": "2.0", "id": "long", "method": "tools/call", "params": call })).await;
+    let answer = client.receive().await;
+    assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!("long"), &json!(-32600)));
+    assert_eq!(client.ask("ping", json!({})).await["result"], json!({}));
+    client.finish().await;
+}
+
+#[tokio::test]
 async fn a_cancelled_call_ends_at_once() {
     let mut client = Client::ready().await;
     let call = json!({ "name": "probe.hang", "arguments": {} });
