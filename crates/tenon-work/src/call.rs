@@ -186,6 +186,16 @@ impl Call<'_> {
         }
     }
 
+    /// Moves the focus away from what is deleted.
+    pub(crate) fn leave(&mut self, mut gone: impl Iterator<Item = TargetId>) {
+        if let Some(focus) = self.ws.focus
+            && gone.any(|id| id == focus)
+        {
+            self.ws.set_focus(None);
+            self.warn("the focus was cleared");
+        }
+    }
+
     /// The step that a call names, if it names one.
     pub(crate) async fn find_step(
         &mut self,

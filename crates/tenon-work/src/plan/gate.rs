@@ -109,3 +109,21 @@ pub(crate) async fn reopen_above(
     }
     Ok(())
 }
+
+/// A task that others wait for stays, unless they go with it.
+pub(crate) async fn refuse_if_needed(
+    call: &mut Call<'_>,
+    id: TargetId,
+    going: &[TargetId],
+) -> Result<(), Failure> {
+    let waiting = target::dependents(call.tx, call.ws.id, id).await?;
+    let Some(first) = waiting.into_iter().find(|task| !going.contains(task)) else { return Ok(()) };
+    Err(Failure::new(Code::Conflict, format!("{first} depends on {id}"))
+        .recovery("remove the dependency first")
+        .propose(Proposal::new(
+            Tool::TasksPatch,
+            json!({"task": first, "ops": [{"op": "remove", "field": "depends_on", "value": id}]}),
+            "Let it no longer wait",
+            Priority::Medium,
+        )))
+}

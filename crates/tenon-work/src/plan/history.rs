@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value, json};
 
 use super::event::{self, Event, Standing};
+use super::gate;
 use super::mutation::{Mutation, Undoable};
 use super::record::{Fields, Record};
 use super::step::{self, StepRow};
@@ -46,15 +47,17 @@ pub(crate) async fn turn(
     let events = event::of_operation(call.tx, call.ws.id, operation.number).await?;
     let effects = effects(&events);
     let turning: BTreeSet<StepId> = effects.keys().filter_map(|name| name.parse().ok()).collect();
+    let targets: Vec<TargetId> = effects.keys().filter_map(|name| name.parse().ok()).collect();
     let mut mutation = Mutation::of(row, call.request.tool, call.now, Undoable::No);
     for (name, effect) in effects {
         if let Ok(step) = name.parse::<StepId>() {
             let before = turn_step(call, &mut mutation, step, &effect, direction).await?;
             check_place(call, &mutation, &before, step, &turning).await?;
         } else if let Ok(target) = name.parse::<TargetId>() {
-            turn_target(call, &mut mutation, target, &effect, direction).await?;
+            turn_target(call, &mut mutation, target, &effect, direction, &targets).await?;
         }
     }
+    call.leave(targets.into_iter().filter(|target| !mutation.has_live(*target)));
     if was_deleted && mutation.row().fields.deleted {
         return Err(unknown_target(&id.to_string()));
     }
@@ -232,11 +235,20 @@ async fn turn_target(
     other: TargetId,
     effect: &Effect,
     direction: Direction,
+    turning: &[TargetId],
 ) -> Result<(), Failure> {
     let id = mutation.row().id;
     let row = target::load(call.tx, call.ws.id, other).await?;
     let row: TargetRow = row.ok_or_else(|| conflict(id, format!("{other} is gone")))?;
     let fields = turned(id, &other.to_string(), &row.fields, effect, direction)?;
+    if fields.deleted && !row.fields.deleted {
+        // As with steps: what goes must not leave others hanging, but for those that go with it.
+        let tasks = target::children(call.tx, call.ws.id, other).await?;
+        if let Some(task) = tasks.iter().find(|task| !turning.contains(&task.id)) {
+            return Err(conflict(id, format!("{} is under {other} now", task.id)));
+        }
+        gate::refuse_if_needed(call, other, turning).await?;
+    }
     if !fields.deleted && (row.fields.deleted || fields.depends_on != row.fields.depends_on) {
         for &needed in &fields.depends_on {
             let there = target::load(call.tx, call.ws.id, needed).await?;

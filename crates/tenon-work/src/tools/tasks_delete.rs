@@ -7,8 +7,9 @@ use serde_json::json;
 
 use crate::call::{Call, Reply};
 use crate::catalog::Tool;
-use crate::error::{Code, Failure, Priority, Proposal};
+use crate::error::{Failure, Priority};
 use crate::id::TargetId;
+use crate::plan::gate;
 use crate::plan::mutation::{Mutation, Undoable};
 use crate::plan::step::{self, StepRow};
 use crate::plan::target::{self, TargetRow};
@@ -65,30 +66,13 @@ async fn delete_targets(call: &mut Call<'_>, mutation: &mut Mutation) -> Result<
     let mut ids = vec![id];
     ids.extend(tasks.iter().map(|task| task.id));
     for &id in &ids {
-        refuse_if_needed(call, id, &ids).await?;
+        gate::refuse_if_needed(call, id, &ids).await?;
     }
     mutation.target().deleted = true;
     for task in tasks {
         let task: TargetRow = task;
         mutation.other(task).deleted = true;
     }
-    if call.ws.focus.is_some_and(|focus| ids.contains(&focus)) {
-        call.ws.set_focus(None);
-        call.warn("the focus was cleared");
-    }
+    call.leave(ids.iter().copied());
     Ok(ids.iter().map(TargetId::to_string).collect())
-}
-
-/// A task that others wait for stays, unless they go with it.
-async fn refuse_if_needed(call: &mut Call<'_>, id: TargetId, going: &[TargetId]) -> Result<(), Failure> {
-    let waiting = target::dependents(call.tx, call.ws.id, id).await?;
-    let Some(first) = waiting.into_iter().find(|task| !going.contains(task)) else { return Ok(()) };
-    Err(Failure::new(Code::Conflict, format!("{first} depends on {id}"))
-        .recovery("remove the dependency first")
-        .propose(Proposal::new(
-            Tool::TasksPatch,
-            json!({"task": first, "ops": [{"op": "remove", "field": "depends_on", "value": id}]}),
-            "Let it no longer wait",
-            Priority::Medium,
-        )))
 }

@@ -238,6 +238,25 @@ on_both! {
         assert_eq!(field(client, "TASK-002", "depends_on").await, json!(["TASK-001"]));
     }
 
+    async fn a_deletion_is_redone_only_if_it_leaves_nobody_behind(client: &Client) {
+        task(client).await;
+        client.ok("tasks_create", json!({"title": "b", "parent": "PLAN-001"})).await;
+        for task in ["TASK-002", "PLAN-001"] {
+            client.ok("tasks_delete", json!({"task": task})).await;
+        }
+        for task in ["PLAN-001", "TASK-002"] {
+            client.ok("tasks_undo", json!({"task": task})).await;
+        }
+        client.call("tasks_redo", json!({"task": "PLAN-001"})).await.fails("CONFLICT");
+        client.ok("tasks_patch", json!({"task": "TASK-001", "ops": [{"op": "set", "field": "depends_on", "value": ["TASK-002"]}]})).await;
+        client.call("tasks_redo", json!({"task": "TASK-002"})).await.fails("CONFLICT");
+        client.ok("tasks_patch", json!({"task": "TASK-001", "ops": [{"op": "unset", "field": "depends_on"}]})).await;
+        client.ok("tasks_focus_set", json!({"task": "TASK-002"})).await;
+        assert!(client.call("tasks_redo", json!({"task": "TASK-002"})).await.warns("focus was cleared"));
+        let found = client.ok("tasks_context", json!({})).await;
+        assert_eq!(found["counts"]["tasks"], 1);
+    }
+
     async fn deleting_a_step_takes_those_below_and_the_focus_is_cleared_with_its_task(client: &Client) {
         task(client).await;
         let gone = client.ok("tasks_delete", json!({"task": "TASK-001", "path": "s:0"})).await;
