@@ -40,8 +40,9 @@ pub(crate) async fn keys(
     (kind, id, inclusive): (GraphKind, &str, bool),
     most: i64,
 ) -> Result<Vec<GraphKey>, StoreError> {
+    // A row that is compared as one is where the index begins to be read.
     let sql = "SELECT DISTINCT kind, id FROM graph WHERE ws = $1 AND branch = $2 AND doc = $3
-        AND seq > $4 AND seq <= $5 AND (kind > $6 OR (kind = $6 AND (id > $7 OR (id = $7 AND $8 = 1))))
+        AND seq > $4 AND seq <= $5 AND (kind, id) >= ($6, $7) AND (kind > $6 OR id > $7 OR $8 = 1)
         ORDER BY kind, id LIMIT $9";
     let args = args![ws, branch, doc, above, upto, kind.number(), id, inclusive, most];
     let rows = tx.rows(sql, args).await?;

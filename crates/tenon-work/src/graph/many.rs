@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::id::{GraphKey, GraphKind, GraphNodeId};
-use super::shown::{is_shown, parts};
+use super::shown::{is_shown, parts, versions_postgres, versions_sqlite};
 use super::version::{self, Version, columns};
 use crate::memory::branch::View;
 use crate::plan::target::stored;
@@ -27,18 +27,21 @@ macro_rules! named_postgres {
 }
 
 macro_rules! latest {
-    () => {
+    ($versions:ident) => {
         concat!(
             "SELECT ",
             columns!(),
-            " FROM named n CROSS JOIN parts p CROSS JOIN graph v WHERE v.kind = $5 AND v.id = n.name AND ",
+            " FROM named n CROSS JOIN parts p CROSS JOIN ",
+            $versions!("v.kind = $5 AND v.id >= n.name AND v.id <= n.name", "ORDER BY v.id, v.seq"),
             is_shown!()
         )
     };
 }
 
-const LATEST: Sql =
-    Sql { sqlite: concat!(named_sqlite!(), latest!()), postgres: concat!(named_postgres!(), latest!()) };
+pub(super) const LATEST: Sql = Sql {
+    sqlite: concat!(named_sqlite!(), latest!(versions_sqlite)),
+    postgres: concat!(named_postgres!(), latest!(versions_postgres)),
+};
 
 /// The versions of some keys that a view shows, be they tombstones.
 pub(crate) async fn latest(
@@ -66,34 +69,16 @@ pub(crate) async fn latest(
     Ok(found)
 }
 
-/// Live edges that a view shows, of those that a source `v` holds.
+/// Live edges that a view shows. The `+` keeps SQLite from making an index of all edges that live.
 macro_rules! edges {
-    ($source:expr) => {
+    ($versions:expr) => {
         concat!(
             "SELECT ",
             columns!(),
             ", n.place FROM named n CROSS JOIN parts p CROSS JOIN ",
-            $source,
-            " AND (n.place > 0 OR v.seq <= $5) AND ",
+            $versions,
+            " +v.deleted = 0 AND (n.place > 0 OR v.seq <= $5) AND ",
             is_shown!()
-        )
-    };
-}
-
-/// The `+` keeps SQLite from making an index of all edges that live.
-macro_rules! source_sqlite {
-    ($at:literal) => {
-        concat!("graph v WHERE v.kind = 1 AND ", $at, " AND +v.deleted = 0")
-    };
-}
-
-/// `OFFSET 0` keeps PostgreSQL from reading all edges once rather than those of each node by the index.
-macro_rules! source_postgres {
-    ($at:literal) => {
-        concat!(
-            "LATERAL (SELECT * FROM graph v WHERE v.ws = $1 AND v.branch = p.branch AND v.doc = $3 AND v.kind = 1 AND ",
-            $at,
-            " OFFSET 0) v WHERE v.deleted = 0"
         )
     };
 }
@@ -101,19 +86,25 @@ macro_rules! source_postgres {
 /// Edges that begin at the node, then those that only end there. `}` is the character after the `|` that joins the parts of
 /// an edge's key.
 macro_rules! edges_of {
-    ($source:ident) => {
+    ($versions:ident) => {
         concat!(
-            edges!($source!("v.id >= n.name || '|' AND v.id < n.name || '}'")),
+            edges!($versions!(
+                "v.kind = 1 AND v.id >= n.name || '|' AND v.id < n.name || '}'",
+                "ORDER BY v.id, v.seq"
+            )),
             " UNION ALL ",
-            edges!($source!("v.goal = n.name AND v.start <> n.name")),
+            edges!($versions!(
+                "v.kind = 1 AND v.goal >= n.name AND v.goal <= n.name AND v.start <> n.name",
+                "ORDER BY v.goal, v.id, v.seq"
+            )),
             " ORDER BY 16, 1 DESC LIMIT $6"
         )
     };
 }
 
-const EDGES: Sql = Sql {
-    sqlite: concat!(named_sqlite!(), edges_of!(source_sqlite)),
-    postgres: concat!(named_postgres!(), edges_of!(source_postgres)),
+pub(super) const EDGES: Sql = Sql {
+    sqlite: concat!(named_sqlite!(), edges_of!(versions_sqlite)),
+    postgres: concat!(named_postgres!(), edges_of!(versions_postgres)),
 };
 
 /// The live edges that begin or end at some nodes: those of the first node, newest first, then those of the second, and so

@@ -1,7 +1,12 @@
 //! How SQL says what a view shows: `parts` walks down the bases, a version counts that nothing newer hides.
 //!
-//! In all of it `$1` is the workspace, `$2` the branch of the view and `$3` the document. Tables are joined with `CROSS JOIN`
-//! because SQLite takes that for the order: it would rather walk through all versions of a store to join the handful of parts.
+//! In all of it `$1` is the workspace, `$2` the branch of the view and `$3` the document.
+//!
+//! No statement here leaves it to a planner how it is run, for no planner knows how large a graph is: what SQLite believes is
+//! the same for every store, and PostgreSQL knows about tables as a whole, about what they were a while ago, or nothing at all.
+//! SQLite takes `CROSS JOIN` for the order of the tables. PostgreSQL runs a `LATERAL` subquery for each part by itself if it
+//! cannot be dissolved, which `OFFSET 0` and `ORDER BY` see to; and an order that only one index has leads to that index. So that
+//! an order counts, keys are not asked for with `=`.
 
 /// The parts of a view, newest first.
 macro_rules! parts {
@@ -15,17 +20,81 @@ macro_rules! parts {
     };
 }
 
-/// Holds for those versions `v` of the document in the part `p` that the view shows, tombstones too. What hides a version is
-/// asked for with `min`, not with `NOT EXISTS`, for which PostgreSQL would read all versions there are.
-macro_rules! is_shown {
-    () => {
-        " v.ws = $1 AND v.branch = p.branch AND v.doc = $3
-        AND v.seq <= p.upto AND (v.next IS NULL OR v.next > p.upto)
-        AND (
-            SELECT min(o.seq) FROM parts q CROSS JOIN graph o WHERE q.rank < p.rank AND o.ws = $1
-            AND o.branch = q.branch AND o.doc = $3 AND o.kind = v.kind AND o.id = v.id AND o.seq <= q.upto
-        ) IS NULL "
+/// Versions `v` of the document on the branch of the part `p`, and the beginning of a condition on them.
+macro_rules! versions_sqlite {
+    ($which:literal, $fence:literal) => {
+        concat!("graph v WHERE v.ws = $1 AND v.branch = p.branch AND v.doc = $3 AND ", $which, " AND ")
     };
 }
 
-pub(super) use {is_shown, parts};
+/// The same behind a fence, which is `OFFSET 0` or an order.
+macro_rules! versions_postgres {
+    ($which:literal, $fence:literal) => {
+        concat!(
+            "LATERAL (SELECT * FROM graph v WHERE v.ws = $1 AND v.branch = p.branch AND v.doc = $3 AND ",
+            $which,
+            " ",
+            $fence,
+            ") v WHERE "
+        )
+    };
+}
+
+/// Holds for those versions `v` of the part `p` that the view shows, tombstones too.
+macro_rules! is_shown {
+    () => {
+        " v.seq <= p.upto AND (v.next IS NULL OR v.next > p.upto)
+        AND (p.rank = 0 OR (
+            SELECT min((
+                SELECT o.seq FROM graph o WHERE o.ws = $1 AND o.branch = q.branch AND o.doc = $3 AND o.kind = v.kind
+                AND o.id >= v.id AND o.id <= v.id AND o.seq <= q.upto ORDER BY o.id, o.seq LIMIT 1
+            )) FROM parts q WHERE q.rank < p.rank
+        ) IS NULL) "
+    };
+}
+
+pub(super) use {is_shown, parts, versions_postgres, versions_sqlite};
+
+#[cfg(test)]
+mod tests {
+    use tenon_testkit::postgres;
+
+    use super::super::{many, version, whole};
+    use crate::store::{Arg, Location, Store, args};
+
+    /// How PostgreSQL would run a statement on tables that it knows nothing about.
+    async fn plan(statement: &str, args: &[Arg<'_>]) -> String {
+        let store = Store::open(&Location::Postgres(postgres::database())).await.unwrap();
+        let mut tx = store.read(&[]).await.unwrap();
+        let mut plan = String::new();
+        tx.each_text(&format!("EXPLAIN {statement}"), args, |row| {
+            plan.push_str(&row.text(0)?);
+            plan.push('\n');
+            Ok(())
+        })
+        .await
+        .unwrap();
+        drop(tx);
+        store.close().await;
+        assert!(!plan.contains("Seq Scan on graph"), "{plan}");
+        plan
+    }
+
+    #[tokio::test]
+    async fn keys_are_looked_up_by_their_index() {
+        let latest = plan(many::LATEST.postgres, args![1, 1, "doc", "[\"a\"]", 0]).await;
+        assert_eq!(latest.matches("using graph_versions").count(), 2, "{latest}");
+        let edges = plan(many::EDGES.postgres, args![1, 1, "doc", "[\"a\"]", 9, 9]).await;
+        assert_eq!(edges.matches("using graph_versions").count(), 3, "{edges}");
+        assert_eq!(edges.matches("using graph_goals").count(), 1, "{edges}");
+        let latest_on = plan(version::LATEST_ON, args![1, 1, "doc", 0, "a", 9]).await;
+        assert_eq!(latest_on.matches("using graph_versions").count(), 1, "{latest_on}");
+    }
+
+    #[tokio::test]
+    async fn nodes_are_not_gone_through_for_every_edge() {
+        let check = plan(whole::CHECK.postgres, args![1, 1, "doc", "", 9]).await;
+        assert_eq!(check.matches("Full Join").count(), 2, "{check}");
+        assert_eq!(check.matches("using graph_versions on graph o").count(), 2, "{check}");
+    }
+}

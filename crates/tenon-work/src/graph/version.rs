@@ -245,6 +245,12 @@ pub(crate) async fn nodes_behind(
     rows.iter().map(from_row).collect()
 }
 
+/// Of the indices that PostgreSQL may take for equally good, only the one over keys has this order.
+pub(super) const LATEST_ON: &str = select!(
+    "WHERE ws = $1 AND branch = $2 AND doc = $3 AND kind = $4 AND id >= $5 AND id <= $5 AND seq <= $6
+    ORDER BY id DESC, seq DESC LIMIT 1"
+);
+
 /// The latest version of a key on one branch, not newer than `upto`.
 pub(crate) async fn latest_on(
     tx: &mut Tx,
@@ -254,12 +260,8 @@ pub(crate) async fn latest_on(
     key: &GraphKey,
     upto: i64,
 ) -> Result<Option<Version>, StoreError> {
-    let sql = select!(
-        "WHERE ws = $1 AND branch = $2 AND doc = $3 AND kind = $4 AND id = $5 AND seq <= $6
-        ORDER BY seq DESC LIMIT 1"
-    );
     let args = args![ws, branch, doc, key.kind().number(), key.to_string(), upto];
-    tx.row(sql, args).await?.as_ref().map(from_row).transpose()
+    tx.row(LATEST_ON, args).await?.as_ref().map(from_row).transpose()
 }
 
 /// The version of a key that a view shows, be it a tombstone.

@@ -1,39 +1,30 @@
-//! Statements about whole graphs as a view shows them: counts and faults.
+//! Statements about whole graphs as a view shows them: sizes and faults.
 //!
-//! One statement each, for branches and roots alike.
+//! One statement each, for branches and roots alike. A plan for a small graph is none for a large one, so they are planned
+//! each time.
 
-use super::id::GraphKind;
-use super::shown::{is_shown, parts};
-use crate::store::{StoreError, Tx, args};
+use super::shown::{is_shown, parts, versions_postgres, versions_sqlite};
+use crate::store::{Sql, StoreError, Tx, args};
 
 /// What the view shows of a kind, tombstones left out.
 macro_rules! shown {
-    ($columns:literal, $kind:literal) => {
+    ($columns:literal, $versions:expr) => {
+        concat!("SELECT ", $columns, " FROM parts p CROSS JOIN ", $versions, is_shown!())
+    };
+}
+
+macro_rules! types {
+    ($versions:ident) => {
         concat!(
-            "SELECT ",
-            $columns,
-            " FROM parts p CROSS JOIN graph v WHERE v.kind = ",
-            $kind,
-            " AND v.deleted = 0 AND ",
-            is_shown!()
+            parts!(),
+            "SELECT type, count(*) FROM (",
+            shown!("v.type", $versions!("v.kind = 0 AND v.deleted = 0", "OFFSET 0")),
+            ") n GROUP BY type ORDER BY type"
         )
     };
 }
 
-pub(crate) async fn count(
-    tx: &mut Tx,
-    ws: i64,
-    branch: i64,
-    doc: &str,
-    kind: GraphKind,
-) -> Result<i64, StoreError> {
-    let sql = match kind {
-        GraphKind::Node => concat!(parts!(), "SELECT count(*) FROM (", shown!("v.id", "0"), ") n"),
-        GraphKind::Edge => concat!(parts!(), "SELECT count(*) FROM (", shown!("v.id", "1"), ") n"),
-    };
-    let row = tx.row(sql, args![ws, branch, doc]).await?;
-    row.map_or(Ok(0), |row| row.int(0))
-}
+const TYPES: Sql = Sql { sqlite: types!(versions_sqlite), postgres: types!(versions_postgres) };
 
 /// How many nodes there are of each type.
 pub(crate) async fn count_types(
@@ -42,14 +33,16 @@ pub(crate) async fn count_types(
     branch: i64,
     doc: &str,
 ) -> Result<Vec<(String, i64)>, StoreError> {
-    let sql = concat!(
-        parts!(),
-        "SELECT type, count(*) FROM (",
-        shown!("v.type", "0"),
-        ") n GROUP BY type ORDER BY type"
-    );
-    let rows = tx.rows(sql, args![ws, branch, doc]).await?;
+    let rows = tx.rows_planned_anew(TYPES, args![ws, branch, doc]).await?;
     rows.iter().map(|row| Ok((row.text(0)?, row.int(1)?))).collect()
+}
+
+/// How large a graph is, and a page of its faults.
+#[derive(Default)]
+pub(crate) struct Checked {
+    pub nodes: i64,
+    pub edges: i64,
+    pub dangling: Vec<Dangling>,
 }
 
 /// An edge one of whose ends is not there.
@@ -59,29 +52,55 @@ pub(crate) struct Dangling {
     pub to_is_missing: bool,
 }
 
-/// Edges without ends, in the order of their keys, from a key on.
-pub(crate) async fn dangling(
+/// A row with the sizes, then the edges without ends.
+macro_rules! check {
+    ($versions:ident, $ends:literal) => {
+        concat!(
+            parts!(),
+            ", nodes AS MATERIALIZED (",
+            shown!("v.id", $versions!("v.kind = 0 AND v.deleted = 0", "OFFSET 0")),
+            "), edges AS MATERIALIZED (",
+            shown!("v.id, v.start, v.goal", $versions!("v.kind = 1 AND v.deleted = 0", "OFFSET 0")),
+            ") SELECT NULL, (SELECT count(*) FROM nodes), (SELECT count(*) FROM edges)
+            UNION ALL SELECT * FROM (
+                SELECT e.id, CASE WHEN e.a IS NULL THEN 1 ELSE 0 END, CASE WHEN e.b IS NULL THEN 1 ELSE 0 END
+                FROM (SELECT e.id, a.id AS a, b.id AS b FROM edges e ",
+            $ends,
+            ") e WHERE (e.a IS NULL OR e.b IS NULL) AND e.id >= $4 ORDER BY e.id LIMIT $5
+            ) d"
+        )
+    };
+}
+
+/// Believing that there is one node or so, PostgreSQL would look at all of them for every edge. A full join it can only do by
+/// a hash or by sorting, as long as it does not see that rows without an edge are not wanted.
+pub(super) const CHECK: Sql = Sql {
+    sqlite: check!(versions_sqlite, "LEFT JOIN nodes a ON a.id = e.start LEFT JOIN nodes b ON b.id = e.goal"),
+    postgres: check!(
+        versions_postgres,
+        "FULL JOIN nodes a ON a.id = e.start FULL JOIN nodes b ON b.id = e.goal OFFSET 0"
+    ),
+};
+
+/// Counts nodes and edges, and finds edges without ends in the order of their keys, from a key on.
+pub(crate) async fn check(
     tx: &mut Tx,
     ws: i64,
     branch: i64,
     doc: &str,
     from: &str,
     most: i64,
-) -> Result<Vec<Dangling>, StoreError> {
-    let sql = concat!(
-        parts!(),
-        ", nodes AS MATERIALIZED (",
-        shown!("v.id", "0"),
-        "), edges AS MATERIALIZED (",
-        shown!("v.id, v.start, v.goal", "1"),
-        ") SELECT e.id, CASE WHEN a.id IS NULL THEN 1 ELSE 0 END, CASE WHEN b.id IS NULL THEN 1 ELSE 0 END
-        FROM edges e LEFT JOIN nodes a ON a.id = e.start LEFT JOIN nodes b ON b.id = e.goal
-        WHERE (a.id IS NULL OR b.id IS NULL) AND e.id >= $4 ORDER BY e.id LIMIT $5"
-    );
-    let rows = tx.rows(sql, args![ws, branch, doc, from, most]).await?;
-    rows.iter()
-        .map(|row| {
-            Ok(Dangling { key: row.text(0)?, from_is_missing: row.flag(1)?, to_is_missing: row.flag(2)? })
-        })
-        .collect()
+) -> Result<Checked, StoreError> {
+    let mut checked = Checked::default();
+    for row in tx.rows_planned_anew(CHECK, args![ws, branch, doc, from, most]).await? {
+        match row.opt_text(0)? {
+            None => (checked.nodes, checked.edges) = (row.int(1)?, row.int(2)?),
+            Some(key) => checked.dangling.push(Dangling {
+                key,
+                from_is_missing: row.flag(1)?,
+                to_is_missing: row.flag(2)?,
+            }),
+        }
+    }
+    Ok(checked)
 }

@@ -6,7 +6,6 @@ use serde_json::json;
 use crate::call::{Call, Reply};
 use crate::cursor::Place;
 use crate::error::Failure;
-use crate::graph::id::GraphKind;
 use crate::graph::whole;
 use crate::memory::scope::{DocKind, Given};
 use crate::page::{Cut, Item, Page};
@@ -37,9 +36,9 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
         Some((place, at)) => (place.text(1)?.to_owned(), place.int(0)? + i64::from(!at)),
     };
     let most = signed(request.limit as u64 + 2);
-    let found = whole::dangling(call.tx, ws, branch, &scope.doc, &key, most).await?;
+    let checked = whole::check(call.tx, ws, branch, &scope.doc, &key, most).await?;
     let mut items = Vec::new();
-    for edge in &found {
+    for edge in &checked.dangling {
         for (end, name, missing) in [(0, "from", edge.from_is_missing), (1, "to", edge.to_is_missing)] {
             if !missing || (edge.key == key && end < first_end) {
                 continue;
@@ -60,13 +59,11 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
     }
     let more = items.len() > request.limit;
     items.truncate(request.limit);
-    let nodes = whole::count(call.tx, ws, branch, &scope.doc, GraphKind::Node).await?;
-    let edges = whole::count(call.tx, ws, branch, &scope.doc, GraphKind::Edge).await?;
     let head = json!({
         "branch": scope.view.name(),
         "doc": scope.doc,
-        "ok": found.is_empty() && key.is_empty(),
-        "stats": {"nodes": nodes, "edges": edges},
+        "ok": checked.dangling.is_empty() && key.is_empty(),
+        "stats": {"nodes": checked.nodes, "edges": checked.edges},
     });
     Ok(Reply::page(Page::list(head, "/errors", items, more), request))
 }
