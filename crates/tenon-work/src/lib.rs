@@ -29,6 +29,6 @@ pub use envelope::Envelope;
 pub use error::{Code, Failure};
 pub use name::WorkspaceName;
 pub use portable::Carried;
-pub use store::{Engine, Location, Store, StoreError};
+pub use store::{Engine, Location, Misplaced, Store, StoreError};
 pub use work::{Settings, Work};
 pub use workspace_id::workspace_id;

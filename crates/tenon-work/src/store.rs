@@ -42,15 +42,30 @@ pub enum Location {
 }
 
 impl Location {
-    /// Reads the `store` setting: a `postgres://` URL, or else a path.
-    #[must_use]
-    pub fn parse(text: &str) -> Self {
+    /// Reads the `store` setting: a `postgres://` URL, or else an absolute path.
+    ///
+    /// # Errors
+    /// When it is a URL of something else, or a path that would mean another file in every folder.
+    pub fn parse(text: &str) -> Result<Self, Misplaced> {
         if text.starts_with("postgres://") || text.starts_with("postgresql://") {
-            Self::Postgres(text.to_owned())
-        } else {
-            Self::Sqlite(PathBuf::from(text))
+            return Ok(Self::Postgres(text.to_owned()));
+        }
+        let path = PathBuf::from(text);
+        match path.is_absolute() {
+            true => Ok(Self::Sqlite(path)),
+            false if text.contains("://") => Err(Misplaced::Scheme),
+            false => Err(Misplaced::Relative),
         }
     }
+}
+
+/// Why a text names no place for a store. It never quotes the text, which may hold a password.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Misplaced {
+    #[error("the `store` setting is a URL of a scheme other than `postgres`")]
+    Scheme,
+    #[error("the `store` setting is neither an absolute path nor a URL")]
+    Relative,
 }
 
 /// For people and logs: a URL is shown without its password and its parameters, which may hold others.

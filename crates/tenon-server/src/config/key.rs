@@ -49,6 +49,8 @@ pub enum Kind {
     /// Absolute, or `~/…`; in `tenon.toml` also relative to the workspace root.
     Path,
     Paths,
+    /// A path, or a URL.
+    Store,
     /// Names and strings.
     TextMap,
     /// Any table.
@@ -340,7 +342,7 @@ pub static KEYS: &[Key] = &[
     .with_variables(&["TENON_CONTEXT_CACHE_ROOT", "CONTEXT_CACHE_ROOT"]),
     key(
         "work.store",
-        Kind::Text,
+        Kind::Store,
         Fallback::Absent,
         Reach::Trusted,
         "Where plans and memory are kept: the path of an SQLite file or a `postgres://` URL. Without it, a file in the \

@@ -58,7 +58,7 @@ fn describe(key: &Key) -> Value {
         // Larger numbers are taken as the maximum: no reason for a red line.
         Kind::Limit { min, .. } => json!({"type": "integer", "minimum": min}),
         Kind::Duration { .. } => json!({"type": "string", "examples": ["15m", "1h 30m"]}),
-        Kind::Text | Kind::Path => json!({"type": "string", "minLength": 1}),
+        Kind::Text | Kind::Path | Kind::Store => json!({"type": "string", "minLength": 1}),
         Kind::Choice(choices) => json!({"enum": choices}),
         Kind::Texts | Kind::Globs | Kind::Paths => {
             json!({"type": "array", "items": {"type": "string", "minLength": 1}})

@@ -47,9 +47,10 @@ pub(super) fn from_toml(kind: Kind, value: &DeValue<'_>, anchors: Anchors<'_>) -
                 i128::from_str_radix(integer.as_str(), integer.radix()).map_err(|_| expected(kind))?;
             number_of(kind, number)
         }
-        (Kind::Duration { .. } | Kind::Text | Kind::Choice(_) | Kind::Path, DeValue::String(text)) => {
-            string_of(kind, text, anchors).map(Reading::from)
-        }
+        (
+            Kind::Duration { .. } | Kind::Text | Kind::Choice(_) | Kind::Path | Kind::Store,
+            DeValue::String(text),
+        ) => string_of(kind, text, anchors).map(Reading::from),
         (Kind::Texts | Kind::Choices(_) | Kind::Globs | Kind::Paths, DeValue::Array(items)) => {
             let item = item_kind(kind);
             let values = items.iter().map(|value| match value.get_ref() {
@@ -83,7 +84,7 @@ pub(super) fn from_text(kind: Kind, text: &str, anchors: Anchors<'_>) -> Result<
         Kind::Number { .. } | Kind::Limit { .. } => {
             number_of(kind, text.trim().parse().map_err(|_| expected(kind))?)
         }
-        Kind::Duration { .. } | Kind::Text | Kind::Choice(_) | Kind::Path => {
+        Kind::Duration { .. } | Kind::Text | Kind::Choice(_) | Kind::Path | Kind::Store => {
             string_of(kind, text, anchors).map(Reading::from)
         }
         Kind::Texts | Kind::Choices(_) | Kind::Globs | Kind::Paths => {
@@ -148,6 +149,11 @@ fn string_of(kind: Kind, text: &str, anchors: Anchors<'_>) -> Result<Value, Misf
             false => Err(format!("must be {}, not `{text}`", one_of(choices))),
         },
         Kind::Path => path_of(text, anchors).map(|path| Value::from(path.into_string())),
+        Kind::Store if !text.contains("://") => {
+            // What looks like a path may be a URL with a typing mistake, and hold a password.
+            let path = path_of(text, anchors).map_err(|_| expected(kind))?;
+            Ok(Value::from(path.into_string()))
+        }
         Kind::Globs if text.is_empty() || text.contains(['\0', '\n']) => {
             Err("must hold patterns, each on one line and none empty".to_owned())
         }
@@ -218,6 +224,7 @@ fn expected(kind: Kind) -> String {
         Kind::Choices(choices) => format!("must be a list of {}", one_of(choices)),
         Kind::Globs => "must be a list of patterns".to_owned(),
         Kind::Path => "must be a path".to_owned(),
+        Kind::Store => "must be an absolute path, start with `~/`, or be a `postgres://` URL".to_owned(),
         Kind::Paths => "must be a list of paths".to_owned(),
         Kind::TextMap | Kind::Object => "must be a table".to_owned(),
     }
@@ -260,6 +267,8 @@ mod tests {
         assert_eq!(text(Kind::Number { min: 0, max: 9 }, "7"), Ok(json!(7)));
         assert_eq!(text(Kind::Choices(&["a", "b"]), "b, a,"), Ok(json!(["b", "a"])));
         assert_eq!(text(Kind::Path, "~/x"), Ok(json!("/home/ada/x")));
+        assert_eq!(text(Kind::Store, "~/x"), Ok(json!("/home/ada/x")));
+        assert_eq!(text(Kind::Store, "postgres://db/x"), Ok(json!("postgres://db/x")));
         assert_eq!(text(Kind::Duration { min_ms: 1, max_ms: 9_000 }, "1s 500ms"), Ok(json!("1s 500ms")));
     }
 
@@ -271,6 +280,7 @@ mod tests {
             text(Kind::Number { min: 1, max: 9 }, "99999999999999999999999999999999999999999999"),
             text(Kind::Choice(&["a", "b", "c"]), "d"),
             text(Kind::Path, "relative"),
+            text(Kind::Store, "postgres:/ada:secret@db/x"),
             text(Kind::Duration { min_ms: 1, max_ms: 9_000 }, "15"),
             text(Kind::Duration { min_ms: 1, max_ms: 9_000 }, "1h"),
             text(Kind::Text, ""),
@@ -283,6 +293,7 @@ mod tests {
         must be a whole number from 1 to 9
         must be `a`, `b` or `c`, not `d`
         must be an absolute path or start with `~/`, not `relative`
+        must be an absolute path, start with `~/`, or be a `postgres://` URL
         must be a span of time with its unit, like "15m" or "1h 30m"
         must be between 1ms and 9s, not `1h`
         must not be empty

@@ -11,7 +11,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use tenon_contract::clock::Clock;
 use tenon_work::{
-    Access, Envelope, Failure, Location, Settings, Store, StoreError, Tool, Work, WorkspaceName,
+    Access, Envelope, Failure, Location, Misplaced, Settings, Store, StoreError, Tool, Work, WorkspaceName,
 };
 use tokio::sync::OnceCell;
 
@@ -44,7 +44,8 @@ fn specs(surface: tenon_work::Surface) -> Vec<ToolSpec> {
 
 /// The store of a workspace, opened by the first call that needs it.
 pub struct Desk {
-    location: Location,
+    /// A setting that names no place is told to whoever wants the store.
+    location: Result<Location, Misplaced>,
     settings: Settings,
     clock: Clock,
     work: OnceCell<Work>,
@@ -55,7 +56,7 @@ impl Desk {
         let config = workspace.config();
         let location = match &config.work.store {
             Some(store) => Location::parse(store),
-            None => Location::Sqlite(workspace.dirs().store().into_std_path_buf()),
+            None => Ok(Location::Sqlite(workspace.dirs().store().into_std_path_buf())),
         };
         let named = config.workspace.id.as_deref().and_then(|id| WorkspaceName::parse(id).ok());
         let name = named.unwrap_or_else(|| tenon_work::workspace_id(workspace.root().as_std_path()));
@@ -67,15 +68,15 @@ impl Desk {
     pub async fn work(&self) -> Result<&Work, StoreError> {
         self.work
             .get_or_try_init(|| async {
-                let store = Store::open(&self.location).await?;
+                let store = Store::open(self.location()?).await?;
                 Ok(Work::new(store, self.clock.clone(), self.settings.clone()))
             })
             .await
     }
 
     /// Where the store is.
-    pub fn location(&self) -> &Location {
-        &self.location
+    pub fn location(&self) -> Result<&Location, StoreError> {
+        Ok(self.location.as_ref().map_err(|misplaced| *misplaced)?)
     }
 
     /// Calls a tool. Whatever happens, the answer is an envelope.

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use super::Misplaced;
+
 /// A failure of the store itself, never of what was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -19,6 +21,8 @@ pub enum StoreError {
         #[source]
         source: std::io::Error,
     },
+    #[error(transparent)]
+    Misplaced(#[from] Misplaced),
     #[error("the URL of the store has an unknown parameter `{0}`")]
     Parameter(String),
     #[error("the URL of the store asks for TLS, which this build does not speak")]
@@ -53,6 +57,9 @@ impl StoreError {
             Self::NewerSchema { .. } => Some("upgrade tenon, or use the version that wrote this store"),
             Self::Damaged(_) => Some("run `tenon store check`; import the last export into a new store"),
             Self::WorkspaceExists(_) => Some("import into a store that does not have it"),
+            Self::Misplaced(_) => {
+                Some("give the absolute path of an SQLite file, or a URL that begins with `postgres://`")
+            }
             Self::Parameter(_) => Some("remove it; docs/work.md lists those there are"),
             Self::Tls => {
                 Some("remove what asks for it, and reach the server through a tunnel or a private network")

@@ -51,7 +51,7 @@ fn tell(what: impl std::fmt::Display) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn child() {
     let Ok(role) = std::env::var(ROLE) else { return };
-    let work = open(&Location::parse(&std::env::var(STORE).unwrap())).await;
+    let work = open(&Location::parse(&std::env::var(STORE).unwrap()).unwrap()).await;
     let (role, number) = role.split_once('-').unwrap();
     match role {
         "mutate" => mutate(&work, number.parse().unwrap()).await,

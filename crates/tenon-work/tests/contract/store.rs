@@ -6,7 +6,7 @@ use serde_json::json;
 use sqlx::{Connection, Executor, PgConnection, Row, SqliteConnection};
 use tempfile::TempDir;
 use tenon_contract::clock::Clock;
-use tenon_work::{Location, Settings, Store, StoreError, Work, WorkspaceName};
+use tenon_work::{Location, Misplaced, Settings, Store, StoreError, Work, WorkspaceName};
 
 use crate::budget::fill;
 use crate::client::{Client, On, call, on_both};
@@ -285,10 +285,21 @@ async fn an_index_leads_to_what_is_asked_for() {
 }
 
 #[test]
-fn a_location_is_a_url_or_a_path() {
-    assert!(matches!(Location::parse("postgres://u@h/d"), Location::Postgres(_)));
-    assert!(matches!(Location::parse("postgresql://u@h/d"), Location::Postgres(_)));
-    assert!(matches!(Location::parse("/tmp/store.db"), Location::Sqlite(_)));
+fn a_location_is_a_url_or_an_absolute_path() {
+    assert!(matches!(Location::parse("postgres://u@h/d"), Ok(Location::Postgres(_))));
+    assert!(matches!(Location::parse("postgresql://u@h/d"), Ok(Location::Postgres(_))));
+    assert!(matches!(Location::parse("/tmp/store.db"), Ok(Location::Sqlite(_))));
+    assert!(matches!(Location::parse("/tmp/odd://name"), Ok(Location::Sqlite(_))));
+    for other in ["mysql://h/d", "sqlite:///tmp/q.db", "postgress://ada:secret@db/x", "POSTGRES://h/d", "://"]
+    {
+        assert_eq!(Location::parse(other), Err(Misplaced::Scheme), "{other}");
+    }
+    for relative in ["", "plans.db", "./plans.db", "~/plans.db", "postgres:/ada:secret@db/x", "sqlite:x"] {
+        assert_eq!(Location::parse(relative), Err(Misplaced::Relative), "{relative}");
+    }
+    for misplaced in [Misplaced::Scheme, Misplaced::Relative] {
+        assert!(StoreError::from(misplaced).hint().unwrap().contains("`postgres://`"));
+    }
 }
 
 #[cfg(unix)]

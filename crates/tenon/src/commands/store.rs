@@ -79,7 +79,7 @@ fn with_store<T>(
 fn migrate(desk: &Desk, json: bool, invocation: &mut Invocation) -> Result<Exit, Failure> {
     let (engine, was, schema) =
         with_store(desk, async |store| Ok((store.engine(), store.found_version(), store.schema_version())))?;
-    let (engine, location) = (name(engine), desk.location().to_string());
+    let (engine, location) = (name(engine), desk.location()?.to_string());
     if json {
         let told = json!({"store": location, "engine": engine, "schema": schema, "was": was});
         invocation.print(told.to_string())?;

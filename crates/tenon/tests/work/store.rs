@@ -143,6 +143,8 @@ fn a_store_that_cannot_be_had_is_an_error_with_a_hint_and_without_its_secret() {
         format!("postgres://ada@127.0.0.1:1/plans?password={secret}"),
         format!("postgres://ada@127.0.0.1:1/plans?passwd={secret}"),
         format!("postgres://ada:{secret}@127.0.0.1:notaport/plans"),
+        format!("postgress://ada:{secret}@127.0.0.1:1/plans"),
+        format!("mysql://ada:{secret}@127.0.0.1:1/plans"),
         format!("{}/file/{secret}-is-a-path.db", sandbox.root().display()),
     ] {
         for line in [&["store", "check"][..], &["store", "migrate"], &["tasks", "list"], &["tasks", "--json"]]
@@ -154,6 +156,29 @@ fn a_store_that_cannot_be_had_is_an_error_with_a_hint_and_without_its_secret() {
             assert!(store.contains("-is-a-path") || !said.contains(secret), "{said}");
         }
     }
+}
+
+#[test]
+fn a_store_of_another_scheme_or_of_the_current_folder_is_refused_with_a_hint() {
+    let sandbox = Sandbox::with_tree("//- file\nx\n");
+    let said = |store: &str| {
+        let mut command = sandbox.tenon();
+        let output = command.args(["store", "migrate"]).env("TENON_WORK_STORE", store).output().unwrap();
+        format!("{:?}\n{}", output.status.code(), text(&output.stderr))
+    };
+    insta::assert_snapshot!(said("postgress://ada:secret@db/tenon"), @"
+    Some(6)
+    error: the `store` setting is a URL of a scheme other than `postgres`
+      hint: give the absolute path of an SQLite file, or a URL that begins with `postgres://`
+    ");
+    insta::assert_snapshot!(said("plans.db"), @"
+    Some(3)
+    error: `work.store` must be an absolute path, start with `~/`, or be a `postgres://` URL (the environment variable `TENON_WORK_STORE`)
+    ");
+    // Nothing was made of it.
+    let left: Vec<_> =
+        fs::read_dir(sandbox.root()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["file"]);
 }
 
 #[test]
