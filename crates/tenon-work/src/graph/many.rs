@@ -26,13 +26,24 @@ macro_rules! named_postgres {
     };
 }
 
+/// Versions of the document. A plan for one document is as good as for any other, but PostgreSQL would make one for each call
+/// if it saw which it is.
+macro_rules! of_document {
+    ($which:literal) => {
+        concat!("v.doc = (SELECT CAST($3 AS TEXT)) AND ", $which)
+    };
+}
+
 macro_rules! latest {
     ($versions:ident) => {
         concat!(
             "SELECT ",
             columns!(),
             " FROM named n CROSS JOIN parts p CROSS JOIN ",
-            $versions!("v.kind = $5 AND v.id >= n.name AND v.id <= n.name", "ORDER BY v.id, v.seq"),
+            $versions!(
+                of_document!("v.kind = $5 AND v.id >= n.name AND v.id <= n.name"),
+                "ORDER BY v.id, v.seq"
+            ),
             is_shown!()
         )
     };
@@ -89,12 +100,12 @@ macro_rules! edges_of {
     ($versions:ident) => {
         concat!(
             edges!($versions!(
-                "v.kind = 1 AND v.id >= n.name || '|' AND v.id < n.name || '}'",
+                of_document!("v.kind = 1 AND v.id >= n.name || '|' AND v.id < n.name || '}'"),
                 "ORDER BY v.id, v.seq"
             )),
             " UNION ALL ",
             edges!($versions!(
-                "v.kind = 1 AND v.goal >= n.name AND v.goal <= n.name AND v.start <> n.name",
+                of_document!("v.kind = 1 AND v.goal >= n.name AND v.goal <= n.name AND v.start <> n.name"),
                 "ORDER BY v.goal, v.id, v.seq"
             )),
             " ORDER BY 16, 1 DESC LIMIT $6"

@@ -20,18 +20,18 @@ macro_rules! parts {
     };
 }
 
-/// Versions `v` of the document on the branch of the part `p`, and the beginning of a condition on them.
+/// Some versions `v` on the branch of the part `p`, and the beginning of a condition on them.
 macro_rules! versions_sqlite {
-    ($which:literal, $fence:literal) => {
-        concat!("graph v WHERE v.ws = $1 AND v.branch = p.branch AND v.doc = $3 AND ", $which, " AND ")
+    ($which:expr, $fence:literal) => {
+        concat!("graph v WHERE v.ws = $1 AND v.branch = p.branch AND ", $which, " AND ")
     };
 }
 
 /// The same behind a fence, which is `OFFSET 0` or an order.
 macro_rules! versions_postgres {
-    ($which:literal, $fence:literal) => {
+    ($which:expr, $fence:literal) => {
         concat!(
-            "LATERAL (SELECT * FROM graph v WHERE v.ws = $1 AND v.branch = p.branch AND v.doc = $3 AND ",
+            "LATERAL (SELECT * FROM graph v WHERE v.ws = $1 AND v.branch = p.branch AND ",
             $which,
             " ",
             $fence,
@@ -46,7 +46,7 @@ macro_rules! is_shown {
         " v.seq <= p.upto AND (v.next IS NULL OR v.next > p.upto)
         AND (p.rank = 0 OR (
             SELECT min((
-                SELECT o.seq FROM graph o WHERE o.ws = $1 AND o.branch = q.branch AND o.doc = $3 AND o.kind = v.kind
+                SELECT o.seq FROM graph o WHERE o.ws = $1 AND o.branch = q.branch AND o.doc = v.doc AND o.kind = v.kind
                 AND o.id >= v.id AND o.id <= v.id AND o.seq <= q.upto ORDER BY o.id, o.seq LIMIT 1
             )) FROM parts q WHERE q.rank < p.rank
         ) IS NULL) "

@@ -18,7 +18,7 @@ macro_rules! types {
         concat!(
             parts!(),
             "SELECT type, count(*) FROM (",
-            shown!("v.type", $versions!("v.kind = 0 AND v.deleted = 0", "OFFSET 0")),
+            shown!("v.type", $versions!("v.doc = $3 AND v.kind = 0 AND v.deleted = 0", "OFFSET 0")),
             ") n GROUP BY type ORDER BY type"
         )
     };
@@ -58,9 +58,9 @@ macro_rules! check {
         concat!(
             parts!(),
             ", nodes AS MATERIALIZED (",
-            shown!("v.id", $versions!("v.kind = 0 AND v.deleted = 0", "OFFSET 0")),
+            shown!("v.id", $versions!("v.doc = $3 AND v.kind = 0 AND v.deleted = 0", "OFFSET 0")),
             "), edges AS MATERIALIZED (",
-            shown!("v.id, v.start, v.goal", $versions!("v.kind = 1 AND v.deleted = 0", "OFFSET 0")),
+            shown!("v.id, v.start, v.goal", $versions!("v.doc = $3 AND v.kind = 1 AND v.deleted = 0", "OFFSET 0")),
             ") SELECT NULL, (SELECT count(*) FROM nodes), (SELECT count(*) FROM edges)
             UNION ALL SELECT * FROM (
                 SELECT e.id, CASE WHEN e.a IS NULL THEN 1 ELSE 0 END, CASE WHEN e.b IS NULL THEN 1 ELSE 0 END
