@@ -14,7 +14,7 @@ use crate::path::StepPath;
 use crate::plan::step::{self, StepRow};
 use crate::plan::target::{self, TargetRow};
 use crate::request::Request;
-use crate::store::{Question, Tx};
+use crate::store::Tx;
 use crate::workspace::Workspace;
 
 /// What a tool answers with.
@@ -245,18 +245,6 @@ impl Call<'_> {
             }
         }
     }
-}
-
-/// What a call is going to ask of its workspace, as far as its arguments tell: the plan or task and the step that it names.
-pub(crate) fn ahead(request: &Request, ws: &Workspace) -> Vec<Question> {
-    let target = request.text("task").map_or(ws.focus, |text| text.parse().ok());
-    let Some(target) = target else { return Vec::new() };
-    let by_id = request.text("step_id").and_then(|text| text.parse().ok());
-    let by_path = request.text("path").and_then(|text| text.parse().ok());
-    let mut questions = vec![target::question(ws.id, target)];
-    questions.extend(by_id.map(|id| step::question_by_id(ws.id, id)));
-    questions.extend(by_path.map(|path| step::question_by_path(ws.id, target, &path)));
-    questions
 }
 
 fn is_live(row: &StepRow, target: TargetId) -> bool {

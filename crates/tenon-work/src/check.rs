@@ -37,7 +37,7 @@ impl Store {
     /// # Errors
     /// When the store cannot be read.
     pub async fn check(&self) -> Result<Report, StoreError> {
-        let mut tx = self.read(&[]).await?;
+        let mut tx = self.read().await?;
         let mut report = Report::default();
         if tx.engine() == Engine::Sqlite {
             // The check of FTS5 trusts what this connection remembers of the index, which other processes may have

@@ -162,7 +162,7 @@ impl Store {
     /// # Errors
     /// When the store or the stream fails.
     pub async fn export(&self, out: &mut (impl Write + Send)) -> Result<Carried, StoreError> {
-        let mut tx = self.read(&[]).await?;
+        let mut tx = self.read().await?;
         let mut carried = Carried::default();
         writeln!(out, "{}", canonical_value(&json!({"format": FORMAT, "schema": SCHEMA_VERSION})))?;
         let workspaces = tx.rows("SELECT ws FROM workspaces ORDER BY name", args![]).await?;
@@ -192,7 +192,7 @@ impl Store {
     /// fails.
     pub async fn import(&self, input: &mut (impl BufRead + Send)) -> Result<Carried, StoreError> {
         let mut import = Import {
-            tx: self.write(&[]).await?,
+            tx: self.write().await?,
             ws: 0,
             line: 0,
             carried: Carried::default(),
@@ -260,7 +260,7 @@ impl Import {
     async fn measure(&mut self) -> Result<(), StoreError> {
         if self.tx.engine() == Engine::Postgres {
             let tables: Vec<&str> = TABLES.iter().map(|table| table.name).chain(["search"]).collect();
-            self.tx.script(format!("ANALYZE {}", tables.join(", "))).await?;
+            self.tx.script(&format!("ANALYZE {}", tables.join(", "))).await?;
         }
         Ok(())
     }

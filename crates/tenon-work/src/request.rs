@@ -87,11 +87,6 @@ impl Request {
         })
     }
 
-    /// An argument of this tool that is a text.
-    pub(crate) fn text(&self, name: &str) -> Option<&str> {
-        self.args.get(name).and_then(Value::as_str)
-    }
-
     /// What a cursor is bound to: the arguments that decide what a list holds.
     pub(crate) fn listed(&self) -> Value {
         let mut args = self.args.clone();

@@ -5,14 +5,15 @@
 //! their own (WAL). PostgreSQL writers lock the row of their workspace before they read anything, so those of
 //! one workspace queue up behind each other, and what is read under the lock is not stale.
 
-mod ahead;
 mod batch;
 mod fault;
 mod lane;
 mod migrate;
 mod news;
 mod pool;
+mod postgres;
 mod schema;
+mod sqlite;
 mod tx;
 
 use std::fmt;
@@ -20,14 +21,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use sqlx::postgres::PgConnectOptions;
+use tokio::runtime::{Handle, RuntimeFlavor};
 
-pub(crate) use ahead::Question;
 pub use fault::StoreError;
 pub(crate) use migrate::SCHEMA_VERSION;
 pub(crate) use news::{NOTIFY, News};
 pub(crate) use tx::{Arg, Row, Sql, Tx, args};
 
-use pool::Pools;
+use crate::catalog::Access;
+use pool::{Opening, Pools};
 
 /// How long a writer waits for others before it gives up with [`StoreError::Busy`].
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -144,14 +146,30 @@ impl Store {
         SCHEMA_VERSION
     }
 
-    /// A consistent snapshot. What is asked `ahead` need not be asked again in it.
-    pub(crate) async fn read(&self, ahead: &[Question]) -> Result<Tx, StoreError> {
-        self.pools.read(ahead).await
+    /// Waits until a transaction may begin: one that writes has to wait for its turn.
+    pub(crate) async fn opening(&self, access: Access) -> Result<Opening, StoreError> {
+        self.pools.opening(access).await
     }
 
-    /// A transaction that may write, and waits for its turn.
-    pub(crate) async fn write(&self, ahead: &[Question]) -> Result<Tx, StoreError> {
-        self.pools.write(ahead).await
+    /// A consistent snapshot.
+    pub(crate) async fn read(&self) -> Result<Tx, StoreError> {
+        self.opening(Access::Read).await?.begin().await
+    }
+
+    /// A transaction that may write.
+    pub(crate) async fn write(&self) -> Result<Tx, StoreError> {
+        self.opening(Access::Write).await?.begin().await
+    }
+
+    /// Runs what happens inside of a transaction. SQLite is called where the call stands, and other tasks of the thread would
+    /// wait for it; a runtime that has more threads lets one of them go on with those.
+    pub(crate) async fn apart<T>(&self, inside: impl Future<Output = T>) -> T {
+        let runtime = Handle::current();
+        if self.engine() == Engine::Sqlite && runtime.runtime_flavor() == RuntimeFlavor::MultiThread {
+            tokio::task::block_in_place(|| runtime.block_on(inside))
+        } else {
+            inside.await
+        }
     }
 
     pub(crate) fn news(&self) -> &News {
@@ -160,7 +178,7 @@ impl Store {
 
     /// Closes all connections; what was committed stays.
     pub async fn close(&self) {
-        self.news.close().await;
+        self.news.close();
         self.pools.close().await;
     }
 }

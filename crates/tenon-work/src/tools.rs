@@ -50,13 +50,17 @@ use crate::error::Failure;
 use crate::plan::history::Direction;
 use crate::request::Request;
 
-/// Whether a request needs a transaction that writes. `tasks_next` only writes when it is asked to.
-pub(crate) fn writes(request: &Request) -> bool {
+/// The transaction that a request needs. `tasks_next` only writes when it is asked to.
+pub(crate) fn access(request: &Request) -> Access {
+    let all = &request.all;
     match request.tool {
-        Tool::TasksNext => {
-            request.all.contains_key("release") || request.all.get("claim").is_some_and(|claim| claim == true)
+        Tool::TasksNext
+            if all.contains_key("release") || all.get("claim").is_some_and(|claim| claim == true) =>
+        {
+            Access::Write
         }
-        tool => tool.access() == Access::Write,
+        Tool::TasksNext => Access::Read,
+        tool => tool.access(),
     }
 }
 

@@ -1,6 +1,5 @@
 //! The life of a call: request, transaction, tool, envelope, commit, and the proof of every suggestion.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -8,8 +7,8 @@ use tenon_contract::clock::Clock;
 use tenon_contract::json::canonical_value;
 use tokio::time::Instant;
 
-use crate::call::{self, Call, Reply};
-use crate::catalog::Tool;
+use crate::call::{Call, Reply};
+use crate::catalog::{Access, Tool};
 use crate::envelope::{self, Envelope, Frame};
 use crate::error::{Code, Failure, Priority, Proposal};
 use crate::name::WorkspaceName;
@@ -53,13 +52,11 @@ pub struct Work {
     store: Store,
     clock: Clock,
     settings: Settings,
-    /// The workspace of the last call, as it was then: enough to guess what the next one asks.
-    last: Mutex<Option<Workspace>>,
 }
 
 impl Work {
     pub fn new(store: Store, clock: Clock, settings: Settings) -> Self {
-        Self { store, clock, settings, last: Mutex::default() }
+        Self { store, clock, settings }
     }
 
     pub fn store(&self) -> &Store {
@@ -109,35 +106,28 @@ impl Work {
         }
     }
 
-    /// Begins the transaction of a call.
-    async fn begin(&self, request: &Request, writes: bool) -> Result<Tx, Failure> {
-        let mut ahead = vec![Workspace::question(&request.workspace, writes)];
-        if let Some(ws) = self.last().as_ref().filter(|ws| ws.name == request.workspace) {
-            ahead.extend(call::ahead(request, ws));
-        }
-        Ok(if writes { self.store.write(&ahead).await? } else { self.store.read(&ahead).await? })
-    }
-
-    fn last(&self) -> MutexGuard<'_, Option<Workspace>> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// One transaction from its beginning to its commit.
     async fn run(&self, frame: &Frame, request: &Request) -> Result<Envelope, Failure> {
-        let writes = tools::writes(request);
-        let mut tx = self.begin(request, writes).await?;
-        let (envelope, news) = match self.inside(&mut tx, frame, request, writes).await {
-            Ok(done) => done,
-            Err(failure) => {
-                tx.rollback().await;
-                return Err(failure);
+        let access = tools::access(request);
+        let opening = self.store.opening(access).await?;
+        let transaction = async {
+            let mut tx = opening.begin().await?;
+            match self.inside(&mut tx, frame, request, access).await {
+                Ok((envelope, news)) => {
+                    if access == Access::Write {
+                        tx.commit().await?;
+                    }
+                    Ok((envelope, news))
+                }
+                Err(failure) => {
+                    tx.rollback().await;
+                    Err(failure)
+                }
             }
         };
-        if writes {
-            tx.commit().await?;
-            if news {
-                self.store.news().publish();
-            }
+        let (envelope, news) = self.store.apart(transaction).await?;
+        if news {
+            self.store.news().publish();
         }
         Ok(envelope)
     }
@@ -148,9 +138,9 @@ impl Work {
         tx: &mut Tx,
         frame: &Frame,
         request: &Request,
-        writes: bool,
+        access: Access,
     ) -> Result<(Envelope, bool), Failure> {
-        let (ws, warnings) = self.enter(tx, request, writes).await?;
+        let (ws, warnings) = self.enter(tx, request, access).await?;
         let events_before = ws.last_event();
         let mut call =
             Call { tx, ws, request: request.clone(), now: self.now(), warnings, proposals: Vec::new() };
@@ -159,7 +149,7 @@ impl Work {
         // Before the commit: an answer that does not fit must not leave anything behind.
         let envelope = finish(frame, request, reply, warnings, &proposals)?;
         let news = ws.last_event() > events_before;
-        if writes {
+        if access == Access::Write {
             ws.save(tx).await?;
             if news && tx.engine() == Engine::Postgres {
                 tx.write(NOTIFY, args![request.workspace.as_str()]).await?;
@@ -173,15 +163,18 @@ impl Work {
         &self,
         tx: &mut Tx,
         request: &Request,
-        writes: bool,
+        access: Access,
     ) -> Result<(Workspace, Vec<String>), Failure> {
         let name = &request.workspace;
-        if let Some(workspace) = Workspace::enter(tx, name, writes).await? {
-            *self.last() = Some(workspace.clone());
+        let found = match access {
+            Access::Write => Workspace::lock(tx, name).await?,
+            Access::Read => Workspace::read(tx, name).await?,
+        };
+        if let Some(workspace) = found {
             return Ok((workspace, Vec::new()));
         }
         let init = || Proposal::new(Tool::MemoryInit, json!({}), "Make the workspace", Priority::High);
-        if !writes {
+        if access == Access::Read {
             if self.settings.strict && request.tool != Tool::MemoryStatus {
                 return Err(Failure::new(Code::UnknownWorkspace, format!("there is no workspace `{name}`"))
                     .recovery("check the name, or make it with memory_init")
@@ -221,13 +214,17 @@ impl Work {
 
     /// A call whose transaction is never committed.
     async fn rehearse(&self, request: &Request) -> Result<(), Failure> {
-        let writes = tools::writes(request);
-        let mut tx = self.begin(request, writes).await?;
-        let inside = self.inside(&mut tx, &self.frame(request.tool), request, writes).await;
-        let flushed = tx.flush().await;
-        tx.rollback().await;
-        inside?;
-        Ok(flushed?)
+        let access = tools::access(request);
+        let opening = self.store.opening(access).await?;
+        let transaction = async {
+            let mut tx = opening.begin().await?;
+            let inside = self.inside(&mut tx, &self.frame(request.tool), request, access).await;
+            let flushed = tx.flush().await;
+            tx.rollback().await;
+            inside?;
+            Ok(flushed?)
+        };
+        self.store.apart(transaction).await
     }
 }
 

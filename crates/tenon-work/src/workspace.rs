@@ -3,7 +3,7 @@
 use crate::id::{TargetId, TargetKind};
 use crate::memory::branch;
 use crate::name::WorkspaceName;
-use crate::store::{Question, Row, Sql, StoreError, Tx, args};
+use crate::store::{Row, Sql, StoreError, Tx, args};
 
 /// Counters hold the last number given. They are read under the lock and written back with the commit, so
 /// numbers have no gaps and no reader sees a later one before an earlier one.
@@ -43,24 +43,21 @@ const SAVE: &str = "UPDATE workspaces SET plans = $2, tasks = $3, steps = $4, ev
     branches = $7, focus = $8, checkout = $9 WHERE ws = $1";
 
 impl Workspace {
-    /// What is asked to enter it. A writer keeps others out of it until the transaction ends.
-    pub(crate) fn question(name: &WorkspaceName, writes: bool) -> Question {
-        Question::new(if writes { LOCK } else { READ.into() }, args![name.as_str()])
+    pub(crate) async fn read(tx: &mut Tx, name: &WorkspaceName) -> Result<Option<Self>, StoreError> {
+        let row = tx.row(READ, args![name.as_str()]).await?;
+        row.map(|row| Self::from_row(&row, name)).transpose()
     }
 
-    pub(crate) async fn enter(
-        tx: &mut Tx,
-        name: &WorkspaceName,
-        writes: bool,
-    ) -> Result<Option<Self>, StoreError> {
-        let row = tx.ask(Self::question(name, writes)).await?;
+    /// Reads the workspace and keeps other writers out of it until the transaction ends.
+    pub(crate) async fn lock(tx: &mut Tx, name: &WorkspaceName) -> Result<Option<Self>, StoreError> {
+        let row = tx.row(LOCK, args![name.as_str()]).await?;
         row.map(|row| Self::from_row(&row, name)).transpose()
     }
 
     /// Makes the workspace with its first branch, or locks the one that somebody else has just made.
     pub(crate) async fn create(tx: &mut Tx, name: &WorkspaceName, now: i64) -> Result<Self, StoreError> {
         let made = tx.execute(INSERT, args![name.as_str(), now]).await? == 1;
-        let workspace = Self::enter(tx, name, true).await?;
+        let workspace = Self::lock(tx, name).await?;
         let mut workspace = workspace.ok_or_else(|| StoreError::Damaged("a new workspace is gone".into()))?;
         workspace.made = made;
         if made {

@@ -65,7 +65,7 @@ mod tests {
     /// How PostgreSQL would run a statement on tables that it knows nothing about.
     async fn plan(statement: &str, args: &[Arg<'_>]) -> String {
         let store = Store::open(&Location::Postgres(postgres::database())).await.unwrap();
-        let mut tx = store.read(&[]).await.unwrap();
+        let mut tx = store.read().await.unwrap();
         let mut plan = String::new();
         tx.each_text(&format!("EXPLAIN {statement}"), args, |row| {
             plan.push_str(&row.text(0)?);

@@ -9,7 +9,7 @@ use crate::error::Failure;
 use crate::id::{EvidenceId, StepId, TargetId};
 use crate::limits;
 use crate::path::StepPath;
-use crate::store::{Arg, Question, Row, StoreError, Tx, args};
+use crate::store::{Arg, Row, StoreError, Tx, args};
 
 /// What must be confirmed before a step may close. The first two gate every step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -220,17 +220,9 @@ impl StepRow {
     }
 }
 
-pub(crate) fn question_by_id(ws: i64, id: StepId) -> Question {
-    Question::new(select!("WHERE ws = $1 AND step = $2"), args![ws, signed(id.0)])
-}
-
-pub(crate) fn question_by_path(ws: i64, target: TargetId, path: &StepPath) -> Question {
-    let sql = select!("WHERE ws = $1 AND target = $2 AND place = $3");
-    Question::new(sql, args![ws, target.key(), path.sort_key()])
-}
-
 pub(crate) async fn by_id(tx: &mut Tx, ws: i64, id: StepId) -> Result<Option<StepRow>, StoreError> {
-    tx.ask(question_by_id(ws, id)).await?.as_ref().map(StepRow::from_row).transpose()
+    let row = tx.row(select!("WHERE ws = $1 AND step = $2"), args![ws, signed(id.0)]).await?;
+    row.as_ref().map(StepRow::from_row).transpose()
 }
 
 pub(crate) async fn by_path(
@@ -239,7 +231,9 @@ pub(crate) async fn by_path(
     target: TargetId,
     path: &StepPath,
 ) -> Result<Option<StepRow>, StoreError> {
-    tx.ask(question_by_path(ws, target, path)).await?.as_ref().map(StepRow::from_row).transpose()
+    let sql = select!("WHERE ws = $1 AND target = $2 AND place = $3");
+    let row = tx.row(sql, args![ws, target.key(), path.sort_key()]).await?;
+    row.as_ref().map(StepRow::from_row).transpose()
 }
 
 /// The steps below a step, however deep, in the order of the tree.

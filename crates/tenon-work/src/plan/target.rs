@@ -10,7 +10,7 @@ use crate::error::Failure;
 use crate::id::{TargetId, TargetKind};
 use crate::limits;
 use crate::name::Tag;
-use crate::store::{Arg, Question, Row, StoreError, Tx, args};
+use crate::store::{Arg, Row, StoreError, Tx, args};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -265,12 +265,8 @@ pub(crate) fn stored<T: Serialize + ?Sized>(value: &T) -> String {
     }
 }
 
-pub(crate) fn question(ws: i64, id: TargetId) -> Question {
-    Question::new(select!("WHERE ws = $1 AND target = $2"), args![ws, id.key()])
-}
-
 pub(crate) async fn load(tx: &mut Tx, ws: i64, id: TargetId) -> Result<Option<TargetRow>, StoreError> {
-    let row = tx.ask(question(ws, id)).await?;
+    let row = tx.row(select!("WHERE ws = $1 AND target = $2"), args![ws, id.key()]).await?;
     row.as_ref().map(TargetRow::from_row).transpose()
 }
 

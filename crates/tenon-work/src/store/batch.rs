@@ -1,11 +1,9 @@
-//! Writes that wait for each other, so that a mutation reaches the database in one go.
+//! Writes that wait for each other, so that many rows reach the database in few statements.
 //!
-//! A statement costs SQLite some microseconds and the way to the thread of its connection and back several times that. So
-//! writes are put off until something is read or the transaction commits, and then sent together. Rows for one table become
-//! one statement. Order: statements run in the order they came in, but a row may join an earlier insert of the same kind if
+//! A statement costs PostgreSQL a round trip, and SQLite at least its preparation. So writes are put off until something is
+//! read or the transaction commits, and rows for one table become one statement. Order: statements run in the order they came in, but a row may join an earlier insert of the same kind if
 //! only inserts came since; new rows have keys of their own, so no insert changes what another one does.
 
-use super::ahead::Question;
 use super::{Arg, Engine, Sql};
 
 /// Rows of one statement. Smaller numbers are sums of powers of two, so that few texts have to be prepared.
@@ -55,18 +53,14 @@ impl Batch {
         self.groups.is_empty()
     }
 
-    /// Empties the batch. SQLite runs many statements of one text; PostgreSQL takes one at a time.
+    /// Empties the batch.
     pub(super) fn take(&mut self, engine: Engine) -> Vec<Packet> {
         let mut packets = Vec::new();
         for Group { sql, rows } in std::mem::take(self).groups {
             let mut rows = rows.into_iter();
             while rows.len() > 0 {
                 let count = MOST_ROWS.min(1 << rows.len().ilog2());
-                if engine == Engine::Postgres || packets.is_empty() {
-                    packets.push(Packet { text: String::new(), args: Vec::new() });
-                }
-                let packet = packets.last_mut().expect("one was put in above if there was none");
-                packet.add(sql.text(engine), rows.by_ref().take(count));
+                packets.push(Packet::new(sql.text(engine), rows.by_ref().take(count)));
             }
         }
         packets
@@ -74,28 +68,17 @@ impl Batch {
 }
 
 impl Packet {
-    /// A statement without arguments and the questions that follow it, for SQLite.
-    pub(super) fn ahead(begin: &str, questions: &[Question]) -> Self {
-        let mut packet = Self { text: begin.to_owned(), args: Vec::new() };
-        for question in questions {
-            packet.add(question.sql.sqlite, std::iter::once(question.args.clone()));
-        }
-        packet
-    }
-
-    fn add(&mut self, text: &str, rows: impl Iterator<Item = Vec<Arg<'static>>>) {
-        if !self.text.is_empty() {
-            self.text.push_str(";\n");
-        }
+    fn new(text: &str, rows: impl Iterator<Item = Vec<Arg<'static>>>) -> Self {
         let row = row_of(text).unwrap_or(text);
-        self.text.push_str(&text[..text.len() - row.len()]);
+        let mut packet = Self { text: text[..text.len() - row.len()].to_owned(), args: Vec::new() };
         for (at, args) in rows.enumerate() {
             if at > 0 {
-                self.text.push_str(", ");
+                packet.text.push_str(", ");
             }
-            number_from(&mut self.text, row, self.args.len());
-            self.args.extend(args);
+            number_from(&mut packet.text, row, packet.args.len());
+            packet.args.extend(args);
         }
+        packet
     }
 }
 
@@ -123,8 +106,8 @@ mod tests {
     use super::super::args;
     use super::*;
 
-    fn texts(batch: &mut Batch, engine: Engine) -> Vec<String> {
-        batch.take(engine).into_iter().map(|packet| packet.text).collect()
+    fn texts(packets: &[Packet]) -> Vec<&str> {
+        packets.iter().map(|packet| packet.text.as_str()).collect()
     }
 
     #[test]
@@ -138,30 +121,28 @@ mod tests {
         batch.add(insert.into(), args![5, "five"]);
         let packets = batch.take(Engine::Sqlite);
         assert!(batch.is_empty());
-        assert_eq!(packets.len(), 1);
         assert_eq!(
-            packets[0].text,
-            "INSERT INTO t (a, b) VALUES ($1, $2), ($3, $4);\nINSERT INTO u (a) VALUES ($5);\n\
-            UPDATE t SET b = $7 WHERE a = $6;\nINSERT INTO t (a, b) VALUES ($8, $9)"
+            texts(&packets),
+            [
+                "INSERT INTO t (a, b) VALUES ($1, $2), ($3, $4)",
+                "INSERT INTO u (a) VALUES ($1)",
+                "UPDATE t SET b = $2 WHERE a = $1",
+                insert
+            ]
         );
         let ints = packets[0].args.iter().filter_map(|arg| if let Arg::Int(n) = arg { *n } else { None });
-        assert_eq!(ints.collect::<Vec<_>>(), [1, 3, 2, 4, 5]);
+        assert_eq!(ints.collect::<Vec<_>>(), [1, 3]);
     }
 
     #[test]
-    fn postgres_gets_one_statement_at_a_time() {
+    fn many_rows_become_few_statements() {
         let mut batch = Batch::default();
         for number in 0..3 {
             batch.add("INSERT INTO t (a) VALUES ($1)".into(), args![number]);
         }
-        batch.add("DELETE FROM t WHERE a = $1".into(), args![1]);
         assert_eq!(
-            texts(&mut batch, Engine::Postgres),
-            [
-                "INSERT INTO t (a) VALUES ($1), ($2)",
-                "INSERT INTO t (a) VALUES ($1)",
-                "DELETE FROM t WHERE a = $1"
-            ]
+            texts(&batch.take(Engine::Postgres)),
+            ["INSERT INTO t (a) VALUES ($1), ($2)", "INSERT INTO t (a) VALUES ($1)"]
         );
     }
 
@@ -171,6 +152,6 @@ mod tests {
         let insert = "INSERT INTO t (a) VALUES ($1) ON CONFLICT DO NOTHING";
         batch.add(insert.into(), args![1]);
         batch.add(insert.into(), args![2]);
-        assert_eq!(texts(&mut batch, Engine::Sqlite), [format!("{insert};\n{}", insert.replace("$1", "$2"))]);
+        assert_eq!(texts(&batch.take(Engine::Sqlite)), [insert, insert]);
     }
 }

@@ -2,7 +2,12 @@
 
 use std::path::PathBuf;
 
+use rusqlite::ErrorCode;
+
 use super::Misplaced;
+
+/// What an engine says went wrong.
+type Cause = Box<dyn std::error::Error + Send + Sync>;
 
 /// A failure of the store itself, never of what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -28,9 +33,11 @@ pub enum StoreError {
     #[error("the URL of the store asks for TLS, which this build does not speak")]
     Tls,
     #[error("cannot open the store")]
-    Open(#[source] sqlx::Error),
+    Open(#[source] Cause),
     #[error("the database refused a statement")]
-    Database(#[source] sqlx::Error),
+    Database(#[source] Cause),
+    #[error("the store is closed")]
+    Closed,
     #[error("line {line} of the import: {problem}")]
     Import { line: usize, problem: String },
     #[error("the workspace `{0}` is already there")]
@@ -67,7 +74,18 @@ impl StoreError {
             Self::Open(_) => Some("check the `store` setting, and that the file or server can be reached"),
             Self::Folder { .. } => Some("check the `store` setting, and who may write there"),
             Self::Database(_) => Some("`tenon store check` looks for what is wrong; the log has more"),
-            Self::Import { .. } | Self::Stream(_) => None,
+            Self::Closed | Self::Import { .. } | Self::Stream(_) => None,
+        }
+    }
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy,
+            Some(ErrorCode::DiskFull) => Self::Full,
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Self::Damaged(error.to_string()),
+            _ => Self::Database(error.into()),
         }
     }
 }
@@ -76,57 +94,15 @@ impl From<sqlx::Error> for StoreError {
     fn from(error: sqlx::Error) -> Self {
         match &error {
             sqlx::Error::PoolTimedOut => Self::Busy,
-            sqlx::Error::Database(fault) => match fault.code().as_deref().map(classify) {
-                Some(Class::Busy) => Self::Busy,
-                Some(Class::Full) => Self::Full,
-                Some(Class::Damaged) => Self::Damaged(fault.message().to_owned()),
-                Some(Class::Other) | None => Self::Database(error),
+            sqlx::Error::PoolClosed => Self::Closed,
+            sqlx::Error::Database(fault) => match fault.code().as_deref() {
+                // Serialisation, deadlock, lock not available, too many connections, starting up or shutting down.
+                Some("40001" | "40P01" | "55P03" | "53300" | "57P01" | "57P02" | "57P03") => Self::Busy,
+                Some("53100") => Self::Full,
+                Some("XX001" | "XX002") => Self::Damaged(fault.message().to_owned()),
+                _ => Self::Database(error.into()),
             },
-            _ => Self::Database(error),
+            _ => Self::Database(error.into()),
         }
-    }
-}
-
-enum Class {
-    Busy,
-    Full,
-    Damaged,
-    Other,
-}
-
-/// SQLite codes are decimal numbers whose low byte is the primary code; PostgreSQL's have five characters, so
-/// no code of one reads as a code of the other that matters here.
-fn classify(code: &str) -> Class {
-    match code {
-        // Serialisation, deadlock, lock not available, too many connections, starting up or shutting down.
-        "40001" | "40P01" | "55P03" | "53300" | "57P01" | "57P02" | "57P03" => return Class::Busy,
-        "53100" => return Class::Full,
-        "XX001" | "XX002" => return Class::Damaged,
-        _ if code.len() == 5 => return Class::Other,
-        _ => {}
-    }
-    match code.parse::<i32>().map(|code| code & 0xff) {
-        Ok(5 | 6) => Class::Busy,
-        Ok(13) => Class::Full,
-        Ok(11 | 26) => Class::Damaged,
-        _ => Class::Other,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn codes_of_both_engines_are_told_apart() {
-        for busy in ["5", "261", "517", "6", "40001", "55P03"] {
-            assert!(matches!(classify(busy), Class::Busy), "{busy}");
-        }
-        assert!(matches!(classify("13"), Class::Full));
-        assert!(matches!(classify("53100"), Class::Full));
-        assert!(matches!(classify("779"), Class::Damaged));
-        // 23505 is a unique violation; its low byte must not be taken for a code of SQLite.
-        assert!(matches!(classify("23505"), Class::Other));
-        assert!(matches!(classify("1555"), Class::Other));
     }
 }

@@ -3,6 +3,7 @@
 use super::pool::Pools;
 use super::schema;
 use super::{Engine, StoreError, Tx, args};
+use crate::catalog::Access;
 
 /// The schema that this program reads and writes.
 pub(crate) const SCHEMA_VERSION: i64 = schema::MIGRATIONS.len() as i64;
@@ -13,17 +14,17 @@ const ADVISORY_LOCK: &str = "SELECT pg_advisory_xact_lock(7236837464)";
 /// Brings the schema up to date and says which version it had.
 pub(crate) async fn run(pools: &Pools) -> Result<i64, StoreError> {
     // The common case needs no lock: the schema is there and current.
-    if let Ok(mut tx) = pools.read(&[]).await
+    if let Ok(mut tx) = begin(pools, Access::Read).await
         && let Ok(found) = version(&mut tx).await
         && found == SCHEMA_VERSION
     {
         return Ok(found);
     }
-    let mut tx = pools.write(&[]).await?;
+    let mut tx = begin(pools, Access::Write).await?;
     if tx.engine() == Engine::Postgres {
         tx.execute(ADVISORY_LOCK, args![]).await?;
     }
-    tx.script("CREATE TABLE IF NOT EXISTS tenon_schema (version BIGINT NOT NULL)".to_owned()).await?;
+    tx.script("CREATE TABLE IF NOT EXISTS tenon_schema (version BIGINT NOT NULL)").await?;
     let found = version(&mut tx).await?;
     if found > SCHEMA_VERSION {
         return Err(StoreError::NewerSchema { found, known: SCHEMA_VERSION });
@@ -32,13 +33,17 @@ pub(crate) async fn run(pools: &Pools) -> Result<i64, StoreError> {
     for migration in &schema::MIGRATIONS[applied..] {
         let script = migration(tx.engine());
         if !script.is_empty() {
-            tx.script(script).await?;
+            tx.script(&script).await?;
         }
     }
     tx.execute("DELETE FROM tenon_schema", args![]).await?;
     tx.execute("INSERT INTO tenon_schema (version) VALUES ($1)", args![SCHEMA_VERSION]).await?;
     tx.commit().await?;
     Ok(found)
+}
+
+async fn begin(pools: &Pools, access: Access) -> Result<Tx, StoreError> {
+    pools.opening(access).await?.begin().await
 }
 
 async fn version(tx: &mut Tx) -> Result<i64, StoreError> {

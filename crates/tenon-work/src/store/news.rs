@@ -3,13 +3,11 @@
 //! A waker says only "look again"; what is new is always read from the store. PostgreSQL sends notifications. SQLite has
 //! nothing to send: whoever waits looks at its count of foreign commits at intervals, and nobody looks when nobody waits.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use sqlx::Connection;
 use sqlx::postgres::{PgListener, PgPool};
-use sqlx::sqlite::SqliteConnection;
-use tokio::sync::{Mutex, OnceCell, watch};
+use tokio::sync::{OnceCell, watch};
 use tokio::task::JoinHandle;
 
 use super::StoreError;
@@ -71,15 +69,15 @@ struct Lookout {
 #[derive(Default)]
 struct Seen {
     /// There once somebody has waited. Each connection counts for itself, so this one is kept.
-    connection: Option<SqliteConnection>,
+    connection: Option<rusqlite::Connection>,
     commits: Option<i64>,
 }
 
 impl Lookout {
     /// Whether anybody has committed since the last look. A store that cannot be looked at has no news.
-    async fn has_changed(&self) -> bool {
-        let mut seen = self.seen.lock().await;
-        match self.look(&mut seen).await {
+    fn has_changed(&self) -> bool {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        match self.look(&mut seen) {
             Ok(now) => seen.commits.replace(now) != Some(now),
             Err(error) => {
                 tracing::debug!(%error, "cannot look for commits of others");
@@ -88,12 +86,12 @@ impl Lookout {
         }
     }
 
-    async fn look(&self, seen: &mut Seen) -> Result<i64, sqlx::Error> {
+    fn look(&self, seen: &mut Seen) -> Result<i64, StoreError> {
         let connection = match &mut seen.connection {
             Some(connection) => connection,
-            none => none.insert(self.readers.connect().await?),
+            none => none.insert(self.readers.connect()?),
         };
-        sqlx::query_scalar("PRAGMA data_version").fetch_one(connection).await
+        Ok(connection.query_row("PRAGMA data_version", [], |row| row.get(0))?)
     }
 }
 
@@ -110,7 +108,7 @@ impl Waiting {
         let mut heard = async || ticks.changed().await.expect("the sender is part of the news we hold");
         let Others::Sqlite(lookout) = &news.0.others else { return heard().await };
         while tokio::time::timeout(LOOK, heard()).await.is_err() {
-            if lookout.has_changed().await {
+            if lookout.has_changed() {
                 news.publish();
             }
         }
@@ -138,7 +136,7 @@ impl News {
         match &self.0.others {
             // Others who wait already may not have looked yet.
             Others::Sqlite(lookout) => {
-                if lookout.has_changed().await {
+                if lookout.has_changed() {
                     self.publish();
                 }
             }
@@ -153,13 +151,10 @@ impl News {
         Ok(Waiting { ticks: self.0.ticks.subscribe(), news: self.clone() })
     }
 
-    pub(crate) async fn close(&self) {
+    pub(crate) fn close(&self) {
         self.0.stop();
-        if let Others::Sqlite(lookout) = &self.0.others
-            && let Some(connection) = lookout.seen.lock().await.connection.take()
-            && let Err(error) = connection.close().await
-        {
-            tracing::debug!(%error, "cannot close the store");
+        if let Others::Sqlite(lookout) = &self.0.others {
+            *lookout.seen.lock().unwrap_or_else(PoisonError::into_inner) = Seen::default();
         }
     }
 }

@@ -1,23 +1,16 @@
-//! Connections: how each engine is opened and how its transactions begin.
+//! Connections: how a transaction begins on each engine.
 
 use std::path::Path;
 use std::time::Duration;
 
-use futures::TryFutureExt;
-use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions, PgSslMode};
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
-use sqlx::{Connection, Executor};
+use sqlx::postgres::PgPool;
 use tokio::time::Instant;
 
-use super::ahead::Question;
-use super::lane::Lane;
-use super::{Engine, Location, StoreError, Tx};
-
-/// Enough for every statement of the crate, so that none is prepared twice on a connection.
-const STATEMENTS: usize = 256;
+use super::lane::{Lane, Turn};
+use super::{Engine, Location, StoreError, Tx, postgres};
+use crate::catalog::Access;
 
 const READERS: u32 = 4;
-const POSTGRES_CONNECTIONS: u32 = 8;
 
 /// SQLite answers "busy" without asking its busy handler in a few short states (a database that is just being
 /// made, or whose last user is just leaving). Such an answer is asked again after this pause.
@@ -41,12 +34,14 @@ impl Pools {
         let connections = match location {
             Location::Sqlite(path) => {
                 make_file(path)?;
-                until_free(patience, || sqlite(path, patience)).await
+                let lane = |access, width| Lane::new(path.clone(), access, width, patience);
+                let writer = until_free(patience, (), |()| {
+                    lane(Access::Write, 1).connected().map_err(|error| ((), error))
+                });
+                let readers = lane(Access::Read, READERS);
+                writer.await.map(|writer| Connections::Sqlite { writer, readers })
             }
-            Location::Postgres(url) => {
-                check_parameters(url)?;
-                postgres(url, patience).await
-            }
+            Location::Postgres(url) => postgres::open(url, patience).await.map(Connections::Postgres),
         };
         match connections {
             Ok(connections) => Ok(Self { connections, patience }),
@@ -62,23 +57,17 @@ impl Pools {
         }
     }
 
-    pub(crate) async fn read(&self, ahead: &[Question]) -> Result<Tx, StoreError> {
+    /// Waits until a transaction may begin.
+    pub(crate) async fn opening(&self, access: Access) -> Result<Opening, StoreError> {
         Ok(match &self.connections {
-            Connections::Sqlite { readers, .. } => {
-                until_free(self.patience, || readers.begin(ahead.to_vec())).await?.into()
+            Connections::Sqlite { writer, readers } => {
+                let lane = match access {
+                    Access::Read => readers,
+                    Access::Write => writer,
+                };
+                Opening::Sqlite { turn: lane.turn().await?, patience: self.patience }
             }
-            Connections::Postgres(pool) => {
-                pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?.into()
-            }
-        })
-    }
-
-    pub(crate) async fn write(&self, ahead: &[Question]) -> Result<Tx, StoreError> {
-        Ok(match &self.connections {
-            Connections::Sqlite { writer, .. } => {
-                until_free(self.patience, || writer.begin(ahead.to_vec())).await?.into()
-            }
-            Connections::Postgres(pool) => pool.begin().await?.into(),
+            Connections::Postgres(pool) => Opening::Postgres { pool: pool.clone(), access },
         })
     }
 
@@ -90,6 +79,24 @@ impl Pools {
             }
             Connections::Postgres(pool) => pool.close().await,
         }
+    }
+}
+
+/// A transaction that may begin.
+pub(crate) enum Opening {
+    Sqlite { turn: Turn, patience: Duration },
+    Postgres { pool: PgPool, access: Access },
+}
+
+impl Opening {
+    pub(crate) async fn begin(self) -> Result<Tx, StoreError> {
+        Ok(match self {
+            Self::Sqlite { turn, patience } => until_free(patience, turn, Turn::begin).await?.into(),
+            Self::Postgres { pool, access: Access::Read } => {
+                pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?.into()
+            }
+            Self::Postgres { pool, access: Access::Write } => pool.begin().await?.into(),
+        })
     }
 }
 
@@ -108,72 +115,19 @@ fn make_file(path: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-async fn sqlite(path: &Path, patience: Duration) -> Result<Connections, sqlx::Error> {
-    let options = SqliteConnectOptions::new()
-        .filename(path)
-        .create_if_missing(true)
-        .journal_mode(SqliteJournalMode::Wal)
-        .synchronous(SqliteSynchronous::Full)
-        .busy_timeout(patience)
-        .statement_cache_capacity(STATEMENTS);
-    let writer = Lane::new("BEGIN IMMEDIATE", 1, options.clone(), patience).connected().await?;
-    let reading = options.pragma("query_only", "1");
-    let readers = Lane::new("BEGIN DEFERRED", READERS, reading, patience);
-    Ok(Connections::Sqlite { writer, readers })
-}
-
-/// What may stand behind the `?` of a URL.
-const PARAMETERS: [&str; 9] =
-    ["application_name", "dbname", "host", "hostaddr", "options", "password", "port", "sslmode", "user"];
-
-/// What only makes sense with TLS. The driver would take them and speak in the clear.
-const TLS_PARAMETERS: [&str; 3] = ["sslcert", "sslkey", "sslrootcert"];
-
-/// Refuses parameters that nobody knows. The driver would log them with their values, and a misspelt `password` is one.
-fn check_parameters(url: &str) -> Result<(), StoreError> {
-    let (_, parameters) = url.split_once('?').unwrap_or_default();
-    let names = parameters.split('&').filter_map(|pair| pair.split('=').next());
-    match names.filter(|name| !name.is_empty()).find(|name| !PARAMETERS.contains(name)) {
-        Some(name) if TLS_PARAMETERS.contains(&name) => Err(StoreError::Tls),
-        Some(unknown) => Err(StoreError::Parameter(unknown.chars().take(60).collect())),
-        None => Ok(()),
-    }
-}
-
-/// Refuses what asks for TLS, be it the URL or the environment, before anything is said to the server.
-fn check_tls(options: &PgConnectOptions) -> Result<(), StoreError> {
-    match options.get_ssl_mode() {
-        PgSslMode::Require | PgSslMode::VerifyCa | PgSslMode::VerifyFull => Err(StoreError::Tls),
-        PgSslMode::Disable | PgSslMode::Allow | PgSslMode::Prefer => Ok(()),
-    }
-}
-
-/// Compiling a statement takes longer than any of ours runs. Engines that only speak the protocol may not know the setting.
-const NOT_COMPILED: &str = "SELECT set_config('jit', 'off', false) FROM pg_settings WHERE name = 'jit'";
-
-async fn postgres(url: &str, patience: Duration) -> Result<Connections, StoreError> {
-    let options: PgConnectOptions = url.parse()?;
-    check_tls(&options)?;
-    let lock_timeout = format!("{}ms", patience.as_millis());
-    let options = options.statement_cache_capacity(STATEMENTS).options([("lock_timeout", lock_timeout)]);
-    // The pool waits for a server that is not there, which is right for one that is being restarted. One that was never
-    // there is a mistake, and is told at once.
-    let first = tokio::time::timeout(patience, PgConnection::connect_with(&options)).await;
-    first.map_err(|_| sqlx::Error::PoolTimedOut)??.close().await?;
-    let pool = PgPoolOptions::new().max_connections(POSTGRES_CONNECTIONS).acquire_timeout(patience);
-    let pool = pool.after_connect(|connection, _| Box::pin(connection.execute(NOT_COMPILED).map_ok(drop)));
-    Ok(Connections::Postgres(pool.connect_lazy_with(options)))
-}
-
-async fn until_free<T, F>(patience: Duration, attempt: impl Fn() -> F) -> Result<T, StoreError>
-where
-    F: Future<Output = Result<T, sqlx::Error>>,
-{
+/// Attempts it again as long as others are in the way; a failed attempt hands back what it was given.
+async fn until_free<G, T>(
+    patience: Duration,
+    mut given: G,
+    attempt: impl Fn(G) -> Result<T, (G, StoreError)>,
+) -> Result<T, StoreError> {
     let deadline = Instant::now() + patience;
     loop {
-        match attempt().await.map_err(StoreError::from) {
-            Err(StoreError::Busy) if Instant::now() < deadline => tokio::time::sleep(BUSY_PAUSE).await,
-            result => return result,
+        match attempt(given) {
+            Ok(done) => return Ok(done),
+            Err((back, StoreError::Busy)) if Instant::now() < deadline => given = back,
+            Err((_, error)) => return Err(error),
         }
+        tokio::time::sleep(BUSY_PAUSE).await;
     }
 }

@@ -6,14 +6,11 @@
 use std::borrow::Cow;
 
 use futures::TryStreamExt;
-use sqlx::postgres::{PgConnection, PgRow};
-use sqlx::sqlite::{SqliteConnection, SqliteRow};
-use sqlx::{Column, Decode, Executor, Postgres, Row as _, Sqlite, Transaction, TypeInfo, ValueRef};
+use sqlx::{Executor, Postgres, Transaction};
 
-use super::ahead::{Ahead, Question};
 use super::batch::Batch;
 use super::lane::Held;
-use super::{Engine, StoreError};
+use super::{Engine, StoreError, postgres, sqlite};
 
 /// A statement in the words of each engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,7 +116,7 @@ pub(crate) use args;
 
 /// A value that came back.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Cell {
+pub(super) enum Cell {
     Null,
     Int(i64),
     Text(String),
@@ -127,7 +124,7 @@ enum Cell {
 
 /// A row that came back. Reading a column as what it is not is a damaged store, not a panic.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Row(Vec<Cell>);
+pub(crate) struct Row(pub(super) Vec<Cell>);
 
 impl Row {
     pub(crate) fn int(&self, column: usize) -> Result<i64, StoreError> {
@@ -175,47 +172,13 @@ impl Row {
     }
 }
 
-fn damaged(column: usize) -> StoreError {
+pub(super) fn damaged(column: usize) -> StoreError {
     StoreError::Damaged(format!("column {column} does not hold what the schema says"))
-}
-
-pub(super) fn sqlite_row(row: &SqliteRow) -> Result<Row, sqlx::Error> {
-    let cell = |index| {
-        let value = row.try_get_raw(index)?;
-        if value.is_null() {
-            return Ok(Cell::Null);
-        }
-        let decoded = if value.type_info().name() == "TEXT" {
-            <String as Decode<Sqlite>>::decode(value).map(Cell::Text)
-        } else {
-            <i64 as Decode<Sqlite>>::decode(value).map(Cell::Int)
-        };
-        decoded.map_err(sqlx::Error::Decode)
-    };
-    (0..row.len()).map(cell).collect::<Result<_, _>>().map(Row)
-}
-
-fn postgres_row(row: &PgRow) -> Result<Row, sqlx::Error> {
-    let cell = |index: usize| {
-        let value = row.try_get_raw(index)?;
-        if value.is_null() {
-            return Ok(Cell::Null);
-        }
-        let decoded = match row.column(index).type_info().name() {
-            "INT8" => <i64 as Decode<Postgres>>::decode(value).map(Cell::Int),
-            "INT4" => <i32 as Decode<Postgres>>::decode(value).map(|value| Cell::Int(value.into())),
-            _ => <String as Decode<Postgres>>::decode(value).map(Cell::Text),
-        };
-        decoded.map_err(sqlx::Error::Decode)
-    };
-    (0..row.len()).map(cell).collect::<Result<_, _>>().map(Row)
 }
 
 /// An open transaction. Dropped without [`Tx::commit`], it leaves no trace.
 pub(crate) struct Tx {
     inner: Inner,
-    /// Answers to what may be asked next.
-    ahead: Ahead,
     /// Writes that the database has not heard of yet.
     waiting: Batch,
 }
@@ -225,30 +188,15 @@ enum Inner {
     Postgres(Transaction<'static, Postgres>),
 }
 
-impl From<(Held, Ahead)> for Tx {
-    fn from((tx, ahead): (Held, Ahead)) -> Self {
-        Self { inner: Inner::Sqlite(tx), ahead, waiting: Batch::default() }
+impl From<Held> for Tx {
+    fn from(tx: Held) -> Self {
+        Self { inner: Inner::Sqlite(tx), waiting: Batch::default() }
     }
 }
 
 impl From<Transaction<'static, Postgres>> for Tx {
     fn from(tx: Transaction<'static, Postgres>) -> Self {
-        Self { inner: Inner::Postgres(tx), ahead: Ahead::default(), waiting: Batch::default() }
-    }
-}
-
-/// The connection that a transaction runs on.
-enum Connected<'a> {
-    Sqlite(&'a mut SqliteConnection),
-    Postgres(&'a mut PgConnection),
-}
-
-impl Inner {
-    fn connection(&mut self) -> Connected<'_> {
-        match self {
-            Self::Sqlite(tx) => Connected::Sqlite(tx.connection()),
-            Self::Postgres(tx) => Connected::Postgres(tx),
-        }
+        Self { inner: Inner::Postgres(tx), waiting: Batch::default() }
     }
 }
 
@@ -258,21 +206,6 @@ enum Plan {
     Kept,
     Anew,
 }
-
-/// A statement with its arguments, ready for one engine.
-macro_rules! bound {
-    ($text:expr, $args:expr) => {{
-        let mut query = sqlx::query($text);
-        for arg in $args {
-            query = match arg {
-                $crate::store::Arg::Int(value) => query.bind(*value),
-                $crate::store::Arg::Text(value) => query.bind(value.as_deref()),
-            };
-        }
-        query
-    }};
-}
-pub(super) use bound;
 
 impl Tx {
     pub(crate) fn engine(&self) -> Engine {
@@ -284,7 +217,6 @@ impl Tx {
 
     /// Puts a write in line. It runs before the next statement that answers, or with the commit.
     pub(crate) async fn write(&mut self, sql: impl Into<Sql>, args: &[Arg<'_>]) -> Result<(), StoreError> {
-        self.ahead.forget();
         self.waiting.add(sql.into(), args);
         if self.waiting.is_full() { self.flush().await } else { Ok(()) }
     }
@@ -295,23 +227,21 @@ impl Tx {
             return Ok(());
         }
         for packet in self.waiting.take(self.engine()) {
-            let (text, args) = (sqlx::AssertSqlSafe(packet.text), &packet.args);
-            match self.inner.connection() {
-                Connected::Sqlite(on) => bound!(text, args).execute(on).await.map(drop)?,
-                Connected::Postgres(on) => bound!(text, args).execute(on).await.map(drop)?,
-            }
+            self.run(&packet.text, &packet.args).await?;
         }
         Ok(())
     }
 
     /// Runs a statement and says how many rows it changed.
     pub(crate) async fn execute(&mut self, sql: impl Into<Sql>, args: &[Arg<'_>]) -> Result<u64, StoreError> {
-        self.ahead.forget();
         self.flush().await?;
-        let sql = sql.into();
-        Ok(match self.inner.connection() {
-            Connected::Sqlite(on) => bound!(sql.sqlite, args).execute(on).await?.rows_affected(),
-            Connected::Postgres(on) => bound!(sql.postgres, args).execute(on).await?.rows_affected(),
+        self.run(sql.into().text(self.engine()), args).await
+    }
+
+    async fn run(&mut self, text: &str, args: &[Arg<'_>]) -> Result<u64, StoreError> {
+        Ok(match &mut self.inner {
+            Inner::Sqlite(tx) => sqlite::execute(tx.connection(), text, args)?,
+            Inner::Postgres(tx) => postgres::bound(text, args).execute(&mut **tx).await?.rows_affected(),
         })
     }
 
@@ -321,13 +251,7 @@ impl Tx {
         sql: impl Into<Sql>,
         args: &[Arg<'_>],
     ) -> Result<Vec<Row>, StoreError> {
-        let mut rows = Vec::new();
-        self.each(sql, args, |row| {
-            rows.push(row);
-            Ok(())
-        })
-        .await?;
-        Ok(rows)
+        self.all(sql.into(), args, Plan::Kept).await
     }
 
     /// The same, planned for these arguments each time: for a query of which no plan is good for all of them.
@@ -336,21 +260,17 @@ impl Tx {
         sql: Sql,
         args: &[Arg<'_>],
     ) -> Result<Vec<Row>, StoreError> {
+        self.all(sql, args, Plan::Anew).await
+    }
+
+    async fn all(&mut self, sql: Sql, args: &[Arg<'_>], plan: Plan) -> Result<Vec<Row>, StoreError> {
         let mut rows = Vec::new();
-        self.each_of(sql.text(self.engine()), args, Plan::Anew, |row| {
+        self.each_of(sql.text(self.engine()), args, plan, |row| {
             rows.push(row);
             Ok(())
         })
         .await?;
         Ok(rows)
-    }
-
-    /// The first row of a query, if it has one; read ahead if it was.
-    pub(crate) async fn ask(&mut self, question: Question) -> Result<Option<Row>, StoreError> {
-        match self.ahead.take(&question) {
-            Some(answer) => Ok(answer),
-            None => self.row(question.sql, &question.args).await,
-        }
     }
 
     /// The first row of a query, if it has one.
@@ -360,97 +280,74 @@ impl Tx {
         args: &[Arg<'_>],
     ) -> Result<Option<Row>, StoreError> {
         self.flush().await?;
-        let sql = sql.into();
-        let row = match self.inner.connection() {
-            Connected::Sqlite(on) => {
-                bound!(sql.sqlite, args).fetch_optional(on).await?.as_ref().map(sqlite_row)
+        let text = sql.into().text(self.engine());
+        match &mut self.inner {
+            Inner::Sqlite(tx) => sqlite::first(tx.connection(), text, args),
+            Inner::Postgres(tx) => {
+                let row = postgres::bound(text, args).fetch_optional(&mut **tx).await?;
+                Ok(row.as_ref().map(postgres::row).transpose()?)
             }
-            Connected::Postgres(on) => {
-                bound!(sql.postgres, args).fetch_optional(on).await?.as_ref().map(postgres_row)
-            }
-        };
-        Ok(row.transpose()?)
+        }
     }
 
-    /// Hands over each row of a query without keeping them all.
-    pub(crate) async fn each(
-        &mut self,
-        sql: impl Into<Sql>,
-        args: &[Arg<'_>],
-        take: impl FnMut(Row) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
-        self.each_of(sql.into().text(self.engine()), args, Plan::Kept, take).await
-    }
-
-    /// The same for a query that was put together from the names of our own tables and columns.
+    /// Hands over each row of a query, put together from the names of our own tables and columns, without keeping them all.
     pub(crate) async fn each_text(
         &mut self,
         text: &str,
         args: &[Arg<'_>],
         take: impl FnMut(Row) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        self.each_of(sqlx::AssertSqlSafe(text), args, Plan::Kept, take).await
+        self.each_of(text, args, Plan::Kept, take).await
     }
 
     async fn each_of(
         &mut self,
-        text: impl sqlx::SqlSafeStr,
+        text: &str,
         args: &[Arg<'_>],
         plan: Plan,
         mut take: impl FnMut(Row) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         self.flush().await?;
-        match self.inner.connection() {
-            Connected::Sqlite(on) => {
-                let mut rows = bound!(text, args).fetch(on);
+        match &mut self.inner {
+            Inner::Sqlite(tx) => sqlite::each(tx.connection(), text, args, take),
+            Inner::Postgres(tx) => {
+                let query = postgres::bound(text, args).persistent(plan == Plan::Kept);
+                let mut rows = query.fetch(&mut **tx);
                 while let Some(row) = rows.try_next().await? {
-                    take(sqlite_row(&row)?)?;
+                    take(postgres::row(&row)?)?;
                 }
-            }
-            Connected::Postgres(on) => {
-                let mut rows = bound!(text, args).persistent(plan == Plan::Kept).fetch(on);
-                while let Some(row) = rows.try_next().await? {
-                    take(postgres_row(&row)?)?;
-                }
+                Ok(())
             }
         }
-        Ok(())
     }
 
     /// Runs statements that take no arguments, one after the other.
-    pub(crate) async fn script(&mut self, text: String) -> Result<(), StoreError> {
-        self.ahead.forget();
+    pub(crate) async fn script(&mut self, text: &str) -> Result<(), StoreError> {
         self.flush().await?;
-        let text = sqlx::AssertSqlSafe(text);
-        match self.inner.connection() {
-            Connected::Sqlite(on) => on.execute(sqlx::raw_sql(text)).await.map(drop)?,
-            Connected::Postgres(on) => on.execute(sqlx::raw_sql(text)).await.map(drop)?,
+        match &mut self.inner {
+            Inner::Sqlite(tx) => Ok(tx.connection().execute_batch(text)?),
+            Inner::Postgres(tx) => {
+                let script = sqlx::raw_sql(sqlx::AssertSqlSafe(text));
+                Ok(tx.execute(script).await.map(drop)?)
+            }
         }
-        Ok(())
     }
 
     /// Runs all writes that wait, and ends the transaction.
     pub(crate) async fn commit(mut self) -> Result<(), StoreError> {
-        if self.engine() == Engine::Sqlite {
-            self.waiting.add("COMMIT".into(), args![]);
-        }
         self.flush().await?;
         match self.inner {
-            Inner::Sqlite(tx) => tx.give_back(),
-            Inner::Postgres(tx) => tx.commit().await?,
+            Inner::Sqlite(tx) => tx.commit(),
+            Inner::Postgres(tx) => Ok(tx.commit().await?),
         }
-        Ok(())
     }
 
     /// Ends the transaction without a trace. Where that fails the connection is closed, which ends it too.
     pub(crate) async fn rollback(self) {
-        match self.inner {
-            Inner::Sqlite(tx) => tx.rollback().await,
-            Inner::Postgres(tx) => {
-                if let Err(error) = tx.rollback().await {
-                    tracing::debug!(%error, "cannot take a transaction back");
-                }
-            }
+        if let Inner::Postgres(tx) = self.inner
+            && let Err(error) = tx.rollback().await
+        {
+            tracing::debug!(%error, "cannot take a transaction back");
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use sqlx::{Connection, Executor, PgConnection, Row, SqliteConnection};
+use sqlx::{Connection, Executor, PgConnection};
 use tempfile::TempDir;
 use tenon_contract::clock::Clock;
 use tenon_work::{Location, Misplaced, Settings, Store, StoreError, Work, WorkspaceName};
@@ -17,10 +17,7 @@ use tenon_testkit::postgres;
 async fn behind_its_back(location: &Location, sql: &'static str) {
     match location {
         Location::Sqlite(path) => {
-            let url = format!("sqlite://{}", path.display());
-            let mut connection = SqliteConnection::connect(&url).await.unwrap();
-            connection.execute(sql).await.unwrap();
-            connection.close().await.unwrap();
+            rusqlite::Connection::open(path).unwrap().execute_batch(sql).unwrap();
         }
         Location::Postgres(url) => {
             let mut connection = PgConnection::connect(url).await.unwrap();
@@ -165,13 +162,13 @@ on_both! {
         let note = json!({"task": "TASK-001", "note": "n"});
         match &client.location {
             Location::Sqlite(path) => {
-                let mut other = SqliteConnection::connect(&format!("sqlite://{}", path.display())).await.unwrap();
-                let held = other.begin_with("BEGIN IMMEDIATE").await.unwrap();
+                let held = rusqlite::Connection::open(path).unwrap();
+                held.execute_batch("BEGIN IMMEDIATE").unwrap();
                 let answer = call(&impatient, "tasks_note", note.clone()).await.fails("STORE_BUSY");
                 assert_eq!(answer.error()["retryable"], true);
                 // Readers are not in the way of writers, nor the other way round.
                 call(&impatient, "tasks_radar", json!({"task": "TASK-001"})).await.ok();
-                held.rollback().await.unwrap();
+                held.execute_batch("ROLLBACK").unwrap();
             }
             Location::Postgres(url) => {
                 let mut other = PgConnection::connect(url).await.unwrap();
@@ -246,9 +243,10 @@ async fn an_older_store_learns_what_its_planner_should_know() {
     assert_eq!((store.found_version(), store.schema_version()), (1, 2));
     store.close().await;
     let Location::Sqlite(path) = location else { panic!("a file") };
-    let mut connection = SqliteConnection::connect(&format!("sqlite://{}", path.display())).await.unwrap();
-    let lines = sqlx::query("SELECT count(*) FROM sqlite_stat1").fetch_one(&mut connection).await.unwrap();
-    assert!(lines.get::<i64, _>(0) > 20);
+    let connection = rusqlite::Connection::open(path).unwrap();
+    let count = |row: &rusqlite::Row<'_>| row.get::<_, i64>(0);
+    let lines = connection.query_row("SELECT count(*) FROM sqlite_stat1", [], count).unwrap();
+    assert!(lines > 20);
 }
 
 /// Without its statistics SQLite would walk through the whole workspace for each of these.
@@ -256,7 +254,7 @@ async fn an_older_store_learns_what_its_planner_should_know() {
 async fn an_index_leads_to_what_is_asked_for() {
     let (store, location, _folder) = empty(On::Sqlite).await;
     let Location::Sqlite(path) = location else { panic!("a file") };
-    let mut connection = SqliteConnection::connect(&format!("sqlite://{}", path.display())).await.unwrap();
+    let connection = rusqlite::Connection::open(path).unwrap();
     for (sql, index) in [
         (
             "SELECT * FROM graph WHERE ws = 1 AND branch = 1 AND doc = 'd' AND kind = 0 AND id = 'i' AND seq <= 9 ORDER BY seq DESC",
@@ -277,8 +275,8 @@ async fn an_index_leads_to_what_is_asked_for() {
             "entries_doc",
         ),
     ] {
-        let explain = sqlx::AssertSqlSafe(format!("EXPLAIN QUERY PLAN {sql}"));
-        let plan: String = sqlx::query(explain).fetch_one(&mut connection).await.unwrap().get(3);
+        let explain = format!("EXPLAIN QUERY PLAN {sql}");
+        let plan: String = connection.query_row(&explain, [], |row| row.get(3)).unwrap();
         assert!(plan.contains(index), "{sql}: {plan}");
     }
     store.close().await;

@@ -1,0 +1,85 @@
+//! PostgreSQL: how it is reached, statements for it, and what comes back.
+
+use std::time::Duration;
+
+use futures::TryFutureExt;
+use sqlx::postgres::{PgArguments, PgConnectOptions, PgConnection, PgPool, PgPoolOptions, PgRow, PgSslMode};
+use sqlx::query::Query;
+use sqlx::{AssertSqlSafe, Column, Connection, Decode, Executor, Postgres, Row as _, TypeInfo, ValueRef};
+
+use super::StoreError;
+use super::tx::{Arg, Cell, Row};
+
+/// Enough for every statement of the crate, so that none is prepared twice on a connection.
+const STATEMENTS: usize = 256;
+
+const CONNECTIONS: u32 = 8;
+
+/// What may stand behind the `?` of a URL.
+const PARAMETERS: [&str; 9] =
+    ["application_name", "dbname", "host", "hostaddr", "options", "password", "port", "sslmode", "user"];
+
+/// What only makes sense with TLS. The driver would take them and speak in the clear.
+const TLS_PARAMETERS: [&str; 3] = ["sslcert", "sslkey", "sslrootcert"];
+
+/// Refuses parameters that nobody knows. The driver would log them with their values, and a misspelt `password` is one.
+fn check_parameters(url: &str) -> Result<(), StoreError> {
+    let (_, parameters) = url.split_once('?').unwrap_or_default();
+    let names = parameters.split('&').filter_map(|pair| pair.split('=').next());
+    match names.filter(|name| !name.is_empty()).find(|name| !PARAMETERS.contains(name)) {
+        Some(name) if TLS_PARAMETERS.contains(&name) => Err(StoreError::Tls),
+        Some(unknown) => Err(StoreError::Parameter(unknown.chars().take(60).collect())),
+        None => Ok(()),
+    }
+}
+
+/// Refuses what asks for TLS, be it the URL or the environment, before anything is said to the server.
+fn check_tls(options: &PgConnectOptions) -> Result<(), StoreError> {
+    match options.get_ssl_mode() {
+        PgSslMode::Require | PgSslMode::VerifyCa | PgSslMode::VerifyFull => Err(StoreError::Tls),
+        PgSslMode::Disable | PgSslMode::Allow | PgSslMode::Prefer => Ok(()),
+    }
+}
+
+/// Compiling a statement takes longer than any of ours runs. Engines that only speak the protocol may not know the setting.
+const NOT_COMPILED: &str = "SELECT set_config('jit', 'off', false) FROM pg_settings WHERE name = 'jit'";
+
+/// Connects once, to see that there is a server.
+pub(super) async fn open(url: &str, patience: Duration) -> Result<PgPool, StoreError> {
+    check_parameters(url)?;
+    let options: PgConnectOptions = url.parse()?;
+    check_tls(&options)?;
+    let lock_timeout = format!("{}ms", patience.as_millis());
+    let options = options.statement_cache_capacity(STATEMENTS).options([("lock_timeout", lock_timeout)]);
+    // The pool waits for a server that is not there, which is right for one that is being restarted. One that was never
+    // there is a mistake, and is told at once.
+    let first = tokio::time::timeout(patience, PgConnection::connect_with(&options)).await;
+    first.map_err(|_| sqlx::Error::PoolTimedOut)??.close().await?;
+    let pool = PgPoolOptions::new().max_connections(CONNECTIONS).acquire_timeout(patience);
+    let pool = pool.after_connect(|connection, _| Box::pin(connection.execute(NOT_COMPILED).map_ok(drop)));
+    Ok(pool.connect_lazy_with(options))
+}
+
+pub(super) fn bound<'a>(text: &str, args: &'a [Arg<'_>]) -> Query<'a, Postgres, PgArguments> {
+    let query = sqlx::query(AssertSqlSafe(text));
+    args.iter().fold(query, |query, arg| match arg {
+        Arg::Int(value) => query.bind(*value),
+        Arg::Text(value) => query.bind(value.as_deref()),
+    })
+}
+
+pub(super) fn row(row: &PgRow) -> Result<Row, sqlx::Error> {
+    let cell = |index: usize| {
+        let value = row.try_get_raw(index)?;
+        if value.is_null() {
+            return Ok(Cell::Null);
+        }
+        let decoded = match row.column(index).type_info().name() {
+            "INT8" => <i64 as Decode<Postgres>>::decode(value).map(Cell::Int),
+            "INT4" => <i32 as Decode<Postgres>>::decode(value).map(|value| Cell::Int(value.into())),
+            _ => <String as Decode<Postgres>>::decode(value).map(Cell::Text),
+        };
+        decoded.map_err(sqlx::Error::Decode)
+    };
+    (0..row.len()).map(cell).collect::<Result<_, _>>().map(Row)
+}
