@@ -202,7 +202,7 @@ fn doc(size: usize) -> String {
 fn write_export(path: &Path) -> io::Result<()> {
     let mut out = io::BufWriter::new(std::fs::File::create(path)?);
     let rows = NOTES + 2 * GRAPHS.iter().sum::<usize>();
-    writeln!(out, r#"{{"format":"tenon-store","schema":2}}"#)?;
+    writeln!(out, r#"{{"format":"tenon-store","schema":3}}"#)?;
     let mut say = |table: &str, row: Value| writeln!(out, "{}", json!({"table": table, "row": row}));
     say(
         "workspaces",

@@ -1,8 +1,9 @@
 //! Which keys two views may disagree about: those with a version in a part that only one of them shows.
 
 use super::id::{GraphKey, GraphKind};
+use super::shown::{doc_postgres, doc_sqlite};
 use crate::memory::branch::View;
-use crate::store::{StoreError, Tx, args};
+use crate::store::{Sql, StoreError, Tx, args};
 
 /// Keys in order (nodes, then edges) with versions that one of the views shows and the other does not, from a key
 /// on, or behind it.
@@ -30,6 +31,20 @@ pub(crate) async fn candidates(
     Ok(found)
 }
 
+macro_rules! keys {
+    ($doc:ident) => {
+        concat!(
+            "SELECT DISTINCT v.kind, v.id FROM graph v WHERE v.ws = $1 AND v.branch = $2 AND ",
+            $doc!("v", "$3"),
+            // A row that is compared as one is where the index begins to be read.
+            " AND v.seq > $4 AND v.seq <= $5 AND (v.kind, v.id) >= ($6, $7) AND (v.kind > $6 OR v.id > $7 OR $8 = 1)
+            ORDER BY v.kind, v.id LIMIT $9"
+        )
+    };
+}
+
+pub(super) const KEYS: Sql = Sql { sqlite: keys!(doc_sqlite), postgres: keys!(doc_postgres) };
+
 /// Keys with a version on one branch in an interval of `seq`s, in order.
 pub(crate) async fn keys(
     tx: &mut Tx,
@@ -40,12 +55,8 @@ pub(crate) async fn keys(
     (kind, id, inclusive): (GraphKind, &str, bool),
     most: i64,
 ) -> Result<Vec<GraphKey>, StoreError> {
-    // A row that is compared as one is where the index begins to be read.
-    let sql = "SELECT DISTINCT kind, id FROM graph WHERE ws = $1 AND branch = $2 AND doc = $3
-        AND seq > $4 AND seq <= $5 AND (kind, id) >= ($6, $7) AND (kind > $6 OR id > $7 OR $8 = 1)
-        ORDER BY kind, id LIMIT $9";
     let args = args![ws, branch, doc, above, upto, kind.number(), id, inclusive, most];
-    let rows = tx.rows(sql, args).await?;
+    let rows = tx.rows(KEYS, args).await?;
     let mut found = Vec::with_capacity(rows.len());
     for row in rows {
         let (kind, id) = (GraphKind::from_number(row.int(0)?), row.text(1)?);

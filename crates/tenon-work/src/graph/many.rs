@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::id::{GraphKey, GraphKind, GraphNodeId};
-use super::shown::{is_shown, parts, versions_postgres, versions_sqlite};
+use super::shown::{doc_postgres, doc_sqlite, is_shown, parts, versions_postgres, versions_sqlite};
 use super::version::{self, Version, columns};
 use crate::memory::branch::View;
 use crate::plan::target::stored;
@@ -26,32 +26,31 @@ macro_rules! named_postgres {
     };
 }
 
-/// Versions of the document. A plan for one document is as good as for any other, but PostgreSQL would make one for each call
-/// if it saw which it is.
-macro_rules! of_document {
-    ($which:literal) => {
-        concat!("v.doc = (SELECT CAST($3 AS TEXT)) AND ", $which)
+/// The document. A plan for one is as good as for any other, but PostgreSQL would make one for each call if it saw which it is.
+macro_rules! document {
+    () => {
+        "(SELECT CAST($3 AS TEXT))"
     };
 }
 
 macro_rules! latest {
-    ($versions:ident) => {
+    ($versions:ident, $doc:ident) => {
         concat!(
             "SELECT ",
             columns!(),
             " FROM named n CROSS JOIN parts p CROSS JOIN ",
             $versions!(
-                of_document!("v.kind = $5 AND v.id >= n.name AND v.id <= n.name"),
+                concat!($doc!("v", document!()), " AND v.kind = $5 AND v.id >= n.name AND v.id <= n.name"),
                 "ORDER BY v.id, v.seq"
             ),
-            is_shown!()
+            is_shown!($doc)
         )
     };
 }
 
 pub(super) const LATEST: Sql = Sql {
-    sqlite: concat!(named_sqlite!(), latest!(versions_sqlite)),
-    postgres: concat!(named_postgres!(), latest!(versions_postgres)),
+    sqlite: concat!(named_sqlite!(), latest!(versions_sqlite, doc_sqlite)),
+    postgres: concat!(named_postgres!(), latest!(versions_postgres, doc_postgres)),
 };
 
 /// The versions of some keys that a view shows, be they tombstones.
@@ -82,14 +81,14 @@ pub(crate) async fn latest(
 
 /// Live edges that a view shows. The `+` keeps SQLite from making an index of all edges that live.
 macro_rules! edges {
-    ($versions:expr) => {
+    ($versions:expr, $doc:ident) => {
         concat!(
             "SELECT ",
             columns!(),
             ", n.place FROM named n CROSS JOIN parts p CROSS JOIN ",
             $versions,
             " +v.deleted = 0 AND (n.place > 0 OR v.seq <= $5) AND ",
-            is_shown!()
+            is_shown!($doc)
         )
     };
 }
@@ -97,25 +96,38 @@ macro_rules! edges {
 /// Edges that begin at the node, then those that only end there. `}` is the character after the `|` that joins the parts of
 /// an edge's key.
 macro_rules! edges_of {
-    ($versions:ident) => {
+    ($versions:ident, $doc:ident) => {
         concat!(
-            edges!($versions!(
-                of_document!("v.kind = 1 AND v.id >= n.name || '|' AND v.id < n.name || '}'"),
-                "ORDER BY v.id, v.seq"
-            )),
+            edges!(
+                $versions!(
+                    concat!(
+                        $doc!("v", document!()),
+                        " AND v.kind = 1 AND v.id >= n.name || '|' AND v.id < n.name || '}'"
+                    ),
+                    "ORDER BY v.id, v.seq"
+                ),
+                $doc
+            ),
             " UNION ALL ",
-            edges!($versions!(
-                of_document!("v.kind = 1 AND v.goal >= n.name AND v.goal <= n.name AND v.start <> n.name"),
-                "ORDER BY v.goal, v.id, v.seq"
-            )),
+            edges!(
+                $versions!(
+                    concat!(
+                        "v.doc = ",
+                        document!(),
+                        " AND v.kind = 1 AND v.goal >= n.name AND v.goal <= n.name AND v.start <> n.name"
+                    ),
+                    "ORDER BY v.goal, v.seq"
+                ),
+                $doc
+            ),
             " ORDER BY 16, 1 DESC LIMIT $6"
         )
     };
 }
 
 pub(super) const EDGES: Sql = Sql {
-    sqlite: concat!(named_sqlite!(), edges_of!(versions_sqlite)),
-    postgres: concat!(named_postgres!(), edges_of!(versions_postgres)),
+    sqlite: concat!(named_sqlite!(), edges_of!(versions_sqlite, doc_sqlite)),
+    postgres: concat!(named_postgres!(), edges_of!(versions_postgres, doc_postgres)),
 };
 
 /// The live edges that begin or end at some nodes: those of the first node, newest first, then those of the second, and so

@@ -40,26 +40,44 @@ macro_rules! versions_postgres {
     };
 }
 
-/// Holds for those versions `v` of the part `p` that the view shows, tombstones too.
-macro_rules! is_shown {
-    () => {
-        " v.seq <= p.upto AND (v.next IS NULL OR v.next > p.upto)
-        AND (p.rank = 0 OR (
-            SELECT min((
-                SELECT o.seq FROM graph o WHERE o.ws = $1 AND o.branch = q.branch AND o.doc = v.doc AND o.kind = v.kind
-                AND o.id >= v.id AND o.id <= v.id AND o.seq <= q.upto ORDER BY o.id, o.seq LIMIT 1
-            )) FROM parts q WHERE q.rank < p.rank
-        ) IS NULL) "
+/// A condition on the document of a row whose key is looked up.
+macro_rules! doc_sqlite {
+    ($row:literal, $doc:expr) => {
+        concat!($row, ".doc = ", $doc)
     };
 }
 
-pub(super) use {is_shown, parts, versions_postgres, versions_sqlite};
+/// The same for the index that has only the beginning of the name (`schema::room_for_keys`).
+macro_rules! doc_postgres {
+    ($row:literal, $doc:expr) => {
+        concat!("left(", $row, ".doc, 64) = left(", $doc, ", 64) AND ", $row, ".doc = ", $doc)
+    };
+}
+
+/// Holds for those versions `v` of the part `p` that the view shows, tombstones too.
+macro_rules! is_shown {
+    ($doc:ident) => {
+        concat!(
+            " v.seq <= p.upto AND (v.next IS NULL OR v.next > p.upto)
+            AND (p.rank = 0 OR (
+                SELECT min((
+                    SELECT o.seq FROM graph o WHERE o.ws = $1 AND o.branch = q.branch AND ",
+            $doc!("o", "v.doc"),
+            " AND o.kind = v.kind
+                    AND o.id >= v.id AND o.id <= v.id AND o.seq <= q.upto ORDER BY o.id, o.seq LIMIT 1
+                )) FROM parts q WHERE q.rank < p.rank
+            ) IS NULL) "
+        )
+    };
+}
+
+pub(super) use {doc_postgres, doc_sqlite, is_shown, parts, versions_postgres, versions_sqlite};
 
 #[cfg(test)]
 mod tests {
     use tenon_testkit::postgres;
 
-    use super::super::{many, version, whole};
+    use super::super::{compare, many, version, whole};
     use crate::store::{Arg, Location, Store, args};
 
     /// How PostgreSQL would run a statement on tables that it knows nothing about.
@@ -87,8 +105,11 @@ mod tests {
         let edges = plan(many::EDGES.postgres, args![1, 1, "doc", "[\"a\"]", 9, 9]).await;
         assert_eq!(edges.matches("using graph_versions").count(), 3, "{edges}");
         assert_eq!(edges.matches("using graph_goals").count(), 1, "{edges}");
-        let latest_on = plan(version::LATEST_ON, args![1, 1, "doc", 0, "a", 9]).await;
+        let latest_on = plan(version::LATEST_ON.postgres, args![1, 1, "doc", 0, "a", 9]).await;
         assert_eq!(latest_on.matches("using graph_versions").count(), 1, "{latest_on}");
+        let keys = plan(compare::KEYS.postgres, args![1, 1, "doc", 0, 9, 0, "", true, 9]).await;
+        assert_eq!(keys.matches("using graph_versions").count(), 1, "{keys}");
+        assert!(!keys.contains("Sort"), "{keys}");
     }
 
     #[tokio::test]

@@ -8,12 +8,13 @@ use serde_json::{Value, json};
 use tenon_contract::json::canonical_value;
 
 use super::id::{GraphKey, GraphKind, GraphType};
+use super::shown::{doc_postgres, doc_sqlite};
 use crate::memory::branch::{Part, View};
 use crate::memory::card;
 use crate::memory::search::{self, Kind};
 use crate::name::Tag;
 use crate::plan::target::{parsed, stored, time};
-use crate::store::{Arg, Row, StoreError, Tx, args};
+use crate::store::{Arg, Row, Sql, StoreError, Tx, args};
 use crate::workspace::Workspace;
 
 /// What a version says. Where it comes from is not part of it.
@@ -246,10 +247,17 @@ pub(crate) async fn nodes_behind(
 }
 
 /// Of the indices that PostgreSQL may take for equally good, only the one over keys has this order.
-pub(super) const LATEST_ON: &str = select!(
-    "WHERE ws = $1 AND branch = $2 AND doc = $3 AND kind = $4 AND id >= $5 AND id <= $5 AND seq <= $6
-    ORDER BY id DESC, seq DESC LIMIT 1"
-);
+macro_rules! latest_on {
+    ($doc:ident) => {
+        concat!(
+            select!("WHERE v.ws = $1 AND v.branch = $2 AND "),
+            $doc!("v", "$3"),
+            " AND v.kind = $4 AND v.id >= $5 AND v.id <= $5 AND v.seq <= $6 ORDER BY v.id DESC, v.seq DESC LIMIT 1"
+        )
+    };
+}
+
+pub(super) const LATEST_ON: Sql = Sql { sqlite: latest_on!(doc_sqlite), postgres: latest_on!(doc_postgres) };
 
 /// The latest version of a key on one branch, not newer than `upto`.
 pub(crate) async fn latest_on(

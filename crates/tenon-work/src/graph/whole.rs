@@ -3,28 +3,29 @@
 //! One statement each, for branches and roots alike. A plan for a small graph is none for a large one, so they are planned
 //! each time.
 
-use super::shown::{is_shown, parts, versions_postgres, versions_sqlite};
+use super::shown::{doc_postgres, doc_sqlite, is_shown, parts, versions_postgres, versions_sqlite};
 use crate::store::{Sql, StoreError, Tx, args};
 
 /// What the view shows of a kind, tombstones left out.
 macro_rules! shown {
-    ($columns:literal, $versions:expr) => {
-        concat!("SELECT ", $columns, " FROM parts p CROSS JOIN ", $versions, is_shown!())
+    ($columns:literal, $versions:expr, $doc:ident) => {
+        concat!("SELECT ", $columns, " FROM parts p CROSS JOIN ", $versions, is_shown!($doc))
     };
 }
 
 macro_rules! types {
-    ($versions:ident) => {
+    ($versions:ident, $doc:ident) => {
         concat!(
             parts!(),
             "SELECT type, count(*) FROM (",
-            shown!("v.type", $versions!("v.doc = $3 AND v.kind = 0 AND v.deleted = 0", "OFFSET 0")),
+            shown!("v.type", $versions!("v.doc = $3 AND v.kind = 0 AND v.deleted = 0", "OFFSET 0"), $doc),
             ") n GROUP BY type ORDER BY type"
         )
     };
 }
 
-const TYPES: Sql = Sql { sqlite: types!(versions_sqlite), postgres: types!(versions_postgres) };
+const TYPES: Sql =
+    Sql { sqlite: types!(versions_sqlite, doc_sqlite), postgres: types!(versions_postgres, doc_postgres) };
 
 /// How many nodes there are of each type.
 pub(crate) async fn count_types(
@@ -54,13 +55,13 @@ pub(crate) struct Dangling {
 
 /// A row with the sizes, then the edges without ends.
 macro_rules! check {
-    ($versions:ident, $ends:literal) => {
+    ($versions:ident, $doc:ident, $ends:literal) => {
         concat!(
             parts!(),
             ", nodes AS MATERIALIZED (",
-            shown!("v.id", $versions!("v.doc = $3 AND v.kind = 0 AND v.deleted = 0", "OFFSET 0")),
+            shown!("v.id", $versions!("v.doc = $3 AND v.kind = 0 AND v.deleted = 0", "OFFSET 0"), $doc),
             "), edges AS MATERIALIZED (",
-            shown!("v.id, v.start, v.goal", $versions!("v.doc = $3 AND v.kind = 1 AND v.deleted = 0", "OFFSET 0")),
+            shown!("v.id, v.start, v.goal", $versions!("v.doc = $3 AND v.kind = 1 AND v.deleted = 0", "OFFSET 0"), $doc),
             ") SELECT NULL, (SELECT count(*) FROM nodes), (SELECT count(*) FROM edges)
             UNION ALL SELECT * FROM (
                 SELECT e.id, CASE WHEN e.a IS NULL THEN 1 ELSE 0 END, CASE WHEN e.b IS NULL THEN 1 ELSE 0 END
@@ -75,9 +76,14 @@ macro_rules! check {
 /// Believing that there is one node or so, PostgreSQL would look at all of them for every edge. A full join it can only do by
 /// a hash or by sorting, as long as it does not see that rows without an edge are not wanted.
 pub(super) const CHECK: Sql = Sql {
-    sqlite: check!(versions_sqlite, "LEFT JOIN nodes a ON a.id = e.start LEFT JOIN nodes b ON b.id = e.goal"),
+    sqlite: check!(
+        versions_sqlite,
+        doc_sqlite,
+        "LEFT JOIN nodes a ON a.id = e.start LEFT JOIN nodes b ON b.id = e.goal"
+    ),
     postgres: check!(
         versions_postgres,
+        doc_postgres,
         "FULL JOIN nodes a ON a.id = e.start FULL JOIN nodes b ON b.id = e.goal OFFSET 0"
     ),
 };

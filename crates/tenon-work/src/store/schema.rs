@@ -9,7 +9,7 @@
 
 use super::Engine;
 
-pub(crate) const MIGRATIONS: &[fn(Engine) -> String] = &[first, statistics];
+pub(crate) const MIGRATIONS: &[fn(Engine) -> String] = &[first, statistics, room_for_keys];
 
 fn first(engine: Engine) -> String {
     let words: [(&str, &str); 4] = match engine {
@@ -54,6 +54,21 @@ fn statistics(engine: Engine) -> String {
     format!(
         "ANALYZE sqlite_schema;\nDELETE FROM sqlite_stat1;\nINSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES\n{values};\nANALYZE sqlite_schema;\n"
     )
+}
+
+/// PostgreSQL refuses rows of an index above 2,704 bytes. A key of a graph may take 2,562 of them, which leaves room for the
+/// beginning of a document's name, not for all of it, and for no other key. Names that begin alike are told apart by the rows.
+fn room_for_keys(engine: Engine) -> String {
+    match engine {
+        Engine::Sqlite => String::new(),
+        Engine::Postgres => "
+DROP INDEX graph_versions;
+CREATE INDEX graph_versions ON graph (ws, branch, left(doc, 64), kind, id, seq);
+DROP INDEX graph_goals;
+CREATE INDEX graph_goals ON graph (ws, branch, doc, goal, seq) WHERE kind = 1;
+"
+        .to_owned(),
+    }
 }
 
 /// For each index: the rows of a large store, then how many of them agree in its first column, in its first two, and so on.

@@ -1,6 +1,7 @@
 //! Graphs: versions, views, queries, faults, merges, conflicts.
 
 use serde_json::{Value, json};
+use tenon_work::{Location, Store};
 
 use crate::client::{Client, on_both};
 use crate::fixture::task;
@@ -47,6 +48,61 @@ on_both! {
         assert_eq!(found["edges"], json!([]));
         let found = query(client, "main", json!({})).await;
         assert_eq!(column(&found, "nodes", "id"), ["a"]);
+    }
+
+    // The longest names there are, of characters that take the most bytes and cannot be packed any smaller.
+    async fn the_longest_keys_can_be_stored_and_found(client: &Client) {
+        let mut state = 1_u32;
+        let mut name = |length: usize| -> String {
+            let characters = std::iter::repeat_with(|| {
+                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                char::from_u32(0x20000 + (state >> 8) % 0xa000).unwrap()
+            });
+            characters.take(length).collect()
+        };
+        let (from, rel, to, of_type) = (name(256), name(128), name(256), name(128));
+        let (doc, branch) = ("d".repeat(128), "b".repeat(128));
+        // Documents that begin alike are different ones nevertheless.
+        let other = format!("{}e", "d".repeat(127));
+        client.ok("memory_init", json!({})).await;
+        let nodes = json!([
+            {"op": "node_upsert", "id": from, "type": of_type},
+            {"op": "node_upsert", "id": to, "type": of_type},
+            {"op": "edge_upsert", "from": from, "rel": rel, "to": to},
+        ]);
+        client.ok("memory_graph_apply", json!({"branch": "main", "doc": doc, "ops": nodes})).await;
+        client.ok("memory_branch_create", json!({"name": branch, "from": "main"})).await;
+        let change = json!([
+            {"op": "edge_upsert", "from": from, "rel": rel, "to": to, "meta": {"a": 1}, "expected_revision": 0},
+            {"op": "node_upsert", "id": to, "type": of_type, "title": "changed", "expected_revision": 0},
+        ]);
+        client.ok("memory_graph_apply", json!({"branch": branch, "doc": doc, "ops": change})).await;
+        client.ok("memory_graph_apply", json!({"branch": branch, "doc": other, "ops": [{"op": "node_upsert", "id": to, "type": "t"}]})).await;
+        for end in [&from, &to] {
+            let found = client.ok("memory_graph_query", json!({"branch": branch, "doc": doc, "ids": [end]})).await;
+            assert_eq!(column(&found, "nodes", "id"), [end]);
+            assert_eq!(found["edges"][0]["meta"], json!({"a": 1}));
+            assert_eq!(found["edges"].as_array().unwrap().len(), 1);
+        }
+        let valid = client.ok("memory_graph_validate", json!({"branch": branch, "doc": doc})).await;
+        assert_eq!((&valid["ok"], &valid["stats"]), (&json!(true), &json!({"nodes": 2, "edges": 1})));
+        let other = client.ok("memory_graph_query", json!({"branch": branch, "doc": other})).await;
+        assert_eq!((other["nodes"].as_array().unwrap().len(), &other["nodes"][0]["revision"]), (1, &json!(0)));
+        let diff = client.ok("memory_graph_diff", json!({"from": "main", "to": branch, "doc": doc})).await;
+        assert_eq!(diff["changes"].as_array().unwrap().len(), 2);
+        let merged = client.ok("memory_graph_merge", json!({"from": branch, "into": "main", "doc": doc})).await;
+        assert_eq!(merged["merged"], 2);
+        let card = json!({"type": "note", "id": from, "text": "long"});
+        client.ok("memory_think_card", json!({"branch": "main", "trace_doc": "t", "graph_doc": doc, "card": card, "supports": [to]})).await;
+        // What one engine holds the other one holds too.
+        let mut export = Vec::new();
+        client.work.store().export(&mut export).await.unwrap();
+        let fresh = Store::open(&Location::Postgres(tenon_testkit::postgres::database())).await.unwrap();
+        fresh.import(&mut export.as_slice()).await.unwrap();
+        let mut again = Vec::new();
+        fresh.export(&mut again).await.unwrap();
+        fresh.close().await;
+        assert!(again == export);
     }
 
     async fn ids_are_canonical_before_they_are_stored(client: &Client) {

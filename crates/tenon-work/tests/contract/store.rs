@@ -48,10 +48,10 @@ on_both! {
         task(client).await;
         behind_its_back(&client.location, "UPDATE tenon_schema SET version = 99").await;
         let Err(error) = Store::open(&client.location).await else { panic!("opened") };
-        assert!(matches!(error, StoreError::NewerSchema { found: 99, known: 2 }), "{error}");
+        assert!(matches!(error, StoreError::NewerSchema { found: 99, known: 3 }), "{error}");
         assert!(error.hint().unwrap().contains("upgrade"));
         // The refusal has changed nothing.
-        behind_its_back(&client.location, "UPDATE tenon_schema SET version = 2").await;
+        behind_its_back(&client.location, "UPDATE tenon_schema SET version = 3").await;
         Store::open(&client.location).await.unwrap();
     }
 
@@ -62,7 +62,7 @@ on_both! {
         client.work.store().close().await;
         let again = Store::open(&client.location).await.unwrap();
         assert_eq!(exported(&again).await, before);
-        assert_eq!(again.schema_version(), 2);
+        assert_eq!(again.schema_version(), 3);
     }
 
     async fn an_export_comes_back_as_the_same_bytes_from_either_engine(client: &Client) {
@@ -126,9 +126,9 @@ on_both! {
             assert!(matches!(outcome, Err(StoreError::Import { .. })), "{number}: {outcome:?}");
             assert_eq!(exported(&store).await, nothing, "{number}");
         }
-        let newer = export.replacen("\"schema\":2", "\"schema\":9", 1);
+        let newer = export.replacen("\"schema\":3", "\"schema\":9", 1);
         assert!(matches!(store.import(&mut newer.as_bytes()).await, Err(StoreError::NewerSchema { found: 9, .. })));
-        let older = export.replacen("\"schema\":2", "\"schema\":1", 1);
+        let older = export.replacen("\"schema\":3", "\"schema\":1", 1);
         store.import(&mut older.as_bytes()).await.unwrap();
         assert_eq!(exported(&store).await, export);
     }
@@ -240,7 +240,7 @@ async fn an_older_store_learns_what_its_planner_should_know() {
     store.close().await;
     behind_its_back(&location, "DELETE FROM sqlite_stat1; UPDATE tenon_schema SET version = 1").await;
     let store = Store::open(&location).await.unwrap();
-    assert_eq!((store.found_version(), store.schema_version()), (1, 2));
+    assert_eq!((store.found_version(), store.schema_version()), (1, 3));
     store.close().await;
     let Location::Sqlite(path) = location else { panic!("a file") };
     let connection = rusqlite::Connection::open(path).unwrap();

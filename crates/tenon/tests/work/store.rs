@@ -113,7 +113,7 @@ fn a_store_is_made_and_migrated_once() {
     ");
     let again = tenon(&sandbox, &["store", "migrate", "--json"]);
     let told: Value = serde_json::from_slice(&again.stdout).unwrap();
-    assert_eq!((&told["engine"], &told["schema"], &told["was"]), (&json!("sqlite"), &json!(2), &json!(2)));
+    assert_eq!((&told["engine"], &told["schema"], &told["was"]), (&json!("sqlite"), &json!(3), &json!(3)));
 }
 
 #[test]
@@ -185,11 +185,11 @@ fn a_store_of_another_scheme_or_of_the_current_folder_is_refused_with_a_hint() {
 fn a_newer_store_is_refused_with_a_hint() {
     let sandbox = planned();
     let export =
-        text(&tenon(&sandbox, &["store", "export"]).stdout).replacen("\"schema\":2", "\"schema\":9", 1);
+        text(&tenon(&sandbox, &["store", "export"]).stdout).replacen("\"schema\":3", "\"schema\":9", 1);
     let output = import(&sandbox, &sandbox.folder().join("new.db").display().to_string(), export.as_bytes());
     assert_eq!(output.status.code(), Some(6));
     insta::assert_snapshot!(text(&output.stderr), @"
-    error: the store has schema 9, this program knows 2
+    error: the store has schema 9, this program knows 3
       hint: upgrade tenon, or use the version that wrote this store
     ");
 }
