@@ -122,7 +122,7 @@ fn answer(tool: &str, call: &Call) -> Answer {
         }
         "test_tool_with_progress" => {
             for done in [0, 50, 100] {
-                call.progress.report(done, Some(100), "working");
+                call.caller.progress.report(done, Some(100), "working");
             }
             vec![ContentBlock::text("done")]
         }

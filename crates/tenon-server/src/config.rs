@@ -356,6 +356,7 @@ mod tests {
                     key::Kind::Flag => "true".to_owned(),
                     key::Kind::Number { max, .. } | key::Kind::Limit { max, .. } => max.to_string(),
                     key::Kind::Duration { .. } => "\"1m\"".to_owned(),
+                    key::Kind::Workspace => "\"x\"".to_owned(),
                     key::Kind::Text | key::Kind::Path | key::Kind::Store => "\"/x\"".to_owned(),
                     key::Kind::Choice(choices) => format!("{:?}", choices[0]),
                     key::Kind::Texts | key::Kind::Globs | key::Kind::Paths => "[\"/x\"]".to_owned(),

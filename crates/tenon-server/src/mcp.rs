@@ -16,7 +16,7 @@ use rmcp::model::{
 };
 use rmcp::service::{RequestContext, RoleServer};
 
-use crate::surface::{Answer, SurfaceSet};
+use crate::surface::{Answer, Caller, Ended, SurfaceSet};
 use progress::Progress;
 
 pub mod envelope;
@@ -115,7 +115,9 @@ impl ServerHandler for Handler {
     ) -> Result<CallToolResponse, ErrorData> {
         let progress = context.extensions.get::<Progress>().cloned().unwrap_or_default();
         let arguments = request.arguments.unwrap_or_default();
-        let outcome = self.surfaces.call(&request.name, arguments, context.ct, progress).await;
+        let ended = context.extensions.get::<Ended>().cloned().unwrap_or_default();
+        let caller = Caller { cancel: context.ct, ended, progress };
+        let outcome = self.surfaces.call(&request.name, arguments, caller).await;
         outcome.map(|answer| to_wire(answer).into())
     }
 

@@ -183,15 +183,26 @@ impl Answer {
     }
 }
 
+/// Cancelled once the client has said all it will ever say: it still takes answers, but waits for nothing new.
+#[derive(Debug, Clone, Default)]
+pub struct Ended(pub CancellationToken);
+
+/// Who waits for a call.
+#[derive(Debug, Clone, Default)]
+pub struct Caller {
+    /// Cancelled when the client takes the request back or goes away.
+    pub cancel: CancellationToken,
+    pub ended: Ended,
+    /// Reaches the client only if it asked for progress.
+    pub progress: Progress,
+}
+
 /// What a running call may know of the request that started it.
 #[derive(Debug, Clone)]
 pub struct Call {
     /// When the mechanism ends the call; a tool that can say more than "timeout" ends before.
     pub deadline: Instant,
-    /// Cancelled when the client takes the request back or goes away.
-    pub cancel: CancellationToken,
-    /// Reaches the client only if it asked for progress.
-    pub progress: Progress,
+    pub caller: Caller,
 }
 
 /// The bounds of every call of a surface.
@@ -278,13 +289,7 @@ impl SurfaceSet {
     }
 
     /// Runs one call from its name to its bounded answer.
-    pub async fn call(
-        &self,
-        name: &str,
-        arguments: Arguments,
-        cancel: CancellationToken,
-        progress: Progress,
-    ) -> Outcome {
+    pub async fn call(&self, name: &str, arguments: Arguments, caller: Caller) -> Outcome {
         let found =
             self.surfaces.iter().find_map(|surface| Some((surface, surface.catalog().position(name)?)));
         let Some((surface, index)) = found else {
@@ -306,7 +311,8 @@ impl SurfaceSet {
 
         let limits = surface.limits(tool);
         let deadline = Instant::now() + limits.deadline;
-        let running = surface.call(tool, arguments, Call { deadline, cancel: cancel.clone(), progress });
+        let cancel = caller.cancel.clone();
+        let running = surface.call(tool, arguments, Call { deadline, caller });
         let outcome = tokio::select! {
             biased;
             finished = AssertUnwindSafe(running).catch_unwind() => finished,

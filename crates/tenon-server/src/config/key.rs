@@ -51,6 +51,8 @@ pub enum Kind {
     Paths,
     /// A path, or a URL.
     Store,
+    /// The name of a workspace.
+    Workspace,
     /// Names and strings.
     TextMap,
     /// Any table.
@@ -143,7 +145,7 @@ impl Key {
 pub static KEYS: &[Key] = &[
     key(
         "workspace.id",
-        Kind::Text,
+        Kind::Workspace,
         Fallback::Absent,
         Reach::Trusted,
         "The name under which plans and memory of this workspace are kept. Without it the git remote decides, or else \

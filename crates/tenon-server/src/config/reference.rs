@@ -78,6 +78,7 @@ fn kind(kind: Kind) -> String {
         Kind::Globs => "list of patterns".to_owned(),
         Kind::Path => "path".to_owned(),
         Kind::Store => "path or URL".to_owned(),
+        Kind::Workspace => "name".to_owned(),
         Kind::Paths => "list of paths".to_owned(),
         Kind::TextMap => "table of strings".to_owned(),
         Kind::Object => "table".to_owned(),

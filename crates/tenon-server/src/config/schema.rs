@@ -59,6 +59,7 @@ fn describe(key: &Key) -> Value {
         Kind::Limit { min, .. } => json!({"type": "integer", "minimum": min}),
         Kind::Duration { .. } => json!({"type": "string", "examples": ["15m", "1h 30m"]}),
         Kind::Text | Kind::Path | Kind::Store => json!({"type": "string", "minLength": 1}),
+        Kind::Workspace => json!({"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$"}),
         Kind::Choice(choices) => json!({"enum": choices}),
         Kind::Texts | Kind::Globs | Kind::Paths => {
             json!({"type": "array", "items": {"type": "string", "minLength": 1}})

@@ -8,6 +8,7 @@ use std::time::Duration;
 use camino::{Utf8Path, Utf8PathBuf};
 use jiff::SignedDuration;
 use serde_json::Value;
+use tenon_work::WorkspaceName;
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
@@ -48,7 +49,7 @@ pub(super) fn from_toml(kind: Kind, value: &DeValue<'_>, anchors: Anchors<'_>) -
             number_of(kind, number)
         }
         (
-            Kind::Duration { .. } | Kind::Text | Kind::Choice(_) | Kind::Path | Kind::Store,
+            Kind::Duration { .. } | Kind::Text | Kind::Choice(_) | Kind::Path | Kind::Store | Kind::Workspace,
             DeValue::String(text),
         ) => string_of(kind, text, anchors).map(Reading::from),
         (Kind::Texts | Kind::Choices(_) | Kind::Globs | Kind::Paths, DeValue::Array(items)) => {
@@ -84,7 +85,7 @@ pub(super) fn from_text(kind: Kind, text: &str, anchors: Anchors<'_>) -> Result<
         Kind::Number { .. } | Kind::Limit { .. } => {
             number_of(kind, text.trim().parse().map_err(|_| expected(kind))?)
         }
-        Kind::Duration { .. } | Kind::Text | Kind::Choice(_) | Kind::Path | Kind::Store => {
+        Kind::Duration { .. } | Kind::Text | Kind::Choice(_) | Kind::Path | Kind::Store | Kind::Workspace => {
             string_of(kind, text, anchors).map(Reading::from)
         }
         Kind::Texts | Kind::Choices(_) | Kind::Globs | Kind::Paths => {
@@ -154,6 +155,7 @@ fn string_of(kind: Kind, text: &str, anchors: Anchors<'_>) -> Result<Value, Misf
             let path = path_of(text, anchors).map_err(|_| expected(kind))?;
             Ok(Value::from(path.into_string()))
         }
+        Kind::Workspace if WorkspaceName::parse(text).is_err() => Err(expected(kind)),
         Kind::Globs if text.is_empty() || text.contains(['\0', '\n']) => {
             Err("must hold patterns, each on one line and none empty".to_owned())
         }
@@ -219,6 +221,7 @@ fn expected(kind: Kind) -> String {
             "must be a span of time with its unit, like \"15m\" or \"1h 30m\"".to_owned()
         }
         Kind::Text => "must be a string".to_owned(),
+        Kind::Workspace => "must be 1 to 128 of A-Z a-z 0-9 . _ / - with a letter or digit first".to_owned(),
         Kind::Choice(choices) => format!("must be {}", one_of(choices)),
         Kind::Texts => "must be a list of strings".to_owned(),
         Kind::Choices(choices) => format!("must be a list of {}", one_of(choices)),
@@ -283,6 +286,7 @@ mod tests {
             text(Kind::Store, "postgres:/ada:secret@db/x"),
             text(Kind::Duration { min_ms: 1, max_ms: 9_000 }, "15"),
             text(Kind::Duration { min_ms: 1, max_ms: 9_000 }, "1h"),
+            text(Kind::Workspace, "bad id!"),
             text(Kind::Text, ""),
             text(Kind::Object, "{}"),
         ];
@@ -296,6 +300,7 @@ mod tests {
         must be an absolute path, start with `~/`, or be a `postgres://` URL
         must be a span of time with its unit, like "15m" or "1h 30m"
         must be between 1ms and 9s, not `1h`
+        must be 1 to 128 of A-Z a-z 0-9 . _ / - with a letter or digit first
         must not be empty
         can only be set in a file
         "#);

@@ -11,6 +11,8 @@ use rmcp::model::{
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::skim::Skim;
+
 /// One message of a client.
 #[derive(Debug)]
 pub enum Incoming {
@@ -31,8 +33,12 @@ pub struct Fault {
 }
 
 impl Fault {
-    pub fn parse() -> Self {
-        Self { id: None, error: ErrorData::parse_error("the message is not valid JSON in UTF-8", None) }
+    /// Who sent what cannot be read waits for an answer all the same, if it has an id.
+    fn unreadable(bytes: &[u8]) -> Self {
+        let mut skim = Skim::default();
+        skim.pass(bytes);
+        let why = "the message is not valid JSON in UTF-8: no half surrogates, no numbers beyond 64 bits, not too deep";
+        Self { id: skim.id(), error: ErrorData::parse_error(why, None) }
     }
 
     pub fn invalid(id: Option<RequestId>, why: impl Into<String>) -> Self {
@@ -50,7 +56,7 @@ impl Fault {
 
 /// Reads one message.
 pub fn read(bytes: &[u8]) -> Result<Incoming, Fault> {
-    let value: Value = serde_json::from_slice(bytes).map_err(|_| Fault::parse())?;
+    let value: Value = serde_json::from_slice(bytes).map_err(|_| Fault::unreadable(bytes))?;
     let Value::Object(members) = &value else {
         let what = if value.is_array() { "batches are not supported" } else { "a message is a JSON object" };
         return Err(Fault::invalid(None, what));

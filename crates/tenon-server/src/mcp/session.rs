@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Handler;
 use super::progress::{Outbox, Progress};
+use crate::surface::Ended;
 
 /// JSON-RPC code for a request that its own client took back (the number LSP uses).
 const REQUEST_CANCELLED: ErrorCode = ErrorCode(-32800);
@@ -42,6 +43,7 @@ pub struct Session {
     peer: Peer<RoleServer>,
     state: Mutex<State>,
     closed: CancellationToken,
+    ended: Ended,
 }
 
 impl Session {
@@ -60,12 +62,17 @@ impl Session {
 
     fn with_peer(handler: Handler, peer: Peer<RoleServer>, closed: CancellationToken) -> Self {
         let state = State { phase: Phase::New, in_flight: BTreeMap::new() };
-        Self { handler, peer, state: Mutex::new(state), closed }
+        Self { handler, peer, state: Mutex::new(state), closed, ended: Ended::default() }
     }
 
     /// The revision agreed on at `initialize`.
     pub fn revision(&self) -> Option<ProtocolVersion> {
         self.peer.peer_info().map(|info| info.protocol_version.clone())
+    }
+
+    /// Says that no message will come any more: what is in flight is answered, but nothing waits for news.
+    pub fn end_of_input(&self) {
+        self.ended.0.cancel();
     }
 
     /// Ends the session: what is in flight is cancelled.
@@ -163,7 +170,7 @@ impl Exchange {
         let opening = self.opens_session();
         let Self { entry, id, request } = self;
         let InFlight { session, cancel, .. } = &entry;
-        let reply = session.handler.reply(id.clone(), request, &session.peer, cancel.clone(), outbox).await;
+        let reply = session.handler.reply(id.clone(), request, session, cancel.clone(), outbox).await;
         match reply {
             Ok(result) => {
                 if opening {
@@ -201,14 +208,15 @@ impl Handler {
         &self,
         id: RequestId,
         mut request: ClientRequest,
-        peer: &Peer<RoleServer>,
+        session: &Session,
         cancel: CancellationToken,
         outbox: Option<&Outbox>,
     ) -> Result<ServerResult, ErrorData> {
-        let mut context = RequestContext::new(id, peer.clone());
+        let mut context = RequestContext::new(id, session.peer.clone());
         context.ct = cancel;
         context.meta = std::mem::take(request.get_meta_mut());
         context.extensions = std::mem::take(request.extensions_mut());
+        context.extensions.insert(session.ended.clone());
         if let (Some(token), Some(outbox)) = (context.meta.get_progress_token(), outbox) {
             context.extensions.insert(Progress::new(token, outbox.clone()));
         }

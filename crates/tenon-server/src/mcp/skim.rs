@@ -1,4 +1,4 @@
-//! The id of a message that is too long to be kept, found while its bytes pass by.
+//! The id of a message that is too long to be kept, or cannot be read, found while its bytes pass by.
 //!
 //! Whoever sent it waits for an answer under that id. Of the message only the names and plain values of its outermost object
 //! are looked at, wherever among them the id stands.

@@ -101,6 +101,7 @@ where
         }
     };
 
+    session.end_of_input();
     calls.close();
     calls.wait().await;
     drop(outbox);

@@ -154,7 +154,7 @@ impl Surface for CodeSurface {
         async move {
             // Whoever is late by a moment should still hear whether it was a server that is not ready.
             let spare = LAST_WORDS.min(self.limits.timeout / 10);
-            let call = tenon_lsp::call::Call::new(call.deadline - spare, call.cancel);
+            let call = tenon_lsp::call::Call::new(call.deadline - spare, call.caller.cancel);
             let reply = self.run(tool, arguments, &call).await.map_err(|failure| classify(&failure))?;
             let answer = Answer::structured(reply.payload);
             Ok(match reply.listing {

@@ -225,11 +225,9 @@ mod tests {
     use tempfile::TempDir;
     use tenon_context::{Existing, build, resolve};
     use tenon_contract::clock::Clock;
-    use tokio_util::sync::CancellationToken;
 
     use super::*;
-    use crate::mcp::progress::Progress;
-    use crate::surface::{SurfaceSet, ToolNames};
+    use crate::surface::{Caller, SurfaceSet, ToolNames};
 
     /// A root with the cache `docs` in it.
     fn caches() -> TempDir {
@@ -245,7 +243,7 @@ mod tests {
     async fn call(surface: ContextSurface, tool: &str, arguments: Value) -> Answer {
         let set = SurfaceSet::new(vec![Arc::new(surface)], ToolNames::Dotted);
         let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
-        set.call(tool, arguments, CancellationToken::new(), Progress::default()).await.unwrap()
+        set.call(tool, arguments, Caller::default()).await.unwrap()
     }
 
     fn text(answer: &Answer) -> &str {

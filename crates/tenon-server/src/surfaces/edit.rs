@@ -80,7 +80,7 @@ impl EditSurface {
 
     /// What a change broke, as far as language servers can say.
     async fn aftermath(&self, changed: Changed, call: Call) -> Aftermath {
-        let call = tenon_lsp::call::Call::new(call.deadline - LAST_WORDS, call.cancel);
+        let call = tenon_lsp::call::Call::new(call.deadline - LAST_WORDS, call.caller.cancel);
         match self.engine.orchestrator().await {
             Ok(orchestrator) => changed.aftermath(orchestrator, self.wait, &call).await,
             Err(error) => {

@@ -95,8 +95,8 @@ impl NavSurface {
             tracing::warn!(%error, "no language server can be used");
             Trouble("the configured language servers cannot be used; the log says why".to_owned())
         })?;
-        let call =
-            tenon_lsp::call::Call::new(call.deadline - LAST_WORDS, call.cancel).at_most(self.options.timeout);
+        let call = tenon_lsp::call::Call::new(call.deadline - LAST_WORDS, call.caller.cancel)
+            .at_most(self.options.timeout);
         let place = || place(orchestrator, arguments);
         match tool {
             "lsp_goto_definition" => {

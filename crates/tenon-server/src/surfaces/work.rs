@@ -20,6 +20,9 @@ use crate::surface::{
 };
 use crate::workspace::Workspace;
 
+/// The argument that says how long a call waits for news.
+const WAIT: &str = "wait_ms";
+
 /// The longest wait for news is 25 seconds; the rest is for the store.
 const DEADLINE: Duration = Duration::from_secs(60);
 
@@ -136,10 +139,23 @@ impl Surface for WorkSurface {
         false
     }
 
-    fn call<'a>(&'a self, tool: &'static str, arguments: Arguments, _call: Call) -> BoxFuture<'a, Outcome> {
+    fn call<'a>(&'a self, tool: &'static str, arguments: Arguments, call: Call) -> BoxFuture<'a, Outcome> {
         async move {
             let Some(tool) = Tool::by_name(tool) else { return Err(unknown_tool(tool)) };
-            Ok(answer(self.desk.call(tool, arguments).await))
+            if !arguments.contains_key(WAIT) {
+                return Ok(answer(self.desk.call(tool, arguments).await));
+            }
+            let waiting = self.desk.call(tool, arguments.clone());
+            let told = call.caller.ended.0.run_until_cancelled(waiting).await;
+            Ok(answer(match told {
+                Some(envelope) => envelope,
+                // Nobody waits for news any more: what there is now is the answer.
+                None => {
+                    let mut arguments = arguments;
+                    arguments.remove(WAIT);
+                    self.desk.call(tool, arguments).await
+                }
+            }))
         }
         .boxed()
     }

@@ -196,8 +196,8 @@ async fn the_configured_set_answers_on_the_bare_path() {
             listed.json()["result"]["tools"].as_array().map_or(0, Vec::len)
         }
     };
-    assert_eq!(list("alpha").await, 6, "the surfaces open to every token");
-    assert_eq!(list("narrow").await, 6, "the surfaces of this token");
+    assert_eq!(list("alpha").await, 7, "the surfaces open to every token");
+    assert_eq!(list("narrow").await, 7, "the surfaces of this token");
 }
 
 #[tokio::test]

@@ -18,12 +18,13 @@ const fn tool(name: &'static str, input: &'static str) -> ToolSpec {
     ToolSpec { name, description: "For tests.", input, output: None, read_only: true }
 }
 
-static TOOLS: [ToolSpec; 6] = [
+static TOOLS: [ToolSpec; 7] = [
     tool(
         "probe.echo",
         r#"{"type":"object","properties":{"text":{"type":"string"}},"required":["text"],"additionalProperties":false}"#,
     ),
     tool("probe.hang", EMPTY),
+    tool("probe.news", EMPTY),
     tool("probe.overflow", EMPTY),
     tool("probe.panic", EMPTY),
     tool(
@@ -67,12 +68,16 @@ impl Surface for Probe {
             match tool {
                 "probe.echo" => Ok(Answer::structured(json!({ "text": arguments["text"] }))),
                 "probe.hang" => std::future::pending().await,
+                "probe.news" => {
+                    call.caller.ended.0.cancelled().await;
+                    Ok(Answer::text("none"))
+                }
                 "probe.overflow" => Ok(Answer::text("x".repeat(10_001))),
                 "probe.panic" => panic!("the probe was told to"),
                 "probe.report" => {
                     let steps = arguments["steps"].as_u64().unwrap_or(0);
                     for step in 1..=steps {
-                        call.progress.report(step, Some(steps), "working");
+                        call.caller.progress.report(step, Some(steps), "working");
                         tokio::task::yield_now().await;
                     }
                     Ok(Answer::structured(json!({ "steps": steps })))

@@ -200,6 +200,31 @@ async fn a_call_that_is_too_long_is_refused_under_its_id() {
 }
 
 #[tokio::test]
+async fn a_call_that_cannot_be_read_is_refused_under_its_id() {
+    let mut client = Client::ready().await;
+    let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+    // Half an emoji is what a client sends that cuts texts anywhere.
+    for value in [r#""a\ud800b""#, "1e999", &deep] {
+        let line =
+            format!(r#"{{"method":"tools/call","params":{{"text":{value}}},"jsonrpc":"2.0","id":"odd"}}"#);
+        client.send_bytes(line.as_bytes()).await;
+        let answer = client.receive().await;
+        assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!("odd"), &json!(-32700)), "{value}");
+    }
+    client.finish().await;
+}
+
+#[tokio::test]
+async fn at_the_end_of_input_nobody_waits_for_news() {
+    let mut client = Client::ready().await;
+    let call = json!({ "name": "probe.news", "arguments": {} });
+    client.send(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call })).await;
+    client.write.shutdown().await.unwrap();
+    assert_eq!(client.receive().await["result"]["isError"], false);
+    client.finish().await;
+}
+
+#[tokio::test]
 async fn a_cancelled_call_ends_at_once() {
     let mut client = Client::ready().await;
     let call = json!({ "name": "probe.hang", "arguments": {} });
