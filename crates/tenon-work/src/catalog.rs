@@ -5,7 +5,7 @@
 
 use std::sync::OnceLock;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::error::Failure;
 
@@ -132,7 +132,10 @@ impl Tool {
     fn checker(self) -> &'static Checker {
         static CHECKERS: [OnceLock<Checker>; Tool::ALL.len()] = [const { OnceLock::new() }; Tool::ALL.len()];
         CHECKERS[self as usize].get_or_init(|| {
-            let schema: Value = serde_json::from_str(self.schema()).expect("schemas are JSON (schemas test)");
+            let mut schema: Value =
+                serde_json::from_str(self.schema()).expect("schemas are JSON (schemas test)");
+            let listed = schema.clone();
+            nest(&mut schema, &listed, "#");
             let validator = jsonschema::validator_for(&schema).expect("schemas compile (schemas test)");
             Checker { schema, validator }
         })
@@ -145,7 +148,7 @@ impl Tool {
     pub(crate) fn check(self, args: Map<String, Value>) -> Result<Map<String, Value>, Failure> {
         let checker = self.checker();
         let mut args = Value::Object(args);
-        normalise(&checker.schema, &mut args);
+        normalise(&checker.schema, &checker.schema, &mut args);
         if let Err(fault) = checker.validator.validate(&args) {
             let place = fault.instance_path().to_string();
             let place = if place.is_empty() { "arguments".to_owned() } else { format!("`{place}`") };
@@ -164,21 +167,39 @@ struct Checker {
     validator: jsonschema::Validator,
 }
 
-fn normalise(schema: &Value, value: &mut Value) {
+/// Says where a schema lists a shape inside itself what that shape is, so that it is checked at every depth.
+///
+/// What is listed only says "same shape": not every client follows references.
+fn nest(schema: &mut Value, listed: &Value, pointer: &str) {
+    for (name, property) in listed["properties"].as_object().into_iter().flatten() {
+        if property["description"] == "same shape" {
+            schema["properties"][name]["items"] = json!({"$ref": pointer});
+        } else {
+            nest(&mut schema["properties"][name], property, &format!("{pointer}/properties/{name}"));
+        }
+    }
+    if let Some(items) = listed.get("items") {
+        nest(&mut schema["items"], items, &format!("{pointer}/items"));
+    }
+}
+
+fn normalise(root: &Value, schema: &Value, value: &mut Value) {
+    let reference = schema["$ref"].as_str().and_then(|pointer| root.pointer(&pointer[1..]));
+    let schema = reference.unwrap_or(schema);
     match value {
         Value::Object(map) => {
             if let Some(Value::Object(known)) = schema.get("properties") {
                 map.retain(|name, value| !(value.is_null() && known.get(name).is_some_and(is_typed)));
                 for (name, value) in map.iter_mut() {
                     if let Some(schema) = known.get(name) {
-                        normalise(schema, value);
+                        normalise(root, schema, value);
                     }
                 }
             }
         }
         Value::Array(items) => {
             if let Some(schema) = schema.get("items") {
-                items.iter_mut().for_each(|item| normalise(schema, item));
+                items.iter_mut().for_each(|item| normalise(root, schema, item));
             }
         }
         Value::Number(number) if schema.get("type").is_some_and(|kind| kind == "integer") => {
@@ -199,8 +220,6 @@ fn is_typed(schema: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn checked(tool: Tool, args: Value) -> Result<Value, String> {
@@ -224,10 +243,18 @@ mod tests {
     #[test]
     fn null_is_absent_but_for_free_values() {
         let args = json!({"title": "x", "parent": null, "contract_data": {"kept": null},
-            "steps": [{"title": "s", "success_criteria": ["c"], "tests": null}]});
+            "steps": [{"title": "s", "success_criteria": ["c"], "tests": null, "steps": [
+                {"title": "s", "success_criteria": ["c"], "blockers": null, "steps": [
+                    {"title": "s", "success_criteria": ["c"], "steps": null}]}]}]});
         let expected = json!({"title": "x", "contract_data": {"kept": null},
-            "steps": [{"title": "s", "success_criteria": ["c"]}]});
+            "steps": [{"title": "s", "success_criteria": ["c"], "steps": [
+                {"title": "s", "success_criteria": ["c"], "steps": [
+                    {"title": "s", "success_criteria": ["c"]}]}]}]});
         assert_eq!(checked(Tool::TasksCreate, args).unwrap(), expected);
+        let verified = json!({"checkpoints": {"criteria": {"confirmed": true}, "tests": null}});
+        let expected = json!({"checkpoints": {"criteria": {"confirmed": true}}});
+        assert_eq!(checked(Tool::TasksVerify, verified).unwrap(), expected);
+        assert!(checked(Tool::TasksVerify, json!({"checkpoints": {"speed": null}})).is_err());
         let patch = json!({"ops": [{"op": "set", "field": "description", "value": null}]});
         assert_eq!(checked(Tool::TasksPatch, patch.clone()).unwrap(), patch);
     }

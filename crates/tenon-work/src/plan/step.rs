@@ -35,10 +35,6 @@ impl Checkpoint {
         }
     }
 
-    pub(crate) fn by_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|checkpoint| checkpoint.as_str() == name)
-    }
-
     /// Whether a step may choose to be gated by it.
     pub(crate) fn is_optional(self) -> bool {
         !matches!(self, Self::Criteria | Self::Tests)

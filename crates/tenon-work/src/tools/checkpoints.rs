@@ -5,8 +5,6 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::error::Failure;
-use crate::name::quoted;
 use crate::plan::step::{Checkpoint, Step};
 
 #[derive(Debug, Deserialize)]
@@ -15,23 +13,19 @@ pub(crate) struct Confirmation {
     confirmed: bool,
 }
 
-pub(crate) type Checkpoints = BTreeMap<String, Confirmation>;
+pub(crate) type Checkpoints = BTreeMap<Checkpoint, Confirmation>;
 
 /// Confirms and takes back what the call says. True if that changed anything.
-pub(crate) fn apply(checkpoints: &Checkpoints, step: &mut Step) -> Result<bool, Failure> {
+pub(crate) fn apply(checkpoints: &Checkpoints, step: &mut Step) -> bool {
     let before = step.confirmed.clone();
-    for (name, confirmation) in checkpoints {
-        let checkpoint = Checkpoint::by_name(name).ok_or_else(|| {
-            Failure::invalid(format!("{} is no checkpoint", quoted(name)))
-                .recovery("criteria, tests, security, perf and docs are")
-        })?;
+    for (&checkpoint, confirmation) in checkpoints {
         step.confirmed.retain(|confirmed| *confirmed != checkpoint);
         if confirmation.confirmed {
             step.confirmed.push(checkpoint);
         }
     }
     step.confirmed.sort();
-    Ok(step.confirmed != before)
+    step.confirmed != before
 }
 
 /// The argument that confirms these.

@@ -27,7 +27,7 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
     let row = call.step(target.id, args.step_id.as_deref(), args.path.as_deref()).await?;
     let (id, path) = (row.id, row.fields.path.clone());
     let mut mutation = Mutation::of(target, call.request.tool, call.now, Undoable::Yes);
-    if !checkpoints::apply(&args.checkpoints, mutation.step(row))? {
+    if !checkpoints::apply(&args.checkpoints, mutation.step(row)) {
         call.warn("nothing changed: the checkpoints were so already");
         return Ok(Reply::Done(answer::of_step(&mutation, call, Some(id))));
     }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::client::{Client, on_both};
-use crate::fixture::{bare_task, revision, step, task};
+use crate::fixture::{bare_task, field, revision, step, step_of, task};
 
 /// A chain of steps, one inside the other.
 fn chain(depth: usize) -> Value {
@@ -59,6 +59,29 @@ on_both! {
         task(client).await;
         client.ok("tasks_radar", json!({"task": "TASK-001", "max_chars": null, "cursor": null, "workspace": null})).await;
         client.ok("tasks_create", json!({"title": "t", "parent": null, "steps": null, "tags": null})).await;
+        // At every depth.
+        let mut leaf = step("leaf");
+        leaf["tests"] = json!(null);
+        leaf["steps"] = json!(null);
+        let mut branch = step("branch");
+        branch["steps"] = json!([leaf]);
+        let mut root = step("root");
+        root["steps"] = json!([branch]);
+        client.ok("tasks_decompose", json!({"task": "TASK-001", "steps": [root]})).await;
+        let checkpoints = json!({"criteria": {"confirmed": true}, "tests": null});
+        client.ok("tasks_verify", json!({"task": "TASK-001", "path": "s:1", "checkpoints": checkpoints})).await;
+        assert_eq!(step_of(client, "TASK-001", "s:1").await["confirmed"], json!(["criteria"]));
+        // What must be there is missed, and an error below says where.
+        let nothing = json!({"criteria": {"confirmed": null}});
+        client.call("tasks_verify", json!({"task": "TASK-001", "path": "s:1", "checkpoints": nothing})).await.fails("INVALID_INPUT");
+        client.call("tasks_verify", json!({"task": "TASK-001", "path": "s:1", "checkpoints": {"speed": null}})).await.fails("INVALID_INPUT");
+        let mut bad = step("root");
+        bad["steps"] = json!([step("fine"), {"title": 5, "success_criteria": ["c"]}]);
+        let refused = client.call("tasks_decompose", json!({"task": "TASK-001", "steps": [bad]})).await.fails("INVALID_INPUT");
+        assert!(refused.error()["message"].as_str().unwrap().contains("/steps/0/steps/1/title"), "{}", refused.text);
+        // Free data keeps its own.
+        client.ok("tasks_edit", json!({"task": "TASK-001", "title": null, "contract_data": {"kept": null}})).await;
+        assert_eq!(field(client, "TASK-001", "contract_data").await, json!({"kept": null}));
     }
 
     async fn what_is_too_large_is_refused(client: &Client) {
