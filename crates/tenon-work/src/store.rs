@@ -127,7 +127,7 @@ impl Store {
     /// Like [`Store::open`].
     pub async fn open_with(location: &Location, patience: Duration) -> Result<Self, StoreError> {
         let pools = Pools::open(location, patience).await?;
-        let found = migrate::run(&pools).await?;
+        let found = apart(pools.engine(), migrate::run(&pools)).await?;
         let news = News::new(&pools);
         Ok(Self { pools, news, found })
     }
@@ -161,15 +161,9 @@ impl Store {
         self.opening(Access::Write).await?.begin().await
     }
 
-    /// Runs what happens inside of a transaction. SQLite is called where the call stands, and other tasks of the thread would
-    /// wait for it; a runtime that has more threads lets one of them go on with those.
+    /// Runs what happens inside of a transaction.
     pub(crate) async fn apart<T>(&self, inside: impl Future<Output = T>) -> T {
-        let runtime = Handle::current();
-        if self.engine() == Engine::Sqlite && runtime.runtime_flavor() == RuntimeFlavor::MultiThread {
-            tokio::task::block_in_place(|| runtime.block_on(inside))
-        } else {
-            inside.await
-        }
+        apart(self.engine(), inside).await
     }
 
     pub(crate) fn news(&self) -> &News {
@@ -180,5 +174,16 @@ impl Store {
     pub async fn close(&self) {
         self.news.close();
         self.pools.close().await;
+    }
+}
+
+/// SQLite is called where the call stands, and other tasks of the thread would wait for it. A runtime that has more threads
+/// lets one of them go on with those.
+async fn apart<T>(engine: Engine, inside: impl Future<Output = T>) -> T {
+    let runtime = Handle::current();
+    if engine == Engine::Sqlite && runtime.runtime_flavor() == RuntimeFlavor::MultiThread {
+        tokio::task::block_in_place(|| runtime.block_on(inside))
+    } else {
+        inside.await
     }
 }
