@@ -1,25 +1,29 @@
 //! Values that look like credentials never reach the store.
 //!
-//! Redacted are private keys, bearer tokens, tokens and cloud keys with a known shape, passwords in URLs, and the
-//! value of a `key=value`, `key: value` or JSON member whose key ends in a word for a secret and whose value
-//! looks random. `token_count` is no such key, and `password=changeme` no such value.
+//! Redacted are private keys, what `Authorization` says, tokens and cloud keys with a known shape, passwords in URLs, and
+//! the value of a `key=value`, `key: value` or JSON member whose key ends in a word for a secret and whose value
+//! looks random. `token_count` is no such key, and `password=changeme` no such value. Names of JSON members are searched
+//! like any text.
 
 use std::sync::LazyLock;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use regex::{Captures, Regex};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 const MARK: &str = "[redacted]";
 
 /// Things that are secrets wherever they stand.
 static SHAPES: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     [
-        r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|\z)",
-        // AWS, GitHub, GitLab, Slack, Google, Stripe, npm, PyPI, and the `sk-` keys of model providers.
+        r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\z)",
+        // AWS, GitHub, GitLab, Slack, Google (keys, then access tokens), Stripe, npm, PyPI, and the `sk-` keys of model providers.
         r"\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b",
         r"\b(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{22,}|glpat-[A-Za-z0-9_-]{20,})",
         r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}",
         r"\bAIza[A-Za-z0-9_-]{35}",
+        r"\bya29\.[A-Za-z0-9._-]{19,}[A-Za-z0-9_-]",
         r"\b[rs]k_(?:live|test)_[A-Za-z0-9]{16,}",
         r"\b(?:npm_[A-Za-z0-9]{36}|pypi-[A-Za-z0-9_-]{50,})",
         r"\bsk-[A-Za-z0-9_-]{20,}",
@@ -33,6 +37,12 @@ static SHAPES: LazyLock<Vec<Regex>> = LazyLock::new(|| {
 
 static BEARER: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"(?i)\b(bearer)(\s+)([A-Za-z0-9._~+/=-]{16,})").expect("a checked pattern"));
+
+/// What stands behind `Authorization: Basic`, which prose may follow too.
+static BASIC: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r#"(?i)\b(authorization["']?\s*[:=]\s*["']?basic\s+)([A-Za-z0-9+/]{4,}={0,2})"#)
+        .expect("a checked pattern")
+});
 
 static URL_PASSWORD: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"([a-z][a-z0-9+.-]*://[^\s/:@]+):([^\s/@]+)@").expect("a checked pattern"));
@@ -51,12 +61,20 @@ static SECRET_KEY: LazyLock<Regex> =
 const WORDS: &str = "(?:secret|token|passwd|password|passphrase|pwd|credentials?|api[_.-]?key|access[_.-]?key|\
                      secret[_.-]?key|private[_.-]?key|account[_.-]?key|auth[_.-]?key|signing[_.-]?key)";
 
-/// Redacts every string inside, and says how many secrets it found. `key` is what the value is a member of.
+/// Redacts every string inside, names of members too, and says how many secrets it found. `key` is what the value is a member of.
 pub(crate) fn redact(key: Option<&str>, value: &mut Value) -> usize {
     match value {
         Value::String(text) => {
             if key.is_some_and(|key| SECRET_KEY.is_match(key)) && looks_random(text) {
                 *text = MARK.to_owned();
+                return 1;
+            }
+            if key.is_some_and(|key| key.to_ascii_lowercase().ends_with("authorization"))
+                && let Some((scheme, pair)) = text.split_once(' ')
+                && scheme.eq_ignore_ascii_case("basic")
+                && is_basic(pair.trim())
+            {
+                *text = format!("{scheme} {MARK}");
                 return 1;
             }
             let (clean, found) = redact_text(text);
@@ -66,9 +84,33 @@ pub(crate) fn redact(key: Option<&str>, value: &mut Value) -> usize {
             found
         }
         Value::Array(items) => items.iter_mut().map(|item| redact(key, item)).sum(),
-        Value::Object(map) => map.iter_mut().map(|(name, item)| redact(Some(name), item)).sum(),
+        Value::Object(map) => {
+            let found: usize = map.iter_mut().map(|(name, item)| redact(Some(name), item)).sum();
+            found + redact_names(map)
+        }
         _ => 0,
     }
+}
+
+/// Members whose names would become the same are numbered: none of them is lost.
+fn redact_names(map: &mut Map<String, Value>) -> usize {
+    let secret: Vec<(String, String, usize)> = map
+        .keys()
+        .filter_map(|name| {
+            let (clean, found) = redact_text(name);
+            (found > 0).then(|| (name.clone(), clean, found))
+        })
+        .collect();
+    let mut hidden = 0;
+    for (name, clean, found) in secret {
+        hidden += found;
+        let numbered = (2_usize..).map(|number| format!("{clean} {number}"));
+        let free = std::iter::once(clean.clone()).chain(numbered).find(|name| !map.contains_key(name));
+        if let (Some(value), Some(free)) = (map.remove(&name), free) {
+            map.insert(free, value);
+        }
+    }
+    hidden
 }
 
 fn redact_text(text: &str) -> (String, usize) {
@@ -96,9 +138,15 @@ fn redact_text(text: &str) -> (String, usize) {
         }
     };
     replace(&BEARER, &|hit| Some(format!("{}{}{MARK}", &hit[1], &hit[2])));
+    replace(&BASIC, &|hit| is_basic(&hit[2]).then(|| format!("{}{MARK}", &hit[1])));
     replace(&URL_PASSWORD, &|hit| (&hit[2] != MARK).then(|| format!("{}:{MARK}@", &hit[1])));
     replace(&ASSIGNMENT, &|hit| looks_random(&hit[2]).then(|| format!("{}{MARK}", &hit[1])));
     (clean, found)
+}
+
+/// Whether it is a name and a password as they are sent: with a colon between them, in base64.
+fn is_basic(text: &str) -> bool {
+    STANDARD.decode(text).is_ok_and(|pair| pair.contains(&b':') && std::str::from_utf8(&pair).is_ok())
 }
 
 /// Whether a value was rather made by a generator than by a person: long enough, of several kinds of
@@ -143,6 +191,15 @@ mod tests {
         let key = "-----BEGIN RSA PRIVATE KEY-----\nMIIEow\n-----END RSA PRIVATE KEY-----";
         assert_eq!(clean(&format!("a {key} b")), "a [redacted] b");
         assert_eq!(clean("-----BEGIN PRIVATE KEY-----\ncut off"), "[redacted]");
+        let key =
+            "-----BEGIN PGP PRIVATE KEY BLOCK-----\n\nlQdGBF\n=aB3x\n-----END PGP PRIVATE KEY BLOCK-----";
+        assert_eq!(clean(&format!("a {key} b")), "a [redacted] b");
+        assert_eq!(
+            clean("curl -H 'Authorization: Basic dXNlcjpwYXNz' x"),
+            "curl -H 'Authorization: Basic [redacted]' x"
+        );
+        assert_eq!(clean(r#"{"authorization":"basic YTpi"}"#), r#"{"authorization":"basic [redacted]"}"#);
+        assert_eq!(clean("use ya29.a0AfB_byC3xK-0123456789abcdef."), "use [redacted].");
         assert_eq!(clean("Authorization: Bearer abcdefghij0123456789"), "Authorization: Bearer [redacted]");
         assert_eq!(clean("id AKIAIOSFODNN7EXAMPLE."), "id [redacted].");
         assert_eq!(clean(&format!("push with ghp_{}", "a1".repeat(18))), "push with [redacted]");
@@ -167,6 +224,9 @@ mod tests {
             "see https://example.com/a:b@c and git@host:owner/repo",
             "sk-ip this",
             "tokens: alpha, beta, gamma",
+            "Authorization: Basic Authentication is what it speaks",
+            "Authorization: Basic auth, then basic tests",
+            "ya29.example and -----BEGIN PGP PUBLIC KEY BLOCK-----",
         ] {
             assert_eq!(clean(text), text);
         }
@@ -185,5 +245,23 @@ mod tests {
         let again = value.clone();
         assert_eq!(redact(None, &mut value), 0);
         assert_eq!(value, again);
+        let mut headers =
+            json!({"Authorization": "Basic dXNlcjpwYXNz", "Proxy-Authorization": "Basic rules apply"});
+        assert_eq!(redact(None, &mut headers), 1);
+        assert_eq!(
+            headers,
+            json!({"Authorization": "Basic [redacted]", "Proxy-Authorization": "Basic rules apply"})
+        );
+    }
+
+    #[test]
+    fn names_of_members_are_searched_and_none_is_lost() {
+        let token = |end: &str| format!("ghp_{}{end}", "a1".repeat(18));
+        let mut value =
+            json!({token("x"): 1, token("y"): {"by": token("z")}, "[redacted]": 0, "token_count": 9});
+        assert_eq!(redact(None, &mut value), 3);
+        let clean = json!({"[redacted]": 0, "[redacted] 2": 1, "[redacted] 3": {"by": "[redacted]"}, "token_count": 9});
+        assert_eq!(value, clean);
+        assert_eq!(redact(None, &mut value), 0);
     }
 }

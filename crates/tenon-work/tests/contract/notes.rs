@@ -37,6 +37,29 @@ async fn view(client: &Client, branch: &str) -> Vec<String> {
 }
 
 on_both! {
+    async fn no_secret_reaches_the_store_in_any_guise(client: &Client) {
+        let token = |end: char| format!("ghp_{}{end}", "a1".repeat(18));
+        let texts = [
+            "-----BEGIN PGP PRIVATE KEY BLOCK-----\n\nlQdGBFm1\n-----END PGP PRIVATE KEY BLOCK-----",
+            "curl -H 'Authorization: Basic dXNlcjpwYXNz'",
+            "gcloud says ya29.a0AfB_byC3xK-0123456789abcdef",
+        ];
+        for text in texts {
+            assert!(client.call("memory_notes_commit", json!({"content": text})).await.warns("redacted"), "{text}");
+        }
+        let meta = json!({token('x'): 1, token('y'): 2, "token_count": 3});
+        let noted = client.ok("memory_notes_commit", json!({"content": "Basic Authorization is plain prose", "meta": meta})).await;
+        assert_eq!(noted["entry"]["meta"], json!({"[redacted]": 1, "[redacted] 2": 2, "token_count": 3}));
+        assert_eq!(noted["entry"]["content"], "Basic Authorization is plain prose");
+        client.ok("tasks_create", json!({"title": "t", "contract_data": {"deep": [{token('z'): "v"}]}})).await;
+        let mut export = Vec::new();
+        client.work.store().export(&mut export).await.unwrap();
+        let export = String::from_utf8(export).unwrap();
+        for secret in ["lQdGBFm1", "dXNlcjpwYXNz", "ya29", "ghp_"] {
+            assert!(!export.contains(secret), "{secret} is in the store");
+        }
+    }
+
     async fn a_note_is_an_entry(client: &Client) {
         let args = json!({"content": "hello", "title": "T", "format": "markdown", "meta": {"who": "me"}});
         let answer = client.call("memory_notes_commit", args).await;
