@@ -2,6 +2,8 @@
 //!
 //! Order of checks: schema (before there is a call), workspace, target, strict targeting, revision, gates.
 
+use std::ops::RangeInclusive;
+
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
@@ -13,7 +15,7 @@ use crate::page::{Page, PageRequest};
 use crate::path::StepPath;
 use crate::plan::step::{self, StepRow};
 use crate::plan::target::{self, TargetRow};
-use crate::request::Request;
+use crate::request::{self, Request};
 use crate::store::Tx;
 use crate::workspace::Workspace;
 
@@ -54,6 +56,11 @@ impl Call<'_> {
 
     pub(crate) fn warn(&mut self, text: impl Into<String>) {
         self.warnings.push(text.into());
+    }
+
+    /// A number brought into its range; the client is told if it was not in it.
+    pub(crate) fn clamped(&mut self, name: &str, asked: i64, range: RangeInclusive<i64>) -> i64 {
+        request::clamped(name, asked, range, &mut self.warnings)
     }
 
     pub(crate) fn propose(&mut self, tool: Tool, params: Value, reason: &str, priority: Priority) {

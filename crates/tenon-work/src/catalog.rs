@@ -205,6 +205,7 @@ fn normalise(root: &Value, schema: &Value, value: &mut Value) {
         Value::Number(number) if schema.get("type").is_some_and(|kind| kind == "integer") => {
             if let Some(float) = number.as_f64().filter(|_| number.is_f64())
                 && float.fract() == 0.0
+                && float.abs() < 2f64.powi(63)
             {
                 *value = Value::from(float as i64);
             }

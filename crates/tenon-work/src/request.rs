@@ -1,5 +1,8 @@
 //! From raw arguments to a request: schema, secrets, and what all tools share.
 
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -11,9 +14,10 @@ use crate::page::{MAX_CHARS, object};
 use crate::secrets;
 
 /// Delivered when a read does not say how much it can take.
-const DEFAULT_CHARS: usize = 20_000;
-const DEFAULT_LIMIT: usize = 50;
+const DEFAULT_CHARS: i64 = 20_000;
+const DEFAULT_LIMIT: i64 = 50;
 const MAX_LIMIT: i64 = 200;
+const MAX_WAIT_MS: i64 = 25_000;
 
 /// What a write expects to find.
 #[derive(Debug, Clone, Default)]
@@ -37,6 +41,8 @@ pub(crate) struct Request {
     pub workspace: WorkspaceName,
     pub guard: Guard,
     pub paging: Paging,
+    /// How long to wait for news; not at all for most tools.
+    pub wait: Duration,
     /// All arguments, for proposing the same call with a difference.
     pub all: Map<String, Value>,
     /// The arguments that belong to this tool alone.
@@ -75,8 +81,15 @@ impl Request {
             })?,
         };
         let guard = guard(&mut args)?;
-        let paging = paging(&mut args, &mut warnings);
-        Ok(Self { tool, workspace, guard, paging, all, args, warnings })
+        let mut number = |name: &str, default: i64, range: RangeInclusive<i64>| {
+            let asked = take_int(&mut args, name).unwrap_or(default);
+            clamped(name, asked, range, &mut warnings).unsigned_abs()
+        };
+        let limit = number("limit", DEFAULT_LIMIT, 1..=MAX_LIMIT) as usize;
+        let max_chars = number("max_chars", DEFAULT_CHARS, 0..=MAX_CHARS as i64) as usize;
+        let wait = Duration::from_millis(number("wait_ms", 0, 0..=MAX_WAIT_MS));
+        let paging = Paging { limit, cursor: take_text(&mut args, "cursor"), max_chars };
+        Ok(Self { tool, workspace, guard, paging, wait, all, args, warnings })
     }
 
     /// The arguments of this tool as the type it reads them into.
@@ -89,9 +102,7 @@ impl Request {
 
     /// What a cursor is bound to: the arguments that decide what a list holds.
     pub(crate) fn listed(&self) -> Value {
-        let mut args = self.args.clone();
-        args.remove("wait_ms");
-        Value::Object(args)
+        Value::Object(self.args.clone())
     }
 
     /// The same call with some arguments replaced, and with the one spelling of `expected_revision`.
@@ -104,8 +115,8 @@ impl Request {
 }
 
 fn guard(args: &mut Map<String, Value>) -> Result<Guard, Failure> {
-    let revision = take_int(args, "expected_revision");
-    let version = take_int(args, "expected_version");
+    let revision = take_revision(args, "expected_revision")?;
+    let version = take_revision(args, "expected_version")?;
     if let (Some(revision), Some(version)) = (revision, version)
         && revision != version
     {
@@ -119,32 +130,27 @@ fn guard(args: &mut Map<String, Value>) -> Result<Guard, Failure> {
     })
 }
 
-fn paging(args: &mut Map<String, Value>, warnings: &mut Vec<String>) -> Paging {
-    let limit = match take_int(args, "limit") {
-        None => DEFAULT_LIMIT,
-        Some(asked) => {
-            let limit = asked.clamp(1, MAX_LIMIT);
-            if limit != asked {
-                warnings.push(format!("limit was clamped to {limit}"));
-            }
-            usize::try_from(limit).unwrap_or(1)
-        }
-    };
-    let max_chars = match take_int(args, "max_chars") {
-        None => DEFAULT_CHARS,
-        Some(asked) => {
-            let asked = usize::try_from(asked).unwrap_or(0);
-            if asked > MAX_CHARS {
-                warnings.push(format!("max_chars was clamped to {MAX_CHARS}"));
-            }
-            asked.min(MAX_CHARS)
-        }
-    };
-    Paging { limit, cursor: take_text(args, "cursor"), max_chars }
+/// A number brought into its range, and a warning if it was not in it.
+pub(crate) fn clamped(name: &str, asked: i64, range: RangeInclusive<i64>, warnings: &mut Vec<String>) -> i64 {
+    let number = asked.clamp(*range.start(), *range.end());
+    if number != asked {
+        warnings.push(format!("{name} was clamped to {number}"));
+    }
+    number
 }
 
 fn take_text(args: &mut Map<String, Value>, name: &str) -> Option<String> {
     args.remove(name).and_then(|value| value.as_str().map(str::to_owned))
+}
+
+/// A revision is compared, so unlike a limit it must be what was sent.
+fn take_revision(args: &mut Map<String, Value>, name: &str) -> Result<Option<i64>, Failure> {
+    let Some(value) = args.remove(name) else { return Ok(None) };
+    let revision = value.as_i64().ok_or_else(|| {
+        Failure::invalid(format!("{name} is beyond every revision"))
+            .recovery("give the revision you have read")
+    })?;
+    Ok(Some(revision))
 }
 
 /// Integers beyond 64 bits are as good as the largest one: whatever they limit ends earlier.

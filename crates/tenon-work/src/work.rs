@@ -1,7 +1,5 @@
 //! The life of a call: request, transaction, tool, envelope, commit, and the proof of every suggestion.
 
-use std::time::Duration;
-
 use serde_json::{Map, Value, json};
 use tenon_contract::clock::Clock;
 use tenon_contract::json::canonical_value;
@@ -66,8 +64,6 @@ impl Work {
     /// Runs one tool. Whatever happens, the answer is an envelope.
     pub async fn call(&self, tool: Tool, args: Map<String, Value>) -> Envelope {
         let mut frame = self.frame(tool);
-        let wait =
-            Duration::from_millis(args.get("wait_ms").and_then(Value::as_u64).unwrap_or(0).min(MAX_WAIT_MS));
         let named = args.get("workspace").and_then(Value::as_str).map(WorkspaceName::parse);
         frame.workspace = named.map_or(self.settings.workspace.clone(), Result::ok);
         let request = match Request::parse(tool, args, self.settings.workspace.as_ref()) {
@@ -75,10 +71,10 @@ impl Work {
             Err(failure) => return Envelope::new(frame.failed(failure)),
         };
         frame.warnings.clone_from(&request.warnings);
-        let outcome = if tool == Tool::TasksDelta && !wait.is_zero() {
-            self.follow(&frame, &request, wait).await
-        } else {
+        let outcome = if request.wait.is_zero() {
             self.run(&frame, &request).await
+        } else {
+            self.follow(&frame, &request).await
         };
         match outcome {
             Ok(envelope) => envelope,
@@ -94,8 +90,8 @@ impl Work {
     }
 
     /// Looks again after every piece of news until there is something to tell or the time is up.
-    async fn follow(&self, frame: &Frame, request: &Request, wait: Duration) -> Result<Envelope, Failure> {
-        let deadline = Instant::now() + wait;
+    async fn follow(&self, frame: &Frame, request: &Request) -> Result<Envelope, Failure> {
+        let deadline = Instant::now() + request.wait;
         let mut waiting = self.store.news().subscribe().await?;
         loop {
             let envelope = self.run(frame, request).await?;
@@ -227,8 +223,6 @@ impl Work {
         self.store.apart(transaction).await
     }
 }
-
-const MAX_WAIT_MS: u64 = 25_000;
 
 /// The envelope of a tool that succeeded.
 fn finish(

@@ -17,8 +17,6 @@ use crate::plan::target::{self, signed};
 struct Args {
     since: Option<String>,
     task: Option<String>,
-    #[serde(rename = "wait_ms")]
-    _wait_ms: Option<i64>,
 }
 
 pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {

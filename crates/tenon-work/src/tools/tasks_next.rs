@@ -55,7 +55,7 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
     }
     let mut claimed = None;
     if args.claim {
-        let ttl = args.ttl_s.unwrap_or(DEFAULT_TTL_S).clamp(1, MAX_TTL_S);
+        let ttl = call.clamped("ttl_s", args.ttl_s.unwrap_or(DEFAULT_TTL_S), 1..=MAX_TTL_S);
         claimed = claim(call, agent, ttl).await?;
     }
 

@@ -40,6 +40,17 @@ on_both! {
         assert_eq!(seen, ids(&all));
     }
 
+    async fn a_wait_out_of_range_is_clamped_and_told(client: &Client) {
+        task(client).await;
+        for (wait, told) in [(json!(-1), "wait_ms was clamped to 0"), (json!(25_001), "wait_ms was clamped to 25000"),
+            (json!(1e30), "wait_ms was clamped to 25000")] {
+            let answer = client.call("tasks_delta", json!({"wait_ms": wait})).await;
+            assert!(answer.warns(told), "{}", answer.text);
+        }
+        let answer = client.call("tasks_delta", json!({"wait_ms": 25_000})).await;
+        assert_eq!(answer.envelope["warnings"], json!([]));
+    }
+
     async fn every_event_is_taken_into_the_trace_of_its_target(client: &Client) {
         task(client).await;
         client.ok("tasks_note", json!({"task": "TASK-001", "path": "s:1", "note": "n"})).await;

@@ -89,6 +89,17 @@ on_both! {
         assert!(free.warns("not claimed"));
     }
 
+    async fn a_lease_out_of_range_is_clamped_and_told(client: &Client) {
+        bare_task(client).await;
+        for (ttl, told) in [(0, Some(1)), (-5, Some(1)), (1_000_000_000_000_i64, Some(86_400)), (60, None)] {
+            let answer = client.call("tasks_next", json!({"claim": true, "agent": "a", "ttl_s": ttl})).await;
+            match told {
+                Some(told) => assert!(answer.warns(&format!("ttl_s was clamped to {told}")), "{}", answer.text),
+                None => assert!(!answer.warns("clamped"), "{}", answer.text),
+            }
+        }
+    }
+
     async fn an_empty_queue_hands_out_nothing(client: &Client) {
         let empty = client.call("tasks_next", json!({"claim": true, "agent": "a"})).await;
         assert!(empty.warns("no task is ready"));

@@ -27,6 +27,18 @@ on_both! {
         assert_eq!(refused.suggested(), ["tasks_context"]);
     }
 
+    async fn an_expected_revision_is_told_as_it_was_sent(client: &Client) {
+        task(client).await;
+        let edit = |revision: serde_json::Value| json!({"task": "TASK-001", "title": "x", "expected_revision": revision});
+        for sent in [i64::MAX, -1, i64::MIN] {
+            let refused = client.call("tasks_edit", edit(json!(sent))).await.fails("REVISION_MISMATCH");
+            assert_eq!(refused.error()["expected"], json!(sent));
+        }
+        for beyond in [json!(1_u64 << 63), json!(1e30), json!(-1e19)] {
+            client.call("tasks_edit", edit(beyond)).await.fails("INVALID_INPUT");
+        }
+    }
+
     async fn every_write_checks_the_revision_under_both_names(client: &Client) {
         task(client).await;
         let writes = [

@@ -218,6 +218,9 @@ on_both! {
         }
         let found = client.ok("tasks_context", json!({})).await;
         assert_eq!(found["pagination"]["limit"], 50);
+        for (asked, clamped) in [(1_000_000, true), (100_000, false)] {
+            assert_eq!(client.call("tasks_context", json!({"max_chars": asked})).await.warns("max_chars was clamped to 100000"), clamped);
+        }
     }
 
     async fn deleting_a_plan_takes_its_tasks_and_undo_brings_them_back(client: &Client) {
