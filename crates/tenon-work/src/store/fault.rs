@@ -38,6 +38,8 @@ pub enum StoreError {
     Database(#[source] Cause),
     #[error("the store is closed")]
     Closed,
+    #[error("the file of the store was moved, deleted or replaced while it was open")]
+    Displaced,
     #[error("line {line} of the import: {problem}")]
     Import { line: usize, problem: String },
     #[error("the workspace `{0}` is already there")]
@@ -74,6 +76,7 @@ impl StoreError {
             Self::Open(_) => Some("check the `store` setting, and that the file or server can be reached"),
             Self::Folder { .. } => Some("check the `store` setting, and who may write there"),
             Self::Database(_) => Some("`tenon store check` looks for what is wrong; the log has more"),
+            Self::Displaced => Some("put the file back, or start anew: `tenon stop` ends the daemon"),
             Self::Closed | Self::Import { .. } | Self::Stream(_) => None,
         }
     }

@@ -3,8 +3,8 @@
 //! Nothing here waits but for a turn: SQLite is called where the call stands, and a transaction goes from its beginning to its
 //! end without a pause. So whoever has other things to do on his thread runs it as [`super::Store::apart`] does.
 
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
@@ -27,11 +27,33 @@ struct Inner {
     width: u32,
     turns: Arc<Semaphore>,
     idle: Mutex<Vec<Connection>>,
+    /// Which file it was when the first connection was made.
+    identity: OnceLock<Option<Identity>>,
     /// How long to wait for others, inside of the process and outside.
     patience: Duration,
 }
 
+/// What stays the same as long as a file is the same one, where the system has such a thing.
+type Identity = (u64, u64);
+
+#[cfg(unix)]
+fn identity(file: &Path) -> Option<Identity> {
+    use std::os::unix::fs::MetadataExt;
+    let metadata = std::fs::metadata(file).ok()?;
+    Some((metadata.dev(), metadata.ino()))
+}
+
+#[cfg(not(unix))]
+fn identity(_file: &Path) -> Option<Identity> {
+    None
+}
+
 impl Inner {
+    /// Connections outlive their file: what they write after it was deleted or replaced is lost.
+    fn is_in_place(&self) -> bool {
+        self.identity.get().is_none_or(|first| *first == identity(&self.file))
+    }
+
     fn idle(&self) -> MutexGuard<'_, Vec<Connection>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -41,7 +63,8 @@ impl Lane {
     /// Connects when it is first used.
     pub(super) fn new(file: PathBuf, access: Access, width: u32, patience: Duration) -> Self {
         let turns = Arc::new(Semaphore::new(width as usize));
-        Self(Arc::new(Inner { file, access, width, turns, idle: Mutex::default(), patience }))
+        let (idle, identity) = (Mutex::default(), OnceLock::new());
+        Self(Arc::new(Inner { file, access, width, turns, idle, identity, patience }))
     }
 
     /// Connects at once, so that a file that cannot be opened is noticed.
@@ -57,6 +80,7 @@ impl Lane {
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(&self.0.file, flags)?;
+        self.0.identity.get_or_init(|| identity(&self.0.file));
         connection.busy_timeout(self.0.patience)?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
         connection.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL")?;
@@ -92,6 +116,9 @@ pub(crate) struct Turn {
 impl Turn {
     /// Begins the transaction. One that writes has the lock of the file from here on.
     pub(super) fn begin(self) -> Result<Held, (Self, StoreError)> {
+        if !self.lane.0.is_in_place() {
+            return Err((self, StoreError::Displaced));
+        }
         let idle = self.lane.0.idle().pop();
         let connection = match idle.map_or_else(|| self.lane.connect(), Ok) {
             Ok(connection) => connection,

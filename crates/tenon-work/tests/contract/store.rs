@@ -308,3 +308,30 @@ async fn the_file_is_nobody_elses_business() {
     let Location::Sqlite(path) = location else { panic!("a file") };
     assert_eq!(std::fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600);
 }
+
+/// What is written into a file without a name is lost.
+#[cfg(unix)]
+#[tokio::test]
+async fn a_file_that_was_replaced_takes_nothing_more() {
+    let client = Client::new(On::Sqlite).await;
+    task(&client).await;
+    let Location::Sqlite(path) = &client.location else { panic!("a file") };
+    let aside = path.with_extension("aside");
+    std::fs::rename(path, &aside).unwrap();
+    for put_in_its_place in [false, true] {
+        if put_in_its_place {
+            std::fs::copy(&aside, path).unwrap();
+        }
+        for tool in ["tasks_note", "tasks_radar"] {
+            let arguments = match tool {
+                "tasks_note" => json!({"task": "TASK-001", "note": "n"}),
+                _ => json!({"task": "TASK-001"}),
+            };
+            let answer = client.call(tool, arguments).await.fails("STORE_ERROR");
+            assert!(answer.error()["message"].as_str().unwrap().contains("replaced"), "{}", answer.error());
+        }
+    }
+    std::fs::rename(&aside, path).unwrap();
+    client.ok("tasks_note", json!({"task": "TASK-001", "note": "n"})).await;
+    assert_eq!(revision(&client, "TASK-001").await, 1);
+}
