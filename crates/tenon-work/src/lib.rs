@@ -18,6 +18,7 @@ mod portable;
 mod request;
 mod secrets;
 mod store;
+mod tables;
 mod tools;
 mod work;
 mod workspace;

@@ -5,7 +5,7 @@
 //! one database gave to workspaces stay there: a row belongs to the workspace whose line came last. The search
 //! index is not exported but made anew.
 
-use std::io::{BufRead, Write};
+use std::io::{BufRead, Read, Write};
 use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
@@ -15,9 +15,9 @@ use tenon_contract::json::canonical_value;
 use crate::check::{self, Report};
 use crate::graph::version;
 use crate::memory::{entry, search};
-use crate::name::WorkspaceName;
 use crate::plan::{step, target};
 use crate::store::{Arg, Engine, SCHEMA_VERSION, Store, StoreError, Tx, args};
+use crate::tables::{Key, TABLES, Table, WORKSPACES};
 
 /// How many rows are read at a time while their words are put into the index.
 const CHUNK: i64 = 256;
@@ -26,77 +26,6 @@ const FORMAT: &str = "tenon-store";
 
 /// Far above what a row can hold; nobody's memory is filled by a stream without line breaks.
 const MAX_LINE: u64 = 1 << 28;
-
-struct Table {
-    name: &'static str,
-    order: &'static str,
-    /// Their names with blanks between them. The first is the number that rows are found by.
-    columns: &'static str,
-}
-
-impl Table {
-    fn columns(&self) -> impl Iterator<Item = &'static str> {
-        self.columns.split_whitespace()
-    }
-
-    fn list(&self) -> String {
-        self.columns().collect::<Vec<_>>().join(", ")
-    }
-
-    fn select(&self) -> String {
-        format!("SELECT {} FROM {} WHERE ws = $1 ORDER BY {}", self.list(), self.name, self.order)
-    }
-}
-
-const WORKSPACES: Table = Table {
-    name: "workspaces",
-    order: "name",
-    columns: "name created_ms plans tasks steps events seqs branches focus checkout",
-};
-
-const TABLES: &[Table] = &[
-    Table {
-        name: "targets",
-        order: "target",
-        columns:
-            "target parent title description contract contract_data status priority tags depends_on blockers
-            claim_agent claim_expires_ms notes revision deleted created_ms updated_ms search_seq undone",
-    },
-    Table { name: "dependencies", order: "task, needs", columns: "task needs" },
-    Table {
-        name: "steps",
-        order: "step",
-        columns:
-            "step target place title success_criteria tests blockers checkpoints confirmed completed evidence
-            notes revision deleted created_ms updated_ms search_seq",
-    },
-    Table {
-        name: "events",
-        order: "event",
-        columns: "event ts_ms target place type tool operation undone revision payload",
-    },
-    Table { name: "branches", order: "branch", columns: "branch name base base_seq created_ms" },
-    Table {
-        name: "entries",
-        order: "seq",
-        columns: "seq ts_ms branch doc kind title format meta content event origin",
-    },
-    Table {
-        name: "graph",
-        order: "seq",
-        columns:
-            "seq branch doc kind id next revision deleted type title body status tags meta start goal ts_ms
-            origin",
-    },
-    Table { name: "merges", order: "source, doc", columns: "source doc seq" },
-    Table {
-        name: "conflicts",
-        order: "seq",
-        columns:
-            "seq conflict source branch doc kind id base_seq theirs_seq ours_seq status resolution created_ms
-            resolved_ms",
-    },
-];
 
 static INSERTS: LazyLock<Vec<(&str, String)>> = LazyLock::new(|| {
     let tables = TABLES.iter().map(|table| (table.name, format!("ws, {}", table.list())));
@@ -113,21 +42,6 @@ fn insert(table: &Table) -> &'static str {
     let found = INSERTS.iter().find(|(name, _)| *name == table.name);
     found.map(|(_, text)| text.as_str()).expect("every table has one")
 }
-
-/// PostgreSQL wants to know of a missing value what it is missing; all other columns that may be empty hold text.
-const NULLABLE_INTEGERS: &[&str] = &[
-    "base",
-    "base_seq",
-    "claim_expires_ms",
-    "event",
-    "focus",
-    "next",
-    "origin",
-    "ours_seq",
-    "parent",
-    "resolved_ms",
-    "theirs_seq",
-];
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -171,9 +85,9 @@ impl Store {
             carried.workspaces += 1;
             for table in std::iter::once(&WORKSPACES).chain(TABLES) {
                 tx.each_text(&table.select(), args![ws], |row| {
-                    let cells = table.columns().enumerate();
+                    let cells = table.columns.iter().enumerate();
                     let cells: Map<String, Value> =
-                        cells.map(|(at, column)| (column.to_owned(), row.json(at))).collect();
+                        cells.map(|(at, (column, _))| ((*column).to_owned(), row.json(at))).collect();
                     carried.rows += 1;
                     Ok(writeln!(out, "{}", canonical_value(&json!({"table": table.name, "row": cells})))?)
                 })
@@ -195,6 +109,7 @@ impl Store {
             tx: self.write().await?,
             ws: 0,
             line: 0,
+            last: None,
             carried: Carried::default(),
             report: Report::default(),
         };
@@ -209,6 +124,7 @@ impl Store {
                 if end.rows != import.carried.rows {
                     return Err(import.fault(format!("{} rows of {}", import.carried.rows, end.rows)));
                 }
+                import.end(input)?;
                 import.finish().await?;
                 break;
             }
@@ -216,7 +132,7 @@ impl Store {
                 return Err(import.fault("the export ends before its last line"));
             }
             let line: Line = serde_json::from_str(text).map_err(|fault| import.fault(fault))?;
-            import.row(&line).await?;
+            import.row(line).await?;
         }
         import.measure().await?;
         import.tx.commit().await?;
@@ -228,6 +144,8 @@ struct Import {
     tx: Tx,
     ws: i64,
     line: usize,
+    /// The table that the row before was of, by its place, and the key of that row.
+    last: Option<(usize, Vec<Key>)>,
     carried: Carried,
     report: Report,
 }
@@ -235,11 +153,21 @@ struct Import {
 impl Import {
     fn next_line<'a>(&self, input: &mut impl BufRead, line: &'a mut Vec<u8>) -> Result<&'a str, StoreError> {
         line.clear();
-        std::io::Read::take(input, MAX_LINE + 1).read_until(b'\n', line)?;
+        Read::take(input, MAX_LINE + 1).read_until(b'\n', line)?;
         if line.len() as u64 > MAX_LINE {
             return Err(self.fault(format!("it has more than {MAX_LINE} bytes")));
         }
         str::from_utf8(line).map(str::trim_end).map_err(|fault| self.fault(fault))
+    }
+
+    /// Nothing but a line break stands behind the last line: what did would not be imported.
+    fn end(&self, input: &mut impl BufRead) -> Result<(), StoreError> {
+        let mut rest = Vec::new();
+        Read::take(input, 3).read_to_end(&mut rest)?;
+        match rest.len() < 3 && rest.iter().all(u8::is_ascii_whitespace) {
+            true => Ok(()),
+            false => Err(self.fault("something stands behind the last line of the export")),
+        }
     }
 
     /// Makes the workspace that was read last whole, and holds it against the rules of a store.
@@ -280,19 +208,25 @@ impl Import {
         Ok(())
     }
 
-    async fn row(&mut self, line: &Line) -> Result<(), StoreError> {
+    async fn row(&mut self, line: Line) -> Result<(), StoreError> {
         self.carried.rows += 1;
         if line.table == WORKSPACES.name {
-            return self.workspace(&line.row).await;
+            return self.workspace(line.row).await;
         }
-        let table = TABLES.iter().find(|table| table.name == line.table);
-        let table = table.ok_or_else(|| self.fault("there is no such table"))?;
+        let at = TABLES.iter().position(|table| table.name == line.table);
+        let at = at.ok_or_else(|| self.fault("there is no such table"))?;
         if self.ws == 0 {
             return Err(self.fault("a row comes before its workspace"));
         }
-        let mut values = vec![Arg::from(self.ws)];
-        values.extend(self.values(table, &line.row)?);
-        let written = self.tx.write(insert(table), &values).await;
+        let table = &TABLES[at];
+        let values = self.values(table, line.row)?;
+        let place = Some((at, table.key(&values)));
+        if place <= self.last {
+            return Err(self.fault(format!("a row of {} is there twice, or out of order", table.name)));
+        }
+        self.last = place;
+        let args: Vec<Arg<'_>> = std::iter::once(self.ws.into()).chain(table.args(&values)).collect();
+        let written = self.tx.write(insert(table), &args).await;
         self.refused(written)
     }
 
@@ -338,36 +272,32 @@ impl Import {
         }
     }
 
-    async fn workspace(&mut self, row: &Map<String, Value>) -> Result<(), StoreError> {
+    async fn workspace(&mut self, row: Map<String, Value>) -> Result<(), StoreError> {
         self.finish().await?;
-        let name = row.get("name").and_then(Value::as_str).unwrap_or_default();
-        let name = WorkspaceName::parse(name).map_err(|failure| self.fault(failure.message()))?;
-        let find = "SELECT ws FROM workspaces WHERE name = $1";
-        if self.tx.row(find, args![name.as_str()]).await?.is_some() {
-            return Err(StoreError::WorkspaceExists(name.to_string()));
-        }
         let values = self.values(&WORKSPACES, row)?;
-        self.tx.write(insert(&WORKSPACES), &values).await?;
-        let made = self.tx.row(find, args![name.as_str()]).await;
+        let name = values[0].as_str().unwrap_or_default();
+        let find = "SELECT ws FROM workspaces WHERE name = $1";
+        if self.tx.row(find, args![name]).await?.is_some() {
+            return Err(StoreError::WorkspaceExists(name.to_owned()));
+        }
+        let args: Vec<Arg<'_>> = WORKSPACES.args(&values).collect();
+        self.tx.write(insert(&WORKSPACES), &args).await?;
+        let made = self.tx.row(find, args![name]).await;
         let made = self.refused(made)?;
         self.ws = made.ok_or_else(|| StoreError::Damaged("a new workspace is gone".into()))?.int(0)?;
+        self.last = None;
         self.carried.workspaces += 1;
         Ok(())
     }
 
-    fn values<'a>(&self, table: &Table, row: &'a Map<String, Value>) -> Result<Vec<Arg<'a>>, StoreError> {
-        if row.len() != table.columns().count() {
+    /// The values of a row in the order of the columns, once all of them are what they should be.
+    fn values(&self, table: &Table, mut row: Map<String, Value>) -> Result<Vec<Value>, StoreError> {
+        let values = table.columns.iter().map_while(|(column, _)| row.remove(*column));
+        let values: Vec<Value> = values.collect();
+        if !row.is_empty() || values.len() != table.columns.len() {
             return Err(self.fault(format!("a row of {} has other columns", table.name)));
         }
-        table
-            .columns()
-            .map(|column| match row.get(column) {
-                Some(Value::Null) if NULLABLE_INTEGERS.contains(&column) => Ok(Arg::from(None::<i64>)),
-                Some(Value::Null) => Ok(Arg::from(None::<&str>)),
-                Some(Value::String(text)) => Ok(Arg::from(text)),
-                Some(Value::Number(number)) if number.is_i64() => Ok(Arg::from(number.as_i64())),
-                _ => Err(self.fault(format!("`{column}` of {} holds no number, text or null", table.name))),
-            })
-            .collect()
+        table.judge(&values).map_err(|misfit| self.fault(misfit))?;
+        Ok(values)
     }
 }

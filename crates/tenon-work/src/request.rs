@@ -160,7 +160,7 @@ fn take_int(args: &mut Map<String, Value>, name: &str) -> Option<i64> {
 }
 
 /// PostgreSQL cannot keep it, so no store does.
-fn holds_nul(value: &Value) -> bool {
+pub(crate) fn holds_nul(value: &Value) -> bool {
     match value {
         Value::String(text) => text.contains('\0'),
         Value::Array(items) => items.iter().any(holds_nul),

@@ -13,13 +13,18 @@ pub(crate) const MAIN: &str = "main";
 pub(crate) const MAIN_NUMBER: i64 = 1;
 
 /// A view reaches through this many bases at most.
-const MAX_DEPTH: usize = 32;
+pub(crate) const MAX_DEPTH: usize = 32;
 
 /// Branches of plans and tasks take their numbers from the ids, so that no write has to look them up.
 const TARGETS: i64 = 1 << 42;
 
 pub(crate) fn number_of(target: TargetId) -> i64 {
     TARGETS + target.key()
+}
+
+/// The plan or task that a branch belongs to, if it does to one.
+pub(crate) fn target_of(number: i64) -> Option<TargetId> {
+    (number >= TARGETS).then(|| TargetId::from_key(number - TARGETS))
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -15,6 +15,7 @@ mod graph;
 mod graph_model;
 mod history;
 mod identifiers;
+mod import;
 mod next;
 mod notes;
 mod orientation;

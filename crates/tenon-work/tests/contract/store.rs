@@ -120,6 +120,10 @@ on_both! {
             export.replacen("\"notes\":0,", "", 1),
             export.replacen("\"name\":\"w\"", "\"name\":\"-\"", 1),
             [lines[0], lines[2], lines[last]].join("\n"),
+            // Nothing stands behind the last line.
+            format!("{export}{export}"),
+            format!("{export}x"),
+            format!("{export}\n\n\n\n"),
         ];
         for (number, text) in broken.iter().enumerate() {
             let outcome = store.import(&mut text.as_bytes()).await;
@@ -129,8 +133,48 @@ on_both! {
         let newer = export.replacen("\"schema\":3", "\"schema\":9", 1);
         assert!(matches!(store.import(&mut newer.as_bytes()).await, Err(StoreError::NewerSchema { found: 9, .. })));
         let older = export.replacen("\"schema\":3", "\"schema\":1", 1);
-        store.import(&mut older.as_bytes()).await.unwrap();
+        store.import(&mut format!("{older}\n").as_bytes()).await.unwrap();
         assert_eq!(exported(&store).await, export);
+    }
+
+    async fn a_check_finds_rows_that_are_not_what_their_table_holds(client: &Client) {
+        fill(client).await;
+        client.ok("tasks_focus_set", json!({"task": "TASK-001"})).await;
+        let export = exported(client.work.store()).await;
+        let on = if matches!(client.location, Location::Sqlite(_)) { On::Sqlite } else { On::Postgres };
+        let anywhere = [
+            ("UPDATE targets SET status = 'zzz' WHERE target = 1", "`status` of targets is not a status (row `1`)"),
+            ("UPDATE steps SET tests = 'zzz' WHERE step = 3", "`tests` of steps is not a list of texts (row `3`)"),
+            ("UPDATE events SET payload = '7' WHERE event = 3", "`payload` of events is not what an event changed"),
+            ("UPDATE branches SET name = 'not json' WHERE branch = 2", "`name` of branches is not a name (row `2`)"),
+            ("UPDATE entries SET content = NULL WHERE kind = 'note'", "a note has a content"),
+            ("UPDATE graph SET id = 'a|b' WHERE kind = 1", "`id` is no key of a node or edge"),
+            ("UPDATE workspaces SET checkout = 99", "branch 99 is not there"),
+            ("UPDATE workspaces SET focus = 77", "what is in focus is not there"),
+            ("UPDATE workspaces SET tasks = 1", "TASK-003 was given, the counter stands at 1"),
+            ("UPDATE branches SET base = 2 WHERE branch = 2", "branch 2 has no base, or too many"),
+            ("UPDATE entries SET branch = 99 WHERE branch = 2", "an entry is on no branch"),
+            ("UPDATE steps SET target = 77 WHERE step = 3", "a step is of no plan or task"),
+            ("INSERT INTO dependencies SELECT ws, 1099511627777, 1099511627778 FROM workspaces", "dependencies are not those"),
+        ];
+        // The types of PostgreSQL keep these out.
+        let untyped = [
+            ("UPDATE workspaces SET branches = 'zzz'", "`branches` of workspaces is not a count"),
+            ("UPDATE entries SET seq = 'zzz' WHERE event = 3", "`seq` of entries is not a number from 1 on"),
+            ("UPDATE targets SET title = 'a' || char(0) WHERE target = 1", "`title` of targets is not a title"),
+        ];
+        let untyped = untyped.into_iter().filter(|_| on == On::Sqlite);
+        for (sql, word) in anywhere.into_iter().chain(untyped) {
+            let (store, location, _folder) = empty(on).await;
+            store.import(&mut export.as_bytes()).await.unwrap();
+            behind_its_back(&location, sql).await;
+            let problems = store.check().await.unwrap().problems;
+            assert!(problems.iter().any(|problem| problem.contains(word)), "{sql}: {problems:?}");
+            // Nor does anybody else take them.
+            let carried = empty(on).await.0.import(&mut exported(&store).await.as_bytes()).await;
+            assert!(matches!(carried, Err(StoreError::Import { .. })), "{sql}: {carried:?}");
+            store.close().await;
+        }
     }
 
     async fn a_check_finds_what_does_not_add_up(client: &Client) {

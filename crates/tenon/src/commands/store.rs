@@ -31,7 +31,7 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Go through everything: the database itself, and that plans and tasks are what their events say
+    /// Go through everything: the database itself, every row, and that plans and tasks are what their events say
     ///
     /// Ends with 1 when something is wrong.
     Check {
