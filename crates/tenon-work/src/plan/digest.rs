@@ -46,7 +46,10 @@ impl Digest {
         }
         let now = step::take_first_leaf(&mut open);
         open.truncate(NEXT);
-        let waits_for = waits_for(tx, ws, target.id).await?;
+        let waits_for = match target.fields.depends_on.is_empty() {
+            true => Vec::new(),
+            false => waits_for(tx, ws, target.id).await?,
+        };
         Ok(Self { target, counts, now, next: open, waits_for })
     }
 
