@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::catalog::Tool;
 use crate::cursor::{Cursor, CursorKey};
 use crate::error::{Code, Failure, Priority, Proposal};
-use crate::id::{StepId, TargetId};
+use crate::id::{StepId, TargetId, TargetKind};
 use crate::page::{Page, PageRequest};
 use crate::path::StepPath;
 use crate::plan::step::{self, StepRow};
@@ -263,6 +263,16 @@ pub(crate) fn parse_target(text: &str) -> Result<TargetId, Failure> {
         let failure = Failure::bad_id("plan or task", "an id like PLAN-001 or TASK-001", text, fault);
         if failure.code() == Code::UnknownId { unknown_target(text) } else { failure }
     })
+}
+
+/// The id of what tasks stand under.
+pub(crate) fn parse_plan(text: &str) -> Result<TargetId, Failure> {
+    let id = parse_target(text)?;
+    if id.kind == TargetKind::Plan {
+        return Ok(id);
+    }
+    Err(Failure::invalid(format!("{id} is no plan"))
+        .recovery("the parent of a task is a plan, like PLAN-001"))
 }
 
 pub(crate) fn parse_path(text: &str) -> Result<StepPath, Failure> {

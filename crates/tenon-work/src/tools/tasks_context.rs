@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tenon_contract::json::canonical_value;
 
-use crate::call::{Call, Reply, parse_target};
+use crate::call::{Call, Reply, parse_plan, parse_target};
 use crate::cursor::Place;
 use crate::error::Failure;
 use crate::id::{TargetId, TargetKind};
@@ -97,7 +97,7 @@ impl Filter {
 
 pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
     let args: Args = call.args()?;
-    let filter = filter(call, &args)?;
+    let filter = filter(call, &args).await?;
     let request = call.paging("")?;
     let first = request.first_above()?.unwrap_or(0);
     let (rows, more, counts) = match &args.ids {
@@ -141,8 +141,11 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
     Ok(Reply::page(page, request))
 }
 
-fn filter(call: &Call<'_>, args: &Args) -> Result<Filter, Failure> {
-    let parent = args.parent.as_deref().map(parse_target).transpose()?;
+async fn filter(call: &mut Call<'_>, args: &Args) -> Result<Filter, Failure> {
+    let parent = match &args.parent {
+        None => None,
+        Some(text) => Some(call.load(parse_plan(text)?).await?.id),
+    };
     let first_task = TargetId::new(TargetKind::Task, 0).key();
     let (first, last) = match args.kind {
         None => (0, i64::MAX),

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::call::{Call, Reply, parse_target};
+use crate::call::{Call, Reply, parse_plan};
 use crate::catalog::Tool;
 use crate::error::{Failure, Priority};
 use crate::id::{TargetId, TargetKind};
@@ -96,14 +96,9 @@ async fn parent(
             Err(Failure::invalid("a task needs the plan it belongs to").recovery("give `parent`"))
         }
         (TargetKind::Task, Some(text)) => {
-            let id = parse_target(text)?;
-            if id.kind != TargetKind::Plan {
-                return Err(Failure::invalid(format!("{id} is no plan"))
-                    .recovery("the parent of a task is a plan, like PLAN-001"));
-            }
-            let plan = call.load(id).await?;
+            let plan = call.load(parse_plan(text)?).await?;
             call.check_guard(&plan)?;
-            Ok(Some(id))
+            Ok(Some(plan.id))
         }
     }
 }

@@ -209,6 +209,17 @@ on_both! {
         assert!(missing.warns("TASK-099"));
     }
 
+    async fn a_list_of_tasks_is_of_a_plan_that_is_there(client: &Client) {
+        task(client).await;
+        for wrong in ["TASK-001", "STEP-00000001", "plan"] {
+            client.call("tasks_context", json!({"parent": wrong})).await.fails("INVALID_INPUT");
+        }
+        let refused = client.call("tasks_context", json!({"parent": "PLAN-009"})).await.fails("UNKNOWN_ID");
+        assert_eq!(refused.suggested(), ["tasks_context"]);
+        client.ok("tasks_delete", json!({"task": "PLAN-001"})).await;
+        client.call("tasks_context", json!({"parent": "PLAN-001"})).await.fails("UNKNOWN_ID");
+    }
+
     async fn limits_are_clamped_and_the_clamped_value_is_told(client: &Client) {
         task(client).await;
         for (asked, told) in [(0, 1), (-5, 1), (201, 200), (1_000_000_000, 200), (7, 7)] {
