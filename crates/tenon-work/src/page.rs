@@ -356,12 +356,13 @@ impl<'a> Fitter<'a> {
             };
             Cursor { stream, place, inside }.encode(&self.request.key)
         });
+        let listed = delivered.iter().filter(|item| matches!(item.slot, Slot::List(_))).count();
         json!({
             "cursor": self.request.given.as_ref().filter(|_| asked),
             "next_cursor": next,
             "has_more": more,
             "limit": self.request.limit,
-            "count": delivered.len(),
+            "count": listed,
         })
     }
 

@@ -50,10 +50,11 @@ use crate::error::Failure;
 use crate::plan::history::Direction;
 use crate::request::Request;
 
-/// The transaction that a request needs. `tasks_next` only writes when it is asked to.
+/// The transaction that a request needs. `tasks_next` only writes when it is asked to, and on its first page.
 pub(crate) fn access(request: &Request) -> Access {
     let all = &request.all;
     match request.tool {
+        Tool::TasksNext if request.paging.cursor.is_some() => Access::Read,
         Tool::TasksNext
             if all.contains_key("release") || all.get("claim").is_some_and(|claim| claim == true) =>
         {

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::call::{Call, Reply, parse_target};
 use crate::cursor::Place;
 use crate::error::{Code, Failure};
+use crate::id::TargetId;
 use crate::page::{Cut, Item, Page, Slot, Stream, object};
 use crate::plan::mutation::{Mutation, Undoable};
 use crate::plan::target::{Claim, Status, TargetRow, signed};
@@ -50,16 +51,18 @@ const READY: &str = crate::plan::target::select!(
 pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
     let args: Args = call.args()?;
     let agent = agent(&args)?;
-    if let Some(text) = &args.release {
+    let request = call.paging("")?;
+    // What was claimed or released was so with the first page.
+    let first_page = request.from().is_none();
+    if let Some(text) = args.release.as_ref().filter(|_| first_page) {
         release(call, text, agent).await?;
     }
     let mut claimed = None;
-    if args.claim {
+    if args.claim && first_page {
         let ttl = call.clamped("ttl_s", args.ttl_s.unwrap_or(DEFAULT_TTL_S), 1..=MAX_TTL_S);
         claimed = claim(call, agent, ttl).await?;
     }
 
-    let request = call.paging("")?;
     let (rank, key) = match request.from() {
         None => (0, 0),
         Some((place, at)) => (place.int(0)?, place.int(1)?.saturating_add(i64::from(!at))),
@@ -67,13 +70,20 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
     let mut rows = ready(call, agent, rank, key, request.limit + 1).await?;
     let more = rows.len() > request.limit;
     rows.truncate(request.limit);
-    let task = if args.claim { claimed.as_ref() } else { rows.first() };
-    let claim = task.and_then(|row| row.fields.claim.as_ref()).filter(|claim| claim.is_live(call.now));
+    let task = match request.from() {
+        None if args.claim => claimed,
+        None => rows.first().cloned(),
+        // The budget cut the page inside of the task.
+        Some((place, true)) if place.int(0)? == AT_TASK => {
+            Some(call.load(TargetId::from_key(place.int(1)?)).await?)
+        }
+        Some(_) => None,
+    };
+    let claim =
+        task.as_ref().and_then(|row| row.fields.claim.as_ref()).filter(|claim| claim.is_live(call.now));
     let head = object(json!({"claim": claim.map(Claim::to_value)}));
     let mut items = Vec::new();
-    let at_task =
-        request.from().is_none_or(|(place, at)| at && place.int(0).is_ok_and(|rank| rank == AT_TASK));
-    if at_task && let Some(row) = task {
+    if let Some(row) = &task {
         items.push(Item {
             slot: Slot::Value("/task"),
             stream: 0,

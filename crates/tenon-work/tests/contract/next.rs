@@ -89,6 +89,45 @@ on_both! {
         assert!(free.warns("not claimed"));
     }
 
+    async fn going_on_with_a_page_claims_nothing_again(client: &Client) {
+        five(client).await;
+        let mut args = json!({"claim": true, "agent": "a", "limit": 1});
+        let mut page = client.ok("tasks_next", args.clone()).await;
+        assert_eq!((page["task"]["id"].as_str(), page["task"]["revision"].as_i64()), (Some("TASK-002"), Some(1)));
+        let expires = page["claim"]["expires_at"].clone();
+        let mut seen = Vec::new();
+        loop {
+            assert_eq!(page["pagination"]["count"], 1);
+            seen.push(page["ready"][0]["id"].as_str().unwrap().to_owned());
+            args["cursor"] = page["pagination"]["next_cursor"].clone();
+            if args["cursor"].is_null() { break; }
+            page = client.ok("tasks_next", args.clone()).await;
+            assert_eq!(page["task"], json!(null));
+        }
+        assert_eq!(seen, ["TASK-002", "TASK-004", "TASK-003", "TASK-005", "TASK-001"]);
+        assert_eq!(revision(client, "TASK-002").await, 1);
+        assert_eq!(field(client, "TASK-002", "claim").await["expires_at"], expires);
+        // Nor when the page ends inside of the task that was claimed.
+        client.ok("tasks_edit", json!({"task": "TASK-002", "description": "d".repeat(3000)})).await;
+        let mut args = json!({"claim": true, "agent": "a", "max_chars": 1500});
+        let mut whole = String::new();
+        loop {
+            let page = client.ok("tasks_next", args.clone()).await;
+            whole.push_str(page["task"]["content"].as_str().unwrap_or_default());
+            args["cursor"] = page["pagination"]["next_cursor"].clone();
+            if args["cursor"].is_null() { break; }
+        }
+        let task: Value = serde_json::from_str(&whole).unwrap();
+        assert_eq!((task["id"].as_str(), task["revision"].as_i64()), (Some("TASK-002"), Some(3)));
+        assert_eq!(revision(client, "TASK-002").await, 3);
+        // And a release is not repeated.
+        let mut args = json!({"release": "TASK-002", "agent": "a", "limit": 1});
+        args["cursor"] = client.ok("tasks_next", args.clone()).await["pagination"]["next_cursor"].clone();
+        let page = client.call("tasks_next", args).await;
+        assert!(!page.warns("not claimed"), "{}", page.text);
+        client.call("tasks_next", json!({"claim": true, "agent": "a", "cursor": "bad"})).await.fails("INVALID_INPUT");
+    }
+
     async fn a_lease_out_of_range_is_clamped_and_told(client: &Client) {
         bare_task(client).await;
         for (ttl, told) in [(0, Some(1)), (-5, Some(1)), (1_000_000_000_000_i64, Some(86_400)), (60, None)] {
