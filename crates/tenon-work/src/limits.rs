@@ -11,7 +11,7 @@ const TEXT_BYTES: usize = 256 * 1024;
 const META_BYTES: usize = 4 * 1024;
 /// Steps or operations in one call, and items in one list.
 pub(crate) const PER_CALL: usize = 1000;
-pub(crate) const STEPS_PER_TASK: usize = 10_000;
+const STEPS_PER_TASK: usize = 10_000;
 const EVIDENCE_PER_STEP: usize = 100;
 
 /// The bounds that every argument has, whatever it is for: no text and no list of any tool is larger.
@@ -65,7 +65,17 @@ pub(crate) fn meta(value: &Value) -> Result<(), Failure> {
 }
 
 pub(crate) fn evidence(items: usize) -> Result<(), Failure> {
-    count("evidence of the step", items, EVIDENCE_PER_STEP)
+    total("evidence of the step", items, EVIDENCE_PER_STEP, "attach the rest to another step")
+}
+
+/// The steps that a plan or task would have.
+pub(crate) fn steps(of: &str, items: usize) -> Result<(), Failure> {
+    total(&format!("steps of {of}"), items, STEPS_PER_TASK, "make another task of the rest, or delete steps")
+}
+
+/// A bound that no number of calls gets round.
+fn total(name: &str, items: usize, most: usize, way_on: &str) -> Result<(), Failure> {
+    count(name, items, most).map_err(|failure| failure.recovery(way_on))
 }
 
 pub(crate) fn count(name: &str, items: usize, most: usize) -> Result<(), Failure> {

@@ -29,7 +29,7 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
     let parent = parent.map(|step| step.fields.path);
     let counts = step::counts(call.tx, call.ws.id, target.id).await?;
     let total = usize::try_from(counts.total).unwrap_or(usize::MAX).saturating_add(adding);
-    limits::count(&format!("steps of {}", target.id), total, limits::STEPS_PER_TASK)?;
+    limits::steps(&target.id.to_string(), total)?;
 
     let first = step::next_ordinal(call.tx, call.ws.id, target.id, parent.as_ref()).await?;
     let mut mutation = Mutation::of(target, call.request.tool, call.now, Undoable::Yes);
