@@ -12,7 +12,7 @@ use super::gate;
 use super::mutation::{Mutation, Undoable};
 use super::record::{Fields, Record};
 use super::step::{self, StepRow};
-use super::target::{self, TargetRow};
+use super::target::{self, Status, TargetRow};
 use crate::call::{Call, unknown_target};
 use crate::catalog::Tool;
 use crate::error::{Code, Failure, Priority, Proposal};
@@ -165,8 +165,12 @@ fn turned<R: Record>(
         }
     };
     let fields = record.fields();
+    // A claim kept the task active through the undo, so that of it nothing is left to be done again.
+    let held = |field: &str| {
+        direction == Direction::Redo && field == "status" && fields.get(field) == wanted.get(field)
+    };
     for (field, value) in &expected {
-        if fields.get(field) != Some(value) {
+        if fields.get(field) != Some(value) && !held(field) {
             return Err(conflict(id, format!("`{field}` of {name} has changed since"))
                 .with("expected", shown(value))
                 .with("actual", shown(fields.get(field).unwrap_or(&Value::Null))));
@@ -240,7 +244,11 @@ async fn turn_target(
     let id = mutation.row().id;
     let row = target::load(call.tx, call.ws.id, other).await?;
     let row: TargetRow = row.ok_or_else(|| conflict(id, format!("{other} is gone")))?;
-    let fields = turned(id, &other.to_string(), &row.fields, effect, direction)?;
+    let mut fields = turned(id, &other.to_string(), &row.fields, effect, direction)?;
+    if fields.status == Status::Todo && fields.claim.as_ref().is_some_and(|claim| claim.is_live(call.now)) {
+        // Somebody has it in hand, whatever it was when the operation found it.
+        fields.status = Status::Active;
+    }
     if fields.deleted && !row.fields.deleted {
         // As with steps: what goes must not leave others hanging, but for those that go with it.
         let tasks = target::children(call.tx, call.ws.id, other).await?;

@@ -117,6 +117,21 @@ on_both! {
         client.call("tasks_radar", json!({"task": "TASK-001"})).await.fails("UNKNOWN_ID");
     }
 
+    async fn a_claimed_task_stays_active_whatever_is_undone(client: &Client) {
+        task(client).await;
+        client.ok("tasks_note", json!({"task": "TASK-001", "path": "s:1", "note": "n"})).await;
+        client.ok("tasks_next", json!({"claim": true, "agent": "a", "ttl_s": 60})).await;
+        for tool in ["tasks_undo", "tasks_redo", "tasks_undo"] {
+            client.ok(tool, json!({"task": "TASK-001"})).await;
+            assert_eq!(field(client, "TASK-001", "status").await, "active", "{tool}");
+        }
+        client.ok("tasks_redo", json!({"task": "TASK-001"})).await;
+        // A lease that is over holds nothing.
+        client.hands.advance(std::time::Duration::from_secs(61));
+        client.ok("tasks_undo", json!({"task": "TASK-001"})).await;
+        assert_eq!(field(client, "TASK-001", "status").await, "todo");
+    }
+
     async fn an_undone_note_stays_in_the_document(client: &Client) {
         task(client).await;
         client.ok("tasks_note", json!({"task": "TASK-001", "path": "s:1", "note": "kept"})).await;
