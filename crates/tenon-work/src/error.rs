@@ -175,6 +175,18 @@ impl Failure {
         self
     }
 
+    /// What is left of a failure whose transaction had changed what it saw: nothing of what is no longer so.
+    #[must_use]
+    pub(crate) fn taken_back(mut self, is_there: impl Fn(&Proposal) -> bool) -> Self {
+        self.0.message = format!("after the operations before it: {}", self.0.message);
+        let way_on = self.0.recovery.take().unwrap_or_else(|| "mend the operation".into());
+        self.0.recovery = Some(format!("nothing of the batch was kept, all is as before it; {way_on}"));
+        self.0.extra.remove("actual");
+        self.0.current = None;
+        self.0.proposals.retain(is_there);
+        self
+    }
+
     pub fn code(&self) -> Code {
         self.0.code
     }

@@ -141,6 +141,15 @@ impl Workspace {
         TargetId::new(kind, number.unsigned_abs())
     }
 
+    /// Whether a number was ever given.
+    pub(crate) fn has_numbered(&self, id: TargetId) -> bool {
+        let last = match id.kind {
+            TargetKind::Plan => self.plans,
+            TargetKind::Task => self.tasks,
+        };
+        id <= TargetId::new(id.kind, last.unsigned_abs())
+    }
+
     pub(crate) fn next_step(&mut self) -> u64 {
         self.next(|this| &mut this.steps).unsigned_abs()
     }

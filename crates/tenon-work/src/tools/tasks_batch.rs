@@ -5,12 +5,14 @@ use serde_json::{Map, Value, json};
 use tenon_contract::json::canonical_value;
 
 use crate::call::{Call, Reply};
-use crate::catalog::{Surface, Tool};
+use crate::catalog::{Access, Surface, Tool};
 use crate::envelope::Frame;
-use crate::error::{Code, Failure};
+use crate::error::{Code, Failure, Proposal};
+use crate::id::TargetId;
 use crate::limits;
 use crate::name::quoted;
 use crate::request::Request;
+use crate::workspace::Workspace;
 
 /// What all results together may take; a batch that answers more is refused before it is committed.
 const MAX_RESULT_BYTES: usize = 512 * 1024;
@@ -33,13 +35,19 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
     let args: Args = call.args()?;
     limits::count("operations", args.operations.len(), limits::PER_CALL)?;
     let outer = call.request.clone();
+    let before = call.ws.clone();
+    let mut wrote = false;
     let mut results = Vec::new();
     let mut bytes = 0;
     for (index, operation) in args.operations.into_iter().enumerate() {
         let told = call.warnings.len();
         let outcome = one(call, &outer, index, operation).await;
-        call.request = outer.clone();
-        let result = outcome.map_err(|failure| failure.with("index", index))?;
+        let request = std::mem::replace(&mut call.request, outer.clone());
+        let result = outcome.map_err(|failure| {
+            let failure = failure.with("index", index);
+            if wrote { failure.taken_back(|proposal| is_about(proposal, &before)) } else { failure }
+        })?;
+        wrote |= super::access(&request) == Access::Write;
         bytes += canonical_value(&result).len();
         results.push(result);
         if bytes > MAX_RESULT_BYTES {
@@ -54,6 +62,20 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
     // What an operation would suggest may not hold any more after those that followed it.
     call.proposals.clear();
     Ok(Reply::done(json!({"results": results})))
+}
+
+/// Whether all plans and tasks that a proposal names were numbered by then.
+fn is_about(proposal: &Proposal, before: &Workspace) -> bool {
+    fn names(value: &Value, unknown: &dyn Fn(&str) -> bool) -> bool {
+        match value {
+            Value::String(text) => unknown(text),
+            Value::Array(items) => items.iter().any(|item| names(item, unknown)),
+            Value::Object(map) => map.values().any(|item| names(item, unknown)),
+            _ => false,
+        }
+    }
+    let unknown = |text: &str| text.parse::<TargetId>().is_ok_and(|id| !before.has_numbered(id));
+    !proposal.params.values().any(|value| names(value, &unknown))
 }
 
 async fn one(

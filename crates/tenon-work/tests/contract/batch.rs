@@ -47,6 +47,27 @@ on_both! {
         assert_eq!(found["hits"], json!([]));
     }
 
+    async fn a_failure_tells_nothing_that_was_taken_back(client: &Client) {
+        task(client).await;
+        let note = json!({"tool": "tasks_note", "args": {"task": "TASK-001", "note": "n"}});
+        let edit = |task: &str| json!({"tool": "tasks_edit", "args": {"task": task, "title": "x", "expected_revision": 7}});
+        // Nothing was written before it: all it says holds.
+        let refused = client.call("tasks_batch", json!({"operations": [edit("TASK-001"), note]})).await.fails("REVISION_MISMATCH");
+        assert_eq!((refused.error()["actual"].clone(), refused.envelope["context"]["current"]["revision"].clone()), (json!(0), json!(0)));
+        assert_eq!(refused.suggested(), ["tasks_context", "tasks_edit"]);
+        let refused = client.call("tasks_batch", json!({"operations": [note, edit("TASK-001")]})).await.fails("REVISION_MISMATCH");
+        assert_eq!((&refused.error()["expected"], &refused.error()["index"]), (&json!(7), &json!(1)));
+        assert_eq!((&refused.error()["actual"], &refused.envelope["context"]), (&json!(null), &json!({})));
+        assert!(refused.error()["recovery"].as_str().unwrap().contains("nothing of the batch was kept"), "{}", refused.text);
+        assert_eq!(refused.suggested(), ["tasks_context"]);
+        // Of what was made in the batch there is nothing to look at.
+        let make = json!({"tool": "tasks_create", "args": {"title": "t", "parent": "PLAN-001"}});
+        let refused = client.call("tasks_batch", json!({"operations": [make, edit("TASK-002")]})).await.fails("REVISION_MISMATCH");
+        assert_eq!((&refused.envelope["context"], refused.suggested().len()), (&json!({}), 0));
+        let found = client.call("tasks_context", json!({"ids": ["TASK-002"]})).await;
+        assert!(found.warns("TASK-002 is not among them"));
+    }
+
     async fn a_batch_expects_what_its_first_operation_would(client: &Client) {
         task(client).await;
         let note = json!({"tool": "tasks_note", "args": {"task": "TASK-001", "note": "n"}});
