@@ -107,7 +107,7 @@ fn a_store_is_made_and_migrated_once() {
     --- stdout
     store: [SANDBOX]/data/tenon/work.sqlite3
     engine: sqlite
-    schema: 2
+    schema: 3
     --- stderr
     migrated from 0
     ");
