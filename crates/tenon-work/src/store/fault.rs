@@ -16,6 +16,11 @@ pub enum StoreError {
     Busy,
     #[error("the disk is full")]
     Full,
+    /// Nothing of the call was stored.
+    #[error("the server of the store cannot be reached")]
+    Unreachable(#[source] Cause),
+    #[error("the connection broke at the end of the call: it is not known whether it was stored")]
+    Unknown(#[source] Cause),
     #[error("the store has schema {found}, this program knows {known}")]
     NewerSchema { found: i64, known: i64 },
     #[error("the store is damaged: {0}")]
@@ -55,7 +60,7 @@ impl StoreError {
 
     /// Whether the same call may succeed later without anything being mended by hand.
     pub fn is_retryable(&self) -> bool {
-        matches!(self, Self::Busy | Self::Full)
+        matches!(self, Self::Busy | Self::Full | Self::Unreachable(_))
     }
 
     /// What a person or an agent can do.
@@ -63,6 +68,8 @@ impl StoreError {
         match self {
             Self::Busy => Some("try the same call again"),
             Self::Full => Some("make room on the disk, then try the same call again"),
+            Self::Unreachable(_) => Some("see that the database server runs, then try the same call again"),
+            Self::Unknown(_) => Some("look whether it is there before you repeat it"),
             Self::NewerSchema { .. } => Some("upgrade tenon, or use the version that wrote this store"),
             Self::Damaged(_) => Some("run `tenon store check`; import the last export into a new store"),
             Self::WorkspaceExists(_) => Some("import into a store that does not have it"),
@@ -93,14 +100,28 @@ impl From<rusqlite::Error> for StoreError {
     }
 }
 
+impl StoreError {
+    /// What it means that a commit failed. Told by the server, it is as good as any other answer; by the connection, it may
+    /// have been done all the same.
+    pub(super) fn of_commit(error: sqlx::Error) -> Self {
+        match Self::from(error) {
+            Self::Unreachable(cause) => Self::Unknown(cause),
+            other => other,
+        }
+    }
+}
+
 impl From<sqlx::Error> for StoreError {
     fn from(error: sqlx::Error) -> Self {
         match &error {
             sqlx::Error::PoolTimedOut => Self::Busy,
             sqlx::Error::PoolClosed => Self::Closed,
+            sqlx::Error::Io(_) => Self::Unreachable(error.into()),
             sqlx::Error::Database(fault) => match fault.code().as_deref() {
-                // Serialisation, deadlock, lock not available, too many connections, starting up or shutting down.
-                Some("40001" | "40P01" | "55P03" | "53300" | "57P01" | "57P02" | "57P03") => Self::Busy,
+                // Serialisation, deadlock, lock not available, too many connections.
+                Some("40001" | "40P01" | "55P03" | "53300") => Self::Busy,
+                // Shutting down, in good order or not, or starting up.
+                Some("57P01" | "57P02" | "57P03") => Self::Unreachable(error.into()),
                 Some("53100") => Self::Full,
                 Some("XX001" | "XX002") => Self::Damaged(fault.message().to_owned()),
                 _ => Self::Database(error.into()),

@@ -10,9 +10,9 @@ use sqlx::postgres::{PgListener, PgPool};
 use tokio::sync::{OnceCell, watch};
 use tokio::task::JoinHandle;
 
-use super::StoreError;
 use super::lane::Lane;
 use super::pool::{Connections, Pools};
+use super::{StoreError, postgres};
 
 const CHANNEL: &str = "tenon_work";
 
@@ -142,7 +142,7 @@ impl News {
             }
             Others::Postgres { pool, listener } => {
                 let listen = || async {
-                    let listener = listen(pool).await?;
+                    let listener = postgres::while_there(pool, listen(pool)).await?;
                     Ok::<_, StoreError>(tokio::spawn(forward(listener, pool.clone(), self.0.ticks.clone())))
                 };
                 listener.get_or_try_init(listen).await?;

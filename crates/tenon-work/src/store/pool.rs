@@ -45,7 +45,7 @@ impl Pools {
         };
         match connections {
             Ok(connections) => Ok(Self { connections, patience }),
-            Err(StoreError::Database(error)) => Err(StoreError::Open(error)),
+            Err(StoreError::Database(error) | StoreError::Unreachable(error)) => Err(StoreError::Open(error)),
             Err(error) => Err(error),
         }
     }
@@ -92,10 +92,7 @@ impl Opening {
     pub(crate) async fn begin(self) -> Result<Tx, StoreError> {
         Ok(match self {
             Self::Sqlite { turn, patience } => until_free(patience, turn, Turn::begin).await?.into(),
-            Self::Postgres { pool, access: Access::Read } => {
-                pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?.into()
-            }
-            Self::Postgres { pool, access: Access::Write } => pool.begin().await?.into(),
+            Self::Postgres { pool, access } => postgres::begin(&pool, access).await?.into(),
         })
     }
 }

@@ -1,19 +1,33 @@
 //! PostgreSQL: how it is reached, statements for it, and what comes back.
 
+use std::io;
+use std::pin::pin;
 use std::time::Duration;
 
 use futures::TryFutureExt;
 use sqlx::postgres::{PgArguments, PgConnectOptions, PgConnection, PgPool, PgPoolOptions, PgRow, PgSslMode};
 use sqlx::query::Query;
-use sqlx::{AssertSqlSafe, Column, Connection, Decode, Executor, Postgres, Row as _, TypeInfo, ValueRef};
+use sqlx::{
+    AssertSqlSafe, Column, Connection, Decode, Executor, Postgres, Row as _, Transaction, TypeInfo, ValueRef,
+};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::StoreError;
 use super::tx::{Arg, Cell, Row};
+use crate::catalog::Access;
 
 /// Enough for every statement of the crate, so that none is prepared twice on a connection.
 const STATEMENTS: usize = 256;
 
 const CONNECTIONS: u32 = 8;
+
+/// How long a server may be away before that is an answer: one that is being restarted is back by then.
+const AWAY: Duration = Duration::from_secs(5);
+
+/// A server that has said nothing for so long is not there either.
+const SILENCE: Duration = Duration::from_secs(10);
+
+const RECONNECT_PAUSE: Duration = Duration::from_millis(50);
 
 /// What may stand behind the `?` of a URL.
 const PARAMETERS: [&str; 9] =
@@ -51,13 +65,67 @@ pub(super) async fn open(url: &str, patience: Duration) -> Result<PgPool, StoreE
     check_tls(&options)?;
     let lock_timeout = format!("{}ms", patience.as_millis());
     let options = options.statement_cache_capacity(STATEMENTS).options([("lock_timeout", lock_timeout)]);
-    // The pool waits for a server that is not there, which is right for one that is being restarted. One that was never
-    // there is a mistake, and is told at once.
-    let first = tokio::time::timeout(patience, PgConnection::connect_with(&options)).await;
-    first.map_err(|_| sqlx::Error::PoolTimedOut)??.close().await?;
+    // A server that was never there is a mistake, and is told at once.
+    reach(&options).await?;
     let pool = PgPoolOptions::new().max_connections(CONNECTIONS).acquire_timeout(patience);
     let pool = pool.after_connect(|connection, _| Box::pin(connection.execute(NOT_COMPILED).map_ok(drop)));
     Ok(pool.connect_lazy_with(options))
+}
+
+/// Connects and says farewell.
+async fn reach(options: &PgConnectOptions) -> Result<(), sqlx::Error> {
+    let connected = timeout(SILENCE, PgConnection::connect_with(options)).await;
+    connected.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??.close().await
+}
+
+/// Begins a transaction. A server that went away has a moment to come back.
+pub(super) async fn begin(
+    pool: &PgPool,
+    access: Access,
+) -> Result<Transaction<'static, Postgres>, StoreError> {
+    let deadline = Instant::now() + AWAY;
+    loop {
+        let begun = match access {
+            Access::Read => {
+                let begin = pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+                while_there(pool, begin).await
+            }
+            Access::Write => while_there(pool, pool.begin()).await,
+        };
+        match begun {
+            Err(StoreError::Unreachable(_)) if Instant::now() < deadline => sleep(RECONNECT_PAUSE).await,
+            done => return done,
+        }
+    }
+}
+
+/// Waits for something that needs a connection of the pool. The pool knows only that it waits: whether for a connection that
+/// others hold or for a server that is not there, is looked at here.
+pub(super) async fn while_there<T>(
+    pool: &PgPool,
+    wanted: impl Future<Output = Result<T, sqlx::Error>>,
+) -> Result<T, StoreError> {
+    let mut wanted = pin!(wanted);
+    let options = pool.connect_options();
+    loop {
+        let look = async {
+            sleep(AWAY).await;
+            reach(&options).await
+        };
+        tokio::select! {
+            done = &mut wanted => return match done {
+                Err(sqlx::Error::PoolTimedOut) => {
+                    Err(reach(&options).await.map_or_else(StoreError::from, |()| StoreError::Busy))
+                }
+                done => Ok(done?),
+            },
+            // Whatever a server says, it is there; if it is starting, the pool waits for it.
+            looked = look => match looked {
+                Ok(()) | Err(sqlx::Error::Database(_)) => {}
+                Err(error) => return Err(error.into()),
+            },
+        }
+    }
 }
 
 pub(super) fn bound<'a>(text: &str, args: &'a [Arg<'_>]) -> Query<'a, Postgres, PgArguments> {

@@ -338,7 +338,7 @@ impl Tx {
         self.flush().await?;
         match self.inner {
             Inner::Sqlite(tx) => tx.commit(),
-            Inner::Postgres(tx) => Ok(tx.commit().await?),
+            Inner::Postgres(tx) => tx.commit().await.map_err(StoreError::of_commit),
         }
     }
 

@@ -19,6 +19,7 @@ mod import;
 mod next;
 mod notes;
 mod orientation;
+mod outages;
 mod processes;
 mod revisions;
 mod steps;
