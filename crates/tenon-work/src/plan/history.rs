@@ -57,6 +57,17 @@ pub(crate) async fn turn(
             turn_target(call, &mut mutation, target, &effect, direction, &targets).await?;
         }
     }
+    let closing = targets.iter().copied().filter(|&plan| mutation.closes(plan));
+    for plan in closing.collect::<Vec<_>>() {
+        // Tasks may have been opened since; those that turn with the plan are seen to with them.
+        let tasks = target::children(call.tx, call.ws.id, plan).await?;
+        let open = |task: &&TargetRow| task.fields.status != Status::Done && !targets.contains(&task.id);
+        match tasks.iter().find(open) {
+            Some(task) if plan == id => return Err(conflict(id, format!("{} is open", task.id))),
+            Some(_) => mutation.keep_open(plan),
+            None => {}
+        }
+    }
     call.leave(targets.into_iter().filter(|target| !mutation.has_live(*target)));
     if was_deleted && mutation.row().fields.deleted {
         return Err(unknown_target(&id.to_string()));

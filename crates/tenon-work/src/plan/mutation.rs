@@ -4,7 +4,7 @@
 //! [`Mutation::save`] once. What an event says is computed from the records, so it cannot differ from what is
 //! stored. Revisions move by one per mutation: the target's always, a step's or another target's when it changed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
@@ -186,6 +186,42 @@ impl Mutation {
         Ok(())
     }
 
+    /// Whether this mutation makes a target done that was not.
+    pub(crate) fn closes(&self, id: TargetId) -> bool {
+        let done = |row: &TargetRow| !row.fields.deleted && row.fields.status == Status::Done;
+        let closed =
+            |change: &Change<TargetRow>| done(&change.now) && !change.stored.as_ref().is_some_and(done);
+        self.targets.get(&id).is_some_and(closed)
+    }
+
+    /// Makes a target active that this mutation would leave done.
+    pub(crate) fn keep_open(&mut self, id: TargetId) {
+        if let Some(change) = self.targets.get_mut(&id)
+            && change.now.fields.status == Status::Done
+        {
+            change.now.fields.status = Status::Active;
+        }
+    }
+
+    /// A plan is done only while its tasks are: one that opens, by whatever means, opens its plan.
+    async fn reopen_plans(&mut self, tx: &mut Tx, ws: i64) -> Result<(), StoreError> {
+        let open = |row: &TargetRow| !row.fields.deleted && row.fields.status != Status::Done;
+        let opened =
+            |change: &&Change<TargetRow>| open(&change.now) && !change.stored.as_ref().is_some_and(open);
+        let plans: BTreeSet<TargetId> =
+            self.targets.values().filter(opened).filter_map(|change| change.now.fields.parent).collect();
+        for id in plans {
+            if !self.targets.contains_key(&id)
+                && let Some(plan) = target::load(tx, ws, id).await?
+                && plan.fields.status == Status::Done
+            {
+                self.targets.insert(id, Change::existing(plan));
+            }
+            self.keep_open(id);
+        }
+        Ok(())
+    }
+
     /// Writes an event with everything that changed since the last one.
     pub(crate) async fn log(
         &mut self,
@@ -206,6 +242,7 @@ impl Mutation {
         path: Option<&crate::path::StepPath>,
         extra: Map<String, Value>,
     ) -> Result<(), Failure> {
+        self.reopen_plans(tx, ws.id).await?;
         let (mut before, mut after) = (Map::new(), Map::new());
         for (id, change) in &mut self.targets {
             let changed = change.logged.as_ref().is_none_or(|old| old.fields != change.now.fields);

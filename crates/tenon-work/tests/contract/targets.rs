@@ -67,6 +67,47 @@ on_both! {
         // New work opens what was done.
         client.ok("tasks_decompose", json!({"task": "TASK-002", "steps": [step("c")]})).await;
         assert_eq!(field(client, "TASK-002", "status").await, "active");
+        assert_eq!(field(client, "PLAN-001", "status").await, "active");
+    }
+
+    async fn a_plan_is_done_only_while_its_tasks_are(client: &Client) {
+        bare_task(client).await;
+        let status = async |task: &str, status: &str| client.ok("tasks_edit", json!({"task": task, "status": status})).await;
+        let plan = async || field(client, "PLAN-001", "status").await;
+        status("TASK-001", "done").await;
+        status("PLAN-001", "done").await;
+        // A task is made.
+        let before = revision(client, "PLAN-001").await;
+        let made = client.ok("tasks_create", json!({"title": "b", "parent": "PLAN-001"})).await;
+        assert_eq!(made["event"]["payload"]["after"]["PLAN-001"], json!({"status": "active", "revision": before + 1}));
+        assert_eq!(plan().await, "active");
+        // Opened again, and that undone, redone, and undone.
+        status("TASK-002", "done").await;
+        status("PLAN-001", "done").await;
+        let opened = client.ok("tasks_edit", json!({"task": "TASK-001", "status": "todo"})).await;
+        assert_eq!(opened["event"]["payload"]["before"]["PLAN-001"]["status"], "done");
+        for (tool, now) in [("tasks_undo", "done"), ("tasks_redo", "active"), ("tasks_undo", "done"), ("tasks_redo", "active")] {
+            client.ok(tool, json!({"task": "TASK-001"})).await;
+            assert_eq!(plan().await, now, "{tool}");
+        }
+        // Another task opens before the first closes again by undo: the plan stays open.
+        status("TASK-002", "todo").await;
+        client.ok("tasks_undo", json!({"task": "TASK-001"})).await;
+        assert_eq!((field(client, "TASK-001", "status").await, plan().await), (json!("done"), json!("active")));
+        // A deletion is undone.
+        client.ok("tasks_delete", json!({"task": "TASK-002"})).await;
+        status("PLAN-001", "done").await;
+        client.ok("tasks_undo", json!({"task": "TASK-002"})).await;
+        assert_eq!(plan().await, "active");
+        // The plan's own end is not redone over a task that opened since.
+        status("TASK-002", "done").await;
+        status("PLAN-001", "done").await;
+        client.ok("tasks_undo", json!({"task": "PLAN-001"})).await;
+        client.ok("tasks_create", json!({"title": "c", "parent": "PLAN-001"})).await;
+        let refused = client.call("tasks_redo", json!({"task": "PLAN-001"})).await.fails("CONFLICT");
+        assert!(refused.error()["message"].as_str().unwrap().contains("TASK-003 is open"), "{}", refused.text);
+        let report = client.work.store().check().await.unwrap();
+        assert_eq!(report.problems, Vec::<String>::new());
     }
 
     async fn the_first_step_write_makes_a_task_active(client: &Client) {
