@@ -163,6 +163,15 @@ on_both! {
         assert_eq!(field(client, "PLAN-001", "notes").await, 1);
     }
 
+    async fn a_step_has_a_hundred_pieces_of_evidence_at_most(client: &Client) {
+        task(client).await;
+        let attach = |pieces: usize| json!({"task": "TASK-001", "path": "s:1", "checkpoint": "tests",
+            "items": vec![json!({"kind": "diagnostics", "output": "o"}); pieces]});
+        client.ok("tasks_evidence", attach(100)).await;
+        let refused = client.call("tasks_evidence", attach(1)).await.fails("INVALID_INPUT");
+        assert!(refused.error()["recovery"].as_str().unwrap().contains("another step"), "{}", refused.text);
+    }
+
     async fn evidence_is_attached_to_a_checkpoint(client: &Client) {
         task(client).await;
         let sha = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
