@@ -153,7 +153,8 @@ fn show(args: Show, invocation: &mut Invocation) -> Result<Exit, Failure> {
         invocation.print(format!("note: {} {}", line(&note["ts"]), line(&note["content"])))?;
     }
     for card in list(&result["cards"]) {
-        invocation.print(format!("{}: {}", line(&card["type"]), line(&card["title"])))?;
+        let says = if card["title"].is_null() { &card["text"] } else { &card["title"] };
+        invocation.print(format!("{}: {}", line(&card["type"]), line(says)))?;
     }
     Ok(Exit::Success)
 }
@@ -226,5 +227,7 @@ fn show_next(args: Next, invocation: &mut Invocation) -> Result<Exit, Failure> {
             invocation.say(format!("claimed until {until}"));
         }
     }
-    Ok(if result["task"].is_null() { Exit::No } else { Exit::Success })
+    // Later pages go on with the queue alone.
+    let none = result["task"].is_null() && list(&result["ready"]).is_empty();
+    Ok(if none { Exit::No } else { Exit::Success })
 }

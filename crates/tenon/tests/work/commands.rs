@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tenon_testkit::Sandbox;
 
-use crate::{assert_envelope, planned, tenon, transcript};
+use crate::{assert_envelope, call, connect, planned, tenon, transcript};
 
 #[test]
 fn a_list_is_a_line_each() {
@@ -76,6 +76,32 @@ fn one_task_is_shown_whole() {
     [ ] s:1 Compile
     note: [TIME] half way through the lemons
     ");
+}
+
+#[test]
+fn a_card_is_shown_by_its_title_or_else_by_its_text() {
+    let sandbox = planned();
+    let mut client = connect(&sandbox);
+    for card in [
+        json!({"type": "note", "text": "lemons\nare sour"}),
+        json!({"type": "decision", "title": "Use limes", "text": "they are at hand"}),
+    ] {
+        let written = call(&mut client, "memory_think_card", json!({"target": "TASK-003", "card": card}));
+        assert_eq!(written["success"], true, "{written}");
+    }
+    client.close();
+    let shown = transcript(&sandbox, &["tasks", "show", "TASK-003"]);
+    assert!(shown.ends_with("\ndecision: Use limes\nnote: lemons are sour\n"), "{shown}");
+}
+
+#[test]
+fn the_ready_queue_goes_on_page_by_page() {
+    let sandbox = planned();
+    let first = tenon(&sandbox, &["tasks", "next", "--limit", "1", "--json"]);
+    let envelope: Value = serde_json::from_slice(&first.stdout).unwrap();
+    let cursor = envelope["result"]["pagination"]["next_cursor"].as_str().unwrap();
+    let second = transcript(&sandbox, &["tasks", "next", "--limit", "1", "--cursor", cursor]);
+    assert_eq!(second, "exit: 0\n--- stdout\nTASK-003  todo    low     Clean up\n");
 }
 
 #[test]
