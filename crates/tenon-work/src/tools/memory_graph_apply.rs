@@ -4,13 +4,14 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::call::{Call, Reply};
-use crate::error::Failure;
+use crate::catalog::Tool;
+use crate::error::{Code, Failure, Priority, Proposal};
 use crate::graph::id::{GraphKey, GraphNodeId, GraphRel, GraphType};
 use crate::graph::many;
 use crate::graph::version::{self, Content, Onto, Version};
 use crate::limits;
 use crate::memory::scope::{DocKind, Given, Scope};
-use crate::name::Tag;
+use crate::name::{Tag, quoted};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -173,6 +174,42 @@ pub(super) fn node(
     Ok(Content::Node { kind: GraphType::parse(kind)?, title, text, status, tags: Tag::list(tags)?, meta })
 }
 
+fn mismatch(call: &Call<'_>, op: &Op, expected: i64, previous: Option<&Version>) -> Failure {
+    let (kind, key) = (op.key.kind(), op.key.to_string());
+    match previous {
+        Some(version) => call.revision_mismatch(&key, expected, version.revision).current(json!({
+            "kind": kind,
+            "key": key,
+            "revision": version.revision,
+            "deleted": version.is_deleted(),
+        })),
+        None => {
+            let message =
+                format!("{} {} is not there, so it has no revision {expected}", kind.as_str(), quoted(&key));
+            Failure::new(Code::RevisionMismatch, message)
+                .recovery("look at the graph again; to make it, leave expected_revision out")
+                .with("expected", expected)
+                .with("actual", Value::Null)
+        }
+    }
+}
+
+/// The nodes that a key is about, with the edges between them.
+fn look(scope: &Scope, key: &GraphKey) -> Proposal {
+    let ids = match key {
+        GraphKey::Node(id) => vec![id],
+        GraphKey::Edge { from, to, .. } => vec![from, to],
+    };
+    let params = match &scope.target {
+        Some(target) => json!({"target": target.id, "ids": ids, "include_deleted": true}),
+        None => {
+            json!({"branch": scope.view.name(), "doc": scope.doc, "ids": ids, "include_deleted": true})
+        }
+    };
+    let reason = "Look at what changed before you write again";
+    Proposal::new(Tool::MemoryGraphQuery, params, reason, Priority::High)
+}
+
 /// Applies one op; nothing is written when it says what is there already.
 async fn apply(
     call: &mut Call<'_>,
@@ -186,19 +223,9 @@ async fn apply(
             .recovery("memory_graph_query lists what there is"));
     }
     if let Some(expected) = op.expected_revision {
-        // What is not there yet has no revision; -1 is the one before the first.
-        let actual = previous.map_or(-1, |version| version.revision);
-        if expected != actual {
-            let failure = call.revision_mismatch(&op.key.to_string(), expected, actual);
-            return Err(match previous {
-                Some(version) => failure.current(json!({
-                    "kind": op.key.kind(),
-                    "key": op.key.to_string(),
-                    "revision": version.revision,
-                    "deleted": version.is_deleted(),
-                })),
-                None => failure,
-            });
+        // What is not there yet has no revision; who expects that says -1, the one before the first.
+        if expected != previous.map_or(-1, |version| version.revision) {
+            return Err(mismatch(call, op, expected, previous).propose(look(scope, &op.key)));
         }
     }
     if there.is_some_and(|version| version.content == op.content) {

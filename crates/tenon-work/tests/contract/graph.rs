@@ -137,6 +137,36 @@ on_both! {
         apply(client, "main", expected).await;
     }
 
+    async fn an_unexpected_revision_comes_with_a_way_to_look(client: &Client) {
+        task(client).await;
+        apply(client, "main", json!([node("a", "A"), node("b", "B"), edge("a", "b")])).await;
+        apply(client, "main", json!([{"op": "edge_delete", "from": "a", "rel": "to", "to": "b"}])).await;
+        let expecting = |mut op: Value, revision: i64| {
+            op["expected_revision"] = json!(revision);
+            op
+        };
+        for (op, ids, actual) in [
+            (expecting(node("a", "X"), 3), json!(["a"]), json!(0)),
+            (expecting(edge("a", "b"), 0), json!(["a", "b"]), json!(1)),
+            (expecting(node("new", "X"), 0), json!(["new"]), json!(null)),
+            (expecting(edge("a", "new"), 0), json!(["a", "new"]), json!(null)),
+        ] {
+            for scope in [json!({"branch": "main", "doc": "g"}), json!({"target": "TASK-001"})] {
+                let mut args = scope.clone();
+                args["ops"] = json!([op]);
+                let refused = client.call("memory_graph_apply", args).await.fails("REVISION_MISMATCH");
+                assert_eq!(refused.suggested(), ["memory_graph_query"]);
+                let params = &refused.envelope["suggestions"][0]["params"];
+                assert_eq!((&params["ids"], &params["branch"], &params["target"]), (&ids, &scope["branch"], &scope["target"]));
+                if scope["target"].is_null() {
+                    assert_eq!(refused.error()["actual"], actual);
+                }
+                assert!(refused.error().get("actual").is_some());
+                assert_eq!(refused.text.contains("is not there"), refused.error()["actual"].is_null(), "{}", refused.text);
+            }
+        }
+    }
+
     async fn queries_filter_by_everything(client: &Client) {
         client.ok("memory_init", json!({})).await;
         apply(client, "main", json!([
