@@ -1,7 +1,8 @@
 //! Cards: typed thoughts, kept in a trace and as nodes of a graph.
 //!
-//! A card comes as an object, as the JSON text of one, or as lines of `key: value`, where a line without a key
-//! goes on with the text of the line before.
+//! A card comes as an object, as the JSON text of one, or as lines of `key: value`. There a line goes on with the value before
+//! it if it is indented or begins with no `word:`; a word that is no field is refused, as it is in an object. `meta` is JSON,
+//! `tags` are a list, in brackets or not.
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -40,7 +41,7 @@ pub(crate) struct Card {
     pub meta: Option<Value>,
 }
 
-const KEYS: [&str; 6] = ["id", "type", "title", "text", "status", "tags"];
+const KEYS: [&str; 7] = ["id", "type", "title", "text", "status", "tags", "meta"];
 
 impl Card {
     pub(crate) fn read(value: &Value) -> Result<Self, Failure> {
@@ -94,33 +95,63 @@ fn refused(why: &str) -> Failure {
 }
 
 fn lines(text: &str) -> Result<Map<String, Value>, Failure> {
+    let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    let margin = &first[..first.len() - first.trim_start().len()];
     let mut fields: Vec<(String, String)> = Vec::new();
     for line in text.lines() {
-        let key = line.split_once(':').map(|(key, value)| (key.trim().to_lowercase(), value.trim()));
-        match (key, fields.last_mut()) {
-            (Some((key, value)), _) if KEYS.contains(&key.as_str()) => fields.push((key, value.to_owned())),
-            (_, Some((_, value))) => {
+        let line = line.strip_prefix(margin).unwrap_or(line);
+        match (keyed(line), fields.last_mut()) {
+            (Some((key, value)), _) => {
+                let key = key.to_lowercase();
+                if !KEYS.contains(&key.as_str()) {
+                    return Err(refused(&format!("unknown field {}", quoted(&key)))
+                        .recovery("indent the lines of a text that goes on"));
+                }
+                fields.push((key, value.to_owned()));
+            }
+            (None, Some((_, value))) => {
                 value.push('\n');
                 value.push_str(line);
             }
-            (_, None) if line.trim().is_empty() => {}
-            (_, None) => return Err(refused("its first line has no key")),
+            (None, None) if line.trim().is_empty() => {}
+            (None, None) => return Err(refused("its first line has no key")),
         }
     }
     let mut map = Map::new();
     for (key, value) in fields {
-        let value = value.trim();
-        let value = if key == "tags" {
-            let tags = value.split(',').map(str::trim).filter(|tag| !tag.is_empty());
-            json!(tags.collect::<Vec<_>>())
-        } else {
-            json!(value)
+        let value = match key.as_str() {
+            "tags" => json!(tags(value.trim())),
+            "meta" => meta(value.trim())?,
+            _ => json!(value.trim()),
         };
         if map.insert(key.clone(), value).is_some() {
             return Err(refused(&format!("`{key}` stands there twice")));
         }
     }
     Ok(map)
+}
+
+/// The word before a colon at the beginning of a line, and what follows. `https://` and `C:\` are no such words.
+fn keyed(line: &str) -> Option<(&str, &str)> {
+    let (key, value) = line.split_once(':')?;
+    let is_word = key.starts_with(|first: char| first.is_ascii_alphabetic())
+        && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
+    (is_word && (value.is_empty() || value.starts_with(char::is_whitespace))).then_some((key, value))
+}
+
+fn tags(value: &str) -> Vec<String> {
+    if let Ok(tags) = serde_json::from_str(value) {
+        return tags;
+    }
+    let inside = value.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(value);
+    inside.split(',').map(str::trim).filter(|tag| !tag.is_empty()).map(str::to_owned).collect()
+}
+
+fn meta(value: &str) -> Result<Value, Failure> {
+    if value.is_empty() {
+        return Ok(Value::Null);
+    }
+    serde_json::from_str(value).map_err(|fault| refused(&format!("`meta` is no JSON: {fault}")))
 }
 
 /// An empty card of a type, with what belongs into it.
@@ -145,13 +176,24 @@ mod tests {
     #[test]
     fn three_spellings_are_one_card() {
         let object =
-            json!({"type": "decision", "title": "Use A: not B", "text": "a\n\nb: c", "tags": ["x", "y"]});
-        let lines = json!("Type: decision\ntitle: Use A: not B\ntags: x, y\ntext: a\n\nb: c\n");
+            json!({"type": "decision", "title": "Use A: not B", "text": "a\n\n b: c", "tags": ["x", "y"]});
+        let lines = json!("Type: decision\ntitle: Use A: not B\ntags: x, y\ntext: a\n\n b: c\n");
         let card = Card::read(&object).unwrap();
         assert_eq!(Card::read(&json!(object.to_string())).unwrap(), card);
         assert_eq!(Card::read(&lines).unwrap(), card);
         assert_eq!(Card::read(&lines).unwrap().id(), card.id());
         assert!(card.id().starts_with("CARD-"));
+    }
+
+    #[test]
+    fn lines_say_all_that_objects_say() {
+        let read = |text: &str| Card::read(&json!(text)).unwrap();
+        let card = read("type: note\nmeta: {\n  \"a\": [1]\n}\ntags: [x, y]\ntext: m");
+        assert_eq!((card.meta, card.tags), (Some(json!({"a": [1]})), vec!["x".into(), "y".into()]));
+        assert_eq!(read("type: note\ntags: [\"x, y\"]\nmeta:\ntext: m").tags, ["x, y"]);
+        assert_eq!(read("  type: note\n  text: m\n    n: o").text.unwrap(), "m\n  n: o");
+        let prose = "see\nhttps://example.com/a\nC:\\temp\n12:30\nwhat it means: nothing";
+        assert_eq!(read(&format!("type: note\ntext: {prose}")).text.unwrap(), prose);
     }
 
     #[test]
@@ -161,6 +203,8 @@ mod tests {
             json!("no key here"),
             json!("type: decision"),
             json!("title: a\ntitle: b\ntype: note"),
+            json!("type: note\ntext: hi\nbogus: x"),
+            json!("type: note\ntext: hi\nmeta: {a}"),
             json!("{\"type\": "),
             json!({"type": "thought", "text": "x"}),
             json!({"text": "x"}),

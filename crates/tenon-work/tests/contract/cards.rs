@@ -66,6 +66,19 @@ on_both! {
         assert_eq!(trace["entries"].as_array().unwrap().len(), 7);
     }
 
+    async fn lines_are_read_as_strictly_as_objects(client: &Client) {
+        client.ok("memory_init", json!({})).await;
+        let lines = "type: note\nid: l\nmeta: {\"a\": 1}\ntags: [b, a]\ntext: m\n  bogus: part of the text";
+        client.ok("memory_think_card", json!({"card": lines})).await;
+        let card = client.ok("memory_think_context", json!({})).await["cards"][0].clone();
+        assert_eq!((&card["meta"], &card["tags"]), (&json!({"a": 1}), &json!(["a", "b"])));
+        assert_eq!(card["text"], "m\n  bogus: part of the text");
+        for bogus in [json!("type: note\ntext: m\nbogus: x"), json!({"type": "note", "text": "m", "bogus": "x"})] {
+            let refused = client.call("memory_think_card", json!({"card": bogus})).await.fails("INVALID_INPUT");
+            assert!(refused.error()["message"].as_str().unwrap().contains("unknown field `bogus`"), "{}", refused.text);
+        }
+    }
+
     async fn templates_are_cards(client: &Client) {
         for kind in ["frame", "hypothesis", "question", "test", "evidence", "decision", "note", "update"] {
             let template = client.ok("memory_think_template", json!({"type": kind})).await;
