@@ -7,7 +7,7 @@ use crate::call::{Call, Reply};
 use crate::cursor::{Cursor, Inside, Place, digest};
 use crate::error::Failure;
 use crate::memory::scope::{DocKind, Given};
-use crate::memory::{branch, entry};
+use crate::memory::{NOTES, TRACE, branch, entry};
 use crate::page::Page;
 
 #[derive(Deserialize)]
@@ -28,6 +28,16 @@ enum Kind {
     Trace,
 }
 
+impl Kind {
+    /// Whether a document is of this kind, by its name: there is nothing else to tell.
+    fn names(self, doc: &str) -> bool {
+        match self {
+            Self::Notes => doc == NOTES,
+            Self::Trace => doc == TRACE || doc.ends_with("-trace"),
+        }
+    }
+}
+
 pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
     let args: Args = call.args()?;
     if let Some(seq) = args.seq {
@@ -38,6 +48,12 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
     }
     if args.offset.is_some() {
         return Err(Failure::invalid("offset needs seq").recovery("give `seq`"));
+    }
+    if let (Some(kind), Some(doc)) = (args.doc_kind, &args.doc)
+        && !kind.names(doc)
+    {
+        return Err(Failure::invalid("doc and doc_kind name two different documents")
+            .recovery("give one of them: `doc` on a branch, `doc_kind` of a plan or task"));
     }
     let given =
         Given { target: args.target.as_deref(), branch: args.branch.as_deref(), doc: args.doc.as_deref() };

@@ -199,6 +199,17 @@ on_both! {
         assert!(found.iter().all(|seqs| seqs.is_sorted_by(|a, b| a < b)));
     }
 
+    async fn doc_and_doc_kind_must_agree(client: &Client) {
+        task(client).await;
+        note(client, "main", "one").await;
+        for (doc, kind) in [("notes", "notes"), ("trace", "trace"), ("TASK-001-trace", "trace")] {
+            client.ok("memory_show", json!({"branch": "main", "doc": doc, "doc_kind": kind})).await;
+        }
+        for (doc, kind) in [("notes", "trace"), ("trace", "notes"), ("other", "notes"), ("other", "trace")] {
+            client.call("memory_show", json!({"branch": "main", "doc": doc, "doc_kind": kind})).await.fails("INVALID_INPUT");
+        }
+    }
+
     async fn an_entry_can_be_read_from_any_byte_on(client: &Client) {
         let content: String = (0..3000).map(|n| if n % 7 == 0 { 'é' } else { 'x' }).collect();
         let seq = note(client, "main", &content).await;
