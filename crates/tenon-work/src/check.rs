@@ -57,6 +57,7 @@ impl Store {
         }
         for row in tx.rows("SELECT ws, name FROM workspaces ORDER BY name", args![]).await? {
             let (ws, name) = (row.int(0)?, row.text(1)?);
+            report.workspaces += 1;
             // Rows that are not what they should be say nothing of each other.
             if rows(&mut tx, ws, &name, &mut report).await? {
                 workspace(&mut tx, ws, &mut report).await?;
@@ -107,7 +108,6 @@ const COUNTERS: &str = "SELECT name, plans, tasks, steps, events, seqs, branches
 pub(crate) async fn workspace(tx: &mut Tx, ws: i64, report: &mut Report) -> Result<(), StoreError> {
     let row = tx.row(COUNTERS, args![ws]).await?;
     let row = row.ok_or_else(|| StoreError::Damaged(format!("workspace {ws} is gone")))?;
-    report.workspaces += 1;
     let checked = Checked {
         ws,
         name: row.text(0)?,

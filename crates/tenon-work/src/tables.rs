@@ -481,3 +481,45 @@ fn graph_key(row: &Cells<'_>) -> Result<GraphKey, &'static str> {
     };
     GraphKey::from_stored(kind, text).filter(is_canonical).ok_or("`id` is no key of a node or edge")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::{Location, Store, args};
+
+    /// A column that nobody has described would be missing in every export.
+    #[tokio::test]
+    async fn every_column_of_the_schema_is_described() {
+        let folder = tempfile::TempDir::new().unwrap();
+        let store = Store::open(&Location::Sqlite(folder.path().join("store.db"))).await.unwrap();
+        let mut tx = store.read().await.unwrap();
+        let mut described: Vec<&str> = Vec::new();
+        for table in std::iter::once(&WORKSPACES).chain(TABLES) {
+            let sql =
+                "SELECT name, type, \"notnull\" FROM pragma_table_info($1) WHERE name <> 'ws' ORDER BY cid";
+            let rows = tx.rows(sql, args![table.name]).await.unwrap();
+            let found =
+                rows.iter().map(|row| (row.text(0).unwrap(), row.text(1).unwrap(), row.int(2).unwrap() == 0));
+            let ours = table.columns.iter().map(|(name, holds)| {
+                let kind = if matches!(holds.fits, Fits::Int(_)) { "INTEGER" } else { "TEXT" };
+                ((*name).to_owned(), kind.to_owned(), holds.nullable)
+            });
+            assert_eq!(found.collect::<Vec<_>>(), ours.collect::<Vec<_>>(), "{}", table.name);
+            described.push(table.name);
+        }
+        let sql = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'
+            AND name NOT LIKE 'search%' AND name <> 'tenon_schema' ORDER BY name";
+        let tables = tx.rows(sql, args![]).await.unwrap();
+        described.sort_unstable();
+        assert_eq!(tables.iter().map(|row| row.text(0).unwrap()).collect::<Vec<_>>(), described);
+    }
+
+    #[test]
+    fn what_only_looks_like_nul_is_a_text() {
+        assert!(TEXTS.fit(&Value::from(stored(&["a \\u0000 b"]))));
+        assert!(!TEXTS.fit(&Value::from(stored(&["a \0 b"]))));
+        assert!(DATA.fit(&Value::from(r#"{"a":"\\u0000"}"#)));
+        assert!(!DATA.fit(&Value::from(r#"{"a\u0000":1}"#)));
+        assert!(!TEXTS.fit(&Value::from("[ ]")));
+    }
+}
