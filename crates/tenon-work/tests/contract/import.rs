@@ -146,7 +146,8 @@ async fn whatever_is_changed_in_an_export_is_refused_or_can_be_read() {
     everything(&client).await;
     let export = export(&client).await;
     let reads = reads(&export);
-    let good: Vec<Value> = export.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines: Vec<&str> = export.lines().collect();
+    let good: Vec<Value> = lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
     let folder = TempDir::new().unwrap();
     let sqlite = open(&Location::Sqlite(folder.path().join("store.db"))).await;
     let postgres = open(&Location::Postgres(postgres::database())).await;
@@ -155,11 +156,17 @@ async fn whatever_is_changed_in_an_export_is_refused_or_can_be_read() {
     for at in kinds(&good) {
         for column in good[at]["row"].as_object().unwrap().keys() {
             for other in others.iter().filter(|other| **other != good[at]["row"][column]) {
-                let mut lines = good.clone();
-                lines[1]["row"]["name"] = json!(format!("w{tried}"));
-                lines[at]["row"][column] = other.clone();
-                let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-                let change = format!("{column} of {} to {other}", good[at]);
+                let change = format!("{column} of {} to {other}", lines[at]);
+                let mut workspace = good[1].clone();
+                workspace["row"]["name"] = json!(format!("w{tried}"));
+                let mut line = if at == 1 { workspace.clone() } else { good[at].clone() };
+                line["row"][column] = other.clone();
+                let name = if at == 1 { &line } else { &workspace }["row"]["name"].clone();
+                let (workspace, line) = (workspace.to_string(), line.to_string());
+                let mut changed = lines.clone();
+                changed[1] = &workspace;
+                changed[at] = &line;
+                let text = changed.join("\n");
                 let (here, there) = tokio::join!(refusal(&sqlite, &text), refusal(&postgres, &text));
                 tried += 1;
                 match &here {
@@ -173,7 +180,7 @@ async fn whatever_is_changed_in_an_export_is_refused_or_can_be_read() {
                 kept += 1;
                 for (tool, args) in &reads {
                     let mut args = args.clone();
-                    args["workspace"] = lines[1]["row"]["name"].clone();
+                    args["workspace"] = name.clone();
                     let (here, there) =
                         tokio::join!(call(&sqlite, tool, args.clone()), call(&postgres, tool, args));
                     assert_ne!(here.envelope["error"]["code"], "STORE_ERROR", "{change}: {}", here.text);

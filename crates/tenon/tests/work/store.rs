@@ -63,7 +63,10 @@ fn an_import_is_all_or_nothing() {
         let half: String = export_here.split_inclusive('\n').take(12).collect();
         // Well-formed, but a title that no event ever gave.
         let forged = export_here.replacen("\"title\":\"Build\"", "\"title\":\"Forged\"", 1);
-        for broken in [&b""[..], b"\xff\xfe", b"not an export\n", half.as_bytes(), forged.as_bytes()] {
+        let twice = export_here.repeat(2);
+        for broken in
+            [&b""[..], b"\xff\xfe", b"not an export\n", half.as_bytes(), forged.as_bytes(), twice.as_bytes()]
+        {
             let output = import(&sandbox, store, broken);
             assert_eq!(output.status.code(), Some(1), "{number}: {output:?}");
             assert!(text(&output.stderr).starts_with("error: line "), "{output:?}");
