@@ -76,19 +76,7 @@ impl Invocation {
 
 /// Runs one future on this thread; threads of its own are for the daemon.
 pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> io::Result<T> {
-    run(tokio::runtime::Builder::new_current_thread(), future)
-}
-
-/// Serves one client, which asks one thing after the other. With a second worker, every hop of a question would wake the
-/// other thread; what holds the one up (a store, say) has another stand in for it.
-pub(crate) fn serve_one<T>(future: impl Future<Output = T>) -> io::Result<T> {
-    let mut threads = tokio::runtime::Builder::new_multi_thread();
-    threads.worker_threads(1);
-    run(threads, future)
-}
-
-fn run<T>(mut runtime: tokio::runtime::Builder, future: impl Future<Output = T>) -> io::Result<T> {
-    let runtime = runtime.enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let value = runtime.block_on(future);
     // A thread that waits for a lock or a line may wait for ever.
     runtime.shutdown_background();

@@ -21,7 +21,7 @@ use tenon_server::service::Service;
 use tokio_util::sync::CancellationToken;
 
 use crate::exit::Exit;
-use crate::invocation::{Invocation, serve_one};
+use crate::invocation::{Invocation, block_on};
 use crate::report::Failure;
 
 /// What a daemon answered to a real `tools/list`.
@@ -135,7 +135,7 @@ pub(crate) fn in_process(
     let service = Service::new(workspace);
     let handler = service.handler(surfaces).map_err(|error| Failure::new(Exit::Usage, error.to_string()))?;
     let stop = CancellationToken::new();
-    serve_one(async {
+    block_on(async {
         let serving = service.serve_stream(tokio::io::stdin(), tokio::io::stdout(), handler, stop);
         let warming = async {
             service.engine().warm_up().await;

@@ -57,10 +57,11 @@ pub(super) fn run(tenon: &Path) -> Result<(), Failure> {
     {
         let bench = Engine { tenon, sandbox: &sandbox, engine, store };
         bench.import(&export)?;
-        let mut client = bench.client()?;
+        let mut client = bench.client(&["--no-daemon"])?;
         bench.writes(&mut client)?;
         bench.reads(&mut client)?;
         client.end()?;
+        bench.through_the_daemon()?;
     }
     Ok(())
 }
@@ -84,8 +85,8 @@ impl Engine<'_> {
         command
     }
 
-    fn client(&self) -> Result<Client, Failure> {
-        let mut lines = Lines::start(&mut self.tenon(&["mcp", "--no-daemon", "--surface", "tasks,memory"]))?;
+    fn client(&self, args: &[&str]) -> Result<Client, Failure> {
+        let mut lines = Lines::start(self.tenon(&["mcp", "--surface", "tasks,memory"]).args(args))?;
         lines.initialize()?;
         Ok(Client(lines))
     }
@@ -104,16 +105,12 @@ impl Engine<'_> {
 
     fn writes(&self, client: &mut Client) -> Result<(), Failure> {
         say(&self.what("writing"));
-        let bare = self.sandbox.root().join(format!("bare-{}.db", self.engine));
-        let mut floor =
-            Lines::start(self.sandbox.command("python3").args(["-c", BARE]).arg(&bare).arg(NOTE))?;
+        let mut floor = self.floor("alone")?;
         client.call("tasks_create", &json!({"title": "Plan"}))?;
         let step = |title: &str| json!({"title": title, "success_criteria": ["it is there"]});
         let task = json!({"title": "Build it", "parent": "PLAN-001", "steps": [step("one"), step("two"), step("three")]});
         client.call("tasks_create", &task)?;
-        let note = json!({"task": "TASK-001", "path": "s:0", "note": NOTE});
-        let (notes, commits) =
-            Times::of_both(WRITES, || client.call("tasks_note", &note), || Ok(floor.ask("commit")?))?;
+        let (notes, commits) = self.notes(client, &mut floor)?;
         self.row("note", &notes, &beside("a bare commit", &notes, &commits), "2× a bare commit");
         let creates = Times::of(WRITES / 5, || client.call("tasks_create", &task))?;
         self.row(
@@ -131,6 +128,33 @@ impl Engine<'_> {
         })?;
         self.row("graph apply of 100 nodes", &applies, &beside("a bare commit", &applies, &commits), "");
         Ok(floor.end()?)
+    }
+
+    fn floor(&self, beside: &str) -> Result<Lines, Failure> {
+        let bare = self.sandbox.root().join(format!("bare-{}-{beside}.db", self.engine));
+        Ok(Lines::start(self.sandbox.command("python3").args(["-c", BARE]).arg(&bare).arg(NOTE))?)
+    }
+
+    fn notes(&self, client: &mut Client, floor: &mut Lines) -> Result<(Times, Times), Failure> {
+        let note = json!({"task": "TASK-001", "path": "s:0", "note": NOTE});
+        Times::of_both(WRITES, || client.call("tasks_note", &note), || Ok(floor.ask("commit")?))
+    }
+
+    /// The way agents go: a bridge to a daemon.
+    fn through_the_daemon(&self) -> Result<(), Failure> {
+        say(&self.what("writing through the daemon"));
+        let mut floor = self.floor("daemon")?;
+        let mut client = self.client(&[])?;
+        let (notes, commits) = self.notes(&mut client, &mut floor)?;
+        self.row("note through the daemon", &notes, &beside("a bare commit", &notes, &commits), "");
+        let radar = Times::of(READS, || client.call("tasks_radar", &json!({"task": "TASK-001"})))?;
+        self.row("radar through the daemon", &radar, "", "");
+        client.end()?;
+        floor.end()?;
+        if !self.tenon(&["stop"]).stdout(Stdio::null()).status()?.success() {
+            return Err(Failure::new("the daemon did not stop"));
+        }
+        Ok(())
     }
 
     fn reads(&self, client: &mut Client) -> Result<(), Failure> {

@@ -47,7 +47,7 @@ macro_rules! doc_sqlite {
     };
 }
 
-/// The same for the index that has only the beginning of the name (`schema::room_for_keys`).
+/// The same for the index that has only the beginning of the name (`schema::indices_of_postgres`).
 macro_rules! doc_postgres {
     ($row:literal, $doc:expr) => {
         concat!("left(", $row, ".doc, 64) = left(", $doc, ", 64) AND ", $row, ".doc = ", $doc)

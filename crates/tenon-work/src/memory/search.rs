@@ -80,12 +80,20 @@ pub(crate) async fn remove(tx: &mut Tx, ws: i64, seq: i64) -> Result<(), StoreEr
     tx.write("DELETE FROM search WHERE rowid = $1", args![row_number(ws, seq)]).await
 }
 
-const FIND: Sql = Sql {
-    sqlite: "SELECT rowid, kind, ref FROM search
-        WHERE search MATCH $1 AND rowid >= $2 AND rowid <= $3 ORDER BY rowid DESC LIMIT $4",
-    postgres: "SELECT rowid, kind, ref FROM search
-        WHERE lexemes @@ CAST($1 AS tsquery) AND rowid >= $2 AND rowid <= $3 ORDER BY rowid DESC LIMIT $4",
-};
+const FIND_SQLITE: &str = "SELECT rowid, kind, ref FROM search
+    WHERE search MATCH $1 AND rowid >= $2 AND rowid <= $3 ORDER BY rowid DESC LIMIT $4";
+
+/// PostgreSQL knows little of how common a word is, and takes the wrong way for rare ones or for common ones. So it is led:
+/// first through the newest rows, where a common word is found at once, and then through the index to all that have the words.
+const FIND_AMONG_NEWEST: &str = "SELECT rowid, kind, ref FROM (
+        SELECT rowid, kind, ref, lexemes FROM search WHERE rowid >= $2 AND rowid <= $3 ORDER BY rowid DESC LIMIT 1024
+    ) newest WHERE lexemes @@ CAST($1 AS tsquery) ORDER BY rowid DESC LIMIT $4";
+
+/// The sums keep it from going through all rows of the workspace.
+const FIND_BY_INDEX: &str = "SELECT rowid, kind, ref FROM (
+        SELECT rowid, kind, ref FROM search
+        WHERE lexemes @@ CAST($1 AS tsquery) AND rowid + 0 >= $2 AND rowid + 0 <= $3 OFFSET 0
+    ) found ORDER BY rowid DESC LIMIT $4";
 
 /// A row that has all the words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,14 +111,20 @@ pub(crate) async fn find(
     below: Option<i64>,
     most: i64,
 ) -> Result<Vec<Hit>, StoreError> {
-    let words = match tx.engine() {
-        Engine::Sqlite => query.to_fts5(),
-        Engine::Postgres => query.to_tsquery(),
-    };
     let last = row_number(ws + 1, 0) - 1;
     let upper = below.map_or(last, |seq| row_number(ws, seq.clamp(0, (1 << SEQ_BITS) - 1)));
-    // Rare words are looked up; of common ones the newest entries are looked through.
-    let rows = tx.rows_planned_anew(FIND, args![words, row_number(ws, 0), upper, most]).await?;
+    let lower = row_number(ws, 0);
+    let rows = match tx.engine() {
+        Engine::Sqlite => tx.rows(FIND_SQLITE, args![query.to_fts5(), lower, upper, most]).await?,
+        Engine::Postgres => {
+            let words = query.to_tsquery();
+            let rows = tx.rows(FIND_AMONG_NEWEST, args![words.as_str(), lower, upper, most]).await?;
+            match i64::try_from(rows.len()) == Ok(most) {
+                true => rows,
+                false => tx.rows(FIND_BY_INDEX, args![words, lower, upper, most]).await?,
+            }
+        }
+    };
     let mut hits = Vec::with_capacity(rows.len());
     for row in rows {
         let kind = row.text(1)?;

@@ -54,6 +54,19 @@ impl Inner {
         self.identity.get().is_none_or(|first| *first == identity(&self.file))
     }
 
+    /// A lock that another process holds is not waited for here, where that would hold up the thread.
+    fn begin(&self, connection: &Connection) -> Result<(), rusqlite::Error> {
+        match self.access {
+            Access::Read => connection.execute_batch("BEGIN DEFERRED"),
+            Access::Write => {
+                connection.busy_timeout(Duration::ZERO)?;
+                let begun = connection.execute_batch("BEGIN IMMEDIATE");
+                connection.busy_timeout(self.patience)?;
+                begun
+            }
+        }
+    }
+
     fn idle(&self) -> MutexGuard<'_, Vec<Connection>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -114,7 +127,7 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
-    /// Begins the transaction. One that writes has the lock of the file from here on.
+    /// Begins the transaction. One that writes has the lock of the file from here on, or is told that it is busy.
     pub(super) fn begin(self) -> Result<Held, (Self, StoreError)> {
         if !self.lane.0.is_in_place() {
             return Err((self, StoreError::Displaced));
@@ -124,11 +137,7 @@ impl Turn {
             Ok(connection) => connection,
             Err(error) => return Err((self, error)),
         };
-        let begin = match self.lane.0.access {
-            Access::Read => "BEGIN DEFERRED",
-            Access::Write => "BEGIN IMMEDIATE",
-        };
-        match connection.execute_batch(begin) {
+        match self.lane.0.begin(&connection) {
             Ok(()) => Ok(Held { connection: Some(connection), turn: self }),
             Err(error) => {
                 self.lane.0.idle().push(connection);

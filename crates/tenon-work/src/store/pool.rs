@@ -12,9 +12,9 @@ use crate::catalog::Access;
 
 const READERS: u32 = 4;
 
-/// SQLite answers "busy" without asking its busy handler in a few short states (a database that is just being
-/// made, or whose last user is just leaving). Such an answer is asked again after this pause.
-const BUSY_PAUSE: Duration = Duration::from_millis(5);
+/// How long to wait before the lock of an SQLite file is tried again. SQLite has no queue for it, and its own way to wait is to
+/// sleep.
+const BUSY_PAUSE: Duration = Duration::from_millis(2);
 
 #[derive(Clone)]
 pub(crate) struct Pools {

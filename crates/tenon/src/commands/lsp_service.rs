@@ -10,7 +10,7 @@ use tenon_server::lsp_service::{Bootstrap, NavPipes, serve};
 use tenon_server::trust::TrustStore;
 
 use crate::exit::Exit;
-use crate::invocation::{Invocation, serve_one};
+use crate::invocation::Invocation;
 use crate::report::Failure;
 
 /// Serve language servers to a program over pipes
@@ -42,10 +42,20 @@ pub(crate) fn run(_args: Args, invocation: &mut Invocation) -> Result<Exit, Fail
         }
     };
     let finder = finder(invocation, &gate);
-    let served =
-        serve_one(serve(bootstrap, gate, finder, pipes, tokio::io::stdin(), tokio::io::stdout(), |line| {
-            invocation.say(line)
-        }))?;
+    // One host asks one thing after the other. With a second worker, every hop of a question (to the server's writer, from
+    // its reader) would wake the other thread; long work has threads of its own.
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let served = runtime.block_on(serve(
+        bootstrap,
+        gate,
+        finder,
+        pipes,
+        tokio::io::stdin(),
+        tokio::io::stdout(),
+        |line| invocation.say(line),
+    ));
+    // Reading stdin blocks a thread that nobody can stop.
+    runtime.shutdown_background();
     if let Err(error) = served {
         tracing::debug!(%error, "the host is gone");
     }
