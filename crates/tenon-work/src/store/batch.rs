@@ -1,8 +1,11 @@
 //! Writes that wait for each other, so that many rows reach the database in few statements.
 //!
 //! A statement costs PostgreSQL a round trip, and SQLite at least its preparation. So writes are put off until something is
-//! read or the transaction commits, and rows for one table become one statement. Order: statements run in the order they came in, but a row may join an earlier insert of the same kind if
-//! only inserts came since; new rows have keys of their own, so no insert changes what another one does.
+//! read or the transaction commits, and rows for one table become one statement. Order: statements run in the order they came
+//! in, but a row may join an earlier insert of the same kind if only inserts came since; new rows have keys of their own, so
+//! no insert changes what another one does.
+
+use std::borrow::Cow;
 
 use super::{Arg, Engine, Sql};
 
@@ -21,7 +24,7 @@ pub(super) struct Batch {
     bytes: usize,
 }
 
-/// One statement with its arguments, or one insert with those of many rows.
+/// One statement with its arguments, or one insert with those of many rows. What is no such insert has but one.
 struct Group {
     sql: Sql,
     rows: Vec<Vec<Arg<'static>>>,
@@ -29,7 +32,7 @@ struct Group {
 
 /// What is sent at once: a text and its arguments.
 pub(super) struct Packet {
-    pub text: String,
+    pub text: Cow<'static, str>,
     pub args: Vec<Arg<'static>>,
 }
 
@@ -68,17 +71,20 @@ impl Batch {
 }
 
 impl Packet {
-    fn new(text: &str, rows: impl Iterator<Item = Vec<Arg<'static>>>) -> Self {
-        let row = row_of(text).unwrap_or(text);
-        let mut packet = Self { text: text[..text.len() - row.len()].to_owned(), args: Vec::new() };
-        for (at, args) in rows.enumerate() {
-            if at > 0 {
-                packet.text.push_str(", ");
-            }
-            number_from(&mut packet.text, row, packet.args.len());
-            packet.args.extend(args);
+    fn new(text: &'static str, mut rows: impl ExactSizeIterator<Item = Vec<Arg<'static>>>) -> Self {
+        if rows.len() == 1 {
+            return Self { text: text.into(), args: rows.next().unwrap_or_default() };
         }
-        packet
+        let row = row_of(text).unwrap_or(text);
+        let (mut joined, mut args) = (text[..text.len() - row.len()].to_owned(), Vec::new());
+        for (at, values) in rows.enumerate() {
+            if at > 0 {
+                joined.push_str(", ");
+            }
+            number_from(&mut joined, row, args.len());
+            args.extend(values);
+        }
+        Self { text: joined.into(), args }
     }
 }
 
@@ -107,7 +113,7 @@ mod tests {
     use super::*;
 
     fn texts(packets: &[Packet]) -> Vec<&str> {
-        packets.iter().map(|packet| packet.text.as_str()).collect()
+        packets.iter().map(|packet| packet.text.as_ref()).collect()
     }
 
     #[test]
