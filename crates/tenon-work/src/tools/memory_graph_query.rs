@@ -92,7 +92,7 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
     let edges_limit = if args.include_edges == Some(false) {
         0
     } else {
-        args.edges_limit.unwrap_or(DEFAULT_EDGES).clamp(0, MAX_EDGES)
+        call.clamped("edges_limit", args.edges_limit.unwrap_or(DEFAULT_EDGES), 0..=MAX_EDGES)
     };
 
     // Where the walk goes on: at which node, and below which of its edges.

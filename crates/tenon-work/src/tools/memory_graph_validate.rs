@@ -27,7 +27,7 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
     let scope = call.scope(given, DocKind::Graph).await?;
     let mut request = call.paging("")?;
     if let Some(most) = args.max_errors {
-        request.limit = usize::try_from(most.clamp(1, 200)).unwrap_or(1);
+        request.limit = usize::try_from(call.clamped("max_errors", most, 1..=200)).unwrap_or(1);
     }
     let (ws, branch) = (call.ws.id, scope.view.branch());
     // A place is the key of an edge and which of its ends: an edge may have two faults.

@@ -9,6 +9,7 @@ use crate::error::Failure;
 use crate::memory::scope::{DocKind, Given};
 use crate::memory::{NOTES, TRACE, branch, entry};
 use crate::page::Page;
+use crate::plan::target::signed;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -78,9 +79,11 @@ async fn one(call: &mut Call<'_>, seq: i64, offset: Option<i64>) -> Result<Reply
     let branch = branch::by_number(call.tx, call.ws.id, entry.branch).await?;
     let branch = branch.map(|branch| branch.name).unwrap_or_default();
     let mut request = call.paging("")?;
-    if let (Some(offset), None) = (offset.filter(|&offset| offset > 0), &request.start) {
+    let last = signed(entry.content.len() as u64);
+    let offset = offset.map_or(0, |offset| call.clamped("offset", offset, 0..=last));
+    if offset > 0 && request.start.is_none() {
         // Reading on from a byte is what a cursor inside the entry would do.
-        let offset = usize::try_from(offset).unwrap_or(usize::MAX).min(entry.content.len());
+        let offset = usize::try_from(offset).unwrap_or(usize::MAX);
         let offset = entry.content.floor_char_boundary(offset);
         let inside = Some(Inside { offset, digest: digest(&entry.content) });
         request.start = Some(Cursor { stream: 0, place: Some(Place::ints(&[seq])), inside });

@@ -261,6 +261,18 @@ on_both! {
         client.call("tasks_context", json!({"parent": "PLAN-001"})).await.fails("UNKNOWN_ID");
     }
 
+    async fn numbers_of_memory_are_clamped_and_told(client: &Client) {
+        client.ok("memory_notes_commit", json!({"content": "words"})).await;
+        for (tool, arguments, told) in [
+            ("memory_show", json!({"seq": 1, "offset": -1}), "offset was clamped to 0"),
+            ("memory_show", json!({"seq": 1, "offset": 9}), "offset was clamped to 5"),
+            ("memory_graph_validate", json!({"max_errors": 0}), "max_errors was clamped to 1"),
+            ("memory_graph_query", json!({"edges_limit": -1}), "edges_limit was clamped to 0"),
+        ] {
+            assert!(client.call(tool, arguments).await.warns(told), "{told}");
+        }
+    }
+
     async fn limits_are_clamped_and_the_clamped_value_is_told(client: &Client) {
         task(client).await;
         for (asked, told) in [(0, 1), (-5, 1), (201, 200), (1_000_000_000, 200), (7, 7)] {
