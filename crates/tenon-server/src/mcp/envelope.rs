@@ -37,7 +37,8 @@ impl Fault {
     fn unreadable(bytes: &[u8]) -> Self {
         let mut skim = Skim::default();
         skim.pass(bytes);
-        let why = "the message is not valid JSON in UTF-8: no half surrogates, no numbers too large, not too deep";
+        let why =
+            "the message is not valid JSON in UTF-8: no half surrogates, no numbers too large, not too deep";
         Self { id: skim.id(), error: ErrorData::parse_error(why, None) }
     }
 
