@@ -9,12 +9,16 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
 
 use super::StoreError;
 use crate::catalog::Access;
 
 /// Enough for every statement of the crate, so that none is prepared twice on a connection.
 const STATEMENTS: usize = 256;
+
+/// For how long a process that met others at the lock lets them go first.
+const CROWDED: Duration = Duration::from_secs(2);
 
 /// Transactions of one kind. Cheap to clone; clones share the connections.
 #[derive(Clone)]
@@ -27,6 +31,8 @@ struct Inner {
     width: u32,
     turns: Arc<Semaphore>,
     idle: Mutex<Vec<Connection>>,
+    /// When another process was last seen to have the lock.
+    crowded: Mutex<Option<Instant>>,
     /// Which file it was when the first connection was made.
     identity: OnceLock<Option<Identity>>,
     /// How long to wait for others, inside of the process and outside.
@@ -76,8 +82,8 @@ impl Lane {
     /// Connects when it is first used.
     pub(super) fn new(file: PathBuf, access: Access, width: u32, patience: Duration) -> Self {
         let turns = Arc::new(Semaphore::new(width as usize));
-        let (idle, identity) = (Mutex::default(), OnceLock::new());
-        Self(Arc::new(Inner { file, access, width, turns, idle, identity, patience }))
+        let (idle, crowded, identity) = (Mutex::default(), Mutex::default(), OnceLock::new());
+        Self(Arc::new(Inner { file, access, width, turns, idle, crowded, identity, patience }))
     }
 
     /// Connects at once, so that a file that cannot be opened is noticed.
@@ -127,6 +133,13 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
+    /// Whether to leave the lock to others for a moment. A process that has just had it would have it again before those that
+    /// sleep for it wake up, and again, until one of them has lost its patience.
+    pub(super) fn is_crowded(&self) -> bool {
+        let seen = *self.lane.0.crowded.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.is_some_and(|seen| seen.elapsed() < CROWDED)
+    }
+
     /// Begins the transaction. One that writes has the lock of the file from here on, or is told that it is busy.
     pub(super) fn begin(self) -> Result<Held, (Self, StoreError)> {
         if !self.lane.0.is_in_place() {
@@ -141,7 +154,12 @@ impl Turn {
             Ok(()) => Ok(Held { connection: Some(connection), turn: self }),
             Err(error) => {
                 self.lane.0.idle().push(connection);
-                Err((self, error.into()))
+                let error = error.into();
+                if matches!(error, StoreError::Busy) {
+                    let now = Some(Instant::now());
+                    *self.lane.0.crowded.lock().unwrap_or_else(PoisonError::into_inner) = now;
+                }
+                Err((self, error))
             }
         }
     }

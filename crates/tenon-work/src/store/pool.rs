@@ -91,7 +91,12 @@ pub(crate) enum Opening {
 impl Opening {
     pub(crate) async fn begin(self) -> Result<Tx, StoreError> {
         Ok(match self {
-            Self::Sqlite { turn, patience } => until_free(patience, turn, Turn::begin).await?.into(),
+            Self::Sqlite { turn, patience } => {
+                if turn.is_crowded() {
+                    tokio::time::sleep(BUSY_PAUSE).await;
+                }
+                until_free(patience, turn, Turn::begin).await?.into()
+            }
             Self::Postgres { pool, access } => postgres::begin(&pool, access).await?.into(),
         })
     }
