@@ -32,7 +32,7 @@ use crate::catalog::Access;
 use pool::{Opening, Pools};
 
 /// How long a writer waits for others before it gives up with [`StoreError::Busy`].
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(45);
 
 /// Where the data lives.
 #[derive(Clone, PartialEq, Eq)]
