@@ -1,5 +1,4 @@
 //! Texts of all kinds: positions beyond ASCII in every encoding, line ends, byte order marks, names of files.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use serde_json::{Value, json};
 use tenon_fake_lsp::Workbench;

@@ -1,5 +1,4 @@
 //! The connection alone, over pipes in memory: every request ends once, and no peer can keep us.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -1,5 +1,4 @@
 //! Watching a tree: what counts as a change, and that a flush leaves nothing unknown.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,5 +1,4 @@
 //! Questions about code: who is asked, what is merged, what is dropped, and what an answer says about itself.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::time::Duration;
 

@@ -2,7 +2,6 @@
 //!
 //! Waits end by what the engine does about a fault. Only where a fault can end in nothing but a deadline is there one, and
 //! it is the engine's own.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::collections::BTreeSet;
 use std::path::Path;
