@@ -11,7 +11,7 @@ use tenon_server::dirs::Dirs;
 use tenon_server::trust::TrustStore;
 use tenon_server::workspace::{Opening, Workspace, canonical_root, find_root};
 
-use crate::report::Failure;
+use crate::failure::Failure;
 
 pub(crate) struct Invocation {
     pub(crate) environment: Environment,
@@ -69,7 +69,7 @@ impl Invocation {
     }
 
     /// Writes one line of talk. Whether anyone can read it changes nothing.
-    pub(crate) fn say(&mut self, line: impl AsRef<str>) {
+    pub(crate) fn eprint(&mut self, line: impl AsRef<str>) {
         let _ = writeln!(self.err, "{}", line.as_ref());
     }
 }

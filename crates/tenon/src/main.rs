@@ -1,14 +1,14 @@
-//! The command line: parsing, printing and wiring, no logic.
+//! The command line: parses arguments, calls the library crates and prints the result.
 
-mod agents;
+mod agent_config;
 mod alias;
 mod cli;
 mod commands;
+mod daemon_client;
 mod exit;
+mod failure;
 mod invocation;
-mod link;
-mod report;
-mod servers;
+mod language_servers;
 mod work;
 
 fn main() -> std::process::ExitCode {

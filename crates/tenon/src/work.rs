@@ -8,8 +8,8 @@ use tenon_server::surfaces::work::Desk;
 use tenon_work::{Code, Envelope, Tool};
 
 use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::invocation::{Invocation, block_on};
-use crate::report::Failure;
 
 /// What all commands about plans and memory take.
 #[derive(Debug, clap::Args)]
@@ -92,11 +92,11 @@ pub(crate) fn given<const N: usize>(arguments: [(&str, Value); N]) -> Value {
 
 fn tell_about(envelope: &Envelope, invocation: &mut Invocation) {
     for warning in list(&envelope.value()["warnings"]) {
-        invocation.say(format!("warning: {}", line(warning)));
+        invocation.eprint(format!("warning: {}", line(warning)));
     }
     let next = &envelope.value()["result"]["pagination"]["next_cursor"];
     if let Some(cursor) = next.as_str() {
-        invocation.say(format!("there is more; go on with `--cursor {cursor}`"));
+        invocation.eprint(format!("there is more; go on with `--cursor {cursor}`"));
     }
 }
 

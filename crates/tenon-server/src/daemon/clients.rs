@@ -16,20 +16,20 @@ struct State {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Clients(Arc<watch::Sender<State>>);
 
-/// A client that counts until it is dropped.
+/// Counts one client as connected until it is dropped.
 #[derive(Debug)]
-pub(super) struct Seat(Arc<watch::Sender<State>>);
+pub(super) struct ClientGuard(Arc<watch::Sender<State>>);
 
 impl Clients {
     /// Counts a client in, unless the daemon is leaving.
-    pub(super) fn enter(&self) -> Option<Seat> {
+    pub(super) fn enter(&self) -> Option<ClientGuard> {
         let mut entered = false;
         self.0.send_if_modified(|state| {
             entered = !state.leaving;
             state.connected += usize::from(entered);
             entered
         });
-        entered.then(|| Seat(Arc::clone(&self.0)))
+        entered.then(|| ClientGuard(Arc::clone(&self.0)))
     }
 
     pub(super) fn count(&self) -> usize {
@@ -72,7 +72,7 @@ impl Clients {
     }
 }
 
-impl Drop for Seat {
+impl Drop for ClientGuard {
     fn drop(&mut self) {
         self.0.send_modify(|state| state.connected -= 1);
     }
@@ -91,10 +91,10 @@ mod tests {
             let (clients, stop) = (clients.clone(), stop.clone());
             async move { clients.watch(IDLE, stop).await }
         });
-        let seat = clients.enter().unwrap();
+        let client = clients.enter().unwrap();
         tokio::time::sleep(IDLE * 3).await;
         assert!(!stop.is_cancelled());
-        drop(seat);
+        drop(client);
         tokio::time::sleep(IDLE - Duration::from_secs(1)).await;
         drop(clients.enter().unwrap());
         tokio::time::sleep(IDLE - Duration::from_secs(1)).await;
@@ -108,12 +108,12 @@ mod tests {
     #[tokio::test]
     async fn a_daemon_with_clients_does_not_leave_unless_told() {
         let clients = Clients::default();
-        let seat = clients.enter().unwrap();
+        let client = clients.enter().unwrap();
         assert!(!clients.leave_if_idle());
         clients.leave();
         assert!(clients.leave_if_idle());
         assert_eq!(clients.count(), 1);
-        drop(seat);
+        drop(client);
         assert_eq!(clients.count(), 0);
     }
 }

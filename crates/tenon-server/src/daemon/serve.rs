@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::client;
-use super::clients::{Clients, Seat};
+use super::clients::{ClientGuard, Clients};
 use super::folder::{Place, own_uid};
 use super::hello::{
     self, Errand, Hello, PROTOCOL, ReadLineError, Refusal, RefusalCode, Reply, Want, Welcome,
@@ -29,15 +29,15 @@ const FAREWELL: Duration = Duration::from_secs(5);
 /// How long to leave the queue of connections alone when one cannot be taken from it.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
 
-/// The right to be the daemon of a workspace: the life lock, and the socket that belongs to it.
+/// The listening socket of a workspace's daemon, with the life lock that makes it the only one.
 #[derive(Debug)]
-pub struct Post {
+pub struct DaemonSocket {
     place: Place,
     listener: UnixListener,
     life: Lock,
 }
 
-impl Post {
+impl DaemonSocket {
     /// Takes the place, waiting for a daemon that is on its way out. The caller, or who started it, holds the start
     /// lock: a daemon that is there but does not answer is not one that is about to.
     pub async fn take(place: Place) -> Result<Self, DaemonError> {
@@ -71,16 +71,16 @@ impl Post {
     }
 }
 
-/// When a daemon ends by itself.
+/// When a daemon exits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stay {
+pub enum ExitPolicy {
     /// After this time without clients.
-    UntilIdle(Duration),
-    /// Never: somebody watches it in the foreground.
-    Attended,
+    WhenIdle(Duration),
+    /// Only at `stop` or a signal: it runs in the foreground.
+    OnRequest,
 }
 
-/// A daemon at its post.
+/// A running daemon.
 pub struct Daemon {
     service: Arc<Service>,
     build: Build,
@@ -109,16 +109,16 @@ impl Daemon {
     ///
     /// Whoever waits for the daemon's end waits for its life lock, so keep that to the end of the process.
     #[must_use = "a life lock that is dropped says that the process has ended"]
-    pub async fn run(self: Arc<Self>, post: Post, stay: Stay) -> Lock {
-        let Post { place, listener, life } = post;
+    pub async fn run(self: Arc<Self>, socket: DaemonSocket, exit_policy: ExitPolicy) -> Lock {
+        let DaemonSocket { place, listener, life } = socket;
         let tasks = TaskTracker::new();
-        let seat = (stay == Stay::Attended).then(|| self.clients.enter());
+        let client = (exit_policy == ExitPolicy::OnRequest).then(|| self.clients.enter());
         tasks.spawn({
             let daemon = Arc::clone(&self);
             async move {
-                let idle = match stay {
-                    Stay::UntilIdle(idle) => idle,
-                    Stay::Attended => Duration::MAX,
+                let idle = match exit_policy {
+                    ExitPolicy::WhenIdle(idle) => idle,
+                    ExitPolicy::OnRequest => Duration::MAX,
                 };
                 daemon.clients.watch(idle, daemon.stop.clone()).await;
             }
@@ -155,7 +155,7 @@ impl Daemon {
         self.clients.leave();
         let _ = std::fs::remove_file(place.socket());
         drop(listener);
-        drop(seat);
+        drop(client);
         tasks.close();
         self.service.engine().shutdown().await;
         if tokio::time::timeout(FAREWELL, tasks.wait()).await.is_err() {
@@ -219,27 +219,27 @@ impl Daemon {
                 return Err(leaving());
             }
             Want::Servers(errand) => {
-                Some(Admitted::Servers { errand, _seat: self.clients.enter().ok_or_else(leaving)? })
+                Some(Admitted::Servers { errand, _client: self.clients.enter().ok_or_else(leaving)? })
             }
             Want::Mcp { surfaces } => {
                 let handler = self.service.handler(surfaces.as_deref());
                 let handler =
                     handler.map_err(|error| Refusal::new(RefusalCode::Surface, error.to_string()))?;
-                let seat = self.clients.enter().ok_or_else(leaving)?;
+                let client = self.clients.enter().ok_or_else(leaving)?;
                 if self.clients.count() == 1 {
                     self.service.engine().forgive();
                 }
-                Some(Admitted::Mcp { handler, seat })
+                Some(Admitted::Mcp { handler, client })
             }
             Want::Http { port } => {
                 let bound = self.service.bind_http(port).await;
                 let listener = bound.map_err(|error| Refusal::new(RefusalCode::Http, chain(&error)))?;
-                let seat = self.clients.enter().ok_or_else(leaving)?;
+                let client = self.clients.enter().ok_or_else(leaving)?;
                 let address = listener.local_addr().map_err(|error| {
                     Refusal::new(RefusalCode::Http, format!("the port cannot be told: {error}"))
                 })?;
                 self.set_http(Some(format!("http://{address}")));
-                Some(Admitted::Http { listener, seat })
+                Some(Admitted::Http { listener, client })
             }
         };
         let welcomed = hello::write_line(stream, &Reply::Welcome(self.welcome(current))).await;
@@ -281,15 +281,15 @@ impl Daemon {
 
     async fn attend(&self, admitted: Admitted, stream: BufReader<UnixStream>) {
         match admitted {
-            Admitted::Mcp { handler, seat } => {
+            Admitted::Mcp { handler, client } => {
                 tracing::info!(clients = self.clients.count(), "a client came");
                 let (read, write) = tokio::io::split(stream);
                 let served = self.service.serve_stream(read, write, handler, self.stop.clone()).await;
-                drop(seat);
+                drop(client);
                 let error = served.err().map(|error| error.to_string());
                 tracing::info!(clients = self.clients.count(), error, "a client left");
             }
-            Admitted::Http { listener, seat } => {
+            Admitted::Http { listener, client } => {
                 tracing::info!(address = ?listener.local_addr().ok(), "serving HTTP");
                 let (ended, mut stream) = (self.stop.child_token(), stream);
                 let holder = async {
@@ -300,7 +300,7 @@ impl Daemon {
                 };
                 tokio::join!(self.service.serve_http(listener, ended.clone()), holder);
                 self.set_http(None);
-                drop(seat);
+                drop(client);
             }
             Admitted::Servers { errand, .. } => {
                 let mut stream = stream;
@@ -326,9 +326,9 @@ impl Daemon {
 }
 
 enum Admitted {
-    Mcp { handler: crate::mcp::Handler, seat: Seat },
-    Http { listener: tokio::net::TcpListener, seat: Seat },
-    Servers { errand: Errand, _seat: Seat },
+    Mcp { handler: crate::mcp::Handler, client: ClientGuard },
+    Http { listener: tokio::net::TcpListener, client: ClientGuard },
+    Servers { errand: Errand, _client: ClientGuard },
     Stop,
 }
 

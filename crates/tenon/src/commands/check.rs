@@ -19,11 +19,11 @@ use tenon_server::workspace::Workspace;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::daemon_client::{self, DaemonCheck};
 use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::invocation::{Invocation, block_on};
-use crate::link::{self, Asked};
-use crate::report::Failure;
-use crate::servers;
+use crate::language_servers;
 
 /// The code for a check that came to no verdict.
 pub(crate) const COULD_NOT_CHECK: Exit = Exit::Contract(2);
@@ -85,8 +85,8 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
 fn check(args: Args, invocation: &mut Invocation) -> Result<Exit, Failure> {
     let root = invocation.root(None)?;
     let workspace = invocation.workspace(&root, vec![])?;
-    let registry = servers::registry(&workspace)?;
-    let finder = servers::finder(&workspace);
+    let registry = language_servers::registry(&workspace)?;
+    let finder = language_servers::finder(&workspace);
     let severities = severities(&args, &workspace);
     let files = block_on(chosen(&args, &workspace, &registry))??;
     let asked = if args.no_daemon { None } else { ask_daemon(&files, &args, &severities, &root, invocation) };
@@ -141,9 +141,9 @@ async fn chosen(
     workspace: &Workspace,
     registry: &Registry,
 ) -> Result<Vec<WorkspacePath>, Failure> {
-    let walk = servers::walk(workspace)?;
+    let walk = language_servers::walk(workspace)?;
     if args.changed {
-        let search = servers::search_path(workspace);
+        let search = language_servers::search_path(workspace);
         return Ok(files::changed(&walk, workspace.gate(), registry, &search).await?);
     }
     let here = std::env::current_dir().map_err(Failure::no_current_folder)?;
@@ -170,9 +170,9 @@ fn ask_daemon(
     bar.enable_steady_tick(Duration::from_millis(100));
     let files = files.iter().map(|file| file.as_path().to_owned()).collect();
     let errand = Errand::Check { files, severities: severities.clone(), wait_seconds: args.wait };
-    let asked = link::check(invocation, root, errand);
+    let asked = daemon_client::check_files(invocation, root, errand);
     bar.finish_and_clear();
-    let Asked { report, interrupted } = asked?;
+    let DaemonCheck { report, interrupted } = asked?;
     let owing = report.files.iter().flat_map(|file| &file.missing).any(|missing| missing.server.is_some());
     (interrupted || !owing).then_some(report)
 }
@@ -226,13 +226,13 @@ fn tell(report: &Report, registry: &Registry, finder: &Finder, invocation: &mut 
         .collect();
     for (server, absent) in &report.absent {
         let files = if absent.files == 1 { "1 file".to_owned() } else { format!("{} files", absent.files) };
-        invocation.say(format!("note: `{server}` did not look at {files}: {}", absent.why));
+        invocation.eprint(format!("note: `{server}` did not look at {files}: {}", absent.why));
         if let Some(fix) = fixes.get(server.as_str()) {
-            invocation.say(format!("  hint: {fix}"));
+            invocation.eprint(format!("  hint: {fix}"));
         }
     }
     if !report.unserved.is_empty() {
-        invocation.say(format!("note: no language server for {}", named(&report.unserved)));
+        invocation.eprint(format!("note: no language server for {}", named(&report.unserved)));
     }
     let mut missing: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for file in &report.files {
@@ -241,9 +241,9 @@ fn tell(report: &Report, registry: &Registry, finder: &Finder, invocation: &mut 
         }
     }
     for (why, files) in missing {
-        invocation.say(format!("not checked: {}: {why}", named(&files)));
+        invocation.eprint(format!("not checked: {}: {why}", named(&files)));
     }
-    invocation.say(text::summary(report));
+    invocation.eprint(text::summary(report));
 }
 
 fn named(files: &[String]) -> String {

@@ -4,8 +4,8 @@ use clap_complete::Shell;
 
 use crate::cli;
 use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::invocation::Invocation;
-use crate::report::Failure;
 
 /// Print the completion script of a shell
 ///

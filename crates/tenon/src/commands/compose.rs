@@ -11,8 +11,8 @@ use tenon_compose::kind::ContributionKind;
 use tenon_compose::{Diagnostic, Input, Outcome, ParseError, compose, read_diagnostics};
 
 use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::invocation::Invocation;
-use crate::report::Failure;
 
 mod text;
 
@@ -107,7 +107,7 @@ fn compose_file(args: Compose, invocation: &mut Invocation) -> Result<Exit, Fail
         Format::Text => {
             let text = text::render(&outcome.diagnostics, Some(&input), policy.as_ref());
             invocation.out.write_all(text.as_bytes())?;
-            invocation.say(summary(&outcome));
+            invocation.eprint(summary(&outcome));
         }
     }
     Ok(if outcome.ok() { Exit::Success } else { Exit::No })
@@ -127,7 +127,7 @@ fn show_kept(file: &Path, format: Format, invocation: &mut Invocation) -> Result
         Format::Text => {
             let text = text::render(&diagnostics, None, None);
             invocation.out.write_all(text.as_bytes())?;
-            invocation.say(counts(&diagnostics));
+            invocation.eprint(counts(&diagnostics));
         }
     }
     Ok(if ok { Exit::Success } else { Exit::No })

@@ -6,8 +6,8 @@ use tenon_server::surfaces::workspace::masked;
 use tenon_server::workspace::Workspace;
 
 use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::invocation::Invocation;
-use crate::report::Failure;
 
 /// Show settings and where they come from
 ///
@@ -47,7 +47,7 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
                 let settings: Vec<Value> = settings.map(|(path, setting)| describe(path, setting)).collect();
                 invocation.print(format!("{:#}", whole(&workspace, settings)))?;
             } else {
-                invocation.say(format!("root: {root} ({})", workspace.trust().name()));
+                invocation.eprint(format!("root: {root} ({})", workspace.trust().name()));
                 let lines: Vec<String> = settings.map(|(path, setting)| line(path, setting)).collect();
                 for line in lines {
                     invocation.print(line)?;
@@ -55,12 +55,13 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
                 for ignored in workspace.settings().ignored() {
                     let line =
                         format!("no effect: `{}` in {}: {}", ignored.path, ignored.origin, ignored.reason);
-                    invocation.say(line);
+                    invocation.eprint(line);
                 }
             }
             for (name, meant) in invocation.environment.unknown() {
                 let hint = meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
-                invocation.say(format!("no effect: the environment variable `{name}` means nothing{hint}"));
+                invocation
+                    .eprint(format!("no effect: the environment variable `{name}` means nothing{hint}"));
             }
         }
         Command::Schema => invocation.out.write_all(schema::json().as_bytes())?,

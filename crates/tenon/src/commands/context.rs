@@ -13,8 +13,8 @@ use tenon_context::{Code, Error, Existing, Query, build, inspect, list, resolve,
 use tenon_contract::clock::Clock;
 
 use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::invocation::Invocation;
-use crate::report::Failure;
 
 /// Build document caches and ask them
 ///
@@ -99,7 +99,7 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
         Command::Build { sources, cache, force } => {
             let existing = if force { Existing::Replace } else { Existing::Keep };
             let built = build(&sources, &cache, existing, &Clock::system())?;
-            invocation.say(format!("built: {} documents, {}", built.document_count, built.cache_version));
+            invocation.eprint(format!("built: {} documents, {}", built.document_count, built.cache_version));
         }
         Command::Resolve { cache, query, budget, format } => {
             let budget =
@@ -121,7 +121,7 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
 fn check(cache: &Path, invocation: &mut Invocation) -> Result<(), Failure> {
     match verify(cache) {
         Ok(found) => {
-            invocation.say(format!("valid: {} documents, {}", found.document_count, found.cache_version))
+            invocation.eprint(format!("valid: {} documents, {}", found.document_count, found.cache_version))
         }
         Err(Error::CacheInvalid { violations, .. }) => {
             let message = format!("the cache at `{}` is invalid", cache.display());

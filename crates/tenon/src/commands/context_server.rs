@@ -13,8 +13,8 @@ use tenon_server::surfaces::context::ContextSurface;
 use tokio_util::sync::CancellationToken;
 
 use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::invocation::block_on;
-use crate::report::Failure;
 
 /// Serve document caches to one MCP client over stdin and stdout
 #[derive(Debug, clap::Args)]

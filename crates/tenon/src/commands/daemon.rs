@@ -1,9 +1,9 @@
 //! `tenon daemon`: what other commands start; people use `tenon up`, `tenon mcp` or `tenon serve`.
 
+use crate::daemon_client;
 use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::invocation::Invocation;
-use crate::link;
-use crate::report::Failure;
 
 /// Be the workspace's daemon, detached
 #[derive(Debug, clap::Args)]
@@ -15,5 +15,5 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failure> {
     let root = invocation.root(None)?;
-    Ok(link::daemon(invocation, &root, args.start_lock_held))
+    Ok(daemon_client::run_daemon(invocation, &root, args.start_lock_held))
 }

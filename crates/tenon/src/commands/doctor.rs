@@ -16,11 +16,11 @@ use tenon_server::token::TokenFile;
 use tenon_server::trust::TrustState;
 use tenon_server::workspace::Workspace;
 
+use crate::daemon_client;
 use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::invocation::Invocation;
-use crate::link;
-use crate::report::Failure;
-use crate::servers;
+use crate::language_servers;
 
 /// Look for what is missing or wrong, and say how to fix it
 ///
@@ -95,7 +95,7 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
 
 /// The servers that the workspace's files need, found or not.
 fn language_servers(workspace: &Workspace) -> Vec<Finding> {
-    let (walk, registry) = match (servers::walk(workspace), servers::registry(workspace)) {
+    let (walk, registry) = match (language_servers::walk(workspace), language_servers::registry(workspace)) {
         (Ok(walk), Ok(registry)) => (walk, registry),
         (Err(failure), _) | (_, Err(failure)) => return vec![Finding::bad("language servers", &failure)],
     };
@@ -116,7 +116,7 @@ fn language_servers(workspace: &Workspace) -> Vec<Finding> {
             Availability::Disabled(_) => None,
         }
     };
-    servers::finder(workspace).survey(&registry).into_iter().filter_map(finding).collect()
+    language_servers::finder(workspace).survey(&registry).into_iter().filter_map(finding).collect()
 }
 
 fn environment(invocation: &Invocation) -> Vec<Finding> {
@@ -184,7 +184,7 @@ fn workspace(invocation: &Invocation, root: &Utf8Path) -> Vec<Finding> {
         }
         Err(failure) => findings.push(Finding::bad("settings", &failure)),
     }
-    findings.push(match link::status(invocation, root) {
+    findings.push(match daemon_client::status(invocation, root) {
         Ok(Some(welcome)) if welcome.outdated => {
             let detail = format!("process {}, with older settings", welcome.pid);
             Finding::warning("daemon", detail, "`tenon stop`; the next client starts a new one")

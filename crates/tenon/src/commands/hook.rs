@@ -13,10 +13,10 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 use tenon_server::workspace::{canonical_root, marked_root};
 
+use crate::daemon_client;
 use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::invocation::Invocation;
-use crate::link;
-use crate::report::Failure;
 
 mod agent;
 mod diff;
@@ -58,7 +58,7 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
     match args.command {
         Command::PostEdit(PostEdit {}) => {
             if let Err(failure) = post_edit(invocation) {
-                invocation.say(format!("tenon hook: {failure}"));
+                invocation.eprint(format!("tenon hook: {failure}"));
             }
             Ok(Exit::Success)
         }
@@ -74,7 +74,7 @@ fn post_edit(invocation: &mut Invocation) -> Result<(), Failure> {
     };
     let mut texts = Vec::new();
     for (root, files) in by_workspace(&event, invocation) {
-        texts.push(link::aftermath(invocation, &root, files, PATIENCE)?);
+        texts.push(daemon_client::edit_diagnostics(invocation, &root, files, PATIENCE)?);
     }
     texts.retain(|text| !text.is_empty());
     if !texts.is_empty() {

@@ -10,8 +10,8 @@ use tenon_server::lsp_service::{Bootstrap, NavPipes, serve};
 use tenon_server::trust::TrustStore;
 
 use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::invocation::Invocation;
-use crate::report::Failure;
 
 /// Serve language servers to a program over pipes
 ///
@@ -30,14 +30,14 @@ pub(crate) fn run(_args: Args, invocation: &mut Invocation) -> Result<Exit, Fail
     let bootstrap = match Bootstrap::parse(text.as_deref()) {
         Ok(bootstrap) => bootstrap,
         Err(error) => {
-            invocation.say(error.to_string());
+            invocation.eprint(error.to_string());
             return Ok(UNUSABLE);
         }
     };
     let gate = match RootGate::new([&bootstrap.root]) {
         Ok(gate) => gate,
         Err(error) => {
-            invocation.say(format!("{BOOTSTRAP}: workspaceRoot: {error}"));
+            invocation.eprint(format!("{BOOTSTRAP}: workspaceRoot: {error}"));
             return Ok(UNUSABLE);
         }
     };
@@ -52,7 +52,7 @@ pub(crate) fn run(_args: Args, invocation: &mut Invocation) -> Result<Exit, Fail
         pipes,
         tokio::io::stdin(),
         tokio::io::stdout(),
-        |line| invocation.say(line),
+        |line| invocation.eprint(line),
     ));
     // Reading stdin blocks a thread that nobody can stop.
     runtime.shutdown_background();

@@ -1,9 +1,9 @@
 //! `tenon mcp`: what an agent starts to speak MCP over stdin and stdout.
 
+use crate::daemon_client;
 use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::invocation::Invocation;
-use crate::link;
-use crate::report::Failure;
 
 /// Serve MCP over stdin and stdout
 ///
@@ -22,9 +22,9 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failure> {
     let root = invocation.root(None)?;
     let surfaces = (!args.surface.is_empty()).then_some(args.surface);
-    invocation.say(format!("root: {root}"));
+    invocation.eprint(format!("root: {root}"));
     match args.no_daemon {
-        true => link::in_process(invocation, &root, surfaces.as_deref()),
-        false => link::bridge(invocation, &root, surfaces),
+        true => daemon_client::serve_in_process(invocation, &root, surfaces.as_deref()),
+        false => daemon_client::bridge(invocation, &root, surfaces),
     }
 }

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use tenon_work::Tool;
 
 use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::invocation::Invocation;
-use crate::report::Failure;
 use crate::work::{Asking, Paging, ask, given, line, list, paged};
 
 /// Look into what agents noted
@@ -48,7 +48,7 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
             invocation.print(one_line(hit))?;
         }
         if hits.is_empty() {
-            invocation.say("nothing found");
+            invocation.eprint("nothing found");
         }
     }
     Ok(if hits.is_empty() { Exit::No } else { Exit::Success })

@@ -2,10 +2,10 @@
 
 use tenon_server::config::Flag;
 
+use crate::daemon_client::{self, ServeOptions};
 use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::invocation::Invocation;
-use crate::link::{self, Serving};
-use crate::report::Failure;
 
 /// Serve the workspace in the foreground, over HTTP if asked
 ///
@@ -30,5 +30,5 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
     if args.allow_edit {
         flags.push(Flag { name: "--allow-edit", key: "edit.allow", value: root.to_string() });
     }
-    link::serve(invocation, &root, Serving { http: args.http, port: args.port, flags })
+    daemon_client::serve(invocation, &root, ServeOptions { http: args.http, port: args.port, flags })
 }

@@ -11,11 +11,11 @@ use tenon_lsp::registry::{Install, ServerEntry};
 use tenon_server::daemon::DaemonError;
 use tenon_server::daemon::hello::{Errand, ErrandDone, ServerLine};
 
+use crate::daemon_client;
 use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::invocation::Invocation;
-use crate::link;
-use crate::report::Failure;
-use crate::servers;
+use crate::language_servers;
 
 /// List, install, restart and remove language servers
 #[derive(Debug, clap::Args)]
@@ -75,10 +75,10 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
 fn list(json: bool, invocation: &mut Invocation) -> Result<Exit, Failure> {
     let root = invocation.root(None)?;
     let workspace = invocation.workspace(&root, vec![])?;
-    let registry = servers::registry(&workspace)?;
-    let installed = servers::managed(&workspace).installed();
+    let registry = language_servers::registry(&workspace)?;
+    let installed = language_servers::managed(&workspace).installed();
     let running = running(&root, invocation)?;
-    let lines: Vec<Line> = servers::finder(&workspace)
+    let lines: Vec<Line> = language_servers::finder(&workspace)
         .survey(&registry)
         .into_iter()
         .flat_map(|(entry, availability)| Line::of(entry, availability, &installed, &running))
@@ -99,10 +99,10 @@ fn list(json: bool, invocation: &mut Invocation) -> Result<Exit, Failure> {
 
 /// The servers that the daemon has started, if there is a daemon.
 fn running(root: &Utf8Path, invocation: &Invocation) -> Result<Vec<ServerLine>, Failure> {
-    if link::status(invocation, root)?.is_none() {
+    if daemon_client::status(invocation, root)?.is_none() {
         return Ok(Vec::new());
     }
-    match link::errand(invocation, root, Errand::List)? {
+    match daemon_client::request(invocation, root, Errand::List)? {
         ErrandDone::List(lines) => Ok(lines.into_iter().filter(|line| line.project.is_some()).collect()),
         _ => Err(DaemonError::Unintelligible.into()),
     }
@@ -189,19 +189,19 @@ fn install(
 ) -> Result<Exit, Failure> {
     let root = invocation.root(for_workspace.as_deref())?;
     let workspace = invocation.workspace(&root, vec![])?;
-    let registry = servers::registry(&workspace)?;
-    let managed = servers::managed(&workspace);
-    let search = servers::search_path(&workspace);
+    let registry = language_servers::registry(&workspace)?;
+    let managed = language_servers::managed(&workspace);
+    let search = language_servers::search_path(&workspace);
     let tools = Tools::find(&search, Some(&root));
     let locks = match for_workspace {
         None => install::locks_for(&registry, ids, &tools)?,
         Some(_) => {
-            let census = Census::take(&servers::walk(&workspace)?, &registry);
+            let census = Census::take(&language_servers::walk(&workspace)?, &registry);
             install::locks_for_workspace(&registry, &census, &managed, &search, &tools)
         }
     };
     if locks.is_empty() {
-        invocation.say("nothing to install: the machine has what the workspace's files need");
+        invocation.eprint("nothing to install: the machine has what the workspace's files need");
     }
     for lock in locks {
         invocation.print(install_one(lock, &managed, &tools)?)?;
@@ -232,7 +232,7 @@ pub(crate) fn install_one(lock: &'static Lock, managed: &Managed, tools: &Tools)
 /// The workspace's root, when it knows a server of this name.
 fn with_server(id: &str, invocation: &Invocation) -> Result<Utf8PathBuf, Failure> {
     let root = invocation.root(None)?;
-    let registry = servers::registry(&invocation.workspace(&root, vec![])?)?;
+    let registry = language_servers::registry(&invocation.workspace(&root, vec![])?)?;
     match registry.get(id) {
         Some(_) => Ok(root),
         None => {
@@ -244,14 +244,14 @@ fn with_server(id: &str, invocation: &Invocation) -> Result<Utf8PathBuf, Failure
 
 fn restart(id: String, invocation: &mut Invocation) -> Result<Exit, Failure> {
     let root = with_server(&id, invocation)?;
-    link::errand(invocation, &root, Errand::Restart { id: id.clone() })?;
+    daemon_client::request(invocation, &root, Errand::Restart { id: id.clone() })?;
     invocation.print(format!("restarted: {id}"))?;
     Ok(Exit::Success)
 }
 
 fn logs(id: String, invocation: &mut Invocation) -> Result<Exit, Failure> {
     let root = with_server(&id, invocation)?;
-    match link::errand(invocation, &root, Errand::Logs { id })? {
+    match daemon_client::request(invocation, &root, Errand::Logs { id })? {
         ErrandDone::Logs(lines) => {
             for line in lines {
                 // What a server repeats of the workspace's text may be meant for the terminal.
@@ -267,8 +267,8 @@ fn logs(id: String, invocation: &mut Invocation) -> Result<Exit, Failure> {
 fn remove(ids: &[String], invocation: &mut Invocation) -> Result<Exit, Failure> {
     let root = invocation.root(None)?;
     let workspace = invocation.workspace(&root, vec![])?;
-    let registry = servers::registry(&workspace)?;
-    let managed = servers::managed(&workspace);
+    let registry = language_servers::registry(&workspace)?;
+    let managed = language_servers::managed(&workspace);
     let locks = install::all_locks_of(&registry, ids)?;
     let mut removed = 0;
     for lock in locks {
@@ -278,7 +278,7 @@ fn remove(ids: &[String], invocation: &mut Invocation) -> Result<Exit, Failure> 
         }
     }
     if removed == 0 {
-        invocation.say("nothing to remove: Tenon has not installed any of them");
+        invocation.eprint("nothing to remove: Tenon has not installed any of them");
         return Ok(Exit::No);
     }
     Ok(Exit::Success)

@@ -2,10 +2,10 @@
 
 use serde_json::json;
 
+use crate::daemon_client;
 use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::invocation::Invocation;
-use crate::link;
-use crate::report::Failure;
 
 /// Say whether a daemon serves the workspace
 ///
@@ -19,7 +19,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failure> {
     let root = invocation.root(None)?;
-    let welcome = link::status(invocation, &root)?;
+    let welcome = daemon_client::status(invocation, &root)?;
     if args.json {
         let answer = match &welcome {
             Some(welcome) => {
@@ -34,7 +34,7 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
         invocation.print(format!("root: {root}"))?;
         let Some(welcome) = &welcome else {
             invocation.print("daemon: not running")?;
-            invocation.say("  hint: `tenon up` starts it, and so does `tenon mcp`");
+            invocation.eprint("  hint: `tenon up` starts it, and so does `tenon mcp`");
             return Ok(Exit::No);
         };
         invocation.print(format!("daemon: running, process {}, version {}", welcome.pid, welcome.version))?;
@@ -46,8 +46,8 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
         }
         invocation.print(format!("log: {}", welcome.log))?;
         if welcome.outdated {
-            invocation.say("settings or trust have changed since the daemon started");
-            invocation.say("  hint: it notices when no client is connected; `tenon stop` ends it at once");
+            invocation.eprint("settings or trust have changed since the daemon started");
+            invocation.eprint("  hint: it notices when no client is connected; `tenon stop` ends it at once");
         }
     }
     Ok(if welcome.is_some() { Exit::Success } else { Exit::No })

@@ -1,9 +1,9 @@
 //! `tenon stop`: the end of the workspace's daemon.
 
+use crate::daemon_client;
 use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::invocation::Invocation;
-use crate::link;
-use crate::report::Failure;
 
 /// End the workspace's daemon
 ///
@@ -18,7 +18,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failure> {
     let root = invocation.root(None)?;
-    let stopped = link::stop(invocation, &root, args.force)?;
-    invocation.say(if stopped { format!("stopped: {root}") } else { format!("not running: {root}") });
+    let stopped = daemon_client::stop(invocation, &root, args.force)?;
+    invocation.eprint(if stopped { format!("stopped: {root}") } else { format!("not running: {root}") });
     Ok(if stopped { Exit::Success } else { Exit::No })
 }

@@ -9,8 +9,8 @@ use tenon_server::surfaces::work::Desk;
 use tenon_work::{Carried, Engine, Report, Store, StoreError};
 
 use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::invocation::{Invocation, block_on};
-use crate::report::Failure;
 use crate::work::desk;
 
 /// Check, migrate, export and import the store of plans and memory
@@ -89,7 +89,7 @@ fn migrate(desk: &Desk, json: bool, invocation: &mut Invocation) -> Result<Exit,
         invocation.print(format!("schema: {schema}"))?;
         let said =
             if was == schema { "nothing to migrate".to_owned() } else { format!("migrated from {was}") };
-        invocation.say(said);
+        invocation.eprint(said);
     }
     Ok(Exit::Success)
 }
@@ -113,14 +113,14 @@ fn check(desk: &Desk, json: bool, invocation: &mut Invocation) -> Result<Exit, F
         for problem in problems {
             invocation.print(problem)?;
         }
-        invocation.say(format!("checked: {workspaces} workspaces, {events} events, {records} records"));
+        invocation.eprint(format!("checked: {workspaces} workspaces, {events} events, {records} records"));
     }
     Ok(if good { Exit::Success } else { Exit::No })
 }
 
 fn export(desk: &Desk, invocation: &mut Invocation) -> Result<Exit, Failure> {
     let carried = with_store(desk, async |store| store.export(&mut BufWriter::new(io::stdout())).await)?;
-    invocation.say(format!("exported: {}", amount(carried)));
+    invocation.eprint(format!("exported: {}", amount(carried)));
     Ok(Exit::Success)
 }
 
@@ -138,7 +138,7 @@ fn import(
     if json {
         invocation.print(json!({"workspaces": carried.workspaces, "rows": carried.rows}).to_string())?;
     } else {
-        invocation.say(format!("imported: {}", amount(carried)));
+        invocation.eprint(format!("imported: {}", amount(carried)));
     }
     Ok(Exit::Success)
 }

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use tenon_work::Tool;
 
 use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::invocation::Invocation;
-use crate::report::Failure;
 use crate::work::{Asking, Paging, ask, given, line, list, paged};
 
 /// See the plans and tasks that agents keep
@@ -221,10 +221,10 @@ fn show_next(args: Next, invocation: &mut Invocation) -> Result<Exit, Failure> {
             invocation.print(one_line(task))?;
         }
         if shown.is_empty() && !args.claim {
-            invocation.say("no task is ready");
+            invocation.eprint("no task is ready");
         }
         if let Some(until) = result["claim"]["expires_at"].as_str().filter(|_| args.claim) {
-            invocation.say(format!("claimed until {until}"));
+            invocation.eprint(format!("claimed until {until}"));
         }
     }
     // Later pages go on with the queue alone.

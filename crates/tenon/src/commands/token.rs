@@ -5,8 +5,8 @@ use tenon_contract::clock::{Clock, Entropy};
 use tenon_server::token::{Token, TokenFile};
 
 use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::invocation::Invocation;
-use crate::report::Failure;
 
 /// Show, add and revoke the tokens of HTTP clients
 ///
@@ -68,7 +68,7 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
         }
         Command::Revoke { id } => {
             tokens.revoke(&id)?;
-            invocation.say(format!("revoked: {id}"));
+            invocation.eprint(format!("revoked: {id}"));
         }
     }
     Ok(Exit::Success)
@@ -80,7 +80,7 @@ fn show(token: &Token, json: bool, invocation: &mut Invocation) -> Result<(), Fa
         described["token"] = json!(token.secret);
         return invocation.print(described.to_string());
     }
-    invocation.say(format!("id: {}", token.id));
+    invocation.eprint(format!("id: {}", token.id));
     invocation.print(&token.secret)
 }
 

@@ -6,8 +6,8 @@ use tenon_server::config::{self, FILE_NAME};
 use tenon_server::trust::{Record, TrustState};
 
 use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::invocation::Invocation;
-use crate::report::Failure;
 
 /// Trust a workspace, or take that back
 ///
@@ -72,14 +72,14 @@ fn explain(state: &TrustState, record: Option<&Record>, root: &Utf8Path, invocat
         TrustState::Trusted => {
             for (path, hash) in record.map(|record| &record.pins).into_iter().flatten() {
                 let note = if hash.is_none() { " (absent)" } else { "" };
-                invocation.say(format!("  pinned: {path}{note}"));
+                invocation.eprint(format!("  pinned: {path}{note}"));
             }
         }
         TrustState::Stale { changed } => {
             for path in changed {
-                invocation.say(format!("  changed: {path}"));
+                invocation.eprint(format!("  changed: {path}"));
             }
-            invocation.say(format!("  hint: look at the change, then run `tenon trust {root}`"));
+            invocation.eprint(format!("  hint: look at the change, then run `tenon trust {root}`"));
         }
         TrustState::Untrusted | TrustState::Excluded => {}
     }

@@ -10,13 +10,13 @@ use tenon_server::daemon::hello::{Proof, ServerLine};
 use tenon_server::trust::TrustState;
 use tenon_server::workspace::Workspace;
 
-use crate::agents::{self, Agent};
+use crate::agent_config::{self, AgentConfig};
 use crate::commands::servers::install_one;
+use crate::daemon_client::{self, Probe};
 use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::invocation::Invocation;
-use crate::link::{self, Probe};
-use crate::report::Failure;
-use crate::servers;
+use crate::language_servers;
 
 /// Set a workspace up: install what is missing, start, check, and show how to connect agents
 ///
@@ -37,7 +37,7 @@ pub(crate) struct Args {
     #[arg(long)]
     no_wait: bool,
     /// Show only this agent's configuration
-    #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(agents::NAMES))]
+    #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(agent_config::NAMES))]
     agent: Option<String>,
     /// Print JSON
     #[arg(long)]
@@ -47,27 +47,27 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failure> {
     let root = invocation.root(args.dir.as_deref())?;
     let workspace = invocation.workspace(&root, vec![])?;
-    tell_workspace(&workspace, invocation);
-    let census = Census::take(&servers::walk(&workspace)?, &servers::registry(&workspace)?);
+    print_workspace(&workspace, invocation);
+    let census = Census::take(&language_servers::walk(&workspace)?, &language_servers::registry(&workspace)?);
     let install = if args.no_install { Some(false) } else { args.yes.then_some(true) };
     install_missing(&workspace, &census, install, invocation)?;
-    let probe = link::probe(invocation, &root)?;
+    let probe = daemon_client::probe(invocation, &root)?;
     let Probe { welcome, tools } = &probe;
-    invocation.say(format!("daemon: process {}, answers with {} tools", welcome.pid, tools.len()));
+    invocation.eprint(format!("daemon: process {}, answers with {} tools", welcome.pid, tools.len()));
     if welcome.outdated {
-        invocation.say("settings or trust have changed since the daemon started");
-        invocation.say("  hint: `tenon stop` ends it, and its clients; the next one starts a new one");
+        invocation.eprint("settings or trust have changed since the daemon started");
+        invocation.eprint("  hint: `tenon stop` ends it, and its clients; the next one starts a new one");
     }
     let mut needed = Vec::new();
     if !args.no_wait && !census.shares().is_empty() {
-        invocation.say("language servers: loading the workspace; Ctrl-C leaves them to it");
-        needed = link::warm_up(invocation, &root)?;
+        invocation.eprint("language servers: loading the workspace; Ctrl-C leaves them to it");
+        needed = daemon_client::warm_up(invocation, &root)?;
         let has_files = |id: &str| census.shares().iter().any(|share| share.server.as_str() == id);
         needed.retain(|server| server.status != "disabled" && has_files(&server.id));
-        tell_servers(&needed, invocation);
-        tell_proofs(&link::prove(invocation, &root)?, invocation);
+        print_servers(&needed, invocation);
+        print_proofs(&daemon_client::prove(invocation, &root)?, invocation);
     }
-    let mut agents = agents::all(&program(invocation), &root);
+    let mut agents = agent_config::all(&program(invocation), &root);
     agents.retain(|agent| args.agent.as_ref().is_none_or(|name| name == agent.name));
     match args.json {
         true => invocation.print(describe(&workspace, &probe, &needed, &agents).to_string())?,
@@ -76,9 +76,9 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
     Ok(Exit::Success)
 }
 
-fn tell_workspace(workspace: &Workspace, invocation: &mut Invocation) {
+fn print_workspace(workspace: &Workspace, invocation: &mut Invocation) {
     let root = workspace.root();
-    invocation.say(format!("root: {root}"));
+    invocation.eprint(format!("root: {root}"));
     let state = workspace.trust();
     let means = match state {
         TrustState::Trusted => "its settings and programs count",
@@ -88,10 +88,10 @@ fn tell_workspace(workspace: &Workspace, invocation: &mut Invocation) {
         }
         TrustState::Excluded => "nothing in it runs, as you decided",
     };
-    invocation.say(format!("trust: {}: {means}", state.name()));
+    invocation.eprint(format!("trust: {}: {means}", state.name()));
     let ignored = workspace.settings().ignored().len();
     if ignored > 0 {
-        invocation.say(format!("settings: {ignored} without effect; `tenon config show` says why"));
+        invocation.eprint(format!("settings: {ignored} without effect; `tenon config show` says why"));
     }
 }
 
@@ -102,23 +102,23 @@ fn install_missing(
     install: Option<bool>,
     invocation: &mut Invocation,
 ) -> Result<(), Failure> {
-    let (managed, search) = (servers::managed(workspace), servers::search_path(workspace));
+    let (managed, search) = (language_servers::managed(workspace), language_servers::search_path(workspace));
     let tools = Tools::find(&search, Some(workspace.root()));
-    let registry = servers::registry(workspace)?;
+    let registry = language_servers::registry(workspace)?;
     let missing = install::locks_for_workspace(&registry, census, &managed, &search, &tools);
     if missing.is_empty() {
         return Ok(());
     }
     let names: Vec<String> =
         missing.iter().map(|lock: &&Lock| format!("{} {}", lock.name, lock.version)).collect();
-    invocation.say(format!("missing: {}", names.join(", ")));
+    invocation.eprint(format!("missing: {}", names.join(", ")));
     if !wanted(install, invocation)? {
-        invocation.say("  hint: `tenon up --yes` installs them");
+        invocation.eprint("  hint: `tenon up --yes` installs them");
         return Ok(());
     }
     for lock in missing {
         let done = install_one(lock, &managed, &tools)?;
-        invocation.say(done);
+        invocation.eprint(done);
     }
     Ok(())
 }
@@ -137,22 +137,22 @@ fn wanted(install: Option<bool>, invocation: &mut Invocation) -> Result<bool, Fa
     Ok(matches!(answer.trim().to_lowercase().as_str(), "" | "y" | "yes"))
 }
 
-fn tell_servers(servers: &[ServerLine], invocation: &mut Invocation) {
+fn print_servers(servers: &[ServerLine], invocation: &mut Invocation) {
     for server in servers {
         let state = if server.ready { "ready" } else { server.status.as_str() };
         let detail = server.detail.as_ref().map(|detail| format!(": {detail}")).unwrap_or_default();
         let project = server.project.as_ref().filter(|project| !project.is_empty() && *project != ".");
         let project = project.map(|project| format!(" in {project}")).unwrap_or_default();
-        invocation.say(format!("  {} ({}){project}: {state}{detail}", server.id, server.language));
+        invocation.eprint(format!("  {} ({}){project}: {state}{detail}", server.id, server.language));
     }
 }
 
-fn tell_proofs(proofs: &[Proof], invocation: &mut Invocation) {
+fn print_proofs(proofs: &[Proof], invocation: &mut Invocation) {
     let told = proofs.iter().filter(|proof| proof.definition.is_some() || proof.diagnostic.is_some());
     for proof in told {
         let definition = proof.definition.as_deref().unwrap_or("no definition was found");
         let diagnostic = proof.diagnostic.as_deref().unwrap_or("nothing is wrong");
-        invocation.say(format!("{}:\n  {definition}\n  {diagnostic}", proof.language));
+        invocation.eprint(format!("{}:\n  {definition}\n  {diagnostic}", proof.language));
     }
 }
 
@@ -169,7 +169,7 @@ pub(crate) fn program(invocation: &Invocation) -> String {
     }
 }
 
-fn show(agents: &[Agent], invocation: &mut Invocation) -> Result<(), Failure> {
+fn show(agents: &[AgentConfig], invocation: &mut Invocation) -> Result<(), Failure> {
     for agent in agents {
         invocation.print(format!("\n# {}: {}\n", agent.title, agent.file))?;
         invocation.print(agent.text.trim_end())?;
@@ -177,7 +177,7 @@ fn show(agents: &[Agent], invocation: &mut Invocation) -> Result<(), Failure> {
     Ok(())
 }
 
-fn describe(workspace: &Workspace, probe: &Probe, servers: &[ServerLine], agents: &[Agent]) -> Value {
+fn describe(workspace: &Workspace, probe: &Probe, servers: &[ServerLine], agents: &[AgentConfig]) -> Value {
     let agents = agents.iter().map(
         |agent| json!({"name": agent.name, "title": agent.title, "file": agent.file, "text": agent.text}),
     );

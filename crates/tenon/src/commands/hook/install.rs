@@ -15,8 +15,8 @@ use super::diff;
 use super::settings::{self, Insertion, SettingsError};
 use crate::commands::up;
 use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::invocation::Invocation;
-use crate::report::Failure;
 
 /// Have an agent run `tenon hook post-edit` after every edit
 ///
@@ -74,23 +74,24 @@ pub(super) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
     };
     let Some(change) = done else {
         let how = if args.undo { "no hook of Tenon is in" } else { "there already:" };
-        invocation.say(format!("{how} {}", target.file));
+        invocation.eprint(format!("{how} {}", target.file));
         return Ok(Exit::Success);
     };
     let shown = diff::render(target.file.as_str(), target.before.as_deref(), change.after.as_deref());
     write!(invocation.out, "{shown}")?;
     if args.dry_run {
-        invocation.say("nothing was changed: this is a dry run");
+        invocation.eprint("nothing was changed: this is a dry run");
         return Ok(Exit::Success);
     }
     target.write(&change)?;
     if args.undo {
-        invocation.say(format!("{title} runs no hook of Tenon any more from {}", target.file));
+        invocation.eprint(format!("{title} runs no hook of Tenon any more from {}", target.file));
     } else {
-        invocation
-            .say(format!("{title} now learns after each edit what it broke; `--undo` takes this out again"));
+        invocation.eprint(format!(
+            "{title} now learns after each edit what it broke; `--undo` takes this out again"
+        ));
         if let Some(note) = args.client.note() {
-            invocation.say(format!("note: {note}"));
+            invocation.eprint(format!("note: {note}"));
         }
     }
     Ok(Exit::Success)

@@ -15,7 +15,7 @@ use tenon_server::daemon::client::{self, Connection, Launch};
 use tenon_server::daemon::folder::Place;
 use tenon_server::daemon::hello::{Errand, ErrandDone, Hello, ServerLine, Want, Welcome};
 use tenon_server::daemon::lock::Lock;
-use tenon_server::daemon::serve::{Daemon, Post, Stay};
+use tenon_server::daemon::serve::{Daemon, DaemonSocket, ExitPolicy};
 use tenon_server::daemon::spawn::{self, START_DEADLINE, Started};
 use tenon_server::daemon::{DaemonError, Stopped};
 use tenon_server::service::Service;
@@ -24,10 +24,10 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use super::{Asked, Probe, Serving};
+use super::{DaemonCheck, Probe, ServeOptions};
 use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::invocation::{Invocation, block_on};
-use crate::report::Failure;
 
 /// How long a daemon may take for its first `tools/list`.
 const PROBE_DEADLINE: Duration = Duration::from_secs(10);
@@ -110,22 +110,22 @@ async fn list_tools(connection: Connection) -> io::Result<Vec<String>> {
 }
 
 pub(super) fn warm_up(invocation: &Invocation, root: &Utf8Path) -> Result<Vec<ServerLine>, Failure> {
-    match errand(invocation, root, Errand::WarmUp)? {
+    match request(invocation, root, Errand::WarmUp)? {
         ErrandDone::List(servers) => Ok(servers),
         _ => Err(DaemonError::Unintelligible.into()),
     }
 }
 
-pub(super) fn errand(
+pub(super) fn request(
     invocation: &Invocation,
     root: &Utf8Path,
     errand: Errand,
 ) -> Result<ErrandDone, Failure> {
     let place = Place::of(root, &invocation.environment)?;
-    unless_failed(block_on(client::run(&place, errand))??)
+    into_result(block_on(client::run(&place, errand))??)
 }
 
-pub(super) fn errand_or_start(
+pub(super) fn request_or_start(
     invocation: &Invocation,
     root: &Utf8Path,
     errand: Errand,
@@ -137,10 +137,10 @@ pub(super) fn errand_or_start(
         let silent = |_| DaemonError::Silent { seconds: patience.as_secs(), pid: None };
         tokio::time::timeout(patience, running).await.map_err(silent)?
     };
-    unless_failed(block_on(asked)??)
+    into_result(block_on(asked)??)
 }
 
-pub(super) fn check(invocation: &Invocation, root: &Utf8Path, errand: Errand) -> Option<Asked> {
+pub(super) fn check_files(invocation: &Invocation, root: &Utf8Path, errand: Errand) -> Option<DaemonCheck> {
     let place = Place::of(root, &invocation.environment).ok()?;
     let asked = async {
         // Before anything is asked, so that no interrupt comes too early.
@@ -158,12 +158,12 @@ pub(super) fn check(invocation: &Invocation, root: &Utf8Path, errand: Errand) ->
         Ok((done, interrupted))
     };
     match block_on(asked).ok()? {
-        Ok((ErrandDone::Checked(report), interrupted)) => Some(Asked { report, interrupted }),
+        Ok((ErrandDone::Checked(report), interrupted)) => Some(DaemonCheck { report, interrupted }),
         Ok(_) | Err(_) => None,
     }
 }
 
-fn unless_failed(done: ErrandDone) -> Result<ErrandDone, Failure> {
+fn into_result(done: ErrandDone) -> Result<ErrandDone, Failure> {
     match done {
         ErrandDone::Failed(why) => Err(Failure::new(Exit::Config, why)),
         done => Ok(done),
@@ -194,17 +194,21 @@ fn own_program() -> io::Result<PathBuf> {
     if running.exists() { Ok(running.to_owned()) } else { std::env::current_exe() }
 }
 
-pub(super) fn serve(invocation: &mut Invocation, root: &Utf8Path, serving: Serving) -> Result<Exit, Failure> {
+pub(super) fn serve(
+    invocation: &mut Invocation,
+    root: &Utf8Path,
+    serving: ServeOptions,
+) -> Result<Exit, Failure> {
     let workspace = invocation.workspace(root, serving.flags)?;
     let place = Place::of(root, &invocation.environment)?;
-    let _life = to_the_end(async {
+    let _life = run_to_completion(async {
         let stop = stop_on_signals()?;
         let starting = Lock::take(&place.start_lock(), START_DEADLINE).await?;
-        let running = match Post::take(place.clone()).await {
-            Ok(post) => {
+        let running = match DaemonSocket::take(place.clone()).await {
+            Ok(socket) => {
                 start_log(&workspace);
                 let daemon = Daemon::new(Service::new(workspace), stop.clone());
-                Some(tokio::spawn(daemon.run(post, Stay::Attended)))
+                Some(tokio::spawn(daemon.run(socket, ExitPolicy::OnRequest)))
             }
             // HTTP can be had from the daemon that is there; everything else is there already.
             Err(DaemonError::AlreadyServed) if serving.http => None,
@@ -212,9 +216,9 @@ pub(super) fn serve(invocation: &mut Invocation, root: &Utf8Path, serving: Servi
         };
         drop(starting);
         let words = if running.is_some() { "serving" } else { "joined the daemon of" };
-        invocation.say(format!("{words} {root}; end with Ctrl-C"));
+        invocation.eprint(format!("{words} {root}; end with Ctrl-C"));
         let attended = match serving.http {
-            true => hold_http(invocation, &place, serving.port, &stop).await,
+            true => keep_http_open(invocation, &place, serving.port, &stop).await,
             false => Ok(()),
         };
         if attended.is_err() {
@@ -232,7 +236,7 @@ pub(super) fn serve(invocation: &mut Invocation, root: &Utf8Path, serving: Servi
 }
 
 /// Has the daemon serve HTTP, and says where, until `stop` or the daemon's end.
-async fn hold_http(
+async fn keep_http_open(
     invocation: &mut Invocation,
     place: &Place,
     port: Option<u16>,
@@ -240,7 +244,7 @@ async fn hold_http(
 ) -> Result<(), Failure> {
     let held = client::connect(place, &Hello::new(Want::Http { port })).await?;
     let address = held.welcome.http.clone().unwrap_or_default();
-    invocation.say("clients send `Authorization: Bearer …`; `tenon token show` prints a token");
+    invocation.eprint("clients send `Authorization: Bearer …`; `tenon token show` prints a token");
     invocation.print(format!("{address}/mcp"))?;
     tokio::select! {
         _ = held.closed() => {}
@@ -249,9 +253,9 @@ async fn hold_http(
     Ok(())
 }
 
-pub(super) fn daemon(invocation: &Invocation, root: &Utf8Path, start_lock_held: bool) -> Exit {
+pub(super) fn run_daemon(invocation: &Invocation, root: &Utf8Path, start_lock_held: bool) -> Exit {
     let detached = spawn::detach().map_err(Failure::from);
-    match detached.and_then(|()| be_the_daemon(invocation, root, start_lock_held)) {
+    match detached.and_then(|()| serve_detached(invocation, root, start_lock_held)) {
         Ok(()) => Exit::Success,
         Err(failure) => {
             let _ = spawn::announce(&Started::Failed(failure.to_string()));
@@ -260,28 +264,28 @@ pub(super) fn daemon(invocation: &Invocation, root: &Utf8Path, start_lock_held: 
     }
 }
 
-fn be_the_daemon(invocation: &Invocation, root: &Utf8Path, start_lock_held: bool) -> Result<(), Failure> {
+fn serve_detached(invocation: &Invocation, root: &Utf8Path, start_lock_held: bool) -> Result<(), Failure> {
     let workspace = invocation.workspace(root, vec![])?;
     let place = Place::of(root, &invocation.environment)?;
     start_log(&workspace);
-    let _life = to_the_end(async {
+    let _life = run_to_completion(async {
         let stop = stop_on_signals()?;
         let starting = match start_lock_held {
             true => None,
             false => Lock::take(&place.start_lock(), START_DEADLINE).await?,
         };
-        let post = Post::take(place).await?;
-        let stay = Stay::UntilIdle(workspace.config().daemon.idle);
+        let socket = DaemonSocket::take(place).await?;
+        let exit_policy = ExitPolicy::WhenIdle(workspace.config().daemon.idle);
         let daemon = Daemon::new(Service::new(workspace), stop);
         spawn::announce(&Started::Ready)?;
         drop(starting);
-        Ok::<_, Failure>(daemon.run(post, stay).await)
+        Ok::<_, Failure>(daemon.run(socket, exit_policy).await)
     })??;
     Ok(())
 }
 
 /// Runs a daemon to its end. Threads: enough to keep answering while one is busy, few enough to be small.
-fn to_the_end<T>(work: impl Future<Output = T>) -> io::Result<T> {
+fn run_to_completion<T>(work: impl Future<Output = T>) -> io::Result<T> {
     let cores = std::thread::available_parallelism().map_or(2, usize::from);
     let mut threads = tokio::runtime::Builder::new_multi_thread();
     let runtime = threads.worker_threads(cores.clamp(2, 4)).enable_all().build()?;

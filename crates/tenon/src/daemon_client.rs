@@ -4,10 +4,10 @@
 //! daemon say so.
 
 #[cfg(not(unix))]
-#[path = "link/elsewhere.rs"]
+#[path = "daemon_client/non_unix.rs"]
 mod system;
 #[cfg(unix)]
-#[path = "link/unix.rs"]
+#[path = "daemon_client/unix.rs"]
 mod system;
 
 use std::time::Duration;
@@ -21,8 +21,8 @@ use tenon_server::service::Service;
 use tokio_util::sync::CancellationToken;
 
 use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::invocation::{Invocation, block_on};
-use crate::report::Failure;
 
 /// What a daemon answered to a real `tools/list`.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub(crate) struct Probe {
 
 /// What a daemon's servers said about files.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct DaemonCheck {
     pub(crate) report: Report,
     /// Whether the person at the terminal did not want to wait for all of it.
     pub(crate) interrupted: bool,
@@ -41,7 +41,7 @@ pub(crate) struct Asked {
 
 /// What a foreground server is told.
 #[derive(Debug, Default)]
-pub(crate) struct Serving {
+pub(crate) struct ServeOptions {
     pub(crate) http: bool,
     pub(crate) port: Option<u16>,
     pub(crate) flags: Vec<Flag>,
@@ -78,24 +78,24 @@ pub(crate) fn warm_up(invocation: &Invocation, root: &Utf8Path) -> Result<Vec<Se
 
 /// Has the language servers of the running daemon answer, one question of each kind for each language.
 pub(crate) fn prove(invocation: &Invocation, root: &Utf8Path) -> Result<Vec<Proof>, Failure> {
-    match errand(invocation, root, Errand::Prove)? {
+    match request(invocation, root, Errand::Prove)? {
         ErrandDone::Proved(proofs) => Ok(proofs),
         _ => Err(DaemonError::Unintelligible.into()),
     }
 }
 
 /// Has the running daemon do something about its language servers.
-pub(crate) fn errand(
+pub(crate) fn request(
     invocation: &Invocation,
     root: &Utf8Path,
     errand: Errand,
 ) -> Result<ErrandDone, Failure> {
-    system::errand(invocation, root, errand)
+    system::request(invocation, root, errand)
 }
 
 /// Has the daemon of `root`, which is started if need be, tell what changes to files led to, within `patience` and what the
 /// user waits for other files.
-pub(crate) fn aftermath(
+pub(crate) fn edit_diagnostics(
     invocation: &Invocation,
     root: &Utf8Path,
     files: Vec<Utf8PathBuf>,
@@ -103,29 +103,33 @@ pub(crate) fn aftermath(
 ) -> Result<String, Failure> {
     let wait_ms = invocation.workspace(root, vec![])?.config().edit.wait_ms;
     let patience = patience + Duration::from_millis(wait_ms);
-    match system::errand_or_start(invocation, root, Errand::Aftermath { files, wait_ms }, patience)? {
+    match system::request_or_start(invocation, root, Errand::Aftermath { files, wait_ms }, patience)? {
         ErrandDone::Aftermath(text) => Ok(text),
         _ => Err(DaemonError::Unintelligible.into()),
     }
 }
 
 /// Has the daemon of `root` check files, if one runs that knows the settings of today. `None` when none can.
-pub(crate) fn check(invocation: &Invocation, root: &Utf8Path, errand: Errand) -> Option<Asked> {
-    system::check(invocation, root, errand)
+pub(crate) fn check_files(invocation: &Invocation, root: &Utf8Path, errand: Errand) -> Option<DaemonCheck> {
+    system::check_files(invocation, root, errand)
 }
 
 /// Serves `root` in the foreground.
-pub(crate) fn serve(invocation: &mut Invocation, root: &Utf8Path, serving: Serving) -> Result<Exit, Failure> {
+pub(crate) fn serve(
+    invocation: &mut Invocation,
+    root: &Utf8Path,
+    serving: ServeOptions,
+) -> Result<Exit, Failure> {
     system::serve(invocation, root, serving)
 }
 
 /// Is the daemon of `root`, detached from whoever started it.
-pub(crate) fn daemon(invocation: &Invocation, root: &Utf8Path, start_lock_held: bool) -> Exit {
-    system::daemon(invocation, root, start_lock_held)
+pub(crate) fn run_daemon(invocation: &Invocation, root: &Utf8Path, start_lock_held: bool) -> Exit {
+    system::run_daemon(invocation, root, start_lock_held)
 }
 
 /// Serves `root` on stdin and stdout in this process, without a daemon.
-pub(crate) fn in_process(
+pub(crate) fn serve_in_process(
     invocation: &Invocation,
     root: &Utf8Path,
     surfaces: Option<&[String]>,

@@ -10,7 +10,7 @@ use tenon_lsp::walk::{BadPattern, Walk};
 use tenon_server::workspace::Workspace;
 
 use crate::exit::Exit;
-use crate::report::Failure;
+use crate::failure::Failure;
 
 /// The known servers with the workspace's settings applied.
 pub(crate) fn registry(workspace: &Workspace) -> Result<Registry, Failure> {

@@ -5,10 +5,10 @@ use std::time::Duration;
 use camino::Utf8Path;
 use tenon_server::daemon::hello::{Errand, ErrandDone, ServerLine, Welcome};
 
-use super::{Asked, Probe, Serving};
+use super::{DaemonCheck, Probe, ServeOptions};
 use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::invocation::Invocation;
-use crate::report::Failure;
 
 fn unsupported() -> Failure {
     Failure::new(Exit::Daemon, "there is no daemon on this system yet").hint("`tenon mcp` works without one")
@@ -27,7 +27,7 @@ pub(super) fn bridge(
     root: &Utf8Path,
     surfaces: Option<Vec<String>>,
 ) -> Result<Exit, Failure> {
-    super::in_process(invocation, root, surfaces.as_deref())
+    super::serve_in_process(invocation, root, surfaces.as_deref())
 }
 
 pub(super) fn probe(_: &Invocation, _: &Utf8Path) -> Result<Probe, Failure> {
@@ -38,11 +38,11 @@ pub(super) fn warm_up(_: &Invocation, _: &Utf8Path) -> Result<Vec<ServerLine>, F
     Err(unsupported())
 }
 
-pub(super) fn errand(_: &Invocation, _: &Utf8Path, _: Errand) -> Result<ErrandDone, Failure> {
+pub(super) fn request(_: &Invocation, _: &Utf8Path, _: Errand) -> Result<ErrandDone, Failure> {
     Err(unsupported())
 }
 
-pub(super) fn errand_or_start(
+pub(super) fn request_or_start(
     _: &Invocation,
     _: &Utf8Path,
     _: Errand,
@@ -51,14 +51,14 @@ pub(super) fn errand_or_start(
     Err(unsupported())
 }
 
-pub(super) fn check(_: &Invocation, _: &Utf8Path, _: Errand) -> Option<Asked> {
+pub(super) fn check_files(_: &Invocation, _: &Utf8Path, _: Errand) -> Option<DaemonCheck> {
     None
 }
 
-pub(super) fn serve(_: &mut Invocation, _: &Utf8Path, _: Serving) -> Result<Exit, Failure> {
+pub(super) fn serve(_: &mut Invocation, _: &Utf8Path, _: ServeOptions) -> Result<Exit, Failure> {
     Err(unsupported())
 }
 
-pub(super) fn daemon(_: &Invocation, _: &Utf8Path, _: bool) -> Exit {
+pub(super) fn run_daemon(_: &Invocation, _: &Utf8Path, _: bool) -> Exit {
     Exit::Daemon
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 /// One agent's way of naming an MCP server.
 #[derive(Debug)]
-pub(crate) struct Agent {
+pub(crate) struct AgentConfig {
     /// For flags and scripts.
     pub(crate) name: &'static str,
     pub(crate) title: &'static str,
@@ -21,50 +21,50 @@ pub(crate) struct Agent {
 pub(crate) const NAMES: &[&str] = &["claude", "codex", "cursor", "gemini", "opencode", "vscode", "zed"];
 
 /// What each agent needs to reach the workspace at `root` through `program`.
-pub(crate) fn all(program: &str, root: &Utf8Path) -> Vec<Agent> {
+pub(crate) fn all(program: &str, root: &Utf8Path) -> Vec<AgentConfig> {
     let args = ["mcp", "--root", root.as_str()];
     let stdio = json!({"command": program, "args": args});
     let command: Vec<&str> = std::iter::once(program).chain(args).collect();
     let pretty = |value: Value| format!("{value:#}\n");
     vec![
-        Agent {
+        AgentConfig {
             name: "claude",
             title: "Claude Code",
             file: ".mcp.json",
             text: pretty(json!({"mcpServers": {"tenon": stdio}})),
         },
-        Agent {
+        AgentConfig {
             name: "codex",
             title: "Codex",
             file: "~/.codex/config.toml",
             // A JSON string or list of strings is also one in TOML.
             text: format!("[mcp_servers.tenon]\ncommand = {}\nargs = {}\n", json!(program), json!(args)),
         },
-        Agent {
+        AgentConfig {
             name: "cursor",
             title: "Cursor",
             file: ".cursor/mcp.json",
             text: pretty(json!({"mcpServers": {"tenon": stdio}})),
         },
-        Agent {
+        AgentConfig {
             name: "gemini",
             title: "Gemini CLI",
             file: ".gemini/settings.json",
             text: pretty(json!({"mcpServers": {"tenon": stdio}})),
         },
-        Agent {
+        AgentConfig {
             name: "opencode",
             title: "opencode",
             file: "opencode.json",
             text: pretty(json!({"mcp": {"tenon": {"type": "local", "command": command, "enabled": true}}})),
         },
-        Agent {
+        AgentConfig {
             name: "vscode",
             title: "VS Code (Copilot)",
             file: ".vscode/mcp.json",
             text: pretty(json!({"servers": {"tenon": {"type": "stdio", "command": program, "args": args}}})),
         },
-        Agent {
+        AgentConfig {
             name: "zed",
             title: "Zed",
             file: ".zed/settings.json",
