@@ -1,13 +1,13 @@
-//! Budgets: how many bytes an answer may deliver, counted as delivered, in UTF-8.
+//! Budgets: a limit on the UTF-8 bytes of an answer.
 //!
-//! A budget is spent from front to back. Once something did not fit, nothing after it is taken, so what was
-//! delivered is always a prefix of the whole, and [`Budget::truncated`] says so.
+//! A budget is spent from front to back. Once an item does not fit, all later items are rejected too, so the delivered
+//! items are always a prefix of the full result. [`Budget::truncated`] reports whether items were left out.
 
 use std::io;
 
 use serde::Serialize;
 
-/// A limit on delivered bytes, and what has been spent of it.
+/// A limit on delivered bytes, and how many are used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Budget {
     limit: usize,
@@ -21,7 +21,7 @@ impl Budget {
         Self { limit, used: 0, truncated: false }
     }
 
-    /// Spends on as much of the text as fits, cut between characters, and returns that much.
+    /// Takes the longest prefix of the text that fits, cut at a character boundary.
     pub fn take<'text>(&mut self, text: &'text str) -> &'text str {
         let delivered = cut_bytes(text, self.remaining());
         self.used += delivered.len();
@@ -29,7 +29,7 @@ impl Budget {
         delivered
     }
 
-    /// Spends on all of an item or on none of it, and says which.
+    /// Takes a whole item or nothing. Returns whether it fit.
     #[must_use]
     pub fn try_take(&mut self, bytes: usize) -> bool {
         let fits = !self.truncated && bytes <= self.remaining();
@@ -41,7 +41,7 @@ impl Budget {
         fits
     }
 
-    /// What may still be delivered; nothing once something did not fit.
+    /// Bytes that may still be delivered; zero once an item did not fit.
     #[must_use]
     pub fn remaining(&self) -> usize {
         if self.truncated { 0 } else { self.limit - self.used }
@@ -57,7 +57,7 @@ impl Budget {
         self.limit
     }
 
-    /// Whether something was left out.
+    /// Whether anything was left out.
     #[must_use]
     pub fn truncated(&self) -> bool {
         self.truncated
@@ -76,17 +76,17 @@ pub fn cut_characters(text: &str, characters: usize) -> &str {
     text.char_indices().nth(characters).map_or(text, |(end, _)| &text[..end])
 }
 
-/// How many bytes the JSON of a value has, without building it.
+/// Length in bytes of a value's JSON, counted without building it.
 ///
 /// # Errors
-/// When the value has no JSON form.
+/// If the value has no JSON form.
 pub fn serialized_len<T: Serialize + ?Sized>(value: &T) -> Result<usize, serde_json::Error> {
     let mut counter = ByteCounter::default();
     serde_json::to_writer(&mut counter, value)?;
     Ok(counter.bytes)
 }
 
-/// A writer that keeps nothing but the count.
+/// A writer that only counts bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ByteCounter {
     bytes: usize,
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_is_cut_between_characters_and_the_rest_refused() {
+    fn text_is_cut_at_a_character_boundary_and_later_text_rejected() {
         let mut budget = Budget::new(6);
         assert_eq!(budget.take("ab"), "ab");
         assert!(!budget.truncated());
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_exactly_is_not_truncated() {
+    fn exact_fit_is_not_truncated() {
         let mut budget = Budget::new(4);
         assert_eq!(budget.take("😀"), "😀");
         assert_eq!(budget.take(""), "");
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn items_are_delivered_whole_or_not_at_all() {
+    fn item_over_budget_rejects_all_later_items() {
         let mut budget = Budget::new(10);
         assert!(budget.try_take(4));
         assert!(!budget.try_take(7));
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn cuts() {
+    fn cuts_end_at_character_boundaries() {
         assert_eq!(cut_bytes("aé", 2), "a");
         assert_eq!(cut_bytes("aé", 99), "aé");
         assert_eq!(cut_characters("aé😀b", 3), "aé😀");
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn the_length_of_json_is_counted_without_building_it() {
+    fn serialized_len_equals_the_length_of_built_json() {
         let value = serde_json::json!({"a": [1, 2.5, "é\n"], "b": null});
         assert_eq!(serialized_len(&value).unwrap(), value.to_string().len());
         assert!(serialized_len(&std::collections::BTreeMap::from([((1, 2), 3)])).is_err());

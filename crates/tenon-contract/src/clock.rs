@@ -1,7 +1,7 @@
-//! One source of time and one of randomness, both of which a test can fix.
+//! The only sources of time and randomness; tests can replace both with deterministic ones.
 //!
-//! Nothing else in the product asks the operating system for either. Both are cheap to clone, and clones share
-//! their state: a test that turns the hands of a clock turns them for everyone who holds it.
+//! No other code asks the operating system for either. Both are cheap to clone, and clones share their state: a test
+//! that advances a clock advances it for every holder of a clone.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,43 +11,43 @@ use sha2::{Digest, Sha256};
 
 use crate::id::hex;
 
-/// Where the time comes from.
+/// A source of wall time and monotonic time.
 #[derive(Clone, Debug)]
 pub struct Clock(Source);
 
 #[derive(Clone, Debug)]
 enum Source {
     System { started: Instant },
-    Manual(ClockHands),
+    Manual(ClockControl),
 }
 
 impl Clock {
-    /// The machine's clock.
+    /// The operating system's clock.
     #[must_use]
     pub fn system() -> Self {
         Self(Source::System { started: Instant::now() })
     }
 
-    /// A clock that stands at `start` until its hands are turned.
+    /// A clock that stays at `start` until the control advances it.
     #[must_use]
-    pub fn fixed(start: Timestamp) -> (Self, ClockHands) {
+    pub fn fixed(start: Timestamp) -> (Self, ClockControl) {
         Self::stepping(start, Duration::ZERO)
     }
 
-    /// A clock that starts at `start` and moves on by `step` after each reading of the wall time.
+    /// A clock that starts at `start` and advances by `step` after each reading of the wall time.
     #[must_use]
-    pub fn stepping(start: Timestamp, step: Duration) -> (Self, ClockHands) {
-        let hands = ClockHands { start, step, elapsed: Arc::default() };
-        (Self(Source::Manual(hands.clone())), hands)
+    pub fn stepping(start: Timestamp, step: Duration) -> (Self, ClockControl) {
+        let control = ClockControl { start, step, elapsed: Arc::default() };
+        (Self(Source::Manual(control.clone())), control)
     }
 
     /// The wall time.
     #[must_use]
-    #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the wall clock")]
+    #[expect(clippy::disallowed_methods, reason = "the only code that reads the wall clock")]
     pub fn now(&self) -> Timestamp {
         match &self.0 {
             Source::System { .. } => Timestamp::now(),
-            Source::Manual(hands) => hands.read(),
+            Source::Manual(control) => control.read(),
         }
     }
 
@@ -57,38 +57,38 @@ impl Clock {
         rfc3339(self.now())
     }
 
-    /// The wall time as milliseconds since 1970, zero before.
+    /// The wall time as milliseconds since 1970; zero for earlier times.
     #[must_use]
     pub fn unix_millis(&self) -> u64 {
         u64::try_from(self.now().as_millisecond()).unwrap_or(0)
     }
 
-    /// Time since this clock was made; never goes back, whatever happens to the wall time.
+    /// Time since this clock was created. Never goes back, even if the wall time does.
     #[must_use]
     pub fn monotonic(&self) -> Duration {
         match &self.0 {
             Source::System { started } => started.elapsed(),
-            Source::Manual(hands) => hands.elapsed(),
+            Source::Manual(control) => control.elapsed(),
         }
     }
 }
 
-/// RFC 3339 in UTC, to the millisecond: the one way timestamps are written.
+/// RFC 3339 in UTC, to the millisecond: the only format for timestamps.
 #[must_use]
 pub fn rfc3339(time: Timestamp) -> String {
     format!("{time:.3}")
 }
 
-/// Turns the hands of a [`Clock`] that does not move by itself.
+/// Advances a manual [`Clock`].
 #[derive(Clone, Debug)]
-pub struct ClockHands {
+pub struct ClockControl {
     start: Timestamp,
     step: Duration,
     elapsed: Arc<Mutex<Duration>>,
 }
 
-impl ClockHands {
-    /// Moves wall time and monotonic time on together.
+impl ClockControl {
+    /// Advances wall time and monotonic time together.
     pub fn advance(&self, by: Duration) {
         let mut elapsed = self.elapsed.lock().unwrap_or_else(PoisonError::into_inner);
         *elapsed = elapsed.saturating_add(by);
@@ -109,7 +109,7 @@ impl ClockHands {
     }
 }
 
-/// Where random ids and tokens come from.
+/// A source of random ids and tokens.
 #[derive(Clone, Debug)]
 pub struct Entropy(Generator);
 
@@ -132,7 +132,7 @@ impl Entropy {
         Self(Generator::System)
     }
 
-    /// A sequence that is the same for the same seed. For tests: anyone who knows the seed knows the tokens.
+    /// A deterministic sequence per seed. For tests only: the seed reveals all tokens.
     #[must_use]
     pub fn seeded(seed: u64) -> Self {
         Self(Generator::Seeded(Arc::new(Mutex::new(Stream { seed, block: 0 }))))
@@ -140,15 +140,12 @@ impl Entropy {
 
     /// `N` random bytes.
     #[must_use]
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "this is the one place that asks the system for randomness"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "the only code that asks the system for randomness")]
     pub fn bytes<const N: usize>(&self) -> [u8; N] {
         let mut bytes = [0; N];
         match &self.0 {
             Generator::System => {
-                getrandom::fill(&mut bytes).expect("a system that runs a daemon has a random generator");
+                getrandom::fill(&mut bytes).expect("the system provides a random generator");
             }
             Generator::Seeded(stream) => {
                 let mut stream = stream.lock().unwrap_or_else(PoisonError::into_inner);
@@ -163,13 +160,13 @@ impl Entropy {
         bytes
     }
 
-    /// 128 random bits in hex: an id that nobody else will pick.
+    /// 128 random bits in hex: a unique id.
     #[must_use]
     pub fn id(&self) -> String {
         hex(&self.bytes::<16>())
     }
 
-    /// 256 random bits in hex: a secret that nobody will guess.
+    /// 256 random bits in hex: an unguessable secret.
     #[must_use]
     pub fn token(&self) -> String {
         hex(&self.bytes::<32>())
@@ -185,20 +182,20 @@ mod tests {
     }
 
     #[test]
-    fn a_fixed_clock_stands_until_turned() {
-        let (clock, hands) = Clock::fixed(noon());
+    fn fixed_clock_changes_only_when_advanced() {
+        let (clock, control) = Clock::fixed(noon());
         let shared = clock.clone();
         assert_eq!(clock.rfc3339(), "2026-01-02T12:00:00.000Z");
         assert_eq!(clock.rfc3339(), "2026-01-02T12:00:00.000Z");
         assert_eq!(clock.monotonic(), Duration::ZERO);
-        hands.advance(Duration::from_millis(61_001));
+        control.advance(Duration::from_millis(61_001));
         assert_eq!(shared.rfc3339(), "2026-01-02T12:01:01.001Z");
         assert_eq!(shared.monotonic(), Duration::from_millis(61_001));
         assert_eq!(shared.unix_millis(), 1_767_355_261_001);
     }
 
     #[test]
-    fn a_stepping_clock_gives_each_reader_another_time() {
+    fn stepping_clock_advances_on_each_reading() {
         let (clock, _) = Clock::stepping(noon(), Duration::from_secs(1));
         assert_eq!(clock.now(), noon());
         assert_eq!(clock.rfc3339(), "2026-01-02T12:00:01.000Z");
@@ -206,10 +203,10 @@ mod tests {
     }
 
     #[test]
-    fn hands_turned_past_the_end_of_time_stay_there() {
-        let (clock, hands) = Clock::fixed(noon());
-        hands.advance(Duration::MAX);
-        hands.advance(Duration::MAX);
+    fn clock_advanced_past_the_maximum_stays_there() {
+        let (clock, control) = Clock::fixed(noon());
+        control.advance(Duration::MAX);
+        control.advance(Duration::MAX);
         assert_eq!(clock.now(), Timestamp::MAX);
     }
 
@@ -222,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn seeded_entropy_repeats_and_never_stands_still() {
+    fn seeded_entropy_repeats_per_seed_and_varies_per_call() {
         let (one, two, other) = (Entropy::seeded(7), Entropy::seeded(7), Entropy::seeded(8));
         let first = one.token();
         assert_eq!(first, two.token());

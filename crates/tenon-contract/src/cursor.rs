@@ -1,11 +1,11 @@
-//! Cursors (format v2): where the next page of an answer starts, bound to the request and to the state it was about.
+//! Cursors (format v2): where the next page of a result starts, bound to one request and one workspace state.
 //!
-//! Format: `{"v":2,"o":offset,"k":request key,"s":snapshot key}` as base64url without padding. On input the order of
-//! the keys is free; everything else fails closed.
+//! Format: `{"v":2,"o":offset,"k":request key,"s":snapshot key}` as base64url without padding. On input the keys may
+//! come in any order; any other deviation is rejected.
 //!
-//! The types hold the order of the checks: [`Cursor::decode`] wants the request and yields a [`DecodedCursor`], which
-//! gives away nothing but, through [`DecodedCursor::bind`], a [`Cursor`] for the current state. A cursor for another
-//! request or another state therefore cannot be had, only an error.
+//! The types enforce the order of the checks: [`Cursor::decode`] needs the request and returns a [`DecodedCursor`],
+//! which only turns into a [`Cursor`] through [`DecodedCursor::bind`] with the current state. So a cursor for another
+//! request or another state always ends in an error.
 
 use std::fmt::Display;
 use std::ops::Range;
@@ -19,17 +19,17 @@ use crate::id::sha256_hex_joined;
 use crate::json::deserialize_integer;
 
 const VERSION: u64 = 2;
-/// Ours have under 300 characters; whatever is longer is not decoded at all.
+/// Cursors that Tenon issues have under 300 characters; longer input is rejected before decoding.
 const MAX_CURSOR_BYTES: usize = 1024;
-/// The largest integer that every JSON reader keeps exact.
+/// The largest integer that every JSON parser represents exactly.
 const MAX_OFFSET: u64 = (1 << 53) - 1;
 
-/// Names a request: its tool and the canonical inputs that affect the result, `v1|tool|part|…`, hashed.
+/// Identifies a request: the hash of `v1|tool|part|…`, with the canonical inputs that affect the result as parts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestKey(String);
 
 impl RequestKey {
-    /// The parts in the order the tool's contract lists them.
+    /// `parts` are in the order that the tool's contract lists them.
     #[must_use]
     pub fn new(tool: &str, parts: &[&dyn Display]) -> Self {
         let mut all: Vec<&dyn Display> = vec![&"v1", &tool];
@@ -43,7 +43,7 @@ impl RequestKey {
     }
 }
 
-/// Names a request in one state of the workspace.
+/// Identifies a request in one state of the workspace.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SnapshotKey(String);
 
@@ -59,14 +59,14 @@ impl SnapshotKey {
     }
 }
 
-/// Why a cursor is refused.
+/// Why a cursor is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CursorError {
-    /// It is no cursor of ours, or not one for this request.
+    /// Not a cursor that Tenon issued, or issued for another request.
     #[error("invalid cursor: {0}")]
     Invalid(CursorFault),
-    /// The workspace changed since it was made.
-    #[error("stale cursor: the workspace changed since it was made")]
+    /// The workspace changed since the cursor was issued.
+    #[error("stale cursor: the workspace changed since it was issued")]
     Stale,
 }
 
@@ -79,7 +79,7 @@ pub enum CursorFault {
     Shape,
     #[error("unsupported version")]
     Version,
-    #[error("made for another request")]
+    #[error("issued for another request")]
     OtherRequest,
 }
 
@@ -94,7 +94,7 @@ struct Wire {
     s: String,
 }
 
-/// A place in the canonical result of a request in the current state.
+/// An offset into the canonical result of a request in the current state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cursor {
     offset: u64,
@@ -102,7 +102,7 @@ pub struct Cursor {
     snapshot: SnapshotKey,
 }
 
-/// A cursor that belongs to the request but may be about an older state.
+/// A cursor for the right request, whose state is not checked yet.
 #[derive(Clone, Debug)]
 pub struct DecodedCursor {
     offset: u64,
@@ -111,7 +111,7 @@ pub struct DecodedCursor {
 }
 
 impl Cursor {
-    /// Where a request without a cursor starts.
+    /// The start of the result, for a request without a cursor.
     #[must_use]
     pub fn start(request: RequestKey, snapshot: SnapshotKey) -> Self {
         Self { offset: 0, request, snapshot }
@@ -120,7 +120,7 @@ impl Cursor {
     /// Reads a cursor that a client sent back with `request`.
     ///
     /// # Errors
-    /// [`CursorError::Invalid`] for everything but an intact cursor of this request.
+    /// [`CursorError::Invalid`] unless the text is an intact cursor for this request.
     pub fn decode(text: &str, request: &RequestKey) -> Result<DecodedCursor, CursorError> {
         let wire = read(text).map_err(CursorError::Invalid)?;
         if wire.v != VERSION {
@@ -135,7 +135,7 @@ impl Cursor {
         Ok(DecodedCursor { offset: wire.o, request: request.clone(), snapshot: wire.s })
     }
 
-    /// The text a client gets.
+    /// The text for the client.
     #[must_use]
     pub fn encode(&self) -> String {
         let wire = Wire { v: VERSION, o: self.offset, k: self.request.0.clone(), s: self.snapshot.0.clone() };
@@ -143,13 +143,13 @@ impl Cursor {
             .encode(serde_json::to_vec(&wire).expect("two numbers and two strings have a JSON form"))
     }
 
-    /// The state it is about: the key under which its full result is kept.
+    /// The key under which the full result is stored.
     #[must_use]
     pub fn snapshot(&self) -> &SnapshotKey {
         &self.snapshot
     }
 
-    /// The page that starts here in a result of `total` items, and the cursor of the next one if there is more. Past
+    /// The page that starts here in a result of `total` items, and the cursor of the next page if there is one. Past
     /// the end the page is empty.
     #[must_use]
     pub fn page(&self, page_size: usize, total: usize) -> (Range<usize>, Option<Cursor>) {
@@ -161,10 +161,10 @@ impl Cursor {
 }
 
 impl DecodedCursor {
-    /// The cursor, provided that it is about the current state.
+    /// The cursor, if it was issued for the current state.
     ///
     /// # Errors
-    /// [`CursorError::Stale`] when it is about another one.
+    /// [`CursorError::Stale`] if it was issued for another state.
     pub fn bind(self, current: &SnapshotKey) -> Result<Cursor, CursorError> {
         if self.snapshot != current.0 {
             return Err(CursorError::Stale);
@@ -178,7 +178,7 @@ fn read(text: &str) -> Result<Wire, CursorFault> {
         return Err(CursorFault::Encoding);
     }
     let json = URL_SAFE_NO_PAD.decode(text).map_err(|_| CursorFault::Encoding)?;
-    // serde would also read the fields from an array.
+    // serde would also accept the fields as an array.
     if !json.trim_ascii_start().starts_with(b"{") {
         return Err(CursorFault::Shape);
     }
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_hash_their_parts_as_the_contract_writes_them() {
+    fn keys_hash_the_joined_string_of_the_contract() {
         let joined = "v1|vscode.lsp.references|file:///abs/path/to/file.ts|10|4|false";
         assert_eq!(request().as_str(), crate::id::sha256_hex(joined));
         let alone = RequestKey::new("vscode.lsp.diagnostics.workspace", &[]);
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_is_compact_json_in_base64url() {
+    fn cursor_is_compact_json_in_base64url() {
         let (k, s) = (request(), snapshot(&[1]));
         let cursor = Cursor { offset: 50, ..Cursor::start(k.clone(), s.clone()) };
         let json = format!(r#"{{"v":2,"o":50,"k":"{}","s":"{}"}}"#, k.as_str(), s.as_str());
@@ -229,18 +229,18 @@ mod tests {
     }
 
     #[test]
-    fn another_state_is_stale_and_another_request_invalid() {
+    fn cursor_for_another_state_is_stale_and_for_another_request_invalid() {
         let cursor = Cursor::start(request(), snapshot(&[1])).encode();
         let decoded = Cursor::decode(&cursor, &request()).unwrap();
         assert_eq!(decoded.bind(&snapshot(&[2])), Err(CursorError::Stale));
         let other =
             RequestKey::new("vscode.lsp.references", &[&"file:///abs/path/to/file.ts", &10, &5, &false]);
-        let refused = Cursor::decode(&cursor, &other).unwrap_err();
-        assert_eq!(refused, CursorError::Invalid(CursorFault::OtherRequest));
+        let error = Cursor::decode(&cursor, &other).unwrap_err();
+        assert_eq!(error, CursorError::Invalid(CursorFault::OtherRequest));
     }
 
     #[test]
-    fn order_of_keys_and_spelling_of_integers_are_free() {
+    fn key_order_and_integer_spelling_do_not_matter() {
         let (k, s) = (request(), snapshot(&[1]));
         for offset in ["50", "50.0", "5e1"] {
             let json = format!(r#" {{ "s":"{}","k":"{}", "o":{offset},"v":2.0}}"#, s.as_str(), k.as_str());
@@ -250,14 +250,14 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_no_cursor_fails_closed() {
+    fn malformed_cursors_are_rejected() {
         let k = request();
         let k = k.as_str();
         for text in ["", "=", "e30=", "e3", "e+", "{}", "é", "e30 ", "e31"] {
             let fault = fault(text);
             assert!(matches!(fault, CursorFault::Encoding | CursorFault::Shape), "{text}: {fault}");
         }
-        // The last character carries two bits that must be zero.
+        // The unused bits of the last character must be zero.
         assert_eq!(fault("e31"), CursorFault::Encoding);
         assert_eq!(
             fault(&encode(&format!(r#"{{"v":2,"o":0,"k":"{k}","s":"{}"}}"#, "s".repeat(2000)))),
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_cover_the_result_once() {
+    fn pages_cover_each_item_once() {
         let mut cursor = Some(Cursor::start(request(), snapshot(&[1])));
         let mut seen = Vec::new();
         while let Some(current) = cursor {
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn past_the_end_is_an_empty_last_page() {
+    fn cursor_past_the_end_gets_an_empty_last_page() {
         let far = Cursor { offset: MAX_OFFSET, ..Cursor::start(request(), snapshot(&[1])) };
         assert_eq!(far.page(usize::MAX, 10), (10..10, None));
         assert_eq!(Cursor::start(request(), snapshot(&[1])).page(10, 0), (0..0, None));

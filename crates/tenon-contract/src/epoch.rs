@@ -1,9 +1,9 @@
-//! Epochs: counters that tell one state of the workspace from the next, and the tuples that snapshot keys are made of.
+//! Epochs: counters that advance with each change of the workspace, and the tuples that go into snapshot keys.
 //!
 //! Invariant: an epoch value is never used twice for one root, not even by another daemon. Counters start at the
-//! wall time in microseconds. A daemon would have to count a million changes a second, all its life, to reach the
-//! start of its successor. Should the wall clock be set back between two daemons, the roots' counter still tells
-//! them apart, since it hardly ever moves away from its start. Microseconds stay exact in a float until 2255.
+//! wall time in microseconds, so a daemon would need a million changes a second to reach its successor's start. If the
+//! wall clock is set back between two daemons, their roots counters still differ, since that counter hardly ever
+//! advances. Microseconds stay exact in a float until the year 2255.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,20 +11,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::clock::Clock;
 use crate::root::RootGate;
 
-/// What can change.
+/// A kind of change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Epoch {
     /// The set of allowed roots or their configuration.
     Roots,
-    /// The text that a server sees for some path.
+    /// The text that a language server sees for some path.
     Text,
-    /// Files were created, deleted or renamed.
+    /// The set of files: created, deleted or renamed.
     Fs,
     /// The diagnostics of some file.
     Diagnostics,
 }
 
-/// Which epochs a result depends on, beside the roots, which all do.
+/// Which epochs a result depends on. All results depend on the roots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EpochSet {
     text: bool,
@@ -33,9 +33,9 @@ pub struct EpochSet {
 }
 
 impl EpochSet {
-    /// What follows from the code: references and workspace symbols.
+    /// For results computed from the code: references and workspace symbols.
     pub const CODE: Self = Self { text: true, fs: true, diagnostics: false };
-    /// What servers report by themselves: workspace diagnostics.
+    /// For results that language servers push: workspace diagnostics.
     pub const DIAGNOSTICS: Self = Self { text: false, fs: true, diagnostics: true };
 
     const fn contains(self, epoch: Epoch) -> bool {
@@ -48,7 +48,7 @@ impl EpochSet {
     }
 }
 
-/// The counters of one workspace. They only ever grow; shared by reference.
+/// The counters of one workspace. They only grow.
 #[derive(Debug)]
 pub struct Epochs {
     roots: AtomicU64,
@@ -58,7 +58,7 @@ pub struct Epochs {
 }
 
 impl Epochs {
-    /// Counters that start above whatever an earlier daemon can have reached.
+    /// Counters that start above any value an earlier daemon can have reached.
     #[must_use]
     pub fn starting_now(clock: &Clock) -> Self {
         let start = u64::try_from(clock.now().as_microsecond()).unwrap_or(0);
@@ -66,7 +66,7 @@ impl Epochs {
         Self { roots: counter(), text: counter(), fs: counter(), diagnostics: counter() }
     }
 
-    /// Notes a change and returns the new value.
+    /// Records a change and returns the new value.
     pub fn advance(&self, epoch: Epoch) -> u64 {
         self.counter(epoch).fetch_add(1, Ordering::SeqCst) + 1
     }
@@ -76,10 +76,10 @@ impl Epochs {
         self.counter(epoch).load(Ordering::SeqCst)
     }
 
-    /// The current state as far as `set` depends on it, for the roots of `gate`.
+    /// The current values of the epochs in `set`, with the roots of `gate`.
     #[must_use]
     pub fn tuple(&self, set: EpochSet, gate: &RootGate) -> EpochTuple {
-        // The order is the contract's.
+        // The contract fixes this order.
         let epochs: Vec<u64> = [Epoch::Roots, Epoch::Text, Epoch::Fs, Epoch::Diagnostics]
             .into_iter()
             .filter(|&epoch| set.contains(epoch))
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn tuples_list_their_epochs_in_the_contracts_order() {
+    fn tuples_list_epochs_in_contract_order() {
         let (clock, _) = Clock::fixed(jiff::Timestamp::UNIX_EPOCH);
         let epochs = Epochs::starting_now(&clock);
         for (epoch, times) in [(Epoch::Roots, 1), (Epoch::Text, 2), (Epoch::Fs, 3), (Epoch::Diagnostics, 4)] {
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_shows_only_where_it_matters() {
+    fn change_affects_only_tuples_that_depend_on_it() {
         let epochs = Epochs::starting_now(&Clock::system());
         let before = (epochs.tuple(EpochSet::CODE, &gate()), epochs.tuple(EpochSet::DIAGNOSTICS, &gate()));
         epochs.advance(Epoch::Text);
@@ -152,11 +152,11 @@ mod tests {
     }
 
     #[test]
-    fn a_later_daemon_starts_above_an_earlier_one() {
-        let (clock, hands) = Clock::fixed("2026-01-02T12:00:00Z".parse().unwrap());
+    fn later_daemon_starts_above_an_earlier_one() {
+        let (clock, control) = Clock::fixed("2026-01-02T12:00:00Z".parse().unwrap());
         let earlier = Epochs::starting_now(&clock);
         let reached = (0..1000).map(|_| earlier.advance(Epoch::Fs)).last().unwrap();
-        hands.advance(Duration::from_millis(2));
+        control.advance(Duration::from_millis(2));
         let later = Epochs::starting_now(&clock);
         assert!(later.get(Epoch::Fs) > reached);
         assert!(later.get(Epoch::Roots) < 1 << 53);

@@ -1,7 +1,7 @@
-//! Stable identifiers: SHA-256 over the parts of a thing, joined with `|`.
+//! Stable identifiers: SHA-256 over parts joined with `|`.
 //!
-//! The same parts give the same id in every process and on every machine. A part is written with its `Display`;
-//! a missing part is the empty string. Parts are not escaped: the contract fixes the strings as they are.
+//! The same parts give the same id in every process and on every machine. Each part is formatted with `Display`;
+//! a missing part is the empty string. Parts are not escaped, because the contract fixes the hashed strings.
 
 use std::fmt::{self, Display, Write};
 
@@ -22,7 +22,7 @@ pub fn sha256_hex_joined(parts: &[&dyn Display]) -> String {
         if index > 0 {
             hasher.0.update(b"|");
         }
-        write!(hasher, "{part}").expect("a hasher takes everything");
+        write!(hasher, "{part}").expect("writing to a hasher cannot fail");
     }
     hex(&hasher.0.finalize())
 }
@@ -43,13 +43,13 @@ impl Write for Hasher {
     }
 }
 
-/// The id of a symbol, a diagnostic or another thing that is returned more than once: `sha256:` and 64 hex digits.
+/// The id of a symbol, a diagnostic or another repeatable result: `sha256:` and 64 hex digits.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct StableId(String);
 
 impl StableId {
-    /// The id of the thing that these parts describe, in the order its contract lists them.
+    /// The id for these parts, in the order that the contract lists them.
     #[must_use]
     pub fn of(parts: &[&dyn Display]) -> Self {
         Self(format!("sha256:{}", sha256_hex_joined(parts)))
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn joined_parts_hash_like_the_joined_string() {
+    fn hash_of_parts_equals_hash_of_joined_string() {
         let position = Position { line: 5, character: 2 };
         let id = StableId::of(&[&"file:///a.ts", &position, &"", &12, &true, &"naïve|x"]);
         assert_eq!(id.as_str(), format!("sha256:{}", sha256_hex("file:///a.ts|5:2||12|true|naïve|x")));
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_serialises_as_its_string() {
+    fn id_serialises_as_a_string() {
         let id = StableId::of(&[&"x"]);
         assert_eq!(serde_json::to_value(&id).unwrap(), serde_json::json!(id.to_string()));
     }

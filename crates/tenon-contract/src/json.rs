@@ -1,9 +1,8 @@
-//! Canonical JSON: one text for one value, whatever order it was built in.
+//! Canonical JSON: one text per value, independent of the order it was built in.
 //!
-//! Format: object keys sorted by code point, no spaces, strings escaped only where JSON demands it, numbers in
-//! their shortest form (`1.0` is `1`, `-0.0` is `0`, exponents below 1e-6 and from 1e21 on). Integers are
-//! written digit for digit and never pass through a float. Keys are sorted here, so the result does not depend
-//! on how `serde_json` happens to order its maps.
+//! Format: object keys sorted by code point, no spaces, strings escaped only where JSON requires it, numbers in
+//! their shortest form (`1.0` is `1`, `-0.0` is `0`, exponents below 1e-6 and from 1e21 on). Integers never pass
+//! through a float. Keys are sorted here, so the result does not depend on how `serde_json` orders its maps.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -15,7 +14,7 @@ use serde_json::{Number, Value};
 /// The canonical text of anything that serialises to JSON.
 ///
 /// # Errors
-/// When the value has no JSON form: a map key that is no string, or an integer past 64 bits.
+/// If the value has no JSON form: a map key that is not a string, or an integer over 64 bits.
 pub fn canonical<T: Serialize + ?Sized>(value: &T) -> Result<String, serde_json::Error> {
     Ok(canonical_value(&serde_json::to_value(value)?))
 }
@@ -25,7 +24,7 @@ pub fn canonical<T: Serialize + ?Sized>(value: &T) -> Result<String, serde_json:
 pub fn canonical_value(value: &Value) -> String {
     let mut out = Vec::with_capacity(128);
     write_value(value, &mut out);
-    String::from_utf8(out).expect("every piece written is UTF-8")
+    String::from_utf8(out).expect("only UTF-8 is written")
 }
 
 fn write_value(value: &Value, out: &mut Vec<u8>) {
@@ -77,7 +76,7 @@ fn write_number(number: &Number, out: &mut Vec<u8>) {
     out.extend_from_slice(text.as_bytes());
 }
 
-/// Shortest digits that read back as the same float, laid out the way ECMAScript does.
+/// Shortest digits that parse to the same float, in ECMAScript's layout.
 fn float_text(float: f64) -> String {
     let magnitude = float.abs();
     if magnitude == 0.0 {
@@ -90,12 +89,12 @@ fn float_text(float: f64) -> String {
     }
 }
 
-/// Reads a non-negative integer however JSON spells it: `50` and `50.0` are one number, `50.5` and `-1` are none.
+/// Deserializes a non-negative integer in any JSON spelling: `50` and `50.0` are equal; `50.5` and `-1` are rejected.
 ///
 /// For `#[serde(deserialize_with = "…")]`.
 ///
 /// # Errors
-/// When the value is no number, not integral, negative, or too large for the target (or for a float to be exact).
+/// If the value is not a number, not integral, negative, or too large for the target (or for an exact float).
 pub fn deserialize_integer<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -106,7 +105,7 @@ where
 
 struct IntegerVisitor<T>(PhantomData<T>);
 
-/// From here on a float no longer tells neighbouring integers apart.
+/// From here on, floats no longer represent every integer.
 const EXACT_FLOAT_LIMIT: f64 = 9_007_199_254_740_992.0;
 
 impl<T: TryFrom<u64>> Visitor<'_> for IntegerVisitor<T> {
@@ -161,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn floats_take_their_shortest_form() {
+    fn floats_are_written_in_shortest_form() {
         for (float, text) in [
             (1.0, "1"),
             (-0.0, "0"),
@@ -181,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn strings_escape_only_what_they_must() {
+    fn strings_escape_only_what_json_requires() {
         assert_eq!(
             canonical(&"\"\\/\u{8}\u{c}\n\r\t\u{1}\u{7f}\u{2028}é😀").unwrap(),
             "\"\\\"\\\\/\\b\\f\\n\\r\\t\\u0001\u{7f}\u{2028}é😀\""
@@ -202,14 +201,14 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_json_form_is_an_error() {
+    fn value_without_json_form_is_an_error() {
         let map = std::collections::BTreeMap::from([((1, 2), 3)]);
         assert!(canonical(&map).is_err());
         assert!(canonical(&u128::MAX).is_err());
     }
 
     #[test]
-    fn integers_are_read_however_they_are_spelled() {
+    fn integers_are_accepted_in_every_json_spelling() {
         fn read(text: &str) -> Option<u32> {
             deserialize_integer(&mut serde_json::Deserializer::from_str(text)).ok()
         }

@@ -1,4 +1,4 @@
-//! The grammar all crates obey: canonical JSON, ids, cursors, snapshots, budgets, positions and roots.
+//! The formats and rules that all crates share: canonical JSON, ids, cursors, snapshots, budgets, positions and roots.
 
 pub mod budget;
 pub mod clock;

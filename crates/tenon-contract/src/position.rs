@@ -1,9 +1,9 @@
 //! Positions and ranges in a text, and exact conversion between byte offsets and UTF-8, UTF-16 and UTF-32 columns.
 //!
-//! Lines end in `\n`, `\r\n` or a lone `\r`, as LSP says; the line break belongs to no column of its line, and a
-//! byte order mark is text like any other. Conversions are exact or fail: a column past its line, inside a
-//! surrogate pair or inside a UTF-8 sequence is an error, never a guess. What a server sends is less careful, so
-//! there are `_clamped` variants that take the nearest valid position before it.
+//! Lines end in `\n`, `\r\n` or a lone `\r`, as LSP specifies. Line breaks have no columns; a byte order mark is
+//! ordinary text. Conversions are exact or fail: a column past the line end, inside a surrogate pair or inside a UTF-8
+//! sequence is an error. Language servers are less careful, so `_clamped` variants take the nearest valid position
+//! before the given one.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::json::deserialize_integer;
 
-/// A place in a text: both numbers count from zero.
+/// A zero-based line and column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Position {
@@ -29,7 +29,7 @@ impl Position {
     }
 }
 
-/// `line:character`, as canonical strings write it.
+/// `line:character`, as in canonical strings.
 impl fmt::Display for Position {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}:{}", self.line, self.character)
@@ -51,7 +51,7 @@ impl Range {
     }
 }
 
-/// What a column counts.
+/// The unit of columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Encoding {
     #[serde(rename = "utf-8")]
@@ -63,7 +63,7 @@ pub enum Encoding {
 }
 
 impl Encoding {
-    /// The name LSP gives it.
+    /// The LSP name.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -90,7 +90,7 @@ impl Encoding {
     }
 }
 
-/// Why a position names no place in its text.
+/// Why a position or offset is invalid for a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PositionError {
     #[error("line {line} is past the last line, {last}")]
@@ -105,15 +105,15 @@ pub enum PositionError {
     PastTextEnd { offset: usize, length: usize },
 }
 
-/// A text and where its lines start. Columns of lines that are all ASCII cost nothing to convert, others a scan of
-/// the one line. Cheap to clone.
+/// A text and its line starts. Converting a column is free in an ASCII line and scans the line otherwise. Cheap to
+/// clone.
 ///
-/// Positions hold 32 bits: in a text over 4 GiB the numbers stop at the largest.
+/// Positions have 32 bits; in a text over 4 GiB they saturate.
 #[derive(Clone, Debug)]
 pub struct LineIndex {
     text: Arc<str>,
     starts: Arc<[usize]>,
-    /// The lines that are not all ASCII, ascending.
+    /// Lines with non-ASCII characters, ascending.
     wide: Arc<[usize]>,
 }
 
@@ -161,7 +161,7 @@ impl LineIndex {
     /// The byte offset of a position.
     ///
     /// # Errors
-    /// When the position is past the end of its line or of the text, or inside a character.
+    /// If the position is past the end of the line or the text, or inside a character.
     pub fn offset(&self, position: Position, encoding: Encoding) -> Result<usize, PositionError> {
         let (start, end) = self.bounds(position.line as usize).ok_or_else(|| self.past_last(position))?;
         let column = self.column_in_bytes(position, encoding, start, end)?;
@@ -171,7 +171,7 @@ impl LineIndex {
     /// The position of a byte offset.
     ///
     /// # Errors
-    /// When the offset is past the end of the text, inside a character, or between `\r` and `\n`.
+    /// If the offset is past the end of the text, inside a character, or between `\r` and `\n`.
     pub fn position(&self, offset: usize, encoding: Encoding) -> Result<Position, PositionError> {
         if offset > self.text.len() {
             return Err(PositionError::PastTextEnd { offset, length: self.text.len() });
@@ -186,7 +186,7 @@ impl LineIndex {
         Ok(self.position_in(line, start, offset, encoding))
     }
 
-    /// The same place, with its column counted in another encoding.
+    /// The same position with the column in another encoding.
     ///
     /// # Errors
     /// As [`LineIndex::offset`].
@@ -202,7 +202,7 @@ impl LineIndex {
         Ok(self.position_in(line, start, start + column, to))
     }
 
-    /// Both ends converted.
+    /// Converts both ends of a range.
     ///
     /// # Errors
     /// As [`LineIndex::offset`].
@@ -210,7 +210,7 @@ impl LineIndex {
         Ok(Range::new(self.convert(range.start, from, to)?, self.convert(range.end, from, to)?))
     }
 
-    /// The byte offset of a position, or of the nearest one before it that exists.
+    /// The byte offset of a position, or of the nearest valid one before it.
     #[must_use]
     pub fn offset_clamped(&self, position: Position, encoding: Encoding) -> usize {
         let Some((start, end)) = self.bounds(position.line as usize) else {
@@ -223,7 +223,7 @@ impl LineIndex {
         }
     }
 
-    /// The position of a byte offset, or of the nearest one before it that has one.
+    /// The position of a byte offset, or of the nearest valid one before it.
     #[must_use]
     pub fn position_clamped(&self, offset: usize, encoding: Encoding) -> Position {
         let offset = self.text.floor_char_boundary(offset);
@@ -231,19 +231,19 @@ impl LineIndex {
         self.position_in(line, start, offset.min(end), encoding)
     }
 
-    /// The same place in another encoding, or the nearest one before it that exists.
+    /// The same position in another encoding, or the nearest valid one before it.
     #[must_use]
     pub fn convert_clamped(&self, position: Position, from: Encoding, to: Encoding) -> Position {
         self.position_clamped(self.offset_clamped(position, from), to)
     }
 
-    /// Both ends converted and clamped. Keeps the order of the ends.
+    /// Converts and clamps both ends of a range. Keeps their order.
     #[must_use]
     pub fn convert_range_clamped(&self, range: Range, from: Encoding, to: Encoding) -> Range {
         Range::new(self.convert_clamped(range.start, from, to), self.convert_clamped(range.end, from, to))
     }
 
-    /// Start and end of a line's text, its line break left out.
+    /// Start and end of a line's text, without the line break.
     fn bounds(&self, line: usize) -> Option<(usize, usize)> {
         let start = *self.starts.get(line)?;
         let Some(&next) = self.starts.get(line + 1) else {
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn every_line_break_ends_a_line_and_belongs_to_no_column() {
+    fn every_line_break_ends_a_line_and_has_no_column() {
         let index = LineIndex::new("ab\ncd\r\nef\rgh\r\r\n\n");
         let lines: Vec<_> = (0..index.line_count()).map(|line| index.line(line).unwrap()).collect();
         assert_eq!(lines, ["ab", "cd", "ef", "gh", "", "", ""]);
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_text_has_one_empty_line() {
+    fn empty_text_has_one_empty_line() {
         let index = LineIndex::new("");
         for encoding in ALL {
             assert_eq!(index.line_count(), 1);
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn the_inside_of_a_character_is_no_position() {
+    fn position_inside_a_character_is_rejected() {
         let index = LineIndex::new("a😀b");
         assert_eq!(index.offset(at(0, 2), Utf16), Err(PositionError::InsideCharacter));
         for inside in 2..=4 {
@@ -403,14 +403,14 @@ mod tests {
     }
 
     #[test]
-    fn a_byte_order_mark_is_text() {
+    fn byte_order_mark_counts_as_text() {
         let index = LineIndex::new("\u{feff}a");
         assert_eq!(index.offset(at(0, 1), Utf16), Ok(3));
         assert_eq!(index.position(3, Utf8), Ok(at(0, 3)));
     }
 
     #[test]
-    fn clamping_takes_the_nearest_position_before() {
+    fn clamping_takes_the_nearest_earlier_position() {
         let index = LineIndex::new("ab\r\né😀");
         assert_eq!(index.convert_clamped(at(0, 99), Utf16, Utf8), at(0, 2));
         assert_eq!(index.convert_clamped(at(1, 2), Utf16, Utf8), at(1, 2));
@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn json_reads_back_and_rejects_what_is_no_position() {
+    fn json_round_trips_and_invalid_positions_are_rejected() {
         let range = Range::new(at(1, 0), at(1, 10));
         let text = r#"{"start":{"line":1,"character":0},"end":{"line":1,"character":10}}"#;
         assert_eq!(serde_json::to_string(&range).unwrap(), text);

@@ -1,18 +1,18 @@
-//! The root gate: the only way from a path or URI that someone sent to a path that may be read or returned.
+//! The root gate: checks every path or URI from a client or server before it is read or returned.
 //!
 //! Policy:
-//! - A path is allowed when its real path (all symlinks resolved) is an allowed root or below one. Roots are real
-//!   paths too. Hard links are files like any other: nothing tells the names of one file apart.
-//! - Outside the roots the answer is [`GateError::Denied`] whether or not something is there, so nobody learns
-//!   what is. The longest existing prefix decides, links that dangle included. `.` and `..` are resolved in the text
-//!   before the file system is asked, as RFC 3986 has it: what they step over would otherwise show by the answer.
-//! - Only what the operating system itself resolved is ever admitted (and, for a file still to be written, names
-//!   below it that do not exist); our own walk over the components merely decides which error a failure is.
-//! - Nothing here names a path in an error: the caller knows what it asked for.
+//! - A path is allowed if its real path (all symlinks resolved) is an allowed root or below one. Roots are real
+//!   paths too. Hard links cannot be distinguished from other files and are allowed.
+//! - Outside the roots the answer is always [`GateError::Denied`], so it does not reveal which files exist. The longest
+//!   existing prefix decides, including dangling links. `.` and `..` are resolved in the text before any file system
+//!   access, as in RFC 3986; otherwise the answer would reveal whether the skipped folders exist.
+//! - Only paths that the operating system resolved are admitted (plus, for a file to be written, missing names below
+//!   one). Our own walk over the components only decides which error to report.
+//! - Errors contain no path: the caller knows which one it sent.
 //!
-//! [`WorkspacePath`] and [`CanonicalUri`] have no other constructor. They say what was true when the gate looked;
-//! [`RootGate::read_to_string`] therefore looks again, without following links. All of it asks the file
-//! system, so callers on an async thread move it to a blocking one.
+//! [`WorkspacePath`] and [`CanonicalUri`] have no other constructor. They state what was true at the time of the check,
+//! so [`RootGate::read_to_string`] checks again, without following links. All functions access the file system;
+//! async callers run them on a blocking thread.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -31,7 +31,7 @@ mod read;
 mod uri;
 
 #[cfg(not(unix))]
-#[path = "root/portable.rs"]
+#[path = "root/non_unix.rs"]
 mod platform;
 #[cfg(unix)]
 #[path = "root/unix.rs"]
@@ -40,30 +40,30 @@ mod platform;
 pub use read::ReadError;
 pub use uri::{CanonicalUri, Malformed};
 
-/// Longest URI or path that is looked at: four times what Linux resolves, percent-encoded and all.
+/// Longest accepted URI or path: well above what Linux resolves, even percent-encoded.
 const MAX_INPUT_BYTES: usize = 32 * 1024;
-/// As many symlinks as Linux follows in one path.
+/// Maximum number of symlinks in one path, as on Linux.
 const MAX_LINKS: usize = 40;
 
-/// Why the gate does not let something in.
+/// Why the gate rejects a path or URI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GateError {
-    /// It does not say which file is meant.
+    /// The text is not a valid path or `file:` URI.
     #[error("{0}")]
     Malformed(#[from] Malformed),
-    /// It is outside the allowed roots, or there are none.
+    /// Outside the allowed roots, or there are no roots.
     #[error("outside the allowed roots")]
     Denied,
-    /// It would be inside, but is not there.
+    /// Inside the roots, but does not exist.
     #[error("no such file inside the allowed roots")]
     Missing,
-    /// It would be inside, but the file system cannot say where: a loop of links, a folder without permission.
-    #[error("the path cannot be resolved")]
+    /// Inside the roots, but cannot be resolved: a loop of links, or a folder without permission.
+    #[error("cannot resolve the path")]
     Unresolvable,
-    /// It is inside, but a folder, pipe, socket or device.
+    /// Inside the roots, but a folder, pipe, socket or device.
     #[error("not a regular file")]
     NotAFile,
-    /// A folder was asked for, and it is something else.
+    /// A folder is required, and the path is not one.
     #[error("not a folder")]
     NotAFolder,
 }
@@ -71,7 +71,7 @@ pub enum GateError {
 /// Why a folder cannot be an allowed root.
 #[derive(Debug, thiserror::Error)]
 pub enum RootError {
-    #[error("root `{}` cannot be resolved", .path.display())]
+    #[error("cannot resolve root `{}`", .path.display())]
     Unresolvable { path: PathBuf, source: io::Error },
     #[error("root `{}` is not a folder", .path.display())]
     NotAFolder { path: PathBuf },
@@ -79,9 +79,9 @@ pub enum RootError {
     NotUtf8 { path: PathBuf },
 }
 
-/// A real path inside the allowed roots, as the gate found it. Cheap to clone.
+/// A real path inside the allowed roots at the time of the check. Cheap to clone.
 ///
-/// Ordered by the bytes of the path, which is not the order of the URIs: what sorts by URI sorts by [`Self::uri`].
+/// Ordered by the bytes of the path, which differs from the order of the URIs: to sort by URI, use [`Self::uri`].
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WorkspacePath(Arc<Admitted>);
 
@@ -119,24 +119,24 @@ impl AsRef<Path> for WorkspacePath {
     }
 }
 
-/// The allowed roots, and what may pass. Cheap to clone; a changed set of roots is a new gate.
+/// The allowed roots and the checks against them. Cheap to clone; a changed set of roots needs a new gate.
 #[derive(Clone, Debug)]
 pub struct RootGate(Arc<Roots>);
 
 #[derive(Debug)]
 struct Roots {
-    /// Real paths, sorted by bytes, no duplicates. An outer root sorts before the ones nested in it.
+    /// Real paths, sorted by bytes, no duplicates. An outer root sorts before nested ones.
     sorted: Vec<Utf8PathBuf>,
     primary: Option<Utf8PathBuf>,
     key: String,
 }
 
 impl RootGate {
-    /// A gate for these roots; the first is the primary one, against which relative paths are read. Without any
-    /// root the gate denies everything.
+    /// A gate for these roots. Relative paths are resolved against the first, the primary root. Without roots the gate
+    /// denies everything.
     ///
     /// # Errors
-    /// When a root does not exist, is no folder, or has a name that is not UTF-8.
+    /// If a root does not exist, is not a folder, or has a name that is not UTF-8.
     pub fn new<P: AsRef<Path>>(roots: impl IntoIterator<Item = P>) -> Result<Self, RootError> {
         let mut sorted =
             roots.into_iter().map(|root| real_root(root.as_ref())).collect::<Result<Vec<_>, _>>()?;
@@ -153,28 +153,28 @@ impl RootGate {
         &self.0.sorted
     }
 
-    /// The root that relative paths start from.
+    /// The root that relative paths are resolved against.
     #[must_use]
     pub fn primary(&self) -> Option<&Utf8Path> {
         self.0.primary.as_deref()
     }
 
-    /// SHA-256 over the canonical JSON of the sorted roots, in hex: the part of a snapshot key that names them.
+    /// SHA-256 over the canonical JSON of the sorted roots, in hex: identifies them in snapshot keys.
     #[must_use]
     pub fn key(&self) -> &str {
         &self.0.key
     }
 
-    /// Lets a `file:` URI in that names a regular file inside the roots.
+    /// Admits a `file:` URI of a regular file inside the roots.
     ///
     /// # Errors
     /// See [`GateError`].
     pub fn admit_uri(&self, uri: &str) -> Result<WorkspacePath, GateError> {
-        self.some_root()?;
+        self.require_primary()?;
         self.file(Utf8Path::new(&uri::decode(uri)?))
     }
 
-    /// Lets a path in that names a regular file inside the roots: absolute, or relative to the primary root.
+    /// Admits a path of a regular file inside the roots: absolute, or relative to the primary root.
     ///
     /// # Errors
     /// See [`GateError`].
@@ -182,7 +182,7 @@ impl RootGate {
         self.file(&self.absolute(path.as_ref())?)
     }
 
-    /// Lets a path in that names a folder inside the roots, the roots themselves included.
+    /// Admits a path of a folder inside the roots, including the roots themselves.
     ///
     /// # Errors
     /// See [`GateError`].
@@ -191,8 +191,8 @@ impl RootGate {
         if kind.is_dir() { Ok(WorkspacePath::new(real)) } else { Err(GateError::NotAFolder) }
     }
 
-    /// Lets a path in that a file is to be written to: a regular file inside the roots, or one that is not there yet,
-    /// nor perhaps its folders. A link that leads nowhere is refused.
+    /// Admits a path to write a file to: a regular file inside the roots, or a missing one, whose folders may be
+    /// missing too. A dangling link is rejected.
     ///
     /// # Errors
     /// See [`GateError`].
@@ -216,20 +216,20 @@ impl RootGate {
         Ok(WorkspacePath::new(prefix.join(rest)))
     }
 
-    /// Lets a URI out that a server gave: only when it names a regular file inside the roots.
+    /// Admits a URI from a language server into an answer: only that of a regular file inside the roots.
     #[must_use]
     pub fn admit_output_uri(&self, uri: &str) -> Option<WorkspacePath> {
         self.admit_uri(uri).ok()
     }
 
-    /// A filter for one answer, which asks the file system once for each distinct URI.
+    /// A filter for one answer, which checks each distinct URI once.
     #[must_use]
     pub fn output_filter(&self) -> OutputFilter<'_> {
         OutputFilter { gate: self, known: IndexMap::new() }
     }
 
-    /// How a path is shown: relative to the primary root with `/` between its names, absolute when it is in another
-    /// root. [`RootGate::admit_path`] and [`RootGate::admit_folder`] read it back.
+    /// The path for display: relative to the primary root with `/` as separator, or absolute if in another root.
+    /// [`RootGate::admit_path`] and [`RootGate::admit_folder`] accept it.
     #[must_use]
     pub fn display(&self, path: &WorkspacePath) -> String {
         let relative = self.primary().and_then(|primary| path.as_path().strip_prefix(primary).ok());
@@ -240,12 +240,12 @@ impl RootGate {
         }
     }
 
-    fn some_root(&self) -> Result<&Utf8Path, GateError> {
+    fn require_primary(&self) -> Result<&Utf8Path, GateError> {
         self.primary().ok_or(GateError::Denied)
     }
 
     fn absolute(&self, path: &Path) -> Result<Utf8PathBuf, GateError> {
-        let primary = self.some_root()?;
+        let primary = self.require_primary()?;
         let path = Utf8Path::from_path(path).ok_or(Malformed::NotUtf8)?;
         if path.as_str().len() > MAX_INPUT_BYTES {
             return Err(Malformed::TooLong.into());
@@ -275,37 +275,37 @@ impl RootGate {
         Ok((real, kind))
     }
 
-    /// The outermost root that a real path is in.
+    /// The outermost root that contains a real path.
     fn containing_root(&self, real: &Path) -> Option<&Utf8Path> {
         self.roots().iter().find(|root| real.starts_with(root)).map(Utf8PathBuf::as_path)
     }
 
-    /// What to answer for a path that does not resolve: follows it as far as it goes, and asks where that is.
+    /// The error for a path that does not resolve: follows it as far as possible, to see whether that is inside.
     fn classify(&self, normal: &Path) -> GateError {
-        let mut place = PathBuf::new();
-        let mut ahead: VecDeque<OsString> = owned_components(normal);
+        let mut current = PathBuf::new();
+        let mut rest: VecDeque<OsString> = owned_components(normal);
         let mut links = 0;
         let failure = loop {
-            let Some(name) = ahead.pop_front() else {
+            let Some(name) = rest.pop_front() else {
                 break GateError::Missing;
             };
             if name == ".." {
-                place.pop();
+                current.pop();
                 continue;
             }
-            place.push(&name);
-            match fs::symlink_metadata(&place) {
-                Ok(found) if found.is_symlink() => {
+            current.push(&name);
+            match fs::symlink_metadata(&current) {
+                Ok(metadata) if metadata.is_symlink() => {
                     links += 1;
-                    let Ok(target) = fs::read_link(&place) else {
+                    let Ok(target) = fs::read_link(&current) else {
                         break GateError::Unresolvable;
                     };
                     if links > MAX_LINKS {
                         break GateError::Unresolvable;
                     }
-                    place.pop();
+                    current.pop();
                     for name in owned_components(&target).into_iter().rev() {
-                        ahead.push_front(name);
+                        rest.push_front(name);
                     }
                 }
                 Ok(_) => {}
@@ -315,21 +315,21 @@ impl RootGate {
                 Err(_) => break GateError::Missing,
             }
         };
-        // Neither the place where it ended nor the one it was on the way to may be outside.
-        let mut goal = place.clone();
-        for name in ahead {
+        // Both the path reached and the full target must be inside.
+        let mut target = current.clone();
+        for name in rest {
             if name == ".." {
-                goal.pop();
+                target.pop();
             } else {
-                goal.push(name);
+                target.push(name);
             }
         }
-        let inside = self.containing_root(&place).is_some() && self.containing_root(&goal).is_some();
+        let inside = self.containing_root(&current).is_some() && self.containing_root(&target).is_some();
         if inside { failure } else { GateError::Denied }
     }
 }
 
-/// Lets the URIs of one answer out, each distinct one resolved once.
+/// Admits the URIs of one answer and resolves each distinct one once.
 #[derive(Debug)]
 pub struct OutputFilter<'gate> {
     gate: &'gate RootGate,
@@ -362,7 +362,7 @@ fn roots_key(sorted: &[Utf8PathBuf]) -> String {
     sha256_hex(json::canonical(&texts).expect("strings have a JSON form"))
 }
 
-/// Resolves `.`, `..` and doubled slashes in the text alone, and says whether the text can only name a folder.
+/// Resolves `.`, `..` and doubled slashes in the text only. Also returns whether the text can only name a folder.
 fn normalise(path: &Utf8Path) -> (Utf8PathBuf, bool) {
     let mut normal = Utf8PathBuf::new();
     for component in path.components() {
@@ -371,7 +371,7 @@ fn normalise(path: &Utf8Path) -> (Utf8PathBuf, bool) {
                 normal.pop();
             }
             Utf8Component::CurDir => {}
-            kept => normal.push(kept),
+            other => normal.push(other),
         }
     }
     let text = path.as_str();

@@ -1,8 +1,8 @@
-//! The snapshot store: full results kept while clients page through them, within fixed bounds.
+//! The snapshot store: an LRU cache of full results, kept within fixed bounds while clients page through them.
 //!
-//! Least recently used entries leave first; an entry leaves at the latest when its age is reached, counted from when
-//! it was stored. What leaves follows from the sequence of calls alone, so two runs agree. An entry over its own
-//! bound is refused, never squeezed in at the cost of everything else.
+//! The least recently used entries are evicted first, and every entry expires a fixed time after it was stored.
+//! Eviction depends only on the sequence of calls, so two runs agree. An entry over the entry limit is rejected and
+//! evicts nothing.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -12,12 +12,12 @@ use indexmap::IndexMap;
 use crate::clock::Clock;
 use crate::cursor::SnapshotKey;
 
-/// What a store may hold.
+/// The limits of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SnapshotLimits {
     pub entry_bytes: usize,
     pub total_bytes: usize,
-    /// Bounds the bookkeeping for tiny entries, which their bytes do not show.
+    /// Bounds the overhead of many tiny entries, which `total_bytes` does not count.
     pub entries: usize,
     pub age: Duration,
 }
@@ -33,26 +33,26 @@ impl Default for SnapshotLimits {
     }
 }
 
-/// The result is too large to be kept.
+/// The result is too large to store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a result of {bytes} bytes cannot be kept: the limit is {limit}")]
+#[error("result of {bytes} bytes exceeds the snapshot limit of {limit} bytes")]
 pub struct SnapshotTooLarge {
     pub bytes: usize,
     pub limit: usize,
 }
 
-/// Keeps results by the state they are about. Shared by reference between threads; values are never copied.
+/// Results by snapshot key. Shared by reference between threads; values are never copied.
 #[derive(Debug)]
 pub struct SnapshotStore<T> {
     limits: SnapshotLimits,
     clock: Clock,
-    kept: Mutex<Kept<T>>,
+    entries: Mutex<Entries<T>>,
 }
 
 #[derive(Debug)]
-struct Kept<T> {
+struct Entries<T> {
     /// Least recently used first.
-    entries: IndexMap<SnapshotKey, Entry<T>>,
+    by_key: IndexMap<SnapshotKey, Entry<T>>,
     bytes: usize,
 }
 
@@ -66,92 +66,92 @@ struct Entry<T> {
 impl<T> SnapshotStore<T> {
     #[must_use]
     pub fn new(limits: SnapshotLimits, clock: Clock) -> Self {
-        Self { limits, clock, kept: Mutex::new(Kept { entries: IndexMap::new(), bytes: 0 }) }
+        Self { limits, clock, entries: Mutex::new(Entries { by_key: IndexMap::new(), bytes: 0 }) }
     }
 
-    /// Keeps a value of `bytes` bytes, in place of what was kept under the key, and makes room by letting others go.
+    /// Stores a value of `bytes` bytes, replacing any earlier value of the key and evicting others to make room.
     ///
     /// # Errors
-    /// When the value alone is over a limit. Nothing is kept under the key then.
+    /// If the value alone exceeds a limit. The key then has no value.
     pub fn insert(&self, key: SnapshotKey, value: Arc<T>, bytes: usize) -> Result<(), SnapshotTooLarge> {
         let now = self.clock.monotonic();
         let limit = self.limits.entry_bytes.min(self.limits.total_bytes);
-        let mut kept = self.lock();
-        kept.remove(&key);
-        kept.remove_older(now, self.limits.age);
+        let mut entries = self.lock();
+        entries.remove(&key);
+        entries.remove_expired(now, self.limits.age);
         if bytes > limit || self.limits.entries == 0 {
             return Err(SnapshotTooLarge { bytes, limit });
         }
-        while kept.bytes + bytes > self.limits.total_bytes || kept.entries.len() >= self.limits.entries {
-            kept.remove_first();
+        while entries.bytes + bytes > self.limits.total_bytes || entries.by_key.len() >= self.limits.entries {
+            entries.evict_first();
         }
-        kept.bytes += bytes;
-        kept.entries.insert(key, Entry { value, bytes, stored: now });
+        entries.bytes += bytes;
+        entries.by_key.insert(key, Entry { value, bytes, stored: now });
         Ok(())
     }
 
-    /// The value kept under the key, which becomes the most recently used; none if it left.
+    /// The value of a key, which becomes the most recently used; `None` if it was evicted or has expired.
     pub fn get(&self, key: &SnapshotKey) -> Option<Arc<T>> {
         let now = self.clock.monotonic();
-        let mut kept = self.lock();
-        let index = kept.entries.get_index_of(key)?;
-        if kept.entries[index].is_older(now, self.limits.age) {
-            kept.remove(key);
+        let mut entries = self.lock();
+        let index = entries.by_key.get_index_of(key)?;
+        if entries.by_key[index].has_expired(now, self.limits.age) {
+            entries.remove(key);
             return None;
         }
-        let last = kept.entries.len() - 1;
-        kept.entries.move_index(index, last);
-        Some(Arc::clone(&kept.entries[last].value))
+        let last = entries.by_key.len() - 1;
+        entries.by_key.move_index(index, last);
+        Some(Arc::clone(&entries.by_key[last].value))
     }
 
-    /// Lets go what is past its age. Inserting does so too; this is for a store that nobody uses any more.
+    /// Removes expired entries. Inserting does so too; this is for a store without inserts.
     pub fn remove_expired(&self) {
         let now = self.clock.monotonic();
-        self.lock().remove_older(now, self.limits.age);
+        self.lock().remove_expired(now, self.limits.age);
     }
 
     /// Number of entries and their bytes.
     #[must_use]
     pub fn usage(&self) -> (usize, usize) {
-        let kept = self.lock();
-        (kept.entries.len(), kept.bytes)
+        let entries = self.lock();
+        (entries.by_key.len(), entries.bytes)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept<T>> {
-        // No call panics while it holds the lock with the books out of balance.
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Entries<T>> {
+        // A poisoned lock is safe to use: no call can panic while `bytes` and `by_key` disagree.
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<T> Entry<T> {
-    fn is_older(&self, now: Duration, age: Duration) -> bool {
+    fn has_expired(&self, now: Duration, age: Duration) -> bool {
         now.saturating_sub(self.stored) >= age
     }
 }
 
-impl<T> Kept<T> {
+impl<T> Entries<T> {
     fn remove(&mut self, key: &SnapshotKey) {
-        if let Some(entry) = self.entries.shift_remove(key) {
+        if let Some(entry) = self.by_key.shift_remove(key) {
             self.bytes -= entry.bytes;
         }
     }
 
-    fn remove_first(&mut self) {
-        if let Some((_, entry)) = self.entries.shift_remove_index(0) {
+    fn evict_first(&mut self) {
+        if let Some((_, entry)) = self.by_key.shift_remove_index(0) {
             self.bytes -= entry.bytes;
         }
     }
 
-    fn remove_older(&mut self, now: Duration, age: Duration) {
-        self.entries.retain(|_, entry| !entry.is_older(now, age));
-        self.bytes = self.entries.values().map(|entry| entry.bytes).sum();
+    fn remove_expired(&mut self, now: Duration, age: Duration) {
+        self.by_key.retain(|_, entry| !entry.has_expired(now, age));
+        self.bytes = self.by_key.values().map(|entry| entry.bytes).sum();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::ClockHands;
+    use crate::clock::ClockControl;
     use crate::cursor::RequestKey;
     use crate::epoch::EpochTuple;
 
@@ -159,9 +159,9 @@ mod tests {
         SnapshotKey::new(&RequestKey::new(name, &[]), &EpochTuple::new("", &[0]))
     }
 
-    fn store(limits: SnapshotLimits) -> (SnapshotStore<&'static str>, ClockHands) {
-        let (clock, hands) = Clock::fixed(jiff::Timestamp::UNIX_EPOCH);
-        (SnapshotStore::new(limits, clock), hands)
+    fn store(limits: SnapshotLimits) -> (SnapshotStore<&'static str>, ClockControl) {
+        let (clock, control) = Clock::fixed(jiff::Timestamp::UNIX_EPOCH);
+        (SnapshotStore::new(limits, clock), control)
     }
 
     fn small() -> SnapshotLimits {
@@ -176,64 +176,64 @@ mod tests {
         store.insert(key(name), Arc::new(name), bytes)
     }
 
-    fn held(store: &SnapshotStore<&'static str>, names: &[&str]) -> Vec<bool> {
+    fn present(store: &SnapshotStore<&'static str>, names: &[&str]) -> Vec<bool> {
         names.iter().map(|name| store.get(&key(name)).is_some()).collect()
     }
 
     #[test]
-    fn the_default_limits_are_the_contracts() {
-        let (store, hands) = store(SnapshotLimits::default());
+    fn default_limits_match_the_contract() {
+        let (store, control) = store(SnapshotLimits::default());
         for name in ["a", "b", "c", "d"] {
             put(&store, name, 16 * 1024 * 1024).unwrap();
         }
         assert_eq!(store.usage(), (4, 64 * 1024 * 1024));
         assert!(put(&store, "e", 16 * 1024 * 1024 + 1).is_err());
-        hands.advance(Duration::from_millis(599_999));
+        control.advance(Duration::from_millis(599_999));
         assert!(store.get(&key("a")).is_some());
-        hands.advance(Duration::from_millis(1));
+        control.advance(Duration::from_millis(1));
         assert!(store.get(&key("a")).is_none());
         store.remove_expired();
         assert_eq!(store.usage(), (0, 0));
     }
 
     #[test]
-    fn the_least_recently_used_leaves() {
+    fn least_recently_used_entry_is_evicted() {
         let (store, _) = store(small());
         put(&store, "a", 10).unwrap();
         put(&store, "b", 10).unwrap();
         assert!(store.get(&key("a")).is_some());
         put(&store, "c", 5).unwrap();
-        assert_eq!(held(&store, &["a", "b", "c"]), [true, false, true]);
+        assert_eq!(present(&store, &["a", "b", "c"]), [true, false, true]);
     }
 
     #[test]
-    fn the_number_of_entries_is_bounded_too() {
+    fn number_of_entries_is_bounded() {
         let (store, _) = store(small());
         for name in ["a", "b", "c", "d"] {
             put(&store, name, 0).unwrap();
         }
-        assert_eq!(held(&store, &["a", "b", "c", "d"]), [false, true, true, true]);
+        assert_eq!(present(&store, &["a", "b", "c", "d"]), [false, true, true, true]);
     }
 
     #[test]
-    fn what_is_too_large_is_refused_and_disturbs_nothing_else() {
+    fn too_large_entry_is_rejected_and_evicts_nothing() {
         let (store, _) = store(small());
         put(&store, "a", 10).unwrap();
         put(&store, "b", 10).unwrap();
         assert_eq!(put(&store, "c", 11), Err(SnapshotTooLarge { bytes: 11, limit: 10 }));
         assert_eq!(put(&store, "b", usize::MAX), Err(SnapshotTooLarge { bytes: usize::MAX, limit: 10 }));
-        assert_eq!(held(&store, &["a", "b", "c"]), [true, false, false]);
+        assert_eq!(present(&store, &["a", "b", "c"]), [true, false, false]);
         assert_eq!(store.usage(), (1, 10));
     }
 
     #[test]
-    fn storing_again_replaces_and_renews() {
-        let (store, hands) = store(small());
+    fn storing_again_replaces_the_value_and_renews_its_age() {
+        let (store, control) = store(small());
         put(&store, "a", 4).unwrap();
-        hands.advance(Duration::from_secs(9));
+        control.advance(Duration::from_secs(9));
         put(&store, "a", 6).unwrap();
-        hands.advance(Duration::from_secs(9));
+        control.advance(Duration::from_secs(9));
         assert_eq!(store.usage(), (1, 6));
-        assert_eq!(held(&store, &["a"]), [true]);
+        assert_eq!(present(&store, &["a"]), [true]);
     }
 }

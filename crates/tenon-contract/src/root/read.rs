@@ -1,4 +1,4 @@
-//! Reading a file through the gate: bounded, without following a link that was swapped in after the file was admitted.
+//! Bounded reads through the gate that never follow a link created after the path was admitted.
 
 use std::io::{self, Read};
 
@@ -7,24 +7,24 @@ use super::{RootGate, WorkspacePath, platform};
 /// Why an admitted file cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// It is in none of this gate's roots: the path comes from a gate with others.
+    /// Outside this gate's roots: another gate admitted the path.
     #[error("outside the allowed roots")]
     Denied,
-    /// It was removed or replaced by a link since it was admitted.
-    #[error("the file is no longer there")]
+    /// Removed, or replaced by a link, since it was admitted.
+    #[error("file no longer exists")]
     Gone,
     #[error("not a regular file")]
     NotAFile,
-    #[error("the file is larger than {limit} bytes")]
+    #[error("file exceeds {limit} bytes")]
     TooLarge { limit: u64 },
-    #[error("the file is not valid UTF-8")]
+    #[error("file is not valid UTF-8")]
     NotUtf8,
-    #[error("the file cannot be read")]
+    #[error("cannot read file")]
     Io(#[source] io::Error),
 }
 
 impl RootGate {
-    /// The text of a file of at most `limit` bytes, byte order mark included.
+    /// Reads a text file of at most `limit` bytes, including any byte order mark.
     ///
     /// # Errors
     /// See [`ReadError`].
@@ -32,23 +32,23 @@ impl RootGate {
         String::from_utf8(self.read(path, limit)?).map_err(|_| ReadError::NotUtf8)
     }
 
-    /// The bytes of a file of at most `limit` bytes.
+    /// Reads a file of at most `limit` bytes.
     ///
     /// # Errors
     /// See [`ReadError`].
     pub fn read(&self, path: &WorkspacePath, limit: u64) -> Result<Vec<u8>, ReadError> {
         let root = self.containing_root(path.as_ref()).ok_or(ReadError::Denied)?;
         let file = platform::open_beneath(root, path.as_path())?;
-        let found = file.metadata().map_err(ReadError::Io)?;
-        if !found.is_file() {
+        let metadata = file.metadata().map_err(ReadError::Io)?;
+        if !metadata.is_file() {
             return Err(ReadError::NotAFile);
         }
         let too_large = ReadError::TooLarge { limit };
-        if found.len() > limit {
+        if metadata.len() > limit {
             return Err(too_large);
         }
-        let mut bytes = Vec::with_capacity(usize::try_from(found.len()).unwrap_or(0));
-        // It may grow while it is read.
+        let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0));
+        // The file may grow during the read.
         file.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(ReadError::Io)?;
         if bytes.len() as u64 > limit { Err(too_large) } else { Ok(bytes) }
     }

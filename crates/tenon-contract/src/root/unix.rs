@@ -1,4 +1,4 @@
-//! Unix: what the gate needs of the system: opening a file without following any link below its root.
+//! The gate's system functions on Unix: opening a file without following any link below its root.
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -11,27 +11,27 @@ use nix::sys::stat::Mode;
 use super::read::ReadError;
 use super::uri::Malformed;
 
-/// Folders are only passed through: Linux needs no permission to list them for that.
+/// Folders are only traversed, never listed: with `O_PATH`, Linux requires no read permission.
 #[cfg(any(target_os = "linux", target_os = "android"))]
-const PASS: OFlag = OFlag::O_PATH;
+const TRAVERSE: OFlag = OFlag::O_PATH;
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-const PASS: OFlag = OFlag::O_RDONLY;
+const TRAVERSE: OFlag = OFlag::O_RDONLY;
 
 /// Opens `real`, which is below `root`, one name at a time. Every name is opened relative to the folder before it
-/// and never as a link, so whatever is renamed meanwhile, the file is one that was below the root.
+/// and never as a link, so even with concurrent renames the file is one that was below the root.
 pub(super) fn open_beneath(root: &Utf8Path, real: &Utf8Path) -> Result<File, ReadError> {
-    let folder = PASS | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-    // Not waiting for a writer, should a pipe have taken the file's place.
+    let folder = TRAVERSE | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    // O_NONBLOCK: if a pipe has replaced the file, do not wait for a writer.
     let file = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
     let below = real.strip_prefix(root).map_err(|_| ReadError::Denied)?;
     let Some(name) = below.file_name() else {
         return Err(ReadError::NotAFile);
     };
-    let mut at: OwnedFd = open(root.as_std_path(), folder, Mode::empty()).map_err(failure)?;
+    let mut parent: OwnedFd = open(root.as_std_path(), folder, Mode::empty()).map_err(failure)?;
     for name in below.parent().into_iter().flat_map(Utf8Path::components) {
-        at = openat(&at, name.as_str(), folder, Mode::empty()).map_err(failure)?;
+        parent = openat(&parent, name.as_str(), folder, Mode::empty()).map_err(failure)?;
     }
-    Ok(File::from(openat(&at, name, file, Mode::empty()).map_err(failure)?))
+    Ok(File::from(openat(&parent, name, file, Mode::empty()).map_err(failure)?))
 }
 
 fn failure(errno: Errno) -> ReadError {
@@ -43,7 +43,7 @@ fn failure(errno: Errno) -> ReadError {
     }
 }
 
-/// The path of a URI is the path of the file system.
+/// On Unix, the path of a URI is the file system path.
 pub(super) fn native_path(decoded: String) -> Result<String, Malformed> {
     Ok(decoded)
 }

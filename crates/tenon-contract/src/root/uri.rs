@@ -1,11 +1,11 @@
-//! `file:` URIs: strict reading of what others send, one canonical spelling of what we send.
+//! `file:` URIs: strict parsing of input, one canonical spelling of output.
 //!
-//! Reading: scheme `file` in any case, no host (not even `localhost`), user, port, query or fragment, an absolute
+//! Input: scheme `file` in any case, no host (not even `localhost`), user, port, query or fragment, an absolute
 //! path, percent-escapes decoded exactly once, no encoded `/` or NUL, UTF-8 after decoding. Raw spaces, brackets and
-//! letters beyond ASCII are taken as they are, since clients send them; raw control characters and backslashes are
-//! not. A path that begins with `//` names a host in disguise and is refused.
+//! non-ASCII letters are accepted, since clients send them; raw control characters and backslashes are rejected. A path
+//! that begins with `//` could name a host and is rejected.
 //!
-//! Writing: `file://`, then the real path with everything but `A-Z a-z 0-9 - . _ ~ /` as `%XX` in upper-case hex.
+//! Output: `file://`, then the real path with everything but `A-Z a-z 0-9 - . _ ~ /` as `%XX` in upper-case hex.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use serde::{Serialize, Serializer};
 
 use super::{MAX_INPUT_BYTES, platform};
 
-/// Why a text does not say which file is meant.
+/// Why a text is not a valid path or `file:` URI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
     #[error("not a `file:` URI")]
@@ -26,13 +26,13 @@ pub enum Malformed {
     QueryOrFragment,
     #[error("the path is not absolute")]
     NotAbsolute,
-    #[error("a broken percent-escape")]
+    #[error("invalid percent-escape")]
     Escape,
-    #[error("an encoded slash")]
+    #[error("contains an encoded slash")]
     EncodedSlash,
-    #[error("a NUL character")]
+    #[error("contains a NUL character")]
     Nul,
-    #[error("a character that must be encoded")]
+    #[error("contains a character that must be encoded")]
     RawCharacter,
     #[error("not valid UTF-8")]
     NotUtf8,
@@ -40,12 +40,12 @@ pub enum Malformed {
     TooLong,
 }
 
-/// The one spelling of a file's URI, rebuilt from its real path. Ordered by its bytes; cheap to clone.
+/// The canonical URI of a file, built from the real path. Ordered by bytes; cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CanonicalUri(Arc<str>);
 
 impl CanonicalUri {
-    /// Private to the gate, so that every URI has passed it.
+    /// Private to the gate, so that every URI has been checked.
     pub(super) fn of(real: &Utf8Path) -> Self {
         const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
         let path = platform::uri_path(real);
@@ -81,7 +81,7 @@ impl Serialize for CanonicalUri {
     }
 }
 
-/// The absolute path that a `file:` URI spells, before any file system is asked.
+/// The absolute path in a `file:` URI, without file system access.
 pub(super) fn decode(uri: &str) -> Result<String, Malformed> {
     if uri.len() > MAX_INPUT_BYTES {
         return Err(Malformed::TooLong);
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_canonical_spelling_escapes_all_but_the_unreserved() {
+    fn canonical_uri_escapes_all_but_unreserved_characters() {
         for (real, uri) in [
             ("/", "file:///"),
             ("/a/b.ts", "file:///a/b.ts"),
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn every_malformed_uri_has_its_reason() {
+    fn every_malformed_uri_gets_the_right_reason() {
         for (uri, reason) in [
             ("", Malformed::Scheme),
             ("/a/b.ts", Malformed::Scheme),
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn lenient_spellings_mean_the_same_path() {
+    fn lenient_spellings_decode_to_the_same_path() {
         for uri in ["file:///a/b c[é].ts", "FILE:///a/b%20c%5bé].ts", "file:/a/b c[%c3%A9].ts"] {
             assert_eq!(decode(uri).as_deref(), Ok("/a/b c[é].ts"));
         }

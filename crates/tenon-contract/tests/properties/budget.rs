@@ -1,4 +1,4 @@
-//! Budgets: what was delivered is a prefix, within the limit, and as long as it can be.
+//! Budgets: the delivered part is the longest prefix within the limit.
 
 use proptest::prelude::*;
 use tenon_contract::budget::{Budget, cut_bytes, cut_characters, serialized_len};
@@ -16,7 +16,7 @@ proptest! {
         prop_assert!(budget.used() <= limit);
         prop_assert_eq!(budget.truncated(), delivered.len() < whole.len());
         if let Some(next) = whole[delivered.len()..].chars().next() {
-            prop_assert!(delivered.len() + next.len_utf8() > limit, "one more character would have fitted");
+            prop_assert!(delivered.len() + next.len_utf8() > limit, "one more character fits");
         }
     }
 
@@ -32,7 +32,7 @@ proptest! {
     }
 
     #[test]
-    fn cuts_are_the_longest_that_fit(text: String, bound in 0_usize..40) {
+    fn cut_is_the_longest_prefix_that_fits(text: String, bound in 0_usize..40) {
         let naive: String = text.chars().take(bound).collect();
         prop_assert_eq!(cut_characters(&text, bound), naive);
         let cut = cut_bytes(&text, bound);
@@ -41,7 +41,7 @@ proptest! {
     }
 
     #[test]
-    fn counted_json_is_as_long_as_built_json(text: String, numbers: Vec<f64>) {
+    fn serialized_len_equals_length_of_built_json(text: String, numbers: Vec<f64>) {
         let value = (text, numbers);
         prop_assert_eq!(serialized_len(&value).unwrap(), serde_json::to_string(&value).unwrap().len());
     }

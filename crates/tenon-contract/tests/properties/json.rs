@@ -1,11 +1,11 @@
-//! Canonical JSON: one text per value, whatever the order, and nothing lost.
+//! Canonical JSON: one text per value, independent of key order, and lossless.
 
 use proptest::prelude::*;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Number, Value};
 use tenon_contract::json::{canonical, canonical_value};
 
-/// A JSON value whose objects keep the order they were given, even if it is not the sorted one.
+/// A JSON value whose objects keep insertion order.
 #[derive(Clone, Debug)]
 enum Tree {
     Leaf(Value),
@@ -30,7 +30,7 @@ impl Serialize for Tree {
 }
 
 impl Tree {
-    /// The same value with every object's entries in another order.
+    /// The same value with reordered object entries.
     fn reordered(&self) -> Self {
         match self {
             Self::Leaf(value) => Self::Leaf(value.clone()),
@@ -72,7 +72,7 @@ fn tree() -> impl Strategy<Value = Tree> {
     })
 }
 
-/// Equal as JSON: `1.0` and `1` are one number, but no two integers are.
+/// Equal as JSON: `1.0` equals `1`; distinct integers always differ.
 fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => a == b || same_number(a, b),
@@ -92,7 +92,7 @@ proptest! {
     #![proptest_config(crate::cases(1024))]
 
     #[test]
-    fn reading_it_back_gives_the_same_value_and_the_same_text(tree in tree()) {
+    fn parsing_gives_the_same_value_and_the_same_text(tree in tree()) {
         let text = canonical(&tree).unwrap();
         let read: Value = serde_json::from_str(&text).unwrap();
         prop_assert!(same(&read, &serde_json::to_value(&tree).unwrap()), "{}", text);
@@ -100,7 +100,7 @@ proptest! {
     }
 
     #[test]
-    fn order_does_not_show(tree in tree()) {
+    fn key_order_does_not_matter(tree in tree()) {
         prop_assert_eq!(canonical(&tree.reordered()).unwrap(), canonical(&tree).unwrap());
     }
 
@@ -117,7 +117,7 @@ proptest! {
     }
 
     #[test]
-    fn floats_read_back_exactly_and_no_longer_than_others_write_them(float: f64) {
+    fn floats_round_trip_without_trailing_zero(float: f64) {
         prop_assume!(float.is_finite());
         let text = canonical(&float).unwrap();
         prop_assert_eq!(text.parse::<f64>().unwrap(), float);

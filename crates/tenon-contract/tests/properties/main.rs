@@ -1,5 +1,5 @@
-//! Laws that hold for every input, tried on many random ones.
-#![expect(clippy::unwrap_used, reason = "what a test cannot set up or read back must fail it")]
+//! Property tests: rules that hold for every input.
+#![expect(clippy::unwrap_used, reason = "a test fails if its setup fails")]
 
 mod budget;
 mod cursor;
@@ -7,7 +7,7 @@ mod json;
 mod position;
 mod snapshot;
 
-/// Cases without a file of past failures: a failure prints its smallest input, which becomes a test of its own.
+/// No file of past failures: turn the minimal input that a failure prints into a separate test.
 fn cases(cases: u32) -> proptest::prelude::ProptestConfig {
     proptest::prelude::ProptestConfig {
         cases,

@@ -1,4 +1,4 @@
-//! Positions: every conversion agrees with a reference that goes through the text character by character.
+//! Positions: every conversion agrees with a reference implementation that walks the text by character.
 
 use proptest::prelude::*;
 use tenon_contract::position::{Encoding, LineIndex, Position, PositionError, Range};
@@ -39,21 +39,21 @@ fn text() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Every place between two characters that is a position: its offset, line, and column in each encoding.
-struct Place {
+/// A valid position: its offset, line, and column in each encoding.
+struct ReferencePosition {
     offset: usize,
     line: u32,
     columns: [u32; 3],
 }
 
-/// All places of a text in order, and the offsets between `\r` and `\n`.
-fn places(text: &str) -> (Vec<Place>, Vec<usize>) {
-    let mut places = Vec::new();
+/// All valid positions of a text in order, and the offsets between `\r` and `\n`.
+fn reference_positions(text: &str) -> (Vec<ReferencePosition>, Vec<usize>) {
+    let mut positions = Vec::new();
     let mut inside_breaks = Vec::new();
     let (mut line, mut columns) = (0, [0; 3]);
     let mut characters = text.char_indices().peekable();
     while let Some((offset, character)) = characters.next() {
-        places.push(Place { offset, line, columns });
+        positions.push(ReferencePosition { offset, line, columns });
         let crlf = character == '\r' && characters.peek().is_some_and(|(_, next)| *next == '\n');
         if crlf {
             characters.next();
@@ -68,55 +68,56 @@ fn places(text: &str) -> (Vec<Place>, Vec<usize>) {
             columns[2] += 1;
         }
     }
-    places.push(Place { offset: text.len(), line, columns });
-    (places, inside_breaks)
+    positions.push(ReferencePosition { offset: text.len(), line, columns });
+    (positions, inside_breaks)
 }
 
 proptest! {
     #![proptest_config(crate::cases(768))]
 
     #[test]
-    fn offsets_and_positions_agree_with_the_reference(text in text()) {
+    fn offset_to_position_agrees_with_the_reference(text in text()) {
         let index = LineIndex::new(text.as_str());
-        let (places, inside_breaks) = places(&text);
-        prop_assert_eq!(index.line_count(), places.last().unwrap().line + 1);
+        let (references, inside_breaks) = reference_positions(&text);
+        prop_assert_eq!(index.line_count(), references.last().unwrap().line + 1);
         for (which, encoding) in ENCODINGS.into_iter().enumerate() {
             for offset in 0..=text.len() + 2 {
-                let place = places.iter().find(|place| place.offset == offset);
-                let expected = match place {
-                    Some(place) => Ok(Position::new(place.line, place.columns[which])),
+                let reference = references.iter().find(|reference| reference.offset == offset);
+                let expected = match reference {
+                    Some(reference) => Ok(Position::new(reference.line, reference.columns[which])),
                     None if offset > text.len() => Err(PositionError::PastTextEnd { offset, length: text.len() }),
                     None if inside_breaks.contains(&offset) => Err(PositionError::InsideLineBreak),
                     None => Err(PositionError::InsideCharacter),
                 };
                 prop_assert_eq!(index.position(offset, encoding), expected);
-                let before = places.iter().rfind(|place| place.offset <= offset).unwrap();
+                let before = references.iter().rfind(|reference| reference.offset <= offset).unwrap();
                 prop_assert_eq!(index.position_clamped(offset, encoding), Position::new(before.line, before.columns[which]));
             }
         }
     }
 
     #[test]
-    fn positions_and_offsets_agree_with_the_reference(text in text()) {
+    fn position_to_offset_agrees_with_the_reference(text in text()) {
         let index = LineIndex::new(text.as_str());
-        let (places, _) = places(&text);
-        let last = places.last().unwrap().line;
+        let (references, _) = reference_positions(&text);
+        let last = references.last().unwrap().line;
         for (which, encoding) in ENCODINGS.into_iter().enumerate() {
             for line in 0..=last + 1 {
-                let on_line: Vec<&Place> = places.iter().filter(|place| place.line == line).collect();
-                let length = on_line.last().map_or(0, |place| place.columns[which]);
+                let on_line: Vec<&ReferencePosition> =
+                    references.iter().filter(|reference| reference.line == line).collect();
+                let length = on_line.last().map_or(0, |reference| reference.columns[which]);
                 for character in 0..=length + 2 {
-                    let place = on_line.iter().find(|place| place.columns[which] == character);
+                    let reference = on_line.iter().find(|reference| reference.columns[which] == character);
                     let position = Position::new(line, character);
-                    let expected = match place {
-                        Some(place) => Ok(place.offset),
+                    let expected = match reference {
+                        Some(reference) => Ok(reference.offset),
                         None if line > last => Err(PositionError::PastLastLine { line, last }),
                         None if character > length => Err(PositionError::PastLineEnd { character, length }),
                         None => Err(PositionError::InsideCharacter),
                     };
                     prop_assert_eq!(index.offset(position, encoding), expected);
-                    let before = on_line.iter().rfind(|place| place.columns[which] <= character);
-                    let clamped = before.map_or(text.len(), |place| place.offset);
+                    let before = on_line.iter().rfind(|reference| reference.columns[which] <= character);
+                    let clamped = before.map_or(text.len(), |reference| reference.offset);
                     prop_assert_eq!(index.offset_clamped(position, encoding), clamped);
                 }
             }
@@ -124,13 +125,13 @@ proptest! {
     }
 
     #[test]
-    fn conversions_between_encodings_agree_with_the_reference(text in text()) {
+    fn conversion_between_encodings_agrees_with_the_reference(text in text()) {
         let index = LineIndex::new(text.as_str());
-        for place in places(&text).0 {
+        for reference in reference_positions(&text).0 {
             for (a, from) in ENCODINGS.into_iter().enumerate() {
                 for (b, to) in ENCODINGS.into_iter().enumerate() {
-                    let position = Position::new(place.line, place.columns[a]);
-                    let expected = Position::new(place.line, place.columns[b]);
+                    let position = Position::new(reference.line, reference.columns[a]);
+                    let expected = Position::new(reference.line, reference.columns[b]);
                     prop_assert_eq!(index.convert(position, from, to), Ok(expected));
                     prop_assert_eq!(index.convert_clamped(position, from, to), expected);
                 }
@@ -139,7 +140,7 @@ proptest! {
     }
 
     #[test]
-    fn conversion_fails_exactly_where_the_offset_does(text in text(), line in 0_u32..8, character in 0_u32..12) {
+    fn conversion_fails_exactly_when_offset_fails(text in text(), line in 0_u32..8, character in 0_u32..12) {
         let index = LineIndex::new(text.as_str());
         let position = Position::new(line, character);
         for from in ENCODINGS {
@@ -154,7 +155,7 @@ proptest! {
     }
 
     #[test]
-    fn clamping_keeps_the_order_of_ends(text in text(), a in (0_u32..6, 0_u32..9), b in (0_u32..6, 0_u32..9)) {
+    fn clamping_keeps_the_order_of_range_ends(text in text(), a in (0_u32..6, 0_u32..9), b in (0_u32..6, 0_u32..9)) {
         let index = LineIndex::new(text.as_str());
         let (start, end) = (Position::new(a.0, a.1).min(Position::new(b.0, b.1)), Position::new(a.0, a.1).max(Position::new(b.0, b.1)));
         for from in ENCODINGS {
@@ -170,7 +171,7 @@ proptest! {
     }
 
     #[test]
-    fn lines_and_their_breaks_make_up_the_text(text in text()) {
+    fn lines_and_line_breaks_add_up_to_the_text(text in text()) {
         let index = LineIndex::new(text.as_str());
         let mut rest = text.as_str();
         for line in 0..index.line_count() {
@@ -184,7 +185,7 @@ proptest! {
     }
 
     #[test]
-    fn json_round_trips(line: u32, character: u32) {
+    fn position_json_round_trips(line: u32, character: u32) {
         let position = Position::new(line, character);
         let text = serde_json::to_string(&position).unwrap();
         prop_assert_eq!(serde_json::from_str::<Position>(&text).unwrap(), position);

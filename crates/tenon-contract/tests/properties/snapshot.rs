@@ -1,4 +1,4 @@
-//! The snapshot store against a plain list that does the same by the book.
+//! The snapshot store, compared with a simple model.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -80,22 +80,22 @@ proptest! {
     #![proptest_config(crate::cases(512))]
 
     #[test]
-    fn the_store_does_what_the_model_does(steps in prop::collection::vec(step(), 0..60)) {
-        let (clock, hands) = Clock::fixed(jiff::Timestamp::UNIX_EPOCH);
+    fn store_behaves_like_the_model(steps in prop::collection::vec(step(), 0..60)) {
+        let (clock, control) = Clock::fixed(jiff::Timestamp::UNIX_EPOCH);
         let store = SnapshotStore::new(LIMITS, clock);
         let mut model = Model::default();
         for (value, step) in steps.into_iter().enumerate() {
             match step {
                 Step::Insert { key: number, bytes } => {
-                    let kept = store.insert(key(number), Arc::new(value), bytes).is_ok();
-                    prop_assert_eq!(kept, model.insert(number, bytes, value));
+                    let stored = store.insert(key(number), Arc::new(value), bytes).is_ok();
+                    prop_assert_eq!(stored, model.insert(number, bytes, value));
                     prop_assert_eq!(store.usage(), (model.entries.len(), model.bytes()));
                 }
                 Step::Get { key: number } => {
                     prop_assert_eq!(store.get(&key(number)).map(|value| *value), model.get(number));
                 }
                 Step::Wait { seconds } => {
-                    hands.advance(Duration::from_secs(seconds));
+                    control.advance(Duration::from_secs(seconds));
                     model.now += seconds;
                 }
                 Step::RemoveExpired => {
@@ -111,7 +111,7 @@ proptest! {
 }
 
 #[test]
-fn threads_share_a_store_without_losing_count() {
+fn concurrent_inserts_keep_usage_consistent() {
     let store = SnapshotStore::new(LIMITS, Clock::system());
     std::thread::scope(|scope| {
         for thread in 0..4_u8 {
@@ -128,7 +128,7 @@ fn threads_share_a_store_without_losing_count() {
         }
     });
     let (entries, bytes) = store.usage();
-    let found: Vec<u8> = (0..10).filter(|number| store.get(&key(*number)).is_some()).collect();
-    assert_eq!(entries, found.len());
-    assert_eq!(bytes, found.iter().map(|number| usize::from(*number) * 4).sum::<usize>());
+    let present: Vec<u8> = (0..10).filter(|number| store.get(&key(*number)).is_some()).collect();
+    assert_eq!(entries, present.len());
+    assert_eq!(bytes, present.iter().map(|number| usize::from(*number) * 4).sum::<usize>());
 }

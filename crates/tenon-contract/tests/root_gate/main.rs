@@ -1,9 +1,9 @@
-//! The root gate over a real tree of files, links, pipes and sockets.
-#![expect(clippy::unwrap_used, reason = "what a test cannot set up or read back must fail it")]
+//! The root gate, tested on a real tree of files, links, pipes and sockets.
+#![expect(clippy::unwrap_used, reason = "a test fails if its setup fails")]
 #![cfg(unix)]
 
-mod hostile;
+mod fixture;
+mod hostile_paths;
+mod random_paths;
 mod reading;
 mod roots;
-mod soup;
-mod tree;

@@ -1,4 +1,4 @@
-//! Reading through the gate: bounded, typed, and never through a link that was swapped in.
+//! Reads through the gate: bounded, and never through a link created after the path was admitted.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tenon_contract::root::{ReadError, RootGate, WorkspacePath};
 
-use crate::tree::Tree;
+use crate::fixture::Tree;
 
 fn failure(tree: &Tree, path: &WorkspacePath) -> &'static str {
     match tree.gate.read_to_string(path, 100) {
@@ -21,7 +21,7 @@ fn failure(tree: &Tree, path: &WorkspacePath) -> &'static str {
 }
 
 #[test]
-fn a_file_is_read_up_to_its_limit() {
+fn file_over_the_limit_is_rejected() {
     let tree = Tree::new();
     let path = tree.gate.admit_path("link-dir/a.ts").unwrap();
     assert_eq!(tree.gate.read_to_string(&path, 6).unwrap(), "inside");
@@ -36,7 +36,7 @@ fn a_file_is_read_up_to_its_limit() {
 }
 
 #[test]
-fn a_file_replaced_by_a_link_is_gone() {
+fn file_replaced_by_a_link_is_gone() {
     let tree = Tree::new();
     let path = tree.gate.admit_path("src/a.ts").unwrap();
     fs::remove_file(&path).unwrap();
@@ -46,17 +46,17 @@ fn a_file_replaced_by_a_link_is_gone() {
 }
 
 #[test]
-fn a_folder_replaced_by_a_link_is_gone() {
+fn folder_replaced_by_a_link_is_gone() {
     let tree = Tree::new();
     let path = tree.gate.admit_path("src/a.ts").unwrap();
     fs::rename(tree.base.join("root/src"), tree.base.join("root/src-away")).unwrap();
     symlink(tree.base.join("outside/src"), tree.base.join("root/src")).unwrap();
-    assert_eq!(fs::read_to_string(&path).unwrap(), "SECRET", "the trap works");
+    assert_eq!(fs::read_to_string(&path).unwrap(), "SECRET", "a plain read follows the link");
     assert_eq!(failure(&tree, &path), "gone");
 }
 
 #[test]
-fn a_root_replaced_by_a_link_is_gone() {
+fn root_replaced_by_a_link_is_gone() {
     let tree = Tree::new();
     let path = tree.gate.admit_path("src/a.ts").unwrap();
     fs::rename(tree.base.join("root"), tree.base.join("root-away")).unwrap();
@@ -65,7 +65,7 @@ fn a_root_replaced_by_a_link_is_gone() {
 }
 
 #[test]
-fn a_file_replaced_by_a_pipe_or_folder_is_no_file() {
+fn file_replaced_by_a_pipe_or_folder_is_not_a_file() {
     let tree = Tree::new();
     let path = tree.gate.admit_path("src/a.ts").unwrap();
     fs::remove_file(&path).unwrap();
@@ -79,15 +79,15 @@ fn a_file_replaced_by_a_pipe_or_folder_is_no_file() {
 }
 
 #[test]
-fn a_path_of_another_gate_is_denied() {
+fn path_from_another_gate_is_denied() {
     let tree = Tree::new();
-    let elsewhere = RootGate::new([tree.base.join("outside")]).unwrap();
-    let secret = elsewhere.admit_path("secret.ts").unwrap();
+    let other_gate = RootGate::new([tree.base.join("outside")]).unwrap();
+    let secret = other_gate.admit_path("secret.ts").unwrap();
     assert_eq!(failure(&tree, &secret), "denied");
 }
 
 #[test]
-fn a_folder_swapped_back_and_forth_never_shows_what_is_outside() {
+fn folder_swapped_concurrently_never_reveals_outside_content() {
     let tree = Tree::new();
     let (folder, away) = (tree.base.join("root/src"), tree.base.join("root/src-away"));
     let path = tree.gate.admit_path("src/a.ts").unwrap();

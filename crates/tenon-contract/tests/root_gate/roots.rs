@@ -1,4 +1,4 @@
-//! Which folders can be roots, and what the gate says of them.
+//! Which folders can be roots, and which folders and targets the gate admits.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -8,7 +8,7 @@ use std::os::unix::fs::symlink;
 use tenon_contract::id::sha256_hex;
 use tenon_contract::root::{GateError, RootError, RootGate};
 
-use crate::tree::Tree;
+use crate::fixture::Tree;
 
 #[test]
 fn roots_are_real_sorted_and_distinct_and_the_first_given_is_primary() {
@@ -28,14 +28,14 @@ fn roots_are_real_sorted_and_distinct_and_the_first_given_is_primary() {
 }
 
 #[test]
-fn no_roots_have_a_key_too() {
+fn empty_set_of_roots_has_a_key() {
     let gate = RootGate::new(Vec::<&str>::new()).unwrap();
     assert_eq!((gate.roots().len(), gate.primary()), (0, None));
     assert_eq!(gate.key(), sha256_hex("[]"));
 }
 
 #[test]
-fn what_is_no_folder_is_no_root() {
+fn root_that_is_not_a_utf8_folder_is_rejected() {
     let tree = Tree::new();
     assert!(matches!(RootGate::new([tree.base.join("none")]), Err(RootError::Unresolvable { .. })));
     assert!(matches!(RootGate::new([tree.base.join("root/loop-a")]), Err(RootError::Unresolvable { .. })));
@@ -47,7 +47,7 @@ fn what_is_no_folder_is_no_root() {
 }
 
 #[test]
-fn the_top_of_the_file_system_can_be_a_root() {
+fn file_system_root_can_be_a_root() {
     let tree = Tree::new();
     let gate = RootGate::new(["/"]).unwrap();
     let secret = gate.admit_path(tree.base.join("outside/secret.ts")).unwrap();
@@ -57,7 +57,7 @@ fn the_top_of_the_file_system_can_be_a_root() {
 }
 
 #[test]
-fn paths_are_shown_relative_to_the_primary_root() {
+fn display_is_relative_to_the_primary_root() {
     let tree = Tree::new();
     let gate = &tree.gate;
     let shown = |path: &str| gate.display(&gate.admit_path(path).unwrap());
@@ -70,7 +70,7 @@ fn paths_are_shown_relative_to_the_primary_root() {
 }
 
 #[test]
-fn folders_are_admitted_where_folders_are_wanted() {
+fn admit_folder_admits_only_folders_inside() {
     let tree = Tree::new();
     let gate = &tree.gate;
     assert_eq!(gate.admit_folder(".").unwrap().as_path(), gate.primary().unwrap());
@@ -83,7 +83,7 @@ fn folders_are_admitted_where_folders_are_wanted() {
 }
 
 #[test]
-fn a_file_still_to_be_written_is_admitted_below_what_exists() {
+fn missing_target_is_admitted_below_an_existing_folder() {
     let tree = Tree::new();
     let gate = &tree.gate;
     let root = gate.primary().unwrap();
@@ -120,7 +120,7 @@ fn a_file_still_to_be_written_is_admitted_below_what_exists() {
 }
 
 #[test]
-fn a_path_that_is_not_utf8_is_malformed() {
+fn path_that_is_not_utf8_is_malformed() {
     let tree = Tree::new();
     let path = OsStr::from_bytes(b"src/not-utf8-\xff.ts");
     assert!(tree.base.join("root").join(path).exists());
@@ -128,7 +128,7 @@ fn a_path_that_is_not_utf8_is_malformed() {
 }
 
 #[test]
-fn an_output_filter_answers_like_the_gate() {
+fn output_filter_answers_like_the_gate() {
     let tree = Tree::new();
     let base = tree.base.to_str().unwrap();
     let mut filter = tree.gate.output_filter();

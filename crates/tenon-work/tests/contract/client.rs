@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tenon_contract::clock::{Clock, ClockHands};
+use tenon_contract::clock::{Clock, ClockControl};
 use tenon_contract::json::canonical_value;
 use tenon_work::{Location, Settings, Store, Tool, Work, WorkspaceName};
 
@@ -73,7 +73,7 @@ impl Answer {
 
 pub struct Client {
     pub work: Work,
-    pub hands: ClockHands,
+    pub hands: ClockControl,
     clock: Clock,
     settings: Settings,
     folder: TempDir,

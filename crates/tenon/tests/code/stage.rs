@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 use tenon_code::{Code, CodeLimits, Options};
-use tenon_contract::clock::{Clock, ClockHands, Entropy};
+use tenon_contract::clock::{Clock, ClockControl, Entropy};
 use tenon_contract::snapshot::SnapshotLimits;
 use tenon_fake_lsp::{Builder, Workbench};
 use tenon_server::http::{self, Authority, Endpoint, HttpLimits, Principal};
@@ -48,7 +48,7 @@ pub struct Stage {
     pub bench: Workbench,
     pub code: Code,
     /// Turns the clock that snapshots age by.
-    pub hands: ClockHands,
+    pub hands: ClockControl,
     address: SocketAddr,
     stop: CancellationToken,
     serving: Option<JoinHandle<()>>,

@@ -1,7 +1,7 @@
-//! What the gate needs of a system that is not Unix, with the standard library alone.
+//! The gate's system functions outside Unix, with the standard library only.
 //!
-//! Paths of a URI begin with a drive, `/C:/…`; a backslash is a separator and therefore not let through when it was
-//! encoded. Opening checks the real path again afterwards instead of walking it.
+//! URI paths begin with a drive, `/C:/…`; a backslash is a separator, so an encoded one is rejected. Opening checks the
+//! real path again afterwards instead of walking it.
 
 use std::fs::{self, File};
 use std::io;
@@ -15,9 +15,9 @@ pub(super) fn open_beneath(root: &Utf8Path, real: &Utf8Path) -> Result<File, Rea
     if !real.starts_with(root) {
         return Err(ReadError::Denied);
     }
-    let found = fs::symlink_metadata(real).map_err(failure)?;
-    if !found.is_file() {
-        return Err(if found.is_symlink() { ReadError::Gone } else { ReadError::NotAFile });
+    let metadata = fs::symlink_metadata(real).map_err(failure)?;
+    if !metadata.is_file() {
+        return Err(if metadata.is_symlink() { ReadError::Gone } else { ReadError::NotAFile });
     }
     let file = File::open(real).map_err(failure)?;
     let again = fs::canonicalize(real).map_err(failure)?;
@@ -38,7 +38,7 @@ pub(super) fn native_path(decoded: String) -> Result<String, Malformed> {
     }
 }
 
-/// Real paths are verbatim (`\\?\C:\…`) here; URIs have neither that prefix nor backslashes.
+/// Real paths are verbatim (`\\?\C:\…`); URIs have neither that prefix nor backslashes.
 pub(super) fn uri_path(real: &Utf8Path) -> String {
     format!("/{}", with_slashes(real.as_str()))
 }

@@ -1,13 +1,12 @@
-//! The table of hostile paths: each with what the gate must answer and why.
+//! A table of hostile paths with the expected result and the reason for each.
 //!
-//! `hostile_paths.json` holds the rows. `{base}` is the tree's folder, `{a*5000}` five thousand times `a`. `uri` rows
-//! go to the input and the output side, `path` rows to the path side. `expect` is `admitted <path below base>` or the
-//! name of an error.
+//! `hostile_paths.json` holds the rows. `{base}` is the tree's folder, `{a*5000}` is `a` repeated 5000 times. `uri` rows
+//! test URIs as input and output, `path` rows test paths. `expect` is `admitted <path below base>` or an error name.
 
 use serde::Deserialize;
 use tenon_contract::root::{GateError, Malformed, RootGate, WorkspacePath};
 
-use crate::tree::Tree;
+use crate::fixture::Tree;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -43,10 +42,10 @@ fn expand(input: &str, base: &str) -> String {
     text
 }
 
-fn word(answer: &Result<WorkspacePath, GateError>, base: &str) -> String {
+fn describe(answer: &Result<WorkspacePath, GateError>, base: &str) -> String {
     match answer {
         Ok(path) => format!("admitted {}", path.as_str().strip_prefix(base).unwrap().trim_start_matches('/')),
-        Err(GateError::Malformed(reason)) => format!("malformed: {}", reason_word(*reason)),
+        Err(GateError::Malformed(reason)) => format!("malformed: {}", describe_reason(*reason)),
         Err(GateError::Denied) => "denied".to_owned(),
         Err(GateError::Missing) => "missing".to_owned(),
         Err(GateError::Unresolvable) => "unresolvable".to_owned(),
@@ -55,7 +54,7 @@ fn word(answer: &Result<WorkspacePath, GateError>, base: &str) -> String {
     }
 }
 
-fn reason_word(reason: Malformed) -> &'static str {
+fn describe_reason(reason: Malformed) -> &'static str {
     match reason {
         Malformed::Scheme => "scheme",
         Malformed::Host => "host",
@@ -71,7 +70,7 @@ fn reason_word(reason: Malformed) -> &'static str {
 }
 
 #[test]
-fn every_hostile_path_gets_its_answer() {
+fn every_hostile_path_gets_the_expected_answer() {
     let tree = Tree::new();
     let base = tree.base.to_str().unwrap();
     let rows = rows();
@@ -83,7 +82,7 @@ fn every_hostile_path_gets_its_answer() {
             Side::Uri => tree.gate.admit_uri(&input),
             Side::Path => tree.gate.admit_path(&input),
         };
-        let got = word(&answer, base);
+        let got = describe(&answer, base);
         if got != row.expect {
             wrong.push(format!("{}: expected {}, got {got} ({})", row.input, row.expect, row.why));
         }

@@ -1,14 +1,14 @@
-//! The tree that hostile paths are tried on: two roots, one nested in the first, and what must stay outside.
+//! The tree for hostile paths: two roots, a third nested in the first, and secrets outside.
 //!
 //! ```text
-//! base/root            primary root; most of the traps are here
-//! base/root/nested     a root of its own, too
+//! base/root            primary root, with most of the links and special files
+//! base/root/nested     another root
 //! base/second          another root
-//! base/root-evil       begins like a root
+//! base/root-evil       name starts with that of a root
 //! base/outside         secrets
 //! ```
 //!
-//! Every file outside says `SECRET`, every file inside something else.
+//! Every file outside contains `SECRET`, every file inside something else.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -21,7 +21,7 @@ use nix::sys::stat::Mode;
 use tenon_contract::root::RootGate;
 
 pub(crate) struct Tree {
-    /// Real path of everything.
+    /// Real path of the tree.
     pub base: PathBuf,
     pub gate: RootGate,
     /// Dropped last: removes the folder.
@@ -104,12 +104,12 @@ impl Tree {
             let target = if n == 0 { "src/a.ts".to_owned() } else { format!("hop-{}", n - 1) };
             symlink(target, base.join(format!("root/hop-{n}"))).unwrap();
         }
-        // A hard link is the file itself; no gate can tell.
+        // A hard link cannot be distinguished from the file.
         write(&base.join("outside/shared.ts"), "shared");
         fs::hard_link(base.join("outside/shared.ts"), base.join("root/hard.ts")).unwrap();
         nix::unistd::mkfifo(&base.join("root/fifo"), Mode::S_IRUSR).unwrap();
         nix::unistd::mkfifo(&base.join("outside/fifo"), Mode::S_IRUSR).unwrap();
-        // The name stays when the listener goes.
+        // The socket file remains after the listener is dropped.
         drop(UnixListener::bind(base.join("root/socket")).unwrap());
         let gate = RootGate::new([base.join("root"), base.join("second"), base.join("root/nested")]).unwrap();
         Self { base, gate, _folder: folder }

@@ -1,4 +1,4 @@
-//! Random paths and URIs over the tree: whatever is admitted is inside, and outside nothing shows.
+//! Random paths and URIs: only paths inside are admitted, and answers reveal nothing about the outside.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::*;
 use tenon_contract::root::{GateError, WorkspacePath};
 
-use crate::tree::Tree;
+use crate::fixture::Tree;
 
 const NAMES: &[&str] = &[
     "..",
@@ -59,11 +59,11 @@ const NAMES: &[&str] = &[
     "é",
 ];
 
-/// Ways that lead back to where they started, in `root` at least.
+/// Paths that lead back to the folder they start in, at least from `root`.
 const DETOURS: &[&str] =
     &[".", "", "src/..", "none/..", "link-root", "link-up/root", "../root", "nested/../.", "link-slash/../"];
 
-/// Ways that end somewhere from `root`.
+/// Paths from `root` to a file.
 const ENDS: &[&str] = &[
     "src/a.ts",
     "link-dir/a.ts",
@@ -91,16 +91,16 @@ enum Spelling {
 }
 
 #[derive(Clone, Debug)]
-struct Soup {
+struct RandomPath {
     from_base: bool,
     names: Vec<&'static str>,
     spellings: Vec<Spelling>,
 }
 
-impl Soup {
+impl RandomPath {
     fn path(&self, base: &str) -> String {
-        let soup = self.names.join("/");
-        if self.from_base { format!("{base}/{soup}") } else { soup }
+        let random_path = self.names.join("/");
+        if self.from_base { format!("{base}/{random_path}") } else { random_path }
     }
 
     fn uri(&self, base: &str) -> String {
@@ -118,7 +118,7 @@ impl Soup {
     }
 }
 
-fn soup() -> impl Strategy<Value = Soup> {
+fn random_path() -> impl Strategy<Value = RandomPath> {
     let spelling = prop_oneof![
         20 => Just(Spelling::Raw),
         4 => Just(Spelling::Encoded),
@@ -126,37 +126,37 @@ fn soup() -> impl Strategy<Value = Soup> {
     ];
     let wild = (prop::bool::weighted(0.7), prop::collection::vec(prop::sample::select(NAMES), 0..7));
     let aimed = (prop::collection::vec(prop::sample::select(DETOURS), 0..4), prop::sample::select(ENDS));
-    let way = prop_oneof![
+    let names = prop_oneof![
         wild,
         aimed.prop_map(|(detours, end)| {
-            let way = [vec!["root"], detours, vec![end]].concat();
-            (true, way)
+            let names = [vec!["root"], detours, vec![end]].concat();
+            (true, names)
         }),
     ];
     let spellings = prop_oneof![
         3 => Just(vec![Spelling::Raw]),
         1 => prop::collection::vec(spelling, 1..60),
     ];
-    (way, spellings).prop_map(|((from_base, names), spellings)| Soup { from_base, names, spellings })
+    (names, spellings).prop_map(|((from_base, names), spellings)| RandomPath { from_base, names, spellings })
 }
 
 fn config(cases: u32) -> ProptestConfig {
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }
 
-/// Dots taken from the text, as the gate does, written the dullest way.
+/// Resolves dots in the text, as the gate does, in the simplest way.
 fn without_dots(absolute: &str) -> PathBuf {
-    let mut kept: Vec<&str> = Vec::new();
+    let mut names: Vec<&str> = Vec::new();
     for name in absolute.split('/') {
         match name {
             "" | "." => {}
             ".." => {
-                kept.pop();
+                names.pop();
             }
-            name => kept.push(name),
+            name => names.push(name),
         }
     }
-    PathBuf::from(format!("/{}", kept.join("/")))
+    PathBuf::from(format!("/{}", names.join("/")))
 }
 
 fn is_inside(tree: &Tree, path: &Path) -> bool {
@@ -175,7 +175,7 @@ fn check_admitted(tree: &Tree, path: &WorkspacePath) -> Result<(), TestCaseError
 }
 
 #[test]
-fn nothing_outside_ever_passes() {
+fn path_outside_is_never_admitted() {
     let tree = Tree::new();
     let base = tree.base.to_str().unwrap().to_owned();
     let mut admitted = 0;
@@ -183,11 +183,11 @@ fn nothing_outside_ever_passes() {
     let mut runner = proptest::test_runner::TestRunner::new(config(6000));
     let counts = std::cell::RefCell::new((&mut admitted, &mut denied));
     runner
-        .run(&soup(), |soup| {
-            let text = soup.path(&base);
+        .run(&random_path(), |random_path| {
+            let text = random_path.path(&base);
             let absolute = if text.starts_with('/') { text.clone() } else { format!("{base}/root/{text}") };
             let real = fs::canonicalize(without_dots(&absolute)).ok();
-            let answers = [tree.gate.admit_path(&text), tree.gate.admit_uri(&soup.uri(&base))];
+            let answers = [tree.gate.admit_path(&text), tree.gate.admit_uri(&random_path.uri(&base))];
             for answer in &answers {
                 match answer {
                     Ok(path) => {
@@ -198,7 +198,7 @@ fn nothing_outside_ever_passes() {
                     Err(_) => {}
                 }
             }
-            // What the path side must say of what exists follows from where it really is.
+            // For an existing path, the expected answer follows from its real path.
             if let Some(real) = real {
                 let names_folder = matches!(absolute.rsplit('/').next(), Some("" | "." | ".."));
                 let expected = match () {
@@ -220,20 +220,20 @@ fn nothing_outside_ever_passes() {
             Ok(())
         })
         .unwrap();
-    assert!(admitted > 300 && denied > 300, "the soup is too thin: {admitted} admitted, {denied} denied");
+    assert!(admitted > 300 && denied > 300, "too few useful cases: {admitted} admitted, {denied} denied");
 }
 
 #[test]
-fn outside_the_answer_does_not_depend_on_what_is_there() {
+fn answer_for_outside_does_not_depend_on_what_exists() {
     let tree = Tree::new();
     let base = tree.base.to_str().unwrap().to_owned();
     let probe = tree.base.join("outside/probe");
-    let strategy = (soup(), prop::collection::vec(prop::sample::select(NAMES), 0..3));
+    let strategy = (random_path(), prop::collection::vec(prop::sample::select(NAMES), 0..3));
     let mut runner = proptest::test_runner::TestRunner::new(config(800));
     runner
-        .run(&strategy, |(soup, rest)| {
-            // Some way to the probe, and on from there.
-            let way = format!("{}/{base}/outside/probe/{}", soup.path(&base), rest.join("/"));
+        .run(&strategy, |(random_path, rest)| {
+            // An indirect path to the probe and below it.
+            let indirect = format!("{}/{base}/outside/probe/{}", random_path.path(&base), rest.join("/"));
             let direct = format!("{base}/root/link-out-dir/probe/{}", rest.join("/"));
             let mut seen: Vec<Vec<_>> = Vec::new();
             for state in 0..4 {
@@ -243,7 +243,7 @@ fn outside_the_answer_does_not_depend_on_what_is_there() {
                     3 => std::os::unix::fs::symlink("probe", &probe).unwrap(),
                     _ => {}
                 }
-                seen.push([&way, &direct].map(|path| tree.gate.admit_path(path)).to_vec());
+                seen.push([&indirect, &direct].map(|path| tree.gate.admit_path(path)).to_vec());
                 match state {
                     1 | 3 => fs::remove_file(&probe).unwrap(),
                     2 => fs::remove_dir(&probe).unwrap(),
@@ -251,7 +251,7 @@ fn outside_the_answer_does_not_depend_on_what_is_there() {
                 }
             }
             for state in &seen[1..] {
-                prop_assert_eq!(state, &seen[0], "{} or {}", way, direct);
+                prop_assert_eq!(state, &seen[0], "{} or {}", indirect, direct);
             }
             Ok(())
         })
