@@ -5,27 +5,27 @@ use std::sync::Arc;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 use serde_json::Value;
 
-use crate::diagnostic::Diagnostic;
-use crate::kind::{ContributionKind, HandleKind, OwnerKind, Position, Status};
+use crate::diagnostic::WorkspaceDiagnostic;
+use crate::kind::{AppenderPosition, ContributionKind, OwnerKind, RenderHandleKind, RuntimeStatus};
 use crate::pipeline::versions::CURRENT;
 
 /// What came of composing: a composition, or the errors that prevented one; and whatever else was worth saying.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Outcome {
+pub struct CompositionOutcome {
     pub composition: Option<Composition>,
-    pub diagnostics: Vec<Diagnostic>,
+    pub diagnostics: Vec<WorkspaceDiagnostic>,
 }
 
-impl Outcome {
+impl CompositionOutcome {
     #[must_use]
     pub fn ok(&self) -> bool {
         self.composition.is_some()
     }
 }
 
-impl Serialize for Outcome {
+impl Serialize for CompositionOutcome {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut object = serializer.serialize_struct("Outcome", 3)?;
+        let mut object = serializer.serialize_struct("CompositionOutcome", 3)?;
         object.serialize_field("ok", &self.ok())?;
         object.serialize_field("composition", &self.composition)?;
         object.serialize_field("diagnostics", &self.diagnostics)?;
@@ -38,20 +38,20 @@ impl Serialize for Outcome {
 pub struct Composition {
     pub owners: Vec<ComposedOwner>,
     /// By kind, in the order of [`ContributionKind::ALL`].
-    pub(crate) entries: Vec<Vec<Entry>>,
-    pub required_render_handles: Vec<RequiredHandle>,
+    pub(crate) entries: Vec<Vec<ComposedEntry>>,
+    pub required_render_handles: Vec<RequiredRenderHandle>,
 }
 
 impl Composition {
     /// The entries of one kind, in their order.
     #[must_use]
-    pub fn entries(&self, kind: ContributionKind) -> &[Entry] {
+    pub fn entries(&self, kind: ContributionKind) -> &[ComposedEntry] {
         &self.entries[kind as usize]
     }
 
     /// The entry with this canonical key.
     #[must_use]
-    pub fn entry(&self, key: &str) -> Option<&Entry> {
+    pub fn entry(&self, key: &str) -> Option<&ComposedEntry> {
         let kind = crate::grammar::parse_key(key)?.kind;
         self.entries(kind).iter().find(|entry| *entry.key == *key)
     }
@@ -87,12 +87,12 @@ pub struct ContributionOwner {
 pub struct ComposedOwner {
     pub owner: Arc<ContributionOwner>,
     /// Absent for built-ins, which are always ready.
-    pub runtime: Option<Runtime>,
+    pub runtime: Option<ModuleRuntime>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct Runtime {
-    pub status: Status,
+pub struct ModuleRuntime {
+    pub status: RuntimeStatus,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -111,20 +111,20 @@ impl Serialize for ComposedOwner {
 
 /// One contribution of the composed workspace.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Entry {
+pub struct ComposedEntry {
     pub key: Arc<str>,
     pub owner: Arc<ContributionOwner>,
     pub title: Option<String>,
     pub order: Option<i64>,
     /// Set by the host through the owner's runtime status.
     pub read_only: bool,
-    pub body: Body,
+    pub fields: EntryFields,
     pub render_handle: Option<RenderHandle>,
 }
 
 /// What is special to the kind of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Body {
+pub enum EntryFields {
     Route {
         path: Arc<str>,
         effective_path: Arc<str>,
@@ -143,14 +143,14 @@ pub enum Body {
     },
     MessageAppender {
         target_message_type: String,
-        position: Position,
+        position: AppenderPosition,
     },
     FallbackSurface {
-        status: Status,
+        status: RuntimeStatus,
     },
 }
 
-impl Entry {
+impl ComposedEntry {
     /// Its id inside its owner and kind.
     #[must_use]
     pub fn local_id(&self) -> &str {
@@ -158,32 +158,32 @@ impl Entry {
     }
 }
 
-impl Serialize for Entry {
+impl Serialize for ComposedEntry {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut object = serializer.serialize_struct("Entry", 9)?;
+        let mut object = serializer.serialize_struct("ComposedEntry", 9)?;
         object.serialize_field("key", &self.key)?;
         object.serialize_field("owner", &self.owner)?;
         object.serialize_field("id", self.local_id())?;
         optional(&mut object, "title", self.title.as_ref())?;
         optional(&mut object, "order", self.order.as_ref())?;
         optional(&mut object, "readOnly", self.read_only.then_some(&true))?;
-        match &self.body {
-            Body::Route { path, effective_path } => {
+        match &self.fields {
+            EntryFields::Route { path, effective_path } => {
                 object.serialize_field("path", path)?;
                 object.serialize_field("effectivePath", effective_path)?;
             }
-            Body::SidebarItem { label, route_key } => {
+            EntryFields::SidebarItem { label, route_key } => {
                 object.serialize_field("label", label)?;
                 object.serialize_field("routeKey", route_key)?;
             }
-            Body::ConfigurationSurface { purpose } => object.serialize_field("purpose", purpose)?,
-            Body::IntegrationSurface => {}
-            Body::Renderer { claim } => object.serialize_field("claim", claim)?,
-            Body::MessageAppender { target_message_type, position } => {
+            EntryFields::ConfigurationSurface { purpose } => object.serialize_field("purpose", purpose)?,
+            EntryFields::IntegrationSurface => {}
+            EntryFields::Renderer { claim } => object.serialize_field("claim", claim)?,
+            EntryFields::MessageAppender { target_message_type, position } => {
                 object.serialize_field("targetMessageType", target_message_type)?;
                 object.serialize_field("position", position)?;
             }
-            Body::FallbackSurface { status } => object.serialize_field("status", status)?,
+            EntryFields::FallbackSurface { status } => object.serialize_field("status", status)?,
         }
         optional(&mut object, "renderHandle", self.render_handle.as_ref())?;
         object.end()
@@ -193,7 +193,7 @@ impl Serialize for Entry {
 /// An opaque name for something a render runtime can draw.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RenderHandle {
-    pub kind: HandleKind,
+    pub kind: RenderHandleKind,
     pub id: Arc<str>,
     /// For the provider; the composer does not look at it.
     pub data: Option<Value>,
@@ -212,16 +212,16 @@ impl Serialize for RenderHandle {
 
 /// A handle that some provider must draw, and the entries that need it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct RequiredHandle {
+pub struct RequiredRenderHandle {
     pub owner: Arc<ContributionOwner>,
-    pub kind: HandleKind,
+    pub kind: RenderHandleKind,
     pub id: Arc<str>,
     pub keys: Vec<Arc<str>>,
 }
 
-impl Serialize for RequiredHandle {
+impl Serialize for RequiredRenderHandle {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut object = serializer.serialize_struct("RequiredHandle", 5)?;
+        let mut object = serializer.serialize_struct("RequiredRenderHandle", 5)?;
         object.serialize_field("owner", &self.owner)?;
         object.serialize_field("renderHandleVersion", CURRENT)?;
         object.serialize_field("kind", &self.kind)?;

@@ -11,8 +11,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::grammar::{self, KeyParts};
-use crate::kind::{ContributionKind, OwnerKind, words};
-use crate::registry::{Category, Code, DOCS_ANCHOR, Origin, Severity};
+use crate::kind::{ContributionKind, OwnerKind, string_enum};
+use crate::registry::{
+    DOCS_ANCHOR, DiagnosticCategory, DiagnosticCode, DiagnosticOrigin, DiagnosticSeverity,
+};
 
 /// How many characters of an unchecked string a diagnostic shows.
 pub const SHOWN: usize = 200;
@@ -25,12 +27,12 @@ pub(crate) fn shown(text: &str) -> &str {
     }
 }
 
-words! {
+string_enum! {
     /// Whom a diagnostic speaks of.
-    SubjectKind { Module = "module", Builtin = "builtin", Host = "host" }
+    SubjectOwnerKind { Module = "module", Builtin = "builtin", Host = "host" }
 }
 
-impl From<OwnerKind> for SubjectKind {
+impl From<OwnerKind> for SubjectOwnerKind {
     fn from(kind: OwnerKind) -> Self {
         match kind {
             OwnerKind::Module => Self::Module,
@@ -42,9 +44,9 @@ impl From<OwnerKind> for SubjectKind {
 /// Something a diagnostic speaks of, as far as it could be read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Subject {
+pub struct DiagnosticSubject {
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub owner_kind: Option<SubjectKind>,
+    pub owner_kind: Option<SubjectOwnerKind>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,10 +63,10 @@ pub struct Subject {
     pub renderer_claim: Option<String>,
 }
 
-impl Subject {
+impl DiagnosticSubject {
     #[must_use]
     pub fn host() -> Self {
-        Self { owner_kind: Some(SubjectKind::Host), ..Self::default() }
+        Self { owner_kind: Some(SubjectOwnerKind::Host), ..Self::default() }
     }
 
     /// An owner, as far as it is known.
@@ -107,32 +109,32 @@ impl Subject {
 
     /// The order of owners in `details`: by kind as a word, then id, then key.
     fn owner_order(&self) -> (Option<&str>, &Option<String>, &Option<String>, &Option<String>) {
-        (self.owner_kind.map(SubjectKind::as_str), &self.owner_id, &self.canonical_key, &self.package_id)
+        (self.owner_kind.map(SubjectOwnerKind::as_str), &self.owner_id, &self.canonical_key, &self.package_id)
     }
 }
 
 /// A step on the way from the top of a document to a place in it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Step {
+pub enum PointerStep {
     Field(Cow<'static, str>),
     Index(usize),
 }
 
 /// A place in the input that a diagnostic is about. It depends on the order of the input, so it is never serialised.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
-    pub pointer: Vec<Step>,
+pub struct InputLocation {
+    pub pointer: Vec<PointerStep>,
     /// What is to be seen there.
     pub note: String,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for InputLocation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (depth, step) in self.pointer.iter().enumerate() {
             match step {
-                Step::Index(index) => write!(formatter, "[{index}]")?,
-                Step::Field(name) if depth == 0 => formatter.write_str(name)?,
-                Step::Field(name) => write!(formatter, ".{name}")?,
+                PointerStep::Index(index) => write!(formatter, "[{index}]")?,
+                PointerStep::Field(name) if depth == 0 => formatter.write_str(name)?,
+                PointerStep::Field(name) => write!(formatter, ".{name}")?,
             }
         }
         Ok(())
@@ -142,9 +144,9 @@ impl fmt::Display for Place {
 /// The details of a diagnostic, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Details(BTreeMap<String, Value>);
+pub struct DiagnosticDetails(BTreeMap<String, Value>);
 
-impl Details {
+impl DiagnosticDetails {
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.0.get(name)
@@ -172,12 +174,12 @@ impl Details {
         self
     }
 
-    pub(crate) fn with_owner(self, name: &str, owner: &Subject) -> Self {
+    pub(crate) fn with_owner(self, name: &str, owner: &DiagnosticSubject) -> Self {
         let value = serde_json::to_value(owner).expect("subjects hold only text");
         self.with(name, value)
     }
 
-    pub(crate) fn with_owners(self, name: &str, mut owners: Vec<Subject>) -> Self {
+    pub(crate) fn with_owners(self, name: &str, mut owners: Vec<DiagnosticSubject>) -> Self {
         owners.sort_unstable_by(|a, b| a.owner_order().cmp(&b.owner_order()));
         let value = serde_json::to_value(owners).expect("subjects hold only text");
         self.with(name, value)
@@ -187,26 +189,30 @@ impl Details {
 /// One finding. `message` is for people and no part of the contract.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Diagnostic {
+pub struct WorkspaceDiagnostic {
     pub diagnostic_schema_version: Cow<'static, str>,
-    pub code: Code,
-    pub severity: Severity,
-    pub origin: Origin,
-    pub category: Category,
-    pub subjects: Vec<Subject>,
-    pub details: Details,
+    pub code: DiagnosticCode,
+    pub severity: DiagnosticSeverity,
+    pub origin: DiagnosticOrigin,
+    pub category: DiagnosticCategory,
+    pub subjects: Vec<DiagnosticSubject>,
+    pub details: DiagnosticDetails,
     pub decision_ids: Vec<Cow<'static, str>>,
     pub docs_anchor: Cow<'static, str>,
     pub message: String,
     /// Where it is in the input, for people.
     #[serde(skip)]
-    pub places: Vec<Place>,
+    pub locations: Vec<InputLocation>,
 }
 
-impl Diagnostic {
+impl WorkspaceDiagnostic {
     /// Everything that the registry fixes is taken from there.
-    pub(crate) fn new(code: Code, subjects: Vec<Subject>, details: Details) -> Self {
-        let row = code.registered();
+    pub(crate) fn new(
+        code: DiagnosticCode,
+        subjects: Vec<DiagnosticSubject>,
+        details: DiagnosticDetails,
+    ) -> Self {
+        let row = code.row();
         debug_assert!(
             details.names().eq({
                 let mut names = row.details.to_vec();
@@ -228,31 +234,31 @@ impl Diagnostic {
             details,
             decision_ids: row.decisions.iter().copied().map(Cow::Borrowed).collect(),
             docs_anchor: Cow::Borrowed(DOCS_ANCHOR),
-            places: Vec::new(),
+            locations: Vec::new(),
         }
     }
 
-    pub(crate) fn at(mut self, places: impl IntoIterator<Item = Place>) -> Self {
-        self.places.extend(places);
+    pub(crate) fn at(mut self, locations: impl IntoIterator<Item = InputLocation>) -> Self {
+        self.locations.extend(locations);
         self
     }
 
     #[must_use]
     pub fn is_error(&self) -> bool {
-        self.severity == Severity::Error
+        self.severity == DiagnosticSeverity::Error
     }
 
     /// How to mend it.
     #[must_use]
     pub fn help(&self) -> &'static str {
-        let row = self.code.registered();
+        let row = self.code.row();
         let reason = self.details.reason();
         let exact = row.reasons.iter().find(|(known, _)| Some(*known) == reason);
         exact.map_or(row.help, |(_, help)| help)
     }
 }
 
-fn fill(template: &'static str, details: &Details) -> String {
+fn fill(template: &'static str, details: &DiagnosticDetails) -> String {
     let mut message = String::with_capacity(template.len() + 32);
     let mut rest = template;
     while let Some((before, after)) = rest.split_once('{') {
@@ -266,7 +272,7 @@ fn fill(template: &'static str, details: &Details) -> String {
 }
 
 /// Brings diagnostics into their one order: severity, code, first subject's key, then canonical JSON.
-pub(crate) fn sort(diagnostics: &mut [Diagnostic]) {
+pub(crate) fn sort(diagnostics: &mut [WorkspaceDiagnostic]) {
     diagnostics.sort_by_cached_key(|diagnostic| {
         let key = diagnostic.subjects.first().and_then(|subject| subject.canonical_key.clone());
         let json = tenon_contract::json::canonical(diagnostic).expect("diagnostics are plain JSON");
@@ -275,7 +281,7 @@ pub(crate) fn sort(diagnostics: &mut [Diagnostic]) {
 }
 
 /// Brings subjects into their one order: modules before built-ins, each by key.
-pub(crate) fn sort_subjects<T>(items: &mut [T], subject: impl Fn(&T) -> &Subject) {
+pub(crate) fn sort_subjects<T>(items: &mut [T], subject: impl Fn(&T) -> &DiagnosticSubject) {
     items.sort_by(|a, b| {
         let (a, b) = (subject(a), subject(b));
         (a.owner_kind, &a.canonical_key, a).cmp(&(b.owner_kind, &b.canonical_key, b))
@@ -286,20 +292,21 @@ pub(crate) fn sort_subjects<T>(items: &mut [T], subject: impl Fn(&T) -> &Subject
 mod tests {
     use super::*;
 
-    fn owner(kind: SubjectKind, id: &str, key: Option<&str>) -> Subject {
-        Subject {
+    fn owner(kind: SubjectOwnerKind, id: &str, key: Option<&str>) -> DiagnosticSubject {
+        DiagnosticSubject {
             owner_kind: Some(kind),
             owner_id: Some(id.to_owned()),
             canonical_key: key.map(str::to_owned),
-            ..Subject::default()
+            ..DiagnosticSubject::default()
         }
     }
 
     #[test]
     fn owners_and_subjects_have_different_orders() {
-        let module = owner(SubjectKind::Module, "aaa", Some("aaa:routes/x"));
-        let builtin = owner(SubjectKind::Builtin, "builtin-z", Some("builtin-z:routes/x"));
-        let details = Details::default().with_owners("owners", vec![module.clone(), builtin.clone()]);
+        let module = owner(SubjectOwnerKind::Module, "aaa", Some("aaa:routes/x"));
+        let builtin = owner(SubjectOwnerKind::Builtin, "builtin-z", Some("builtin-z:routes/x"));
+        let details =
+            DiagnosticDetails::default().with_owners("owners", vec![module.clone(), builtin.clone()]);
         assert_eq!(details.get("owners").unwrap()[0]["ownerId"], "builtin-z");
         let mut subjects = [builtin.clone(), module.clone()];
         sort_subjects(&mut subjects, |subject| subject);
@@ -310,21 +317,25 @@ mod tests {
     fn long_names_are_cut_between_characters() {
         let long = "é".repeat(300);
         assert_eq!(shown(&long).chars().count(), SHOWN);
-        let subject = Subject::owner(OwnerKind::Module, Some(&long), None)
+        let subject = DiagnosticSubject::owner(OwnerKind::Module, Some(&long), None)
             .contribution(ContributionKind::Routes, Some(&long));
         assert_eq!(subject.canonical_key.unwrap().chars().count(), 2 * SHOWN + ":routes/".len());
     }
 
     #[test]
     fn the_message_is_filled_from_the_details() {
-        let details = Details::default()
+        let details = DiagnosticDetails::default()
             .with("field", "compositionSchemaVersion")
             .with("received", "9")
             .with("supported", vec!["0.1"]);
-        let diagnostic = Diagnostic::new(Code::UnsupportedCompositionSchema, vec![Subject::host()], details);
+        let diagnostic = WorkspaceDiagnostic::new(
+            DiagnosticCode::UnsupportedCompositionSchema,
+            vec![DiagnosticSubject::host()],
+            details,
+        );
         assert_eq!(diagnostic.message, "Composition schema version '9' is not supported.");
         assert_eq!(diagnostic.help(), "use a supported `compositionSchemaVersion`");
         let text = serde_json::to_string(&diagnostic).unwrap();
-        assert_eq!(serde_json::from_str::<Diagnostic>(&text).unwrap(), diagnostic);
+        assert_eq!(serde_json::from_str::<WorkspaceDiagnostic>(&text).unwrap(), diagnostic);
     }
 }

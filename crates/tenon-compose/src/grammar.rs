@@ -6,7 +6,7 @@
 use crate::kind::{ContributionKind, RendererKind};
 
 /// A stable reason code, as it stands in a diagnostic's details.
-pub type Reason = &'static str;
+pub type ReasonCode = &'static str;
 
 /// The start of every built-in owner id, and of no module's.
 pub const BUILTIN_PREFIX: &str = "builtin-";
@@ -15,7 +15,7 @@ pub const BUILTIN_PREFIX: &str = "builtin-";
 pub const DEFAULT_RENDERERS: [&str; 2] = ["assistant-text", "user-text"];
 
 /// Checks the id of a module instance.
-pub fn instance_id(value: &str) -> Result<(), Reason> {
+pub fn instance_id(value: &str) -> Result<(), ReasonCode> {
     name(value, 3..=64, false)?;
     if value.starts_with(BUILTIN_PREFIX) {
         return Err("reserved-prefix");
@@ -24,7 +24,7 @@ pub fn instance_id(value: &str) -> Result<(), Reason> {
 }
 
 /// Checks the id of a built-in owner.
-pub fn builtin_id(value: &str) -> Result<(), Reason> {
+pub fn builtin_id(value: &str) -> Result<(), ReasonCode> {
     name(value, 3..=64, false)?;
     if !value.starts_with(BUILTIN_PREFIX) {
         return Err("missing-builtin-prefix");
@@ -33,12 +33,12 @@ pub fn builtin_id(value: &str) -> Result<(), Reason> {
 }
 
 /// Checks the id of a contribution inside its owner and kind.
-pub fn local_id(value: &str) -> Result<(), Reason> {
+pub fn local_id(value: &str) -> Result<(), ReasonCode> {
     name(value, 1..=80, true)?;
     random_suffix(value)
 }
 
-fn name(value: &str, length: std::ops::RangeInclusive<usize>, dots: bool) -> Result<(), Reason> {
+fn name(value: &str, length: std::ops::RangeInclusive<usize>, dots: bool) -> Result<(), ReasonCode> {
     let count = value.chars().count();
     if count < *length.start() {
         return Err("too-short");
@@ -61,7 +61,7 @@ fn lower_alnum(c: char) -> bool {
 }
 
 /// A generated id at the end of a name makes the name different at every start.
-fn random_suffix(value: &str) -> Result<(), Reason> {
+fn random_suffix(value: &str) -> Result<(), ReasonCode> {
     let hex = |text: &str| text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
     let last = value.rsplit(['-', '.']).next().unwrap_or(value);
     let ends_in_uuid = || {
@@ -78,7 +78,7 @@ fn random_suffix(value: &str) -> Result<(), Reason> {
 }
 
 /// Checks a route path, all but who may claim the root.
-pub fn route_path(value: &str) -> Result<(), Reason> {
+pub fn route_path(value: &str) -> Result<(), ReasonCode> {
     if is_canonical_path(value) {
         return Ok(());
     }
@@ -129,7 +129,7 @@ fn has_scheme(value: &str) -> bool {
 }
 
 /// Checks a renderer claim and tells what kind of renderer it asks for.
-pub fn claim(value: &str) -> Result<RendererKind, Reason> {
+pub fn claim(value: &str) -> Result<RendererKind, ReasonCode> {
     let (kind, rest) = value.split_once(':').ok_or("unknown-kind")?;
     let kind = RendererKind::parse(kind).ok_or("unknown-kind")?;
     if rest.is_empty() {

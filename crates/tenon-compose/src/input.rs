@@ -2,15 +2,15 @@
 
 use serde_json::Value;
 
-use crate::document::{Json, ParseError};
+use crate::json::{Json, ParseError};
 
 /// A document to compose. Whether it has the right shape is for the composer to say, in diagnostics.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Input<'a> {
+pub struct CompositionInput<'a> {
     pub(crate) root: Json<'a>,
 }
 
-impl<'a> Input<'a> {
+impl<'a> CompositionInput<'a> {
     /// Reads JSON text.
     ///
     /// # Errors
@@ -29,7 +29,7 @@ impl<'a> Input<'a> {
 
     /// The same input under another policy. An input that is no object stays as it is, for the composer to refuse.
     #[must_use]
-    pub fn with_policy(mut self, policy: Input<'a>) -> Self {
+    pub fn with_policy(mut self, policy: CompositionInput<'a>) -> Self {
         if let Json::Object(object) = &mut self.root {
             object.set("policy", policy.root);
         }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 /// Declares an enum whose variants are the words of a closed list.
-macro_rules! words {
+macro_rules! string_enum {
     ($(#[$doc:meta])* $name:ident { $($variant:ident = $word:literal),+ $(,)? }) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, serde::Deserialize)]
@@ -15,7 +15,7 @@ macro_rules! words {
             /// Every word, in the order of declaration.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
             /// The same as text.
-            pub const WORDS: &'static [&'static str] = &[$($word),+];
+            pub const NAMES: &'static [&'static str] = &[$($word),+];
 
             #[must_use]
             pub const fn as_str(self) -> &'static str {
@@ -29,9 +29,9 @@ macro_rules! words {
         }
     };
 }
-pub(crate) use words;
+pub(crate) use string_enum;
 
-words! {
+string_enum! {
     /// The collection a contribution belongs to; the middle part of its canonical key.
     ContributionKind {
         Routes = "routes",
@@ -46,9 +46,9 @@ words! {
     }
 }
 
-words! {
+string_enum! {
     /// What a render handle draws.
-    HandleKind {
+    RenderHandleKind {
         Route = "route",
         ConfigurationSurface = "configuration-surface",
         IntegrationSurface = "integration-surface",
@@ -60,14 +60,14 @@ words! {
     }
 }
 
-words! {
+string_enum! {
     /// The first part of a renderer claim.
     RendererKind { Message = "message", Tool = "tool", Activity = "activity" }
 }
 
-words! {
+string_enum! {
     /// What the host found out about a module.
-    Status {
+    RuntimeStatus {
         Ready = "ready",
         ReadOnly = "read-only",
         NeedsConfiguration = "needs-configuration",
@@ -77,17 +77,17 @@ words! {
     }
 }
 
-words! {
+string_enum! {
     /// Where an appender stands beside its message.
-    Position { Before = "before", After = "after" }
+    AppenderPosition { Before = "before", After = "after" }
 }
 
-words! {
+string_enum! {
     /// Who declares a contribution.
     OwnerKind { Module = "module", Builtin = "builtin" }
 }
 
-words! {
+string_enum! {
     /// The operations of a composition policy, in the order in which they are applied.
     OperationKind {
         Hide = "hide",
@@ -126,17 +126,17 @@ impl ContributionKind {
 
     /// The handle kind that fits this kind; a sidebar item draws nothing of its own.
     #[must_use]
-    pub const fn handle(self) -> Option<HandleKind> {
+    pub const fn handle(self) -> Option<RenderHandleKind> {
         match self {
-            Self::Routes => Some(HandleKind::Route),
+            Self::Routes => Some(RenderHandleKind::Route),
             Self::SidebarItems => None,
-            Self::ConfigurationSurfaces => Some(HandleKind::ConfigurationSurface),
-            Self::IntegrationSurfaces => Some(HandleKind::IntegrationSurface),
-            Self::MessageRenderers => Some(HandleKind::MessageRenderer),
-            Self::MessageAppenders => Some(HandleKind::MessageAppender),
-            Self::ToolRenderers => Some(HandleKind::ToolRenderer),
-            Self::ActivityRenderers => Some(HandleKind::ActivityRenderer),
-            Self::FallbackSurfaces => Some(HandleKind::FallbackSurface),
+            Self::ConfigurationSurfaces => Some(RenderHandleKind::ConfigurationSurface),
+            Self::IntegrationSurfaces => Some(RenderHandleKind::IntegrationSurface),
+            Self::MessageRenderers => Some(RenderHandleKind::MessageRenderer),
+            Self::MessageAppenders => Some(RenderHandleKind::MessageAppender),
+            Self::ToolRenderers => Some(RenderHandleKind::ToolRenderer),
+            Self::ActivityRenderers => Some(RenderHandleKind::ActivityRenderer),
+            Self::FallbackSurfaces => Some(RenderHandleKind::FallbackSurface),
         }
     }
 
@@ -168,6 +168,6 @@ mod tests {
             assert_eq!(kind.collection(), camel);
         }
         assert_eq!(ContributionKind::parse("Routes"), None);
-        assert_eq!(HandleKind::WORDS.len(), HandleKind::ALL.len());
+        assert_eq!(RenderHandleKind::NAMES.len(), RenderHandleKind::ALL.len());
     }
 }

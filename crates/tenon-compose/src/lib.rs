@@ -4,27 +4,29 @@
 //! executes. The kernel knows no clock, no file and no global state; only `disk` reads files.
 
 mod composition;
+mod contract_types;
 mod diagnostic;
-pub mod disk;
-mod document;
+pub mod disk_module;
 pub mod grammar;
 mod input;
+mod json;
 pub mod kind;
 mod locate;
 mod pipeline;
-mod reader;
+mod read_diagnostics;
 pub mod registry;
 pub mod render;
 pub mod schema;
-mod shape;
 
 pub use composition::{
-    Body, ComposedOwner, Composition, ContributionOwner, Entry, Outcome, RenderHandle, RequiredHandle,
-    Runtime,
+    ComposedEntry, ComposedOwner, Composition, CompositionOutcome, ContributionOwner, EntryFields,
+    ModuleRuntime, RenderHandle, RequiredRenderHandle,
 };
-pub use diagnostic::{Details, Diagnostic, Place, Step, Subject, SubjectKind};
-pub use document::ParseError;
-pub use input::Input;
+pub use diagnostic::{
+    DiagnosticDetails, DiagnosticSubject, InputLocation, PointerStep, SubjectOwnerKind, WorkspaceDiagnostic,
+};
+pub use input::CompositionInput;
+pub use json::ParseError;
 pub use locate::locate;
 pub use pipeline::compose;
-pub use reader::read_diagnostics;
+pub use read_diagnostics::read_diagnostics;

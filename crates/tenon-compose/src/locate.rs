@@ -10,20 +10,20 @@ use serde::Deserializer as _;
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::diagnostic::Step;
+use crate::diagnostic::PointerStep;
 
 /// The byte ranges of the values that `pointers` lead to, as far as they lead anywhere.
 #[must_use]
-pub fn locate(text: &str, pointers: &[&[Step]]) -> Vec<Option<Range<usize>>> {
-    let mut wanted = Wanted::default();
+pub fn locate(text: &str, pointers: &[&[PointerStep]]) -> Vec<Option<Range<usize>>> {
+    let mut wanted = PointerTree::default();
     for (number, pointer) in pointers.iter().enumerate() {
         let mut node = &mut wanted;
         for step in *pointer {
-            node = node.below.entry(step).or_default();
+            node = node.children.entry(step).or_default();
         }
         node.numbers.push(number);
     }
-    let mut search = Search { text, found: vec![None; pointers.len()] };
+    let mut search = PointerSearch { text, found: vec![None; pointers.len()] };
     if let Ok(root) = serde_json::from_str::<&RawValue>(text) {
         search.value(root, &wanted);
     }
@@ -32,36 +32,37 @@ pub fn locate(text: &str, pointers: &[&[Step]]) -> Vec<Option<Range<usize>>> {
 
 /// The places looked for, as a tree.
 #[derive(Default)]
-struct Wanted<'p> {
+struct PointerTree<'p> {
     numbers: Vec<usize>,
-    below: BTreeMap<&'p Step, Wanted<'p>>,
+    children: BTreeMap<&'p PointerStep, PointerTree<'p>>,
 }
 
-struct Search<'t> {
+struct PointerSearch<'t> {
     text: &'t str,
     found: Vec<Option<Range<usize>>>,
 }
 
-impl<'t> Search<'t> {
-    fn value(&mut self, value: &'t RawValue, wanted: &Wanted<'_>) {
+impl<'t> PointerSearch<'t> {
+    fn value(&mut self, value: &'t RawValue, wanted: &PointerTree<'_>) {
         let raw = value.get();
         let start = raw.as_ptr() as usize - self.text.as_ptr() as usize;
         for number in &wanted.numbers {
             self.found[*number] = Some(start..start + raw.len());
         }
-        if !wanted.below.is_empty() {
-            // The text was read before; a value that is no list and no object has nothing below it.
-            let _ = serde_json::Deserializer::from_str(raw).deserialize_any(Below { search: self, wanted });
+        if !wanted.children.is_empty() {
+            // The text was read before; a value that is no list and no object has nothing children it.
+            let _ = serde_json::Deserializer::from_str(raw)
+                .deserialize_any(ChildVisitor { search: self, wanted });
         }
     }
 }
 
-struct Below<'s, 't, 'w> {
-    search: &'s mut Search<'t>,
-    wanted: &'w Wanted<'w>,
+struct ChildVisitor<'s, 't, 'w> {
+    search: &'s mut PointerSearch<'t>,
+    wanted: &'w PointerTree<'w>,
 }
 
-impl<'t> Visitor<'t> for Below<'_, 't, '_> {
+impl<'t> Visitor<'t> for ChildVisitor<'_, 't, '_> {
     type Value = ();
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -70,16 +71,19 @@ impl<'t> Visitor<'t> for Below<'_, 't, '_> {
 
     fn visit_map<A: MapAccess<'t>>(self, mut access: A) -> Result<(), A::Error> {
         while let Some(name) = access.next_key::<String>()? {
-            let step = Step::Field(name.into());
-            access.next_value_seed(Member { search: self.search, wanted: self.wanted.below.get(&step) })?;
+            let step = PointerStep::Field(name.into());
+            access.next_value_seed(ChildSeed {
+                search: self.search,
+                wanted: self.wanted.children.get(&step),
+            })?;
         }
         Ok(())
     }
 
     fn visit_seq<A: SeqAccess<'t>>(self, mut access: A) -> Result<(), A::Error> {
         for index in 0.. {
-            let wanted = self.wanted.below.get(&Step::Index(index));
-            if access.next_element_seed(Member { search: self.search, wanted })?.is_none() {
+            let wanted = self.wanted.children.get(&PointerStep::Index(index));
+            if access.next_element_seed(ChildSeed { search: self.search, wanted })?.is_none() {
                 break;
             }
         }
@@ -88,12 +92,12 @@ impl<'t> Visitor<'t> for Below<'_, 't, '_> {
 }
 
 /// One member, looked into only if something in it is wanted.
-struct Member<'s, 't, 'w> {
-    search: &'s mut Search<'t>,
-    wanted: Option<&'w Wanted<'w>>,
+struct ChildSeed<'s, 't, 'w> {
+    search: &'s mut PointerSearch<'t>,
+    wanted: Option<&'w PointerTree<'w>>,
 }
 
-impl<'t> DeserializeSeed<'t> for Member<'_, 't, '_> {
+impl<'t> DeserializeSeed<'t> for ChildSeed<'_, 't, '_> {
     type Value = ();
 
     fn deserialize<D: serde::Deserializer<'t>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -112,24 +116,24 @@ impl<'t> DeserializeSeed<'t> for Member<'_, 't, '_> {
 mod tests {
     use super::*;
 
-    fn field(name: &str) -> Step {
-        Step::Field(name.to_owned().into())
+    fn field(name: &str) -> PointerStep {
+        PointerStep::Field(name.to_owned().into())
     }
 
     #[test]
     fn places_are_found_in_the_text() {
         let text = "{\n  \"a\": [1, {\"\\u0062\": \"x\"}, 3],\n  \"c\": {}\n}";
-        let pointers: Vec<Vec<Step>> = vec![
+        let pointers: Vec<Vec<PointerStep>> = vec![
             vec![],
-            vec![field("a"), Step::Index(1), field("b")],
-            vec![field("a"), Step::Index(1)],
-            vec![field("a"), Step::Index(7)],
+            vec![field("a"), PointerStep::Index(1), field("b")],
+            vec![field("a"), PointerStep::Index(1)],
+            vec![field("a"), PointerStep::Index(7)],
             vec![field("c")],
             vec![field("c"), field("d")],
-            vec![field("c"), Step::Index(0)],
-            vec![field("a"), Step::Index(0), field("x")],
+            vec![field("c"), PointerStep::Index(0)],
+            vec![field("a"), PointerStep::Index(0), field("x")],
         ];
-        let pointers: Vec<&[Step]> = pointers.iter().map(Vec::as_slice).collect();
+        let pointers: Vec<&[PointerStep]> = pointers.iter().map(Vec::as_slice).collect();
         let found: Vec<Option<&str>> =
             locate(text, &pointers).into_iter().map(|range| range.map(|range| &text[range])).collect();
         assert_eq!(

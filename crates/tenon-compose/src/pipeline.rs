@@ -4,14 +4,14 @@
 //! never shows in the result. Each phase drops what it rejects, so one mistake yields one diagnostic and the rest is
 //! still checked.
 
-use crate::composition::Outcome;
+use crate::composition::CompositionOutcome;
 use crate::diagnostic;
-use crate::input::Input;
+use crate::input::CompositionInput;
 
 mod activation;
 mod assemble;
 mod claims;
-mod declared;
+mod declarations;
 mod draft;
 mod fields;
 mod namespace;
@@ -23,7 +23,7 @@ pub(crate) mod versions;
 
 /// Composes a workspace.
 #[must_use]
-pub fn compose(input: &Input<'_>) -> Outcome {
+pub fn compose(input: &CompositionInput<'_>) -> CompositionOutcome {
     let mut findings = Vec::new();
     let mut draft = structure::read(input, &mut findings);
     namespace::check(&mut draft, &mut findings);
@@ -32,11 +32,11 @@ pub fn compose(input: &Input<'_>) -> Outcome {
     routes::check(&mut draft, &decisions, &mut findings);
     claims::check(&mut draft, &decisions, &mut findings);
 
-    let failed = findings.iter().any(diagnostic::Diagnostic::is_error);
+    let failed = findings.iter().any(diagnostic::WorkspaceDiagnostic::is_error);
     diagnostic::sort(&mut findings);
     let composition = (!failed).then(|| {
         let ordered = order::arrange(&draft, &decisions);
         assemble::composition(&draft, &decisions, &ordered)
     });
-    Outcome { composition, diagnostics: findings }
+    CompositionOutcome { composition, diagnostics: findings }
 }

@@ -8,7 +8,7 @@ use std::fmt;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::kind::words;
+use crate::kind::string_enum;
 
 mod page;
 mod table;
@@ -16,14 +16,14 @@ mod table;
 pub use page::page;
 pub use table::REGISTRY;
 
-words! {
+string_enum! {
     /// How bad it is; only errors stop a composition.
-    Severity { Error = "error", Warning = "warning", Info = "info" }
+    DiagnosticSeverity { Error = "error", Warning = "warning", Info = "info" }
 }
 
-words! {
+string_enum! {
     /// Who found it.
-    Origin {
+    DiagnosticOrigin {
         Composer = "composer",
         RenderRuntime = "render-runtime",
         HostHelper = "host-helper",
@@ -31,9 +31,9 @@ words! {
     }
 }
 
-words! {
+string_enum! {
     /// What it is about.
-    Category {
+    DiagnosticCategory {
         Structure = "structure",
         Namespace = "namespace",
         Route = "route",
@@ -49,7 +49,7 @@ pub const DOCS_ANCHOR: &str = "diagnostic-code-registry";
 
 /// A diagnostic code; its variants stand in the order of [`REGISTRY`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Code {
+pub enum DiagnosticCode {
     InvalidShape,
     DuplicateInstanceId,
     InvalidInstanceId,
@@ -79,13 +79,13 @@ pub enum Code {
 
 /// What is fixed about a code.
 #[derive(Debug, Clone, Copy)]
-pub struct Registered {
-    pub code: Code,
+pub struct RegistryRow {
+    pub code: DiagnosticCode,
     /// The code as it is written.
     pub name: &'static str,
-    pub severity: Severity,
-    pub origin: Origin,
-    pub category: Category,
+    pub severity: DiagnosticSeverity,
+    pub origin: DiagnosticOrigin,
+    pub category: DiagnosticCategory,
     /// The names of its details, every one of them required.
     pub details: &'static [&'static str],
     /// The fixture that shows it.
@@ -100,7 +100,7 @@ pub struct Registered {
     pub reasons: &'static [(&'static str, &'static str)],
 }
 
-impl Code {
+impl DiagnosticCode {
     /// Every code as it is written.
     pub(crate) const NAMES: &'static [&'static str] = &{
         let mut names = [""; REGISTRY.len()];
@@ -114,13 +114,13 @@ impl Code {
 
     /// This code's row.
     #[must_use]
-    pub fn registered(self) -> &'static Registered {
+    pub fn row(self) -> &'static RegistryRow {
         &REGISTRY[self as usize]
     }
 
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        self.registered().name
+        self.row().name
     }
 
     #[must_use]
@@ -129,19 +129,19 @@ impl Code {
     }
 }
 
-impl fmt::Display for Code {
+impl fmt::Display for DiagnosticCode {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.as_str())
     }
 }
 
-impl Serialize for Code {
+impl Serialize for DiagnosticCode {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.as_str())
     }
 }
 
-impl<'de> Deserialize<'de> for Code {
+impl<'de> Deserialize<'de> for DiagnosticCode {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let name = String::deserialize(deserializer)?;
         Self::parse(&name).ok_or_else(|| {
@@ -161,7 +161,7 @@ mod tests {
     fn rows_stand_in_the_order_of_the_codes_and_none_is_said_twice() {
         for (index, row) in REGISTRY.iter().enumerate() {
             assert_eq!(row.code as usize, index);
-            assert_eq!(Code::parse(row.name), Some(row.code));
+            assert_eq!(DiagnosticCode::parse(row.name), Some(row.code));
         }
         let names: BTreeSet<&str> = REGISTRY.iter().map(|row| row.name).collect();
         assert_eq!(names.len(), REGISTRY.len());

@@ -11,25 +11,27 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::composition::{Composition, ContributionOwner, RequiredHandle};
-use crate::diagnostic::{self, Details, Diagnostic, Subject, shown, sort_subjects};
+use crate::composition::{Composition, ContributionOwner, RequiredRenderHandle};
+use crate::diagnostic::{
+    self, DiagnosticDetails, DiagnosticSubject, WorkspaceDiagnostic, shown, sort_subjects,
+};
 use crate::grammar;
 use crate::pipeline::versions;
-use crate::registry::Code;
+use crate::registry::DiagnosticCode;
 
-mod contain;
+mod isolation;
 mod pack;
 mod template;
 
-use contain::Cell;
+use isolation::Isolation;
 pub use pack::{
-    Blocked, FailurePhase, Load, LoadKind, Loading, Pack, PackError, Provide, Provider, ProviderError,
-    ProviderHandle, ProviderSummary, Render, Unsupported,
+    BlockReason, FailurePhase, Load, LoadKind, PackError, ProviderError, ProviderHandle, ProviderSource,
+    ProviderSummary, Render, RenderPack, RenderProvider, ResolveProvider, UnsupportedReason,
 };
 pub use template::TemplateFile;
 
 /// The host's word on whether a provider may run.
-pub type Admission<'a> = dyn Fn(&ProviderSummary) -> Result<(), Blocked> + 'a;
+pub type Admission<'a> = dyn Fn(&ProviderSummary) -> Result<(), BlockReason> + 'a;
 
 /// How long a provider may take to load or to draw.
 pub const DEADLINE: Duration = Duration::from_secs(2);
@@ -39,16 +41,16 @@ pub const MAX_SURFACE: usize = 4 * 1024 * 1024;
 
 /// What to draw: an entry of the composition, and the kind of its handle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Target<'a> {
+pub struct RenderTarget<'a> {
     pub kind: &'a str,
     pub key: &'a str,
 }
 
 /// What was drawn: the surface, or a fallback with the reason for it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Surface {
+pub struct RenderedSurface {
     pub html: String,
-    pub diagnostic: Option<Diagnostic>,
+    pub diagnostic: Option<WorkspaceDiagnostic>,
 }
 
 /// See the module.
@@ -61,30 +63,30 @@ pub struct RenderRuntime {
 
 /// A required handle and what there is to draw it.
 struct Slot {
-    required: RequiredHandle,
-    found: Found,
+    required: RequiredRenderHandle,
+    provider: ProviderMatch,
 }
 
-enum Found {
-    Nothing,
-    Several(Vec<ProviderSummary>),
-    Unsupported(ProviderSummary, Unsupported),
-    Blocked(ProviderSummary, Blocked),
-    Usable(Usable),
+enum ProviderMatch {
+    Missing,
+    Duplicate(Vec<ProviderSummary>),
+    Unsupported(ProviderSummary, UnsupportedReason),
+    Blocked(ProviderSummary, BlockReason),
+    Usable(UsableProvider),
 }
 
-struct Usable {
+struct UsableProvider {
     summary: ProviderSummary,
-    loading: Loading,
+    source: ProviderSource,
     /// What a lazy provider loaded; a failed load is tried again when it is next needed.
     loaded: Mutex<Option<Arc<dyn Render>>>,
-    cell: Arc<Cell>,
+    isolation: Arc<Isolation>,
 }
 
 impl RenderRuntime {
     /// A runtime for the handles that `composition` requires.
     #[must_use]
-    pub fn new(composition: &Composition, packs: Vec<Pack>, admission: &Admission<'_>) -> Self {
+    pub fn new(composition: &Composition, packs: Vec<RenderPack>, admission: &Admission<'_>) -> Self {
         let mut supplied: BTreeMap<(String, String, String), Vec<Candidate>> = BTreeMap::new();
         for pack in packs {
             let supported = versions::supported(&pack.schema_version);
@@ -101,9 +103,9 @@ impl RenderRuntime {
         for required in &composition.required_render_handles {
             let key =
                 (required.owner.owner_id.clone(), required.kind.as_str().to_owned(), required.id.to_string());
-            let found = Found::of(supplied.remove(&key).unwrap_or_default(), admission);
+            let provider = ProviderMatch::select(supplied.remove(&key).unwrap_or_default(), admission);
             keys.extend(required.keys.iter().map(|key| (Arc::clone(key), slots.len())));
-            slots.push(Slot { required: required.clone(), found });
+            slots.push(Slot { required: required.clone(), provider });
         }
         Self { slots, keys, deadline: DEADLINE }
     }
@@ -117,8 +119,8 @@ impl RenderRuntime {
 
     /// Every required handle that cannot be drawn, before anything is.
     #[must_use]
-    pub fn coverage(&self) -> Vec<Diagnostic> {
-        let mut diagnostics: Vec<Diagnostic> =
+    pub fn coverage(&self) -> Vec<WorkspaceDiagnostic> {
+        let mut diagnostics: Vec<WorkspaceDiagnostic> =
             self.slots.iter().filter_map(|slot| slot.fault(&slot.required.keys)).collect();
         diagnostic::sort(&mut diagnostics);
         diagnostics
@@ -126,10 +128,10 @@ impl RenderRuntime {
 
     /// Loads every lazy provider now, and says which could not be loaded.
     #[must_use]
-    pub fn preload(&self) -> Vec<Diagnostic> {
+    pub fn preload(&self) -> Vec<WorkspaceDiagnostic> {
         let mut diagnostics = Vec::new();
         for slot in &self.slots {
-            if let Found::Usable(usable) = &slot.found
+            if let ProviderMatch::Usable(usable) = &slot.provider
                 && usable.renderer(self.deadline).is_none()
             {
                 let phase = FailurePhase::ProviderPreload;
@@ -142,36 +144,41 @@ impl RenderRuntime {
 
     /// Draws one surface; what cannot be drawn becomes a fallback.
     #[must_use]
-    pub fn render(&self, target: Target<'_>, props: &Value) -> Surface {
+    pub fn render(&self, target: RenderTarget<'_>, props: &Value) -> RenderedSurface {
         match self.draw(target, props) {
-            Ok(html) => Surface { html, diagnostic: None },
-            Err(diagnostic) => Surface::fallback(*diagnostic),
+            Ok(html) => RenderedSurface { html, diagnostic: None },
+            Err(diagnostic) => RenderedSurface::fallback(*diagnostic),
         }
     }
 
-    fn draw(&self, target: Target<'_>, props: &Value) -> Result<String, Box<Diagnostic>> {
+    fn draw(&self, target: RenderTarget<'_>, props: &Value) -> Result<String, Box<WorkspaceDiagnostic>> {
         let slot = self.keys.get(target.key).map(|index| &self.slots[*index]);
         let Some(slot) = slot.filter(|slot| slot.required.kind.as_str() == target.kind) else {
             return Err(Box::new(unknown_target(target)));
         };
         let key = [Arc::from(target.key)];
-        let Found::Usable(usable) = &slot.found else {
+        let ProviderMatch::Usable(usable) = &slot.provider else {
             return Err(Box::new(slot.fault(&key).unwrap_or_else(|| unknown_target(target))));
         };
         let Some(renderer) = usable.renderer(self.deadline) else {
             return Err(Box::new(slot.load_failed(&usable.summary, FailurePhase::LazyLoad, &key)));
         };
         let props = props.clone();
-        let drawn = usable.cell.run(self.deadline, move || renderer.render(&props));
+        let drawn = usable.isolation.run(self.deadline, move || renderer.render(&props));
         match drawn {
             Some(html) if html.len() <= MAX_SURFACE => Ok(html),
-            _ => Err(Box::new(slot.diagnostic(Code::RenderFailed, Some(&usable.summary), None, &key))),
+            _ => Err(Box::new(slot.diagnostic(
+                DiagnosticCode::RenderFailed,
+                Some(&usable.summary),
+                None,
+                &key,
+            ))),
         }
     }
 }
 
-impl Surface {
-    fn fallback(diagnostic: Diagnostic) -> Self {
+impl RenderedSurface {
+    fn fallback(diagnostic: WorkspaceDiagnostic) -> Self {
         let html = format!(
             "<div class=\"surface-fallback\" role=\"alert\" data-code=\"{}\">This part of the workspace could not be shown.</div>",
             diagnostic.code
@@ -181,28 +188,28 @@ impl Surface {
 }
 
 struct Candidate {
-    provider: Provider,
+    provider: RenderProvider,
     summary: ProviderSummary,
     /// Whether its pack has a supported version.
     supported: bool,
 }
 
-impl Found {
-    fn of(mut candidates: Vec<Candidate>, admission: &Admission<'_>) -> Self {
+impl ProviderMatch {
+    fn select(mut candidates: Vec<Candidate>, admission: &Admission<'_>) -> Self {
         let Some(candidate) = candidates.pop() else {
-            return Self::Nothing;
+            return Self::Missing;
         };
         if !candidates.is_empty() {
             candidates.push(candidate);
-            return Self::Several(candidates.into_iter().map(|candidate| candidate.summary).collect());
+            return Self::Duplicate(candidates.into_iter().map(|candidate| candidate.summary).collect());
         }
         let Candidate { provider, summary, supported } = candidate;
         let unsupported = if !supported {
-            Some(Unsupported::RuntimeSchemaVersion)
+            Some(UnsupportedReason::RuntimeSchemaVersion)
         } else if !versions::supported(&provider.handle.version) {
-            Some(Unsupported::RenderHandleVersion)
-        } else if matches!(provider.loading, Loading::Unsupported) {
-            Some(Unsupported::ProviderShape)
+            Some(UnsupportedReason::RenderHandleVersion)
+        } else if matches!(provider.source, ProviderSource::Unsupported) {
+            Some(UnsupportedReason::ProviderShape)
         } else {
             None
         };
@@ -212,22 +219,22 @@ impl Found {
         if let Err(reason) = admission(&summary) {
             return Self::Blocked(summary, reason);
         }
-        Self::Usable(Usable {
+        Self::Usable(UsableProvider {
             summary,
-            loading: provider.loading,
+            source: provider.source,
             loaded: Mutex::new(None),
-            cell: Arc::new(Cell::default()),
+            isolation: Arc::new(Isolation::default()),
         })
     }
 }
 
-impl Usable {
+impl UsableProvider {
     /// What draws, loaded if need be.
     fn renderer(&self, deadline: Duration) -> Option<Arc<dyn Render>> {
-        let loader = match &self.loading {
-            Loading::Eager(renderer) => return Some(Arc::clone(renderer)),
-            Loading::Lazy(loader) => loader,
-            Loading::Unsupported => return None,
+        let loader = match &self.source {
+            ProviderSource::Eager(renderer) => return Some(Arc::clone(renderer)),
+            ProviderSource::Lazy(loader) => loader,
+            ProviderSource::Unsupported => return None,
         };
         let known = self.loaded.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if known.is_some() {
@@ -235,7 +242,7 @@ impl Usable {
         }
         // Two that come first together may both load; the provider must bear that, and neither waits for the other.
         let loader = Arc::clone(loader);
-        let loaded = self.cell.run(deadline, move || loader.load())?;
+        let loaded = self.isolation.run(deadline, move || loader.load())?;
         *self.loaded.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&loaded));
         Some(loaded)
     }
@@ -243,47 +250,53 @@ impl Usable {
 
 impl Slot {
     /// Why nothing can be drawn here, as far as it is known without trying.
-    fn fault(&self, keys: &[Arc<str>]) -> Option<Diagnostic> {
+    fn fault(&self, keys: &[Arc<str>]) -> Option<WorkspaceDiagnostic> {
         let diagnostic = |code, summary, extra| Some(self.diagnostic(code, summary, extra, keys));
-        match &self.found {
-            Found::Usable(_) => None,
-            Found::Nothing => diagnostic(Code::MissingProvider, None, None),
-            Found::Several(summaries) => {
+        match &self.provider {
+            ProviderMatch::Usable(_) => None,
+            ProviderMatch::Missing => diagnostic(DiagnosticCode::MissingProvider, None, None),
+            ProviderMatch::Duplicate(summaries) => {
                 let providers = serde_json::to_value(summaries).expect("summaries hold only text");
-                diagnostic(Code::DuplicateProvider, None, Some(("providers", providers)))
+                diagnostic(DiagnosticCode::DuplicateProvider, None, Some(("providers", providers)))
             }
-            Found::Unsupported(summary, reason) => {
+            ProviderMatch::Unsupported(summary, reason) => {
                 let reason = Some(("unsupportedReason", reason.as_str().into()));
-                diagnostic(Code::UnsupportedProvider, Some(summary), reason)
+                diagnostic(DiagnosticCode::UnsupportedProvider, Some(summary), reason)
             }
-            Found::Blocked(summary, reason) => {
+            ProviderMatch::Blocked(summary, reason) => {
                 let reason = Some(("admissionReason", reason.as_str().into()));
-                diagnostic(Code::ProviderBlocked, Some(summary), reason)
+                diagnostic(DiagnosticCode::ProviderBlocked, Some(summary), reason)
             }
         }
     }
 
-    fn load_failed(&self, summary: &ProviderSummary, phase: FailurePhase, keys: &[Arc<str>]) -> Diagnostic {
+    fn load_failed(
+        &self,
+        summary: &ProviderSummary,
+        phase: FailurePhase,
+        keys: &[Arc<str>],
+    ) -> WorkspaceDiagnostic {
         let phase = Some(("failurePhase", phase.as_str().into()));
-        self.diagnostic(Code::ProviderLoadFailed, Some(summary), phase, keys)
+        self.diagnostic(DiagnosticCode::ProviderLoadFailed, Some(summary), phase, keys)
     }
 
     fn diagnostic(
         &self,
-        code: Code,
+        code: DiagnosticCode,
         summary: Option<&ProviderSummary>,
         extra: Option<(&str, Value)>,
         keys: &[Arc<str>],
-    ) -> Diagnostic {
+    ) -> WorkspaceDiagnostic {
         let owner: &ContributionOwner = &self.required.owner;
-        let subject = Subject::owner(owner.owner_kind, Some(&owner.owner_id), owner.package_id.as_deref());
-        let mut subjects: Vec<Subject> = keys
+        let subject =
+            DiagnosticSubject::owner(owner.owner_kind, Some(&owner.owner_id), owner.package_id.as_deref());
+        let mut subjects: Vec<DiagnosticSubject> = keys
             .iter()
             .filter_map(|key| grammar::parse_key(key))
             .map(|parts| subject.clone().contribution(parts.kind, Some(parts.local_id)))
             .collect();
         sort_subjects(&mut subjects, |subject| subject);
-        let mut details = Details::default()
+        let mut details = DiagnosticDetails::default()
             .with("renderHandle", shown(&self.required.id))
             .with_owner("owner", &subject.as_owner())
             .with("kind", self.required.kind.as_str());
@@ -294,18 +307,21 @@ impl Slot {
         if let Some((name, value)) = extra {
             details = details.with(name, value);
         }
-        Diagnostic::new(code, subjects, details)
+        WorkspaceDiagnostic::new(code, subjects, details)
     }
 }
 
-fn unknown_target(target: Target<'_>) -> Diagnostic {
+fn unknown_target(target: RenderTarget<'_>) -> WorkspaceDiagnostic {
     let parts = grammar::parse_key(target.key);
-    let subject = parts.map_or_else(Subject::host, Subject::from_key);
-    let owner =
-        Subject { owner_kind: subject.owner_kind, owner_id: subject.owner_id.clone(), ..Subject::default() };
-    let details = Details::default()
+    let subject = parts.map_or_else(DiagnosticSubject::host, DiagnosticSubject::from_key);
+    let owner = DiagnosticSubject {
+        owner_kind: subject.owner_kind,
+        owner_id: subject.owner_id.clone(),
+        ..DiagnosticSubject::default()
+    };
+    let details = DiagnosticDetails::default()
         .with("renderHandle", if parts.is_some() { target.key } else { "unknown" })
         .with_owner("owner", &owner)
         .with("kind", shown(target.kind));
-    Diagnostic::new(Code::UnknownTarget, vec![subject], details)
+    WorkspaceDiagnostic::new(DiagnosticCode::UnknownTarget, vec![subject], details)
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+use crate::contract_types::{self, FieldType, ObjectType, UnionType};
 use crate::pipeline::versions::SUPPORTED;
-use crate::shape::{self, Record, Shape, Union};
 
 mod typescript;
 
@@ -14,25 +14,25 @@ pub use typescript::declarations;
 /// The JSON schemas, by file name.
 #[must_use]
 pub fn schemas() -> Vec<(&'static str, Value)> {
-    let roots: [(&str, &'static Record, &str); 7] = [
-        ("input.schema.json", &shape::INPUT, "The input of the workspace composer."),
-        ("module.schema.json", &shape::MODULE_DECLARATION, "What a module's author declares."),
-        ("policy.schema.json", &shape::POLICY, "The host's composition policy."),
-        ("outcome.schema.json", &shape::output::OUTCOME, "What came of composing."),
-        ("diagnostic.schema.json", &shape::output::DIAGNOSTIC, "One structured diagnostic."),
+    let roots: [(&str, &'static ObjectType, &str); 7] = [
+        ("input.schema.json", &contract_types::INPUT, "The input of the workspace composer."),
+        ("module.schema.json", &contract_types::MODULE_DECLARATION, "What a module's author declares."),
+        ("policy.schema.json", &contract_types::POLICY, "The host's composition policy."),
+        ("outcome.schema.json", &contract_types::output::OUTCOME, "What came of composing."),
+        ("diagnostic.schema.json", &contract_types::output::DIAGNOSTIC, "One structured diagnostic."),
         (
             "provider-summary.schema.json",
-            &shape::output::PROVIDER_SUMMARY,
+            &contract_types::output::PROVIDER_SUMMARY,
             "What a diagnostic says of a provider.",
         ),
-        ("pack.schema.json", &shape::output::PACK, "The render providers of one owner."),
+        ("pack.schema.json", &contract_types::output::PACK, "The render providers of one owner."),
     ];
-    roots.into_iter().map(|(file, record, about)| (file, schema(record, about))).collect()
+    roots.into_iter().map(|(file, object_type, about)| (file, schema(object_type, about))).collect()
 }
 
-fn schema(root: &'static Record, about: &str) -> Value {
+fn schema(root: &'static ObjectType, about: &str) -> Value {
     let mut definitions = Definitions::default();
-    let Value::Object(mut object) = definitions.object(root) else { unreachable!("records are objects") };
+    let Value::Object(mut object) = definitions.object(root) else { unreachable!("variants are objects") };
     object.insert("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema"));
     object.insert("title".to_owned(), json!(root.name));
     object.insert("description".to_owned(), json!(about));
@@ -44,20 +44,20 @@ fn schema(root: &'static Record, about: &str) -> Value {
     Value::Object(object)
 }
 
-/// The records that a schema refers to, each written once.
+/// The variants that a schema refers to, each written once.
 #[derive(Default)]
 struct Definitions {
     written: BTreeMap<&'static str, Value>,
 }
 
 impl Definitions {
-    fn object(&mut self, record: &'static Record) -> Value {
+    fn object(&mut self, object_type: &'static ObjectType) -> Value {
         let mut properties = Map::new();
-        for field in record.fields() {
-            properties.insert(field.name.to_owned(), self.shape(&field.shape));
+        for field in object_type.fields() {
+            properties.insert(field.name.to_owned(), self.field_type(&field.field_type));
         }
         let required: Vec<&str> =
-            record.fields().filter(|field| field.required).map(|field| field.name).collect();
+            object_type.fields().filter(|field| field.required).map(|field| field.name).collect();
         let mut object = json!({"type": "object", "additionalProperties": false, "properties": properties});
         if !required.is_empty() {
             object["required"] = json!(required);
@@ -65,46 +65,49 @@ impl Definitions {
         object
     }
 
-    fn reference(&mut self, record: &'static Record) -> Value {
-        if !self.written.contains_key(record.name) {
-            // Reserved first: a record may lead back to itself.
-            self.written.insert(record.name, Value::Null);
-            let object = self.object(record);
-            self.written.insert(record.name, object);
+    fn reference(&mut self, object_type: &'static ObjectType) -> Value {
+        if !self.written.contains_key(object_type.name) {
+            // Reserved first: a object_type may lead back to itself.
+            self.written.insert(object_type.name, Value::Null);
+            let object = self.object(object_type);
+            self.written.insert(object_type.name, object);
         }
-        json!({"$ref": format!("#/$defs/{}", record.name)})
+        json!({"$ref": format!("#/$defs/{}", object_type.name)})
     }
 
-    fn union(&mut self, union: &'static Union) -> Value {
-        let records: Vec<Value> = union.records.iter().map(|record| self.reference(record)).collect();
-        json!({"oneOf": records})
+    fn union(&mut self, union: &'static UnionType) -> Value {
+        let variants: Vec<Value> =
+            union.variants.iter().map(|object_type| self.reference(object_type)).collect();
+        json!({"oneOf": variants})
     }
 
-    fn shape(&mut self, shape: &'static Shape) -> Value {
-        match shape {
-            Shape::Text => json!({"type": "string"}),
-            Shape::Pattern(pattern) => json!({"type": "string", "pattern": pattern.regex}),
-            Shape::Version => json!({"enum": SUPPORTED}),
-            Shape::Integer => {
-                json!({"type": "integer", "minimum": -shape::MAX_INTEGER, "maximum": shape::MAX_INTEGER})
+    fn field_type(&mut self, field_type: &'static FieldType) -> Value {
+        match field_type {
+            FieldType::String => json!({"type": "string"}),
+            FieldType::Pattern(pattern) => json!({"type": "string", "pattern": pattern.regex}),
+            FieldType::Version => json!({"enum": SUPPORTED}),
+            FieldType::Integer => {
+                json!({"type": "integer", "minimum": -contract_types::MAX_INTEGER, "maximum": contract_types::MAX_INTEGER})
             }
-            Shape::Flag => json!({"type": "boolean"}),
-            Shape::Json => json!(true),
-            Shape::JsonObject => json!({"type": "object"}),
-            Shape::Literal(text) => json!({"const": text}),
-            Shape::Word(list) => json!({"enum": list.words}),
-            Shape::Handle(kind) => {
-                let handle = self.reference(&shape::RENDER_HANDLE);
+            FieldType::Boolean => json!({"type": "boolean"}),
+            FieldType::AnyJson => json!(true),
+            FieldType::AnyObject => json!({"type": "object"}),
+            FieldType::Literal(text) => json!({"const": text}),
+            FieldType::Enum(list) => json!({"enum": list.values}),
+            FieldType::Handle(kind) => {
+                let handle = self.reference(&contract_types::RENDER_HANDLE);
                 json!({"allOf": [handle, {"properties": {"kind": {"const": kind.as_str()}}}]})
             }
-            Shape::Record(record) | Shape::Apart(record) => self.reference(record),
-            Shape::List(item) => {
-                let items = self.shape(item);
+            FieldType::Object(object_type) | FieldType::CheckedSeparately(object_type) => {
+                self.reference(object_type)
+            }
+            FieldType::Array(item) => {
+                let items = self.field_type(item);
                 json!({"type": "array", "items": items})
             }
-            Shape::Union(union) => self.union(union),
-            Shape::Nullable(inner) => {
-                let inner = self.shape(inner);
+            FieldType::Union(union) => self.union(union),
+            FieldType::Nullable(inner) => {
+                let inner = self.field_type(inner);
                 json!({"anyOf": [inner, {"type": "null"}]})
             }
         }

@@ -9,9 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Map, Value, json};
 use tenon_compose::render::{
-    Blocked, Load, LoadKind, Loading, Pack, ProviderError, ProviderSummary, Render, RenderRuntime, Target,
+    BlockReason, Load, LoadKind, ProviderError, ProviderSource, ProviderSummary, Render, RenderPack,
+    RenderRuntime, RenderTarget,
 };
-use tenon_compose::{Input, compose, read_diagnostics};
+use tenon_compose::{CompositionInput, compose, read_diagnostics};
 
 datatest_stable::harness! {
     { test = fixture, root = "tests/fixtures", pattern = r"/input\.json$" },
@@ -80,7 +81,8 @@ fn fixture(path: &Path) -> datatest_stable::Result<()> {
 fn run(fixture: &Value) -> Value {
     match fixture["run"].as_str() {
         Some("compose") => {
-            let outcome = compose(&Input::from_value(&fixture["input"]).expect("fixtures are shallow"));
+            let outcome =
+                compose(&CompositionInput::from_value(&fixture["input"]).expect("fixtures are shallow"));
             json!(outcome)
         }
         Some("read-diagnostics") => {
@@ -94,15 +96,17 @@ fn run(fixture: &Value) -> Value {
 }
 
 fn render(fixture: &Value) -> Value {
-    let outcome = compose(&Input::from_value(&fixture["input"]).expect("fixtures are shallow"));
+    let outcome = compose(&CompositionInput::from_value(&fixture["input"]).expect("fixtures are shallow"));
     let composition = outcome.composition.expect("render fixtures compose");
     let list = |name: &str| fixture[name].as_array().cloned().unwrap_or_default();
-    let packs =
-        list("packs").iter().map(|pack| Pack::read(pack, &provide).expect("packs can be read")).collect();
+    let packs = list("packs")
+        .iter()
+        .map(|pack| RenderPack::read(pack, &provide).expect("packs can be read"))
+        .collect();
     let blocked = list("block");
     let admission = |summary: &ProviderSummary| {
         let rule = blocked.iter().find(|rule| rule["id"] == *summary.handle.id);
-        match rule.and_then(|rule| rule["reason"].as_str()).and_then(Blocked::parse) {
+        match rule.and_then(|rule| rule["reason"].as_str()).and_then(BlockReason::parse) {
             Some(reason) => Err(reason),
             None => Ok(()),
         }
@@ -114,7 +118,8 @@ fn render(fixture: &Value) -> Value {
         Some("preload") => json!({"preload": runtime.preload()}),
         _ => {
             let text = |name: &str| step["target"][name].as_str().unwrap_or_default();
-            let surface = runtime.render(Target { kind: text("kind"), key: text("key") }, &step["props"]);
+            let surface =
+                runtime.render(RenderTarget { kind: text("kind"), key: text("key") }, &step["props"]);
             json!({"html": surface.html, "diagnostic": surface.diagnostic})
         }
     });
@@ -127,11 +132,11 @@ struct Behaviour {
     failed_before: AtomicBool,
 }
 
-fn provide(kind: LoadKind, entry: &Map<String, Value>) -> Option<Loading> {
+fn provide(kind: LoadKind, entry: &Map<String, Value>) -> Option<ProviderSource> {
     let name = entry["behaviour"].as_str()?.to_owned();
     Some(match kind {
-        LoadKind::Eager => Loading::Eager(drawing(&name)),
-        _ => Loading::Lazy(Arc::new(Behaviour { name, failed_before: AtomicBool::new(false) })),
+        LoadKind::Eager => ProviderSource::Eager(drawing(&name)),
+        _ => ProviderSource::Lazy(Arc::new(Behaviour { name, failed_before: AtomicBool::new(false) })),
     })
 }
 

@@ -1,25 +1,28 @@
 //! Activation: which contributions of a module take part, by the runtime status that the host resolved.
 
-use super::draft::{Draft, Role, State};
-use crate::kind::{ContributionKind, Status};
+use super::draft::{ContributionFields, Draft, State};
+use crate::kind::{ContributionKind, RuntimeStatus};
 
 pub(super) fn apply(draft: &mut Draft<'_>) {
     let owners = &draft.owners;
     for contribution in &mut draft.contributions {
         let status = owners[contribution.owner].status;
-        if contribution.state == State::Active && !stays(contribution.kind, contribution.role, status) {
-            contribution.state = State::Absent;
+        if contribution.state == State::Active && !stays(contribution.kind, contribution.fields, status) {
+            contribution.state = State::Inactive;
         }
     }
 }
 
-fn stays(kind: ContributionKind, role: Role<'_>, status: Status) -> bool {
-    let fallback_for_it = matches!(role, Role::Fallback { status: declared } if declared == status);
+fn stays(kind: ContributionKind, fields: ContributionFields<'_>, status: RuntimeStatus) -> bool {
+    let fallback_for_it =
+        matches!(fields, ContributionFields::Fallback { status: declared } if declared == status);
     match status {
-        Status::Ready | Status::ReadOnly => kind != ContributionKind::FallbackSurfaces,
-        Status::NeedsConfiguration => kind == ContributionKind::ConfigurationSurfaces || fallback_for_it,
-        Status::Unauthorized | Status::Disabled => fallback_for_it,
-        Status::Error => kind == ContributionKind::IntegrationSurfaces || fallback_for_it,
+        RuntimeStatus::Ready | RuntimeStatus::ReadOnly => kind != ContributionKind::FallbackSurfaces,
+        RuntimeStatus::NeedsConfiguration => {
+            kind == ContributionKind::ConfigurationSurfaces || fallback_for_it
+        }
+        RuntimeStatus::Unauthorized | RuntimeStatus::Disabled => fallback_for_it,
+        RuntimeStatus::Error => kind == ContributionKind::IntegrationSurfaces || fallback_for_it,
     }
 }
 
@@ -29,22 +32,29 @@ mod tests {
 
     #[test]
     fn what_stays_by_status() {
-        let kept = |status: Status| -> Vec<&str> {
-            let of = |kind: ContributionKind, role| stays(kind, role, status).then_some(kind.as_str());
+        let kept = |status: RuntimeStatus| -> Vec<&str> {
+            let of = |kind: ContributionKind, fields| stays(kind, fields, status).then_some(kind.as_str());
             let other =
                 ContributionKind::ALL.iter().filter(|kind| **kind != ContributionKind::FallbackSurfaces);
-            let fallbacks = Status::ALL.iter().filter_map(|declared| {
-                stays(ContributionKind::FallbackSurfaces, Role::Fallback { status: *declared }, status)
-                    .then_some(declared.as_str())
+            let fallbacks = RuntimeStatus::ALL.iter().filter_map(|declared| {
+                stays(
+                    ContributionKind::FallbackSurfaces,
+                    ContributionFields::Fallback { status: *declared },
+                    status,
+                )
+                .then_some(declared.as_str())
             });
-            other.filter_map(|kind| of(*kind, Role::Integration)).chain(fallbacks).collect()
+            other.filter_map(|kind| of(*kind, ContributionFields::Integration)).chain(fallbacks).collect()
         };
-        let everything = &ContributionKind::WORDS[..8];
-        assert_eq!(kept(Status::Ready), everything);
-        assert_eq!(kept(Status::ReadOnly), everything);
-        assert_eq!(kept(Status::NeedsConfiguration), ["configuration-surfaces", "needs-configuration"]);
-        assert_eq!(kept(Status::Unauthorized), ["unauthorized"]);
-        assert_eq!(kept(Status::Disabled), ["disabled"]);
-        assert_eq!(kept(Status::Error), ["integration-surfaces", "error"]);
+        let everything = &ContributionKind::NAMES[..8];
+        assert_eq!(kept(RuntimeStatus::Ready), everything);
+        assert_eq!(kept(RuntimeStatus::ReadOnly), everything);
+        assert_eq!(
+            kept(RuntimeStatus::NeedsConfiguration),
+            ["configuration-surfaces", "needs-configuration"]
+        );
+        assert_eq!(kept(RuntimeStatus::Unauthorized), ["unauthorized"]);
+        assert_eq!(kept(RuntimeStatus::Disabled), ["disabled"]);
+        assert_eq!(kept(RuntimeStatus::Error), ["integration-surfaces", "error"]);
     }
 }

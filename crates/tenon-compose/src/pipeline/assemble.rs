@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use super::declared::Reference;
-use super::draft::{Draft, Role, State};
+use super::declarations::Resolution;
+use super::draft::{ContributionFields, Draft, State};
 use super::policy::Decisions;
 use crate::composition::{
-    Body, ComposedOwner, Composition, ContributionOwner, Entry, RenderHandle, RequiredHandle, Runtime,
+    ComposedEntry, ComposedOwner, Composition, ContributionOwner, EntryFields, ModuleRuntime, RenderHandle,
+    RequiredRenderHandle,
 };
-use crate::kind::{OwnerKind, Status};
+use crate::kind::{OwnerKind, RuntimeStatus};
 
 pub(super) fn composition(
     draft: &Draft<'_>,
@@ -28,7 +29,7 @@ pub(super) fn composition(
         })
         .collect();
     // Built in the order of the document, which lies together in memory, and only then put into the order of the result.
-    let mut built: Vec<Option<Entry>> =
+    let mut built: Vec<Option<ComposedEntry>> =
         (0..draft.contributions.len()).map(|index| entry(draft, decisions, &owners, index)).collect();
 
     let mut by_id: Vec<usize> = (0..draft.owners.len()).collect();
@@ -40,11 +41,11 @@ pub(super) fn composition(
         composed.push(ComposedOwner {
             owner: Arc::clone(&owners[index]),
             runtime: (read.kind == OwnerKind::Module)
-                .then(|| Runtime { status: read.status, reason: read.reason.map(str::to_owned) }),
+                .then(|| ModuleRuntime { status: read.status, reason: read.reason.map(str::to_owned) }),
         });
         require(&built[read.contributions.clone()], &mut required_render_handles);
     }
-    let mut take = |indices: &Vec<usize>| -> Vec<Entry> {
+    let mut take = |indices: &Vec<usize>| -> Vec<ComposedEntry> {
         let mut entries = Vec::with_capacity(indices.len());
         entries.extend(indices.iter().filter_map(|index| built[*index].take()));
         entries
@@ -65,39 +66,41 @@ fn entry(
     decisions: &Decisions<'_>,
     owners: &[Arc<ContributionOwner>],
     index: usize,
-) -> Option<Entry> {
+) -> Option<ComposedEntry> {
     let contribution = &draft.contributions[index];
     if contribution.state != State::Active {
         return None;
     }
-    let body = match contribution.role {
-        Role::Route { path } => {
+    let fields = match contribution.fields {
+        ContributionFields::Route { path } => {
             let path: Arc<str> = path.into();
             let effective_path = match decisions.aliases.get(&index) {
                 Some(alias) => alias.path.into(),
                 None => Arc::clone(&path),
             };
-            Body::Route { path, effective_path }
+            EntryFields::Route { path, effective_path }
         }
-        Role::SidebarItem { label, route_key } => Body::SidebarItem {
+        ContributionFields::SidebarItem { label, route_key } => EntryFields::SidebarItem {
             label: label.to_owned(),
             route_key: Arc::clone(&draft.contributions[shown_route(draft, decisions, route_key)?].key),
         },
-        Role::Configuration { purpose } => Body::ConfigurationSurface { purpose: purpose.to_owned() },
-        Role::Integration => Body::IntegrationSurface,
-        Role::Renderer { claim } => Body::Renderer { claim: claim.to_owned() },
-        Role::Appender { target, position } => {
-            Body::MessageAppender { target_message_type: target.to_owned(), position }
+        ContributionFields::Configuration { purpose } => {
+            EntryFields::ConfigurationSurface { purpose: purpose.to_owned() }
         }
-        Role::Fallback { status } => Body::FallbackSurface { status },
+        ContributionFields::Integration => EntryFields::IntegrationSurface,
+        ContributionFields::Renderer { claim } => EntryFields::Renderer { claim: claim.to_owned() },
+        ContributionFields::Appender { target, position } => {
+            EntryFields::MessageAppender { target_message_type: target.to_owned(), position }
+        }
+        ContributionFields::Fallback { status } => EntryFields::FallbackSurface { status },
     };
-    Some(Entry {
+    Some(ComposedEntry {
         key: Arc::clone(&contribution.key),
         owner: Arc::clone(&owners[contribution.owner]),
         title: contribution.title.map(str::to_owned),
         order: contribution.order,
-        read_only: draft.owners[contribution.owner].status == Status::ReadOnly,
-        body,
+        read_only: draft.owners[contribution.owner].status == RuntimeStatus::ReadOnly,
+        fields,
         render_handle: contribution.handle.as_ref().map(|handle| RenderHandle {
             kind: handle.kind,
             id: handle.id.into(),
@@ -108,7 +111,7 @@ fn entry(
 
 /// The route a sidebar item leads to, if it is there to be seen.
 fn shown_route(draft: &Draft<'_>, decisions: &Decisions<'_>, route_key: &str) -> Option<usize> {
-    let Reference::To(declared) = draft.declared.find(route_key) else {
+    let Resolution::Contribution(declared) = draft.declarations.resolve(route_key) else {
         return None;
     };
     let route = decisions.replaced.get(&declared).copied().unwrap_or(declared);
@@ -116,15 +119,15 @@ fn shown_route(draft: &Draft<'_>, decisions: &Decisions<'_>, route_key: &str) ->
 }
 
 /// Adds every handle of one owner once, with the entries that need it.
-fn require(entries: &[Option<Entry>], required: &mut Vec<RequiredHandle>) {
+fn require(entries: &[Option<ComposedEntry>], required: &mut Vec<RequiredRenderHandle>) {
     let needs = entries.iter().flatten().filter_map(|entry| Some((entry.render_handle.as_ref()?, entry)));
-    let mut needs: Vec<(&RenderHandle, &Entry)> = needs.collect();
+    let mut needs: Vec<(&RenderHandle, &ComposedEntry)> = needs.collect();
     needs.sort_by(|(a, a_entry), (b, b_entry)| {
         (a.kind.as_str(), &a.id, &a_entry.key).cmp(&(b.kind.as_str(), &b.id, &b_entry.key))
     });
     for group in needs.chunk_by(|(a, _), (b, _)| (a.kind, &a.id) == (b.kind, &b.id)) {
         let (handle, entry) = group[0];
-        required.push(RequiredHandle {
+        required.push(RequiredRenderHandle {
             owner: Arc::clone(&entry.owner),
             kind: handle.kind,
             id: Arc::clone(&handle.id),

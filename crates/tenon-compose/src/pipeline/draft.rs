@@ -9,11 +9,11 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use indexmap::map::Entry;
 
-use super::declared::Declared;
-use crate::diagnostic::{Place, Step, Subject, shown, sort_subjects};
-use crate::document::Json;
+use super::declarations::Declarations;
+use crate::diagnostic::{DiagnosticSubject, InputLocation, PointerStep, shown, sort_subjects};
 use crate::grammar;
-use crate::kind::{ContributionKind, HandleKind, OwnerKind, Position, Status};
+use crate::json::Json;
+use crate::kind::{AppenderPosition, ContributionKind, OwnerKind, RenderHandleKind, RuntimeStatus};
 
 #[derive(Default)]
 pub(super) struct Draft<'i> {
@@ -24,7 +24,7 @@ pub(super) struct Draft<'i> {
     pub(super) by_kind: [Vec<usize>; ContributionKind::ALL.len()],
     pub(super) operations: Vec<Operation<'i>>,
     pub(super) allow_module_root: bool,
-    pub(super) declared: Declared<'i>,
+    pub(super) declarations: Declarations<'i>,
     /// Contributions whose key was declared before.
     pub(super) repeated: Vec<usize>,
 }
@@ -35,7 +35,7 @@ pub(super) struct Owner<'i> {
     pub(super) package_id: Option<&'i str>,
     pub(super) package_version: Option<&'i str>,
     /// Built-ins are always ready.
-    pub(super) status: Status,
+    pub(super) status: RuntimeStatus,
     pub(super) reason: Option<&'i str>,
     /// Where it stands in its list.
     pub(super) index: usize,
@@ -50,7 +50,7 @@ pub(super) struct Contribution<'i> {
     pub(super) key: Arc<str>,
     pub(super) title: Option<&'i str>,
     pub(super) order: Option<i64>,
-    pub(super) role: Role<'i>,
+    pub(super) fields: ContributionFields<'i>,
     pub(super) handle: Option<Handle<'i>>,
     /// Where it stands in its collection.
     pub(super) index: usize,
@@ -59,18 +59,18 @@ pub(super) struct Contribution<'i> {
 
 /// What is special to the kind of a contribution.
 #[derive(Clone, Copy)]
-pub(super) enum Role<'i> {
+pub(super) enum ContributionFields<'i> {
     Route { path: &'i str },
     SidebarItem { label: &'i str, route_key: &'i str },
     Configuration { purpose: &'i str },
     Integration,
     Renderer { claim: &'i str },
-    Appender { target: &'i str, position: Position },
-    Fallback { status: Status },
+    Appender { target: &'i str, position: AppenderPosition },
+    Fallback { status: RuntimeStatus },
 }
 
 pub(super) struct Handle<'i> {
-    pub(super) kind: HandleKind,
+    pub(super) kind: RenderHandleKind,
     pub(super) id: &'i str,
     pub(super) data: Option<&'i Json<'i>>,
 }
@@ -83,14 +83,14 @@ pub(super) enum State {
     /// Active, but left out of the result by the host.
     Hidden,
     /// Not for this runtime status, or displaced by the policy.
-    Absent,
+    Inactive,
     /// Wrong, and reported.
     Rejected,
 }
 
 impl State {
     /// Whether it takes part in conflicts.
-    pub(super) fn counts(self) -> bool {
+    pub(super) fn counts_in_conflicts(self) -> bool {
         matches!(self, Self::Active | Self::Hidden)
     }
 }
@@ -118,23 +118,23 @@ impl<'i> Draft<'i> {
         &self.by_kind[kind as usize]
     }
 
-    pub(super) fn owner_subject(&self, owner: usize) -> Subject {
+    pub(super) fn owner_subject(&self, owner: usize) -> DiagnosticSubject {
         let owner = &self.owners[owner];
-        Subject::owner(owner.kind, Some(owner.id), owner.package_id)
+        DiagnosticSubject::owner(owner.kind, Some(owner.id), owner.package_id)
     }
 
-    pub(super) fn subject(&self, contribution: usize) -> Subject {
+    pub(super) fn subject(&self, contribution: usize) -> DiagnosticSubject {
         let contribution = &self.contributions[contribution];
         let mut subject = self
             .owner_subject(contribution.owner)
             .contribution(contribution.kind, Some(contribution.local_id));
         // Whole where it is well formed, so that it can be compared; cut where it is not.
-        match contribution.role {
-            Role::Route { path } => {
+        match contribution.fields {
+            ContributionFields::Route { path } => {
                 let shown = if grammar::route_path(path).is_ok() { path } else { shown(path) };
                 subject.route_path = Some(shown.to_owned());
             }
-            Role::Renderer { claim } => {
+            ContributionFields::Renderer { claim } => {
                 let shown = if grammar::claim(claim).is_ok() { claim } else { shown(claim) };
                 subject.renderer_claim = Some(shown.to_owned());
             }
@@ -144,32 +144,32 @@ impl<'i> Draft<'i> {
     }
 
     /// The subjects of several contributions in their one order, with the place of one field of each.
-    pub(super) fn mentions(
+    pub(super) fn subjects_with_locations(
         &self,
         group: &[usize],
         field: &'static str,
         note: impl Fn(usize) -> String,
-    ) -> (Vec<Subject>, Vec<Place>) {
+    ) -> (Vec<DiagnosticSubject>, Vec<InputLocation>) {
         let mut mentions: Vec<_> = group
             .iter()
-            .map(|index| (self.subject(*index), self.place(*index, field, note(*index))))
+            .map(|index| (self.subject(*index), self.location(*index, field, note(*index))))
             .collect();
         sort_subjects(&mut mentions, |(subject, _)| subject);
         mentions.into_iter().unzip()
     }
 
-    pub(super) fn owner_place(&self, owner: usize, note: String) -> Place {
+    pub(super) fn owner_location(&self, owner: usize, note: String) -> InputLocation {
         let owner = &self.owners[owner];
         let (list, field) = match owner.kind {
             OwnerKind::Module => ("modules", "instanceId"),
             OwnerKind::Builtin => ("builtins", "ownerId"),
         };
-        let pointer = vec![field_step(list), Step::Index(owner.index), field_step(field)];
-        Place { pointer, note }
+        let pointer = vec![field_step(list), PointerStep::Index(owner.index), field_step(field)];
+        InputLocation { pointer, note }
     }
 
     /// The place of one field of a contribution.
-    pub(super) fn place(&self, contribution: usize, field: &'static str, note: String) -> Place {
+    pub(super) fn location(&self, contribution: usize, field: &'static str, note: String) -> InputLocation {
         let contribution = &self.contributions[contribution];
         let owner = &self.owners[contribution.owner];
         let list = match owner.kind {
@@ -178,18 +178,18 @@ impl<'i> Draft<'i> {
         };
         let pointer = vec![
             field_step(list),
-            Step::Index(owner.index),
+            PointerStep::Index(owner.index),
             field_step("contributions"),
             field_step(contribution.kind.collection()),
-            Step::Index(contribution.index),
+            PointerStep::Index(contribution.index),
             field_step(field),
         ];
-        Place { pointer, note }
+        InputLocation { pointer, note }
     }
 }
 
-pub(super) fn field_step(name: &'static str) -> Step {
-    Step::Field(Cow::Borrowed(name))
+pub(super) fn field_step(name: &'static str) -> PointerStep {
+    PointerStep::Field(Cow::Borrowed(name))
 }
 
 /// Groups of two or more items that share a key, in the order of their keys.

@@ -1,38 +1,40 @@
-//! Checks the fields of one object against its record and words what is wrong with them.
+//! Checks the fields of one object against its object_type and words what is wrong with them.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use super::versions;
-use crate::diagnostic::{Details, Diagnostic, Place, Step, Subject, shown};
-use crate::document::{Json, Object};
-use crate::kind::{ContributionKind, HandleKind, OwnerKind};
-use crate::registry::Code;
-use crate::shape::{self, Field, Record, Shape};
+use crate::contract_types::{self, Field, FieldType, ObjectType};
+use crate::diagnostic::{
+    DiagnosticDetails, DiagnosticSubject, InputLocation, PointerStep, WorkspaceDiagnostic, shown,
+};
+use crate::json::{Json, Object};
+use crate::kind::{ContributionKind, OwnerKind, RenderHandleKind};
+use crate::registry::DiagnosticCode;
 
 /// Where the reader stands: a list of steps that lives on the stack and costs nothing until something is wrong.
 #[derive(Clone, Copy)]
-pub(super) struct At<'p> {
-    above: Option<&'p At<'p>>,
-    step: StepRef<'p>,
+pub(super) struct FieldPath<'p> {
+    above: Option<&'p FieldPath<'p>>,
+    step: PathStepRef<'p>,
 }
 
 #[derive(Clone, Copy)]
-enum StepRef<'p> {
+enum PathStepRef<'p> {
     Field(&'p str),
     Index(usize),
 }
 
-impl<'p> At<'p> {
-    pub(super) fn field(above: Option<&'p At<'p>>, name: &'p str) -> Self {
-        Self { above, step: StepRef::Field(name) }
+impl<'p> FieldPath<'p> {
+    pub(super) fn field(above: Option<&'p FieldPath<'p>>, name: &'p str) -> Self {
+        Self { above, step: PathStepRef::Field(name) }
     }
 
     pub(super) fn index(&'p self, index: usize) -> Self {
-        Self { above: Some(self), step: StepRef::Index(index) }
+        Self { above: Some(self), step: PathStepRef::Index(index) }
     }
 
-    fn steps(&self) -> Vec<StepRef<'p>> {
+    fn steps(&self) -> Vec<PathStepRef<'p>> {
         let mut steps = vec![self.step];
         let mut above = self.above;
         while let Some(at) = above {
@@ -46,7 +48,7 @@ impl<'p> At<'p> {
 
 /// Whom the reader would blame.
 #[derive(Clone, Copy)]
-pub(super) struct Who<'i> {
+pub(super) struct SubjectRef<'i> {
     /// Nobody in particular is the host.
     pub(super) kind: Option<OwnerKind>,
     pub(super) id: Option<&'i str>,
@@ -54,12 +56,13 @@ pub(super) struct Who<'i> {
     pub(super) contribution: Option<(ContributionKind, Option<&'i str>)>,
 }
 
-pub(super) const HOST: Who<'static> = Who { kind: None, id: None, package_id: None, contribution: None };
+pub(super) const HOST_SUBJECT: SubjectRef<'static> =
+    SubjectRef { kind: None, id: None, package_id: None, contribution: None };
 
-impl Who<'_> {
-    fn subject(self) -> Subject {
-        let Some(kind) = self.kind else { return Subject::host() };
-        let owner = Subject::owner(kind, self.id, self.package_id);
+impl SubjectRef<'_> {
+    fn subject(self) -> DiagnosticSubject {
+        let Some(kind) = self.kind else { return DiagnosticSubject::host() };
+        let owner = DiagnosticSubject::owner(kind, self.id, self.package_id);
         match self.contribution {
             Some((kind, local_id)) => owner.contribution(kind, local_id),
             None => owner,
@@ -68,7 +71,7 @@ impl Who<'_> {
 }
 
 /// One thing wrong with a field.
-struct Fault<'f> {
+struct FieldFault<'f> {
     reason: &'static str,
     expected: Expected<'f>,
     received: &'f str,
@@ -79,97 +82,120 @@ enum Expected<'f> {
     AnyOf(Vec<&'f str>),
 }
 
-pub(super) struct Checker<'f> {
-    pub(super) findings: &'f mut Vec<Diagnostic>,
+pub(super) struct FieldChecker<'f> {
+    pub(super) findings: &'f mut Vec<WorkspaceDiagnostic>,
 }
 
-impl Checker<'_> {
-    /// Checks the members of an object against its record; true unless a required field is missing or wrong.
+impl FieldChecker<'_> {
+    /// Checks the members of an object against its object_type; true unless a required field is missing or wrong.
     pub(super) fn fields(
         &mut self,
         object: &Object<'_>,
-        record: &'static Record,
-        above: Option<&At<'_>>,
-        who: Who<'_>,
+        object_type: &'static ObjectType,
+        above: Option<&FieldPath<'_>>,
+        subject: SubjectRef<'_>,
     ) -> bool {
         let mut accepted = true;
         let mut required_found = 0;
         for (name, value) in &object.0 {
-            let Some(field) = record.field(name) else {
-                let known: Vec<&str> = record.fields().map(|field| field.name).collect();
-                let collections = std::ptr::eq(record, &shape::CONTRIBUTIONS);
+            let Some(field) = object_type.field(name) else {
+                let known: Vec<&str> = object_type.fields().map(|field| field.name).collect();
+                let collections = std::ptr::eq(object_type, &contract_types::CONTRIBUTIONS);
                 let reason = if collections { "unknown-collection" } else { "unknown-field" };
-                self.report_unknown(name, &known, reason, above, who);
+                self.report_unknown(name, &known, reason, above, subject);
                 continue;
             };
             required_found += usize::from(field.required);
-            if !self.value(value, field, &At::field(above, field.name), who) && field.required {
+            if !self.value(value, field, &FieldPath::field(above, field.name), subject) && field.required {
                 accepted = false;
             }
         }
-        if required_found < record.fields().filter(|field| field.required).count() {
+        if required_found < object_type.fields().filter(|field| field.required).count() {
             accepted = false;
-            for field in record.fields() {
+            for field in object_type.fields() {
                 if field.required && object.get(field.name).is_none() {
-                    let fault = Fault {
+                    let fault = FieldFault {
                         reason: "missing-field",
-                        expected: expected(&field.shape),
+                        expected: expected(&field.field_type),
                         received: "missing",
                     };
-                    self.report(fault, &At::field(above, field.name), who);
+                    self.report(fault, &FieldPath::field(above, field.name), subject);
                 }
             }
         }
         accepted
     }
 
-    fn value(&mut self, value: &Json<'_>, field: &'static Field, at: &At<'_>, who: Who<'_>) -> bool {
-        let fits = match (&field.shape, value) {
-            (Shape::Text | Shape::Pattern(_) | Shape::Version, Json::Text(_))
-            | (Shape::Flag, Json::Bool(_))
-            | (Shape::List(_), Json::List(_))
-            | (Shape::Apart(_), Json::Object(_))
-            | (Shape::Json, _) => true,
-            (Shape::Integer, number) => number.as_integer().is_some(),
-            (Shape::Word(list), Json::Text(word)) => {
-                if list.words.contains(&word.as_ref()) {
+    fn value(
+        &mut self,
+        value: &Json<'_>,
+        field: &'static Field,
+        at: &FieldPath<'_>,
+        subject: SubjectRef<'_>,
+    ) -> bool {
+        let fits = match (&field.field_type, value) {
+            (FieldType::String | FieldType::Pattern(_) | FieldType::Version, Json::Text(_))
+            | (FieldType::Boolean, Json::Bool(_))
+            | (FieldType::Array(_), Json::List(_))
+            | (FieldType::CheckedSeparately(_), Json::Object(_))
+            | (FieldType::AnyJson, _) => true,
+            (FieldType::Integer, number) => number.as_integer().is_some(),
+            (FieldType::Enum(list), Json::Text(word)) => {
+                if list.values.contains(&word.as_ref()) {
                     return true;
                 }
-                let fault =
-                    Fault { reason: "invalid-enum", expected: expected(&field.shape), received: shown(word) };
-                self.report(fault, at, who);
+                let fault = FieldFault {
+                    reason: "invalid-enum",
+                    expected: expected(&field.field_type),
+                    received: shown(word),
+                };
+                self.report(fault, at, subject);
                 return false;
             }
-            (Shape::Record(record), Json::Object(object)) => {
-                return self.fields(object, record, Some(at), who);
+            (FieldType::Object(object_type), Json::Object(object)) => {
+                return self.fields(object, object_type, Some(at), subject);
             }
-            (Shape::Handle(kind), Json::Object(object)) => return self.handle(object, *kind, at, who),
+            (FieldType::Handle(kind), Json::Object(object)) => {
+                return self.handle(object, *kind, at, subject);
+            }
             _ => false,
         };
         if !fits {
-            let fault = Fault {
+            let fault = FieldFault {
                 reason: "wrong-type",
-                expected: Expected::One(type_name(&field.shape)),
+                expected: Expected::One(type_name(&field.field_type)),
                 received: value.type_name(),
             };
-            self.report(fault, at, who);
+            self.report(fault, at, subject);
         }
         fits
     }
 
-    fn handle(&mut self, object: &Object<'_>, kind: HandleKind, at: &At<'_>, who: Who<'_>) -> bool {
+    fn handle(
+        &mut self,
+        object: &Object<'_>,
+        kind: RenderHandleKind,
+        at: &FieldPath<'_>,
+        subject: SubjectRef<'_>,
+    ) -> bool {
         if let Some(version) = unsupported(object, "renderHandleVersion") {
-            self.version(Code::UnsupportedRenderHandle, "renderHandleVersion", version, Some(at), who);
+            self.version(
+                DiagnosticCode::UnsupportedRenderHandle,
+                "renderHandleVersion",
+                version,
+                Some(at),
+                subject,
+            );
             return false;
         }
-        if !self.fields(object, &shape::RENDER_HANDLE, Some(at), who) {
+        if !self.fields(object, &contract_types::RENDER_HANDLE, Some(at), subject) {
             return false;
         }
         match object.text("kind") {
             Some(received) if received != kind.as_str() => {
                 let fault =
-                    Fault { reason: "kind-mismatch", expected: Expected::One(kind.as_str()), received };
-                self.report(fault, &At::field(Some(at), "kind"), who);
+                    FieldFault { reason: "kind-mismatch", expected: Expected::One(kind.as_str()), received };
+                self.report(fault, &FieldPath::field(Some(at), "kind"), subject);
                 false
             }
             _ => true,
@@ -178,28 +204,34 @@ impl Checker<'_> {
 
     pub(super) fn version(
         &mut self,
-        code: Code,
+        code: DiagnosticCode,
         field: &'static str,
         received: &str,
-        above: Option<&At<'_>>,
-        who: Who<'_>,
+        above: Option<&FieldPath<'_>>,
+        subject: SubjectRef<'_>,
     ) {
-        let place = place(&At::field(above, field), format!("supported: {}", versions::SUPPORTED.join(", ")));
-        self.findings.push(versions::unsupported(code, field, received, who.subject()).at([place]));
+        let location = location(
+            &FieldPath::field(above, field),
+            format!("supported: {}", versions::SUPPORTED.join(", ")),
+        );
+        self.findings.push(versions::unsupported(code, field, received, subject.subject()).at([location]));
     }
 
     pub(super) fn report_type(
         &mut self,
         value: &Json<'_>,
         expected: &str,
-        at: Option<&At<'_>>,
-        who: Who<'_>,
+        at: Option<&FieldPath<'_>>,
+        subject: SubjectRef<'_>,
     ) {
-        let fault =
-            Fault { reason: "wrong-type", expected: Expected::One(expected), received: value.type_name() };
+        let fault = FieldFault {
+            reason: "wrong-type",
+            expected: Expected::One(expected),
+            received: value.type_name(),
+        };
         match at {
-            Some(at) => self.report(fault, at, who),
-            None => self.push(fault, "input".to_owned(), Vec::new(), who),
+            Some(at) => self.report(fault, at, subject),
+            None => self.push(fault, "input".to_owned(), Vec::new(), subject),
         }
     }
 
@@ -208,22 +240,22 @@ impl Checker<'_> {
         name: &str,
         known: &[&str],
         reason: &'static str,
-        above: Option<&At<'_>>,
-        who: Who<'_>,
+        above: Option<&FieldPath<'_>>,
+        subject: SubjectRef<'_>,
     ) {
         let mut known = known.to_vec();
         known.sort_unstable();
-        let fault = Fault { reason, expected: Expected::AnyOf(known), received: shown(name) };
-        self.report(fault, &At::field(above, name), who);
+        let fault = FieldFault { reason, expected: Expected::AnyOf(known), received: shown(name) };
+        self.report(fault, &FieldPath::field(above, name), subject);
     }
 
-    fn report(&mut self, fault: Fault<'_>, at: &At<'_>, who: Who<'_>) {
+    fn report(&mut self, fault: FieldFault<'_>, at: &FieldPath<'_>, subject: SubjectRef<'_>) {
         let mut field = String::new();
         for step in at.steps() {
             match step {
-                StepRef::Index(_) => field.push_str("[]"),
-                StepRef::Field(name) if field.is_empty() => field.push_str(shown(name)),
-                StepRef::Field(name) => {
+                PathStepRef::Index(_) => field.push_str("[]"),
+                PathStepRef::Field(name) if field.is_empty() => field.push_str(shown(name)),
+                PathStepRef::Field(name) => {
                     let _ = write!(field, ".{}", shown(name));
                 }
             }
@@ -234,10 +266,16 @@ impl Checker<'_> {
             (true, above) => above.map(pointer).unwrap_or_default(),
             (false, _) => pointer(at),
         };
-        self.push(fault, field, pointer, who);
+        self.push(fault, field, pointer, subject);
     }
 
-    fn push(&mut self, fault: Fault<'_>, field: String, pointer: Vec<Step>, who: Who<'_>) {
+    fn push(
+        &mut self,
+        fault: FieldFault<'_>,
+        field: String,
+        pointer: Vec<PointerStep>,
+        subject: SubjectRef<'_>,
+    ) {
         let last = field.rsplit('.').next().unwrap_or(&field);
         let note = match (fault.reason, &fault.expected) {
             ("missing-field", _) => format!("`{last}` is missing"),
@@ -246,7 +284,7 @@ impl Checker<'_> {
             (_, Expected::One(one)) => format!("expected {one}"),
             (_, Expected::AnyOf(words)) => format!("expected one of {}", words.join(", ")),
         };
-        let details = Details::default()
+        let details = DiagnosticDetails::default()
             .with("field", field)
             .with("received", fault.received)
             .with("reason", fault.reason);
@@ -254,21 +292,22 @@ impl Checker<'_> {
             Expected::One(one) => details.with("expected", one),
             Expected::AnyOf(words) => details.with("expected", words),
         };
-        let diagnostic = Diagnostic::new(Code::InvalidShape, vec![who.subject()], details);
-        self.findings.push(diagnostic.at([Place { pointer, note }]));
+        let diagnostic =
+            WorkspaceDiagnostic::new(DiagnosticCode::InvalidShape, vec![subject.subject()], details);
+        self.findings.push(diagnostic.at([InputLocation { pointer, note }]));
     }
 }
 
-fn pointer(at: &At<'_>) -> Vec<Step> {
+fn pointer(at: &FieldPath<'_>) -> Vec<PointerStep> {
     let own = |step| match step {
-        StepRef::Field(name) => Step::Field(Cow::Owned(name.to_owned())),
-        StepRef::Index(index) => Step::Index(index),
+        PathStepRef::Field(name) => PointerStep::Field(Cow::Owned(name.to_owned())),
+        PathStepRef::Index(index) => PointerStep::Index(index),
     };
     at.steps().into_iter().map(own).collect()
 }
 
-fn place(at: &At<'_>, note: String) -> Place {
-    Place { pointer: pointer(at), note }
+fn location(at: &FieldPath<'_>, note: String) -> InputLocation {
+    InputLocation { pointer: pointer(at), note }
 }
 
 /// The version in `field`, if it is a version that this composer does not support.
@@ -276,26 +315,32 @@ pub(super) fn unsupported<'i>(object: &'i Object<'i>, field: &str) -> Option<&'i
     object.text(field).filter(|version| !versions::supported(version))
 }
 
-fn expected(shape: &Shape) -> Expected<'static> {
-    match shape {
-        Shape::Word(list) => {
-            let mut words = list.words.to_vec();
+fn expected(field_type: &FieldType) -> Expected<'static> {
+    match field_type {
+        FieldType::Enum(list) => {
+            let mut words = list.values.to_vec();
             words.sort_unstable();
             Expected::AnyOf(words)
         }
-        _ => Expected::One(type_name(shape)),
+        _ => Expected::One(type_name(field_type)),
     }
 }
 
-fn type_name(shape: &Shape) -> &'static str {
-    match shape {
-        Shape::Text | Shape::Pattern(_) | Shape::Version | Shape::Literal(_) | Shape::Word(_) => "string",
-        Shape::Integer => "integer",
-        Shape::Flag => "boolean",
-        Shape::List(_) => "array",
-        Shape::Json | Shape::Nullable(_) => "any",
-        Shape::JsonObject | Shape::Handle(_) | Shape::Record(_) | Shape::Apart(_) | Shape::Union(_) => {
-            "object"
-        }
+fn type_name(field_type: &FieldType) -> &'static str {
+    match field_type {
+        FieldType::String
+        | FieldType::Pattern(_)
+        | FieldType::Version
+        | FieldType::Literal(_)
+        | FieldType::Enum(_) => "string",
+        FieldType::Integer => "integer",
+        FieldType::Boolean => "boolean",
+        FieldType::Array(_) => "array",
+        FieldType::AnyJson | FieldType::Nullable(_) => "any",
+        FieldType::AnyObject
+        | FieldType::Handle(_)
+        | FieldType::Object(_)
+        | FieldType::CheckedSeparately(_)
+        | FieldType::Union(_) => "object",
     }
 }

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::draft::{Draft, State, duplicates};
-use crate::diagnostic::{Details, Diagnostic, shown, sort_subjects};
+use crate::diagnostic::{DiagnosticDetails, WorkspaceDiagnostic, shown, sort_subjects};
 use crate::grammar;
 use crate::kind::OwnerKind;
-use crate::registry::Code;
+use crate::registry::DiagnosticCode;
 
-pub(super) fn check(draft: &mut Draft<'_>, findings: &mut Vec<Diagnostic>) {
+pub(super) fn check(draft: &mut Draft<'_>, findings: &mut Vec<WorkspaceDiagnostic>) {
     owner_ids(draft, findings);
     duplicate_owners(draft, findings);
     for owner in draft.owners.iter().filter(|owner| owner.rejected) {
@@ -20,7 +20,7 @@ pub(super) fn check(draft: &mut Draft<'_>, findings: &mut Vec<Diagnostic>) {
     duplicate_keys(draft, findings);
 }
 
-fn owner_ids(draft: &mut Draft<'_>, findings: &mut Vec<Diagnostic>) {
+fn owner_ids(draft: &mut Draft<'_>, findings: &mut Vec<WorkspaceDiagnostic>) {
     for index in 0..draft.owners.len() {
         let owner = &draft.owners[index];
         let (field, checked) = match owner.kind {
@@ -28,36 +28,44 @@ fn owner_ids(draft: &mut Draft<'_>, findings: &mut Vec<Diagnostic>) {
             OwnerKind::Builtin => ("ownerId", grammar::builtin_id(owner.id)),
         };
         let Err(reason) = checked else { continue };
-        let details =
-            Details::default().with("value", shown(owner.id)).with("field", field).with("reason", reason);
-        let place = draft.owner_place(index, reason.to_owned());
-        let diagnostic = Diagnostic::new(Code::InvalidInstanceId, vec![draft.owner_subject(index)], details);
-        findings.push(diagnostic.at([place]));
+        let details = DiagnosticDetails::default()
+            .with("value", shown(owner.id))
+            .with("field", field)
+            .with("reason", reason);
+        let location = draft.owner_location(index, reason.to_owned());
+        let diagnostic = WorkspaceDiagnostic::new(
+            DiagnosticCode::InvalidInstanceId,
+            vec![draft.owner_subject(index)],
+            details,
+        );
+        findings.push(diagnostic.at([location]));
         draft.owners[index].rejected = true;
     }
 }
 
-fn duplicate_owners(draft: &mut Draft<'_>, findings: &mut Vec<Diagnostic>) {
-    let standing: Vec<usize> =
+fn duplicate_owners(draft: &mut Draft<'_>, findings: &mut Vec<WorkspaceDiagnostic>) {
+    let accepted: Vec<usize> =
         (0..draft.owners.len()).filter(|index| !draft.owners[*index].rejected).collect();
-    for group in duplicates(&standing, |index| draft.owners[index].id) {
+    for group in duplicates(&accepted, |index| draft.owners[index].id) {
         let mut mentions: Vec<_> = group
             .iter()
-            .map(|index| (draft.owner_subject(*index), draft.owner_place(*index, "used here".to_owned())))
+            .map(|index| (draft.owner_subject(*index), draft.owner_location(*index, "used here".to_owned())))
             .collect();
         sort_subjects(&mut mentions, |(subject, _)| subject);
-        let (subjects, places): (Vec<_>, Vec<_>) = mentions.into_iter().unzip();
-        let details = Details::default()
+        let (subjects, locations): (Vec<_>, Vec<_>) = mentions.into_iter().unzip();
+        let details = DiagnosticDetails::default()
             .with("instanceId", draft.owners[group[0]].id)
             .with_owners("owners", subjects.clone());
-        findings.push(Diagnostic::new(Code::DuplicateInstanceId, subjects, details).at(places));
+        findings.push(
+            WorkspaceDiagnostic::new(DiagnosticCode::DuplicateInstanceId, subjects, details).at(locations),
+        );
         for index in group {
             draft.owners[index].rejected = true;
         }
     }
 }
 
-fn local_ids(draft: &mut Draft<'_>, findings: &mut Vec<Diagnostic>) {
+fn local_ids(draft: &mut Draft<'_>, findings: &mut Vec<WorkspaceDiagnostic>) {
     for index in 0..draft.contributions.len() {
         let contribution = &draft.contributions[index];
         if contribution.state == State::Rejected {
@@ -66,31 +74,36 @@ fn local_ids(draft: &mut Draft<'_>, findings: &mut Vec<Diagnostic>) {
         let Err(reason) = grammar::local_id(contribution.local_id) else {
             continue;
         };
-        let details = Details::default()
+        let details = DiagnosticDetails::default()
             .with("value", shown(contribution.local_id))
             .with("field", "localId")
             .with("reason", reason);
-        let place = draft.place(index, "id", reason.to_owned());
-        let diagnostic = Diagnostic::new(Code::InvalidLocalId, vec![draft.subject(index)], details);
-        findings.push(diagnostic.at([place]));
+        let location = draft.location(index, "id", reason.to_owned());
+        let diagnostic =
+            WorkspaceDiagnostic::new(DiagnosticCode::InvalidLocalId, vec![draft.subject(index)], details);
+        findings.push(diagnostic.at([location]));
         draft.contributions[index].state = State::Rejected;
     }
 }
 
-fn duplicate_keys(draft: &mut Draft<'_>, findings: &mut Vec<Diagnostic>) {
+fn duplicate_keys(draft: &mut Draft<'_>, findings: &mut Vec<WorkspaceDiagnostic>) {
     let owners: BTreeSet<usize> =
         draft.repeated.iter().map(|index| draft.contributions[*index].owner).collect();
     for owner in owners {
         let range = draft.owners[owner].contributions.clone();
-        let standing: Vec<usize> =
+        let accepted: Vec<usize> =
             range.filter(|index| draft.contributions[*index].state != State::Rejected).collect();
         let key = |index: usize| (draft.contributions[index].kind, draft.contributions[index].local_id);
-        for group in duplicates(&standing, key) {
-            let (subjects, places) = draft.mentions(&group, "id", |_| "declared here".to_owned());
-            let details = Details::default()
+        for group in duplicates(&accepted, key) {
+            let (subjects, locations) =
+                draft.subjects_with_locations(&group, "id", |_| "declared here".to_owned());
+            let details = DiagnosticDetails::default()
                 .with("canonicalKey", &*draft.contributions[group[0]].key)
                 .with_owners("owners", subjects.iter().map(|subject| subject.as_owner()).collect());
-            findings.push(Diagnostic::new(Code::DuplicateCanonicalKey, subjects, details).at(places));
+            findings.push(
+                WorkspaceDiagnostic::new(DiagnosticCode::DuplicateCanonicalKey, subjects, details)
+                    .at(locations),
+            );
             for index in group {
                 draft.contributions[index].state = State::Rejected;
             }

@@ -12,24 +12,26 @@ type Rank<'d> = (bool, i64, &'d str);
 
 /// The contributions that count, kind by kind, each in its order.
 pub(super) fn arrange(draft: &Draft<'_>, decisions: &Decisions<'_>) -> Vec<Vec<usize>> {
-    let places = inherited(draft, decisions);
+    let locations = inherited(draft, decisions);
     let mut followers: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     let mut waiting: BTreeMap<usize, usize> = BTreeMap::new();
     for (first, second) in &decisions.precedes {
         // The claims phase may have taken one of the two away since.
-        let stand = [first, second].into_iter().all(|index| draft.contributions[*index].state.counts());
-        if stand {
+        let both_active =
+            [first, second].into_iter().all(|index| draft.contributions[*index].state.counts_in_conflicts());
+        if both_active {
             followers.entry(*first).or_default().push(*second);
             *waiting.entry(*second).or_default() += 1;
         }
     }
     let entries = |indices: &[usize]| -> Vec<(Rank<'_>, usize)> {
-        let counting = indices.iter().copied().filter(|index| draft.contributions[*index].state.counts());
+        let counting =
+            indices.iter().copied().filter(|index| draft.contributions[*index].state.counts_in_conflicts());
         counting
-            .map(|index| (places.get(&index).copied().unwrap_or_else(|| rank(draft, index)), index))
+            .map(|index| (locations.get(&index).copied().unwrap_or_else(|| rank(draft, index)), index))
             .collect()
     };
-    draft.by_kind.iter().map(|indices| place(entries(indices), &followers, &mut waiting)).collect()
+    draft.by_kind.iter().map(|indices| location(entries(indices), &followers, &mut waiting)).collect()
 }
 
 fn rank<'d>(draft: &'d Draft<'_>, index: usize) -> Rank<'d> {
@@ -44,16 +46,16 @@ fn rank<'d>(draft: &'d Draft<'_>, index: usize) -> Rank<'d> {
 /// The ranks that replacements take over; of several, the first.
 fn inherited<'d>(draft: &'d Draft<'_>, decisions: &Decisions<'_>) -> BTreeMap<usize, Rank<'d>> {
     let mut ranks: BTreeMap<usize, Rank<'d>> = BTreeMap::new();
-    for (left, stand_in) in &decisions.replaced {
+    for (left, replacement) in &decisions.replaced {
         let inherited = rank(draft, *left);
-        let entry = ranks.entry(*stand_in).or_insert(inherited);
+        let entry = ranks.entry(*replacement).or_insert(inherited);
         *entry = (*entry).min(inherited);
     }
     ranks
 }
 
 /// Again and again the smallest of those whose predecessors are all placed.
-fn place(
+fn location(
     entries: Vec<(Rank<'_>, usize)>,
     followers: &BTreeMap<usize, Vec<usize>>,
     waiting: &mut BTreeMap<usize, usize>,

@@ -6,16 +6,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::declared::Reference;
-use super::draft::{Draft, Operation, Role, State, field_step};
+use super::declarations::Resolution;
+use super::draft::{ContributionFields, Draft, Operation, State, field_step};
 use super::routes;
-use crate::diagnostic::{Details, Diagnostic, Place, Step, Subject, shown, sort_subjects};
-use crate::grammar::{self, Reason};
+use crate::diagnostic::{
+    DiagnosticDetails, DiagnosticSubject, InputLocation, PointerStep, WorkspaceDiagnostic, shown,
+    sort_subjects,
+};
+use crate::grammar::{self, ReasonCode};
 use crate::kind::{ContributionKind, OperationKind, OwnerKind};
-use crate::registry::Code;
+use crate::registry::DiagnosticCode;
 
+mod conflicts;
 mod cycles;
-mod groups;
 
 /// What the policy decided, by the index of contributions.
 #[derive(Default)]
@@ -40,16 +43,16 @@ pub(super) struct Override<'i> {
 }
 
 /// An operation that is right by itself.
-struct Sound<'i> {
+struct ValidOperation<'i> {
     id: &'i str,
-    target: Target<'i>,
+    target: PolicyTarget<'i>,
     action: Action<'i>,
     index: usize,
 }
 
 /// A claim and a contribution key may be the same text and are still two things.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Target<'i> {
+enum PolicyTarget<'i> {
     Key(&'i str),
     Claim(&'i str),
 }
@@ -84,49 +87,49 @@ impl<'i> Action<'i> {
     }
 }
 
-pub(super) fn apply<'i>(draft: &mut Draft<'i>, findings: &mut Vec<Diagnostic>) -> Decisions<'i> {
+pub(super) fn apply<'i>(draft: &mut Draft<'i>, findings: &mut Vec<WorkspaceDiagnostic>) -> Decisions<'i> {
     let operations = std::mem::take(&mut draft.operations);
-    let judge = Judge::new(draft, &operations);
-    let mut sound = Vec::new();
+    let checker = PolicyChecker::new(draft, &operations);
+    let mut valid = Vec::new();
     for operation in &operations {
-        match judge.operation(operation) {
-            Ok(operation) => sound.push(operation),
-            Err(reason) => findings.push(judge.fault(operation, reason)),
+        match checker.operation(operation) {
+            Ok(operation) => valid.push(operation),
+            Err(reason) => findings.push(checker.fault(operation, reason)),
         }
     }
-    for find in [groups::find, cycles::find] {
+    for find in [conflicts::find, cycles::find] {
         let mut ignored = BTreeSet::new();
-        for group in find(&sound) {
-            findings.push(judge.group_fault(&sound, &group));
+        for group in find(&valid) {
+            findings.push(checker.group_fault(&valid, &group));
             ignored.extend(group.members);
         }
         let mut index = 0..;
-        sound.retain(|_| !index.next().is_some_and(|index| ignored.contains(&index)));
+        valid.retain(|_| !index.next().is_some_and(|index| ignored.contains(&index)));
     }
-    decide(draft, &sound)
+    decide(draft, &valid)
 }
 
 /// Operations that cannot stand together.
-struct Group {
+struct OperationConflict {
     members: Vec<usize>,
-    reason: Reason,
+    reason: ReasonCode,
 }
 
-struct Judge<'d, 'i> {
+struct PolicyChecker<'d, 'i> {
     draft: &'d Draft<'i>,
     claims: BTreeSet<&'i str>,
 }
 
-impl<'d, 'i> Judge<'d, 'i> {
+impl<'d, 'i> PolicyChecker<'d, 'i> {
     fn new(draft: &'d Draft<'i>, operations: &[Operation<'i>]) -> Self {
         let overrides =
             operations.iter().any(|operation| operation.op == OperationKind::RendererOverride.as_str());
-        let claim = |role| match role {
-            Role::Renderer { claim } => Some(claim),
+        let claim = |fields| match fields {
+            ContributionFields::Renderer { claim } => Some(claim),
             _ => None,
         };
         let claims = if overrides {
-            draft.contributions.iter().filter_map(|contribution| claim(contribution.role)).collect()
+            draft.contributions.iter().filter_map(|contribution| claim(contribution.fields)).collect()
         } else {
             BTreeSet::new()
         };
@@ -134,18 +137,18 @@ impl<'d, 'i> Judge<'d, 'i> {
     }
 
     /// Judges one operation: its target, then what it uses, then its path.
-    fn operation(&self, operation: &Operation<'i>) -> Result<Sound<'i>, Reason> {
+    fn operation(&self, operation: &Operation<'i>) -> Result<ValidOperation<'i>, ReasonCode> {
         let kind = OperationKind::parse(operation.op).ok_or("unknown-operation")?;
         let (target, action) = match kind {
             OperationKind::Hide => {
                 self.key(operation.target, |_| true, TARGET)?;
-                (Target::Key(operation.target), Action::Hide)
+                (PolicyTarget::Key(operation.target), Action::Hide)
             }
             OperationKind::Replace => {
                 let kind = self.key(operation.target, |_| true, TARGET)?;
                 let with = operation.use_key.ok_or("missing-use")?;
                 self.key(with, |other| other == kind, USE)?;
-                (Target::Key(operation.target), Action::Replace { with })
+                (PolicyTarget::Key(operation.target), Action::Replace { with })
             }
             OperationKind::PathAlias => {
                 self.key(operation.target, |kind| kind == ContributionKind::Routes, TARGET)?;
@@ -153,13 +156,13 @@ impl<'d, 'i> Judge<'d, 'i> {
                 let builtin = operation.target.starts_with(grammar::BUILTIN_PREFIX);
                 let owner = if builtin { OwnerKind::Builtin } else { OwnerKind::Module };
                 routes::allowed(path, owner, self.draft.allow_module_root).map_err(|_| "invalid-path")?;
-                (Target::Key(operation.target), Action::Alias { path })
+                (PolicyTarget::Key(operation.target), Action::Alias { path })
             }
             OperationKind::RendererOverride => {
                 self.claim(operation.target)?;
                 let with = operation.use_key.ok_or("missing-use")?;
                 self.claimant(with, operation.target)?;
-                (Target::Claim(operation.target), Action::Override { with })
+                (PolicyTarget::Claim(operation.target), Action::Override { with })
             }
             OperationKind::Reorder => {
                 let kind = self.key(operation.target, |_| true, TARGET)?;
@@ -170,10 +173,10 @@ impl<'d, 'i> Judge<'d, 'i> {
                     (Some(_), Some(_)) => return Err("invalid-use"),
                 };
                 self.key(anchor, |other| other == kind, USE)?;
-                (Target::Key(operation.target), action)
+                (PolicyTarget::Key(operation.target), action)
             }
         };
-        Ok(Sound { id: operation.id, target, action, index: operation.index })
+        Ok(ValidOperation { id: operation.id, target, action, index: operation.index })
     }
 
     /// The kind of the contribution that `key` names, if it names a declared one that `fits`.
@@ -181,85 +184,89 @@ impl<'d, 'i> Judge<'d, 'i> {
         &self,
         key: &str,
         fits: impl Fn(ContributionKind) -> bool,
-        words: Words,
-    ) -> Result<ContributionKind, Reason> {
-        let declared = self.draft.declared.find(key) != Reference::Nowhere;
+        reasons: ReferenceReasons,
+    ) -> Result<ContributionKind, ReasonCode> {
+        let declared = self.draft.declarations.resolve(key) != Resolution::Undeclared;
         let parts = if declared { grammar::key_splits(key).next() } else { grammar::parse_key(key) };
-        let kind = parts.ok_or(words.invalid)?.kind;
+        let kind = parts.ok_or(reasons.invalid)?.kind;
         if !fits(kind) {
-            Err(words.invalid)
+            Err(reasons.invalid)
         } else if declared {
             Ok(kind)
         } else {
-            Err(words.missing)
+            Err(reasons.missing)
         }
     }
 
-    fn claim(&self, claim: &str) -> Result<(), Reason> {
+    fn claim(&self, claim: &str) -> Result<(), ReasonCode> {
         if self.claims.contains(claim) {
             return Ok(());
         }
         grammar::claim(claim).map_err(|_| TARGET.invalid)?;
-        if self.draft.declared.may_claim(claim) { Ok(()) } else { Err(TARGET.missing) }
+        if self.draft.declarations.may_claim(claim) { Ok(()) } else { Err(TARGET.missing) }
     }
 
-    fn claimant(&self, key: &str, claim: &str) -> Result<(), Reason> {
+    fn claimant(&self, key: &str, claim: &str) -> Result<(), ReasonCode> {
         self.key(key, |kind| kind.claims().is_some(), USE)?;
-        match self.draft.declared.find(key) {
-            Reference::To(index) if self.draft.contributions[index].state != State::Rejected => {
-                let claims_it = matches!(self.draft.contributions[index].role, Role::Renderer { claim: its } if its == claim);
+        match self.draft.declarations.resolve(key) {
+            Resolution::Contribution(index) if self.draft.contributions[index].state != State::Rejected => {
+                let claims_it = matches!(self.draft.contributions[index].fields, ContributionFields::Renderer { claim: its } if its == claim);
                 if claims_it { Ok(()) } else { Err(USE.invalid) }
             }
             _ => Ok(()),
         }
     }
 
-    fn fault(&self, operation: &Operation<'i>, reason: Reason) -> Diagnostic {
+    fn fault(&self, operation: &Operation<'i>, reason: ReasonCode) -> WorkspaceDiagnostic {
         let claims = operation.op == OperationKind::RendererOverride.as_str();
-        let target = if claims { Target::Claim(operation.target) } else { Target::Key(operation.target) };
-        let mut subjects = vec![Subject::host()];
+        let target =
+            if claims { PolicyTarget::Claim(operation.target) } else { PolicyTarget::Key(operation.target) };
+        let mut subjects = vec![DiagnosticSubject::host()];
         subjects.extend(self.subject(target));
-        let details = Details::default()
+        let details = DiagnosticDetails::default()
             .with("policyId", shown(operation.id))
             .with("target", shown(operation.target))
             .with("reason", reason);
-        let place = operation_place(operation.index, at_fault(operation, reason), reason.to_owned());
-        Diagnostic::new(Code::InvalidPolicy, subjects, details).at([place])
+        let location = operation_location(operation.index, at_fault(operation, reason), reason.to_owned());
+        WorkspaceDiagnostic::new(DiagnosticCode::InvalidPolicy, subjects, details).at([location])
     }
 
-    fn group_fault(&self, sound: &[Sound<'i>], group: &Group) -> Diagnostic {
-        let members = || group.members.iter().map(|index| &sound[*index]);
+    fn group_fault(&self, valid: &[ValidOperation<'i>], group: &OperationConflict) -> WorkspaceDiagnostic {
+        let members = || group.members.iter().map(|index| &valid[*index]);
         let smallest = members().map(|operation| operation.id).min().unwrap_or_default();
-        let mut targets: Vec<Subject> =
+        let mut targets: Vec<DiagnosticSubject> =
             members().filter_map(|operation| self.subject(operation.target)).collect();
         sort_subjects(&mut targets, |subject| subject);
         targets.dedup();
-        let mut subjects = vec![Subject::host()];
+        let mut subjects = vec![DiagnosticSubject::host()];
         subjects.extend(targets);
-        let details = Details::default()
+        let details = DiagnosticDetails::default()
             .with("policyId", shown(smallest))
             .with("target", format!("operation:{}", shown(smallest)))
             .with("reason", group.reason);
-        let places: Vec<Place> =
-            members().map(|operation| operation_place(operation.index, Some("id"), String::new())).collect();
-        Diagnostic::new(Code::InvalidPolicy, subjects, details).at(places)
+        let locations: Vec<InputLocation> = members()
+            .map(|operation| operation_location(operation.index, Some("id"), String::new()))
+            .collect();
+        WorkspaceDiagnostic::new(DiagnosticCode::InvalidPolicy, subjects, details).at(locations)
     }
 
     /// The subject of a target, where it is declared.
-    fn subject(&self, target: Target<'i>) -> Option<Subject> {
+    fn subject(&self, target: PolicyTarget<'i>) -> Option<DiagnosticSubject> {
         match target {
-            Target::Claim(claim) => self
-                .claims
-                .contains(claim)
-                .then(|| Subject { renderer_claim: Some(shown(claim).to_owned()), ..Subject::default() }),
-            Target::Key(key) => {
-                let parts = self.draft.declared.exactly(key)?;
-                Some(match self.draft.declared.find(key) {
-                    Reference::To(index) if self.draft.contributions[index].state != State::Rejected => {
+            PolicyTarget::Claim(claim) => self.claims.contains(claim).then(|| DiagnosticSubject {
+                renderer_claim: Some(shown(claim).to_owned()),
+                ..DiagnosticSubject::default()
+            }),
+            PolicyTarget::Key(key) => {
+                let parts = self.draft.declarations.exactly(key)?;
+                Some(match self.draft.declarations.resolve(key) {
+                    Resolution::Contribution(index)
+                        if self.draft.contributions[index].state != State::Rejected =>
+                    {
                         self.draft.subject(index)
                     }
                     // Of a rejected one there may be several; the key is what they share.
-                    _ => Subject::from_key(parts),
+                    _ => DiagnosticSubject::from_key(parts),
                 })
             }
         }
@@ -268,16 +275,16 @@ impl<'d, 'i> Judge<'d, 'i> {
 
 /// The reasons for a reference that leads nowhere, and for one that cannot be meant.
 #[derive(Clone, Copy)]
-struct Words {
-    missing: Reason,
-    invalid: Reason,
+struct ReferenceReasons {
+    missing: ReasonCode,
+    invalid: ReasonCode,
 }
 
-const TARGET: Words = Words { missing: "missing-target", invalid: "invalid-target" };
-const USE: Words = Words { missing: "missing-use", invalid: "invalid-use" };
+const TARGET: ReferenceReasons = ReferenceReasons { missing: "missing-target", invalid: "invalid-target" };
+const USE: ReferenceReasons = ReferenceReasons { missing: "missing-use", invalid: "invalid-use" };
 
 /// The field of an operation that a reason is about, if it is there.
-fn at_fault(operation: &Operation<'_>, reason: Reason) -> Option<&'static str> {
+fn at_fault(operation: &Operation<'_>, reason: ReasonCode) -> Option<&'static str> {
     let arguments = [
         ("use", operation.use_key),
         ("before", operation.before),
@@ -291,60 +298,66 @@ fn at_fault(operation: &Operation<'_>, reason: Reason) -> Option<&'static str> {
     }
 }
 
-fn operation_place(index: usize, field: Option<&'static str>, note: String) -> Place {
-    let mut pointer = vec![field_step("policy"), field_step("operations"), Step::Index(index)];
+fn operation_location(index: usize, field: Option<&'static str>, note: String) -> InputLocation {
+    let mut pointer = vec![field_step("policy"), field_step("operations"), PointerStep::Index(index)];
     pointer.extend(field.map(field_step));
-    Place { pointer, note }
+    InputLocation { pointer, note }
 }
 
 /// Applies the operations, kind by kind, to what is active.
-fn decide<'i>(draft: &mut Draft<'i>, sound: &[Sound<'i>]) -> Decisions<'i> {
+fn decide<'i>(draft: &mut Draft<'i>, valid: &[ValidOperation<'i>]) -> Decisions<'i> {
     let mut decisions = Decisions::default();
-    let mut by_kind: Vec<&Sound<'i>> = sound.iter().collect();
+    let mut by_kind: Vec<&ValidOperation<'i>> = valid.iter().collect();
     by_kind.sort_by_key(|operation| operation.action.kind());
     for operation in by_kind {
-        let active = |draft: &Draft<'i>, key: &str| match draft.declared.find(key) {
-            Reference::To(index) if draft.contributions[index].state.counts() => Some(index),
+        let active = |draft: &Draft<'i>, key: &str| match draft.declarations.resolve(key) {
+            Resolution::Contribution(index) if draft.contributions[index].state.counts_in_conflicts() => {
+                Some(index)
+            }
             _ => None,
         };
-        let stand_in = |decisions: &Decisions<'i>, key: &str| match draft.declared.find(key) {
-            Reference::To(index) => {
+        let replacement = |decisions: &Decisions<'i>, key: &str| match draft.declarations.resolve(key) {
+            Resolution::Contribution(index) => {
                 let index = decisions.replaced.get(&index).copied().unwrap_or(index);
-                draft.contributions[index].state.counts().then_some(index)
+                draft.contributions[index].state.counts_in_conflicts().then_some(index)
             }
             _ => None,
         };
         match (operation.target, operation.action) {
-            (Target::Key(target), Action::Hide) => {
+            (PolicyTarget::Key(target), Action::Hide) => {
                 if let Some(target) = active(draft, target) {
                     draft.contributions[target].state = State::Hidden;
                 }
             }
-            (Target::Key(target), Action::Replace { with }) => {
+            (PolicyTarget::Key(target), Action::Replace { with }) => {
                 if let (Some(target), Some(with)) = (active(draft, target), active(draft, with)) {
-                    draft.contributions[target].state = State::Absent;
+                    draft.contributions[target].state = State::Inactive;
                     decisions.replaced.insert(target, with);
                 }
             }
-            (Target::Key(target), Action::Alias { path }) => {
+            (PolicyTarget::Key(target), Action::Alias { path }) => {
                 if let Some(target) = active(draft, target) {
                     let policy_id = operation.id;
                     decisions.aliases.insert(target, Alias { path, policy_id });
                 }
             }
-            (Target::Claim(claim), Action::Override { with }) => {
+            (PolicyTarget::Claim(claim), Action::Override { with }) => {
                 if let Some(selected) = active(draft, with) {
                     let policy_id = operation.id;
                     decisions.overrides.insert(claim, Override { selected, policy_id });
                 }
             }
-            (Target::Key(target), Action::Before { anchor }) => {
-                decisions.precedes.extend(stand_in(&decisions, target).zip(stand_in(&decisions, anchor)));
+            (PolicyTarget::Key(target), Action::Before { anchor }) => {
+                decisions
+                    .precedes
+                    .extend(replacement(&decisions, target).zip(replacement(&decisions, anchor)));
             }
-            (Target::Key(target), Action::After { anchor }) => {
-                decisions.precedes.extend(stand_in(&decisions, anchor).zip(stand_in(&decisions, target)));
+            (PolicyTarget::Key(target), Action::After { anchor }) => {
+                decisions
+                    .precedes
+                    .extend(replacement(&decisions, anchor).zip(replacement(&decisions, target)));
             }
-            (Target::Claim(_), _) | (Target::Key(_), Action::Override { .. }) => {
+            (PolicyTarget::Claim(_), _) | (PolicyTarget::Key(_), Action::Override { .. }) => {
                 unreachable!("only an override targets a claim, and it targets nothing else")
             }
         }

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use super::draft::{Draft, Role, State, duplicates};
+use super::draft::{ContributionFields, Draft, State, duplicates};
 use super::policy::Decisions;
-use crate::diagnostic::{Details, Diagnostic, shown};
+use crate::diagnostic::{DiagnosticDetails, WorkspaceDiagnostic, shown};
 use crate::grammar;
 use crate::kind::{ContributionKind, OwnerKind};
-use crate::registry::Code;
+use crate::registry::DiagnosticCode;
 
 /// Whether `path` is canonical and this owner may claim it.
 pub(super) fn allowed(path: &str, owner: OwnerKind, allow_module_root: bool) -> Result<(), &'static str> {
@@ -18,50 +18,58 @@ pub(super) fn allowed(path: &str, owner: OwnerKind, allow_module_root: bool) -> 
     Ok(())
 }
 
-pub(super) fn check(draft: &mut Draft<'_>, decisions: &Decisions<'_>, findings: &mut Vec<Diagnostic>) {
+pub(super) fn check(
+    draft: &mut Draft<'_>,
+    decisions: &Decisions<'_>,
+    findings: &mut Vec<WorkspaceDiagnostic>,
+) {
     grammar_of_all(draft, findings);
 
-    let declared = |index: usize| match draft.contributions[index].role {
-        Role::Route { path } => Some(path),
+    let declared = |index: usize| match draft.contributions[index].fields {
+        ContributionFields::Route { path } => Some(path),
         _ => None,
     };
     let effective = |index: usize| match decisions.aliases.get(&index) {
         Some(alias) => alias.path,
         None => declared(index).unwrap_or_default(),
     };
-    let counts = |index: &usize| draft.contributions[*index].state.counts();
+    let counts = |index: &usize| draft.contributions[*index].state.counts_in_conflicts();
     let routes = draft.of_kind(ContributionKind::Routes).iter().copied();
     let active: Vec<usize> = routes.filter(counts).collect();
     let mut conflicting = BTreeSet::new();
     for group in duplicates(&active, effective) {
-        let (subjects, places) =
-            draft.mentions(&group, "path", |index| draft.contributions[index].key.to_string());
-        let details = Details::default()
+        let (subjects, locations) =
+            draft.subjects_with_locations(&group, "path", |index| draft.contributions[index].key.to_string());
+        let details = DiagnosticDetails::default()
             .with("effectivePath", effective(group[0]))
             .with_owners("owners", subjects.iter().map(|subject| subject.as_owner()).collect());
-        findings.push(Diagnostic::new(Code::DuplicateRoutePath, subjects, details).at(places));
+        findings.push(
+            WorkspaceDiagnostic::new(DiagnosticCode::DuplicateRoutePath, subjects, details).at(locations),
+        );
         conflicting.extend(group);
     }
     for (index, alias) in &decisions.aliases {
-        if !draft.contributions[*index].state.counts() || conflicting.contains(index) {
+        if !draft.contributions[*index].state.counts_in_conflicts() || conflicting.contains(index) {
             continue;
         }
         let subject = draft.subject(*index);
-        let details = Details::default()
+        let details = DiagnosticDetails::default()
             .with("originalPath", declared(*index).unwrap_or_default())
             .with("aliasedPath", alias.path)
             .with("policyId", shown(alias.policy_id))
             .with_owner("owner", &subject.as_owner());
-        let place = draft.place(*index, "path", format!("served at {}", alias.path));
-        findings.push(Diagnostic::new(Code::RoutePathAliased, vec![subject], details).at([place]));
+        let location = draft.location(*index, "path", format!("served at {}", alias.path));
+        findings.push(
+            WorkspaceDiagnostic::new(DiagnosticCode::RoutePathAliased, vec![subject], details).at([location]),
+        );
     }
 }
 
 /// Paths are checked whether or not their contribution is active.
-fn grammar_of_all(draft: &mut Draft<'_>, findings: &mut Vec<Diagnostic>) {
+fn grammar_of_all(draft: &mut Draft<'_>, findings: &mut Vec<WorkspaceDiagnostic>) {
     for index in draft.of_kind(ContributionKind::Routes).to_vec() {
         let contribution = &draft.contributions[index];
-        let Role::Route { path } = contribution.role else {
+        let ContributionFields::Route { path } = contribution.fields else {
             continue;
         };
         if contribution.state == State::Rejected {
@@ -72,12 +80,14 @@ fn grammar_of_all(draft: &mut Draft<'_>, findings: &mut Vec<Diagnostic>) {
             continue;
         };
         let subject = draft.subject(index);
-        let details = Details::default()
+        let details = DiagnosticDetails::default()
             .with("routePath", shown(path))
             .with("reason", reason)
             .with_owner("owner", &subject.as_owner());
-        let place = draft.place(index, "path", reason.to_owned());
-        findings.push(Diagnostic::new(Code::InvalidRoutePath, vec![subject], details).at([place]));
+        let location = draft.location(index, "path", reason.to_owned());
+        findings.push(
+            WorkspaceDiagnostic::new(DiagnosticCode::InvalidRoutePath, vec![subject], details).at([location]),
+        );
         draft.contributions[index].state = State::Rejected;
     }
 }

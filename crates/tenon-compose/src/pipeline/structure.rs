@@ -4,22 +4,27 @@
 //! unsupported version hides what is below it. `field` names the place without list positions, so that the order of
 //! the input cannot show.
 
-use super::declared::Reference;
-use super::draft::{Contribution, Draft, Handle, Operation, Owner, Role, State};
-use super::fields::{At, Checker, HOST, Who, unsupported};
-use crate::diagnostic::{Details, Diagnostic, shown};
-use crate::document::{Json, Object};
+use super::declarations::Resolution;
+use super::draft::{Contribution, ContributionFields, Draft, Handle, Operation, Owner, State};
+use super::fields::{FieldChecker, FieldPath, HOST_SUBJECT, SubjectRef, unsupported};
+use crate::contract_types::{self, ObjectType};
+use crate::diagnostic::{DiagnosticDetails, WorkspaceDiagnostic, shown};
 use crate::grammar::{KeyParts, canonical_key, key_splits};
-use crate::input::Input;
-use crate::kind::{ContributionKind, HandleKind, OperationKind, OwnerKind, Position, Status};
-use crate::registry::Code;
-use crate::shape::{self, Record};
+use crate::input::CompositionInput;
+use crate::json::{Json, Object};
+use crate::kind::{
+    AppenderPosition, ContributionKind, OperationKind, OwnerKind, RenderHandleKind, RuntimeStatus,
+};
+use crate::registry::DiagnosticCode;
 
-pub(super) fn read<'i>(input: &'i Input<'_>, findings: &mut Vec<Diagnostic>) -> Draft<'i> {
-    let mut reader = Reader { draft: Draft::default(), check: Checker { findings } };
+pub(super) fn read<'i>(
+    input: &'i CompositionInput<'_>,
+    findings: &mut Vec<WorkspaceDiagnostic>,
+) -> Draft<'i> {
+    let mut reader = Reader { draft: Draft::default(), check: FieldChecker { findings } };
     let count = contribution_count(&input.root);
     reader.draft.contributions.reserve(count);
-    reader.draft.declared.reserve(count);
+    reader.draft.declarations.reserve(count);
     reader.input(&input.root);
     reader.route_keys();
     reader.draft
@@ -39,29 +44,29 @@ fn contribution_count(root: &Json<'_>) -> usize {
 
 struct Reader<'i, 'f> {
     draft: Draft<'i>,
-    check: Checker<'f>,
+    check: FieldChecker<'f>,
 }
 
 impl<'i> Reader<'i, '_> {
     fn input(&mut self, root: &'i Json<'i>) {
         let Json::Object(input) = root else {
-            self.check.report_type(root, "object", None, HOST);
-            self.draft.declared.unread_owners();
+            self.check.report_type(root, "object", None, HOST_SUBJECT);
+            self.draft.declarations.unread_owners();
             return;
         };
         if let Some(version) = unsupported(input, "compositionSchemaVersion") {
             self.check.version(
-                Code::UnsupportedCompositionSchema,
+                DiagnosticCode::UnsupportedCompositionSchema,
                 "compositionSchemaVersion",
                 version,
                 None,
-                HOST,
+                HOST_SUBJECT,
             );
             return;
         }
-        self.check.fields(input, &shape::INPUT, None, HOST);
+        self.check.fields(input, &contract_types::INPUT, None, HOST_SUBJECT);
         for (list, kind) in [("builtins", OwnerKind::Builtin), ("modules", OwnerKind::Module)] {
-            let at = At::field(None, list);
+            let at = FieldPath::field(None, list);
             match input.get(list) {
                 Some(Json::List(owners)) => {
                     for (index, owner) in owners.iter().enumerate() {
@@ -69,7 +74,7 @@ impl<'i> Reader<'i, '_> {
                     }
                 }
                 None if kind == OwnerKind::Builtin => {}
-                _ => self.draft.declared.unread_owners(),
+                _ => self.draft.declarations.unread_owners(),
             }
         }
         if let Some(Json::Object(policy)) = input.get("policy") {
@@ -77,49 +82,55 @@ impl<'i> Reader<'i, '_> {
         }
     }
 
-    fn owner(&mut self, value: &'i Json<'i>, kind: OwnerKind, index: usize, at: &At<'_>) {
-        let mut who = Who { kind: Some(kind), ..HOST };
+    fn owner(&mut self, value: &'i Json<'i>, kind: OwnerKind, index: usize, at: &FieldPath<'_>) {
+        let mut subject = SubjectRef { kind: Some(kind), ..HOST_SUBJECT };
         let Json::Object(object) = value else {
-            self.check.report_type(value, "object", Some(at), who);
-            self.draft.declared.unread_owner(None);
+            self.check.report_type(value, "object", Some(at), subject);
+            self.draft.declarations.unread_owner(None);
             return;
         };
-        let (record, id_field) = match kind {
-            OwnerKind::Module => (&shape::MODULE_INSTANCE, "instanceId"),
-            OwnerKind::Builtin => (&shape::BUILTIN, "ownerId"),
+        let (object_type, id_field) = match kind {
+            OwnerKind::Module => (&contract_types::MODULE_INSTANCE, "instanceId"),
+            OwnerKind::Builtin => (&contract_types::BUILTIN, "ownerId"),
         };
-        who.id = object.text(id_field);
-        who.package_id = object.text("packageId");
+        subject.id = object.text(id_field);
+        subject.package_id = object.text("packageId");
         if kind == OwnerKind::Module
             && let Some(version) = unsupported(object, "moduleApiVersion")
         {
-            self.check.version(Code::UnsupportedModuleApi, "moduleApiVersion", version, Some(at), who);
-            self.draft.declared.unread_owner(who.id);
+            self.check.version(
+                DiagnosticCode::UnsupportedModuleApi,
+                "moduleApiVersion",
+                version,
+                Some(at),
+                subject,
+            );
+            self.draft.declarations.unread_owner(subject.id);
             return;
         }
-        let accepted = self.check.fields(object, record, Some(at), who);
-        self.draft.declared.owner(who.id);
+        let accepted = self.check.fields(object, object_type, Some(at), subject);
+        self.draft.declarations.owner(subject.id);
 
         let owner = self.draft.owners.len();
         let first = self.draft.contributions.len();
         match object.get("contributions") {
             Some(Json::Object(contributions)) => {
-                let at = At::field(Some(at), "contributions");
-                self.contributions(contributions, accepted.then_some(owner), &at, who);
+                let at = FieldPath::field(Some(at), "contributions");
+                self.contributions(contributions, accepted.then_some(owner), &at, subject);
             }
-            _ => self.draft.declared.unread_owner(who.id),
+            _ => self.draft.declarations.unread_owner(subject.id),
         }
         if accepted {
             let runtime = object.get("runtime").and_then(Json::as_object);
             self.draft.owners.push(Owner {
                 kind,
-                id: who.id.expect("an accepted owner has its id"),
-                package_id: who.package_id,
+                id: subject.id.expect("an accepted owner has its id"),
+                package_id: subject.package_id,
                 package_version: object.text("packageVersion"),
                 status: runtime
                     .and_then(|runtime| runtime.text("status"))
-                    .and_then(Status::parse)
-                    .unwrap_or(Status::Ready),
+                    .and_then(RuntimeStatus::parse)
+                    .unwrap_or(RuntimeStatus::Ready),
                 reason: runtime.and_then(|runtime| runtime.text("reason")),
                 index,
                 contributions: first..self.draft.contributions.len(),
@@ -129,19 +140,25 @@ impl<'i> Reader<'i, '_> {
     }
 
     /// Reads all collections; those of a rejected owner (`None`) are checked and then only remembered as declared.
-    fn contributions(&mut self, object: &'i Object<'i>, owner: Option<usize>, at: &At<'_>, who: Who<'i>) {
-        self.check.fields(object, &shape::CONTRIBUTIONS, Some(at), who);
+    fn contributions(
+        &mut self,
+        object: &'i Object<'i>,
+        owner: Option<usize>,
+        at: &FieldPath<'_>,
+        subject: SubjectRef<'i>,
+    ) {
+        self.check.fields(object, &contract_types::CONTRIBUTIONS, Some(at), subject);
         for kind in ContributionKind::ALL.iter().copied() {
             let Some(list) = object.get(kind.collection()) else {
                 continue;
             };
             let Json::List(descriptors) = list else {
-                self.draft.declared.unread_collection(who.id, kind);
+                self.draft.declarations.unread_collection(subject.id, kind);
                 continue;
             };
-            let at = At::field(Some(at), kind.collection());
+            let at = FieldPath::field(Some(at), kind.collection());
             for (index, descriptor) in descriptors.iter().enumerate() {
-                self.descriptor(descriptor, kind, owner, index, &at.index(index), who);
+                self.descriptor(descriptor, kind, owner, index, &at.index(index), subject);
             }
         }
     }
@@ -152,20 +169,20 @@ impl<'i> Reader<'i, '_> {
         kind: ContributionKind,
         owner: Option<usize>,
         index: usize,
-        at: &At<'_>,
-        mut who: Who<'i>,
+        at: &FieldPath<'_>,
+        mut subject: SubjectRef<'i>,
     ) {
-        who.contribution = Some((kind, None));
+        subject.contribution = Some((kind, None));
         let Json::Object(object) = value else {
-            self.check.report_type(value, "object", Some(at), who);
-            self.draft.declared.unread_collection(who.id, kind);
+            self.check.report_type(value, "object", Some(at), subject);
+            self.draft.declarations.unread_collection(subject.id, kind);
             return;
         };
         let local_id = object.text("id");
-        who.contribution = Some((kind, local_id));
-        let accepted = self.check.fields(object, descriptor_record(kind), Some(at), who);
+        subject.contribution = Some((kind, local_id));
+        let accepted = self.check.fields(object, descriptor_type(kind), Some(at), subject);
         let Some(local_id) = local_id else {
-            self.draft.declared.unread_collection(who.id, kind);
+            self.draft.declarations.unread_collection(subject.id, kind);
             return;
         };
         let found = match (owner, accepted) {
@@ -174,10 +191,10 @@ impl<'i> Reader<'i, '_> {
                     owner,
                     kind,
                     local_id,
-                    key: canonical_key(who.id.unwrap_or_default(), kind, local_id).into(),
+                    key: canonical_key(subject.id.unwrap_or_default(), kind, local_id).into(),
                     title: object.text("title"),
                     order: object.get("order").and_then(Json::as_integer),
-                    role: role(kind, object),
+                    fields: fields(kind, object),
                     handle: object.get("renderHandle").and_then(Json::as_object).and_then(handle),
                     index,
                     state: State::Active,
@@ -186,60 +203,60 @@ impl<'i> Reader<'i, '_> {
                     // Whether it stands is known once all routes are.
                     return;
                 }
-                Reference::To(added)
+                Resolution::Contribution(added)
             }
             _ => {
-                self.draft.declared.unread_claim(object.text("claim"));
-                Reference::Unreadable
+                self.draft.declarations.unread_claim(object.text("claim"));
+                Resolution::Unreadable
             }
         };
-        if let Some(owner_id) = who.id {
+        if let Some(owner_id) = subject.id {
             let key = KeyParts { owner_id, kind, local_id };
             self.declare(key, found);
         }
     }
 
-    fn declare(&mut self, key: KeyParts<'i>, found: Reference) {
-        let fresh = self.draft.declared.contribution(key, found);
-        if let (false, Reference::To(index)) = (fresh, found) {
+    fn declare(&mut self, key: KeyParts<'i>, found: Resolution) {
+        let fresh = self.draft.declarations.contribution(key, found);
+        if let (false, Resolution::Contribution(index)) = (fresh, found) {
             self.draft.repeated.push(index);
         }
     }
 
     fn policy(&mut self, policy: &'i Object<'i>) {
-        let at = At::field(None, "policy");
+        let at = FieldPath::field(None, "policy");
         if let Some(version) = unsupported(policy, "policySchemaVersion") {
             self.check.version(
-                Code::UnsupportedPolicySchema,
+                DiagnosticCode::UnsupportedPolicySchema,
                 "policySchemaVersion",
                 version,
                 Some(&at),
-                HOST,
+                HOST_SUBJECT,
             );
             return;
         }
-        self.check.fields(policy, &shape::POLICY, Some(&at), HOST);
+        self.check.fields(policy, &contract_types::POLICY, Some(&at), HOST_SUBJECT);
         self.draft.allow_module_root = policy.get("allowModuleRootRoute") == Some(&Json::Bool(true));
         let Some(Json::List(operations)) = policy.get("operations") else {
             return;
         };
-        let at = At::field(Some(&at), "operations");
+        let at = FieldPath::field(Some(&at), "operations");
         for (index, value) in operations.iter().enumerate() {
             self.operation(value, index, &at.index(index));
         }
     }
 
-    fn operation(&mut self, value: &'i Json<'i>, index: usize, at: &At<'_>) {
+    fn operation(&mut self, value: &'i Json<'i>, index: usize, at: &FieldPath<'_>) {
         let Json::Object(object) = value else {
-            self.check.report_type(value, "object", Some(at), HOST);
+            self.check.report_type(value, "object", Some(at), HOST_SUBJECT);
             return;
         };
-        let accepted = self.check.fields(object, &shape::ANY_OPERATION, Some(at), HOST);
+        let accepted = self.check.fields(object, &contract_types::ANY_OPERATION, Some(at), HOST_SUBJECT);
         if let Some(kind) = object.text("op").and_then(OperationKind::parse) {
-            let known = shape::ANY_OPERATION.fields().map(|field| field.name);
+            let known = contract_types::ANY_OPERATION.fields().map(|field| field.name);
             let (taken, foreign): (Vec<&str>, Vec<&str>) = known.partition(|name| kind.takes(name));
             for name in foreign.into_iter().filter(|name| object.get(name).is_some()) {
-                self.check.report_unknown(name, &taken, "unknown-field", Some(at), HOST);
+                self.check.report_unknown(name, &taken, "unknown-field", Some(at), HOST_SUBJECT);
             }
         }
         if let (true, Some(id), Some(op), Some(target)) =
@@ -261,11 +278,13 @@ impl<'i> Reader<'i, '_> {
     /// A sidebar item that leads nowhere is a mistake of its declaration; one to something rejected is not.
     fn route_keys(&mut self) {
         for index in self.draft.of_kind(ContributionKind::SidebarItems).to_vec() {
-            let Role::SidebarItem { route_key, .. } = self.draft.contributions[index].role else {
+            let ContributionFields::SidebarItem { route_key, .. } = self.draft.contributions[index].fields
+            else {
                 continue;
             };
             let names_a_route = key_splits(route_key).any(|parts| parts.kind == ContributionKind::Routes);
-            let leads_to_a_route = names_a_route && self.draft.declared.find(route_key) != Reference::Nowhere;
+            let leads_to_a_route =
+                names_a_route && self.draft.declarations.resolve(route_key) != Resolution::Undeclared;
             let owner = &self.draft.owners[self.draft.contributions[index].owner];
             let list = match owner.kind {
                 OwnerKind::Module => "modules",
@@ -277,63 +296,69 @@ impl<'i> Reader<'i, '_> {
                 local_id: self.draft.contributions[index].local_id,
             };
             if leads_to_a_route {
-                self.declare(key, Reference::To(index));
+                self.declare(key, Resolution::Contribution(index));
                 continue;
             }
-            self.declare(key, Reference::Unreadable);
-            let details = Details::default()
+            self.declare(key, Resolution::Unreadable);
+            let details = DiagnosticDetails::default()
                 .with("field", format!("{list}[].contributions.sidebarItems[].routeKey"))
                 .with("expected", "route-key")
                 .with("received", shown(route_key))
                 .with("reason", "unknown-route-key");
-            let place = self.draft.place(index, "routeKey", "no such route".to_owned());
-            let diagnostic = Diagnostic::new(Code::InvalidShape, vec![self.draft.subject(index)], details);
-            self.check.findings.push(diagnostic.at([place]));
+            let location = self.draft.location(index, "routeKey", "no such route".to_owned());
+            let diagnostic = WorkspaceDiagnostic::new(
+                DiagnosticCode::InvalidShape,
+                vec![self.draft.subject(index)],
+                details,
+            );
+            self.check.findings.push(diagnostic.at([location]));
             self.draft.contributions[index].state = State::Rejected;
         }
     }
 }
 
-fn descriptor_record(kind: ContributionKind) -> &'static Record {
+fn descriptor_type(kind: ContributionKind) -> &'static ObjectType {
     match kind {
-        ContributionKind::Routes => &shape::ROUTE,
-        ContributionKind::SidebarItems => &shape::SIDEBAR_ITEM,
-        ContributionKind::ConfigurationSurfaces => &shape::CONFIGURATION_SURFACE,
-        ContributionKind::IntegrationSurfaces => &shape::INTEGRATION_SURFACE,
-        ContributionKind::MessageRenderers => &shape::MESSAGE_RENDERER,
-        ContributionKind::MessageAppenders => &shape::MESSAGE_APPENDER,
-        ContributionKind::ToolRenderers => &shape::TOOL_RENDERER,
-        ContributionKind::ActivityRenderers => &shape::ACTIVITY_RENDERER,
-        ContributionKind::FallbackSurfaces => &shape::FALLBACK_SURFACE,
+        ContributionKind::Routes => &contract_types::ROUTE,
+        ContributionKind::SidebarItems => &contract_types::SIDEBAR_ITEM,
+        ContributionKind::ConfigurationSurfaces => &contract_types::CONFIGURATION_SURFACE,
+        ContributionKind::IntegrationSurfaces => &contract_types::INTEGRATION_SURFACE,
+        ContributionKind::MessageRenderers => &contract_types::MESSAGE_RENDERER,
+        ContributionKind::MessageAppenders => &contract_types::MESSAGE_APPENDER,
+        ContributionKind::ToolRenderers => &contract_types::TOOL_RENDERER,
+        ContributionKind::ActivityRenderers => &contract_types::ACTIVITY_RENDERER,
+        ContributionKind::FallbackSurfaces => &contract_types::FALLBACK_SURFACE,
     }
 }
 
 /// What is special to the kind; every field was checked before.
-fn role<'i>(kind: ContributionKind, object: &'i Object<'i>) -> Role<'i> {
+fn fields<'i>(kind: ContributionKind, object: &'i Object<'i>) -> ContributionFields<'i> {
     let text = |name| object.text(name).expect("required text was checked");
     match kind {
-        ContributionKind::Routes => Role::Route { path: text("path") },
+        ContributionKind::Routes => ContributionFields::Route { path: text("path") },
         ContributionKind::SidebarItems => {
-            Role::SidebarItem { label: text("label"), route_key: text("routeKey") }
+            ContributionFields::SidebarItem { label: text("label"), route_key: text("routeKey") }
         }
-        ContributionKind::ConfigurationSurfaces => Role::Configuration { purpose: text("purpose") },
-        ContributionKind::IntegrationSurfaces => Role::Integration,
+        ContributionKind::ConfigurationSurfaces => {
+            ContributionFields::Configuration { purpose: text("purpose") }
+        }
+        ContributionKind::IntegrationSurfaces => ContributionFields::Integration,
         ContributionKind::MessageRenderers
         | ContributionKind::ToolRenderers
-        | ContributionKind::ActivityRenderers => Role::Renderer { claim: text("claim") },
-        ContributionKind::MessageAppenders => Role::Appender {
+        | ContributionKind::ActivityRenderers => ContributionFields::Renderer { claim: text("claim") },
+        ContributionKind::MessageAppenders => ContributionFields::Appender {
             target: text("targetMessageType"),
-            position: Position::parse(text("position")).expect("the position was checked"),
+            position: AppenderPosition::parse(text("position")).expect("the position was checked"),
         },
-        ContributionKind::FallbackSurfaces => {
-            Role::Fallback { status: Status::parse(text("status")).expect("the status was checked") }
-        }
+        ContributionKind::FallbackSurfaces => ContributionFields::Fallback {
+            status: RuntimeStatus::parse(text("status")).expect("the status was checked"),
+        },
     }
 }
 
 fn handle<'i>(object: &'i Object<'i>) -> Option<Handle<'i>> {
     Some(Handle {
-        kind: object.text("kind").and_then(HandleKind::parse)?,
+        kind: object.text("kind").and_then(RenderHandleKind::parse)?,
         id: object.text("id")?,
         data: object.get("data"),
     })

@@ -2,8 +2,8 @@
 //!
 //! A version is looked at before anything below it: what an unsupported one means, nobody here can know.
 
-use crate::diagnostic::{Details, Diagnostic, Subject, shown};
-use crate::registry::Code;
+use crate::diagnostic::{DiagnosticDetails, DiagnosticSubject, WorkspaceDiagnostic, shown};
+use crate::registry::DiagnosticCode;
 
 /// The version this composer writes.
 pub(crate) const CURRENT: &str = "0.1";
@@ -16,13 +16,18 @@ pub(crate) fn supported(version: &str) -> bool {
 }
 
 /// The diagnostic for an unsupported version; `owner` is its owner where the code names one.
-pub(crate) fn unsupported(code: Code, field: &str, received: &str, subject: Subject) -> Diagnostic {
-    let mut details = Details::default()
+pub(crate) fn unsupported(
+    code: DiagnosticCode,
+    field: &str,
+    received: &str,
+    subject: DiagnosticSubject,
+) -> WorkspaceDiagnostic {
+    let mut details = DiagnosticDetails::default()
         .with("field", field)
         .with("received", shown(received))
         .with("supported", SUPPORTED.to_vec());
-    if code.registered().details.contains(&"owner") {
+    if code.row().details.contains(&"owner") {
         details = details.with_owner("owner", &subject.as_owner());
     }
-    Diagnostic::new(code, vec![subject], details)
+    WorkspaceDiagnostic::new(code, vec![subject], details)
 }

@@ -66,7 +66,7 @@ pub fn page() -> String {
     page.push_str(
         "\nVersions are strings and are compared with a set; nothing is inferred from package versions, and no version\n\
          grants a permission. An unsupported version hides what is below it.\n\n\
-         ## Diagnostic code registry\n\n\
+         ## WorkspaceDiagnostic code registry\n\n\
          | code | severity | origin | category | required details | fixture | decisions |\n|---|---|---|---|---|---|---|\n",
     );
     for row in &REGISTRY {

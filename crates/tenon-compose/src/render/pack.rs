@@ -5,30 +5,30 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::diagnostic::{Subject, shown};
+use crate::diagnostic::{DiagnosticSubject, shown};
 use crate::grammar::BUILTIN_PREFIX;
-use crate::kind::{OwnerKind, words};
+use crate::kind::{OwnerKind, string_enum};
 
-words! {
+string_enum! {
     /// How a provider comes to its code.
     LoadKind { Eager = "eager", Lazy = "lazy", Unsupported = "unsupported" }
 }
 
-words! {
+string_enum! {
     /// Why the host does not admit a provider.
-    Blocked { OwnerNotAdmitted = "owner-not-admitted", TrustTier = "trust-tier", HostBlocked = "host-blocked" }
+    BlockReason { OwnerNotAdmitted = "owner-not-admitted", TrustTier = "trust-tier", HostBlocked = "host-blocked" }
 }
 
-words! {
+string_enum! {
     /// Why a provider cannot be used here.
-    Unsupported {
+    UnsupportedReason {
         RuntimeSchemaVersion = "runtime-schema-version",
         RenderHandleVersion = "render-handle-version",
         ProviderShape = "provider-shape",
     }
 }
 
-words! {
+string_enum! {
     /// When a provider failed to load.
     FailurePhase { ProviderPreload = "provider-preload", LazyLoad = "lazy-load" }
 }
@@ -60,7 +60,7 @@ pub trait Load: Send + Sync {
 
 /// How a provider's code is reached.
 #[derive(Clone)]
-pub enum Loading {
+pub enum ProviderSource {
     /// It is here.
     Eager(Arc<dyn Render>),
     /// It is loaded when it is first needed.
@@ -69,7 +69,7 @@ pub enum Loading {
     Unsupported,
 }
 
-impl Loading {
+impl ProviderSource {
     fn kind(&self) -> LoadKind {
         match self {
             Self::Eager(_) => LoadKind::Eager,
@@ -90,28 +90,28 @@ pub struct ProviderHandle {
 
 /// One provider of a pack.
 #[derive(Clone)]
-pub struct Provider {
+pub struct RenderProvider {
     pub handle: ProviderHandle,
-    pub loading: Loading,
+    pub source: ProviderSource,
     pub module_id: Option<String>,
     pub trust_tier: Option<String>,
 }
 
 /// What one owner supplies.
 #[derive(Clone)]
-pub struct Pack {
+pub struct RenderPack {
     pub schema_version: String,
     pub owner_id: String,
     pub package_id: String,
     pub package_version: Option<String>,
-    pub providers: Vec<Provider>,
+    pub providers: Vec<RenderProvider>,
 }
 
 /// What may be said about a provider: nothing of its code, its errors or its data.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProviderSummary {
-    pub owner: Subject,
+    pub owner: DiagnosticSubject,
     pub package_id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub package_version: Option<String>,
@@ -123,7 +123,7 @@ pub struct ProviderSummary {
     pub trust_tier: Option<String>,
 }
 
-impl Provider {
+impl RenderProvider {
     pub(super) fn summary(
         &self,
         owner_id: &str,
@@ -133,7 +133,7 @@ impl Provider {
         let kind = if owner_id.starts_with(BUILTIN_PREFIX) { OwnerKind::Builtin } else { OwnerKind::Module };
         let text = |text: &str| shown(text).to_owned();
         ProviderSummary {
-            owner: Subject::owner(kind, Some(owner_id), None),
+            owner: DiagnosticSubject::owner(kind, Some(owner_id), None),
             package_id: text(package_id),
             package_version: package_version.map(text),
             handle: ProviderHandle {
@@ -141,7 +141,7 @@ impl Provider {
                 kind: text(&self.handle.kind),
                 id: text(&self.handle.id),
             },
-            load_kind: self.loading.kind(),
+            load_kind: self.source.kind(),
             module_id: self.module_id.as_deref().map(text),
             trust_tier: self.trust_tier.as_deref().map(text),
         }
@@ -149,7 +149,7 @@ impl Provider {
 }
 
 /// Turns the entry of a provider into what loads it, or into nothing when it cannot tell.
-pub type Provide<'a> = dyn Fn(LoadKind, &Map<String, Value>) -> Option<Loading> + 'a;
+pub type ResolveProvider<'a> = dyn Fn(LoadKind, &Map<String, Value>) -> Option<ProviderSource> + 'a;
 
 /// Why a pack cannot be read at all.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -159,12 +159,12 @@ pub struct PackError {
     pub expected: &'static str,
 }
 
-impl Pack {
+impl RenderPack {
     /// Reads a pack. A provider whose entry cannot be used is kept as unsupported, so that the runtime can say so.
     ///
     /// # Errors
     /// When the pack itself has no readable version, owner, package or list of providers.
-    pub fn read(value: &Value, provide: &Provide<'_>) -> Result<Self, PackError> {
+    pub fn read(value: &Value, provide: &ResolveProvider<'_>) -> Result<Self, PackError> {
         let text = |field: &'static str| match value.get(field) {
             Some(Value::String(text)) => Ok(text.clone()),
             _ => Err(PackError { field, expected: "a string" }),
@@ -183,7 +183,7 @@ impl Pack {
 }
 
 /// A provider, if it at least names the handle it wants to draw.
-fn provider(entry: &Map<String, Value>, provide: &Provide<'_>) -> Option<Provider> {
+fn provider(entry: &Map<String, Value>, provide: &ResolveProvider<'_>) -> Option<RenderProvider> {
     let handle = entry.get("renderHandle")?;
     let named = |name: &str| handle.get(name).and_then(Value::as_str).map(str::to_owned);
     let optional = |name: &str| match entry.get(name) {
@@ -194,17 +194,17 @@ fn provider(entry: &Map<String, Value>, provide: &Provide<'_>) -> Option<Provide
     let load_kind = entry.get("loadKind").and_then(Value::as_str).and_then(LoadKind::parse);
     let (module_id, trust_tier) = (optional("moduleId"), optional("trustTier"));
     let readable = module_id.is_some() && trust_tier.is_some();
-    let loading = match load_kind {
+    let source = match load_kind {
         Some(kind @ (LoadKind::Eager | LoadKind::Lazy)) if readable => provide(kind, entry),
         _ => None,
     };
-    Some(Provider {
+    Some(RenderProvider {
         handle: ProviderHandle {
             version: named("renderHandleVersion").unwrap_or_default(),
             kind: named("kind")?,
             id: named("id")?,
         },
-        loading: loading.unwrap_or(Loading::Unsupported),
+        source: source.unwrap_or(ProviderSource::Unsupported),
         module_id: module_id.flatten(),
         trust_tier: trust_tier.flatten(),
     })

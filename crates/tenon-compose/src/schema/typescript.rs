@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use indexmap::IndexMap;
 
+use crate::contract_types::{self, EnumType, FieldType, ObjectType};
 use crate::pipeline::versions::SUPPORTED;
-use crate::shape::{self, Record, Shape, Words};
 
 /// What no table says: JSON itself, handles by kind, and claims.
 const PRELUDE: &str = "\
@@ -29,16 +29,16 @@ export type RenderHandle<Kind extends RenderHandleKind = RenderHandleKind> = {
 #[must_use]
 pub fn declarations() -> String {
     let mut types = Types::default();
-    types.words(&shape::HANDLE_KINDS);
-    types.words(&shape::output::CONTRIBUTION_KINDS);
-    for record in [
-        &shape::INPUT,
-        &shape::MODULE_DECLARATION,
-        &shape::output::OUTCOME,
-        &shape::output::PROVIDER_SUMMARY,
-        &shape::output::PACK,
+    types.words(&contract_types::HANDLE_KINDS);
+    types.words(&contract_types::output::CONTRIBUTION_KINDS);
+    for object_type in [
+        &contract_types::INPUT,
+        &contract_types::MODULE_DECLARATION,
+        &contract_types::output::OUTCOME,
+        &contract_types::output::PROVIDER_SUMMARY,
+        &contract_types::output::PACK,
     ] {
-        types.record(record);
+        types.object_type(object_type);
     }
     let versions = union(SUPPORTED);
     let mut text = format!("{PRELUDE}\nexport type SchemaVersion = {versions};\n");
@@ -56,48 +56,52 @@ struct Types {
 }
 
 impl Types {
-    fn words(&mut self, list: &'static Words) -> String {
+    fn words(&mut self, list: &'static EnumType) -> String {
         let declaration =
-            format!("export type {} =\n  | {};\n", list.name, quoted(list.words).join("\n  | "));
+            format!("export type {} =\n  | {};\n", list.name, quoted(list.values).join("\n  | "));
         self.written.entry(list.name).or_insert(declaration);
         list.name.to_owned()
     }
 
-    fn record(&mut self, record: &'static Record) -> String {
-        if !self.written.contains_key(record.name) {
-            let mut declaration = format!("export type {} = {{\n", record.name);
-            for field in record.fields() {
+    fn object_type(&mut self, object_type: &'static ObjectType) -> String {
+        if !self.written.contains_key(object_type.name) {
+            let mut declaration = format!("export type {} = {{\n", object_type.name);
+            for field in object_type.fields() {
                 let mark = if field.required { "" } else { "?" };
-                let shape = self.shape(&field.shape);
-                let _ = writeln!(declaration, "  {}{mark}: {shape};", field.name);
+                let field_type = self.field_type(&field.field_type);
+                let _ = writeln!(declaration, "  {}{mark}: {field_type};", field.name);
             }
             declaration.push_str("};\n");
-            self.written.insert(record.name, declaration);
+            self.written.insert(object_type.name, declaration);
         }
-        record.name.to_owned()
+        object_type.name.to_owned()
     }
 
-    fn shape(&mut self, shape: &'static Shape) -> String {
-        match shape {
-            Shape::Text => "string".to_owned(),
-            Shape::Pattern(pattern) => pattern.typescript.to_owned(),
-            Shape::Version => "SchemaVersion".to_owned(),
-            Shape::Integer => "number".to_owned(),
-            Shape::Flag => "boolean".to_owned(),
-            Shape::Json => "CompositionJsonValue".to_owned(),
-            Shape::JsonObject => "CompositionJsonObject".to_owned(),
-            Shape::Literal(text) => format!("'{text}'"),
-            Shape::Word(list) => self.words(list),
-            Shape::Handle(kind) => format!("RenderHandle<'{}'>", kind.as_str()),
-            Shape::Record(record) | Shape::Apart(record) => self.record(record),
-            Shape::List(item) => format!("readonly {}[]", grouped(self.shape(item))),
-            Shape::Union(choice) => {
-                let records: Vec<String> = choice.records.iter().map(|record| self.record(record)).collect();
-                let declaration = format!("export type {} =\n  | {};\n", choice.name, records.join("\n  | "));
+    fn field_type(&mut self, field_type: &'static FieldType) -> String {
+        match field_type {
+            FieldType::String => "string".to_owned(),
+            FieldType::Pattern(pattern) => pattern.typescript.to_owned(),
+            FieldType::Version => "SchemaVersion".to_owned(),
+            FieldType::Integer => "number".to_owned(),
+            FieldType::Boolean => "boolean".to_owned(),
+            FieldType::AnyJson => "CompositionJsonValue".to_owned(),
+            FieldType::AnyObject => "CompositionJsonObject".to_owned(),
+            FieldType::Literal(text) => format!("'{text}'"),
+            FieldType::Enum(list) => self.words(list),
+            FieldType::Handle(kind) => format!("RenderHandle<'{}'>", kind.as_str()),
+            FieldType::Object(object_type) | FieldType::CheckedSeparately(object_type) => {
+                self.object_type(object_type)
+            }
+            FieldType::Array(item) => format!("readonly {}[]", grouped(self.field_type(item))),
+            FieldType::Union(choice) => {
+                let variants: Vec<String> =
+                    choice.variants.iter().map(|object_type| self.object_type(object_type)).collect();
+                let declaration =
+                    format!("export type {} =\n  | {};\n", choice.name, variants.join("\n  | "));
                 self.written.entry(choice.name).or_insert(declaration);
                 choice.name.to_owned()
             }
-            Shape::Nullable(inner) => format!("{} | null", self.shape(inner)),
+            FieldType::Nullable(inner) => format!("{} | null", self.field_type(inner)),
         }
     }
 }

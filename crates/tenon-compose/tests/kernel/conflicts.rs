@@ -2,7 +2,9 @@
 
 use serde_json::json;
 
-use crate::build::{composed, keys, module, module_in, route, said, sidebar_item, tool, with, workspace};
+use crate::inputs::{
+    composed, keys, module, module_in, route, sidebar_item, summaries, tool, with, workspace,
+};
 
 #[test]
 fn five_routes_on_one_path_are_one_conflict() {
@@ -10,7 +12,7 @@ fn five_routes_on_one_path_are_one_conflict() {
     let modules = modules.map(|id| module(id, json!({"routes": [route("home", "/same")]})));
     let outcome = composed(&workspace(modules.to_vec(), vec![]));
     assert_eq!(
-        said(&outcome),
+        summaries(&outcome),
         ["WCP-ROUTE-001 aaa:routes/home bbb:routes/home ccc:routes/home ddd:routes/home eee:routes/home"]
     );
     assert_eq!(outcome.diagnostics[0].details.get("owners").unwrap().as_array().unwrap().len(), 5);
@@ -24,7 +26,7 @@ fn three_claimants_and_one_choice() {
     let choose = json!({"id": "choose", "op": "rendererOverride", "target": "tool:x", "use": "bbb:tool-renderers/card"});
     let outcome = composed(&workspace(claimants.to_vec(), vec![choose]));
     assert_eq!(
-        said(&outcome),
+        summaries(&outcome),
         ["WCP-RENDERER-004 choose aaa:tool-renderers/card bbb:tool-renderers/card ccc:tool-renderers/card"]
     );
     assert_eq!(keys(&outcome, "toolRenderers"), ["bbb:tool-renderers/card"]);
@@ -58,7 +60,7 @@ fn a_choice_of_an_inactive_claimant_chooses_nobody() {
     ];
     let choose = json!({"id": "choose", "op": "rendererOverride", "target": "tool:x", "use": "ccc:tool-renderers/card"});
     let outcome = composed(&workspace(claimants, vec![choose]));
-    assert_eq!(said(&outcome), ["WCP-RENDERER-001 aaa:tool-renderers/card bbb:tool-renderers/card"]);
+    assert_eq!(summaries(&outcome), ["WCP-RENDERER-001 aaa:tool-renderers/card bbb:tool-renderers/card"]);
 }
 
 #[test]
@@ -70,7 +72,7 @@ fn an_override_to_a_non_claimant_is_refused_and_the_conflict_stays() {
     let choose = json!({"id": "choose", "op": "rendererOverride", "target": "tool:x", "use": "aaa:tool-renderers/other"});
     let outcome = composed(&workspace(claimants, vec![choose]));
     assert_eq!(
-        said(&outcome),
+        summaries(&outcome),
         [
             "WCP-POLICY-001 invalid-use choose",
             "WCP-RENDERER-001 aaa:tool-renderers/card bbb:tool-renderers/card",
@@ -91,7 +93,7 @@ fn aliases_in_a_ring_are_no_conflict() {
     let ring = vec![alias("one", "aaa", "/bbb"), alias("two", "bbb", "/ccc"), alias("three", "ccc", "/aaa")];
     let outcome = composed(&workspace(three_routes(), ring));
     assert_eq!(
-        said(&outcome),
+        summaries(&outcome),
         [
             "WCP-ROUTE-003 one aaa:routes/home",
             "WCP-ROUTE-003 two bbb:routes/home",
@@ -109,7 +111,7 @@ fn an_alias_onto_an_alias_is_a_conflict_of_effective_paths() {
     let both = vec![alias("one", "aaa", "/new"), alias("two", "bbb", "/new"), alias("three", "ccc", "/free")];
     let outcome = composed(&workspace(three_routes(), both));
     assert_eq!(
-        said(&outcome),
+        summaries(&outcome),
         ["WCP-ROUTE-001 aaa:routes/home bbb:routes/home", "WCP-ROUTE-003 three ccc:routes/home"]
     );
     let diagnostic = &outcome.diagnostics[0];
@@ -125,7 +127,7 @@ fn an_alias_away_from_a_path_frees_it_and_one_onto_it_takes_it() {
     assert!(outcome.ok());
     let stays = vec![alias("two", "bbb", "/aaa")];
     let outcome = composed(&workspace(three_routes(), stays));
-    assert_eq!(said(&outcome), ["WCP-ROUTE-001 aaa:routes/home bbb:routes/home"]);
+    assert_eq!(summaries(&outcome), ["WCP-ROUTE-001 aaa:routes/home bbb:routes/home"]);
 }
 
 #[test]
@@ -141,7 +143,7 @@ fn replacing_across_owners_resolves_a_conflict() {
     let replace =
         json!({"id": "swap", "op": "replace", "target": "aaa:routes/home", "use": "bbb:routes/start"});
     let outcome = composed(&workspace(modules, vec![replace]));
-    assert!(outcome.diagnostics.is_empty(), "{:?}", said(&outcome));
+    assert!(outcome.diagnostics.is_empty(), "{:?}", summaries(&outcome));
     // It stands where the replaced one stood, keeps its own key, and the sidebar leads to it.
     assert_eq!(keys(&outcome, "routes"), ["bbb:routes/start", "abc:routes/other"]);
     let composition = json!(outcome.composition.unwrap());
@@ -177,7 +179,7 @@ fn a_hidden_route_takes_its_sidebar_item_along_and_still_counts() {
 
     let rival = module("bbb", json!({"routes": [route("home", "/same")]}));
     let outcome = composed(&workspace(vec![module("aaa", home), rival], vec![hide]));
-    assert_eq!(said(&outcome), ["WCP-ROUTE-001 aaa:routes/home bbb:routes/home"]);
+    assert_eq!(summaries(&outcome), ["WCP-ROUTE-001 aaa:routes/home bbb:routes/home"]);
 }
 
 #[test]
@@ -215,7 +217,7 @@ fn grammar_is_checked_even_where_nothing_is_active() {
         }),
     );
     assert_eq!(
-        said(&composed(&workspace(vec![asleep], vec![]))),
+        summaries(&composed(&workspace(vec![asleep], vec![]))),
         [
             "WCP-NS-003 aaa:routes/twin aaa:routes/twin",
             "WCP-NS-004 invalid-start aaa:routes/Bad",
@@ -238,7 +240,7 @@ fn duplicate_owners_are_all_dropped_and_references_to_them_are_silent() {
         ],
         vec![json!({"id": "hide", "op": "hide", "target": "aaa:routes/start"})],
     ));
-    assert_eq!(said(&outcome), ["WCP-NS-001"]);
+    assert_eq!(summaries(&outcome), ["WCP-NS-001"]);
 }
 
 #[test]
@@ -248,7 +250,7 @@ fn two_builtins_with_one_id_are_duplicates_too() {
     let mut input = workspace(vec![], vec![]);
     input["builtins"] = json!([builtin("@acme/two"), builtin("@acme/one")]);
     let outcome = composed(&input);
-    assert_eq!(said(&outcome), ["WCP-NS-001"]);
+    assert_eq!(summaries(&outcome), ["WCP-NS-001"]);
     let details = &outcome.diagnostics[0].details;
     assert_eq!(details.text("instanceId"), Some("builtin-chat"));
     assert_eq!(details.get("owners").unwrap()[0]["packageId"], "@acme/one");
@@ -260,13 +262,13 @@ fn the_root_is_for_builtins_unless_the_policy_says_otherwise() {
     let to_root = json!({"id": "root", "op": "pathAlias", "target": "aaa:routes/runs", "path": "/"});
     let outcome = composed(&workspace(vec![claims_root()], vec![to_root.clone()]));
     assert_eq!(
-        said(&outcome),
+        summaries(&outcome),
         ["WCP-POLICY-001 invalid-path root aaa:routes/runs", "WCP-ROUTE-002 reserved-root aaa:routes/home",]
     );
     let mut allowed =
         workspace(vec![module("aaa", json!({"routes": [route("runs", "/runs")]}))], vec![to_root]);
     allowed["policy"]["allowModuleRootRoute"] = json!(true);
-    assert_eq!(said(&composed(&allowed)), ["WCP-ROUTE-003 root aaa:routes/runs"]);
+    assert_eq!(summaries(&composed(&allowed)), ["WCP-ROUTE-003 root aaa:routes/runs"]);
     let mut builtin = workspace(vec![], vec![]);
     builtin["builtins"] =
         json!([{"ownerId": "builtin-home", "contributions": {"routes": [route("home", "/")]}}]);

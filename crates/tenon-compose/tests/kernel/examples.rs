@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::build::{composed, handle, module, route, tool};
+use crate::inputs::{composed, handle, module, route, tool};
 
 /// The module that the contract shows to module authors.
 pub(crate) fn author_example() -> Value {

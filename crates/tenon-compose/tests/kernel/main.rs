@@ -2,15 +2,15 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod bad_input;
-mod build;
 mod conflicts;
-mod disk;
+mod disk_module;
 mod examples;
 mod grammar;
-mod pages;
+mod inputs;
+mod invalid_input;
 mod permutations;
 mod policy;
-mod pure;
+mod purity;
+mod registry_page;
 mod render;
 mod schemas;

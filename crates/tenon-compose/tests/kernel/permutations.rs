@@ -4,10 +4,10 @@
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 use serde_json::{Map, Value, json};
-use tenon_compose::{Input, compose};
+use tenon_compose::{CompositionInput, compose};
 use tenon_contract::json::canonical;
 
-use crate::build::{appender, handle, module_in, route, sidebar_item, tool, with};
+use crate::inputs::{appender, handle, module_in, route, sidebar_item, tool, with};
 
 /// Few names, so that everything collides with everything.
 const OWNERS: [&str; 5] = ["aaa", "bbb", "ccc", "Bad", "builtin-no"];
@@ -172,7 +172,7 @@ fn shuffle<T>(items: &mut [T], seed: &mut u64) {
 }
 
 fn bytes(text: &str) -> String {
-    canonical(&compose(&Input::parse(text.as_bytes()).unwrap())).unwrap()
+    canonical(&compose(&CompositionInput::parse(text.as_bytes()).unwrap())).unwrap()
 }
 
 proptest! {
@@ -200,10 +200,10 @@ proptest! {
     /// Whatever the input, the outcome is either composed without errors or explained by at least one.
     #[test]
     fn an_outcome_is_composed_or_explained(input in input()) {
-        let outcome = compose(&Input::from_value(&input).unwrap());
-        prop_assert_eq!(outcome.ok(), !outcome.diagnostics.iter().any(tenon_compose::Diagnostic::is_error));
+        let outcome = compose(&CompositionInput::from_value(&input).unwrap());
+        prop_assert_eq!(outcome.ok(), !outcome.diagnostics.iter().any(tenon_compose::WorkspaceDiagnostic::is_error));
         for diagnostic in &outcome.diagnostics {
-            let row = diagnostic.code.registered();
+            let row = diagnostic.code.row();
             let mut required: Vec<&str> = row.details.to_vec();
             required.sort_unstable();
             prop_assert_eq!(diagnostic.details.names().collect::<Vec<_>>(), required);

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::build::{
-    appender, composed, keys, module, module_in, route, said, sidebar_item, tool, with, workspace,
+use crate::inputs::{
+    appender, composed, keys, module, module_in, route, sidebar_item, summaries, tool, with, workspace,
 };
 
 fn routes(ids: &[&str]) -> Value {
@@ -148,7 +148,7 @@ fn operations_that_repeat_or_contradict_each_other_are_one_fault_for_each_group(
     for (operations, expected) in cases {
         let shown = json!(operations).to_string();
         let outcome = composed(&workspace(vec![module("aaa", routes(&["a", "b", "c"]))], operations));
-        let mut faults = said(&outcome);
+        let mut faults = summaries(&outcome);
         faults.retain(|fault| fault.starts_with("WCP-POLICY-001"));
         let mut expected: Vec<String> =
             expected.iter().map(|fault| format!("WCP-POLICY-001 {fault}")).collect();
@@ -174,7 +174,7 @@ fn a_claim_and_a_key_of_the_same_text_are_two_targets() {
         json!({"id": "two", "op": "rendererOverride", "target": "tool:routes/home", "use": "aaa:tool-renderers/card"}),
     ];
     let outcome = composed(&workspace(modules, operations));
-    assert_eq!(said(&outcome), ["WCP-RENDERER-004 two aaa:tool-renderers/card bbb:tool-renderers/card"]);
+    assert_eq!(summaries(&outcome), ["WCP-RENDERER-004 two aaa:tool-renderers/card bbb:tool-renderers/card"]);
     assert!(keys(&outcome, "routes").is_empty());
 }
 
@@ -189,7 +189,10 @@ fn reorder_cycles_of_every_length_are_one_fault() {
             let outcome = composed(&workspace(vec![module("aaa", routes(&names))], operations.clone()));
             let members: Vec<String> =
                 names[..length].iter().map(|name| format!("aaa:routes/{name}")).collect();
-            assert_eq!(said(&outcome), [format!("WCP-POLICY-001 reorder-cycle op-0 {}", members.join(" "))]);
+            assert_eq!(
+                summaries(&outcome),
+                [format!("WCP-POLICY-001 reorder-cycle op-0 {}", members.join(" "))]
+            );
 
             let open = operations[1..].to_vec();
             assert!(composed(&workspace(vec![module("aaa", routes(&names))], open)).ok());
@@ -208,7 +211,7 @@ fn two_cycles_are_two_faults_and_what_hangs_on_them_is_not() {
     ];
     let outcome = composed(&workspace(vec![module("aaa", routes(&["a", "b", "c", "d", "e"]))], operations));
     assert_eq!(
-        said(&outcome),
+        summaries(&outcome),
         [
             "WCP-POLICY-001 reorder-cycle ab aaa:routes/a aaa:routes/b",
             "WCP-POLICY-001 reorder-cycle cd aaa:routes/c aaa:routes/d",
@@ -224,7 +227,7 @@ fn a_cycle_through_a_replacement_is_a_cycle() {
         reorder("cb", "c", "before", "b"),
     ];
     let outcome = composed(&workspace(vec![module("aaa", routes(&["a", "b", "c"]))], operations));
-    assert_eq!(said(&outcome), ["WCP-POLICY-001 reorder-cycle ac aaa:routes/a aaa:routes/c"]);
+    assert_eq!(summaries(&outcome), ["WCP-POLICY-001 reorder-cycle ac aaa:routes/a aaa:routes/c"]);
 }
 
 #[test]
@@ -290,7 +293,7 @@ fn a_policy_on_what_is_inactive_is_silent_and_without_effect() {
         off["routes"].as_array_mut().unwrap().push(route("home-alias", "/off/alias"));
         let modules = vec![module("aaa", everything("aaa")), module_in(status, "off", off)];
         let outcome = composed(&workspace(modules, operations.clone()));
-        assert!(outcome.ok() && outcome.diagnostics.is_empty(), "{status}: {:?}", said(&outcome));
+        assert!(outcome.ok() && outcome.diagnostics.is_empty(), "{status}: {:?}", summaries(&outcome));
         assert_eq!(keys(&outcome, "routes"), ["aaa:routes/home", "aaa:routes/runs"]);
     }
 }
@@ -300,7 +303,7 @@ fn a_policy_that_contradicts_itself_is_wrong_even_while_nothing_is_active() {
     let asleep = module_in("disabled", "aaa", routes(&["a", "b"]));
     let operations = vec![reorder("ab", "a", "before", "b"), reorder("ba", "b", "before", "a")];
     let outcome = composed(&workspace(vec![asleep], operations));
-    assert_eq!(said(&outcome), ["WCP-POLICY-001 reorder-cycle ab aaa:routes/a aaa:routes/b"]);
+    assert_eq!(summaries(&outcome), ["WCP-POLICY-001 reorder-cycle ab aaa:routes/a aaa:routes/b"]);
 }
 
 #[test]
@@ -333,7 +336,7 @@ fn references_to_what_was_rejected_or_could_not_be_read_are_silent() {
         hide("5", "eee:routes/nowhere"),
     ];
     let outcome = composed(&workspace(broken, operations));
-    let other: Vec<String> = said(&outcome)
+    let other: Vec<String> = summaries(&outcome)
         .into_iter()
         .filter(|line| !line.contains("missing-field") && !line.contains("wrong-type"))
         .collect();
@@ -355,7 +358,7 @@ fn a_sidebar_item_that_names_another_one_leads_nowhere_in_any_order() {
     for items in [vec![items[0].clone(), items[1].clone()], vec![items[1].clone(), items[0].clone()]] {
         let outcome = composed(&workspace(vec![module("aaa", json!({"sidebarItems": items}))], vec![]));
         assert_eq!(
-            said(&outcome),
+            summaries(&outcome),
             [1, 2].map(|n| format!("WCP-STRUCT-001 unknown-route-key aaa:sidebar-items/{n}"))
         );
     }

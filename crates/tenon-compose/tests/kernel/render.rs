@@ -8,11 +8,11 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tenon_compose::Composition;
 use tenon_compose::render::{
-    Blocked, Load, Loading, Pack, Provider, ProviderError, ProviderHandle, ProviderSummary, Render,
-    RenderRuntime, Surface, Target,
+    BlockReason, Load, ProviderError, ProviderHandle, ProviderSource, ProviderSummary, Render, RenderPack,
+    RenderProvider, RenderRuntime, RenderTarget, RenderedSurface,
 };
 
-use crate::build::{brief, composed, module, route, with, workspace};
+use crate::inputs::{brief, composed, module, route, with, workspace};
 
 const SECRET: &str = "s3cr3t-of-the-provider";
 
@@ -29,17 +29,17 @@ fn composition(names: &[&str]) -> Composition {
     composed(&workspace(vec![module("aaa", json!({"routes": routes}))], vec![])).composition.unwrap()
 }
 
-fn provider(id: &str, loading: Loading) -> Provider {
-    Provider {
+fn provider(id: &str, source: ProviderSource) -> RenderProvider {
+    RenderProvider {
         handle: ProviderHandle { version: "0.1".to_owned(), kind: "route".to_owned(), id: id.to_owned() },
-        loading,
+        source,
         module_id: Some(format!("module-of-{id}")),
         trust_tier: Some("local".to_owned()),
     }
 }
 
-fn pack(providers: Vec<Provider>) -> Pack {
-    Pack {
+fn pack(providers: Vec<RenderProvider>) -> RenderPack {
+    RenderPack {
         schema_version: "0.1".to_owned(),
         owner_id: "aaa".to_owned(),
         package_id: "@acme/aaa".to_owned(),
@@ -48,11 +48,11 @@ fn pack(providers: Vec<Provider>) -> Pack {
     }
 }
 
-fn eager(draw: impl Fn(&Value) -> Result<String, ProviderError> + Send + Sync + 'static) -> Loading {
-    Loading::Eager(Arc::new(draw))
+fn eager(draw: impl Fn(&Value) -> Result<String, ProviderError> + Send + Sync + 'static) -> ProviderSource {
+    ProviderSource::Eager(Arc::new(draw))
 }
 
-fn fine() -> Loading {
+fn fine() -> ProviderSource {
     eager(|props| Ok(format!("<p>{}</p>", props["n"])))
 }
 
@@ -64,22 +64,22 @@ impl<F: Fn() -> Result<Arc<dyn Render>, ProviderError> + Send + Sync> Load for L
     }
 }
 
-fn lazy(load: impl Fn() -> Result<Arc<dyn Render>, ProviderError> + Send + Sync + 'static) -> Loading {
-    Loading::Lazy(Arc::new(Loader(load)))
+fn lazy(load: impl Fn() -> Result<Arc<dyn Render>, ProviderError> + Send + Sync + 'static) -> ProviderSource {
+    ProviderSource::Lazy(Arc::new(Loader(load)))
 }
 
-fn admit_all(_: &ProviderSummary) -> Result<(), Blocked> {
+fn admit_all(_: &ProviderSummary) -> Result<(), BlockReason> {
     Ok(())
 }
 
-fn draw(runtime: &RenderRuntime, name: &str) -> Surface {
+fn draw(runtime: &RenderRuntime, name: &str) -> RenderedSurface {
     runtime.render(
-        Target { kind: "route", key: &format!("aaa:routes/{name}") },
+        RenderTarget { kind: "route", key: &format!("aaa:routes/{name}") },
         &json!({"n": 1, "secret": SECRET}),
     )
 }
 
-fn code(surface: &Surface) -> Option<&str> {
+fn code(surface: &RenderedSurface) -> Option<&str> {
     surface.diagnostic.as_ref().map(|diagnostic| diagnostic.code.as_str())
 }
 
@@ -218,23 +218,23 @@ fn coverage_says_everything_that_cannot_be_drawn_before_anything_is() {
         provider("twice", fine()),
         provider("blocked", fine()),
         old,
-        provider("odd", Loading::Unsupported),
+        provider("odd", ProviderSource::Unsupported),
         provider("fine", fine()),
-        provider("not-required", Loading::Unsupported),
+        provider("not-required", ProviderSource::Unsupported),
     ]);
-    let stranger = Pack { owner_id: "zzz".to_owned(), ..pack(vec![provider("missing", fine())]) };
-    let second = pack(vec![provider("twice", Loading::Unsupported)]);
+    let stranger = RenderPack { owner_id: "zzz".to_owned(), ..pack(vec![provider("missing", fine())]) };
+    let second = pack(vec![provider("twice", ProviderSource::Unsupported)]);
     let asked = std::cell::RefCell::new(Vec::new());
     let admission = |summary: &ProviderSummary| {
         asked.borrow_mut().push(summary.handle.id.clone());
-        if summary.handle.id == "blocked" { Err(Blocked::HostBlocked) } else { Ok(()) }
+        if summary.handle.id == "blocked" { Err(BlockReason::HostBlocked) } else { Ok(()) }
     };
     let runtime = RenderRuntime::new(&composition(&names), vec![first, stranger, second], &admission);
     // Only what could run is asked about.
     assert_eq!(asked.into_inner(), ["blocked", "fine"]);
-    let said: Vec<String> = runtime.coverage().iter().map(brief).collect();
+    let reported: Vec<String> = runtime.coverage().iter().map(brief).collect();
     assert_eq!(
-        said,
+        reported,
         [
             "WCP-HANDLE-001 aaa:routes/missing",
             "WCP-HANDLE-002 aaa:routes/twice",
@@ -256,7 +256,7 @@ fn coverage_says_everything_that_cannot_be_drawn_before_anything_is() {
 
 #[test]
 fn a_pack_of_an_unsupported_version_draws_nothing() {
-    let future = Pack { schema_version: "7".to_owned(), ..pack(vec![provider("home", fine())]) };
+    let future = RenderPack { schema_version: "7".to_owned(), ..pack(vec![provider("home", fine())]) };
     let runtime = RenderRuntime::new(&composition(&["home"]), vec![future], &admit_all);
     assert_eq!(brief(&runtime.coverage()[0]), "WCP-HANDLE-004 runtime-schema-version aaa:routes/home");
 }
@@ -273,8 +273,8 @@ fn one_handle_of_several_entries_is_required_once() {
     let outcome =
         composed(&workspace(vec![module("aaa", json!({"routes": [shared("b"), shared("a")]}))], vec![]));
     let runtime = RenderRuntime::new(&outcome.composition.unwrap(), vec![], &admit_all);
-    let said: Vec<String> = runtime.coverage().iter().map(brief).collect();
-    assert_eq!(said, ["WCP-HANDLE-001 aaa:routes/a aaa:routes/b"]);
+    let reported: Vec<String> = runtime.coverage().iter().map(brief).collect();
+    assert_eq!(reported, ["WCP-HANDLE-001 aaa:routes/a aaa:routes/b"]);
     assert_eq!(brief(&draw(&runtime, "b").diagnostic.unwrap()), "WCP-HANDLE-001 aaa:routes/b");
 }
 
@@ -300,7 +300,7 @@ fn an_unknown_target_is_a_fallback() {
         ("route", "<script>", "unknown", json!({"ownerKind": "host"})),
         ("", "", "unknown", json!({"ownerKind": "host"})),
     ] {
-        let surface = runtime.render(Target { kind, key }, &json!({}));
+        let surface = runtime.render(RenderTarget { kind, key }, &json!({}));
         let diagnostic = surface.diagnostic.unwrap();
         assert_eq!(diagnostic.code.as_str(), "WCP-HANDLE-007");
         assert_eq!(diagnostic.details.text("renderHandle"), Some(handle));

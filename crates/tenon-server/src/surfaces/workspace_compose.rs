@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tenon_compose::kind::ContributionKind;
-use tenon_compose::{Diagnostic, Input, Outcome, compose};
+use tenon_compose::{CompositionInput, CompositionOutcome, WorkspaceDiagnostic, compose};
 
 use crate::surface::{Answer, Arguments, ToolSpec};
 
@@ -30,17 +30,17 @@ pub(super) fn answer(arguments: &Arguments) -> Answer {
     }
 }
 
-fn outcome(arguments: &Arguments) -> Result<Outcome, tenon_compose::ParseError> {
-    let input = Input::from_value(arguments.get("input").unwrap_or(&Value::Null))?;
+fn outcome(arguments: &Arguments) -> Result<CompositionOutcome, tenon_compose::ParseError> {
+    let input = CompositionInput::from_value(arguments.get("input").unwrap_or(&Value::Null))?;
     let input = match arguments.get("policy") {
-        Some(policy) => input.with_policy(Input::from_value(policy)?),
+        Some(policy) => input.with_policy(CompositionInput::from_value(policy)?),
         None => input,
     };
     Ok(compose(&input))
 }
 
 /// The outcome in a few lines, for clients that show text alone.
-fn text(outcome: &Outcome) -> String {
+fn text(outcome: &CompositionOutcome) -> String {
     let mut lines = Vec::new();
     if let Some(composition) = &outcome.composition {
         let entries: usize = ContributionKind::ALL.iter().map(|kind| composition.entries(*kind).len()).sum();
@@ -53,7 +53,7 @@ fn text(outcome: &Outcome) -> String {
     lines.join("\n")
 }
 
-fn line(diagnostic: &Diagnostic) -> String {
+fn line(diagnostic: &WorkspaceDiagnostic) -> String {
     let severity = diagnostic.severity.as_str();
     let keys: Vec<&str> = diagnostic
         .subjects

@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use tenon_compose::kind::ContributionKind;
-use tenon_compose::{Diagnostic, Input, Outcome, ParseError, compose, read_diagnostics};
+use tenon_compose::{
+    CompositionInput, CompositionOutcome, ParseError, WorkspaceDiagnostic, compose, read_diagnostics,
+};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -89,13 +91,13 @@ fn compose_file(args: Compose, invocation: &mut Invocation) -> Result<Exit, Fail
         Some(file) => Some(Source::new(Some(file), read(Some(file))?)),
         None => None,
     };
-    let parsed = match Input::parse(&input.bytes) {
+    let parsed = match CompositionInput::parse(&input.bytes) {
         Ok(parsed) => parsed,
         Err(error) => return unreadable(&input, &error, JSON, invocation),
     };
     let parsed = match &policy {
         None => parsed,
-        Some(policy) => match Input::parse(&policy.bytes) {
+        Some(policy) => match CompositionInput::parse(&policy.bytes) {
             Ok(replacement) => parsed.with_policy(replacement),
             Err(error) => return unreadable(policy, &error, JSON, invocation),
         },
@@ -119,7 +121,7 @@ fn show_kept(file: &Path, format: Format, invocation: &mut Invocation) -> Result
         Ok(diagnostics) => diagnostics,
         Err(error) => return unreadable(&source, &error, KEPT, invocation),
     };
-    let ok = !diagnostics.iter().any(Diagnostic::is_error);
+    let ok = !diagnostics.iter().any(WorkspaceDiagnostic::is_error);
     let kept = json!({"ok": ok, "diagnostics": diagnostics});
     match format {
         Format::Json => print(&canonical(&kept))?,
@@ -165,7 +167,7 @@ fn read(file: Option<&Path>) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-fn summary(outcome: &Outcome) -> String {
+fn summary(outcome: &CompositionOutcome) -> String {
     let Some(composition) = &outcome.composition else {
         return counts(&outcome.diagnostics);
     };
@@ -173,7 +175,7 @@ fn summary(outcome: &Outcome) -> String {
     format!("composed: {}, {}", number(composition.owners.len(), "owner"), number(entries, "contribution"))
 }
 
-fn counts(diagnostics: &[Diagnostic]) -> String {
+fn counts(diagnostics: &[WorkspaceDiagnostic]) -> String {
     let errors = diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).count();
     match diagnostics.len() - errors {
         0 => number(errors, "error"),

@@ -4,25 +4,25 @@ use std::collections::BTreeMap;
 
 use indexmap::IndexMap;
 
-use super::{Action, Group, Sound, Target};
+use super::{Action, OperationConflict, PolicyTarget, ValidOperation};
 
 /// Every set of reorder operations that lie on a common cycle.
 ///
 /// What a `replace` puts in something's place also takes its place here.
-pub(super) fn find(sound: &[Sound<'_>]) -> Vec<Group> {
-    let replaced: BTreeMap<&str, &str> = sound
+pub(super) fn find(valid: &[ValidOperation<'_>]) -> Vec<OperationConflict> {
+    let replaced: BTreeMap<&str, &str> = valid
         .iter()
         .filter_map(|operation| match (operation.target, operation.action) {
-            (Target::Key(target), Action::Replace { with }) => Some((target, with)),
+            (PolicyTarget::Key(target), Action::Replace { with }) => Some((target, with)),
             _ => None,
         })
         .collect();
     let mut nodes: IndexMap<&str, usize> = IndexMap::new();
     let mut edges: Vec<(usize, usize, usize)> = Vec::new();
-    for (index, operation) in sound.iter().enumerate() {
+    for (index, operation) in valid.iter().enumerate() {
         let (first, second) = match (operation.target, operation.action) {
-            (Target::Key(target), Action::Before { anchor }) => (target, anchor),
-            (Target::Key(target), Action::After { anchor }) => (anchor, target),
+            (PolicyTarget::Key(target), Action::Before { anchor }) => (target, anchor),
+            (PolicyTarget::Key(target), Action::After { anchor }) => (anchor, target),
             _ => continue,
         };
         let mut node = |key| {
@@ -41,7 +41,7 @@ pub(super) fn find(sound: &[Sound<'_>]) -> Vec<Group> {
         }
     }
     let reason = "reorder-cycle";
-    groups.into_values().map(|members| Group { members, reason }).collect()
+    groups.into_values().map(|members| OperationConflict { members, reason }).collect()
 }
 
 /// For every node the number of its strongly connected part (Tarjan's algorithm, on a stack of our own, since a chain

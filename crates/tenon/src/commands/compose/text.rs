@@ -4,8 +4,10 @@ use std::ops::Range;
 use std::path::Path;
 
 use annotate_snippets::{AnnotationKind, Element, Group, Level, Origin, Renderer, Snippet};
-use tenon_compose::registry::{Category, Severity};
-use tenon_compose::{Diagnostic, ParseError, Place, Step, Subject, SubjectKind, locate};
+use tenon_compose::registry::{DiagnosticCategory, DiagnosticSeverity};
+use tenon_compose::{
+    DiagnosticSubject, InputLocation, ParseError, PointerStep, SubjectOwnerKind, WorkspaceDiagnostic, locate,
+};
 
 /// A longer line is named and not shown: finding the part to show would cost more than it helps.
 const LONGEST_LINE: usize = 4096;
@@ -60,16 +62,20 @@ impl Source {
 }
 
 /// All diagnostics, with their places in the sources where there are some.
-pub(super) fn render(diagnostics: &[Diagnostic], input: Option<&Source>, policy: Option<&Source>) -> String {
+pub(super) fn render(
+    diagnostics: &[WorkspaceDiagnostic],
+    input: Option<&Source>,
+    policy: Option<&Source>,
+) -> String {
     let marks = find(diagnostics, input, policy);
     let renderer = Renderer::styled();
     let mut text = String::new();
     for (diagnostic, marks) in diagnostics.iter().zip(&marks) {
         let subjects = diagnostic.subjects.iter().map(|found| subject(found, diagnostic.category));
         let level = match diagnostic.severity {
-            Severity::Error => Level::ERROR,
-            Severity::Warning => Level::WARNING,
-            Severity::Info => Level::INFO,
+            DiagnosticSeverity::Error => Level::ERROR,
+            DiagnosticSeverity::Warning => Level::WARNING,
+            DiagnosticSeverity::Info => Level::INFO,
         };
         let title = level.primary_title(diagnostic.message.as_str()).id(diagnostic.code.as_str());
         let mut elements: Vec<Element<'_>> = Vec::new();
@@ -101,7 +107,7 @@ fn visible(text: &str) -> String {
 }
 
 /// How to mend it, with the word that was probably meant.
-fn help(diagnostic: &Diagnostic) -> String {
+fn help(diagnostic: &WorkspaceDiagnostic) -> String {
     let help = diagnostic.help();
     let words = diagnostic.details.get("expected").and_then(|expected| expected.as_array());
     let close = |received: &str| {
@@ -116,10 +122,12 @@ fn help(diagnostic: &Diagnostic) -> String {
 }
 
 /// A subject as one line: whose it is, and what it is.
-fn subject(subject: &Subject, category: Category) -> (&'static str, String) {
+fn subject(subject: &DiagnosticSubject, category: DiagnosticCategory) -> (&'static str, String) {
     let kind = match subject.owner_kind {
-        Some(SubjectKind::Host) if category == Category::Policy => return ("host", "policy".to_owned()),
-        Some(SubjectKind::Host) => return ("host", "workspace".to_owned()),
+        Some(SubjectOwnerKind::Host) if category == DiagnosticCategory::Policy => {
+            return ("host", "policy".to_owned());
+        }
+        Some(SubjectOwnerKind::Host) => return ("host", "workspace".to_owned()),
         Some(kind) => kind.as_str(),
         None => "claim",
     };
@@ -144,26 +152,28 @@ struct Mark<'s> {
 
 /// Finds the places of all diagnostics, walking each source once.
 fn find<'s>(
-    diagnostics: &'s [Diagnostic],
+    diagnostics: &'s [WorkspaceDiagnostic],
     input: Option<&'s Source>,
     policy: Option<&'s Source>,
 ) -> Vec<Vec<Mark<'s>>> {
     let mut marks: Vec<Vec<Mark<'s>>> = diagnostics.iter().map(|_| Vec::new()).collect();
-    let places: Vec<(usize, &Place)> = diagnostics
+    let locations: Vec<(usize, &InputLocation)> = diagnostics
         .iter()
         .enumerate()
-        .flat_map(|(index, diagnostic)| diagnostic.places.iter().map(move |place| (index, place)))
+        .flat_map(|(index, diagnostic)| diagnostic.locations.iter().map(move |location| (index, location)))
         .collect();
     // Under a policy of its own file, what lies below `policy` is found there.
-    let elsewhere =
-        |place: &Place| policy.is_some() && place.pointer.first() == Some(&Step::Field("policy".into()));
+    let elsewhere = |location: &InputLocation| {
+        policy.is_some() && location.pointer.first() == Some(&PointerStep::Field("policy".into()))
+    };
     for (source, cut) in [(input, 0), (policy, 1)] {
         let Some(source) = source else { continue };
-        let here: Vec<&(usize, &Place)> =
-            places.iter().filter(|(_, place)| elsewhere(place) == (cut == 1)).collect();
-        let pointers: Vec<&[Step]> = here.iter().map(|(_, place)| &place.pointer[cut..]).collect();
-        for ((index, place), range) in here.into_iter().zip(locate(source.text(), &pointers)) {
-            marks[*index].extend(range.map(|range| Mark { source, range, note: &place.note }));
+        let here: Vec<&(usize, &InputLocation)> =
+            locations.iter().filter(|(_, location)| elsewhere(location) == (cut == 1)).collect();
+        let pointers: Vec<&[PointerStep]> =
+            here.iter().map(|(_, location)| &location.pointer[cut..]).collect();
+        for ((index, location), range) in here.into_iter().zip(locate(source.text(), &pointers)) {
+            marks[*index].extend(range.map(|range| Mark { source, range, note: &location.note }));
         }
     }
     marks

@@ -2,10 +2,10 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
-use tenon_compose::disk::{DiskError, DiskModule};
-use tenon_compose::kind::Status;
-use tenon_compose::render::{Blocked, ProviderSummary, RenderRuntime, Surface, Target};
-use tenon_compose::{Input, Runtime, compose};
+use tenon_compose::disk_module::{DiskModule, DiskModuleError};
+use tenon_compose::kind::RuntimeStatus;
+use tenon_compose::render::{BlockReason, ProviderSummary, RenderRuntime, RenderTarget, RenderedSurface};
+use tenon_compose::{CompositionInput, ModuleRuntime, compose};
 
 struct Folder(tempfile::TempDir);
 
@@ -44,16 +44,16 @@ impl Folder {
 
     fn runtime(&self) -> RenderRuntime {
         let module = DiskModule::read(self.path()).unwrap();
-        let ready = Runtime { status: Status::Ready, reason: None };
+        let ready = ModuleRuntime { status: RuntimeStatus::Ready, reason: None };
         let input = json!({"compositionSchemaVersion": "0.1", "modules": [module.instance(&ready)]});
-        let outcome = compose(&Input::from_value(&input).unwrap());
-        let admit_all = |_: &ProviderSummary| Ok::<(), Blocked>(());
+        let outcome = compose(&CompositionInput::from_value(&input).unwrap());
+        let admit_all = |_: &ProviderSummary| Ok::<(), BlockReason>(());
         RenderRuntime::new(&outcome.composition.unwrap(), module.pack.into_iter().collect(), &admit_all)
     }
 }
 
-fn draw(runtime: &RenderRuntime, n: usize, props: &Value) -> Surface {
-    runtime.render(Target { kind: "route", key: &format!("lab:routes/r{n}") }, props)
+fn draw(runtime: &RenderRuntime, n: usize, props: &Value) -> RenderedSurface {
+    runtime.render(RenderTarget { kind: "route", key: &format!("lab:routes/r{n}") }, props)
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn a_template_that_never_ends_or_never_stops_growing_is_contained() {
         ("fine.html", "fine"),
     ]);
     let runtime = folder.runtime();
-    let broken: Vec<String> = runtime.preload().iter().map(crate::build::brief).collect();
+    let broken: Vec<String> = runtime.preload().iter().map(crate::inputs::brief).collect();
     assert_eq!(broken, ["WCP-HANDLE-005 provider-preload lab:routes/r4"]);
     for n in 0..5 {
         assert!(draw(&runtime, n, &json!({})).diagnostic.is_some(), "{n}");
@@ -150,18 +150,21 @@ fn a_template_that_never_ends_or_never_stops_growing_is_contained() {
 #[test]
 fn a_folder_that_is_no_module_says_why() {
     let missing = DiskModule::read(Utf8Path::new("/nowhere/at/all"));
-    assert!(matches!(missing, Err(DiskError::Folder(_))));
+    assert!(matches!(missing, Err(DiskModuleError::Folder(_))));
 
     let folder = Folder::with(&[]);
     std::fs::remove_file(folder.path().join("module.json")).unwrap();
-    assert!(matches!(DiskModule::read(folder.path()), Err(DiskError::Missing { file: "module.json", .. })));
+    assert!(matches!(
+        DiskModule::read(folder.path()),
+        Err(DiskModuleError::Missing { file: "module.json", .. })
+    ));
 
     folder.write("module.json", "{\n  \"a\": 1,\n  \"a\": 2\n}");
     let error = DiskModule::read(folder.path()).err().unwrap();
     assert_eq!(error.to_string(), "`module.json` is not valid at 3:5: duplicate key `a`");
 
     folder.write("module.json", "[]");
-    assert!(matches!(DiskModule::read(folder.path()), Err(DiskError::NotAnObject)));
+    assert!(matches!(DiskModule::read(folder.path()), Err(DiskModuleError::NotAnObject)));
 
     folder.write("module.json", "{\"instanceId\": \"other\"}");
     let error = DiskModule::read(folder.path()).err().unwrap();
@@ -174,7 +177,10 @@ fn a_folder_that_is_no_module_says_why() {
     std::fs::remove_file(folder.path().join("pack.json")).unwrap();
     assert!(DiskModule::read(folder.path()).unwrap().pack.is_none());
     std::os::unix::fs::symlink("/etc/hostname", folder.path().join("pack.json")).unwrap();
-    assert!(matches!(DiskModule::read(folder.path()), Err(DiskError::Missing { file: "pack.json", .. })));
+    assert!(matches!(
+        DiskModule::read(folder.path()),
+        Err(DiskModuleError::Missing { file: "pack.json", .. })
+    ));
 }
 
 #[test]
@@ -192,12 +198,13 @@ fn providers_of_the_wrong_shape_are_unsupported_and_a_status_of_its_own_has_no_s
         ]})
         .to_string(),
     );
-    let said: Vec<String> = folder.runtime().coverage().iter().map(crate::build::brief).collect();
-    assert_eq!(said, [0, 1, 2].map(|n| format!("WCP-HANDLE-004 provider-shape lab:routes/r{n}")));
+    let reported: Vec<String> = folder.runtime().coverage().iter().map(crate::inputs::brief).collect();
+    assert_eq!(reported, [0, 1, 2].map(|n| format!("WCP-HANDLE-004 provider-shape lab:routes/r{n}")));
 
     folder.write("module.json", "{\"instanceId\": \"lab\", \"runtime\": {\"status\": \"ready\"}}");
     let module = DiskModule::read(folder.path()).unwrap();
-    let refused = Runtime { status: Status::Unauthorized, reason: Some("not-trusted".to_owned()) };
+    let refused =
+        ModuleRuntime { status: RuntimeStatus::Unauthorized, reason: Some("not-trusted".to_owned()) };
     assert_eq!(
         module.instance(&refused)["runtime"],
         json!({"status": "unauthorized", "reason": "not-trusted"})

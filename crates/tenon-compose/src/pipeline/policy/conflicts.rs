@@ -2,52 +2,52 @@
 
 use std::collections::BTreeMap;
 
-use super::{Group, Sound, Target};
+use super::{OperationConflict, PolicyTarget, ValidOperation};
 use crate::kind::OperationKind;
 
 /// Every group of two or more operations that repeat or contradict each other, and every one that uses its own target.
-pub(super) fn find(sound: &[Sound<'_>]) -> Vec<Group> {
-    let mut links = Links::new(sound.len());
+pub(super) fn find(valid: &[ValidOperation<'_>]) -> Vec<OperationConflict> {
+    let mut sets = DisjointSets::new(valid.len());
     let mut by_id: BTreeMap<&str, usize> = BTreeMap::new();
     // One operation of each kind for each target; others of the same kind are linked to it.
-    let mut by_target: BTreeMap<Target<'_>, BTreeMap<OperationKind, usize>> = BTreeMap::new();
-    for (index, operation) in sound.iter().enumerate() {
+    let mut by_target: BTreeMap<PolicyTarget<'_>, BTreeMap<OperationKind, usize>> = BTreeMap::new();
+    for (index, operation) in valid.iter().enumerate() {
         let first = *by_id.entry(operation.id).or_insert(index);
         if first != index {
-            links.join(first, index, false);
+            sets.join(first, index, false);
         }
         let kinds = by_target.entry(operation.target).or_default();
         let first = *kinds.entry(operation.action.kind()).or_insert(index);
         if first != index {
-            links.join(first, index, sound[first].action != operation.action);
+            sets.join(first, index, valid[first].action != operation.action);
         }
     }
     for kinds in by_target.values() {
         if let Some(hide) = kinds.get(&OperationKind::Hide) {
             for other in kinds.values().filter(|other| *other != hide) {
-                links.join(*hide, *other, true);
+                sets.join(*hide, *other, true);
             }
         }
     }
-    for (index, operation) in sound.iter().enumerate() {
+    for (index, operation) in valid.iter().enumerate() {
         let Some(used) = operation.action.uses() else {
             continue;
         };
-        for other in by_target.get(&Target::Key(used)).into_iter().flat_map(BTreeMap::values) {
-            links.join(*other, index, true);
+        for other in by_target.get(&PolicyTarget::Key(used)).into_iter().flat_map(BTreeMap::values) {
+            sets.join(*other, index, true);
         }
     }
-    links.groups()
+    sets.groups()
 }
 
 /// Disjoint sets of operations.
-struct Links {
+struct DisjointSets {
     parents: Vec<usize>,
     /// Operations with a link, and whether it was a contradiction.
     linked: BTreeMap<usize, bool>,
 }
 
-impl Links {
+impl DisjointSets {
     fn new(count: usize) -> Self {
         Self { parents: (0..count).collect(), linked: BTreeMap::new() }
     }
@@ -68,7 +68,7 @@ impl Links {
         }
     }
 
-    fn groups(mut self) -> Vec<Group> {
+    fn groups(mut self) -> Vec<OperationConflict> {
         let mut groups: BTreeMap<usize, (Vec<usize>, bool)> = BTreeMap::new();
         for (index, contradiction) in std::mem::take(&mut self.linked) {
             let (members, contradicting) = groups.entry(self.root(index)).or_default();
@@ -79,7 +79,7 @@ impl Links {
             |contradicting| if contradicting { "conflicting-operations" } else { "duplicate-operation" };
         groups
             .into_values()
-            .map(|(members, contradicting)| Group { members, reason: reason(contradicting) })
+            .map(|(members, contradicting)| OperationConflict { members, reason: reason(contradicting) })
             .collect()
     }
 }

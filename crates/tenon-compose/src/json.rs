@@ -10,7 +10,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Number, Value};
 
-use crate::shape::MAX_INTEGER;
+use crate::contract_types::MAX_INTEGER;
 
 /// How deep arrays and objects may nest; `serde_json` stops at the same depth.
 pub const MAX_DEPTH: usize = 127;

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::diagnostic::{self, Diagnostic, Subject};
-use crate::document::{ParseError, utf8};
+use crate::diagnostic::{self, DiagnosticSubject, WorkspaceDiagnostic};
+use crate::json::{ParseError, utf8};
 use crate::pipeline::versions;
-use crate::registry::Code;
+use crate::registry::DiagnosticCode;
 
 /// What there is to look at before the rest of a diagnostic means anything.
 #[derive(Deserialize)]
@@ -29,7 +29,7 @@ struct Persisted<'a> {
 ///
 /// # Errors
 /// When the text is no JSON, or something in it is no diagnostic; with the position.
-pub fn read_diagnostics(bytes: &[u8]) -> Result<Vec<Diagnostic>, ParseError> {
+pub fn read_diagnostics(bytes: &[u8]) -> Result<Vec<WorkspaceDiagnostic>, ParseError> {
     let text = utf8(bytes)?;
     let entries = if text.trim_start().starts_with('[') {
         serde_json::from_str::<Vec<&RawValue>>(text)
@@ -50,8 +50,8 @@ pub fn read_diagnostics(bytes: &[u8]) -> Result<Vec<Diagnostic>, ParseError> {
         }
     }
     diagnostics.extend(unsupported.iter().map(|version| {
-        let code = Code::UnsupportedDiagnosticSchema;
-        versions::unsupported(code, "diagnosticSchemaVersion", version, Subject::host())
+        let code = DiagnosticCode::UnsupportedDiagnosticSchema;
+        versions::unsupported(code, "diagnosticSchemaVersion", version, DiagnosticSubject::host())
     }));
     diagnostic::sort(&mut diagnostics);
     Ok(diagnostics)
@@ -102,7 +102,7 @@ mod tests {
         let text = r#"{"ok":false,"diagnostics":[{"diagnosticSchemaVersion":"9"},{"diagnosticSchemaVersion":"9","x":1}]}"#;
         let diagnostics = read_diagnostics(text.as_bytes()).unwrap();
         assert_eq!(diagnostics.len(), 1);
-        assert_eq!(diagnostics[0].code, Code::UnsupportedDiagnosticSchema);
+        assert_eq!(diagnostics[0].code, DiagnosticCode::UnsupportedDiagnosticSchema);
         assert_eq!(diagnostics[0].details.text("received"), Some("9"));
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 const KERNEL: [&str; 11] = [
     "composition.rs",
     "diagnostic.rs",
-    "document.rs",
+    "json.rs",
     "grammar.rs",
     "input.rs",
     "kind.rs",
@@ -14,7 +14,7 @@ const KERNEL: [&str; 11] = [
     "pipeline",
     "registry.rs",
     "registry",
-    "shape.rs",
+    "contract_types.rs",
 ];
 
 const FORBIDDEN: [&str; 11] = [

@@ -1,7 +1,7 @@
 //! Small words for building inputs and for looking at what came of them.
 
 use serde_json::{Value, json};
-use tenon_compose::{Diagnostic, Input, Outcome, compose};
+use tenon_compose::{CompositionInput, CompositionOutcome, WorkspaceDiagnostic, compose};
 
 pub(crate) fn handle(kind: &str, id: &str) -> Value {
     json!({"renderHandleVersion": "0.1", "kind": kind, "id": id})
@@ -50,23 +50,23 @@ pub(crate) fn workspace(modules: Vec<Value>, operations: Vec<Value>) -> Value {
     })
 }
 
-pub(crate) fn composed(input: &Value) -> Outcome {
-    compose(&Input::from_value(input).expect("test inputs are shallow"))
+pub(crate) fn composed(input: &Value) -> CompositionOutcome {
+    compose(&CompositionInput::from_value(input).expect("test inputs are shallow"))
 }
 
 /// The keys of one collection, in order.
-pub(crate) fn keys(outcome: &Outcome, collection: &str) -> Vec<String> {
+pub(crate) fn keys(outcome: &CompositionOutcome, collection: &str) -> Vec<String> {
     let outcome = json!(outcome);
     let entries = outcome["composition"][collection].as_array().expect("it composes").clone();
     entries.iter().map(|entry| entry["key"].as_str().expect("keys are text").to_owned()).collect()
 }
 
 /// Each diagnostic as its code, its reason if it has one, and the keys of its subjects.
-pub(crate) fn said(outcome: &Outcome) -> Vec<String> {
+pub(crate) fn summaries(outcome: &CompositionOutcome) -> Vec<String> {
     outcome.diagnostics.iter().map(brief).collect()
 }
 
-pub(crate) fn brief(diagnostic: &Diagnostic) -> String {
+pub(crate) fn brief(diagnostic: &WorkspaceDiagnostic) -> String {
     let mut words = vec![diagnostic.code.as_str().to_owned()];
     words.extend(diagnostic.details.reason().map(str::to_owned));
     words.extend(diagnostic.details.text("policyId").map(str::to_owned));

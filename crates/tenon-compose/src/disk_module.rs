@@ -9,9 +9,9 @@ use camino::Utf8Path;
 use serde_json::{Map, Value, json};
 use tenon_contract::root::{GateError, ReadError, RootError, RootGate};
 
-use crate::composition::Runtime;
-use crate::document::{Json, ParseError};
-use crate::render::{LoadKind, Loading, Pack, PackError, TemplateFile};
+use crate::composition::ModuleRuntime;
+use crate::json::{Json, ParseError};
+use crate::render::{LoadKind, PackError, ProviderSource, RenderPack, TemplateFile};
 
 /// The declaration in a module's folder.
 pub const DECLARATION: &str = "module.json";
@@ -24,7 +24,7 @@ const MAX_FILE: u64 = 4 * 1024 * 1024;
 
 /// Why a folder is no module.
 #[derive(Debug, thiserror::Error)]
-pub enum DiskError {
+pub enum DiskModuleError {
     #[error("the module's folder cannot be used")]
     Folder(#[from] RootError),
     #[error("`{file}` cannot be found")]
@@ -44,7 +44,7 @@ pub enum DiskError {
 /// A module as its folder has it: what it declares, and what draws it.
 pub struct DiskModule {
     declaration: Map<String, Value>,
-    pub pack: Option<Pack>,
+    pub pack: Option<RenderPack>,
 }
 
 impl DiskModule {
@@ -52,14 +52,14 @@ impl DiskModule {
     ///
     /// # Errors
     /// When the folder or one of its two files cannot be read, or the pack is not the module's own.
-    pub fn read(folder: &Utf8Path) -> Result<Self, DiskError> {
+    pub fn read(folder: &Utf8Path) -> Result<Self, DiskModuleError> {
         let gate = RootGate::new([folder])?;
         let Value::Object(declaration) = read(&gate, DECLARATION)? else {
-            return Err(DiskError::NotAnObject);
+            return Err(DiskModuleError::NotAnObject);
         };
         let pack = match read(&gate, PACK) {
             Ok(value) => Some(pack(&gate, &value, &declaration)?),
-            Err(DiskError::Missing { source: GateError::Missing, .. }) => None,
+            Err(DiskModuleError::Missing { source: GateError::Missing, .. }) => None,
             Err(error) => return Err(error),
         };
         Ok(Self { declaration, pack })
@@ -68,30 +68,34 @@ impl DiskModule {
     /// The module as the composer wants it: its declaration, with the runtime status that the host resolved. A status
     /// in the file itself has no say.
     #[must_use]
-    pub fn instance(&self, runtime: &Runtime) -> Value {
+    pub fn instance(&self, runtime: &ModuleRuntime) -> Value {
         let mut instance = self.declaration.clone();
         instance.insert("runtime".to_owned(), json!(runtime));
         Value::Object(instance)
     }
 }
 
-fn read(gate: &RootGate, file: &'static str) -> Result<Value, DiskError> {
-    let path = gate.admit_path(file).map_err(|source| DiskError::Missing { file, source })?;
-    let bytes = gate.read(&path, MAX_FILE).map_err(|source| DiskError::Unreadable { file, source })?;
-    let json = Json::parse(&bytes).map_err(|source| DiskError::Invalid { file, source })?;
+fn read(gate: &RootGate, file: &'static str) -> Result<Value, DiskModuleError> {
+    let path = gate.admit_path(file).map_err(|source| DiskModuleError::Missing { file, source })?;
+    let bytes = gate.read(&path, MAX_FILE).map_err(|source| DiskModuleError::Unreadable { file, source })?;
+    let json = Json::parse(&bytes).map_err(|source| DiskModuleError::Invalid { file, source })?;
     Ok(json.to_value())
 }
 
-fn pack(gate: &RootGate, value: &Value, declaration: &Map<String, Value>) -> Result<Pack, DiskError> {
-    let pack = Pack::read(value, &|kind, entry| match (kind, entry.get("template")) {
+fn pack(
+    gate: &RootGate,
+    value: &Value,
+    declaration: &Map<String, Value>,
+) -> Result<RenderPack, DiskModuleError> {
+    let pack = RenderPack::read(value, &|kind, entry| match (kind, entry.get("template")) {
         (LoadKind::Lazy, Some(Value::String(path))) => {
-            Some(Loading::Lazy(Arc::new(TemplateFile::new(gate.clone(), path))))
+            Some(ProviderSource::Lazy(Arc::new(TemplateFile::new(gate.clone(), path))))
         }
         _ => None,
     })?;
     let module = declaration.get("instanceId").and_then(Value::as_str).unwrap_or_default();
     if pack.owner_id != module {
-        return Err(DiskError::ForeignPack { pack: pack.owner_id, module: module.to_owned() });
+        return Err(DiskModuleError::ForeignPack { pack: pack.owner_id, module: module.to_owned() });
     }
     Ok(pack)
 }

@@ -14,18 +14,18 @@ use crate::kind::ContributionKind;
 
 /// What a reference leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reference {
+pub(super) enum Resolution {
     /// A contribution that was read; its state says what became of it.
-    To(usize),
+    Contribution(usize),
     /// Something that was declared but could not be read, or may have been.
     Unreadable,
     /// Nothing.
-    Nowhere,
+    Undeclared,
 }
 
 #[derive(Default)]
-pub(super) struct Declared<'i> {
-    keys: IndexMap<KeyParts<'i>, Reference>,
+pub(super) struct Declarations<'i> {
+    keys: IndexMap<KeyParts<'i>, Resolution>,
     owners: IndexSet<&'i str>,
     /// Claims of contributions that could not be read otherwise.
     unread_claims: BTreeSet<&'i str>,
@@ -34,7 +34,7 @@ pub(super) struct Declared<'i> {
     unnamed_owner: bool,
 }
 
-impl<'i> Declared<'i> {
+impl<'i> Declarations<'i> {
     pub(super) fn reserve(&mut self, count: usize) {
         self.keys.reserve(count);
     }
@@ -67,21 +67,21 @@ impl<'i> Declared<'i> {
     }
 
     /// Declares a contribution; false if another one that was read has the same key.
-    pub(super) fn contribution(&mut self, key: KeyParts<'i>, found: Reference) -> bool {
+    pub(super) fn contribution(&mut self, key: KeyParts<'i>, found: Resolution) -> bool {
         match self.keys.entry(key) {
             Entry::Vacant(vacant) => {
                 vacant.insert(found);
                 true
             }
-            Entry::Occupied(mut known) if *known.get() == Reference::Unreadable => {
+            Entry::Occupied(mut known) if *known.get() == Resolution::Unreadable => {
                 known.insert(found);
                 true
             }
-            Entry::Occupied(_) => found == Reference::Unreadable,
+            Entry::Occupied(_) => found == Resolution::Unreadable,
         }
     }
 
-    pub(super) fn find(&self, key: &str) -> Reference {
+    pub(super) fn resolve(&self, key: &str) -> Resolution {
         for parts in grammar::key_splits(key) {
             if let Some(found) = self.keys.get(&parts) {
                 return *found;
@@ -90,10 +90,10 @@ impl<'i> Declared<'i> {
                 || self.unread_collections.contains(&(parts.owner_id, parts.kind))
                 || (self.unnamed_owner && !self.owners.contains(parts.owner_id));
             if unread {
-                return Reference::Unreadable;
+                return Resolution::Unreadable;
             }
         }
-        Reference::Nowhere
+        Resolution::Undeclared
     }
 
     /// The parts of `key`, if exactly this key is declared.

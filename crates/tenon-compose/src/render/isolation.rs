@@ -1,6 +1,6 @@
 //! Containment: runs foreign code so that its panic or its silence costs nothing but its own answer.
 //!
-//! Code cannot be stopped from outside, so what runs past its deadline is abandoned on its thread. [`AT_ONCE`] bounds
+//! Code cannot be stopped from outside, so what runs past its deadline is abandoned on its thread. [`MAX_CONCURRENT_CALLS`] bounds
 //! how many threads one provider can hold that way: when all of them hang, the next call fails after its own deadline
 //! without starting another.
 
@@ -14,16 +14,16 @@ use super::pack::ProviderError;
 compile_error!("a provider's panic can only be contained when panics unwind");
 
 /// How many calls of one provider run at a time.
-const AT_ONCE: usize = 8;
+const MAX_CONCURRENT_CALLS: usize = 8;
 
 /// What one provider runs in.
 #[derive(Default)]
-pub(super) struct Cell {
+pub(super) struct Isolation {
     running: Mutex<usize>,
-    ended: Condvar,
+    released_signal: Condvar,
 }
 
-impl Cell {
+impl Isolation {
     /// What `work` answers, or nothing when it fails, panics or takes too long.
     pub(super) fn run<T: Send + 'static>(
         self: &Arc<Self>,
@@ -31,7 +31,7 @@ impl Cell {
         work: impl FnOnce() -> Result<T, ProviderError> + Send + 'static,
     ) -> Option<T> {
         let start = Instant::now();
-        let place = self.enter(deadline)?;
+        let permit = self.acquire(deadline)?;
         let (answer, answered) = mpsc::sync_channel(1);
         let worker = move || {
             let outcome = catch_unwind(AssertUnwindSafe(work));
@@ -48,7 +48,7 @@ impl Cell {
                     None
                 }
             };
-            drop(place);
+            drop(permit);
             // Nobody listens any more when the deadline has passed.
             let _ = answer.send(outcome);
         };
@@ -56,28 +56,28 @@ impl Cell {
         answered.recv_timeout(deadline.saturating_sub(start.elapsed())).ok().flatten()
     }
 
-    /// Waits for a free place, at most until the deadline.
-    fn enter(self: &Arc<Self>, deadline: Duration) -> Option<Place> {
+    /// Waits for a free permit, at most until the deadline.
+    fn acquire(self: &Arc<Self>, deadline: Duration) -> Option<CallPermit> {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut running, timeout) = self
-            .ended
-            .wait_timeout_while(running, deadline, |running| *running >= AT_ONCE)
+            .released_signal
+            .wait_timeout_while(running, deadline, |running| *running >= MAX_CONCURRENT_CALLS)
             .unwrap_or_else(PoisonError::into_inner);
         if timeout.timed_out() {
             return None;
         }
         *running += 1;
-        Some(Place(Arc::clone(self)))
+        Some(CallPermit(Arc::clone(self)))
     }
 }
 
 /// One running call.
-struct Place(Arc<Cell>);
+struct CallPermit(Arc<Isolation>);
 
-impl Drop for Place {
+impl Drop for CallPermit {
     fn drop(&mut self) {
         *self.0.running.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
-        self.0.ended.notify_one();
+        self.0.released_signal.notify_one();
     }
 }
 
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn answers_pass_and_failures_do_not() {
-        let cell = Arc::new(Cell::default());
+        let cell = Arc::new(Isolation::default());
         assert_eq!(cell.run(LONG, || Ok(7)), Some(7));
         assert_eq!(cell.run::<()>(LONG, || Err("no".into())), None);
         assert_eq!(cell.run::<()>(LONG, || panic!("contained")), None);
@@ -105,16 +105,16 @@ mod tests {
                 panic!("dropped");
             }
         }
-        let cell = Arc::new(Cell::default());
+        let cell = Arc::new(Isolation::default());
         assert_eq!(cell.run::<()>(LONG, || std::panic::panic_any(Bomb)), None);
     }
 
     #[test]
     fn hanging_calls_hold_a_bounded_number_of_threads() {
-        let cell = Arc::new(Cell::default());
+        let cell = Arc::new(Isolation::default());
         let (release, released) = mpsc::sync_channel::<()>(0);
         let released = Arc::new(Mutex::new(released));
-        for _ in 0..AT_ONCE + 3 {
+        for _ in 0..MAX_CONCURRENT_CALLS + 3 {
             let released = Arc::clone(&released);
             let hang = move || {
                 let _ = released.lock().map(|released| released.recv().is_ok());
@@ -122,7 +122,7 @@ mod tests {
             };
             assert_eq!(cell.run(SHORT, hang), None);
         }
-        assert_eq!(*cell.running.lock().unwrap(), AT_ONCE);
+        assert_eq!(*cell.running.lock().unwrap(), MAX_CONCURRENT_CALLS);
         drop(release);
         assert_eq!(cell.run(LONG, || Ok(9)), Some(9));
     }

@@ -1,14 +1,14 @@
 //! Bad input: a diagnostic or a parse error with its position, never a panic, and never more text than was put in.
 
 use serde_json::{Value, json};
-use tenon_compose::{Input, compose};
+use tenon_compose::{CompositionInput, compose};
 
-use crate::build::{composed, module, route, said, with, workspace};
+use crate::inputs::{composed, module, route, summaries, with, workspace};
 
 fn faults(input: &Value) -> Vec<(String, String, Value)> {
     let outcome = composed(input);
     assert!(!outcome.ok());
-    let fault = |diagnostic: &tenon_compose::Diagnostic| {
+    let fault = |diagnostic: &tenon_compose::WorkspaceDiagnostic| {
         let text = |name: &str| diagnostic.details.text(name).unwrap().to_owned();
         (text("reason"), text("field"), diagnostic.details.get("expected").unwrap().clone())
     };
@@ -21,7 +21,7 @@ fn a_document_that_is_no_object() {
         [(json!([]), "array"), (json!(null), "null"), (json!("x"), "string"), (json!(1), "number")]
     {
         let outcome = composed(&value);
-        assert_eq!(said(&outcome), ["WCP-STRUCT-001 wrong-type"]);
+        assert_eq!(summaries(&outcome), ["WCP-STRUCT-001 wrong-type"]);
         assert_eq!(outcome.diagnostics[0].details.text("received"), Some(received));
         assert_eq!(json!(outcome.diagnostics[0].subjects), json!([{"ownerKind": "host"}]));
     }
@@ -137,17 +137,17 @@ fn the_empty_string_is_a_value() {
 #[test]
 fn an_unsupported_version_hides_what_is_below_it() {
     assert_eq!(
-        said(&composed(&json!({"compositionSchemaVersion": "9", "modules": 7, "zzz": 1}))),
+        summaries(&composed(&json!({"compositionSchemaVersion": "9", "modules": 7, "zzz": 1}))),
         ["WCP-VERSION-001"]
     );
     let old = json!({"moduleApiVersion": "9", "instanceId": "X", "contributions": 7});
-    assert_eq!(said(&composed(&workspace(vec![old], vec![]))), ["WCP-VERSION-002"]);
+    assert_eq!(summaries(&composed(&workspace(vec![old], vec![]))), ["WCP-VERSION-002"]);
     let mut policy = workspace(vec![], vec![]);
     policy["policy"] = json!({"policySchemaVersion": "9", "operations": 7});
-    assert_eq!(said(&composed(&policy)), ["WCP-VERSION-005"]);
+    assert_eq!(summaries(&composed(&policy)), ["WCP-VERSION-005"]);
     let handle = with(route("home", "/home"), "renderHandle", json!({"renderHandleVersion": "9", "kind": 7}));
     let outcome = composed(&workspace(vec![module("aaa", json!({"routes": [handle]}))], vec![]));
-    assert_eq!(said(&outcome), ["WCP-VERSION-003 aaa:routes/home"]);
+    assert_eq!(summaries(&outcome), ["WCP-VERSION-003 aaa:routes/home"]);
     assert_eq!(outcome.diagnostics[0].details.get("supported").unwrap(), &json!(["0.1"]));
 }
 
@@ -155,7 +155,7 @@ fn an_unsupported_version_hides_what_is_below_it() {
 fn an_absent_version_hides_nothing() {
     let mut input = workspace(vec![module("X", json!({}))], vec![]);
     input.as_object_mut().unwrap().remove("compositionSchemaVersion");
-    assert_eq!(said(&composed(&input)), ["WCP-NS-002 too-short", "WCP-STRUCT-001 missing-field"]);
+    assert_eq!(summaries(&composed(&input)), ["WCP-NS-002 too-short", "WCP-STRUCT-001 missing-field"]);
 }
 
 #[test]
@@ -184,14 +184,14 @@ fn huge_names_do_not_make_huge_diagnostics() {
 fn deep_nesting_is_an_error_with_its_position() {
     for depth in [200, 10_000, 1_000_000] {
         let text = format!("{{\"compositionSchemaVersion\":\"0.1\",\"modules\":{}", "[".repeat(depth));
-        let error = Input::parse(text.as_bytes()).unwrap_err();
+        let error = CompositionInput::parse(text.as_bytes()).unwrap_err();
         assert_eq!((error.reason.as_str(), error.line), ("recursion limit exceeded", 1));
         assert!(error.column > 40);
     }
     let data = format!("{}{}", "[".repeat(100), "]".repeat(100));
     let text = json!({"compositionSchemaVersion": "0.1", "modules": [module("aaa", json!({"routes": [route("home", "/home")]}))]}).to_string();
     let text = text.replace("\"id\":\"home\",\"kind\"", &format!("\"data\":{data},\"id\":\"home\",\"kind\""));
-    let input = Input::parse(text.as_bytes()).unwrap();
+    let input = CompositionInput::parse(text.as_bytes()).unwrap();
     assert!(compose(&input).ok());
 }
 
@@ -201,7 +201,7 @@ fn a_value_from_elsewhere_is_bounded_too() {
     for _ in 0..1000 {
         deep = json!([deep]);
     }
-    assert_eq!(Input::from_value(&deep).unwrap_err().reason, "recursion limit exceeded");
+    assert_eq!(CompositionInput::from_value(&deep).unwrap_err().reason, "recursion limit exceeded");
 }
 
 #[test]
@@ -211,12 +211,13 @@ fn a_policy_from_elsewhere_takes_the_place_of_the_inputs_own() {
         vec![json!({"id": "x", "op": "explode", "target": "y"})],
     );
     let other = json!({"policySchemaVersion": "0.1", "operations": []});
-    let input = Input::from_value(&input).unwrap();
+    let input = CompositionInput::from_value(&input).unwrap();
     assert!(!compose(&input).ok());
-    let input = input.with_policy(Input::from_value(&other).unwrap());
+    let input = input.with_policy(CompositionInput::from_value(&other).unwrap());
     assert!(compose(&input).ok());
-    let no_object = Input::parse(b"[]").unwrap().with_policy(Input::from_value(&other).unwrap());
-    assert_eq!(said(&compose(&no_object)), ["WCP-STRUCT-001 wrong-type"]);
+    let no_object =
+        CompositionInput::parse(b"[]").unwrap().with_policy(CompositionInput::from_value(&other).unwrap());
+    assert_eq!(summaries(&compose(&no_object)), ["WCP-STRUCT-001 wrong-type"]);
 }
 
 /// Every place of a document.
@@ -264,7 +265,7 @@ fn anything_in_place_of_anything_is_composed_or_explained() {
                 let mut changed = input.clone();
                 *changed.pointer_mut(&place).unwrap() = value.clone();
                 let outcome = composed(&changed);
-                let errors = outcome.diagnostics.iter().any(tenon_compose::Diagnostic::is_error);
+                let errors = outcome.diagnostics.iter().any(tenon_compose::WorkspaceDiagnostic::is_error);
                 assert_eq!(outcome.ok(), !errors, "{name}{place} = {value}");
             }
         }

@@ -33,7 +33,7 @@ fn the_page_names_the_version_fields_and_has_the_anchor() {
     {
         assert!(page.contains(&format!("`{field}`")), "{field}");
     }
-    assert!(page.contains("\n## Diagnostic code registry\n"));
+    assert!(page.contains("\n## WorkspaceDiagnostic code registry\n"));
 }
 
 #[test]
