@@ -1,9 +1,8 @@
 //! Installs what the tests need, once.
 //!
-//! Everything goes to `target/tools` but Debian packages. A step that finds its own stamp, which is
-//! the very text of the pins it installed, does nothing; so a second run reinstalls nothing and a
-//! changed pin reinstalls only its step. `target/tools/bin` holds links to every tool, the pinned
-//! Node among them, and goes first in the `PATH` of tests.
+//! Everything but Debian packages goes to `target/tools`. The stamp of a step is the text of the pins that it installed: a
+//! second run installs nothing, and a changed pin reinstalls only its step. `target/tools/bin` links to every tool,
+//! including the pinned Node, and comes first in the `PATH` of tests.
 
 mod node;
 mod python;
@@ -15,37 +14,41 @@ use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use crate::shell::{Failure, repository, say, step, tools};
+use crate::shell::{Error, heading, log, repository, tools};
 
-/// Installs what is missing; says so when nothing is.
-pub(crate) fn run() -> Result<(), Failure> {
-    step("set up");
+/// Installs what is missing.
+pub(crate) fn run() -> Result<(), Error> {
+    heading("set up");
     let _lock = lock()?;
     system::ensure()?;
     let installed = [node::install()?, python::install()?];
     link_tools()?;
     link_packages()?;
     if installed.iter().any(|fresh| *fresh) {
-        say("tools are in target/tools");
+        log("tools are in target/tools");
     } else {
-        say("nothing to install");
+        log("nothing to install");
     }
     Ok(())
 }
 
-/// Two set-ups at once would install over each other: the second waits and finds all done.
-fn lock() -> Result<File, Failure> {
+/// Prevents concurrent installs: the second run waits, then finds everything installed.
+fn lock() -> Result<File, Error> {
     let locked = fs::create_dir_all(tools()).and_then(|()| {
         let lock = File::create(tools().join(".lock"))?;
         lock.lock()?;
         Ok(lock)
     });
-    let fix = "run this as the owner of the repository, or remove `target`";
-    locked.map_err(|error| Failure::new(format!("cannot write to {}: {error}", tools().display())).fix(fix))
+    let hint = "run this as the owner of the repository, or remove `target`";
+    locked.map_err(|error| Error::new(format!("cannot write to {}: {error}", tools().display())).hint(hint))
 }
 
-/// Runs `install` in a fresh `folder` unless the folder's stamp says that just this was installed.
-fn once(folder: &Path, pins: &str, install: impl FnOnce() -> Result<(), Failure>) -> Result<bool, Failure> {
+/// Runs `install` in an empty `folder` unless the folder's stamp equals `pins`. Returns whether it ran.
+fn install_once(
+    folder: &Path,
+    pins: &str,
+    install: impl FnOnce() -> Result<(), Error>,
+) -> Result<bool, Error> {
     let stamp = folder.join(".stamp");
     if fs::read_to_string(&stamp).is_ok_and(|text| text == pins) {
         return Ok(false);
@@ -59,13 +62,13 @@ fn once(folder: &Path, pins: &str, install: impl FnOnce() -> Result<(), Failure>
     Ok(true)
 }
 
-/// Makes `target/tools/bin` hold a link to each tool and nothing else.
-fn link_tools() -> Result<(), Failure> {
+/// Makes `target/tools/bin` contain a link to each tool and nothing else.
+fn link_tools() -> Result<(), Error> {
     let bin = tools().join("bin");
     let wanted: BTreeMap<&str, PathBuf> = node::programs().into_iter().chain(python::programs()?).collect();
     if let Some((name, target)) = wanted.iter().find(|(_, target)| !target.exists()) {
         let what = format!("`{name}` was not installed at {}", target.display());
-        return Err(Failure::new(what).fix("rm -r target/tools && cargo xtask setup"));
+        return Err(Error::new(what).hint("rm -r target/tools && cargo xtask setup"));
     }
     fs::create_dir_all(&bin)?;
     for entry in fs::read_dir(&bin)? {
@@ -84,8 +87,8 @@ fn link_tools() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Lets the TypeScript clients find their packages: modules are looked up from where the importing file lies.
-fn link_packages() -> Result<(), Failure> {
+/// Links the packages of the TypeScript clients: Node resolves modules from the folder of the importing file.
+fn link_packages() -> Result<(), Error> {
     let (link, target) =
         (repository().join("tests/clients/ts/node_modules"), tools().join("node/node_modules"));
     if fs::read_link(&link).is_ok_and(|present| present == target) {
@@ -102,23 +105,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stamped_folder_is_left_alone_until_its_pins_change() {
+    fn same_pins_are_installed_once() {
         let folder = std::env::temp_dir().join(format!("tenon-xtask-once-{}", std::process::id()));
         let install = || Ok(fs::write(folder.join("tool"), "")?);
-        assert!(once(&folder, "a 1", install).unwrap());
-        assert!(!once(&folder, "a 1", || panic!("installed twice")).unwrap());
+        assert!(install_once(&folder, "a 1", install).unwrap());
+        assert!(!install_once(&folder, "a 1", || panic!("installed twice")).unwrap());
         let emptied = || {
             assert!(!folder.join("tool").exists());
             Ok(())
         };
-        assert!(once(&folder, "a 2", emptied).unwrap());
+        assert!(install_once(&folder, "a 2", emptied).unwrap());
         fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]
-    fn a_failed_install_leaves_no_stamp() {
+    fn failed_install_leaves_no_stamp() {
         let folder = std::env::temp_dir().join(format!("tenon-xtask-failed-{}", std::process::id()));
-        once(&folder, "a 1", || Err(Failure::new("no network"))).unwrap_err();
+        install_once(&folder, "a 1", || Err(Error::new("no network"))).unwrap_err();
         assert!(!folder.join(".stamp").exists());
         fs::remove_dir_all(folder).unwrap();
     }

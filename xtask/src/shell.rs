@@ -1,4 +1,4 @@
-//! Running other programs: what is run is said first, and what fails says how to mend it.
+//! Running other programs. Each command is printed before it runs; each error names its fix.
 
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -7,60 +7,60 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
 
-/// Why a command of ours cannot go on, and what a person can do about it.
+/// Why a command failed, and how to fix it.
 #[derive(Debug)]
-pub(crate) struct Failure {
-    what: String,
-    fix: Option<String>,
+pub(crate) struct Error {
+    message: String,
+    hint: Option<String>,
 }
 
-impl Failure {
-    pub(crate) fn new(what: impl Into<String>) -> Self {
-        Self { what: what.into(), fix: None }
+impl Error {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: None }
     }
 
-    /// Names the command that mends it.
-    pub(crate) fn fix(mut self, command: impl Into<String>) -> Self {
-        self.fix = Some(command.into());
+    /// Adds the command that fixes it.
+    pub(crate) fn hint(mut self, command: impl Into<String>) -> Self {
+        self.hint = Some(command.into());
         self
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "error: {}", self.what)?;
-        match &self.fix {
-            Some(fix) => write!(f, "\n  hint: {fix}"),
+        write!(f, "error: {}", self.message)?;
+        match &self.hint {
+            Some(hint) => write!(f, "\n  hint: {hint}"),
             None => Ok(()),
         }
     }
 }
 
-impl From<io::Error> for Failure {
+impl From<io::Error> for Error {
     fn from(error: io::Error) -> Self {
         Self::new(error.to_string())
     }
 }
 
-/// Talk for a person, on stderr.
-pub(crate) fn say(text: &str) {
+/// Reports progress on stderr.
+pub(crate) fn log(text: &str) {
     eprintln!("{text}");
 }
 
-/// A heading between two steps.
-pub(crate) fn step(name: &str) {
+/// Prints a heading between two steps.
+pub(crate) fn heading(name: &str) {
     eprintln!("\n== {name}");
 }
 
-/// A result, on stdout.
+/// Prints a result on stdout.
 pub(crate) fn print(line: &str) {
-    // A closed stdout means nobody reads the result; the exit code still says it.
+    // stdout may be closed; the exit code still reports the result.
     let _ = writeln!(io::stdout(), "{line}");
 }
 
 /// The root of the repository.
 pub(crate) fn repository() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the repository")
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is in the repository")
 }
 
 /// The folder of installed tools.
@@ -68,68 +68,57 @@ pub(crate) fn tools() -> PathBuf {
     repository().join("target/tools")
 }
 
-/// A program of ours that was built next to this one, by its path in the profile's folder.
-pub(crate) fn built(program: &str) -> Result<PathBuf, Failure> {
-    let ourselves = std::env::current_exe()?;
-    let path = ourselves.parent().unwrap_or(Path::new("")).join(program);
-    if path.is_file() {
-        return Ok(path);
-    }
-    let fix = "cargo build --workspace --bins --examples";
-    Err(Failure::new(format!("{} is not built", path.display())).fix(fix))
-}
-
-/// The cargo that runs us.
+/// The cargo that runs this program.
 pub(crate) fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(repository());
     command
 }
 
-/// Whether `program arguments…` can be run here and succeeds.
-pub(crate) fn works(program: impl AsRef<Path>, arguments: &[&str]) -> bool {
+/// Whether `program arguments…` runs and succeeds.
+pub(crate) fn succeeds(program: impl AsRef<Path>, arguments: &[&str]) -> bool {
     let mut command = Command::new(program.as_ref());
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())
 }
 
-/// Whether a program of this name is on `PATH`.
+/// Whether a program is on `PATH`.
 pub(crate) fn on_path(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
-/// Says a command, runs it with our own streams and tells whether it succeeded.
-pub(crate) fn run(command: &mut Command) -> Result<bool, Failure> {
-    announce(command);
+/// Prints a command and runs it with our own streams. Returns whether it succeeded.
+pub(crate) fn run(command: &mut Command) -> Result<bool, Error> {
+    print_command(command);
     let status = command.stdin(Stdio::null()).status().map_err(|error| cannot_start(command, &error))?;
     Ok(status.success())
 }
 
-/// As `run`, for a command that must succeed.
-pub(crate) fn must(command: &mut Command) -> Result<(), Failure> {
+/// Like [`run`], but a failed command is an error.
+pub(crate) fn run_checked(command: &mut Command) -> Result<(), Error> {
     if run(command)? {
         return Ok(());
     }
-    Err(Failure::new(format!("`{}` failed", shown(command))))
+    Err(Error::new(format!("`{}` failed", display(command))))
 }
 
-/// Says a command, runs it, passes its output on and shows each line of it to `watch`.
-pub(crate) fn watch(command: &mut Command, mut watch: impl FnMut(&str)) -> Result<bool, Failure> {
-    announce(command);
+/// Prints a command and runs it. Each line of output goes to stderr and to `on_line`.
+pub(crate) fn run_with_lines(command: &mut Command, mut on_line: impl FnMut(&str)) -> Result<bool, Error> {
+    print_command(command);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|error| cannot_start(command, &error))?;
     let streams: [Box<dyn Read + Send>; 2] = [
         Box::new(child.stdout.take().expect("stdout was piped above")),
         Box::new(child.stderr.take().expect("stderr was piped above")),
     ];
-    // 64 lines: enough to keep both readers busy, and a slow terminal still slows the child.
+    // 64 lines keep both readers busy, and a slow terminal still slows the child.
     let (sender, lines) = mpsc::sync_channel::<String>(64);
     let readers: Vec<_> = streams.into_iter().map(|stream| forward(stream, sender.clone())).collect();
     drop(sender);
     for line in lines {
         eprintln!("{line}");
-        watch(&line);
+        on_line(&line);
     }
     for reader in readers {
         reader.join().expect("a reader only reads and sends");
@@ -152,16 +141,16 @@ fn forward(stream: Box<dyn Read + Send>, lines: mpsc::SyncSender<String>) -> thr
     })
 }
 
-fn announce(command: &Command) {
-    say(&format!("$ {}", shown(command)));
+fn print_command(command: &Command) {
+    log(&format!("$ {}", display(command)));
 }
 
-fn cannot_start(command: &Command, error: &io::Error) -> Failure {
-    Failure::new(format!("cannot run `{}`: {error}", command.get_program().to_string_lossy()))
+fn cannot_start(command: &Command, error: &io::Error) -> Error {
+    Error::new(format!("cannot run `{}`: {error}", command.get_program().to_string_lossy()))
 }
 
-/// The command as a person would type it: programs by name, our own files from the repository.
-fn shown(command: &Command) -> String {
+/// The command as typed: programs by name, our own files relative to the repository.
+fn display(command: &Command) -> String {
     let root = format!("{}/", repository().display());
     let program = Path::new(command.get_program());
     let program = match program.strip_prefix(repository()) {
@@ -178,31 +167,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn output_is_seen_line_by_line() {
+    fn output_is_passed_line_by_line() {
         let mut seen = Vec::new();
-        let succeeded = watch(Command::new("sh").args(["-c", "echo one; echo two; exit 3"]), |line| {
-            seen.push(line.to_owned());
-        });
+        let succeeded =
+            run_with_lines(Command::new("sh").args(["-c", "echo one; echo two; exit 3"]), |line| {
+                seen.push(line.to_owned());
+            });
         assert!(!succeeded.unwrap());
         assert_eq!(seen, ["one", "two"]);
     }
 
     #[test]
-    fn commands_are_shown_as_typed() {
+    fn commands_are_printed_as_typed() {
         let mut command = Command::new("/usr/bin/env");
         command.arg(repository().join("target/tools"));
-        assert_eq!(shown(&command), "env target/tools");
+        assert_eq!(display(&command), "env target/tools");
     }
 
     #[test]
-    fn a_failure_names_its_fix() {
-        let failure = Failure::new("npm is missing").fix("apt-get install npm");
-        assert_eq!(failure.to_string(), "error: npm is missing\n  hint: apt-get install npm");
+    fn error_includes_hint() {
+        let error = Error::new("npm is missing").hint("apt-get install npm");
+        assert_eq!(error.to_string(), "error: npm is missing\n  hint: apt-get install npm");
     }
 
     #[test]
-    fn a_missing_program_is_named() {
-        let failure = run(&mut Command::new("no-such-program-here")).unwrap_err();
-        assert!(failure.to_string().contains("cannot run `no-such-program-here`"), "{failure}");
+    fn missing_program_is_named() {
+        let error = run(&mut Command::new("no-such-program-here")).unwrap_err();
+        assert!(error.to_string().contains("cannot run `no-such-program-here`"), "{error}");
     }
 }

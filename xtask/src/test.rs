@@ -1,36 +1,31 @@
-//! `cargo xtask test`: everything that must hold before a change lands.
+//! `cargo xtask test`: everything that must pass before a change lands.
 //!
-//! The stages run in order and all of them run, whatever fails before: one run tells all there is to
-//! mend. The last line on stdout is `N passed, M failed`, summed over every runner; the format check,
-//! the lints and the check without Unix count as one each.
+//! All stages run, even after a failure, so that one run reports everything. The last line on stdout is
+//! `N passed, M failed`, summed over all stages; every stage but `tests` counts as one.
 
-mod clients;
-mod conformance;
 mod tally;
 
-use std::process::{Command, ExitCode};
+use std::process::Command;
 use std::time::Instant;
 
-use crate::portable;
+use crate::non_unix;
 use crate::setup;
-use crate::shell::{self, Failure, cargo, must, print, say, step, tools, watch, works};
+use crate::shell::{self, Error, cargo, heading, log, print, run_with_lines, succeeds, tools};
 use tally::Tally;
 
-/// A kind of test with its own runner.
-type Stage = (&'static str, fn(filter: &str) -> Result<Tally, Failure>);
+/// A name and what to run. The filter selects tests by name.
+type Stage = (&'static str, fn(filter: &str) -> Result<Tally, Error>);
 
-const STAGES: [Stage; 6] = [
+const STAGES: [Stage; 4] = [
     ("format", |_| format()),
     ("lints", |_| lints()),
-    ("portable", |_| Ok(Tally::one("cargo xtask portable", portable::check()?))),
+    ("non-unix", |_| Ok(Tally::one("cargo xtask non-unix", non_unix::check()?))),
     ("tests", tests),
-    ("clients", |_| clients::run_clients()),
-    ("conformance", |_| conformance::run_suite()),
 ];
 
-/// Runs every stage; with a filter that names a stage only that one, with any other filter only the
-/// tests of the crates whose names contain it.
-pub(crate) fn run(filter: Option<&str>) -> Result<ExitCode, Failure> {
+/// Runs all stages. A filter that names a stage runs only that stage; any other filter runs only the tests whose names
+/// contain it.
+pub(crate) fn run(filter: Option<&str>) -> Result<bool, Error> {
     setup::run()?;
     let named = STAGES.iter().find(|(name, _)| Some(*name) == filter);
     let chosen: Vec<&Stage> = match (named, filter) {
@@ -44,48 +39,45 @@ pub(crate) fn run(filter: Option<&str>) -> Result<ExitCode, Failure> {
         total += stage(name, || run(filter));
     }
     for failure in &total.failures {
-        say(&format!("failed: {failure}"));
+        log(&format!("failed: {failure}"));
     }
     print(&format!("{} passed, {} failed", total.passed, total.failed));
-    Ok(if total.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(total.failed == 0)
 }
 
-/// Runs one stage under its heading and says how long it took.
-///
-/// A stage that cannot run at all is one failure, and the next stage still runs.
-fn stage(name: &str, run: impl FnOnce() -> Result<Tally, Failure>) -> Tally {
-    step(name);
+/// Runs one stage and reports how long it took. A stage that cannot run counts as one failure.
+fn stage(name: &str, run: impl FnOnce() -> Result<Tally, Error>) -> Tally {
+    heading(name);
     let start = Instant::now();
-    let tally = run().unwrap_or_else(|failure| {
-        say(&failure.to_string());
+    let tally = run().unwrap_or_else(|error| {
+        log(&error.to_string());
         Tally::one(name, false)
     });
     let seconds = start.elapsed().as_secs();
-    say(&format!("{name}: {} passed, {} failed in {seconds} s", tally.passed, tally.failed));
+    log(&format!("{name}: {} passed, {} failed in {seconds} s", tally.passed, tally.failed));
     tally
 }
 
-fn format() -> Result<Tally, Failure> {
+fn format() -> Result<Tally, Error> {
     Ok(Tally::one("cargo fmt", shell::run(cargo().args(["fmt", "--all", "--check"]))?))
 }
 
-fn lints() -> Result<Tally, Failure> {
+fn lints() -> Result<Tally, Error> {
     let mut command = cargo();
     command.args(["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]);
     Ok(Tally::one("cargo clippy", shell::run(&mut command)?))
 }
 
-/// The tests of all crates: with nextest where it is installed, which runs test binaries side by
-/// side but no doc tests, else with cargo's own runner.
-fn tests(filter: &str) -> Result<Tally, Failure> {
-    if !works("cargo", &["nextest", "--version"]) {
+/// Runs the tests of all crates: with nextest plus doc tests if nextest is installed, otherwise with `cargo test`.
+fn tests(filter: &str) -> Result<Tally, Error> {
+    if !succeeds("cargo", &["nextest", "--version"]) {
         let mut command = cargo();
         command.args(["test", "--workspace", "--no-fail-fast", "--"]).arg(filter);
         return runner(&mut command, "cargo test", tally::libtest);
     }
     let mut command = cargo();
     command.args(["nextest", "run", "--workspace", "--no-fail-fast", "--no-tests=pass"]).arg(filter);
-    // Each failure once, when it happens: they are listed at the end of the whole run.
+    // Print each failure when it happens; they are listed again at the end of the run.
     command.args(["--status-level", "fail", "--final-status-level", "none"]);
     let mut total = runner(&mut command, "cargo nextest", tally::nextest)?;
     let mut command = cargo();
@@ -94,16 +86,11 @@ fn tests(filter: &str) -> Result<Tally, Failure> {
     Ok(total)
 }
 
-/// Builds our own programs with the features that the tests had, so that little is left to build.
-fn build_programs() -> Result<(), Failure> {
-    must(cargo().args(["build", "--workspace", "--bins", "--examples", "--quiet"]))
-}
-
-/// Runs a test runner and sums up what its output says. A runner that fails without naming a failed
-/// test (its tests did not compile, or it broke) counts as one failure.
-fn runner(command: &mut Command, name: &str, read: fn(&str) -> Option<Tally>) -> Result<Tally, Failure> {
+/// Runs a test runner and sums up its output. A runner that fails without naming a failed test, for example because the
+/// tests do not compile, counts as one failure.
+fn runner(command: &mut Command, name: &str, read: fn(&str) -> Option<Tally>) -> Result<Tally, Error> {
     let mut total = Tally::default();
-    let succeeded = watch(with_tools(command), |line| {
+    let succeeded = run_with_lines(with_tools(command), |line| {
         if let Some(tally) = read(line) {
             total += tally;
         }

@@ -1,8 +1,7 @@
 //! The rules of the tree that no compiler checks.
 //!
-//! They keep what the design promises: which crate may know which, one sentence on top of each
-//! file, nothing half done, nothing of one machine. `cargo xtask tidy` prints every offence; the
-//! test below fails on any.
+//! Which crate may depend on which, a `//!` sentence at the top of each file, no unfinished code, no paths of one machine.
+//! `cargo xtask tidy` prints every offence; the test below fails on any.
 
 mod arrows;
 mod lines;
@@ -12,20 +11,19 @@ mod unix;
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
-use crate::shell::{Failure, print, repository, say};
+use crate::shell::{Error, log, print, repository};
 
-/// One broken rule at one place.
+/// One broken rule at one location.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Offence {
-    place: String,
+    location: String,
     rule: String,
 }
 
 impl fmt::Display for Offence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place, self.rule)
+        write!(f, "{}: {}", self.location, self.rule)
     }
 }
 
@@ -38,7 +36,7 @@ struct SourceFile {
 
 impl SourceFile {
     fn offence(&self, line: usize, rule: impl Into<String>) -> Offence {
-        Offence { place: format!("{}:{line}", self.path), rule: rule.into() }
+        Offence { location: format!("{}:{line}", self.path), rule: rule.into() }
     }
 
     fn name(&self) -> &str {
@@ -46,20 +44,19 @@ impl SourceFile {
     }
 }
 
-pub(crate) fn run() -> Result<ExitCode, Failure> {
+pub(crate) fn run() -> Result<bool, Error> {
     let offences = offences()?;
     for offence in &offences {
         print(&offence.to_string());
     }
     if offences.is_empty() {
-        say("the tree is tidy");
-        return Ok(ExitCode::SUCCESS);
+        log("the tree is tidy");
     }
-    Ok(ExitCode::FAILURE)
+    Ok(offences.is_empty())
 }
 
 /// Every offence in the tree, sorted.
-fn offences() -> Result<Vec<Offence>, Failure> {
+fn offences() -> Result<Vec<Offence>, Error> {
     let mut offences = arrows::check()?;
     let files = files(repository())?;
     for file in &files {
@@ -72,8 +69,8 @@ fn offences() -> Result<Vec<Offence>, Failure> {
     Ok(offences)
 }
 
-/// The text files below `root`, sorted, without what tools build or install.
-fn files(root: &Path) -> Result<Vec<SourceFile>, Failure> {
+/// The text files below `root`, sorted, without build output and installed packages.
+fn files(root: &Path) -> Result<Vec<SourceFile>, Error> {
     const SKIPPED: [&str; 6] = [".git", "target", "node_modules", ".venv", "__pycache__", ".cache"];
     let mut found = Vec::new();
     let mut folders = vec![root.to_owned()];
@@ -82,7 +79,11 @@ fn files(root: &Path) -> Result<Vec<SourceFile>, Failure> {
             let entry = entry?;
             let kind = entry.file_type()?;
             let name = entry.file_name();
-            if kind.is_dir() && !SKIPPED.iter().any(|skipped| name == *skipped) {
+            // In a linked worktree `.git` is a file.
+            if SKIPPED.iter().any(|skipped| name == *skipped) {
+                continue;
+            }
+            if kind.is_dir() {
                 folders.push(entry.path());
             } else if kind.is_file() {
                 found.extend(read(root, entry.path()));
@@ -93,7 +94,7 @@ fn files(root: &Path) -> Result<Vec<SourceFile>, Failure> {
     Ok(found)
 }
 
-/// A file as text; what is not UTF-8 has no lines to check.
+/// Reads a file as text. `None` if it is not UTF-8.
 fn read(root: &Path, path: PathBuf) -> Option<SourceFile> {
     let text = fs::read_to_string(&path).ok()?;
     let path = path.strip_prefix(root).ok()?.to_str()?.to_owned();

@@ -1,13 +1,13 @@
-//! Node 22, and the servers, SDKs and suites written in JavaScript, all from one npm lock file.
+//! Installs Node 22 and the JavaScript servers, SDKs and test suites from one npm lock file.
 
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use super::{Failure, once};
-use crate::shell::{must, repository, tools};
+use super::{Error, install_once};
+use crate::shell::{repository, run_checked, tools};
 
-/// What the tests call by name.
+/// Programs that the tests call by name.
 const PROGRAMS: [&str; 15] = [
     "bash-language-server",
     "conformance",
@@ -26,16 +26,16 @@ const PROGRAMS: [&str; 15] = [
     "yaml-language-server",
 ];
 
-pub(super) fn install() -> Result<bool, Failure> {
+pub(super) fn install() -> Result<bool, Error> {
     let pins = repository().join("tests/tools/node");
     let package = fs::read_to_string(pins.join("package.json"))?;
     let lock = fs::read_to_string(pins.join("package-lock.json"))?;
     let folder = tools().join("node");
-    once(&folder, &format!("{package}{lock}"), || {
+    install_once(&folder, &format!("{package}{lock}"), || {
         fs::write(folder.join("package.json"), &package)?;
         fs::write(folder.join("package-lock.json"), &lock)?;
-        // No package's script runs: all of these work as unpacked.
-        must(
+        // No package needs its install scripts.
+        run_checked(
             Command::new("npm")
                 .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", "--prefix"])
                 .arg(&folder),

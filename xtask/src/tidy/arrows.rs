@@ -1,19 +1,19 @@
-//! Which crate may know which: the list of the design, top to bottom.
+//! Which crate may depend on which: the crate list of ARCHITECTURE.md, top to bottom.
 //!
-//! Test crates may be used in tests (`dev-dependencies`) of any crate, and only there: they never ship.
+//! Any crate may use the test crates in `dev-dependencies`, but only there, because they are never shipped.
 
 use serde_json::Value;
 
 use super::Offence;
-use crate::shell::{Failure, cargo};
+use crate::shell::{Error, cargo};
 
-/// Our crates with those of our crates that each may depend on.
+/// Each of our crates with the crates of ours that it may depend on.
 const ARROWS: [(&str, &[&str]); 12] = [
-    ("xtask", &["tenon-testkit", "tenon-contract"]),
+    ("xtask", &[]),
+    ("tenon-bench", &["tenon-testkit"]),
     (
         "tenon",
         &[
-            "tenon-console",
             "tenon-server",
             "tenon-code",
             "tenon-lsp",
@@ -23,7 +23,6 @@ const ARROWS: [(&str, &[&str]); 12] = [
             "tenon-contract",
         ],
     ),
-    ("tenon-console", &["tenon-server", "tenon-compose", "tenon-contract"]),
     (
         "tenon-server",
         &["tenon-code", "tenon-lsp", "tenon-context", "tenon-work", "tenon-compose", "tenon-contract"],
@@ -40,24 +39,24 @@ const ARROWS: [(&str, &[&str]); 12] = [
 
 const TEST_CRATES: [&str; 2] = ["tenon-fake-lsp", "tenon-testkit"];
 
-/// Crates of others that stand for a boundary: only the named crates of ours may ship them.
+/// External crates that mark a boundary: only the listed crates of ours may depend on them outside of tests.
 const BOUNDARIES: [(&str, &[&str]); 7] = [
-    ("axum", &["tenon-server", "tenon-console"]),
-    ("hyper", &["tenon-server", "xtask"]),
+    ("axum", &["tenon-server"]),
+    ("hyper", &["tenon-server", "tenon-bench"]),
     ("rmcp", &["tenon-server"]),
     ("gen-lsp-types", &["tenon-lsp", "tenon-code"]),
     ("sqlx", &["tenon-work"]),
-    ("clap", &["tenon", "tenon-fake-lsp", "xtask"]),
+    ("clap", &["tenon", "tenon-bench", "tenon-fake-lsp", "xtask"]),
     ("anyhow", &[]),
 ];
 
-pub(super) fn check() -> Result<Vec<Offence>, Failure> {
+pub(super) fn check() -> Result<Vec<Offence>, Error> {
     let output = cargo().args(["metadata", "--no-deps", "--offline", "--format-version", "1"]).output()?;
     if !output.status.success() {
-        return Err(Failure::new(String::from_utf8_lossy(&output.stderr).into_owned()));
+        return Err(Error::new(String::from_utf8_lossy(&output.stderr).into_owned()));
     }
     let metadata: Value = serde_json::from_slice(&output.stdout)
-        .map_err(|error| Failure::new(format!("cargo metadata: {error}")))?;
+        .map_err(|error| Error::new(format!("cargo metadata: {error}")))?;
     Ok(read(&metadata).iter().filter_map(Dependency::offence).collect())
 }
 
@@ -66,7 +65,7 @@ pub(super) fn check() -> Result<Vec<Offence>, Failure> {
 struct Dependency {
     from: String,
     to: String,
-    /// Used by tests alone.
+    /// In `dev-dependencies`.
     dev: bool,
 }
 
@@ -86,18 +85,20 @@ fn read(metadata: &Value) -> Vec<Dependency> {
 impl Dependency {
     fn offence(&self) -> Option<Offence> {
         let Self { from, to, dev } = self;
-        let offence = |rule: String| Some(Offence { place: format!("{from}/Cargo.toml"), rule });
+        let offence = |rule: String| Some(Offence { location: format!("{from}/Cargo.toml"), rule });
         let Some((_, below)) = ARROWS.iter().find(|(name, _)| name == from) else {
-            return offence(format!("`{from}` has no place in the crate list (xtask/src/tidy/arrows.rs)"));
+            return offence(format!("add `{from}` to the crate list in xtask/src/tidy/arrows.rs"));
         };
         let ours = ARROWS.iter().any(|(name, _)| name == to);
         if ours && !below.contains(&to.as_str()) && !(*dev && TEST_CRATES.contains(&to.as_str())) {
-            return offence(format!("`{from}` may not know `{to}`: arrows point down the crate list"));
+            return offence(format!(
+                "`{from}` may not depend on `{to}`: dependencies point down the crate list"
+            ));
         }
         let boundary = BOUNDARIES.iter().find(|(name, _)| name == to);
         match boundary {
             Some((_, users)) if !dev && !users.contains(&from.as_str()) => {
-                offence(format!("`{from}` may not ship `{to}`"))
+                offence(format!("`{from}` may use `{to}` only in tests"))
             }
             _ => None,
         }
@@ -113,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn arrows_point_down() {
+    fn dependencies_point_down() {
         assert!(!offends("tenon-server", "tenon-code", false));
         assert!(!offends("tenon-code", "tenon-lsp", false));
         assert!(offends("tenon-lsp", "tenon-code", false));
@@ -123,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn test_crates_never_ship() {
+    fn test_crates_are_never_shipped() {
         assert!(!offends("tenon-lsp", "tenon-fake-lsp", true));
         assert!(offends("tenon-lsp", "tenon-fake-lsp", false));
         assert!(!offends("tenon-server", "tenon-testkit", true));
@@ -131,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn domain_crates_know_no_protocol() {
+    fn domain_crates_do_not_depend_on_protocols() {
         assert!(!offends("tenon-server", "rmcp", false));
         assert!(offends("tenon-code", "rmcp", false));
         assert!(offends("tenon-context", "axum", false));
@@ -139,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_crate_needs_a_place() {
+    fn unlisted_crate_is_an_offence() {
         assert!(offends("tenon-extra", "serde", false));
     }
 }

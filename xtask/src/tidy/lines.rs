@@ -2,12 +2,12 @@
 
 use super::{Offence, SourceFile};
 
-const MOST_LINES: usize = 700;
+const MAX_LINES: usize = 700;
 
-/// The one file that may contain `unsafe`: it makes children die with their parent.
+/// The one file that may contain `unsafe`: it sets the parent-death signal of child processes.
 const UNSAFE_FILE: &str = "crates/tenon-lsp/src/process.rs";
 
-/// Words that mean "not done". Written in two halves, or this file would offend itself.
+/// Marks of unfinished code, in two halves so that this file does not contain them.
 const UNDONE: [&str; 6] = [
     concat!("to", "do!"),
     concat!("unimple", "mented!"),
@@ -19,13 +19,13 @@ const UNDONE: [&str; 6] = [
 
 /// Attributes that house style forbids, with what to write instead.
 const ATTRIBUTES: [(&str, &str); 3] = [
-    (concat!("#[all", "ow("), "say `#[expect(…, reason = \"…\")]`, which ends when its reason does"),
-    (concat!("serde(unta", "gged"), "give the enum a tag: untagged input errors say nothing"),
+    (concat!("#[all", "ow("), "use `#[expect(…, reason = \"…\")]`, which warns when it is no longer needed"),
+    (concat!("serde(unta", "gged"), "give the enum a tag: errors of untagged input are useless"),
     (concat!("serde(flat", "ten"), "write the fields out: flattening breaks `deny_unknown_fields`"),
 ];
 
-/// Names that say nothing of what is inside.
-const EMPTY_NAMES: [&str; 5] = ["mod.rs", "utils.rs", "util.rs", "common.rs", "helpers.rs"];
+/// File names that do not describe the content.
+const VAGUE_NAMES: [&str; 5] = ["mod.rs", "utils.rs", "util.rs", "common.rs", "helpers.rs"];
 
 /// Sleeping in a test hides a missing event.
 const SLEEPS: [&str; 4] = [
@@ -58,23 +58,23 @@ pub(super) fn check(file: &SourceFile, offences: &mut Vec<Offence>) {
 
 fn length(file: &SourceFile, offences: &mut Vec<Offence>) {
     let lines = file.text.lines().count();
-    if lines > MOST_LINES {
-        let rule = format!("{lines} lines, {MOST_LINES} at most: what second thing lives here?");
-        offences.push(file.offence(MOST_LINES, rule));
+    if lines > MAX_LINES {
+        let rule = format!("{lines} lines, {MAX_LINES} at most: split the file");
+        offences.push(file.offence(MAX_LINES, rule));
     }
 }
 
 fn rust(file: &SourceFile, offences: &mut Vec<Offence>) {
     if !file.text.starts_with("//! ") {
-        offences.push(file.offence(1, "start with a `//!` line that says what the file is for"));
+        offences.push(file.offence(1, "start with a `//!` line that describes the file"));
     }
-    if EMPTY_NAMES.contains(&file.name()) {
-        offences.push(file.offence(1, "name the file after what it holds"));
+    if VAGUE_NAMES.contains(&file.name()) {
+        offences.push(file.offence(1, "name the file after its content"));
     }
     for (index, line) in file.text.lines().enumerate() {
         let number = index + 1;
         for word in UNDONE.iter().filter(|word| line.contains(**word)) {
-            offences.push(file.offence(number, format!("`{word}`: finish it or leave it out")));
+            offences.push(file.offence(number, format!("`{word}`: finish it or remove it")));
         }
         for (attribute, instead) in ATTRIBUTES.iter().filter(|(attribute, _)| line.contains(attribute)) {
             offences.push(file.offence(number, format!("`{attribute}`: {instead}")));
@@ -85,7 +85,7 @@ fn rust(file: &SourceFile, offences: &mut Vec<Offence>) {
     }
 }
 
-/// Whether a line of code, not of comment, opens something unsafe.
+/// Whether a line of code, outside of comments, starts an unsafe item.
 fn has_unsafe(line: &str) -> bool {
     let code = line.split("//").next().unwrap_or_default();
     let mut words = code.split_whitespace().peekable();
@@ -98,8 +98,8 @@ fn has_unsafe(line: &str) -> bool {
     false
 }
 
-/// No test sleeps: files in `tests` folders, and the test part of other files. Under tokio's paused
-/// clock nothing sleeps either, so there it may say so.
+/// Tests must not sleep. This covers files in `tests` folders and the test modules of other files. tokio's sleep is allowed
+/// under its paused clock.
 fn sleeps(file: &SourceFile, offences: &mut Vec<Offence>) {
     let mut in_tests = file.path.split('/').any(|folder| folder == "tests");
     let paused = file.text.contains("start_paused = true");
@@ -112,7 +112,7 @@ fn sleeps(file: &SourceFile, offences: &mut Vec<Offence>) {
     }
 }
 
-/// No path of anybody's machine: the tree works wherever it is cloned.
+/// The tree must work wherever it is cloned.
 fn machine_paths(file: &SourceFile, offences: &mut Vec<Offence>) {
     for (index, line) in file.text.lines().enumerate() {
         if has_machine_path(line) {
@@ -125,14 +125,14 @@ fn has_machine_path(line: &str) -> bool {
     const FOLDERS: [&str; 3] = [concat!("/ro", "ot/"), concat!("/wo", "rk/main"), concat!("/ho", "me/")];
     let starts = FOLDERS.iter().flat_map(|folder| line.match_indices(folder));
     starts.into_iter().any(|(at, folder)| {
-        // `{base}/root/a` and `../root/a` are below something else.
+        // `{base}/root/a` and `../root/a` are relative to another folder.
         let absolute = !line[..at].ends_with(|c: char| c.is_alphanumeric() || "._-}>)%".contains(c));
         let rest = &line[at + folder.len()..];
         absolute && (!folder.ends_with("me/") || is_home(rest))
     })
 }
 
-/// Whether what follows the folder of homes is somebody's. Ada is to homes what `example.org` is to hosts.
+/// Whether a user's home follows. `ada` is the user name for examples.
 fn is_home(rest: &str) -> bool {
     let user = rest.split('/').next().unwrap_or_default();
     rest.len() > user.len()
@@ -141,12 +141,12 @@ fn is_home(rest: &str) -> bool {
         && user.bytes().all(|byte| byte.is_ascii_lowercase())
 }
 
-/// Locks must install from whatever registry a machine uses.
+/// Lock files must work with any registry.
 fn registry_addresses(file: &SourceFile, offences: &mut Vec<Offence>) {
     for (index, line) in file.text.lines().enumerate() {
         if line.trim_start().starts_with("\"resolved\": \"http") {
             offences.push(
-                file.offence(index + 1, "a lock names no registry (`omit-lockfile-registry-resolved`)"),
+                file.offence(index + 1, "remove the registry address (`omit-lockfile-registry-resolved`)"),
             );
         }
     }
@@ -163,13 +163,13 @@ mod tests {
     }
 
     #[test]
-    fn a_rust_file_says_what_it_is_for() {
+    fn rust_file_needs_module_comment() {
         assert_eq!(offences("crates/a/src/b.rs", "//! Does b.\n"), [""; 0]);
         assert_eq!(offences("crates/a/src/b.rs", "fn b() {}\n").len(), 1);
     }
 
     #[test]
-    fn nothing_is_half_done() {
+    fn unfinished_code_is_an_offence() {
         for word in UNDONE {
             let text = format!("//! B.\n// {word}\n");
             assert!(offences("crates/a/src/b.rs", &text)[0].starts_with("crates/a/src/b.rs:2"), "{word}");
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn unsafe_has_one_home() {
+    fn unsafe_is_allowed_in_one_file() {
         let text = concat!("//! B.\nfn f() { un", "safe { g() } }\n");
         assert_eq!(offences("crates/a/src/b.rs", text).len(), 1);
         assert_eq!(offences(UNSAFE_FILE, text), [""; 0]);
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_of_one_machine_are_found() {
+    fn machine_paths_are_found() {
         assert!(has_machine_path(concat!("see /ho", "me/grace/src")));
         assert!(has_machine_path(concat!("file:///ho", "me/grace/src")));
         assert!(has_machine_path(concat!("cd /ro", "ot/x")));

@@ -1,4 +1,4 @@
-//! Links between the pages of the tree lead somewhere.
+//! Links between Markdown pages point to existing files.
 
 use std::path::Path;
 
@@ -8,14 +8,13 @@ use crate::shell::repository;
 pub(super) fn check(files: &[SourceFile], offences: &mut Vec<Offence>) {
     for file in files.iter().filter(|file| file.path.ends_with(".md")) {
         for (index, line) in file.text.lines().enumerate() {
-            let dead =
-                targets(line).filter(|target| is_local(target) && !leads_somewhere(&file.path, target));
-            offences.extend(dead.map(|target| file.offence(index + 1, format!("`{target}` leads nowhere"))));
+            let dead = targets(line).filter(|target| is_local(target) && !exists(&file.path, target));
+            offences.extend(dead.map(|target| file.offence(index + 1, format!("`{target}` does not exist"))));
         }
     }
 }
 
-/// What the inline links of a line point to.
+/// The targets of the inline links of a line.
 fn targets(line: &str) -> impl Iterator<Item = &str> {
     line.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(target, _)| target)
 }
@@ -24,7 +23,7 @@ fn is_local(target: &str) -> bool {
     !target.contains("://") && !target.starts_with('#') && !target.starts_with("mailto:")
 }
 
-fn leads_somewhere(page: &str, target: &str) -> bool {
+fn exists(page: &str, target: &str) -> bool {
     let file = target.split('#').next().unwrap_or(target);
     let folder = Path::new(page).parent().unwrap_or(Path::new(""));
     repository().join(folder).join(file).exists()
@@ -35,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_are_found_and_followed() {
+    fn dead_links_are_found() {
         let line = "see [one](README.md), [two](https://example.org/x) and [three](no/such.md#part)";
         assert_eq!(
             targets(line).collect::<Vec<_>>(),

@@ -1,12 +1,11 @@
-//! Where a shipped crate may lean on Unix: in files that say so, and in items that are compiled nowhere else.
+//! Where shipped crates may use Unix-only names: in files marked as Unix, and in items under a `#[cfg(…)]` on the system.
 //!
-//! A file whose first line begins `//! Unix:` is Unix through and through, and its `mod` line stands under
-//! `#[cfg(unix)]`. In every other file, a name that only Unix has stands inside an item under a `#[cfg(…)]` that names
-//! the system. That what is left still compiles is `cargo xtask test`'s to show (see `portable`).
+//! A file whose first line begins with `//! Unix:` is compiled on Unix only, so its `mod` line must be under `#[cfg(unix)]`.
+//! Whether the rest compiles elsewhere is checked by `cargo xtask non-unix`.
 
 use super::{Offence, SourceFile};
 
-/// Names that only Unix has. Written in two halves, or this file would offend itself.
+/// Unix-only names, in two halves so that this file does not contain them.
 const NAMES: [&str; 9] = [
     concat!("std::os::", "unix"),
     concat!("std::os::", "linux"),
@@ -19,10 +18,10 @@ const NAMES: [&str; 9] = [
     concat!("Unix", "Stream"),
 ];
 
-/// Words in a `#[cfg(…)]` that make it a matter of the system.
+/// Words that make a `#[cfg(…)]` depend on the system.
 const SYSTEMS: [&str; 3] = ["unix", "target_os", "target_family"];
 
-/// Crates that are never shipped: tests run on Unix.
+/// Crates that are never shipped. Tests run on Unix only.
 const TEST_CRATES: [&str; 2] = ["crates/tenon-fake-lsp/", "crates/tenon-testkit/"];
 
 pub(super) fn check(files: &[SourceFile], offences: &mut Vec<Offence>) {
@@ -43,7 +42,7 @@ pub(super) fn check(files: &[SourceFile], offences: &mut Vec<Offence>) {
     }
 }
 
-/// Whether a file lies in the folder of one that is Unix through and through.
+/// Whether a file is a submodule of a file marked as Unix.
 fn is_inside_unix(files: &[SourceFile], file: &SourceFile) -> bool {
     let above = |other: &&SourceFile| {
         other
@@ -54,7 +53,7 @@ fn is_inside_unix(files: &[SourceFile], file: &SourceFile) -> bool {
     files.iter().filter(above).any(|other| other.text.starts_with("//! Unix:"))
 }
 
-/// Whether `parent` declares the module in `file`, by name or by path, under `#[cfg(unix)]`.
+/// Whether `parent` declares the module of `file`, by name or by path, under `#[cfg(unix)]`.
 fn declares(parent: &SourceFile, file: &SourceFile) -> bool {
     let Some((folder, name)) = file.path.rsplit_once('/') else { return false };
     let module = name.trim_end_matches(".rs");
@@ -72,15 +71,15 @@ fn declares(parent: &SourceFile, file: &SourceFile) -> bool {
         if gated && (line == by_path || here && by_name) {
             return true;
         }
-        // Attributes add up until the item they stand above.
+        // Several attributes may precede the item.
         gated = line == "#[cfg(unix)]" || gated && line.starts_with("#[");
     }
     false
 }
 
-/// Names that only Unix has, outside the items under a `#[cfg(…)]` of the system.
+/// Finds Unix-only names outside of items under a `#[cfg(…)]` on the system.
 fn names(file: &SourceFile, offences: &mut Vec<Offence>) {
-    // How deep the item that is being left out is indented.
+    // The indentation of the item that is skipped.
     let mut gate: Option<usize> = None;
     for (index, line) in file.text.lines().enumerate() {
         let code = line.split("//").next().unwrap_or_default();
@@ -97,16 +96,16 @@ fn names(file: &SourceFile, offences: &mut Vec<Offence>) {
             gate = Some(depth);
             continue;
         }
-        for name in NAMES.iter().filter(|name| names_it(code, name)) {
+        for name in NAMES.iter().filter(|name| contains_name(code, name)) {
             let rule =
-                format!("`{name}` in a file that does not begin `//! Unix:` and outside `#[cfg(unix)]`");
+                format!("`{name}` outside of `#[cfg(unix)]` in a file that does not begin with `//! Unix:`");
             offences.push(file.offence(index + 1, rule));
         }
     }
 }
 
-/// Whether code has the name, and not as the end of a longer one.
-fn names_it(code: &str, name: &str) -> bool {
+/// Whether code contains the name, not as the end of a longer one.
+fn contains_name(code: &str, name: &str) -> bool {
     code.match_indices(name).any(|(at, _)| {
         !code[..at].ends_with(|before: char| before.is_alphanumeric() || before == '_')
             || name.starts_with("Unix")
@@ -124,11 +123,11 @@ mod tests {
             .collect();
         let mut found = Vec::new();
         check(&files, &mut found);
-        found.iter().map(|offence| offence.place.clone()).collect()
+        found.iter().map(|offence| offence.location.clone()).collect()
     }
 
     #[test]
-    fn a_file_that_leans_on_unix_says_so() {
+    fn unix_name_in_unmarked_file_is_an_offence() {
         assert_eq!(offences(&[("crates/a/src/b.rs", "//! B.\nuse ~unix::fs;\n")]), ["crates/a/src/b.rs:2"]);
         assert_eq!(offences(&[("crates/a/src/b.rs", "//! B.\n// ~unix is not used\n")]), [""; 0]);
         assert_eq!(offences(&[("crates/tenon-testkit/src/b.rs", "//! B.\nuse ~unix::fs;\n")]), [""; 0]);
@@ -136,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn and_is_compiled_nowhere_else() {
+    fn marked_file_needs_cfg_unix_on_its_module() {
         let file = ("crates/a/src/b.rs", "//! Unix: b.\nuse ~unix::fs;\n");
         assert_eq!(offences(&[file, ("crates/a/src/lib.rs", "//! A.\nmod b;\n")]), ["crates/a/src/b.rs:1"]);
         assert_eq!(offences(&[file, ("crates/a/src/lib.rs", "//! A.\n#[cfg(unix)]\npub mod b;\n")]), [""; 0]);
@@ -152,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn an_item_under_a_condition_may_use_it() {
+    fn unix_name_under_cfg_is_allowed() {
         for fine in [
             "#[cfg(unix)]\nfn f() {\n    ~unix::f();\n}\n#[cfg(not(unix))]\nfn f() {}\n",
             "#[cfg(target_os = \"linux\")]\nmod system {\n    use ~linux;\n\n    fn f() {}\n}\n",

@@ -1,20 +1,19 @@
-//! `cargo xtask portable`: whether the shipped crates compile where there is no Unix, without such a system at hand.
+//! `cargo xtask non-unix`: checks that the shipped crates compile on systems other than Unix, without such a system.
 //!
-//! A copy of the crates is made in which every condition on the system is false and every name that only Unix has leads
-//! nowhere; whatever leans on Unix without saying so no longer compiles. What this cannot see is a call that
-//! exists everywhere and fails elsewhere.
+//! It checks a copy of the crates in which every `cfg` on the system is false and every Unix-only name is undefined. Code
+//! that uses Unix outside a `cfg` does not compile there. It cannot find calls that compile everywhere and fail at run time.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::shell::{Failure, cargo, repository, say};
+use crate::shell::{Error, cargo, log, repository};
 
-/// The crates that are not shipped: tests run on Unix.
+/// Crates that are not shipped. Tests run on Unix only.
 const TEST_CRATES: [&str; 2] = ["tenon-fake-lsp", "tenon-testkit"];
 
-/// Names that only Unix has, and what they become.
+/// Unix-only names and their undefined replacements.
 const NAMES: [(&str, &str); 7] = [
     ("std::os::unix", "std::os::nowhere"),
     ("std::os::linux", "std::os::nowhere"),
@@ -25,9 +24,9 @@ const NAMES: [(&str, &str); 7] = [
     ("UnixListener", "NowhereListener"),
 ];
 
-/// Checks the copy. Says whether it compiles.
-pub(crate) fn check() -> Result<bool, Failure> {
-    let copy = repository().join("target/portable");
+/// Returns whether the copy compiles.
+pub(crate) fn check() -> Result<bool, Error> {
+    let copy = repository().join("target/non-unix");
     let mut written = BTreeSet::new();
     for entry in fs::read_dir(repository())? {
         let entry = entry?;
@@ -35,8 +34,8 @@ pub(crate) fn check() -> Result<bool, Failure> {
         match entry.file_name().to_str() {
             Some("crates" | "schemas" | "docs") => copy_folder(&entry.path(), &to, &mut written)?,
             Some("Cargo.toml") => {
-                let text = fs::read_to_string(entry.path())?.replace(", \"xtask\"", "");
-                write(&to, text.as_bytes())?;
+                let text = fs::read_to_string(entry.path())?;
+                write(&to, shipped_members(&text).as_bytes())?;
             }
             Some("Cargo.lock") => write(&to, &fs::read(entry.path())?)?,
             _ => {}
@@ -51,10 +50,10 @@ pub(crate) fn check() -> Result<bool, Failure> {
     for test in TEST_CRATES {
         command.args(["--exclude", test]);
     }
-    // What only Unix uses is unused there, and warned of: what was said matters when it does not compile.
+    // Items used on Unix alone cause warnings: print them only when the copy does not compile.
     let output = command.output()?;
     if !output.status.success() {
-        say(&String::from_utf8_lossy(&output.stderr));
+        log(&String::from_utf8_lossy(&output.stderr));
     }
     Ok(output.status.success())
 }
@@ -78,9 +77,9 @@ fn copy_folder(from: &Path, to: &Path, written: &mut BTreeSet<PathBuf>) -> io::R
     Ok(())
 }
 
-/// Writes what is new, so that cargo checks again only what changed.
+/// Leaves unchanged files alone, so that cargo checks only what changed.
 fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    if fs::read(path).is_ok_and(|there| there == bytes) {
+    if fs::read(path).is_ok_and(|present| present == bytes) {
         return Ok(());
     }
     fs::create_dir_all(path.parent().unwrap_or(path))?;
@@ -99,7 +98,16 @@ fn remove_others(folder: &Path, written: &BTreeSet<PathBuf>) -> io::Result<()> {
     Ok(())
 }
 
-/// The text as a system that is not Unix sees it.
+/// The workspace manifest with only the crates that the copy has.
+fn shipped_members(manifest: &str) -> String {
+    let lines = manifest.lines().map(|line| match line.starts_with("members = ") {
+        true => "members = [\"crates/*\"]",
+        false => line,
+    });
+    lines.map(|line| format!("{line}\n")).collect()
+}
+
+/// The text as compiled on a system other than Unix.
 fn without_unix(text: &str) -> String {
     let mut seen = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
@@ -128,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn conditions_are_false_and_names_lead_nowhere() {
+    fn unix_conditions_are_false_and_unix_names_are_undefined() {
         for (is, seen) in [
             ("#[cfg(unix)]\n", "#[cfg(any())]\n"),
             ("#[cfg(not(unix))]\n", "#[cfg(not(any()))]\n"),

@@ -1,42 +1,58 @@
-//! The built `tenon` in a sandbox, as benches and clients use it.
+//! The release build of `tenon` in a sandbox.
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use tenon_testkit::Sandbox;
 
-use crate::shell::Failure;
+use crate::error::BenchError;
 
-/// The binary and where it runs.
+/// The release build of `tenon`, which `cargo xtask bench` puts next to this program.
+pub(crate) fn binary() -> Result<PathBuf, BenchError> {
+    let this = std::env::current_exe()?;
+    let tenon = this.with_file_name("tenon");
+    // An unoptimised client would measure itself.
+    if cfg!(debug_assertions) || !tenon.is_file() {
+        return Err(BenchError::new(
+            "no release build next to this program\n  hint: run `cargo xtask bench`",
+        ));
+    }
+    Ok(tenon)
+}
+
+/// The binary and the sandbox it runs in.
 pub(crate) struct Product<'a> {
     pub(crate) tenon: &'a Path,
     pub(crate) sandbox: &'a Sandbox,
 }
 
 impl Product<'_> {
-    /// The bridge, which starts the workspace's daemon if there is none.
+    /// The bridge, which starts the workspace's daemon if none is running.
     pub(crate) fn bridge(&self) -> Command {
         let mut command = self.sandbox.command(self.tenon);
         command.args(["mcp", "--surface", "workspace"]).stderr(Stdio::null());
         command
     }
 
-    /// Ends the daemon and makes sure that nothing is left of it.
-    pub(crate) fn stop(&self) -> Result<(), Failure> {
+    /// Stops the daemon and checks that no process is left.
+    pub(crate) fn stop(&self) -> Result<(), BenchError> {
         let stopped = self.sandbox.command(self.tenon).arg("stop").output()?;
         if !stopped.status.success() {
-            return Err(Failure::new(format!("`tenon stop`: {}", String::from_utf8_lossy(&stopped.stderr))));
+            return Err(BenchError::new(format!(
+                "`tenon stop`: {}",
+                String::from_utf8_lossy(&stopped.stderr)
+            )));
         }
         match self.sandbox.wait_for_no_processes().as_slice() {
             [] => Ok(()),
-            left => Err(Failure::new(format!("`tenon stop` left processes behind: {left:?}"))),
+            left => Err(BenchError::new(format!("`tenon stop` left processes behind: {left:?}"))),
         }
     }
 }
 
-/// `tenon serve --http` on a port of its own choice, until dropped.
+/// `tenon serve --http` on a free port, until dropped.
 pub(crate) struct HttpServer {
     child: Child,
     pub(crate) address: SocketAddr,
@@ -44,7 +60,7 @@ pub(crate) struct HttpServer {
 }
 
 impl HttpServer {
-    pub(crate) fn start(product: &Product<'_>) -> Result<Self, Failure> {
+    pub(crate) fn start(product: &Product<'_>) -> Result<Self, BenchError> {
         let token = product.sandbox.command(product.tenon).args(["token", "show"]).output()?;
         let token = String::from_utf8_lossy(&token.stdout).trim().to_owned();
         let mut command = product.sandbox.command(product.tenon);
@@ -52,7 +68,8 @@ impl HttpServer {
         let mut child = command.spawn()?;
         let stdout = BufReader::new(child.stdout.take().expect("stdout was piped above"));
         let address = stdout.lines().map_while(Result::ok).find_map(|line| address_in(&line));
-        let address = address.ok_or_else(|| Failure::new("`tenon serve --http` ended without an address"))?;
+        let address = address
+            .ok_or_else(|| BenchError::new("`tenon serve --http` exited without printing an address"))?;
         Ok(Self { child, address, token })
     }
 }
@@ -75,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_found_in_what_is_said() {
+    fn address_is_read_from_startup_line() {
         let expected = "127.0.0.1:4100".parse().ok();
         assert_eq!(address_in("listening on http://127.0.0.1:4100/mcp"), expected);
         assert_eq!(address_in("`http://127.0.0.1:4100`"), expected);

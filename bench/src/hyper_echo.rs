@@ -1,5 +1,4 @@
-//! The plainest HTTP server of the field, `hyper` on `tokio`, in a process of its own: what a request costs whoever
-//! serves it, before anything is checked or understood.
+//! An echo server with `hyper` on `tokio` in a separate process: the cost of a request before it is checked or parsed.
 
 use std::io::{self, BufRead, BufReader};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -14,16 +13,16 @@ use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
 
-use crate::shell::print;
+use crate::output::print;
 
-/// A running echo.
-pub(super) struct HyperEcho {
+/// A running echo server.
+pub(crate) struct HyperEcho {
     child: Child,
-    pub(super) address: SocketAddr,
+    pub(crate) address: SocketAddr,
 }
 
 impl HyperEcho {
-    pub(super) fn start() -> io::Result<Self> {
+    pub(crate) fn start() -> io::Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
         let mut child = command.arg("echo").stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
         let mut line = String::new();
@@ -40,7 +39,7 @@ impl Drop for HyperEcho {
     }
 }
 
-/// Answers every request with its own body, until the process is killed. The address is the first line on stdout.
+/// Answers each request with the request's body until the process is killed. Prints the address as the first line.
 pub(crate) fn serve() -> io::Result<()> {
     tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(async {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
@@ -49,7 +48,7 @@ pub(crate) fn serve() -> io::Result<()> {
             let (stream, _) = listener.accept().await?;
             stream.set_nodelay(true)?;
             let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service_fn(echo));
-            // A connection that breaks is its client's affair.
+            // The client reports a broken connection.
             tokio::spawn(connection);
         }
     })

@@ -1,5 +1,5 @@
-//! What the engine adds to the language servers behind it, measured as hosts have it: `tenon lsp-service`, asked over both
-//! of its channels, beside the same server asked directly about the same places, in turns.
+//! Overhead of the engine as a host sees it: `tenon lsp-service` over both channels, in turns with the same requests sent
+//! to the bare language server.
 
 use std::fs::File;
 use std::path::Path;
@@ -11,20 +11,21 @@ use tenon_testkit::Sandbox;
 use tenon_testkit::bare::{Bare, Place};
 use tenon_testkit::frames::Frames;
 
-use super::lines::Lines;
-use super::measure::{Times, beside, row, shown, table};
-use super::subject::{SUBJECTS, Subject};
-use crate::shell::{Failure, must, say};
+use crate::error::BenchError;
+use crate::json_lines::JsonLines;
+use crate::measure::{Times, beside, row, shown, table};
+use crate::output::log;
+use crate::subject::{SUBJECTS, Subject};
 
 const STARTS: usize = 3;
 const QUESTIONS: usize = 200;
 const LISTS: usize = 30;
 const EDITS: usize = 10;
 const AT_ONCE: usize = 10;
-/// How long a server may take to know its project.
+/// How long a server may take to load its project.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-pub(super) fn run(tenon: &Path) -> Result<(), Failure> {
+pub(crate) fn run(tenon: &Path) -> Result<(), BenchError> {
     table("Language servers");
     for subject in SUBJECTS {
         let sandbox = Sandbox::with_source(subject.source);
@@ -33,9 +34,9 @@ pub(super) fn run(tenon: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-fn measure(tenon: &Path, subject: Subject, sandbox: &Sandbox) -> Result<(), Failure> {
+fn measure(tenon: &Path, subject: Subject, sandbox: &Sandbox) -> Result<(), BenchError> {
     let name = subject.name();
-    say(&name);
+    log(&name);
     let (declared, used) = subject.places(sandbox);
     let (mut bare, mut service) = starts(tenon, subject, sandbox, &name)?;
 
@@ -82,13 +83,13 @@ fn measure(tenon: &Path, subject: Subject, sandbox: &Sandbox) -> Result<(), Fail
     service.end()
 }
 
-/// From spawn to the first correct definition. Leaves the last of both running.
+/// Time from spawn to the first correct definition. Returns the last server and service, still running.
 fn starts<'a>(
     tenon: &Path,
     subject: Subject,
     sandbox: &'a Sandbox,
     name: &str,
-) -> Result<(Bare<'a>, Service<'a>), Failure> {
+) -> Result<(Bare<'a>, Service<'a>), BenchError> {
     let (declared, used) = subject.places(sandbox);
     let (mut ours, mut theirs) = (Times::default(), Times::default());
     loop {
@@ -102,7 +103,7 @@ fn starts<'a>(
         let mut service = Service::start(tenon, subject, sandbox)?;
         while !service.finds(used, declared) {
             if start.elapsed() > PATIENCE {
-                return Err(Failure::new(format!("no definition from {name}")));
+                return Err(BenchError::new(format!("no definition from {name}")));
             }
         }
         ours.add(start.elapsed());
@@ -114,8 +115,8 @@ fn starts<'a>(
     }
 }
 
-/// Waits until both know all uses of the landmark; how many there are.
-fn settle(bare: &mut Bare<'_>, service: &mut Service<'_>, declared: Place<'_>) -> Result<usize, Failure> {
+/// Waits until both find the same number of references. Returns the count.
+fn settle(bare: &mut Bare<'_>, service: &mut Service<'_>, declared: Place<'_>) -> Result<usize, BenchError> {
     let deadline = Instant::now() + PATIENCE;
     loop {
         let ours = service.ask("lsp_find_references", &at(declared));
@@ -124,22 +125,24 @@ fn settle(bare: &mut Bare<'_>, service: &mut Service<'_>, declared: Place<'_>) -
         match (ours, theirs) {
             (Some(ours), Some(theirs)) if ours == theirs => return Ok(ours),
             _ if Instant::now() > deadline => {
-                return Err(Failure::new(format!("we find {ours:?} references, the bare server {theirs:?}")));
+                return Err(BenchError::new(format!(
+                    "Tenon finds {ours:?} references, the bare server {theirs:?}"
+                )));
             }
             _ => {}
         }
     }
 }
 
-/// Checks at once of files that changed, against one: of ten files, and ten of one file. A bare server that can be asked is
-/// shown the same files and asked about each, all before the first answer.
+/// Concurrent checks of changed files (ten files, and ten of one file) against a single check. A bare server with pull
+/// diagnostics gets the same requests, all sent before the first answer.
 fn at_once(
     subject: Subject,
     sandbox: &Sandbox,
     name: &str,
     service: &mut Service<'_>,
     bare: &mut Bare<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), BenchError> {
     let files = small_files(sandbox.root(), sandbox.root())?;
     let texts: Vec<String> = files.iter().map(|file| sandbox.tree().read(file)).collect();
     for file in &files {
@@ -151,16 +154,16 @@ fn at_once(
         let comment = format!("{}\n", subject.comment).repeat(comments.get());
         (files[index].as_str(), format!("{}{comment}", texts[index]))
     };
-    let is_asked = subject.server.pulls();
+    let pulls = subject.server.pulls();
     let mut all: [Times; 5] = Default::default();
     for round in 0..=EDITS {
         another();
         let one = took(|| service.check_all([changed(0)]).map(drop))?;
-        let bare_one = took(|| if is_asked { Ok(bare.check_all([changed(0)])?) } else { Ok(()) })?;
+        let bare_one = took(|| if pulls { Ok(bare.check_all([changed(0)])?) } else { Ok(()) })?;
         another();
         let ten = took(|| service.check_all((0..AT_ONCE).map(changed)).map(drop))?;
         let all_files = (0..AT_ONCE).map(changed);
-        let bare_ten = took(|| if is_asked { Ok(bare.check_all(all_files)?) } else { Ok(()) })?;
+        let bare_ten = took(|| if pulls { Ok(bare.check_all(all_files)?) } else { Ok(()) })?;
         another();
         let same = took(|| service.check_all((0..AT_ONCE).map(|_| changed(0))).map(drop))?;
         // The first round opens the files.
@@ -171,7 +174,7 @@ fn at_once(
         }
     }
     let [one, bare_one, ten, bare_ten, same] = all;
-    let against = |ours: &Times, bare: &Times| match is_asked {
+    let against = |ours: &Times, bare: &Times| match pulls {
         true => beside("bare", ours, bare),
         false => String::new(),
     };
@@ -185,14 +188,14 @@ fn at_once(
     Ok(())
 }
 
-fn took(work: impl FnOnce() -> Result<(), Failure>) -> Result<Duration, Failure> {
+fn took(work: impl FnOnce() -> Result<(), BenchError>) -> Result<Duration, BenchError> {
     let start = Instant::now();
     work()?;
     Ok(start.elapsed())
 }
 
-/// The ten smallest files of code that are not all but empty.
-fn small_files(root: &Path, folder: &Path) -> Result<Vec<String>, Failure> {
+/// The ten smallest source files above 300 bytes.
+fn small_files(root: &Path, folder: &Path) -> Result<Vec<String>, BenchError> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
@@ -220,19 +223,19 @@ fn at(place: Place<'_>) -> Value {
     json!({ "file": place.file, "line": place.line + 1, "character": place.character + 1 })
 }
 
-/// A running `tenon lsp-service`: navigation on the pipes that we hand over as 3 and 4, the rest on two more.
+/// A running `tenon lsp-service`: navigation on file descriptors 3 and 4, everything else on stdin and stdout.
 struct Service<'a> {
     sandbox: &'a Sandbox,
-    lines: Lines,
+    lines: JsonLines,
     frames: Frames,
 }
 
 impl<'a> Service<'a> {
-    fn start(tenon: &Path, subject: Subject, sandbox: &'a Sandbox) -> Result<Self, Failure> {
+    fn start(tenon: &Path, subject: Subject, sandbox: &'a Sandbox) -> Result<Self, BenchError> {
         let [to, from] = ["to", "from"].map(|name| sandbox.place("run").join(name));
         for pipe in [&to, &from] {
             if !pipe.exists() {
-                must(Command::new("mkfifo").arg(pipe))?;
+                make_pipe(pipe)?;
             }
         }
         let config = json!({ "servers": subject.servers() });
@@ -240,47 +243,47 @@ impl<'a> Service<'a> {
         let mut command = sandbox.command("sh");
         command.args(["-c", r#"exec "$0" lsp-service 3<&0 4>&1 <"$1" >"$2""#]).arg(tenon).args([&to, &from]);
         command.env("LSP_BOOTSTRAP", bootstrap.to_string());
-        let mut lines = Lines::start(&mut command)?;
-        // Each of these waits for the shell to open its end.
+        let mut lines = JsonLines::start(&mut command)?;
+        // Opening a named pipe blocks until the shell opens the other end.
         let to = File::options().write(true).open(to)?;
         let frames = Frames::new(to, File::open(from)?);
         lines.initialize()?;
         Ok(Self { sandbox, lines, frames })
     }
 
-    /// What a navigation tool answers.
-    fn ask(&mut self, tool: &str, arguments: &Value) -> Result<Value, Failure> {
+    /// Calls a navigation tool.
+    fn ask(&mut self, tool: &str, arguments: &Value) -> Result<Value, BenchError> {
         let params = json!({ "name": tool, "arguments": arguments });
         let request = json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params });
         self.lines.ask(&request.to_string())?;
         let mut answer: Value = serde_json::from_str(self.lines.answer())
-            .map_err(|error| Failure::new(format!("{error}: {}", self.lines.answer())))?;
+            .map_err(|error| BenchError::new(format!("{error}: {}", self.lines.answer())))?;
         let mut result = answer["result"].take();
         match result["isError"].as_bool() {
             Some(false) => Ok(result["structuredContent"].take()),
-            _ => Err(Failure::new(format!("{tool}: {answer}{result}"))),
+            _ => Err(BenchError::new(format!("{tool}: {answer}{result}"))),
         }
     }
 
-    /// Whether a definition is the one that was looked for; not while the server is still loading.
+    /// Whether the definition is the expected one. False while the server is loading.
     fn finds(&mut self, place: Place<'_>, declared: Place<'_>) -> bool {
         let Ok(found) = self.ask("lsp_goto_definition", &at(place)) else { return false };
         let first = &found["locations"][0];
         first["file"] == declared.file && first["line"] == declared.line + 1
     }
 
-    /// Shows the service a text; what it finds must fit.
-    fn check(&mut self, file: &str, text: &str, wrong: bool) -> Result<(), Failure> {
+    /// Checks a text; its diagnostics must match `wrong`.
+    fn check(&mut self, file: &str, text: &str, wrong: bool) -> Result<(), BenchError> {
         let found = self.check_all([(file, text.to_owned())])?.swap_remove(0);
         let last = text.lines().count();
         let at_last = found.as_array().is_some_and(|list| list.iter().any(|one| one["line"] == last));
-        if at_last == wrong { Ok(()) } else { Err(Failure::new(format!("{file}: {found}"))) }
+        if at_last == wrong { Ok(()) } else { Err(BenchError::new(format!("{file}: {found}"))) }
     }
 
     fn check_all<S: AsRef<str>>(
         &mut self,
         texts: impl IntoIterator<Item = (S, String)>,
-    ) -> Result<Vec<Value>, Failure> {
+    ) -> Result<Vec<Value>, BenchError> {
         let mut asked = Vec::new();
         for (file, text) in texts {
             let path = self.sandbox.root().join(file.as_ref());
@@ -289,8 +292,8 @@ impl<'a> Service<'a> {
         asked.into_iter().map(|id| Ok(self.frames.finish(id)?)).collect()
     }
 
-    /// The service ends when nobody speaks to it any more.
-    fn end(self) -> Result<(), Failure> {
+    /// The service exits when both channels are closed.
+    fn end(self) -> Result<(), BenchError> {
         drop(self.frames);
         Ok(self.lines.end()?)
     }
@@ -298,5 +301,12 @@ impl<'a> Service<'a> {
     fn resident_kib(&self) -> u64 {
         let ours = self.sandbox.processes().into_iter().find(|process| process.id == self.lines.id());
         ours.map_or(0, |process| process.resident_kib())
+    }
+}
+
+fn make_pipe(path: &Path) -> Result<(), BenchError> {
+    match Command::new("mkfifo").arg(path).status()?.success() {
+        true => Ok(()),
+        false => Err(BenchError::new(format!("`mkfifo {}` failed", path.display()))),
     }
 }

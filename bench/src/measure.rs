@@ -1,16 +1,16 @@
-//! Durations, what they amount to, and how they are shown.
+//! Durations: collecting, summarising and printing them.
 
 use std::time::{Duration, Instant};
 
-use crate::shell::print;
+use crate::output::print;
 
-/// The times that one thing took, over and over.
+/// Durations of repeated runs.
 #[derive(Debug, Default)]
-pub(super) struct Times(Vec<Duration>);
+pub(crate) struct Times(Vec<Duration>);
 
 impl Times {
-    /// Times `count` runs of `work`, after a tenth as many that are thrown away.
-    pub(super) fn of<E>(count: usize, mut work: impl FnMut() -> Result<(), E>) -> Result<Self, E> {
+    /// Times `count` runs of `work`, after `count / 10` warm-up runs.
+    pub(crate) fn of<E>(count: usize, mut work: impl FnMut() -> Result<(), E>) -> Result<Self, E> {
         for _ in 0..count / 10 {
             work()?;
         }
@@ -23,8 +23,8 @@ impl Times {
         Ok(times)
     }
 
-    /// Times `count` runs of each of two, in turns of a tenth: what else the machine does meets both alike.
-    pub(super) fn of_both<E>(
+    /// Times `count` runs of both, in ten alternating rounds, so that other load on the machine affects both.
+    pub(crate) fn of_both<E>(
         count: usize,
         mut one: impl FnMut() -> Result<(), E>,
         mut other: impl FnMut() -> Result<(), E>,
@@ -37,24 +37,24 @@ impl Times {
         Ok((times, others))
     }
 
-    pub(super) fn add(&mut self, time: Duration) {
+    pub(crate) fn add(&mut self, time: Duration) {
         self.0.push(time);
     }
 
     /// Adds the time of one run of `work`.
-    pub(super) fn time<T, E>(&mut self, work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+    pub(crate) fn time<T, E>(&mut self, work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
         let start = Instant::now();
         let outcome = work()?;
         self.add(start.elapsed());
         Ok(outcome)
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// The time that `part` of the runs, from 0 to 1, stayed within.
-    pub(super) fn within(&self, part: f64) -> Duration {
+    /// The quantile `part`, from 0 to 1.
+    pub(crate) fn within(&self, part: f64) -> Duration {
         let mut sorted = self.0.clone();
         sorted.sort();
         let last = sorted.len().saturating_sub(1);
@@ -62,13 +62,13 @@ impl Times {
         sorted.get(index.min(last)).copied().unwrap_or_default()
     }
 
-    pub(super) fn median(&self) -> Duration {
+    pub(crate) fn median(&self) -> Duration {
         self.within(0.5)
     }
 }
 
-/// A duration in the unit that suits it.
-pub(super) fn shown(time: Duration) -> String {
+/// A duration in microseconds or milliseconds.
+pub(crate) fn shown(time: Duration) -> String {
     let micros = time.as_secs_f64() * 1e6;
     match micros {
         ..1000.0 => format!("{micros:.0} µs"),
@@ -76,21 +76,21 @@ pub(super) fn shown(time: Duration) -> String {
     }
 }
 
-/// What something else took, and how many times that we took.
-pub(super) fn beside(name: &str, ours: &Times, other: &Times) -> String {
+/// The median of a baseline and the ratio of ours to it.
+pub(crate) fn beside(name: &str, ours: &Times, other: &Times) -> String {
     let ratio = ours.median().as_secs_f64() / other.median().as_secs_f64();
     format!("{name} {}, {ratio:.2}×", shown(other.median()))
 }
 
 /// Starts a table.
-pub(super) fn table(title: &str) {
+pub(crate) fn table(title: &str) {
     print(&format!("# {title}\n"));
     print("| what | measured | beside it | aim |");
     print("|---|---|---|---|");
 }
 
 /// Adds a row.
-pub(super) fn row(what: &str, measured: &str, beside: &str, aim: &str) {
+pub(crate) fn row(what: &str, measured: &str, beside: &str, aim: &str) {
     print(&format!("| {what} | {measured} | {beside} | {aim} |"));
 }
 
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn medians_and_tails_are_found() {
+    fn quantiles_are_computed() {
         let times = Times((1..=101).map(Duration::from_millis).collect());
         assert_eq!(times.median(), Duration::from_millis(51));
         assert_eq!(times.within(0.95), Duration::from_millis(96));
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_are_shown_in_their_unit() {
+    fn durations_are_shown_in_fitting_unit() {
         assert_eq!(shown(Duration::from_micros(42)), "42 µs");
         assert_eq!(shown(Duration::from_micros(4250)), "4.2 ms");
     }

@@ -1,4 +1,4 @@
-//! What every call pays: starting, the way through bridge and HTTP, and the memory of a daemon that waits.
+//! Costs shared by every call: startup, the round trip over bridge and HTTP, and the memory of an idle daemon.
 
 use std::io;
 use std::net::SocketAddr;
@@ -10,12 +10,13 @@ use std::time::{Duration, Instant};
 use tenon_testkit::Sandbox;
 use tenon_testkit::http::{Connection, Request};
 
-use super::echo;
-use super::hyper_echo::HyperEcho;
-use super::lines::{INITIALIZE, INITIALIZED, Lines};
-use super::measure::{Times, beside, row, shown, table};
+use crate::echo;
+use crate::error::BenchError;
+use crate::hyper_echo::HyperEcho;
+use crate::json_lines::{INITIALIZE, INITIALIZED, JsonLines};
+use crate::measure::{Times, beside, row, shown, table};
+use crate::output::log;
 use crate::product::{HttpServer, Product};
-use crate::shell::{Failure, say};
 
 const COLD_STARTS: usize = 10;
 const WARM_STARTS: usize = 50;
@@ -25,7 +26,7 @@ const REQUESTS: usize = 40_000;
 const LIST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
 const PING: &str = r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#;
 
-pub(super) fn run(tenon: &Path) -> Result<(), Failure> {
+pub(crate) fn run(tenon: &Path) -> Result<(), BenchError> {
     table("Spine");
     let sandbox = Sandbox::with_example("polyglot");
     let product = Product { tenon, sandbox: &sandbox };
@@ -36,9 +37,9 @@ pub(super) fn run(tenon: &Path) -> Result<(), Failure> {
     product.stop()
 }
 
-/// From `spawn` of the bridge to the answered `tools/list`, without a daemon and with one.
-fn starts(tenon: &Path, warm: &Product<'_>) -> Result<(), Failure> {
-    say("starts without a daemon");
+/// Time from starting the bridge to the answer of `tools/list`, without a daemon and with one.
+fn starts(tenon: &Path, warm: &Product<'_>) -> Result<(), BenchError> {
+    log("starts without a daemon");
     let mut cold_times = Times::default();
     for _ in 0..COLD_STARTS {
         let sandbox = Sandbox::with_example("polyglot");
@@ -48,7 +49,7 @@ fn starts(tenon: &Path, warm: &Product<'_>) -> Result<(), Failure> {
     }
     row("spawn → `tools/list`, no daemon", &spread(&cold_times), "", "120 ms");
 
-    say("starts with a daemon");
+    log("starts with a daemon");
     one_start(warm)?;
     let mut warm_times = Times::default();
     for _ in 0..WARM_STARTS {
@@ -58,27 +59,27 @@ fn starts(tenon: &Path, warm: &Product<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-fn one_start(product: &Product<'_>) -> Result<Duration, Failure> {
+fn one_start(product: &Product<'_>) -> Result<Duration, BenchError> {
     let start = Instant::now();
-    let mut bridge = Lines::start(&mut product.bridge())?;
+    let mut bridge = JsonLines::start(&mut product.bridge())?;
     bridge.initialize()?;
     bridge.ask(LIST)?;
     let time = start.elapsed();
     if !bridge.answer().contains("workspace_status") {
-        return Err(Failure::new(format!("`tools/list` answered {}", bridge.answer())));
+        return Err(BenchError::new(format!("`tools/list` answered {}", bridge.answer())));
     }
     bridge.end()?;
     Ok(time)
 }
 
-/// One ping over client → bridge → socket → daemon, against one line over the same hops to an echo.
-fn pings_over_pipes(product: &Product<'_>) -> Result<(), Failure> {
-    say("pings over the bridge");
+/// One ping over client → bridge → socket → daemon, against one line over the same path to an echo server.
+fn pings_over_pipes(product: &Product<'_>) -> Result<(), BenchError> {
+    log("pings over the bridge");
     let socket = product.sandbox.place("run").join("echo");
     echo::unix_socket(&socket)?;
     let mut relay = Command::new(std::env::current_exe()?);
-    let mut raw = Lines::start(relay.arg("relay").arg(&socket))?;
-    let mut bridge = Lines::start(&mut product.bridge())?;
+    let mut raw = JsonLines::start(relay.arg("relay").arg(&socket))?;
+    let mut bridge = JsonLines::start(&mut product.bridge())?;
     bridge.initialize()?;
     let (echoed, answered) = Times::of_both(PINGS, || raw.ask(PING), || bridge.ask(PING))?;
     raw.end()?;
@@ -87,16 +88,16 @@ fn pings_over_pipes(product: &Product<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Pings over HTTP, one after the other and on many connections, against two HTTP echoes: `hyper` in a process of its
-/// own, as ours is, and a bare thread, below which nobody gets.
-fn over_http(tenon: &Path) -> Result<(), Failure> {
+/// Pings over HTTP, one after the other and on many connections, against two echo servers: `hyper` in a separate process
+/// and a bare thread, which is the lower bound.
+fn over_http(tenon: &Path) -> Result<(), BenchError> {
     let sandbox = Sandbox::with_example("polyglot");
     let server = HttpServer::start(&Product { tenon, sandbox: &sandbox })?;
     let request = ping_request(&server)?;
     let echo = HyperEcho::start()?;
     let thread = echo::http()?;
 
-    say("pings over HTTP");
+    log("pings over HTTP");
     let mut ours = Connection::open(server.address)?;
     for (address, name, aim) in
         [(echo.address, "`hyper` echo", "1.5× the echo"), (thread, "echo of a bare thread", "")]
@@ -108,7 +109,7 @@ fn over_http(tenon: &Path) -> Result<(), Failure> {
     }
 
     for connections in [1, 32] {
-        say(&format!("requests on {connections} connections"));
+        log(&format!("requests on {connections} connections"));
         let raw = requests_per_second(echo.address, &request, connections)?;
         let ours = requests_per_second(server.address, &request, connections)?;
         let what = format!("requests per second, connections: {connections}");
@@ -141,12 +142,12 @@ fn requests_per_second(address: SocketAddr, request: &Request, connections: usiz
     Ok(REQUESTS as f64 / start.elapsed().as_secs_f64())
 }
 
-/// What a daemon and a bridge that nobody asks anything hold in memory.
-fn memory(product: &Product<'_>) -> Result<(), Failure> {
-    let mut bridge = Lines::start(&mut product.bridge())?;
+/// Memory of an idle daemon and an idle bridge.
+fn memory(product: &Product<'_>) -> Result<(), BenchError> {
+    let mut bridge = JsonLines::start(&mut product.bridge())?;
     bridge.initialize()?;
     bridge.ask(LIST)?;
-    // The language servers that the daemon warms up are their own.
+    // Language servers do not count as the daemon's memory.
     for process in product.sandbox.processes() {
         let (what, aim) = match process.command.get(1).map(String::as_str) {
             Some("daemon") => ("daemon, resident", "20 MB"),
@@ -164,14 +165,14 @@ fn spread(times: &Times) -> String {
     format!("{} (95 %: {})", shown(times.median()), shown(times.within(0.95)))
 }
 
-/// A ping inside a session of its own, with every header that makes it complete.
-fn ping_request(server: &HttpServer) -> Result<Request, Failure> {
+/// A ping in a new session, with all headers.
+fn ping_request(server: &HttpServer) -> Result<Request, BenchError> {
     let request = |body: &str| Request::mcp("/mcp/workspace", Some(&server.token), body);
     let mut connection = Connection::open(server.address)?;
     let opened = connection.send(&request(INITIALIZE))?;
     let session = opened.header("MCP-Session-Id").map(str::to_owned);
     let session =
-        session.ok_or_else(|| Failure::new(format!("`initialize` got status {}", opened.status)))?;
+        session.ok_or_else(|| BenchError::new(format!("`initialize` got status {}", opened.status)))?;
     let inside = |body: &str| {
         request(body).header("MCP-Session-Id", &session).header("MCP-Protocol-Version", "2025-11-25")
     };

@@ -1,4 +1,4 @@
-//! The cheapest peers there can be, over the same hops as ours: they say what the transport itself costs.
+//! Echo servers over the same transports as the product: they show what the transport itself costs.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -6,8 +6,8 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::thread;
 
-/// Sends back whatever comes over a unix socket, on threads that end with this process.
-pub(super) fn unix_socket(path: &Path) -> io::Result<()> {
+/// Echoes bytes over a unix socket, on threads that end with this process.
+pub(crate) fn unix_socket(path: &Path) -> io::Result<()> {
     let listener = UnixListener::bind(path)?;
     thread::spawn(move || {
         for mut stream in listener.incoming().flatten() {
@@ -24,7 +24,7 @@ pub(super) fn unix_socket(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Passes bytes between our stdin and stdout and a unix socket, as a bridge does.
+/// Passes bytes between stdin, stdout and a unix socket, as the bridge does.
 pub(crate) fn relay(socket: &Path) -> io::Result<()> {
     let mut outgoing = UnixStream::connect(socket)?;
     let mut incoming = outgoing.try_clone()?;
@@ -46,13 +46,13 @@ fn pump(from: &mut impl Read, to: &mut impl Write) -> io::Result<()> {
     }
 }
 
-/// Answers every HTTP request with its own body, on threads that end with this process.
-pub(super) fn http() -> io::Result<SocketAddr> {
+/// Answers each HTTP request with the request's body, on threads that end with this process.
+pub(crate) fn http() -> io::Result<SocketAddr> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let address = listener.local_addr()?;
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            // A connection that breaks is its client's affair.
+            // The client reports a broken connection.
             thread::spawn(move || answer_all(stream));
         }
     });

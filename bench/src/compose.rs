@@ -1,4 +1,4 @@
-//! Composing: time and memory of `tenon compose`, against a process that does nothing but parse the same JSON.
+//! Time and memory of `tenon compose`, against a process that only parses the same JSON.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -9,19 +9,20 @@ use std::time::Instant;
 use serde_json::Value;
 use tenon_testkit::Sandbox;
 
-use super::measure::{Times, row, shown, table};
-use crate::shell::{Failure, say};
+use crate::error::BenchError;
+use crate::measure::{Times, row, shown, table};
+use crate::output::log;
 
-/// How many modules; each has ten contributions.
+/// Numbers of modules. Each module has ten contributions.
 const SIZES: [usize; 4] = [10, 100, 1000, 10_000];
 
-pub(super) fn run(tenon: &Path) -> Result<(), Failure> {
+pub(crate) fn run(tenon: &Path) -> Result<(), BenchError> {
     table("Composition, modules of ten contributions");
     let sandbox = Sandbox::new();
     let ourselves = std::env::current_exe()?;
     for size in SIZES {
         let what = |what: &str| format!("{size} modules: {what}");
-        say(&what("composing"));
+        log(&what("composing"));
         let file = sandbox.root().join(format!("{size}.json"));
         let input = input(size);
         fs::write(&file, &input)?;
@@ -36,7 +37,7 @@ pub(super) fn run(tenon: &Path) -> Result<(), Failure> {
             command
         };
         let (mut composed, mut parsed) = (Times::default(), Times::default());
-        // In turns, so that whatever else the machine does slows both.
+        // In turns, so that other load on the machine affects both.
         for _ in 0..(50_000 / size).clamp(11, 51) {
             parsed.add(timed(&mut parse())?);
             composed.add(timed(&mut compose())?);
@@ -53,10 +54,10 @@ pub(super) fn run(tenon: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What the composer is compared with: reads the file, parses it, and ends without tidying up.
-pub(crate) fn parse(file: &Path) -> Result<(), Failure> {
+/// The baseline: reads the file, parses it and exits without freeing the result.
+pub(crate) fn parse(file: &Path) -> Result<(), BenchError> {
     let bytes = fs::read(file)?;
-    let value: Value = serde_json::from_slice(&bytes).map_err(|error| Failure::new(error.to_string()))?;
+    let value: Value = serde_json::from_slice(&bytes).map_err(|error| BenchError::new(error.to_string()))?;
     std::mem::forget(value);
     Ok(())
 }
@@ -110,15 +111,15 @@ fn quiet(command: &mut Command) -> &mut Command {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null())
 }
 
-fn timed(command: &mut Command) -> Result<std::time::Duration, Failure> {
+fn timed(command: &mut Command) -> Result<std::time::Duration, BenchError> {
     let start = Instant::now();
     let status = quiet(command).status()?;
     let time = start.elapsed();
-    if status.success() { Ok(time) } else { Err(Failure::new(format!("{command:?} failed"))) }
+    if status.success() { Ok(time) } else { Err(BenchError::new(format!("{command:?} failed"))) }
 }
 
-/// The most memory that a process ever holds, in bytes: asked for until it has ended, and again if it ended too soon.
-fn peak(command: &mut Command) -> Result<u64, Failure> {
+/// Peak memory of a process in bytes. Polled until it exits; run again if it exits before the first poll.
+fn peak(command: &mut Command) -> Result<u64, BenchError> {
     let mut peak = 0;
     for _ in 0..50 {
         let mut child = quiet(command).spawn()?;
@@ -139,7 +140,7 @@ fn high_water(child: &Child) -> Option<u64> {
     Some(kib * 1024)
 }
 
-/// A process that ended before anyone could look has no number.
+/// A process that exits before the first poll has no number.
 fn mib(bytes: u64) -> String {
     if bytes == 0 { "–".to_owned() } else { format!("{:.1} MiB", bytes as f64 / (1024.0 * 1024.0)) }
 }

@@ -1,6 +1,6 @@
-//! Document caches: building, asking once, asking again and again, and what that takes in memory.
+//! Document caches: build, one-shot resolve, warm resolve and memory.
 //!
-//! The floor is `sha256sum` over the files of the cache: whoever checks a cache has to hash it. Where the first
+//! The baseline is `sha256sum` over the files of the cache, since verifying a cache means hashing it. If the first
 //! implementation can be installed from the registry, it answers the same query over the same cache.
 
 use std::fs;
@@ -11,14 +11,16 @@ use std::time::{Duration, Instant};
 
 use tenon_testkit::Sandbox;
 use tenon_testkit::processes::Process;
+use tenon_testkit::tree::repository;
 
-use super::lines::Lines;
-use super::measure::{Times, row, shown, table};
-use crate::shell::{self, Failure, cargo, repository, say};
+use crate::error::BenchError;
+use crate::json_lines::JsonLines;
+use crate::measure::{Times, row, shown, table};
+use crate::output::log;
 
 const SIZES: [usize; 4] = [100, 1000, 10_000, 100_000];
 
-/// Past this the first implementation takes minutes for one answer.
+/// Above this size the first implementation takes minutes per answer.
 const FIRST_MOST: usize = 10_000;
 
 const DOCUMENT_BYTES: usize = 2048;
@@ -27,7 +29,7 @@ const WARM_CALLS: usize = 1000;
 /// In one document of each corpus.
 const RARE: &str = "needle";
 
-pub(super) fn run(tenon: &Path) -> Result<(), Failure> {
+pub(crate) fn run(tenon: &Path) -> Result<(), BenchError> {
     let first = First::install();
     table("Context caches, documents of 2 KB");
     for size in SIZES {
@@ -58,13 +60,13 @@ impl Corpus<'_> {
         format!("{} documents: {what}", self.size)
     }
 
-    /// Runs enough times for a median without taking all day.
+    /// Enough runs for a median in reasonable time.
     fn runs(&self) -> usize {
         (20_000 / self.size).clamp(3, 20)
     }
 
     fn write(&self) -> io::Result<()> {
-        say(&self.what("writing"));
+        log(&self.what("writing"));
         self.sandbox.tree().write("sources/tiny/tiny.md", "a tiny document");
         let mut random = Random(1);
         let vocabulary: Vec<String> = (0..20_000).map(|_| random.word()).collect();
@@ -81,8 +83,8 @@ impl Corpus<'_> {
         Ok(())
     }
 
-    fn build(&self) -> Result<(), Failure> {
-        say(&self.what("building"));
+    fn build(&self) -> Result<(), BenchError> {
+        log(&self.what("building"));
         let mut times = Times::default();
         for _ in 0..self.runs().min(5) {
             times.add(self.build_cache("bench", "sources")?);
@@ -91,14 +93,14 @@ impl Corpus<'_> {
         Ok(())
     }
 
-    fn build_cache(&self, name: &str, sources: &str) -> Result<Duration, Failure> {
+    fn build_cache(&self, name: &str, sources: &str) -> Result<Duration, BenchError> {
         let mut command = self.sandbox.command(self.tenon);
         command.args(["context", "build", "--force", "--sources", sources, "--cache"]);
         timed(command.arg(self.sandbox.root().join("caches").join(name)))
     }
 
     /// `sha256sum` over every file of the cache.
-    fn floor(&self) -> Command {
+    fn baseline(&self) -> Command {
         let mut command = self.sandbox.command("sh");
         command.args(["-c", "find \"$1\" -type f -print0 | xargs -0 sha256sum", "sh"]).arg(self.cache());
         command
@@ -113,16 +115,16 @@ impl Corpus<'_> {
         command
     }
 
-    /// In turns with the floor, so that whatever else the machine does slows both.
-    fn one_shot(&self) -> Result<(), Failure> {
-        say(&self.what("one-shot resolve and the floor"));
-        let (mut floor, mut times) = (Times::default(), Times::default());
+    /// In turns with the baseline, so that other load on the machine affects both.
+    fn one_shot(&self) -> Result<(), BenchError> {
+        log(&self.what("one-shot resolve and the baseline"));
+        let (mut baseline, mut times) = (Times::default(), Times::default());
         for _ in 0..self.runs() {
-            floor.add(timed(&mut self.floor())?);
+            baseline.add(timed(&mut self.baseline())?);
             times.add(timed(&mut self.resolve(self.tenon, &["context"]))?);
         }
-        let ratio = times.median().as_secs_f64() / floor.median().as_secs_f64();
-        let beside = format!("`sha256sum` {}, {ratio:.2}×", shown(floor.median()));
+        let ratio = times.median().as_secs_f64() / baseline.median().as_secs_f64();
+        let beside = format!("`sha256sum` {}, {ratio:.2}×", shown(baseline.median()));
         row(&self.what("one-shot resolve"), &shown(times.median()), &beside, "2× `sha256sum`");
         if let Some(first) = self.first.filter(|_| self.size <= FIRST_MOST) {
             let theirs = timed(&mut self.resolve(&first.context, &[]))?;
@@ -138,11 +140,11 @@ impl Corpus<'_> {
         command
     }
 
-    fn warm(&self) -> Result<(), Failure> {
-        say(&self.what("warm resolve"));
-        let mut server = Lines::start(&mut self.server(self.tenon, &["context-server"]))?;
+    fn warm(&self) -> Result<(), BenchError> {
+        log(&self.what("warm resolve"));
+        let mut server = JsonLines::start(&mut self.server(self.tenon, &["context-server"]))?;
         server.initialize()?;
-        // What a server takes to answer at all is not what the cache takes.
+        // Subtract the memory of a server that has loaded a tiny cache.
         self.build_cache("tiny", "sources/tiny")?;
         ask(&mut server, "tiny", RARE)?;
         let idle = resident(&server);
@@ -173,7 +175,7 @@ impl Corpus<'_> {
         server.end()?;
 
         if let Some(first) = self.first.filter(|_| self.size < FIRST_MOST) {
-            let mut server = Lines::start(&mut self.server(&first.server, &[]))?;
+            let mut server = JsonLines::start(&mut self.server(&first.server, &[]))?;
             server.initialize()?;
             let times = Times::of(3, || ask(&mut server, "bench", RARE))?;
             row(
@@ -188,8 +190,8 @@ impl Corpus<'_> {
     }
 }
 
-/// Answers before the index is there take as long as reading everything.
-fn wait_for_index(server: &mut Lines) -> Result<(), Failure> {
+/// Until the index is built, each answer reads all documents.
+fn wait_for_index(server: &mut JsonLines) -> Result<(), BenchError> {
     let start = Instant::now();
     loop {
         let call = Instant::now();
@@ -198,12 +200,12 @@ fn wait_for_index(server: &mut Lines) -> Result<(), Failure> {
             return Ok(());
         }
         if start.elapsed() > Duration::from_secs(120) {
-            return Err(Failure::new("no call was answered from an index within two minutes"));
+            return Err(BenchError::new("no call was answered from an index within two minutes"));
         }
     }
 }
 
-fn ask(server: &mut Lines, cache: &str, query: &str) -> io::Result<()> {
+fn ask(server: &mut JsonLines, cache: &str, query: &str) -> io::Result<()> {
     server.ask(&format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"context.resolve","arguments":{{"cache":"{cache}","query":"{query}","budget":4000}}}}}}"#
     ))?;
@@ -213,16 +215,16 @@ fn ask(server: &mut Lines, cache: &str, query: &str) -> io::Result<()> {
     Err(io::Error::other(format!("`context.resolve` answered {}", server.answer())))
 }
 
-fn timed(command: &mut Command) -> Result<Duration, Failure> {
+fn timed(command: &mut Command) -> Result<Duration, BenchError> {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let start = Instant::now();
     let status = command.status()?;
     let time = start.elapsed();
-    if status.success() { Ok(time) } else { Err(Failure::new(format!("{command:?} failed"))) }
+    if status.success() { Ok(time) } else { Err(BenchError::new(format!("{command:?} failed"))) }
 }
 
 /// KiB.
-fn resident(server: &Lines) -> u64 {
+fn resident(server: &JsonLines) -> u64 {
     Process { id: server.id(), parent: 0, command: Vec::new() }.resident_kib()
 }
 
@@ -230,32 +232,32 @@ fn mib(bytes: u64) -> String {
     format!("{:.1} MiB", bytes as f64 / 1024.0 / 1024.0)
 }
 
-/// The first implementation, as published.
+/// The published first implementation.
 struct First {
     context: PathBuf,
     server: PathBuf,
 }
 
 impl First {
-    /// Installs it below `target`, once; `None` where the registry does not have it.
+    /// Installs it into `target` once. `None` if the registry does not have it.
     fn install() -> Option<Self> {
         let root = repository().join("target/bench/context-v0");
         let first = Self { context: root.join("bin/context"), server: root.join("bin/mcp-context-server") };
         if first.context.is_file() && first.server.is_file() {
             return Some(first);
         }
-        let mut install = cargo();
+        let mut install = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         install.args(["install", "--root"]).arg(&root);
         install.args(["context-cli@0.1.0", "mcp-context-server@0.1.0"]);
-        let installed = shell::run(&mut install).unwrap_or(false);
+        let installed = install.status().is_ok_and(|status| status.success());
         if !installed {
-            say("the first implementation cannot be installed and is left out");
+            log("cannot install the first implementation: skipped");
         }
         installed.then_some(first)
     }
 }
 
-/// A generator that gives every run the same corpus.
+/// A fixed-seed generator: every run gets the same corpus.
 struct Random(u64);
 
 impl Random {
@@ -270,7 +272,7 @@ impl Random {
         (self.next() % limit as u64) as usize
     }
 
-    /// Small numbers more often than large ones, roughly as words are distributed in texts.
+    /// Prefers small numbers, roughly as words are distributed in text.
     fn skewed(&mut self, limit: usize) -> usize {
         let uniform = (self.next() >> 11) as f64 / (1_u64 << 53) as f64;
         ((limit as f64).powf(uniform) as usize).min(limit) - 1
@@ -281,7 +283,7 @@ impl Random {
         (0..length).map(|_| char::from(b'a' + self.below(26) as u8)).collect()
     }
 
-    /// The first word of the vocabulary, which the skew prefers.
+    /// The first word of the vocabulary, which `skewed` picks most often.
     fn frequent() -> String {
         Self(1).word()
     }

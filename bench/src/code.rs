@@ -1,5 +1,5 @@
-//! What the `code` surface adds to the language servers behind it: the same questions about real code, put to the bare
-//! server in the same run and in turns, over both transports.
+//! Overhead of the `code` surface: the same requests about real code, sent in turns to Tenon (stdio and HTTP) and to the
+//! bare language server.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -10,22 +10,23 @@ use tenon_testkit::bare::{Bare, Place, uri};
 use tenon_testkit::http::{Connection, Request};
 use tenon_testkit::{Sandbox, Source};
 
-use super::lines::{INITIALIZE, INITIALIZED, Lines};
-use super::measure::{Times, beside, row, shown, table};
-use super::subject::{SUBJECTS, Subject};
+use crate::error::BenchError;
+use crate::json_lines::{INITIALIZE, INITIALIZED, JsonLines};
+use crate::measure::{Times, beside, row, shown, table};
+use crate::output::log;
 use crate::product::{HttpServer, Product};
-use crate::shell::{Failure, say};
+use crate::subject::{SUBJECTS, Subject};
 
 const QUESTIONS: usize = 200;
 const PAGES: usize = 500;
-/// Different places to ask for one symbol's uses at: an answer to the same question would be kept.
+/// Different positions of one symbol: an answer to a repeated request would come from the cache.
 const LISTS: usize = 20;
-/// As many as the contract allows, with the declaration.
+/// With the declaration, as many as the contract allows.
 const MANY_USES: usize = 19_999;
-/// How long a server may take to know its project.
+/// How long a server may take to load its project.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-pub(super) fn run(tenon: &Path) -> Result<(), Failure> {
+pub(crate) fn run(tenon: &Path) -> Result<(), BenchError> {
     table("Code");
     for subject in SUBJECTS {
         let sandbox = Sandbox::with_source(subject.source);
@@ -43,16 +44,16 @@ pub(super) fn run(tenon: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The settings under which nobody but the subject's server answers.
+/// Settings that enable only the subject's server.
 fn settings(subject: &Subject) -> String {
     let servers = subject.servers();
     let switches = servers.as_object().expect("a table of servers");
     switches.iter().map(|(id, switch)| format!("[servers.{id}]\nenabled = {}\n", switch["enabled"])).collect()
 }
 
-fn measure(product: &Product<'_>, subject: Subject) -> Result<(), Failure> {
+fn measure(product: &Product<'_>, subject: Subject) -> Result<(), BenchError> {
     let (name, sandbox) = (subject.name(), product.sandbox);
-    say(&name);
+    log(&name);
     let (declared, used) = subject.places(sandbox);
     let mut bare = Bare::start(subject.server, sandbox)?;
     bare.open(used.file)?;
@@ -101,13 +102,13 @@ fn measure(product: &Product<'_>, subject: Subject) -> Result<(), Failure> {
     Ok(stdio.lines.end()?)
 }
 
-/// Waits until the bare server knows all uses that we say there are; how many.
+/// Waits until the bare server finds as many references as Tenon. Returns the count.
 fn settle(
     bare: &mut Bare<'_>,
     stdio: &mut Bridge,
     declared: Place<'_>,
     sandbox: &Sandbox,
-) -> Result<usize, Failure> {
+) -> Result<usize, BenchError> {
     let ours = all_pages(stdio, sandbox, declared)?;
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -116,17 +117,17 @@ fn settle(
             return Ok(ours);
         }
         if Instant::now() > deadline {
-            return Err(Failure::new(format!("we find {ours} references, the bare server {theirs}")));
+            return Err(BenchError::new(format!("Tenon finds {ours} references, the bare server {theirs}")));
         }
     }
 }
 
-/// Uses of the landmark in the file that declares it, and one in another: places to ask at.
+/// Positions of the landmark in the file that declares it.
 fn uses(
     bare: &mut Bare<'_>,
     sandbox: &Sandbox,
     declared: Place<'static>,
-) -> Result<Vec<Place<'static>>, Failure> {
+) -> Result<Vec<Place<'static>>, BenchError> {
     let found = bare.ask("references", declared)?;
     let here = uri(sandbox, declared.file);
     let number = |value: &Value| value.as_u64().unwrap_or_default() as usize;
@@ -134,7 +135,7 @@ fn uses(
         let start = &one["range"]["start"];
         Place { file: declared.file, line: number(&start["line"]), character: number(&start["character"]) }
     });
-    // One symbol may be asked about at each of its characters.
+    // Each character of a symbol is a different request.
     let mut places: Vec<_> = places
         .flat_map(|place| (0..4).map(move |by| Place { character: place.character + by, ..place }))
         .collect();
@@ -142,8 +143,8 @@ fn uses(
     Ok(places)
 }
 
-/// All uses of what is at a place; how many.
-fn all_pages(stdio: &mut Bridge, sandbox: &Sandbox, place: Place<'_>) -> Result<usize, Failure> {
+/// Reads all pages of references. Returns how many there are.
+fn all_pages(stdio: &mut Bridge, sandbox: &Sandbox, place: Place<'_>) -> Result<usize, BenchError> {
     let mut arguments = at(sandbox, place);
     arguments["includeDeclaration"] = json!(true);
     arguments["pageSize"] = json!(200);
@@ -165,7 +166,7 @@ fn second_page(
     place: Place<'_>,
     total: usize,
     name: &str,
-) -> Result<(), Failure> {
+) -> Result<(), BenchError> {
     let mut arguments = at(sandbox, place);
     arguments["includeDeclaration"] = json!(true);
     let first = call("references", &arguments);
@@ -192,39 +193,39 @@ fn call(tool: &str, arguments: &Value) -> String {
     json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params }).to_string()
 }
 
-/// Asks until there is an answer; its payload.
-fn settled(mut ask: impl FnMut() -> Result<Value, Failure>) -> Result<Value, Failure> {
+/// Repeats a request until the server is ready. Returns the payload.
+fn settled(mut ask: impl FnMut() -> Result<Value, BenchError>) -> Result<Value, BenchError> {
     loop {
         let mut answer = ask()?;
         if answer["error"]["data"]["details"]["retryAfterMs"].is_null() {
             let failed = answer["error"].is_object();
             let payload = answer["result"]["structuredContent"].take();
-            return if failed { Err(Failure::new(answer.to_string())) } else { Ok(payload) };
+            return if failed { Err(BenchError::new(answer.to_string())) } else { Ok(payload) };
         }
     }
 }
 
-/// The bridge to the workspace's daemon.
+/// A client of `tenon mcp`.
 struct Bridge {
-    lines: Lines,
+    lines: JsonLines,
 }
 
 impl Bridge {
-    fn start(product: &Product<'_>) -> Result<Self, Failure> {
+    fn start(product: &Product<'_>) -> Result<Self, BenchError> {
         let mut command = product.sandbox.command(product.tenon);
         command
             .args(["mcp", "--surface", "code", "--root"])
             .arg(product.sandbox.root())
             .stderr(Stdio::null());
-        let mut lines = Lines::start(&mut command)?;
+        let mut lines = JsonLines::start(&mut command)?;
         lines.initialize()?;
         Ok(Self { lines })
     }
 
-    fn ask(&mut self, message: &str) -> Result<Value, Failure> {
+    fn ask(&mut self, message: &str) -> Result<Value, BenchError> {
         self.lines.ask(message)?;
         let text = self.lines.answer();
-        serde_json::from_str(text).map_err(|error| Failure::new(format!("{error}: {text}")))
+        serde_json::from_str(text).map_err(|error| BenchError::new(format!("{error}: {text}")))
     }
 }
 
@@ -236,7 +237,7 @@ struct Http {
 }
 
 impl Http {
-    fn open(server: &HttpServer) -> Result<Self, Failure> {
+    fn open(server: &HttpServer) -> Result<Self, BenchError> {
         let mut connection = Connection::open(server.address)?;
         let opened = connection.send(&Request::mcp("/mcp/code", Some(&server.token), INITIALIZE))?;
         let session = opened.header("MCP-Session-Id").unwrap_or_default().to_owned();
@@ -252,9 +253,9 @@ impl Http {
             .header("MCP-Protocol-Version", "2025-11-25")
     }
 
-    fn ask(&mut self, message: &str) -> Result<Value, Failure> {
+    fn ask(&mut self, message: &str) -> Result<Value, BenchError> {
         let request = self.request(message);
         let response = self.connection.send(&request)?;
-        response.messages().into_iter().next().ok_or_else(|| Failure::new("no answer over HTTP"))
+        response.messages().into_iter().next().ok_or_else(|| BenchError::new("no response over HTTP"))
     }
 }

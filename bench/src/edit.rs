@@ -1,5 +1,5 @@
-//! What it takes to be told what an edit broke: from the call of `edit_file` to its answer, beside the same server told of
-//! the same text by hand (`didChange` until its final diagnostics), in turns.
+//! Time from the call of `edit_file` to its answer with diagnostics, in turns with the bare language server
+//! (`didChange` until its final diagnostics for the same text).
 
 use std::path::Path;
 use std::process::Stdio;
@@ -10,16 +10,17 @@ use tenon_testkit::bare::{Bare, Server};
 use tenon_testkit::client::ToolResult;
 use tenon_testkit::{Client, Revision, Sandbox};
 
-use super::hook;
-use super::measure::{Times, row, shown, table};
-use super::subject::{SUBJECTS, Subject};
-use crate::shell::{Failure, say};
+use crate::error::BenchError;
+use crate::hook;
+use crate::measure::{Times, row, shown, table};
+use crate::output::log;
+use crate::subject::{SUBJECTS, Subject};
 
 const EDITS: usize = 20;
-/// How long a server may take to know its project.
+/// How long a server may take to load its project.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-pub(super) fn run(tenon: &Path) -> Result<(), Failure> {
+pub(crate) fn run(tenon: &Path) -> Result<(), BenchError> {
     table("Edits");
     for subject in SUBJECTS {
         let sandbox = Sandbox::with_source(subject.source);
@@ -28,9 +29,9 @@ pub(super) fn run(tenon: &Path) -> Result<(), Failure> {
     hook::measured(tenon)
 }
 
-fn measure(tenon: &Path, subject: Subject, sandbox: &Sandbox) -> Result<(), Failure> {
+fn measure(tenon: &Path, subject: Subject, sandbox: &Sandbox) -> Result<(), BenchError> {
     let name = subject.name();
-    say(&name);
+    log(&name);
     let (_, used) = subject.places(sandbox);
     let sound = format!("{} nothing is wrong here", subject.comment);
     let original = sandbox.tree().read(used.file);
@@ -44,7 +45,7 @@ fn measure(tenon: &Path, subject: Subject, sandbox: &Sandbox) -> Result<(), Fail
             if wrong { (sound.as_str(), subject.wrong) } else { (subject.wrong, sound.as_str()) };
         let arguments = json!({ "file": used.file, "old_text": old, "new_text": new });
         let answer = client.call_tool("edit_file", arguments);
-        answer.map_err(|error| Failure::new(format!("`edit_file` answered {error:?}")))
+        answer.map_err(|error| BenchError::new(format!("`edit_file` answered {error:?}")))
     };
     let last = text(false).lines().count() as u64;
     let right = |answer: &ToolResult, wrong: bool| {
@@ -61,7 +62,7 @@ fn measure(tenon: &Path, subject: Subject, sandbox: &Sandbox) -> Result<(), Fail
             break;
         }
         if Instant::now() > deadline {
-            return Err(Failure::new(format!("{name}: no complete answer to an edit")));
+            return Err(BenchError::new(format!("{name}: no complete answer to an edit")));
         }
     }
     let (mut ours, mut theirs, mut unfinished) = (Times::default(), Times::default(), 0);
@@ -82,7 +83,7 @@ fn measure(tenon: &Path, subject: Subject, sandbox: &Sandbox) -> Result<(), Fail
     Ok(())
 }
 
-/// How long after a publish of this server another one may follow; who is asked does not publish.
+/// How long to wait for another publish of this server. Servers with pull diagnostics need no wait.
 fn settle(server: Server) -> Duration {
     match server {
         Server::TypeScript => Duration::from_millis(400),
@@ -90,8 +91,8 @@ fn settle(server: Server) -> Duration {
     }
 }
 
-/// A session that may edit.
-fn session(tenon: &Path, subject: Subject, sandbox: &Sandbox) -> Result<Client, Failure> {
+/// A session with edits allowed.
+fn session(tenon: &Path, subject: Subject, sandbox: &Sandbox) -> Result<Client, BenchError> {
     let folder = sandbox.place("config").join("tenon");
     std::fs::create_dir_all(&folder)?;
     let mut settings = format!("[edit]\nallow = [{:?}]\n", sandbox.root());

@@ -1,8 +1,8 @@
-//! Plans, tasks and memory: writes that are durable, reads that cost the page, on both engines.
+//! Plans, tasks and memory on SQLite and PostgreSQL: durable writes and paged reads.
 //!
-//! The floor of a write is a bare SQLite commit of the same bytes (WAL, `synchronous=FULL`) by a process that is asked over
-//! the same kind of pipe. PostgreSQL listens on loopback and keeps its promises about disks too. What is read lies in a
-//! store of 100,000 notes and three graphs, which an import has made.
+//! The baseline of a write is a bare SQLite commit of the same bytes (WAL, `synchronous=FULL`) by a process behind the same
+//! kind of pipe. PostgreSQL listens on loopback with `fsync` on. Reads use an imported store of 100,000 notes and three
+//! graphs.
 
 use std::cell::RefCell;
 use std::fmt::Write as _;
@@ -14,25 +14,26 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use tenon_testkit::{Sandbox, postgres};
 
-use super::lines::Lines;
-use super::measure::{Times, beside, row, shown, table};
-use crate::shell::{Failure, say};
+use crate::error::BenchError;
+use crate::json_lines::JsonLines;
+use crate::measure::{Times, beside, row, shown, table};
+use crate::output::log;
 
-/// Nodes of each graph, which has as many edges.
+/// Nodes per graph. Each graph has as many edges.
 const GRAPHS: [usize; 3] = [1000, 10_000, 100_000];
 const NOTES: usize = 100_000;
 const NOTE: &str = "The build on the clean machine stops at the linker: libatomic is not among what the image brings. Either the \
-    image learns it, or we stop to need it; the second is three lines in the build script and holds for every image to come.";
+    image installs it, or the build stops needing it; the second is three lines in the build script and works for every later image.";
 
 const WRITES: usize = 500;
 const READS: usize = 500;
-/// Of what takes longer.
+/// Runs of slow reads.
 const LONG_READS: usize = 100;
 
-/// In ten of the notes.
+/// Occurs in ten of the notes.
 const RARE: &str = "needle";
 
-/// Commits its argument once for every line it is told.
+/// Commits its argument once for each line on stdin.
 const BARE: &str = r#"
 import sqlite3, sys
 db = sqlite3.connect(sys.argv[1], isolation_level=None)
@@ -46,7 +47,7 @@ for line in sys.stdin:
     print("{}", flush=True)
 "#;
 
-pub(super) fn run(tenon: &Path) -> Result<(), Failure> {
+pub(crate) fn run(tenon: &Path) -> Result<(), BenchError> {
     let sandbox = Sandbox::new();
     let server = postgres::Server::new();
     let export = sandbox.root().join("export.jsonl");
@@ -55,7 +56,7 @@ pub(super) fn run(tenon: &Path) -> Result<(), Failure> {
     for (engine, store) in
         [("SQLite", sandbox.root().join("bench.db").display().to_string()), ("PostgreSQL", server.database())]
     {
-        let bench = Engine { tenon, sandbox: &sandbox, engine, store };
+        let bench = Store { tenon, sandbox: &sandbox, engine, store };
         bench.import(&export)?;
         let mut client = bench.client(&["--no-daemon"])?;
         bench.writes(&mut client)?;
@@ -66,14 +67,14 @@ pub(super) fn run(tenon: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-struct Engine<'a> {
+struct Store<'a> {
     tenon: &'a Path,
     sandbox: &'a Sandbox,
     engine: &'static str,
     store: String,
 }
 
-impl Engine<'_> {
+impl Store<'_> {
     fn what(&self, what: &str) -> String {
         format!("{}: {what}", self.engine)
     }
@@ -85,32 +86,32 @@ impl Engine<'_> {
         command
     }
 
-    fn client(&self, args: &[&str]) -> Result<Client, Failure> {
-        let mut lines = Lines::start(self.tenon(&["mcp", "--surface", "tasks,memory"]).args(args))?;
+    fn client(&self, args: &[&str]) -> Result<Client, BenchError> {
+        let mut lines = JsonLines::start(self.tenon(&["mcp", "--surface", "tasks,memory"]).args(args))?;
         lines.initialize()?;
         Ok(Client(lines))
     }
 
-    fn import(&self, export: &Path) -> Result<(), Failure> {
-        say(&self.what("importing"));
+    fn import(&self, export: &Path) -> Result<(), BenchError> {
+        log(&self.what("importing"));
         let start = Instant::now();
         let mut command = self.tenon(&["store", "import"]);
         if !command.arg(export).stdout(Stdio::null()).status()?.success() {
-            return Err(Failure::new("the import failed"));
+            return Err(BenchError::new("the import failed"));
         }
         let rows = NOTES + 2 * GRAPHS.iter().sum::<usize>();
         row(&self.what(&format!("import of {rows} rows")), &shown(start.elapsed()), "", "");
         Ok(())
     }
 
-    fn writes(&self, client: &mut Client) -> Result<(), Failure> {
-        say(&self.what("writing"));
-        let mut floor = self.floor("alone")?;
+    fn writes(&self, client: &mut Client) -> Result<(), BenchError> {
+        log(&self.what("writing"));
+        let mut baseline = self.baseline("alone")?;
         client.call("tasks_create", &json!({"title": "Plan"}))?;
         let step = |title: &str| json!({"title": title, "success_criteria": ["it is there"]});
         let task = json!({"title": "Build it", "parent": "PLAN-001", "steps": [step("one"), step("two"), step("three")]});
         client.call("tasks_create", &task)?;
-        let (notes, commits) = self.notes(client, &mut floor)?;
+        let (notes, commits) = self.notes(client, &mut baseline)?;
         self.row("note", &notes, &beside("a bare commit", &notes, &commits), "2× a bare commit");
         let creates = Times::of(WRITES / 5, || client.call("tasks_create", &task))?;
         self.row(
@@ -127,38 +128,38 @@ impl Engine<'_> {
             client.call("memory_graph_apply", &json!({"branch": "main", "doc": "applied", "ops": ops}))
         })?;
         self.row("graph apply of 100 nodes", &applies, &beside("a bare commit", &applies, &commits), "");
-        Ok(floor.end()?)
+        Ok(baseline.end()?)
     }
 
-    fn floor(&self, beside: &str) -> Result<Lines, Failure> {
+    fn baseline(&self, beside: &str) -> Result<JsonLines, BenchError> {
         let bare = self.sandbox.root().join(format!("bare-{}-{beside}.db", self.engine));
-        Ok(Lines::start(self.sandbox.command("python3").args(["-c", BARE]).arg(&bare).arg(NOTE))?)
+        Ok(JsonLines::start(self.sandbox.command("python3").args(["-c", BARE]).arg(&bare).arg(NOTE))?)
     }
 
-    fn notes(&self, client: &mut Client, floor: &mut Lines) -> Result<(Times, Times), Failure> {
+    fn notes(&self, client: &mut Client, baseline: &mut JsonLines) -> Result<(Times, Times), BenchError> {
         let note = json!({"task": "TASK-001", "path": "s:0", "note": NOTE});
-        Times::of_both(WRITES, || client.call("tasks_note", &note), || Ok(floor.ask("commit")?))
+        Times::of_both(WRITES, || client.call("tasks_note", &note), || Ok(baseline.ask("commit")?))
     }
 
-    /// The way agents go: a bridge to a daemon.
-    fn through_the_daemon(&self) -> Result<(), Failure> {
-        say(&self.what("writing through the daemon"));
-        let mut floor = self.floor("daemon")?;
+    /// The path of an agent: a bridge to a daemon.
+    fn through_the_daemon(&self) -> Result<(), BenchError> {
+        log(&self.what("writing through the daemon"));
+        let mut baseline = self.baseline("daemon")?;
         let mut client = self.client(&[])?;
-        let (notes, commits) = self.notes(&mut client, &mut floor)?;
+        let (notes, commits) = self.notes(&mut client, &mut baseline)?;
         self.row("note through the daemon", &notes, &beside("a bare commit", &notes, &commits), "");
         let radar = Times::of(READS, || client.call("tasks_radar", &json!({"task": "TASK-001"})))?;
         self.row("radar through the daemon", &radar, "", "");
         client.end()?;
-        floor.end()?;
+        baseline.end()?;
         if !self.tenon(&["stop"]).stdout(Stdio::null()).status()?.success() {
-            return Err(Failure::new("the daemon did not stop"));
+            return Err(BenchError::new("the daemon did not stop"));
         }
         Ok(())
     }
 
-    fn reads(&self, client: &mut Client) -> Result<(), Failure> {
-        say(&self.what("reading"));
+    fn reads(&self, client: &mut Client) -> Result<(), BenchError> {
+        log(&self.what("reading"));
         // Two are measured in turns.
         let mut client = RefCell::new(client);
         let radar = Times::of(READS, || client.get_mut().call("tasks_radar", &json!({"task": "TASK-001"})))?;
@@ -199,21 +200,21 @@ impl Engine<'_> {
     }
 }
 
-/// A server of both surfaces.
-struct Client(Lines);
+/// A session with the `tasks` and `memory` surfaces.
+struct Client(JsonLines);
 
 impl Client {
-    fn call(&mut self, tool: &str, arguments: &Value) -> Result<(), Failure> {
+    fn call(&mut self, tool: &str, arguments: &Value) -> Result<(), BenchError> {
         let params = json!({"name": tool, "arguments": arguments});
         let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
         self.0.ask(&call.to_string())?;
         if self.0.answer().contains(r#""success":true"#) {
             return Ok(());
         }
-        Err(Failure::new(format!("`{tool}` answered {}", self.0.answer())))
+        Err(BenchError::new(format!("`{tool}` answered {}", self.0.answer())))
     }
 
-    fn end(self) -> Result<(), Failure> {
+    fn end(self) -> Result<(), BenchError> {
         Ok(self.0.end()?)
     }
 }
@@ -222,18 +223,21 @@ fn doc(size: usize) -> String {
     format!("graph-{size}")
 }
 
-/// Writes what `tenon store export` would have written of a store with the notes and the graphs.
+/// Writes a file in the format of `tenon store export` with the notes and graphs.
 fn write_export(path: &Path) -> io::Result<()> {
     let mut out = io::BufWriter::new(std::fs::File::create(path)?);
     let rows = NOTES + 2 * GRAPHS.iter().sum::<usize>();
     writeln!(out, r#"{{"format":"tenon-store","schema":3}}"#)?;
-    let mut say = |table: &str, row: Value| writeln!(out, "{}", json!({"table": table, "row": row}));
-    say(
+    let mut write_row = |table: &str, row: Value| writeln!(out, "{}", json!({"table": table, "row": row}));
+    write_row(
         "workspaces",
         json!({"name": "bench", "created_ms": 0, "plans": 0, "tasks": 0, "steps": 0, "events": 0, "seqs": rows,
             "branches": 1, "focus": null, "checkout": 1}),
     )?;
-    say("branches", json!({"branch": 1, "name": "main", "base": null, "base_seq": 0, "created_ms": 0}))?;
+    write_row(
+        "branches",
+        json!({"branch": 1, "name": "main", "base": null, "base_seq": 0, "created_ms": 0}),
+    )?;
     let mut seq = 0;
     for number in 0..NOTES {
         seq += 1;
@@ -241,7 +245,7 @@ fn write_export(path: &Path) -> io::Result<()> {
         if number % (NOTES / 10) == 0 {
             let _ = write!(content, " {RARE}");
         }
-        say(
+        write_row(
             "entries",
             json!({"seq": seq, "ts_ms": 0, "branch": 1, "doc": "notes", "kind": "note", "title": null, "format": null,
                 "meta": null, "content": content, "event": null, "origin": null}),
@@ -264,7 +268,7 @@ fn write_export(path: &Path) -> io::Result<()> {
                 row["start"] = json!(format!("node-{node}"));
                 row["goal"] = json!(format!("node-{goal}"));
             }
-            say("graph", row)?;
+            write_row("graph", row)?;
         }
     }
     writeln!(out, "{}", json!({"rows": rows + 2}))?;

@@ -1,0 +1,108 @@
+//! Benchmarks of the release build over its public surfaces. Run them with `cargo xtask bench`.
+//!
+//! Each bench prints a Markdown table on stdout: a number, a baseline and the target. A bench never fails because of a
+//! number, since machines differ. Published results are the `*.md` files in this folder.
+
+mod code;
+mod compose;
+mod context;
+mod echo;
+mod edit;
+mod error;
+mod hook;
+mod hyper_echo;
+mod json_lines;
+mod lsp;
+mod measure;
+mod output;
+mod product;
+mod spine;
+mod subject;
+mod work;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::error::BenchError;
+use crate::output::log;
+
+#[derive(Parser)]
+#[command(name = "cargo xtask bench", about = "Measure the release build", disable_help_subcommand = true)]
+struct Args {
+    /// Without one, all benches run
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+/// One bench each, in the file of the same name; the hidden ones are the baselines that a bench starts as processes.
+#[derive(Subcommand)]
+enum Command {
+    /// The seven code tools over stdio and HTTP, against the bare language server
+    Code,
+    /// Composing workspaces of up to 10,000 modules, against parsing the same JSON
+    Compose,
+    /// Document caches: build, one-shot and warm resolve, memory, against hashing the same files
+    Context,
+    /// Edits that report what they broke, against the bare language servers; and the hook by itself
+    Edit,
+    /// The engine behind the code tools as `tenon lsp-service`, against the bare language servers
+    Lsp,
+    /// Start, ping, requests per second and memory of the daemon and its transports
+    Spine,
+    /// Plans, tasks and memory on SQLite and PostgreSQL, against a bare SQLite commit
+    Work,
+    /// Parse a JSON file and exit: the baseline of `compose`
+    #[command(hide = true)]
+    Parse { file: PathBuf },
+    /// Answer HTTP requests with their own bodies: the HTTP baseline of `spine`
+    #[command(hide = true)]
+    Echo,
+    /// Pass bytes between stdin, stdout and a unix socket: the bridge baseline of `spine`
+    #[command(hide = true)]
+    Relay { socket: PathBuf },
+}
+
+const ALL: [Command; 7] = [
+    Command::Code,
+    Command::Compose,
+    Command::Context,
+    Command::Edit,
+    Command::Lsp,
+    Command::Spine,
+    Command::Work,
+];
+
+fn main() -> ExitCode {
+    match run(Args::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            log(&error.to_string());
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Option<Command>) -> Result<(), BenchError> {
+    let tenon = product::binary()?;
+    match command {
+        Some(command) => run_one(&command, &tenon),
+        None => ALL.iter().try_for_each(|bench| run_one(bench, &tenon)),
+    }
+}
+
+fn run_one(command: &Command, tenon: &Path) -> Result<(), BenchError> {
+    match command {
+        Command::Code => code::run(tenon),
+        Command::Compose => compose::run(tenon),
+        Command::Context => context::run(tenon),
+        Command::Edit => edit::run(tenon),
+        Command::Lsp => lsp::run(tenon),
+        Command::Spine => spine::run(tenon),
+        Command::Work => work::run(tenon),
+        Command::Parse { file } => compose::parse(file),
+        Command::Echo => Ok(hyper_echo::serve()?),
+        Command::Relay { socket } => Ok(echo::relay(socket)?),
+    }
+}
