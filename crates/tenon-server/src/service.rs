@@ -21,7 +21,7 @@ use crate::surfaces::code::CodeSurface;
 use crate::surfaces::context::ContextSurface;
 use crate::surfaces::edit::EditSurface;
 use crate::surfaces::nav::{NavOptions, NavSurface};
-use crate::surfaces::work::{Desk, WorkSurface};
+use crate::surfaces::work::{StoreHandle, WorkSurface};
 use crate::surfaces::workspace::WorkspaceSurface;
 use crate::surfaces::{Surfaces, UnknownSurface};
 use crate::token::TokenFile;
@@ -38,15 +38,15 @@ impl Service {
     pub fn new(workspace: Workspace) -> Self {
         let workspace = Arc::new(workspace);
         let engine = Arc::new(Engine::new(Arc::clone(&workspace)));
-        let desk = Arc::new(Desk::new(&workspace));
+        let store = Arc::new(StoreHandle::new(&workspace));
         let cache_root = workspace.config().context.cache_root.clone();
         let surfaces = Surfaces::new(workspace.config().mcp.tool_names)
             .with(CodeSurface::new(&workspace, &engine))
             .with(NavSurface::new(&engine, nav_options(&workspace)))
             .with_allowed(EditSurface::allowed(&workspace, &engine, edit_limits(&workspace)))
             .with(ContextSurface::new(cache_root.map(Into::into), ContextSurface::TIMEOUT))
-            .with(WorkSurface::tasks(&desk))
-            .with(WorkSurface::memory(&desk));
+            .with(WorkSurface::tasks(&store))
+            .with(WorkSurface::memory(&store));
         let mut names = surfaces.names();
         names.push(WorkspaceSurface::NAME);
         let surface = WorkspaceSurface::new(Arc::clone(&workspace), names, Arc::clone(&engine));

@@ -7,11 +7,11 @@ use std::sync::OnceLock;
 
 use serde_json::{Map, Value, json};
 
-use crate::error::Failure;
+use crate::error::WorkError;
 
 /// Which surface lists a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Surface {
+pub enum WorkSurfaceKind {
     Tasks,
     Memory,
 }
@@ -27,11 +27,11 @@ macro_rules! tools {
     ($($variant:ident $name:literal $surface:ident $access:ident $description:literal)*) => {
         /// Every tool there is, in the order in which they are listed.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-        pub enum Tool {
+        pub enum WorkTool {
             $($variant),*
         }
 
-        impl Tool {
+        impl WorkTool {
             pub const ALL: &[Self] = &[$(Self::$variant),*];
 
             pub fn name(self) -> &'static str {
@@ -40,9 +40,9 @@ macro_rules! tools {
                 }
             }
 
-            pub fn surface(self) -> Surface {
+            pub fn surface(self) -> WorkSurfaceKind {
                 match self {
-                    $(Self::$variant => Surface::$surface),*
+                    $(Self::$variant => WorkSurfaceKind::$surface),*
                 }
             }
 
@@ -118,7 +118,7 @@ tools! {
     MemorySearch "memory_search" Memory Read "Full text over notes, cards and tasks, newest first; `word*` matches beginnings"
 }
 
-impl Tool {
+impl WorkTool {
     pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|tool| tool.name() == name)
     }
@@ -130,7 +130,8 @@ impl Tool {
     }
 
     fn checker(self) -> &'static Checker {
-        static CHECKERS: [OnceLock<Checker>; Tool::ALL.len()] = [const { OnceLock::new() }; Tool::ALL.len()];
+        static CHECKERS: [OnceLock<Checker>; WorkTool::ALL.len()] =
+            [const { OnceLock::new() }; WorkTool::ALL.len()];
         CHECKERS[self as usize].get_or_init(|| {
             let mut schema: Value =
                 serde_json::from_str(self.schema()).expect("schemas are JSON (schemas test)");
@@ -145,14 +146,14 @@ impl Tool {
     ///
     /// # Errors
     /// When they break the schema of this tool; unknown arguments do.
-    pub(crate) fn check(self, args: Map<String, Value>) -> Result<Map<String, Value>, Failure> {
+    pub(crate) fn check(self, args: Map<String, Value>) -> Result<Map<String, Value>, WorkError> {
         let checker = self.checker();
         let mut args = Value::Object(args);
         normalise(&checker.schema, &checker.schema, &mut args);
         if let Err(fault) = checker.validator.validate(&args) {
             let place = fault.instance_path().to_string();
             let place = if place.is_empty() { "arguments".to_owned() } else { format!("`{place}`") };
-            return Err(Failure::invalid(format!("{place}: {}", fault.masked_with("the value")))
+            return Err(WorkError::invalid(format!("{place}: {}", fault.masked_with("the value")))
                 .recovery(format!("follow the input schema of {}", self.name())));
         }
         match args {
@@ -223,14 +224,14 @@ fn is_typed(schema: &Value) -> bool {
 mod tests {
     use super::*;
 
-    fn checked(tool: Tool, args: Value) -> Result<Value, String> {
+    fn checked(tool: WorkTool, args: Value) -> Result<Value, String> {
         let Value::Object(args) = args else { panic!("an object") };
         tool.check(args).map(Value::Object).map_err(|failure| failure.message().to_owned())
     }
 
     #[test]
     fn every_schema_compiles_and_refuses_unknown_arguments() {
-        for &tool in Tool::ALL {
+        for &tool in WorkTool::ALL {
             let schema = &tool.checker().schema;
             assert_eq!(schema["additionalProperties"], json!(false), "{}", tool.name());
             assert!(schema["properties"]["workspace"].is_object(), "{}", tool.name());
@@ -251,28 +252,28 @@ mod tests {
             "steps": [{"title": "s", "success_criteria": ["c"], "steps": [
                 {"title": "s", "success_criteria": ["c"], "steps": [
                     {"title": "s", "success_criteria": ["c"]}]}]}]});
-        assert_eq!(checked(Tool::TasksCreate, args).unwrap(), expected);
+        assert_eq!(checked(WorkTool::TasksCreate, args).unwrap(), expected);
         let verified = json!({"checkpoints": {"criteria": {"confirmed": true}, "tests": null}});
         let expected = json!({"checkpoints": {"criteria": {"confirmed": true}}});
-        assert_eq!(checked(Tool::TasksVerify, verified).unwrap(), expected);
-        assert!(checked(Tool::TasksVerify, json!({"checkpoints": {"speed": null}})).is_err());
+        assert_eq!(checked(WorkTool::TasksVerify, verified).unwrap(), expected);
+        assert!(checked(WorkTool::TasksVerify, json!({"checkpoints": {"speed": null}})).is_err());
         let patch = json!({"ops": [{"op": "set", "field": "description", "value": null}]});
-        assert_eq!(checked(Tool::TasksPatch, patch.clone()).unwrap(), patch);
+        assert_eq!(checked(WorkTool::TasksPatch, patch.clone()).unwrap(), patch);
     }
 
     #[test]
     fn integers_may_be_spelled_as_floats() {
         let args = json!({"limit": 5.0, "max_chars": 1e3});
-        assert_eq!(checked(Tool::TasksContext, args).unwrap(), json!({"limit": 5, "max_chars": 1000}));
-        assert!(checked(Tool::TasksContext, json!({"limit": 5.5})).is_err());
-        assert!(checked(Tool::TasksContext, json!({"limit": "5"})).is_err());
+        assert_eq!(checked(WorkTool::TasksContext, args).unwrap(), json!({"limit": 5, "max_chars": 1000}));
+        assert!(checked(WorkTool::TasksContext, json!({"limit": 5.5})).is_err());
+        assert!(checked(WorkTool::TasksContext, json!({"limit": "5"})).is_err());
     }
 
     #[test]
     fn intents_are_names_without_their_surface() {
-        assert_eq!(Tool::TasksCloseStep.intent(), "close_step");
-        assert_eq!(Tool::MemoryGraphConflictShow.intent(), "graph_conflict_show");
-        assert_eq!(Tool::by_name("tasks_create"), Some(Tool::TasksCreate));
-        assert_eq!(Tool::by_name("create"), None);
+        assert_eq!(WorkTool::TasksCloseStep.intent(), "close_step");
+        assert_eq!(WorkTool::MemoryGraphConflictShow.intent(), "graph_conflict_show");
+        assert_eq!(WorkTool::by_name("tasks_create"), Some(WorkTool::TasksCreate));
+        assert_eq!(WorkTool::by_name("create"), None);
     }
 }

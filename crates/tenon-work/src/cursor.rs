@@ -1,7 +1,7 @@
 //! Cursors: where the next page of a list goes on, bound to the tool and its arguments.
 //!
-//! A cursor holds the sort key of the last item delivered (its *place*), not an offset: writes between two pages
-//! neither repeat an item nor hide one. Inside an item that had to be cut it holds the bytes delivered so far and
+//! A cursor holds the sort key of the last item delivered (its *sort_key*), not an offset: writes between two pages
+//! neither repeat an item nor hide one. ItemOffset an item that had to be cut it holds the bytes delivered so far and
 //! a digest of the item, so that slices of two versions are never joined. Format: a JSON array in base64url.
 
 use base64::Engine;
@@ -11,9 +11,9 @@ use tenon_contract::cursor::RequestKey;
 use tenon_contract::id::sha256_hex;
 use tenon_contract::json::canonical_value;
 
-use crate::error::Failure;
+use crate::error::WorkError;
 
-/// Ours stay far below; nothing longer is decoded at all. A place may hold a graph key of 3 × 256 characters.
+/// Ours stay far below; nothing longer is decoded at all. A sort_key may hold a graph key of 3 × 256 characters.
 const MAX_BYTES: usize = 8192;
 
 /// Enough of a hash to notice a cursor of another request; cursors are not secrets.
@@ -33,9 +33,9 @@ impl CursorKey {
 
 /// The sort key of an item: integers and texts, compared in order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Place(Vec<Value>);
+pub(crate) struct SortKey(Vec<Value>);
 
-impl Place {
+impl SortKey {
     pub(crate) fn ints(parts: &[i64]) -> Self {
         Self(parts.iter().map(|&part| part.into()).collect())
     }
@@ -44,11 +44,11 @@ impl Place {
         Self(vec![int.into(), text.into()])
     }
 
-    pub(crate) fn int(&self, index: usize) -> Result<i64, Failure> {
+    pub(crate) fn int(&self, index: usize) -> Result<i64, WorkError> {
         self.0.get(index).and_then(Value::as_i64).ok_or_else(refused)
     }
 
-    pub(crate) fn text(&self, index: usize) -> Result<&str, Failure> {
+    pub(crate) fn text(&self, index: usize) -> Result<&str, WorkError> {
         self.0.get(index).and_then(Value::as_str).ok_or_else(refused)
     }
 }
@@ -59,28 +59,28 @@ pub(crate) struct Cursor {
     /// Which of the lists of an answer goes on, where each has a cursor of its own.
     pub stream: usize,
     /// The last item delivered; none at the beginning of a list.
-    pub place: Option<Place>,
+    pub sort_key: Option<SortKey>,
     /// How much of that item was delivered, if not all of it.
-    pub inside: Option<Inside>,
+    pub inside: Option<ItemOffset>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Inside {
+pub(crate) struct ItemOffset {
     pub offset: usize,
     pub digest: String,
 }
 
 impl Cursor {
     pub(crate) fn encode(&self, key: &CursorKey) -> String {
-        let place = self.place.as_ref().map(|place| &place.0);
+        let sort_key = self.sort_key.as_ref().map(|sort_key| &sort_key.0);
         let parts = match &self.inside {
-            None => json!([key.0, self.stream, place]),
-            Some(inside) => json!([key.0, self.stream, place, inside.offset, inside.digest]),
+            None => json!([key.0, self.stream, sort_key]),
+            Some(inside) => json!([key.0, self.stream, sort_key, inside.offset, inside.digest]),
         };
         URL_SAFE_NO_PAD.encode(canonical_value(&parts))
     }
 
-    pub(crate) fn decode(text: &str, key: &CursorKey) -> Result<Self, Failure> {
+    pub(crate) fn decode(text: &str, key: &CursorKey) -> Result<Self, WorkError> {
         if text.len() > MAX_BYTES {
             return Err(refused());
         }
@@ -90,35 +90,35 @@ impl Cursor {
             return Err(refused());
         }
         if parts[0].as_str() != Some(&key.0) {
-            return Err(Failure::invalid(
+            return Err(WorkError::invalid(
                 "the cursor belongs to another call, or what it pages through changed",
             )
             .recovery("call again without cursor"));
         }
-        let place = match &parts[2] {
+        let sort_key = match &parts[2] {
             Value::Null => None,
-            Value::Array(place) if place.iter().all(|part| part.is_i64() || part.is_string()) => {
-                Some(Place(place.clone()))
+            Value::Array(sort_key) if sort_key.iter().all(|part| part.is_i64() || part.is_string()) => {
+                Some(SortKey(sort_key.clone()))
             }
             _ => return Err(refused()),
         };
         let inside = match parts.get(3..) {
-            Some([offset, digest]) => Some(Inside {
+            Some([offset, digest]) => Some(ItemOffset {
                 offset: index(offset)?,
                 digest: digest.as_str().ok_or_else(refused)?.to_owned(),
             }),
             _ => None,
         };
-        Ok(Self { stream: index(&parts[1])?, place, inside })
+        Ok(Self { stream: index(&parts[1])?, sort_key, inside })
     }
 }
 
-fn index(value: &Value) -> Result<usize, Failure> {
+fn index(value: &Value) -> Result<usize, WorkError> {
     value.as_u64().and_then(|number| usize::try_from(number).ok()).ok_or_else(refused)
 }
 
-fn refused() -> Failure {
-    Failure::invalid("the cursor is not one of ours").recovery("call again without cursor")
+fn refused() -> WorkError {
+    WorkError::invalid("the cursor is not one of ours").recovery("call again without cursor")
 }
 
 /// Tells versions of an item apart.
@@ -131,7 +131,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::error::Code;
+    use crate::error::WorkErrorCode;
 
     fn key(tool: &str) -> CursorKey {
         CursorKey::new(tool, "w", &json!({"task": "TASK-001"}), "")
@@ -141,13 +141,13 @@ mod tests {
     fn cursors_come_back_for_their_own_request_only() {
         let cursor = Cursor {
             stream: 1,
-            place: Some(Place::of(7, "a|b")),
-            inside: Some(Inside { offset: 12, digest: digest("x") }),
+            sort_key: Some(SortKey::of(7, "a|b")),
+            inside: Some(ItemOffset { offset: 12, digest: digest("x") }),
         };
         let text = cursor.encode(&key("a"));
         assert_eq!(Cursor::decode(&text, &key("a")).unwrap(), cursor);
-        assert_eq!(Cursor::decode(&text, &key("b")).unwrap_err().code(), Code::InvalidInput);
-        let start = Cursor { stream: 0, place: None, inside: None };
+        assert_eq!(Cursor::decode(&text, &key("b")).unwrap_err().code(), WorkErrorCode::InvalidInput);
+        let start = Cursor { stream: 0, sort_key: None, inside: None };
         assert_eq!(Cursor::decode(&start.encode(&key("a")), &key("a")).unwrap(), start);
     }
 
@@ -155,14 +155,14 @@ mod tests {
         #[test]
         fn whatever_is_no_cursor_is_refused(text in "\\PC{0,40}", flip in 0_usize..60, byte in any::<u8>()) {
             prop_assert!(Cursor::decode(&text, &key("a")).is_err());
-            let good = Cursor { stream: 0, place: Some(Place::ints(&[5])), inside: None };
+            let good = Cursor { stream: 0, sort_key: Some(SortKey::ints(&[5])), inside: None };
             let mut bytes = good.encode(&key("a")).into_bytes();
             let at = flip % bytes.len();
             bytes[at] = byte;
             if let Ok(text) = String::from_utf8(bytes)
                 && let Ok(cursor) = Cursor::decode(&text, &key("a"))
             {
-                // A flip may yield another well-formed place; it never yields anything else.
+                // A flip may yield another well-formed sort_key; it never yields anything else.
                 prop_assert!(cursor.inside.is_none());
             }
         }

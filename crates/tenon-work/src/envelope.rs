@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 use tenon_contract::json::canonical_value;
 
-use crate::catalog::Tool;
-use crate::error::{Code, Failure, Proposal};
+use crate::catalog::WorkTool;
+use crate::error::{Proposal, WorkError, WorkErrorCode};
 use crate::name::WorkspaceName;
 
 /// Error envelopes stay below this, whatever the call brought.
@@ -28,8 +28,8 @@ impl Envelope {
     }
 
     /// Why the call failed; nothing if it did not.
-    pub fn code(&self) -> Option<Code> {
-        self.value["error"]["code"].as_str().and_then(Code::by_name)
+    pub fn code(&self) -> Option<WorkErrorCode> {
+        self.value["error"]["code"].as_str().and_then(WorkErrorCode::by_name)
     }
 
     pub fn value(&self) -> &Value {
@@ -75,7 +75,7 @@ impl Frame {
     }
 
     /// The envelope of a failure. Suggestions come in order of worth; those that do not fit are left out.
-    pub(crate) fn failed(&self, mut failure: Failure) -> Value {
+    pub(crate) fn failed(&self, mut failure: WorkError) -> Value {
         let mut context = Map::new();
         if let Some(current) = failure.take_current() {
             context.insert("current".into(), current);
@@ -152,7 +152,7 @@ pub(crate) fn params(proposal: &Proposal, workspace: &WorkspaceName) -> Map<Stri
 }
 
 /// Whether a proposed call satisfies the schema of its tool.
-pub(crate) fn is_valid(tool: Tool, params: &Map<String, Value>) -> bool {
+pub(crate) fn is_valid(tool: WorkTool, params: &Map<String, Value>) -> bool {
     tool.check(params.clone()).is_ok()
 }
 
@@ -173,7 +173,7 @@ mod tests {
                 json!({"params": {"task": "TASK-001"}}),
             ],
         };
-        let failure = Failure::invalid("m".repeat(5000))
+        let failure = WorkError::invalid("m".repeat(5000))
             .recovery("r".repeat(5000))
             .with("expected", "e".repeat(5000))
             .current(json!({"title": "t".repeat(5000)}));
@@ -186,8 +186,8 @@ mod tests {
     #[test]
     fn suggestions_are_checked_against_the_schema_of_their_tool() {
         let workspace = WorkspaceName::parse("w").unwrap();
-        let good = Proposal::new(Tool::TasksRadar, json!({"task": "TASK-001"}), "look", Priority::High);
-        let bad = Proposal::new(Tool::TasksRadar, json!({"tusk": 1}), "look", Priority::High);
+        let good = Proposal::new(WorkTool::TasksRadar, json!({"task": "TASK-001"}), "look", Priority::High);
+        let bad = Proposal::new(WorkTool::TasksRadar, json!({"tusk": 1}), "look", Priority::High);
         assert!(is_valid(good.tool, &params(&good, &workspace)));
         assert!(!is_valid(bad.tool, &params(&bad, &workspace)));
         let wire = suggestion(&good, &workspace);

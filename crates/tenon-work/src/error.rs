@@ -5,8 +5,8 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::catalog::Tool;
-use crate::id::IdFault;
+use crate::catalog::WorkTool;
+use crate::id::IdError;
 use crate::name::quoted;
 use crate::store::StoreError;
 
@@ -14,11 +14,11 @@ macro_rules! codes {
     ($($variant:ident $text:literal)*) => {
         /// `error.code` of the envelope.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-        pub enum Code {
+        pub enum WorkErrorCode {
             $($variant),*
         }
 
-        impl Code {
+        impl WorkErrorCode {
             pub const ALL: &[Self] = &[$(Self::$variant),*];
 
             pub fn as_str(self) -> &'static str {
@@ -73,7 +73,7 @@ impl Priority {
 /// A call that would help. It becomes a suggestion once it is proven to work.
 #[derive(Debug, Clone)]
 pub(crate) struct Proposal {
-    pub tool: Tool,
+    pub tool: WorkTool,
     pub params: Map<String, Value>,
     pub reason: String,
     pub priority: Priority,
@@ -81,7 +81,7 @@ pub(crate) struct Proposal {
 
 impl Proposal {
     /// `params` must be a JSON object; the workspace is added when the proposal leaves.
-    pub(crate) fn new(tool: Tool, params: Value, reason: impl Into<String>, priority: Priority) -> Self {
+    pub(crate) fn new(tool: WorkTool, params: Value, reason: impl Into<String>, priority: Priority) -> Self {
         let Value::Object(params) = params else { unreachable!("every proposal is written as an object") };
         Self { tool, params, reason: reason.into(), priority }
     }
@@ -89,11 +89,11 @@ impl Proposal {
 
 /// What went wrong, and how to go on.
 #[derive(Debug)]
-pub struct Failure(Box<Inner>);
+pub struct WorkError(Box<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    code: Code,
+    code: WorkErrorCode,
     message: String,
     recovery: Option<String>,
     extra: Map<String, Value>,
@@ -101,8 +101,8 @@ struct Inner {
     proposals: Vec<Proposal>,
 }
 
-impl Failure {
-    pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
+impl WorkError {
+    pub(crate) fn new(code: WorkErrorCode, message: impl Into<String>) -> Self {
         Self(Box::new(Inner {
             code,
             message: message.into(),
@@ -115,37 +115,40 @@ impl Failure {
 
     /// The call was ended before its tool: its time was up, or its client took it back.
     pub fn unfinished(why: &str) -> Self {
-        Self::new(Code::StoreBusy, why).recovery("try the same call again").with("retryable", true)
+        Self::new(WorkErrorCode::StoreBusy, why).recovery("try the same call again").with("retryable", true)
     }
 
     /// The answer has more bytes than one answer may.
     pub fn too_large(bytes: usize, limit: usize) -> Self {
-        Self::new(Code::BudgetExceeded, format!("the answer has {bytes} bytes, and {limit} are the most"))
-            .recovery("give `max_chars` or a smaller `limit`")
+        Self::new(
+            WorkErrorCode::BudgetExceeded,
+            format!("the answer has {bytes} bytes, and {limit} are the most"),
+        )
+        .recovery("give `max_chars` or a smaller `limit`")
     }
 
     /// A fault of ours; the log has the rest.
     pub fn internal() -> Self {
-        Self::new(Code::StoreError, "internal error")
+        Self::new(WorkErrorCode::StoreError, "internal error")
             .recovery("the log of the daemon has more")
             .with("retryable", false)
     }
 
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
-        Self::new(Code::InvalidInput, message)
+        Self::new(WorkErrorCode::InvalidInput, message)
     }
 
     pub(crate) fn unknown(what: &str, id: &str) -> Self {
-        Self::new(Code::UnknownId, format!("{what} {} is not in this workspace", quoted(id)))
+        Self::new(WorkErrorCode::UnknownId, format!("{what} {} is not in this workspace", quoted(id)))
     }
 
     /// The failure of reading an id given as text.
-    pub(crate) fn bad_id(what: &str, pattern: &str, text: &str, fault: IdFault) -> Self {
+    pub(crate) fn bad_id(what: &str, pattern: &str, text: &str, fault: IdError) -> Self {
         match fault {
-            IdFault::WrongKind => {
+            IdError::WrongKind => {
                 Self::invalid(format!("{} is no {what}", quoted(text))).recovery(format!("give {pattern}"))
             }
-            IdFault::Unknown => Self::unknown(what, text).recovery(format!("give {pattern} that is there")),
+            IdError::Unknown => Self::unknown(what, text).recovery(format!("give {pattern} that is there")),
         }
     }
 
@@ -177,7 +180,7 @@ impl Failure {
 
     /// What is left of a failure whose transaction had changed what it saw: nothing of what is no longer so.
     #[must_use]
-    pub(crate) fn taken_back(mut self, is_there: impl Fn(&Proposal) -> bool) -> Self {
+    pub(crate) fn rolled_back(mut self, is_there: impl Fn(&Proposal) -> bool) -> Self {
         self.0.message = format!("after the operations before it: {}", self.0.message);
         let way_on = self.0.recovery.take().unwrap_or_else(|| "mend the operation".into());
         self.0.recovery = Some(format!("nothing of the batch was kept, all is as before it; {way_on}"));
@@ -187,7 +190,7 @@ impl Failure {
         self
     }
 
-    pub fn code(&self) -> Code {
+    pub fn code(&self) -> WorkErrorCode {
         self.0.code
     }
 
@@ -215,9 +218,9 @@ impl Failure {
     }
 }
 
-impl From<StoreError> for Failure {
+impl From<StoreError> for WorkError {
     fn from(error: StoreError) -> Self {
-        let code = if error.is_busy() { Code::StoreBusy } else { Code::StoreError };
+        let code = if error.is_busy() { WorkErrorCode::StoreBusy } else { WorkErrorCode::StoreError };
         let mut message = error.to_string();
         if let Some(cause) = std::error::Error::source(&error) {
             message = format!("{message}: {cause}");
@@ -230,10 +233,10 @@ impl From<StoreError> for Failure {
     }
 }
 
-impl std::fmt::Display for Failure {
+impl std::fmt::Display for WorkError {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "{}: {}", self.0.code.as_str(), self.0.message)
     }
 }
 
-impl std::error::Error for Failure {}
+impl std::error::Error for WorkError {}

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// Why a string is no id of the kind asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum IdFault {
+pub enum IdError {
     /// It does not follow the pattern of this kind of id.
     WrongKind,
     /// It follows the pattern, but no counter ever writes it so.
@@ -89,18 +89,18 @@ impl Display for TargetId {
 }
 
 impl FromStr for TargetId {
-    type Err = IdFault;
+    type Err = IdError;
 
-    fn from_str(text: &str) -> Result<Self, IdFault> {
+    fn from_str(text: &str) -> Result<Self, IdError> {
         let (kind, digits) = match text.split_once('-') {
             Some(("PLAN", digits)) => (TargetKind::Plan, digits),
             Some(("TASK", digits)) => (TargetKind::Task, digits),
-            _ => return Err(IdFault::WrongKind),
+            _ => return Err(IdError::WrongKind),
         };
         if digits.len() < 3 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err(IdFault::WrongKind);
+            return Err(IdError::WrongKind);
         }
-        let number = digits.parse().map_err(|_| IdFault::Unknown)?;
+        let number = digits.parse().map_err(|_| IdError::Unknown)?;
         canonical(Self { kind, number }, text)
     }
 }
@@ -116,15 +116,15 @@ impl Display for StepId {
 }
 
 impl FromStr for StepId {
-    type Err = IdFault;
+    type Err = IdError;
 
-    fn from_str(text: &str) -> Result<Self, IdFault> {
+    fn from_str(text: &str) -> Result<Self, IdError> {
         let digits = text.strip_prefix("STEP-").or_else(|| text.strip_prefix("NODE-"));
-        let digits = digits.ok_or(IdFault::WrongKind)?;
+        let digits = digits.ok_or(IdError::WrongKind)?;
         if digits.len() < 8 || !digits.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
-            return Err(IdFault::WrongKind);
+            return Err(IdError::WrongKind);
         }
-        canonical(Self(u64::from_str_radix(digits, 16).map_err(|_| IdFault::Unknown)?), text)
+        canonical(Self(u64::from_str_radix(digits, 16).map_err(|_| IdError::Unknown)?), text)
     }
 }
 
@@ -141,14 +141,14 @@ macro_rules! numbered {
         }
 
         impl FromStr for $name {
-            type Err = IdFault;
+            type Err = IdError;
 
-            fn from_str(text: &str) -> Result<Self, IdFault> {
-                let digits = text.strip_prefix($prefix).ok_or(IdFault::WrongKind)?;
+            fn from_str(text: &str) -> Result<Self, IdError> {
+                let digits = text.strip_prefix($prefix).ok_or(IdError::WrongKind)?;
                 if digits.len() < 16 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-                    return Err(IdFault::WrongKind);
+                    return Err(IdError::WrongKind);
                 }
-                canonical(Self(digits.parse().map_err(|_| IdFault::Unknown)?), text)
+                canonical(Self(digits.parse().map_err(|_| IdError::Unknown)?), text)
             }
         }
     };
@@ -170,8 +170,8 @@ numbered!(
     "evd_"
 );
 
-fn canonical<T: Display>(id: T, text: &str) -> Result<T, IdFault> {
-    if id.to_string() == text { Ok(id) } else { Err(IdFault::Unknown) }
+fn canonical<T: Display>(id: T, text: &str) -> Result<T, IdError> {
+    if id.to_string() == text { Ok(id) } else { Err(IdError::Unknown) }
 }
 
 macro_rules! as_string {
@@ -211,16 +211,16 @@ mod tests {
     fn only_the_written_form_is_read() {
         let read = |text: &str| text.parse::<TargetId>();
         assert_eq!(read("TASK-007").unwrap(), TargetId::new(TargetKind::Task, 7));
-        assert_eq!(read("TASK-0007"), Err(IdFault::Unknown));
-        assert_eq!(read("TASK-99999999999999999999999"), Err(IdFault::Unknown));
+        assert_eq!(read("TASK-0007"), Err(IdError::Unknown));
+        assert_eq!(read("TASK-99999999999999999999999"), Err(IdError::Unknown));
         for wrong in ["", "TASK-07", "task-007", "STEP-00000001", "TASK-0x7", "TASK-٠٠٧"] {
-            assert_eq!(read(wrong), Err(IdFault::WrongKind), "{wrong}");
+            assert_eq!(read(wrong), Err(IdError::WrongKind), "{wrong}");
         }
         assert_eq!("STEP-0000002A".parse(), Ok(StepId(42)));
-        assert_eq!("STEP-0000002a".parse::<StepId>(), Err(IdFault::Unknown));
-        assert_eq!("NODE-00000001".parse::<StepId>(), Err(IdFault::Unknown));
-        assert_eq!("STEP-0000000-".parse::<StepId>(), Err(IdFault::WrongKind));
-        assert_eq!("evt_1".parse::<EventId>(), Err(IdFault::WrongKind));
+        assert_eq!("STEP-0000002a".parse::<StepId>(), Err(IdError::Unknown));
+        assert_eq!("NODE-00000001".parse::<StepId>(), Err(IdError::Unknown));
+        assert_eq!("STEP-0000000-".parse::<StepId>(), Err(IdError::WrongKind));
+        assert_eq!("evt_1".parse::<EventId>(), Err(IdError::WrongKind));
         assert_eq!("evt_0000000000000012".parse(), Ok(EventId(12)));
     }
 

@@ -1,35 +1,36 @@
 //! Plans, tasks and memory on SQLite or PostgreSQL.
 
-mod call;
 mod catalog;
-mod check;
 mod cursor;
 mod envelope;
 mod error;
+mod export;
 mod graph;
 mod id;
+mod import;
 mod limits;
 mod memory;
 mod name;
 mod page;
 mod path;
 mod plan;
-mod portable;
 mod request;
 mod secrets;
 mod store;
+mod store_check;
 mod tables;
 mod tools;
 mod work;
+mod work_call;
 mod workspace;
 mod workspace_id;
 
-pub use catalog::{Access, Surface, Tool};
-pub use check::Report;
+pub use catalog::{Access, WorkSurfaceKind, WorkTool};
 pub use envelope::Envelope;
-pub use error::{Code, Failure};
+pub use error::{WorkError, WorkErrorCode};
+pub use export::TransferCounts;
 pub use name::WorkspaceName;
-pub use portable::Carried;
-pub use store::{Engine, Location, Misplaced, Store, StoreError};
-pub use work::{Settings, Work};
+pub use store::{Backend, Store, StoreError, StoreLocation, StoreLocationError};
+pub use store_check::StoreReport;
+pub use work::{Work, WorkSettings};
 pub use workspace_id::workspace_id;

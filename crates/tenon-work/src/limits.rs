@@ -3,7 +3,7 @@
 use serde_json::Value;
 use tenon_contract::json::canonical_value;
 
-use crate::error::Failure;
+use crate::error::WorkError;
 
 const TITLE_CHARS: usize = 500;
 const TEXT_BYTES: usize = 256 * 1024;
@@ -15,7 +15,7 @@ const STEPS_PER_TASK: usize = 10_000;
 const EVIDENCE_PER_STEP: usize = 100;
 
 /// The bounds that every argument has, whatever it is for: no text and no list of any tool is larger.
-pub(crate) fn argument(name: &str, value: &Value) -> Result<(), Failure> {
+pub(crate) fn argument(name: &str, value: &Value) -> Result<(), WorkError> {
     match value {
         Value::String(value) => text(name, value),
         Value::Array(items) => {
@@ -31,64 +31,64 @@ pub(crate) fn argument(name: &str, value: &Value) -> Result<(), Failure> {
     }
 }
 
-pub(crate) fn title(text: &str) -> Result<(), Failure> {
+pub(crate) fn title(text: &str) -> Result<(), WorkError> {
     short("title", text)
 }
 
 /// A text that is a label rather than prose.
-pub(crate) fn short(name: &str, text: &str) -> Result<(), Failure> {
+pub(crate) fn short(name: &str, text: &str) -> Result<(), WorkError> {
     if text.trim().is_empty() {
-        return Err(Failure::invalid(format!("{name} must not be empty")).recovery("give it some words"));
+        return Err(WorkError::invalid(format!("{name} must not be empty")).recovery("give it some words"));
     }
     if text.chars().nth(TITLE_CHARS).is_some() {
-        return Err(Failure::invalid(format!("{name} has more than {TITLE_CHARS} characters"))
+        return Err(WorkError::invalid(format!("{name} has more than {TITLE_CHARS} characters"))
             .recovery("put the details into a longer text"));
     }
     Ok(())
 }
 
-pub(crate) fn text(name: &str, text: &str) -> Result<(), Failure> {
+pub(crate) fn text(name: &str, text: &str) -> Result<(), WorkError> {
     within(name, text.len(), TEXT_BYTES)
 }
 
-pub(crate) fn texts(name: &str, texts: &[String]) -> Result<(), Failure> {
+pub(crate) fn texts(name: &str, texts: &[String]) -> Result<(), WorkError> {
     count(name, texts.len(), PER_CALL)?;
     texts.iter().try_for_each(|item| text(name, item))
 }
 
-pub(crate) fn data(name: &str, value: &Value) -> Result<(), Failure> {
+pub(crate) fn data(name: &str, value: &Value) -> Result<(), WorkError> {
     within(name, canonical_value(value).len(), TEXT_BYTES)
 }
 
-pub(crate) fn meta(value: &Value) -> Result<(), Failure> {
+pub(crate) fn meta(value: &Value) -> Result<(), WorkError> {
     within("meta", canonical_value(value).len(), META_BYTES)
 }
 
-pub(crate) fn evidence(items: usize) -> Result<(), Failure> {
+pub(crate) fn evidence(items: usize) -> Result<(), WorkError> {
     total("evidence of the step", items, EVIDENCE_PER_STEP, "attach the rest to another step")
 }
 
 /// The steps that a plan or task would have.
-pub(crate) fn steps(of: &str, items: usize) -> Result<(), Failure> {
+pub(crate) fn steps(of: &str, items: usize) -> Result<(), WorkError> {
     total(&format!("steps of {of}"), items, STEPS_PER_TASK, "make another task of the rest, or delete steps")
 }
 
 /// A bound that no number of calls gets round.
-fn total(name: &str, items: usize, most: usize, way_on: &str) -> Result<(), Failure> {
+fn total(name: &str, items: usize, most: usize, way_on: &str) -> Result<(), WorkError> {
     count(name, items, most).map_err(|failure| failure.recovery(way_on))
 }
 
-pub(crate) fn count(name: &str, items: usize, most: usize) -> Result<(), Failure> {
+pub(crate) fn count(name: &str, items: usize, most: usize) -> Result<(), WorkError> {
     if items > most {
-        return Err(Failure::invalid(format!("{name}: {items} are more than {most}"))
+        return Err(WorkError::invalid(format!("{name}: {items} are more than {most}"))
             .recovery("split it over several calls"));
     }
     Ok(())
 }
 
-fn within(name: &str, bytes: usize, most: usize) -> Result<(), Failure> {
+fn within(name: &str, bytes: usize, most: usize) -> Result<(), WorkError> {
     if bytes > most {
-        return Err(Failure::invalid(format!("{name}: {bytes} bytes are more than {most}"))
+        return Err(WorkError::invalid(format!("{name}: {bytes} bytes are more than {most}"))
             .recovery("shorten it, or split it over several calls"));
     }
     Ok(())

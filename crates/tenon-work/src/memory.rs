@@ -5,7 +5,7 @@ pub(crate) mod card;
 pub(crate) mod entry;
 pub(crate) mod scope;
 pub(crate) mod search;
-pub(crate) mod words;
+pub(crate) mod search_query;
 
 /// The document that notes go to when none is named.
 pub(crate) const NOTES: &str = "notes";

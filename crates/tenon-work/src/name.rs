@@ -5,7 +5,7 @@ use std::fmt::{self, Display};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use unicode_normalization::UnicodeNormalization;
 
-use crate::error::{Code, Failure};
+use crate::error::{WorkError, WorkErrorCode};
 
 const MAX_NAME: usize = 128;
 
@@ -25,12 +25,12 @@ macro_rules! name {
         impl $name {
             /// # Errors
             /// When the text breaks the pattern.
-            pub fn parse(text: &str) -> Result<Self, Failure> {
+            pub fn parse(text: &str) -> Result<Self, WorkError> {
                 if is_name(text) {
                     return Ok(Self(text.to_owned()));
                 }
                 let message = format!(concat!($what, " {} breaks its pattern"), quoted(text));
-                Err(Failure::new($code, message)
+                Err(WorkError::new($code, message)
                     .recovery("1 to 128 of A-Z a-z 0-9 . _ / - with a letter or digit first"))
             }
 
@@ -51,10 +51,10 @@ name!(
     /// The namespace that everything else lives in.
     WorkspaceName,
     "workspace",
-    Code::InvalidName
+    WorkErrorCode::InvalidName
 );
-name!(BranchName, "branch", Code::InvalidName);
-name!(DocName, "document", Code::InvalidInput);
+name!(BranchName, "branch", WorkErrorCode::InvalidName);
+name!(DocName, "document", WorkErrorCode::InvalidInput);
 
 impl BranchName {
     /// Whether the name lies where plans and tasks keep their own branches.
@@ -81,11 +81,11 @@ pub struct Tag(String);
 impl Tag {
     /// # Errors
     /// When nothing is left of it, it is too long or holds a character that tags may not hold.
-    pub fn parse(text: &str) -> Result<Self, Failure> {
+    pub fn parse(text: &str) -> Result<Self, WorkError> {
         let tag: String = text.trim().to_lowercase().nfc().collect();
         let refused = |c: char| c.is_control() || c == '"' || c == '\\';
         if tag.is_empty() || tag.chars().count() > MAX_NAME || tag.chars().any(refused) {
-            return Err(Failure::invalid(format!("{} is no tag", quoted(text)))
+            return Err(WorkError::invalid(format!("{} is no tag", quoted(text)))
                 .recovery("1 to 128 characters without control characters, quotes or backslashes"));
         }
         Ok(Self(tag))
@@ -95,7 +95,7 @@ impl Tag {
     ///
     /// # Errors
     /// When one of them is no tag.
-    pub fn list(texts: &[String]) -> Result<Vec<Self>, Failure> {
+    pub fn list(texts: &[String]) -> Result<Vec<Self>, WorkError> {
         let mut tags = texts.iter().map(|text| Self::parse(text)).collect::<Result<Vec<_>, _>>()?;
         tags.sort();
         tags.dedup();
@@ -129,7 +129,7 @@ mod tests {
             assert!(WorkspaceName::parse(good).is_ok(), "{good}");
         }
         for bad in ["", "-a", ".a", "/a", "a b", "ä", "a\n", "a\0", "a|b", &"x".repeat(129)] {
-            assert_eq!(WorkspaceName::parse(bad).unwrap_err().code(), Code::InvalidName, "{bad}");
+            assert_eq!(WorkspaceName::parse(bad).unwrap_err().code(), WorkErrorCode::InvalidName, "{bad}");
         }
     }
 

@@ -9,9 +9,9 @@
 use serde_json::{Map, Value, json};
 use tenon_contract::json::canonical_value;
 
-use crate::cursor::{Cursor, CursorKey, Inside, Place, digest};
+use crate::cursor::{Cursor, CursorKey, ItemOffset, SortKey, digest};
 use crate::envelope::{Envelope, Frame};
-use crate::error::{Code, Failure};
+use crate::error::{WorkError, WorkErrorCode};
 
 /// A page that cuts delivers at least this much of the item, so that every page makes headway.
 const MIN_SLICE: usize = 16;
@@ -31,20 +31,20 @@ pub(crate) struct PageRequest {
 }
 
 impl PageRequest {
-    /// Where a list starts: behind this place, or at it if the item there was only begun.
-    pub(crate) fn from(&self) -> Option<(&Place, bool)> {
+    /// Where a list starts: behind this sort_key, or at it if the item there was only begun.
+    pub(crate) fn from(&self) -> Option<(&SortKey, bool)> {
         let start = self.start.as_ref()?;
-        Some((start.place.as_ref()?, start.inside.is_some()))
+        Some((start.sort_key.as_ref()?, start.inside.is_some()))
     }
 
     /// The same for places that are one integer and lists that run upwards: the first that counts.
-    pub(crate) fn first_above(&self) -> Result<Option<i64>, Failure> {
-        self.from().map(|(place, at)| Ok(place.int(0)?.saturating_add(i64::from(!at)))).transpose()
+    pub(crate) fn first_above(&self) -> Result<Option<i64>, WorkError> {
+        self.from().map(|(sort_key, at)| Ok(sort_key.int(0)?.saturating_add(i64::from(!at)))).transpose()
     }
 
     /// The same for lists that run downwards.
-    pub(crate) fn first_below(&self) -> Result<Option<i64>, Failure> {
-        self.from().map(|(place, at)| Ok(place.int(0)?.saturating_sub(i64::from(!at)))).transpose()
+    pub(crate) fn first_below(&self) -> Result<Option<i64>, WorkError> {
+        self.from().map(|(sort_key, at)| Ok(sort_key.int(0)?.saturating_sub(i64::from(!at)))).transpose()
     }
 }
 
@@ -68,15 +68,15 @@ pub(crate) enum Cut {
 pub(crate) struct Item {
     pub slot: Slot,
     pub stream: usize,
-    pub place: Place,
+    pub sort_key: SortKey,
     pub value: Value,
     pub cut: Cut,
 }
 
 impl Item {
     /// An item of the only list of an answer.
-    pub(crate) fn new(list: &'static str, place: Place, value: Value, cut: Cut) -> Self {
-        Self { slot: Slot::List(list), stream: 0, place, value, cut }
+    pub(crate) fn new(list: &'static str, sort_key: SortKey, value: Value, cut: Cut) -> Self {
+        Self { slot: Slot::List(list), stream: 0, sort_key, value, cut }
     }
 
     /// What slices are cut from.
@@ -122,7 +122,7 @@ pub(crate) struct Page {
     pub items: Vec<Item>,
     pub streams: Vec<Stream>,
     /// Items were read newest first; each list is turned round before it leaves.
-    pub turned: bool,
+    pub reversed: bool,
 }
 
 impl Page {
@@ -133,7 +133,7 @@ impl Page {
             slots: vec![Slot::List(list)],
             items,
             streams: vec![Stream { pagination: "/pagination", more }],
-            turned: false,
+            reversed: false,
         }
     }
 
@@ -143,25 +143,28 @@ impl Page {
     }
 
     /// The envelope around as much of the page as fits.
-    pub(crate) fn deliver(self, mut frame: Frame, request: &PageRequest) -> Result<Envelope, Failure> {
+    pub(crate) fn render(self, mut frame: Frame, request: &PageRequest) -> Result<Envelope, WorkError> {
         let mut fitter = Fitter::new(&self, &frame, request)?;
-        if let Attempt::Fits(value) = fitter.attempt(request.max_chars) {
+        if let Attempt::ValueRule(value) = fitter.attempt(request.max_chars) {
             return Ok(Envelope::new(value));
         }
         // Suggestions are the one part that a reader can do without.
         frame.suggestions.clear();
         fitter = Fitter::new(&self, &frame, request)?;
         let mut minimum = match fitter.attempt(request.max_chars) {
-            Attempt::Fits(value) => return Ok(Envelope::new(value)),
+            Attempt::ValueRule(value) => return Ok(Envelope::new(value)),
             Attempt::Needs(bytes) => bytes,
         };
         // The limit itself is part of the answer, so more digits may need more bytes.
         while let Attempt::Needs(bytes) = fitter.attempt(minimum) {
             minimum = bytes.max(minimum + 1);
         }
-        Err(Failure::new(Code::BudgetExceeded, format!("max_chars {} is below {minimum}", request.max_chars))
-            .recovery("call again with max_chars of at least error.minimum")
-            .with("minimum", minimum))
+        Err(WorkError::new(
+            WorkErrorCode::BudgetExceeded,
+            format!("max_chars {} is below {minimum}", request.max_chars),
+        )
+        .recovery("call again with max_chars of at least error.minimum")
+        .with("minimum", minimum))
     }
 }
 
@@ -173,7 +176,7 @@ pub(crate) fn object(value: Value) -> Map<String, Value> {
 }
 
 enum Attempt {
-    Fits(Value),
+    ValueRule(Value),
     Needs(usize),
 }
 
@@ -200,18 +203,18 @@ struct Fitter<'a> {
 pub(crate) const MAX_CHARS: usize = 100_000;
 
 impl<'a> Fitter<'a> {
-    fn new(page: &'a Page, frame: &'a Frame, request: &'a PageRequest) -> Result<Self, Failure> {
+    fn new(page: &'a Page, frame: &'a Frame, request: &'a PageRequest) -> Result<Self, WorkError> {
         let first = page.items.first().map(Item::text).unwrap_or_default();
         let mut values: Vec<Value> = page.items.iter().map(|item| item.value.clone()).collect();
         let mut begun = 0;
-        if let Some(Cursor { place, inside: Some(inside), .. }) = &request.start {
+        if let Some(Cursor { sort_key, inside: Some(inside), .. }) = &request.start {
             let item = page.items.first().filter(|item| {
-                Some(&item.place) == place.as_ref()
+                Some(&item.sort_key) == sort_key.as_ref()
                     && digest(&first) == inside.digest
                     && first.is_char_boundary(inside.offset)
             });
             let Some(item) = item else {
-                return Err(Failure::invalid("the item that the cursor stands in has changed")
+                return Err(WorkError::invalid("the item that the cursor stands in has changed")
                     .recovery("call again without cursor"));
             };
             begun = inside.offset;
@@ -248,7 +251,7 @@ impl<'a> Fitter<'a> {
             let choice = Choice { taken, cut: None };
             let size = self.size(choice, limit);
             if size <= limit {
-                return Attempt::Fits(self.build(choice, limit));
+                return Attempt::ValueRule(self.build(choice, limit));
             }
             needed = needed.min(size);
         }
@@ -277,7 +280,7 @@ impl<'a> Fitter<'a> {
             }
             to = self.first.floor_char_boundary(to - (size - limit).min(to - least));
         }
-        Attempt::Fits(self.build(cut(to.max(least)), limit))
+        Attempt::ValueRule(self.build(cut(to.max(least)), limit))
     }
 
     fn value(&self, index: usize, choice: Choice) -> Value {
@@ -344,17 +347,17 @@ impl<'a> Fitter<'a> {
         let total = self.page.items.iter().filter(mine).count();
         let inside = match choice.cut {
             Some(to) if self.page.items[0].stream == stream => {
-                Some(Inside { offset: to, digest: digest(&self.first) })
+                Some(ItemOffset { offset: to, digest: digest(&self.first) })
             }
             _ => None,
         };
         let more = asked && (self.page.streams[stream].more || delivered.len() < total || inside.is_some());
         let next = more.then(|| {
-            let place = match delivered.last() {
-                Some(item) => Some(item.place.clone()),
-                None => start.and_then(|start| start.place.clone()),
+            let sort_key = match delivered.last() {
+                Some(item) => Some(item.sort_key.clone()),
+                None => start.and_then(|start| start.sort_key.clone()),
             };
-            Cursor { stream, place, inside }.encode(&self.request.key)
+            Cursor { stream, sort_key, inside }.encode(&self.request.key)
         });
         let listed = delivered.iter().filter(|item| matches!(item.slot, Slot::List(_))).count();
         json!({
@@ -380,7 +383,7 @@ impl<'a> Fitter<'a> {
                 }
             }
         }
-        if self.page.turned {
+        if self.page.reversed {
             for slot in &self.page.slots {
                 if let Slot::List(pointer) = slot
                     && let Some(Value::Array(list)) = result.pointer_mut(pointer)
@@ -455,7 +458,7 @@ mod tests {
         let first = request.first_above().unwrap().unwrap_or(0) as usize;
         let items = contents.iter().enumerate().skip(first).map(|(at, content)| {
             let value = json!({"seq": at, "content": content});
-            Item::new("/entries", Place::ints(&[at as i64]), value, Cut::Content)
+            Item::new("/entries", SortKey::ints(&[at as i64]), value, Cut::Content)
         });
         Page::list(json!({"doc": "notes"}), "/entries", items.collect(), false)
     }
@@ -472,14 +475,14 @@ mod tests {
     fn a_budget_below_the_minimum_says_what_would_do() {
         let contents = vec!["x".repeat(5000)];
         let small = request(100, None);
-        let failure = page(&contents, &small).deliver(frame(), &small).unwrap_err();
-        assert_eq!(failure.code(), Code::BudgetExceeded);
+        let failure = page(&contents, &small).render(frame(), &small).unwrap_err();
+        assert_eq!(failure.code(), WorkErrorCode::BudgetExceeded);
         let minimum = failure.to_value()["minimum"].as_u64().unwrap() as usize;
         let enough = request(minimum, None);
-        let envelope = page(&contents, &enough).deliver(frame(), &enough).unwrap();
+        let envelope = page(&contents, &enough).render(frame(), &enough).unwrap();
         assert!(envelope.text().len() <= minimum);
         let less = request(minimum - 1, None);
-        assert!(page(&contents, &less).deliver(frame(), &less).is_err());
+        assert!(page(&contents, &less).render(frame(), &less).is_err());
     }
 
     proptest! {
@@ -493,7 +496,7 @@ mod tests {
             for round in 0.. {
                 prop_assert!(round < 2000, "the walk ends");
                 let request = request(max_chars, cursor.clone());
-                let envelope = page(&contents, &request).deliver(frame(), &request).unwrap();
+                let envelope = page(&contents, &request).render(frame(), &request).unwrap();
                 let result = &envelope.value()["result"];
                 prop_assert!(envelope.text().len() <= max_chars);
                 prop_assert_eq!(result["budget"]["used"].as_u64().unwrap() as usize, envelope.text().len());

@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::id::IdFault;
+use crate::id::IdError;
 
 /// Steps nest this deep and no deeper.
 pub const MAX_DEPTH: usize = 16;
@@ -70,20 +70,20 @@ impl Display for StepPath {
 }
 
 impl FromStr for StepPath {
-    type Err = IdFault;
+    type Err = IdError;
 
-    fn from_str(text: &str) -> Result<Self, IdFault> {
+    fn from_str(text: &str) -> Result<Self, IdError> {
         let mut ordinals = Vec::new();
         for part in text.split('.') {
-            let digits = part.strip_prefix("s:").ok_or(IdFault::WrongKind)?;
+            let digits = part.strip_prefix("s:").ok_or(IdError::WrongKind)?;
             if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-                return Err(IdFault::WrongKind);
+                return Err(IdError::WrongKind);
             }
             ordinals.push(digits);
         }
         let ordinals: Result<Vec<u32>, _> = ordinals.into_iter().map(str::parse).collect();
-        let path = Self(ordinals.map_err(|_| IdFault::Unknown)?);
-        if path.to_string() == text { Ok(path) } else { Err(IdFault::Unknown) }
+        let path = Self(ordinals.map_err(|_| IdError::Unknown)?);
+        if path.to_string() == text { Ok(path) } else { Err(IdError::Unknown) }
     }
 }
 
@@ -113,10 +113,10 @@ mod tests {
     fn only_the_written_form_is_read() {
         assert_eq!("s:0.s:12".parse::<StepPath>().unwrap().to_string(), "s:0.s:12");
         for wrong in ["", "s:", "0", "s:0.", ".s:0", "s:0s:1", "s:-1", "s:0.S:1", "s:٣"] {
-            assert_eq!(wrong.parse::<StepPath>(), Err(IdFault::WrongKind), "{wrong}");
+            assert_eq!(wrong.parse::<StepPath>(), Err(IdError::WrongKind), "{wrong}");
         }
         for never_given in ["s:00", "s:99999999999"] {
-            assert_eq!(never_given.parse::<StepPath>(), Err(IdFault::Unknown), "{never_given}");
+            assert_eq!(never_given.parse::<StepPath>(), Err(IdError::Unknown), "{never_given}");
         }
     }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::catalog::{Access, Tool};
-use crate::error::Failure;
+use crate::catalog::{Access, WorkTool};
+use crate::error::WorkError;
 use crate::limits;
 use crate::name::WorkspaceName;
 use crate::page::{MAX_CHARS, object};
@@ -37,7 +37,7 @@ pub(crate) struct Paging {
 
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
-    pub tool: Tool,
+    pub tool: WorkTool,
     pub workspace: WorkspaceName,
     pub guard: Guard,
     pub paging: Paging,
@@ -54,15 +54,15 @@ pub(crate) struct Request {
 impl Request {
     /// Reads raw arguments. `default` is the workspace of the daemon.
     pub(crate) fn parse(
-        tool: Tool,
+        tool: WorkTool,
         raw: Map<String, Value>,
         default: Option<&WorkspaceName>,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, WorkError> {
         // Before anything walks through it at leisure.
         raw.iter().try_for_each(|(name, value)| limits::argument(name, value))?;
         let mut all = tool.check(raw)?;
         if all.values().any(holds_nul) {
-            return Err(Failure::invalid("texts must not hold the NUL character").recovery("remove it"));
+            return Err(WorkError::invalid("texts must not hold the NUL character").recovery("remove it"));
         }
         let mut warnings = Vec::new();
         if tool.access() == Access::Write {
@@ -76,7 +76,7 @@ impl Request {
         let workspace = match take_text(&mut args, "workspace") {
             Some(name) => WorkspaceName::parse(&name)?,
             None => default.cloned().ok_or_else(|| {
-                Failure::invalid("no workspace given, and there is none to take by default")
+                WorkError::invalid("no workspace given, and there is none to take by default")
                     .recovery("give `workspace`")
             })?,
         };
@@ -93,9 +93,9 @@ impl Request {
     }
 
     /// The arguments of this tool as the type it reads them into.
-    pub(crate) fn args<T: DeserializeOwned>(&self) -> Result<T, Failure> {
+    pub(crate) fn args<T: DeserializeOwned>(&self) -> Result<T, WorkError> {
         serde_json::from_value(Value::Object(self.args.clone())).map_err(|fault| {
-            Failure::invalid(fault.to_string())
+            WorkError::invalid(fault.to_string())
                 .recovery(format!("follow the input schema of {}", self.tool.name()))
         })
     }
@@ -106,7 +106,7 @@ impl Request {
     }
 
     /// The same call with some arguments replaced, and with the one spelling of `expected_revision`.
-    pub(crate) fn again(&self, changes: Value) -> Value {
+    pub(crate) fn repeated_with(&self, changes: Value) -> Value {
         let mut args = self.all.clone();
         args.remove("expected_version");
         args.extend(object(changes));
@@ -114,13 +114,13 @@ impl Request {
     }
 }
 
-fn guard(args: &mut Map<String, Value>) -> Result<Guard, Failure> {
+fn guard(args: &mut Map<String, Value>) -> Result<Guard, WorkError> {
     let revision = take_revision(args, "expected_revision")?;
     let version = take_revision(args, "expected_version")?;
     if let (Some(revision), Some(version)) = (revision, version)
         && revision != version
     {
-        return Err(Failure::invalid("expected_revision and expected_version are one thing and differ")
+        return Err(WorkError::invalid("expected_revision and expected_version are one thing and differ")
             .recovery("give expected_revision alone"));
     }
     Ok(Guard {
@@ -144,10 +144,10 @@ fn take_text(args: &mut Map<String, Value>, name: &str) -> Option<String> {
 }
 
 /// A revision is compared, so unlike a limit it must be what was sent.
-fn take_revision(args: &mut Map<String, Value>, name: &str) -> Result<Option<i64>, Failure> {
+fn take_revision(args: &mut Map<String, Value>, name: &str) -> Result<Option<i64>, WorkError> {
     let Some(value) = args.remove(name) else { return Ok(None) };
     let revision = value.as_i64().ok_or_else(|| {
-        Failure::invalid(format!("{name} is beyond every revision"))
+        WorkError::invalid(format!("{name} is beyond every revision"))
             .recovery("give the revision you have read")
     })?;
     Ok(Some(revision))

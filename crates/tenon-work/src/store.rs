@@ -6,14 +6,14 @@
 //! one workspace queue up behind each other, and what is read under the lock is not stale.
 
 mod batch;
-mod fault;
-mod lane;
+mod change_notifier;
 mod migrate;
-mod news;
 mod pool;
 mod postgres;
 mod schema;
 mod sqlite;
+mod sqlite_pool;
+mod store_error;
 mod tx;
 
 use std::fmt;
@@ -23,47 +23,47 @@ use std::time::Duration;
 use sqlx::postgres::PgConnectOptions;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
-pub use fault::StoreError;
+pub(crate) use change_notifier::{ChangeNotifier, NOTIFY};
 pub(crate) use migrate::SCHEMA_VERSION;
-pub(crate) use news::{NOTIFY, News};
+pub use store_error::StoreError;
 pub(crate) use tx::{Arg, Row, Sql, Tx, args};
 
 use crate::catalog::Access;
-use pool::{Opening, Pools};
+use pool::{Pools, TxPermit};
 
 /// How long a writer waits for others before it gives up with [`StoreError::Busy`].
-const PATIENCE: Duration = Duration::from_secs(45);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(45);
 
 /// Where the data lives.
 #[derive(Clone, PartialEq, Eq)]
-pub enum Location {
+pub enum StoreLocation {
     /// A file, made together with its folder if it is not there.
     Sqlite(PathBuf),
     /// A `postgres://` URL, which may hold a password.
     Postgres(String),
 }
 
-impl Location {
+impl StoreLocation {
     /// Reads the `store` setting: a `postgres://` URL, or else an absolute path.
     ///
     /// # Errors
     /// When it is a URL of something else, or a path that would mean another file in every folder.
-    pub fn parse(text: &str) -> Result<Self, Misplaced> {
+    pub fn parse(text: &str) -> Result<Self, StoreLocationError> {
         if text.starts_with("postgres://") || text.starts_with("postgresql://") {
             return Ok(Self::Postgres(text.to_owned()));
         }
         let path = PathBuf::from(text);
         match path.is_absolute() {
             true => Ok(Self::Sqlite(path)),
-            false if text.contains("://") => Err(Misplaced::Scheme),
-            false => Err(Misplaced::Relative),
+            false if text.contains("://") => Err(StoreLocationError::Scheme),
+            false => Err(StoreLocationError::Relative),
         }
     }
 }
 
 /// Why a text names no place for a store. It never quotes the text, which may hold a password.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Misplaced {
+pub enum StoreLocationError {
     #[error("the `store` setting is a URL of a scheme other than `postgres`")]
     Scheme,
     #[error("the `store` setting is neither an absolute path nor a URL")]
@@ -71,7 +71,7 @@ pub enum Misplaced {
 }
 
 /// For people and logs: a URL is shown without its password and its parameters, which may hold others.
-impl fmt::Display for Location {
+impl fmt::Display for StoreLocation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let url = match self {
             Self::Sqlite(path) => return write!(formatter, "{}", path.display()),
@@ -91,7 +91,7 @@ impl fmt::Display for Location {
     }
 }
 
-impl fmt::Debug for Location {
+impl fmt::Debug for StoreLocation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, formatter)
     }
@@ -99,7 +99,7 @@ impl fmt::Debug for Location {
 
 /// The kind of database behind a [`Store`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Engine {
+pub enum Backend {
     Sqlite,
     Postgres,
 }
@@ -108,8 +108,8 @@ pub enum Engine {
 #[derive(Clone)]
 pub struct Store {
     pools: Pools,
-    news: News,
-    found: i64,
+    changes: ChangeNotifier,
+    found_version: i64,
 }
 
 impl Store {
@@ -117,28 +117,28 @@ impl Store {
     ///
     /// # Errors
     /// When it cannot be reached, or a newer version of this program has written it.
-    pub async fn open(location: &Location) -> Result<Self, StoreError> {
-        Self::open_with(location, PATIENCE).await
+    pub async fn open(location: &StoreLocation) -> Result<Self, StoreError> {
+        Self::open_with(location, LOCK_TIMEOUT).await
     }
 
     /// The same for callers that have their own idea of how long a writer should wait for others.
     ///
     /// # Errors
     /// Like [`Store::open`].
-    pub async fn open_with(location: &Location, patience: Duration) -> Result<Self, StoreError> {
-        let pools = Pools::open(location, patience).await?;
-        let found = apart(pools.engine(), migrate::run(&pools)).await?;
-        let news = News::new(&pools);
-        Ok(Self { pools, news, found })
+    pub async fn open_with(location: &StoreLocation, lock_timeout: Duration) -> Result<Self, StoreError> {
+        let pools = Pools::open(location, lock_timeout).await?;
+        let found_version = allow_blocking(pools.backend(), migrate::run(&pools)).await?;
+        let changes = ChangeNotifier::new(&pools);
+        Ok(Self { pools, changes, found_version })
     }
 
-    pub fn engine(&self) -> Engine {
-        self.pools.engine()
+    pub fn backend(&self) -> Backend {
+        self.pools.backend()
     }
 
     /// The version of the schema that the store had when it was opened; 0 if it had none.
     pub fn found_version(&self) -> i64 {
-        self.found
+        self.found_version
     }
 
     /// The version of the schema that this program writes.
@@ -146,42 +146,42 @@ impl Store {
         SCHEMA_VERSION
     }
 
-    /// Waits until a transaction may begin: one that writes has to wait for its turn.
-    pub(crate) async fn opening(&self, access: Access) -> Result<Opening, StoreError> {
-        self.pools.opening(access).await
+    /// Waits until a transaction may begin: one that writes has to wait for its permit.
+    pub(crate) async fn acquire(&self, access: Access) -> Result<TxPermit, StoreError> {
+        self.pools.acquire(access).await
     }
 
     /// A consistent snapshot.
     pub(crate) async fn read(&self) -> Result<Tx, StoreError> {
-        self.opening(Access::Read).await?.begin().await
+        self.acquire(Access::Read).await?.begin().await
     }
 
     /// A transaction that may write.
     pub(crate) async fn write(&self) -> Result<Tx, StoreError> {
-        self.opening(Access::Write).await?.begin().await
+        self.acquire(Access::Write).await?.begin().await
     }
 
     /// Runs what happens inside of a transaction.
-    pub(crate) async fn apart<T>(&self, inside: impl Future<Output = T>) -> T {
-        apart(self.engine(), inside).await
+    pub(crate) async fn allow_blocking<T>(&self, inside: impl Future<Output = T>) -> T {
+        allow_blocking(self.backend(), inside).await
     }
 
-    pub(crate) fn news(&self) -> &News {
-        &self.news
+    pub(crate) fn changes(&self) -> &ChangeNotifier {
+        &self.changes
     }
 
     /// Closes all connections; what was committed stays.
     pub async fn close(&self) {
-        self.news.close();
+        self.changes.close();
         self.pools.close().await;
     }
 }
 
 /// SQLite is called where the call stands, and other tasks of the thread would wait for it. A runtime that has more threads
 /// lets one of them go on with those.
-async fn apart<T>(engine: Engine, inside: impl Future<Output = T>) -> T {
+async fn allow_blocking<T>(backend: Backend, inside: impl Future<Output = T>) -> T {
     let runtime = Handle::current();
-    if engine == Engine::Sqlite && runtime.runtime_flavor() == RuntimeFlavor::MultiThread {
+    if backend == Backend::Sqlite && runtime.runtime_flavor() == RuntimeFlavor::MultiThread {
         tokio::task::block_in_place(|| runtime.block_on(inside))
     } else {
         inside.await

@@ -1,14 +1,14 @@
 //! The tables as they are exported: which columns they have, and what each of them holds.
 //!
 //! Both what is imported and what a check finds in a store is judged here, so both are held to the same rules, on
-//! either engine. A value is judged by its column, a row by what its columns say of each other; what rows say of each
-//! other is for [`crate::check`].
+//! either backend. A value is judged by its column, a row by what its columns say of each other; what rows say of each
+//! other is for [`crate::store_check`].
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::catalog::Tool;
+use crate::catalog::WorkTool;
 use crate::graph::conflict;
 use crate::graph::id::{GraphKey, GraphKind, GraphNodeId, GraphRel, GraphType};
 use crate::id::{TargetId, TargetKind};
@@ -26,28 +26,28 @@ const LARGEST: i64 = (1 << 40) - 1;
 
 /// What a column holds.
 #[derive(Clone, Copy)]
-pub(crate) struct Holds {
+pub(crate) struct ColumnRule {
     /// In words, for whoever gave something else.
     what: &'static str,
-    fits: Fits,
+    fits: ValueRule,
     nullable: bool,
 }
 
 #[derive(Clone, Copy)]
-enum Fits {
+enum ValueRule {
     Int(fn(i64) -> bool),
     Text(fn(&str) -> bool),
 }
 
-const fn int(what: &'static str, fits: fn(i64) -> bool) -> Holds {
-    Holds { what, fits: Fits::Int(fits), nullable: false }
+const fn int(what: &'static str, fits: fn(i64) -> bool) -> ColumnRule {
+    ColumnRule { what, fits: ValueRule::Int(fits), nullable: false }
 }
 
-const fn text(what: &'static str, fits: fn(&str) -> bool) -> Holds {
-    Holds { what, fits: Fits::Text(fits), nullable: false }
+const fn text(what: &'static str, fits: fn(&str) -> bool) -> ColumnRule {
+    ColumnRule { what, fits: ValueRule::Text(fits), nullable: false }
 }
 
-impl Holds {
+impl ColumnRule {
     const fn or_null(self) -> Self {
         Self { nullable: true, ..self }
     }
@@ -55,16 +55,16 @@ impl Holds {
     fn fit(self, value: &Value) -> bool {
         match (self.fits, value) {
             (_, Value::Null) => self.nullable,
-            (Fits::Int(fits), Value::Number(number)) => number.as_i64().is_some_and(fits),
-            (Fits::Text(fits), Value::String(text)) => !text.contains('\0') && fits(text),
+            (ValueRule::Int(fits), Value::Number(number)) => number.as_i64().is_some_and(fits),
+            (ValueRule::Text(fits), Value::String(text)) => !text.contains('\0') && fits(text),
             _ => false,
         }
     }
 
     fn arg(self, value: &Value) -> Arg<'_> {
         match self.fits {
-            Fits::Int(_) => value.as_i64().into(),
-            Fits::Text(_) => value.as_str().into(),
+            ValueRule::Int(_) => value.as_i64().into(),
+            ValueRule::Text(_) => value.as_str().into(),
         }
     }
 }
@@ -90,53 +90,53 @@ fn is_payload(text: &str) -> bool {
     serde_json::from_str(text).is_ok_and(|payload: Value| of_records(&payload) && !holds_nul(&payload))
 }
 
-const FLAG: Holds = int("0 or 1", |number| (0..=1).contains(&number));
-const RANK: Holds = int("0, 1 or 2", |number| (0..=2).contains(&number));
-const COUNT: Holds = int("a count", |number| (0..=LARGEST).contains(&number));
-const NUMBER: Holds = int("a number from 1 on", |number| (1..=LARGEST).contains(&number));
-const TIME: Holds = int("a time", |ms| ms >= 0 && jiff::Timestamp::from_millisecond(ms).is_ok());
-const TARGET: Holds = int("a plan or task", is_target);
-const BRANCH: Holds = int("a branch", |number| match branch::target_of(number) {
+const FLAG: ColumnRule = int("0 or 1", |number| (0..=1).contains(&number));
+const RANK: ColumnRule = int("0, 1 or 2", |number| (0..=2).contains(&number));
+const COUNT: ColumnRule = int("a count", |number| (0..=LARGEST).contains(&number));
+const NUMBER: ColumnRule = int("a number from 1 on", |number| (1..=LARGEST).contains(&number));
+const TIME: ColumnRule = int("a time", |ms| ms >= 0 && jiff::Timestamp::from_millisecond(ms).is_ok());
+const TARGET: ColumnRule = int("a plan or task", is_target);
+const BRANCH: ColumnRule = int("a branch", |number| match branch::target_of(number) {
     Some(target) => is_target(target.key()) && branch::number_of(target) == number,
     None => number >= 1,
 });
-const DECLARED: Holds = int("a set of checkpoints", |bits| bits & !0b11100 == 0);
-const CONFIRMED: Holds = int("a set of checkpoints", |bits| bits & !0b11111 == 0);
+const DECLARED: ColumnRule = int("a set of checkpoints", |bits| bits & !0b11100 == 0);
+const CONFIRMED: ColumnRule = int("a set of checkpoints", |bits| bits & !0b11111 == 0);
 
-const TEXT: Holds = text("a text without NUL", |_| true);
-const TITLE: Holds = text("a title", |title| limits::title(title).is_ok());
-const TEXTS: Holds = text("a list of texts", |list| is_list(list, |_: &[String]| true));
-const TAGS: Holds =
+const TEXT: ColumnRule = text("a text without NUL", |_| true);
+const TITLE: ColumnRule = text("a title", |title| limits::title(title).is_ok());
+const TEXTS: ColumnRule = text("a list of texts", |list| is_list(list, |_: &[String]| true));
+const TAGS: ColumnRule =
     text("a list of tags", |list| is_list(list, |tags: &[Tag]| tags.is_sorted_by(|a, b| a < b)));
-const TASKS: Holds =
+const TASKS: ColumnRule =
     text("a list of tasks", |list| is_list(list, |tasks: &[TargetId]| tasks.is_sorted_by(|a, b| a < b)));
-const EVIDENCE: Holds = text("a list of evidence", |list| is_list(list, |_: &[Evidence]| true));
-const DATA: Holds = text("JSON without NUL", is_data);
-const PAYLOAD: Holds = text("what an event changed", is_payload);
-const STATUS: Holds = text("a status", |word| matches!(word, "todo" | "active" | "done"));
-const OPEN: Holds = text("a status", |word| matches!(word, "open" | "resolved"));
-const RESOLUTION: Holds = text("a resolution", |word| matches!(word, "use_from" | "use_into"));
-const ENTRY: Holds = text("a kind of entry", |word| matches!(word, "note" | "event"));
-const FORMAT: Holds = text("a format", |format| (1..=64).contains(&format.len()));
-const TYPE: Holds = text("a kind of event", |word| {
+const EVIDENCE: ColumnRule = text("a list of evidence", |list| is_list(list, |_: &[Evidence]| true));
+const DATA: ColumnRule = text("JSON without NUL", is_data);
+const PAYLOAD: ColumnRule = text("what an event changed", is_payload);
+const STATUS: ColumnRule = text("a status", |word| matches!(word, "todo" | "active" | "done"));
+const OPEN: ColumnRule = text("a status", |word| matches!(word, "open" | "resolved"));
+const RESOLUTION: ColumnRule = text("a resolution", |word| matches!(word, "use_from" | "use_into"));
+const ENTRY: ColumnRule = text("a kind of entry", |word| matches!(word, "note" | "event"));
+const FORMAT: ColumnRule = text("a format", |format| (1..=64).contains(&format.len()));
+const TYPE: ColumnRule = text("a kind of event", |word| {
     !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
 });
-const TOOL: Holds = text("a tool", |name| Tool::by_name(name).is_some());
-const WORKSPACE: Holds = text("a name", |name| WorkspaceName::parse(name).is_ok());
-const NAME: Holds = text("a name", |name| BranchName::parse(name).is_ok());
-const DOC: Holds = text("a document", |name| DocName::parse(name).is_ok());
-const PLACE: Holds = text("a place of a step", |key| {
+const TOOL: ColumnRule = text("a tool", |name| WorkTool::by_name(name).is_some());
+const WORKSPACE: ColumnRule = text("a name", |name| WorkspaceName::parse(name).is_ok());
+const NAME: ColumnRule = text("a name", |name| BranchName::parse(name).is_ok());
+const DOC: ColumnRule = text("a document", |name| DocName::parse(name).is_ok());
+const PLACE: ColumnRule = text("a place of a step", |key| {
     StepPath::from_sort_key(key).is_some_and(|path| path.depth() <= MAX_DEPTH && path.sort_key() == key)
 });
-const NODE_TYPE: Holds =
+const NODE_TYPE: ColumnRule =
     text("a graph type", |name| GraphType::parse(name).is_ok_and(|kind| kind.as_str() == name));
-const CONFLICT: Holds = text("a conflict", |id| conflict::parse_id(id).is_ok());
+const CONFLICT: ColumnRule = text("a conflict", |id| conflict::parse_id(id).is_ok());
 
 pub(crate) struct Table {
     pub name: &'static str,
     /// The columns that rows are sorted by.
     pub order: &'static [&'static str],
-    pub columns: &'static [(&'static str, Holds)],
+    pub columns: &'static [(&'static str, ColumnRule)],
     /// What the columns of a row must say of each other.
     rule: fn(&Cells<'_>) -> Result<(), &'static str>,
 }
@@ -194,7 +194,7 @@ impl Table {
     }
 
     /// What is wrong with a row, given in the order of the columns.
-    pub(crate) fn judge(&self, values: &[Value]) -> Result<(), String> {
+    pub(crate) fn validate(&self, values: &[Value]) -> Result<(), String> {
         let misfit = self.columns.iter().zip(values).find(|((_, holds), value)| !holds.fit(value));
         if let Some(((column, holds), _)) = misfit {
             return Err(format!("`{column}` of {} is not {}", self.name, holds.what));
@@ -485,13 +485,13 @@ fn graph_key(row: &Cells<'_>) -> Result<GraphKey, &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::{Location, Store, args};
+    use crate::store::{Store, StoreLocation, args};
 
     /// A column that nobody has described would be missing in every export.
     #[tokio::test]
     async fn every_column_of_the_schema_is_described() {
         let folder = tempfile::TempDir::new().unwrap();
-        let store = Store::open(&Location::Sqlite(folder.path().join("store.db"))).await.unwrap();
+        let store = Store::open(&StoreLocation::Sqlite(folder.path().join("store.db"))).await.unwrap();
         let mut tx = store.read().await.unwrap();
         let mut described: Vec<&str> = Vec::new();
         for table in std::iter::once(&WORKSPACES).chain(TABLES) {
@@ -501,7 +501,7 @@ mod tests {
             let found =
                 rows.iter().map(|row| (row.text(0).unwrap(), row.text(1).unwrap(), row.int(2).unwrap() == 0));
             let ours = table.columns.iter().map(|(name, holds)| {
-                let kind = if matches!(holds.fits, Fits::Int(_)) { "INTEGER" } else { "TEXT" };
+                let kind = if matches!(holds.fits, ValueRule::Int(_)) { "INTEGER" } else { "TEXT" };
                 ((*name).to_owned(), kind.to_owned(), holds.nullable)
             });
             assert_eq!(found.collect::<Vec<_>>(), ours.collect::<Vec<_>>(), "{}", table.name);

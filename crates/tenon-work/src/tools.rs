@@ -44,75 +44,75 @@ mod tasks_verify;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
-use crate::call::{Call, Reply};
-use crate::catalog::{Access, Tool};
-use crate::error::Failure;
-use crate::plan::history::Direction;
+use crate::catalog::{Access, WorkTool};
+use crate::error::WorkError;
+use crate::plan::undo::Direction;
 use crate::request::Request;
+use crate::work_call::{WorkCall, WorkReply};
 
 /// The transaction that a request needs. `tasks_next` only writes when it is asked to, and on its first page.
 pub(crate) fn access(request: &Request) -> Access {
     let all = &request.all;
     match request.tool {
-        Tool::TasksNext if request.paging.cursor.is_some() => Access::Read,
-        Tool::TasksNext
+        WorkTool::TasksNext if request.paging.cursor.is_some() => Access::Read,
+        WorkTool::TasksNext
             if all.contains_key("release") || all.get("claim").is_some_and(|claim| claim == true) =>
         {
             Access::Write
         }
-        Tool::TasksNext => Access::Read,
+        WorkTool::TasksNext => Access::Read,
         tool => tool.access(),
     }
 }
 
-pub(crate) fn run<'a>(call: &'a mut Call<'_>) -> BoxFuture<'a, Result<Reply, Failure>> {
+pub(crate) fn run<'a>(call: &'a mut WorkCall<'_>) -> BoxFuture<'a, Result<WorkReply, WorkError>> {
     match call.request.tool {
-        Tool::TasksCreate => tasks_create::run(call).boxed(),
-        Tool::TasksDecompose => tasks_decompose::run(call).boxed(),
-        Tool::TasksEdit => tasks_edit::run(call).boxed(),
-        Tool::TasksPatch => tasks_patch::run(call).boxed(),
-        Tool::TasksDefine => tasks_define::run(call).boxed(),
-        Tool::TasksNote => tasks_note::run(call).boxed(),
-        Tool::TasksVerify => tasks_verify::run(call).boxed(),
-        Tool::TasksDone => tasks_done::run(call).boxed(),
-        Tool::TasksCloseStep => tasks_close_step::run(call).boxed(),
-        Tool::TasksBlock => tasks_block::run(call).boxed(),
-        Tool::TasksEvidence => tasks_evidence::run(call).boxed(),
-        Tool::TasksDelete => tasks_delete::run(call).boxed(),
-        Tool::TasksContext => tasks_context::run(call).boxed(),
-        Tool::TasksNext => tasks_next::run(call).boxed(),
-        Tool::TasksFocusGet => tasks_focus::get(call).boxed(),
-        Tool::TasksFocusSet => tasks_focus::set(call).boxed(),
-        Tool::TasksFocusClear => tasks_focus::clear(call).boxed(),
-        Tool::TasksRadar => tasks_radar::run(call).boxed(),
-        Tool::TasksHandoff => tasks_handoff::run(call).boxed(),
-        Tool::TasksResume => tasks_resume::run(call).boxed(),
-        Tool::TasksDelta => tasks_delta::run(call).boxed(),
-        Tool::TasksHistory => tasks_history::run(call).boxed(),
-        Tool::TasksUndo => tasks_undo::run(call, Direction::Undo).boxed(),
-        Tool::TasksRedo => tasks_undo::run(call, Direction::Redo).boxed(),
-        Tool::TasksBatch => tasks_batch::run(call).boxed(),
-        Tool::MemoryInit => memory_init::init(call).boxed(),
-        Tool::MemoryStatus => memory_init::status(call).boxed(),
-        Tool::MemoryNotesCommit => memory_notes_commit::run(call).boxed(),
-        Tool::MemoryShow => memory_show::run(call).boxed(),
-        Tool::MemoryExport => memory_export::run(call).boxed(),
-        Tool::MemoryDiff => memory_diff::run(call).boxed(),
-        Tool::MemoryMerge => memory_merge::run(call).boxed(),
-        Tool::MemoryBranchCreate => memory_branch::create(call).boxed(),
-        Tool::MemoryBranchList => memory_branch::list(call).boxed(),
-        Tool::MemoryCheckout => memory_branch::checkout(call).boxed(),
-        Tool::MemoryGraphApply => memory_graph_apply::run(call).boxed(),
-        Tool::MemoryGraphQuery => memory_graph_query::run(call).boxed(),
-        Tool::MemoryGraphValidate => memory_graph_validate::run(call).boxed(),
-        Tool::MemoryGraphDiff => memory_graph_diff::run(call).boxed(),
-        Tool::MemoryGraphMerge => memory_graph_merge::run(call).boxed(),
-        Tool::MemoryGraphConflicts => memory_graph_conflict::list(call).boxed(),
-        Tool::MemoryGraphConflictShow => memory_graph_conflict::show(call).boxed(),
-        Tool::MemoryGraphConflictResolve => memory_graph_conflict::resolve(call).boxed(),
-        Tool::MemoryThinkTemplate => memory_think::template(call).boxed(),
-        Tool::MemoryThinkCard => memory_think::write(call).boxed(),
-        Tool::MemoryThinkContext => memory_think::context(call).boxed(),
-        Tool::MemorySearch => memory_search::run(call).boxed(),
+        WorkTool::TasksCreate => tasks_create::run(call).boxed(),
+        WorkTool::TasksDecompose => tasks_decompose::run(call).boxed(),
+        WorkTool::TasksEdit => tasks_edit::run(call).boxed(),
+        WorkTool::TasksPatch => tasks_patch::run(call).boxed(),
+        WorkTool::TasksDefine => tasks_define::run(call).boxed(),
+        WorkTool::TasksNote => tasks_note::run(call).boxed(),
+        WorkTool::TasksVerify => tasks_verify::run(call).boxed(),
+        WorkTool::TasksDone => tasks_done::run(call).boxed(),
+        WorkTool::TasksCloseStep => tasks_close_step::run(call).boxed(),
+        WorkTool::TasksBlock => tasks_block::run(call).boxed(),
+        WorkTool::TasksEvidence => tasks_evidence::run(call).boxed(),
+        WorkTool::TasksDelete => tasks_delete::run(call).boxed(),
+        WorkTool::TasksContext => tasks_context::run(call).boxed(),
+        WorkTool::TasksNext => tasks_next::run(call).boxed(),
+        WorkTool::TasksFocusGet => tasks_focus::get(call).boxed(),
+        WorkTool::TasksFocusSet => tasks_focus::set(call).boxed(),
+        WorkTool::TasksFocusClear => tasks_focus::clear(call).boxed(),
+        WorkTool::TasksRadar => tasks_radar::run(call).boxed(),
+        WorkTool::TasksHandoff => tasks_handoff::run(call).boxed(),
+        WorkTool::TasksResume => tasks_resume::run(call).boxed(),
+        WorkTool::TasksDelta => tasks_delta::run(call).boxed(),
+        WorkTool::TasksHistory => tasks_history::run(call).boxed(),
+        WorkTool::TasksUndo => tasks_undo::run(call, Direction::Undo).boxed(),
+        WorkTool::TasksRedo => tasks_undo::run(call, Direction::Redo).boxed(),
+        WorkTool::TasksBatch => tasks_batch::run(call).boxed(),
+        WorkTool::MemoryInit => memory_init::init(call).boxed(),
+        WorkTool::MemoryStatus => memory_init::status(call).boxed(),
+        WorkTool::MemoryNotesCommit => memory_notes_commit::run(call).boxed(),
+        WorkTool::MemoryShow => memory_show::run(call).boxed(),
+        WorkTool::MemoryExport => memory_export::run(call).boxed(),
+        WorkTool::MemoryDiff => memory_diff::run(call).boxed(),
+        WorkTool::MemoryMerge => memory_merge::run(call).boxed(),
+        WorkTool::MemoryBranchCreate => memory_branch::create(call).boxed(),
+        WorkTool::MemoryBranchList => memory_branch::list(call).boxed(),
+        WorkTool::MemoryCheckout => memory_branch::checkout(call).boxed(),
+        WorkTool::MemoryGraphApply => memory_graph_apply::run(call).boxed(),
+        WorkTool::MemoryGraphQuery => memory_graph_query::run(call).boxed(),
+        WorkTool::MemoryGraphValidate => memory_graph_validate::run(call).boxed(),
+        WorkTool::MemoryGraphDiff => memory_graph_diff::run(call).boxed(),
+        WorkTool::MemoryGraphMerge => memory_graph_merge::run(call).boxed(),
+        WorkTool::MemoryGraphConflicts => memory_graph_conflict::list(call).boxed(),
+        WorkTool::MemoryGraphConflictShow => memory_graph_conflict::show(call).boxed(),
+        WorkTool::MemoryGraphConflictResolve => memory_graph_conflict::resolve(call).boxed(),
+        WorkTool::MemoryThinkTemplate => memory_think::template(call).boxed(),
+        WorkTool::MemoryThinkCard => memory_think::write(call).boxed(),
+        WorkTool::MemoryThinkContext => memory_think::context(call).boxed(),
+        WorkTool::MemorySearch => memory_search::run(call).boxed(),
     }
 }

@@ -5,14 +5,14 @@ use tenon_contract::clock::Clock;
 use tenon_contract::json::canonical_value;
 use tokio::time::Instant;
 
-use crate::call::{Call, Reply};
-use crate::catalog::{Access, Tool};
+use crate::catalog::{Access, WorkTool};
 use crate::envelope::{self, Envelope, Frame};
-use crate::error::{Code, Failure, Priority, Proposal};
+use crate::error::{Priority, Proposal, WorkError, WorkErrorCode};
 use crate::name::WorkspaceName;
 use crate::request::Request;
-use crate::store::{Engine, NOTIFY, Store, Tx, args};
+use crate::store::{Backend, NOTIFY, Store, Tx, args};
 use crate::tools;
+use crate::work_call::{WorkCall, WorkReply};
 use crate::workspace::Workspace;
 
 /// Answers to writes stay below this; what an event says beyond can be read with tasks_delta.
@@ -20,21 +20,21 @@ const MAX_WRITE_BYTES: usize = 64 * 1024;
 
 /// How this instance behaves.
 #[derive(Debug, Clone, Default)]
-pub struct Settings {
+pub struct WorkSettings {
     /// The workspace of calls that do not name one.
     pub workspace: Option<WorkspaceName>,
     /// Whether workspaces must be made with `memory_init` before they are used.
     pub strict: bool,
 }
 
-impl Settings {
+impl WorkSettings {
     /// The envelope of a call that never reached its tool: there is no store, it was cut off, or it answered too much.
     #[must_use]
-    pub fn failed(&self, tool: Tool, failure: Failure, clock: &Clock) -> Envelope {
+    pub fn failed(&self, tool: WorkTool, failure: WorkError, clock: &Clock) -> Envelope {
         Envelope::new(self.frame(tool, clock).failed(failure))
     }
 
-    fn frame(&self, tool: Tool, clock: &Clock) -> Frame {
+    fn frame(&self, tool: WorkTool, clock: &Clock) -> Frame {
         Frame {
             intent: tool.intent(),
             timestamp: clock.rfc3339(),
@@ -49,11 +49,11 @@ impl Settings {
 pub struct Work {
     store: Store,
     clock: Clock,
-    settings: Settings,
+    settings: WorkSettings,
 }
 
 impl Work {
-    pub fn new(store: Store, clock: Clock, settings: Settings) -> Self {
+    pub fn new(store: Store, clock: Clock, settings: WorkSettings) -> Self {
         Self { store, clock, settings }
     }
 
@@ -62,7 +62,7 @@ impl Work {
     }
 
     /// Runs one tool. Whatever happens, the answer is an envelope.
-    pub async fn call(&self, tool: Tool, args: Map<String, Value>) -> Envelope {
+    pub async fn call(&self, tool: WorkTool, args: Map<String, Value>) -> Envelope {
         let mut frame = self.frame(tool);
         let named = args.get("workspace").and_then(Value::as_str).map(WorkspaceName::parse);
         frame.workspace = named.map_or(self.settings.workspace.clone(), Result::ok);
@@ -74,25 +74,25 @@ impl Work {
         let outcome = if request.wait.is_zero() {
             self.run(&frame, &request).await
         } else {
-            self.follow(&frame, &request).await
+            self.wait_for_events(&frame, &request).await
         };
         match outcome {
             Ok(envelope) => envelope,
             Err(failure) => {
-                frame.suggestions = self.prove(&request.workspace, failure.proposals()).await;
+                frame.suggestions = self.validated(&request.workspace, failure.proposals()).await;
                 Envelope::new(frame.failed(failure))
             }
         }
     }
 
-    fn frame(&self, tool: Tool) -> Frame {
+    fn frame(&self, tool: WorkTool) -> Frame {
         self.settings.frame(tool, &self.clock)
     }
 
     /// Looks again after every piece of news until there is something to tell or the time is up.
-    async fn follow(&self, frame: &Frame, request: &Request) -> Result<Envelope, Failure> {
+    async fn wait_for_events(&self, frame: &Frame, request: &Request) -> Result<Envelope, WorkError> {
         let deadline = Instant::now() + request.wait;
-        let mut waiting = self.store.news().subscribe().await?;
+        let mut waiting = self.store.changes().subscribe().await?;
         loop {
             let envelope = self.run(frame, request).await?;
             let nothing = envelope.value()["result"]["events"].as_array().is_some_and(Vec::is_empty);
@@ -103,12 +103,12 @@ impl Work {
     }
 
     /// One transaction from its beginning to its commit.
-    async fn run(&self, frame: &Frame, request: &Request) -> Result<Envelope, Failure> {
+    async fn run(&self, frame: &Frame, request: &Request) -> Result<Envelope, WorkError> {
         let access = tools::access(request);
-        let opening = self.store.opening(access).await?;
+        let permit = self.store.acquire(access).await?;
         let transaction = async {
-            let mut tx = opening.begin().await?;
-            match self.inside(&mut tx, frame, request, access).await {
+            let mut tx = permit.begin().await?;
+            match self.execute(&mut tx, frame, request, access).await {
                 Ok((envelope, news)) => {
                     if access == Access::Write {
                         tx.commit().await?;
@@ -121,33 +121,33 @@ impl Work {
                 }
             }
         };
-        let (envelope, news) = self.store.apart(transaction).await?;
+        let (envelope, news) = self.store.allow_blocking(transaction).await?;
         if news {
-            self.store.news().publish();
+            self.store.changes().publish();
         }
         Ok(envelope)
     }
 
     /// All that happens between the beginning of a transaction and its end, and whether it is news.
-    async fn inside(
+    async fn execute(
         &self,
         tx: &mut Tx,
         frame: &Frame,
         request: &Request,
         access: Access,
-    ) -> Result<(Envelope, bool), Failure> {
-        let (ws, warnings) = self.enter(tx, request, access).await?;
+    ) -> Result<(Envelope, bool), WorkError> {
+        let (ws, warnings) = self.open_workspace(tx, request, access).await?;
         let events_before = ws.last_event();
         let mut call =
-            Call { tx, ws, request: request.clone(), now: self.now(), warnings, proposals: Vec::new() };
+            WorkCall { tx, ws, request: request.clone(), now: self.now(), warnings, proposals: Vec::new() };
         let reply = tools::run(&mut call).await?;
-        let Call { tx, mut ws, warnings, proposals, .. } = call;
+        let WorkCall { tx, mut ws, warnings, proposals, .. } = call;
         // Before the commit: an answer that does not fit must not leave anything behind.
         let envelope = finish(frame, request, reply, warnings, &proposals)?;
         let news = ws.last_event() > events_before;
         if access == Access::Write {
             ws.save(tx).await?;
-            if news && tx.engine() == Engine::Postgres {
+            if news && tx.backend() == Backend::Postgres {
                 tx.write(NOTIFY, args![request.workspace.as_str()]).await?;
             }
         }
@@ -155,12 +155,12 @@ impl Work {
     }
 
     /// Finds the workspace of a call, or makes it for a write.
-    async fn enter(
+    async fn open_workspace(
         &self,
         tx: &mut Tx,
         request: &Request,
         access: Access,
-    ) -> Result<(Workspace, Vec<String>), Failure> {
+    ) -> Result<(Workspace, Vec<String>), WorkError> {
         let name = &request.workspace;
         let found = match access {
             Access::Write => Workspace::lock(tx, name).await?,
@@ -169,18 +169,21 @@ impl Work {
         if let Some(workspace) = found {
             return Ok((workspace, Vec::new()));
         }
-        let init = || Proposal::new(Tool::MemoryInit, json!({}), "Make the workspace", Priority::High);
+        let init = || Proposal::new(WorkTool::MemoryInit, json!({}), "Make the workspace", Priority::High);
         if access == Access::Read {
-            if self.settings.strict && request.tool != Tool::MemoryStatus {
-                return Err(Failure::new(Code::UnknownWorkspace, format!("there is no workspace `{name}`"))
-                    .recovery("check the name, or make it with memory_init")
-                    .propose(init()));
+            if self.settings.strict && request.tool != WorkTool::MemoryStatus {
+                return Err(WorkError::new(
+                    WorkErrorCode::UnknownWorkspace,
+                    format!("there is no workspace `{name}`"),
+                )
+                .recovery("check the name, or make it with memory_init")
+                .propose(init()));
             }
-            return Ok((Workspace::nowhere(name), vec![format!("workspace `{name}` does not exist yet")]));
+            return Ok((Workspace::missing(name), vec![format!("workspace `{name}` does not exist yet")]));
         }
-        if self.settings.strict && request.tool != Tool::MemoryInit {
-            return Err(Failure::new(
-                Code::NotInitialized,
+        if self.settings.strict && request.tool != WorkTool::MemoryInit {
+            return Err(WorkError::new(
+                WorkErrorCode::NotInitialized,
                 format!("workspace `{name}` was never initialised"),
             )
             .recovery("call memory_init first")
@@ -195,12 +198,12 @@ impl Work {
     }
 
     /// Runs each proposed call on the current state, takes it back, and keeps those that worked.
-    async fn prove(&self, workspace: &WorkspaceName, proposals: &[Proposal]) -> Vec<Value> {
+    async fn validated(&self, workspace: &WorkspaceName, proposals: &[Proposal]) -> Vec<Value> {
         let mut proven = Vec::new();
         for proposal in proposals {
             let params = envelope::params(proposal, workspace);
             if let Ok(request) = Request::parse(proposal.tool, params, None)
-                && self.rehearse(&request).await.is_ok()
+                && self.dry_run(&request).await.is_ok()
             {
                 proven.push(envelope::suggestion(proposal, workspace));
             }
@@ -209,18 +212,18 @@ impl Work {
     }
 
     /// A call whose transaction is never committed.
-    async fn rehearse(&self, request: &Request) -> Result<(), Failure> {
+    async fn dry_run(&self, request: &Request) -> Result<(), WorkError> {
         let access = tools::access(request);
-        let opening = self.store.opening(access).await?;
+        let permit = self.store.acquire(access).await?;
         let transaction = async {
-            let mut tx = opening.begin().await?;
-            let inside = self.inside(&mut tx, &self.frame(request.tool), request, access).await;
+            let mut tx = permit.begin().await?;
+            let inside = self.execute(&mut tx, &self.frame(request.tool), request, access).await;
             let flushed = tx.flush().await;
             tx.rollback().await;
             inside?;
             Ok(flushed?)
         };
-        self.store.apart(transaction).await
+        self.store.allow_blocking(transaction).await
     }
 }
 
@@ -228,10 +231,10 @@ impl Work {
 fn finish(
     frame: &Frame,
     request: &Request,
-    reply: Reply,
+    reply: WorkReply,
     warnings: Vec<String>,
     proposals: &[Proposal],
-) -> Result<Envelope, Failure> {
+) -> Result<Envelope, WorkError> {
     let mut frame = frame.clone();
     frame.workspace = Some(request.workspace.clone());
     frame.warnings.extend(warnings);
@@ -243,13 +246,13 @@ fn finish(
         }
     }
     match reply {
-        Reply::Page(page) => {
+        WorkReply::Page(page) => {
             let (page, request) = *page;
-            page.deliver(frame, &request)
+            page.render(frame, &request)
         }
-        Reply::Done(result) => {
+        WorkReply::Done(result) => {
             let mut result = Value::Object(result);
-            if canonical_value(&result).len() > MAX_WRITE_BYTES && lighten(&mut result) {
+            if canonical_value(&result).len() > MAX_WRITE_BYTES && drop_payloads(&mut result) {
                 frame.warnings.push("payloads of events were left out; tasks_delta has them".into());
             }
             let Value::Object(result) = result else { unreachable!("built from a map above") };
@@ -259,11 +262,11 @@ fn finish(
 }
 
 /// Takes the payloads out of the events in an answer; true if there were any.
-fn lighten(value: &mut Value) -> bool {
+fn drop_payloads(value: &mut Value) -> bool {
     match value {
         Value::Object(map) if map.contains_key("event_id") => map.remove("payload").is_some(),
-        Value::Object(map) => map.values_mut().map(lighten).fold(false, |any, one| any | one),
-        Value::Array(items) => items.iter_mut().map(lighten).fold(false, |any, one| any | one),
+        Value::Object(map) => map.values_mut().map(drop_payloads).fold(false, |any, one| any | one),
+        Value::Array(items) => items.iter_mut().map(drop_payloads).fold(false, |any, one| any | one),
         _ => false,
     }
 }

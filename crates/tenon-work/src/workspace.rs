@@ -20,8 +20,8 @@ pub(crate) struct Workspace {
     pub focus: Option<TargetId>,
     /// The branch that memory tools use when none is named.
     pub checkout: i64,
-    /// Whether this call has made it.
-    pub made: bool,
+    /// Whether this call has created it.
+    pub created: bool,
     changed: bool,
 }
 
@@ -54,20 +54,20 @@ impl Workspace {
         row.map(|row| Self::from_row(&row, name)).transpose()
     }
 
-    /// Makes the workspace with its first branch, or locks the one that somebody else has just made.
+    /// Makes the workspace with its first branch, or locks the one that somebody else has just created.
     pub(crate) async fn create(tx: &mut Tx, name: &WorkspaceName, now: i64) -> Result<Self, StoreError> {
-        let made = tx.execute(INSERT, args![name.as_str(), now]).await? == 1;
+        let created = tx.execute(INSERT, args![name.as_str(), now]).await? == 1;
         let workspace = Self::lock(tx, name).await?;
         let mut workspace = workspace.ok_or_else(|| StoreError::Damaged("a new workspace is gone".into()))?;
-        workspace.made = made;
-        if made {
+        workspace.created = created;
+        if created {
             branch::insert(tx, workspace.id, branch::MAIN_NUMBER, branch::MAIN, None, 0, now).await?;
         }
         Ok(workspace)
     }
 
     /// A workspace that is not there: every read of it is empty.
-    pub(crate) fn nowhere(name: &WorkspaceName) -> Self {
+    pub(crate) fn missing(name: &WorkspaceName) -> Self {
         Self {
             id: 0,
             name: name.clone(),
@@ -79,7 +79,7 @@ impl Workspace {
             branches: 0,
             focus: None,
             checkout: branch::MAIN_NUMBER,
-            made: false,
+            created: false,
             changed: false,
         }
     }
@@ -100,7 +100,7 @@ impl Workspace {
             branches: row.int(6)?,
             focus: row.opt_int(7)?.map(TargetId::from_key),
             checkout: row.int(8)?,
-            made: false,
+            created: false,
             changed: false,
         })
     }
@@ -142,7 +142,7 @@ impl Workspace {
     }
 
     /// Whether a number was ever given.
-    pub(crate) fn has_numbered(&self, id: TargetId) -> bool {
+    pub(crate) fn has_issued(&self, id: TargetId) -> bool {
         let last = match id.kind {
             TargetKind::Plan => self.plans,
             TargetKind::Task => self.tasks,

@@ -1,11 +1,11 @@
-//! One call of a `tasks` or `memory` tool from the command line: the store opened, the answer told.
+//! One call of a `tasks` or `memory` tool from the command line: the store opened, the answer answer.
 //!
 //! Commands print for people what the tool answers, one page of it; `--json` prints the envelope itself, whatever it says.
 //! Agents write what is printed here, so nothing of it may steer a terminal.
 
 use serde_json::{Map, Value, json};
-use tenon_server::surfaces::work::Desk;
-use tenon_work::{Code, Envelope, Tool};
+use tenon_server::surfaces::work::StoreHandle;
+use tenon_work::{Envelope, WorkErrorCode, WorkTool};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -13,7 +13,7 @@ use crate::invocation::{Invocation, block_on};
 
 /// What all commands about plans and memory take.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Asking {
+pub(crate) struct WorkOptions {
     /// Whose plans and memory; otherwise those of the workspace here
     #[arg(long, value_name = "NAME")]
     workspace: Option<String>,
@@ -24,7 +24,7 @@ pub(crate) struct Asking {
 
 /// What commands take that list things.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Paging {
+pub(crate) struct PageOptions {
     /// The most to list
     #[arg(long, value_name = "COUNT", default_value_t = 200)]
     limit: u32,
@@ -37,48 +37,48 @@ pub(crate) struct Paging {
 const MAX_CHARS: usize = 100_000;
 
 /// The store of the workspace, which is opened by the first use.
-pub(crate) fn desk(invocation: &Invocation) -> Result<Desk, Failure> {
+pub(crate) fn store_handle(invocation: &Invocation) -> Result<StoreHandle, Failure> {
     let root = invocation.root(None)?;
-    Ok(Desk::new(&invocation.workspace(&root, vec![])?))
+    Ok(StoreHandle::new(&invocation.workspace(&root, vec![])?))
 }
 
 /// Calls a tool. With `--json` the answer is printed and there is nothing left to tell.
-pub(crate) fn ask(
-    tool: Tool,
+pub(crate) fn call_tool(
+    tool: WorkTool,
     arguments: Value,
-    asking: &Asking,
+    options: &WorkOptions,
     invocation: &mut Invocation,
-) -> Result<Told, Failure> {
-    let desk = desk(invocation)?;
+) -> Result<ToolAnswer, Failure> {
+    let store_handle = store_handle(invocation)?;
     let Value::Object(mut arguments) = arguments else { unreachable!("arguments are written as an object") };
-    arguments.insert("workspace".into(), json!(asking.workspace));
+    arguments.insert("workspace".into(), json!(options.workspace));
     arguments.insert("max_chars".into(), json!(MAX_CHARS));
     let envelope = block_on(async {
-        let envelope = desk.call(tool, arguments).await;
-        desk.close().await;
+        let envelope = store_handle.call(tool, arguments).await;
+        store_handle.close().await;
         envelope
     })?;
-    if asking.json {
+    if options.json {
         invocation.print(envelope.text())?;
     }
     if let Some(code) = envelope.code() {
         return Err(failure(code, &envelope.value()["error"]));
     }
-    if !asking.json {
-        tell_about(&envelope, invocation);
+    if !options.json {
+        print_notices(&envelope, invocation);
     }
     let (mut value, _) = envelope.into_parts();
-    Ok(Told { result: value["result"].take(), silent: asking.json })
+    Ok(ToolAnswer { result: value["result"].take(), silent: options.json })
 }
 
 /// The answer to a call, and whether it has been printed already.
-pub(crate) struct Told {
+pub(crate) struct ToolAnswer {
     pub(crate) result: Value,
     pub(crate) silent: bool,
 }
 
 /// Adds what a list is asked with.
-pub(crate) fn paged(mut arguments: Value, paging: &Paging) -> Value {
+pub(crate) fn paged(mut arguments: Value, paging: &PageOptions) -> Value {
     arguments["limit"] = json!(paging.limit);
     arguments["cursor"] = json!(paging.cursor);
     arguments
@@ -90,7 +90,7 @@ pub(crate) fn given<const N: usize>(arguments: [(&str, Value); N]) -> Value {
     Value::Object(given.map(|(name, value)| (name.to_owned(), value)).collect::<Map<_, _>>())
 }
 
-fn tell_about(envelope: &Envelope, invocation: &mut Invocation) {
+fn print_notices(envelope: &Envelope, invocation: &mut Invocation) {
     for warning in list(&envelope.value()["warnings"]) {
         invocation.eprint(format!("warning: {}", line(warning)));
     }
@@ -100,12 +100,12 @@ fn tell_about(envelope: &Envelope, invocation: &mut Invocation) {
     }
 }
 
-fn failure(code: Code, error: &Value) -> Failure {
+fn failure(code: WorkErrorCode, error: &Value) -> Failure {
     let failure = Failure::new(exit(code), line(&error["message"]));
     match code {
         // The tools' own words name tools.
-        Code::UnknownId => failure.hint("`tenon tasks list` shows what there is"),
-        Code::UnknownWorkspace | Code::NotInitialized => {
+        WorkErrorCode::UnknownId => failure.hint("`tenon tasks list` shows what there is"),
+        WorkErrorCode::UnknownWorkspace | WorkErrorCode::NotInitialized => {
             failure.hint("check `--workspace`; an agent makes a workspace with `memory_init`")
         }
         _ if error["recovery"].is_string() => failure.hint(line(&error["recovery"])),
@@ -113,14 +113,22 @@ fn failure(code: Code, error: &Value) -> Failure {
     }
 }
 
-fn exit(code: Code) -> Exit {
+fn exit(code: WorkErrorCode) -> Exit {
     match code {
-        Code::UnknownId | Code::UnknownWorkspace | Code::NotInitialized => Exit::No,
-        Code::RevisionMismatch | Code::Conflict | Code::CheckpointsNotConfirmed => Exit::No,
-        Code::InvalidName | Code::InvalidInput | Code::BudgetExceeded => Exit::Usage,
-        Code::ExpectedTargetMismatch | Code::StrictTargeting | Code::MergeNotSupported => Exit::Usage,
-        Code::StoreError | Code::StoreBusy => Exit::Files,
-        Code::UnknownTool => Exit::Internal,
+        WorkErrorCode::UnknownId | WorkErrorCode::UnknownWorkspace | WorkErrorCode::NotInitialized => {
+            Exit::No
+        }
+        WorkErrorCode::RevisionMismatch
+        | WorkErrorCode::Conflict
+        | WorkErrorCode::CheckpointsNotConfirmed => Exit::No,
+        WorkErrorCode::InvalidName | WorkErrorCode::InvalidInput | WorkErrorCode::BudgetExceeded => {
+            Exit::Usage
+        }
+        WorkErrorCode::ExpectedTargetMismatch
+        | WorkErrorCode::StrictTargeting
+        | WorkErrorCode::MergeNotSupported => Exit::Usage,
+        WorkErrorCode::StoreError | WorkErrorCode::StoreBusy => Exit::Files,
+        WorkErrorCode::UnknownTool => Exit::Internal,
     }
 }
 

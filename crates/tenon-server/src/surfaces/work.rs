@@ -11,7 +11,8 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use tenon_contract::clock::Clock;
 use tenon_work::{
-    Access, Envelope, Failure, Location, Misplaced, Settings, Store, StoreError, Tool, Work, WorkspaceName,
+    Access, Envelope, Store, StoreError, StoreLocation, StoreLocationError, Work, WorkError, WorkSettings,
+    WorkTool, WorkspaceName,
 };
 use tokio::sync::OnceCell;
 
@@ -29,11 +30,11 @@ const DEADLINE: Duration = Duration::from_secs(60);
 /// The envelope travels twice, as structure and as text.
 const RESPONSE_BYTES: usize = 8 * 1024 * 1024;
 
-static TASKS: LazyLock<Vec<ToolSpec>> = LazyLock::new(|| specs(tenon_work::Surface::Tasks));
-static MEMORY: LazyLock<Vec<ToolSpec>> = LazyLock::new(|| specs(tenon_work::Surface::Memory));
+static TASKS: LazyLock<Vec<ToolSpec>> = LazyLock::new(|| specs(tenon_work::WorkSurfaceKind::Tasks));
+static MEMORY: LazyLock<Vec<ToolSpec>> = LazyLock::new(|| specs(tenon_work::WorkSurfaceKind::Memory));
 
-fn specs(surface: tenon_work::Surface) -> Vec<ToolSpec> {
-    let tools = Tool::ALL.iter().filter(|tool| tool.surface() == surface);
+fn specs(surface: tenon_work::WorkSurfaceKind) -> Vec<ToolSpec> {
+    let tools = WorkTool::ALL.iter().filter(|tool| tool.surface() == surface);
     tools
         .map(|tool| ToolSpec {
             name: tool.name(),
@@ -46,24 +47,24 @@ fn specs(surface: tenon_work::Surface) -> Vec<ToolSpec> {
 }
 
 /// The store of a workspace, opened by the first call that needs it.
-pub struct Desk {
+pub struct StoreHandle {
     /// A setting that names no place is told to whoever wants the store.
-    location: Result<Location, Misplaced>,
-    settings: Settings,
+    location: Result<StoreLocation, StoreLocationError>,
+    settings: WorkSettings,
     clock: Clock,
     work: OnceCell<Work>,
 }
 
-impl Desk {
+impl StoreHandle {
     pub fn new(workspace: &Workspace) -> Self {
         let config = workspace.config();
         let location = match &config.work.store {
-            Some(store) => Location::parse(store),
-            None => Ok(Location::Sqlite(workspace.dirs().store().into_std_path_buf())),
+            Some(store) => StoreLocation::parse(store),
+            None => Ok(StoreLocation::Sqlite(workspace.dirs().store().into_std_path_buf())),
         };
         let named = config.workspace.id.as_deref().and_then(|id| WorkspaceName::parse(id).ok());
         let name = named.unwrap_or_else(|| tenon_work::workspace_id(workspace.root().as_std_path()));
-        let settings = Settings { workspace: Some(name), strict: config.work.strict };
+        let settings = WorkSettings { workspace: Some(name), strict: config.work.strict };
         Self { location, settings, clock: workspace.clock().clone(), work: OnceCell::new() }
     }
 
@@ -78,12 +79,12 @@ impl Desk {
     }
 
     /// Where the store is.
-    pub fn location(&self) -> Result<&Location, StoreError> {
+    pub fn location(&self) -> Result<&StoreLocation, StoreError> {
         Ok(self.location.as_ref().map_err(|misplaced| *misplaced)?)
     }
 
     /// Calls a tool. Whatever happens, the answer is an envelope.
-    pub async fn call(&self, tool: Tool, arguments: Arguments) -> Envelope {
+    pub async fn call(&self, tool: WorkTool, arguments: Arguments) -> Envelope {
         match self.work().await {
             Ok(work) => work.call(tool, arguments).await,
             Err(error) => self.settings.failed(tool, error.into(), &self.clock),
@@ -102,16 +103,16 @@ impl Desk {
 pub struct WorkSurface {
     name: &'static str,
     catalog: Catalog,
-    desk: Arc<Desk>,
+    store: Arc<StoreHandle>,
 }
 
 impl WorkSurface {
-    pub fn tasks(desk: &Arc<Desk>) -> Self {
-        Self { name: "tasks", catalog: Catalog::new(&TASKS), desk: Arc::clone(desk) }
+    pub fn tasks(store: &Arc<StoreHandle>) -> Self {
+        Self { name: "tasks", catalog: Catalog::new(&TASKS), store: Arc::clone(store) }
     }
 
-    pub fn memory(desk: &Arc<Desk>) -> Self {
-        Self { name: "memory", catalog: Catalog::new(&MEMORY), desk: Arc::clone(desk) }
+    pub fn memory(store: &Arc<StoreHandle>) -> Self {
+        Self { name: "memory", catalog: Catalog::new(&MEMORY), store: Arc::clone(store) }
     }
 }
 
@@ -141,11 +142,11 @@ impl Surface for WorkSurface {
 
     fn call<'a>(&'a self, tool: &'static str, arguments: Arguments, call: Call) -> BoxFuture<'a, Outcome> {
         async move {
-            let Some(tool) = Tool::by_name(tool) else { return Err(unknown_tool(tool)) };
+            let Some(tool) = WorkTool::by_name(tool) else { return Err(unknown_tool(tool)) };
             if !arguments.contains_key(WAIT) {
-                return Ok(answer(self.desk.call(tool, arguments).await));
+                return Ok(answer(self.store.call(tool, arguments).await));
             }
-            let waiting = self.desk.call(tool, arguments.clone());
+            let waiting = self.store.call(tool, arguments.clone());
             let told = call.caller.ended.0.run_until_cancelled(waiting).await;
             Ok(answer(match told {
                 Some(envelope) => envelope,
@@ -153,7 +154,7 @@ impl Surface for WorkSurface {
                 None => {
                     let mut arguments = arguments;
                     arguments.remove(WAIT);
-                    self.desk.call(tool, arguments).await
+                    self.store.call(tool, arguments).await
                 }
             }))
         }
@@ -161,14 +162,14 @@ impl Surface for WorkSurface {
     }
 
     fn refuse(&self, tool: &str, refusal: Refusal) -> Outcome {
-        let Some(known) = Tool::by_name(tool) else { return Err(unknown_tool(tool)) };
+        let Some(known) = WorkTool::by_name(tool) else { return Err(unknown_tool(tool)) };
         let failure = match refusal {
             Refusal::UnknownTool => return Err(unknown_tool(tool)),
-            Refusal::Timeout(_) => Failure::unfinished("the call took too long"),
-            Refusal::Cancelled => Failure::unfinished("the call was cancelled"),
-            Refusal::ResponseTooLarge { bytes, limit } => Failure::too_large(bytes, limit),
-            Refusal::Schema(_) | Refusal::Internal => Failure::internal(),
+            Refusal::Timeout(_) => WorkError::unfinished("the call took too long"),
+            Refusal::Cancelled => WorkError::unfinished("the call was cancelled"),
+            Refusal::ResponseTooLarge { bytes, limit } => WorkError::too_large(bytes, limit),
+            Refusal::Schema(_) | Refusal::Internal => WorkError::internal(),
         };
-        Ok(answer(self.desk.settings.failed(known, failure, &self.desk.clock)))
+        Ok(answer(self.store.settings.failed(known, failure, &self.store.clock)))
     }
 }

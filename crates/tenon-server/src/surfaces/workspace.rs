@@ -8,7 +8,7 @@ use std::sync::Arc;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
-use tenon_work::Location;
+use tenon_work::StoreLocation;
 
 use crate::config::{Origin, Setting};
 use crate::engine::Engine;
@@ -103,9 +103,9 @@ pub fn masked(value: &Value) -> Value {
 }
 
 fn store(workspace: &Workspace) -> Value {
-    match workspace.config().work.store.as_deref().map(Location::parse) {
-        Some(Ok(Location::Postgres(url))) => json!({"kind": "postgres", "location": redact(&url)}),
-        Some(Ok(Location::Sqlite(path))) => json!({"kind": "sqlite", "location": path}),
+    match workspace.config().work.store.as_deref().map(StoreLocation::parse) {
+        Some(Ok(StoreLocation::Postgres(url))) => json!({"kind": "postgres", "location": redact(&url)}),
+        Some(Ok(StoreLocation::Sqlite(path))) => json!({"kind": "sqlite", "location": path}),
         Some(Err(misplaced)) => json!({"kind": "none", "problem": misplaced.to_string()}),
         None => json!({"kind": "sqlite", "location": workspace.dirs().store()}),
     }

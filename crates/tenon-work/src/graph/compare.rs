@@ -1,7 +1,7 @@
 //! Which keys two views may disagree about: those with a version in a part that only one of them shows.
 
 use super::id::{GraphKey, GraphKind};
-use super::shown::{doc_postgres, doc_sqlite};
+use super::visibility::{doc_postgres, doc_sqlite};
 use crate::memory::branch::View;
 use crate::store::{Sql, StoreError, Tx, args};
 

@@ -5,7 +5,7 @@ use tenon_contract::id::sha256_hex_joined;
 
 use super::id::{GraphKey, GraphKind};
 use super::version::Version;
-use crate::error::Failure;
+use crate::error::WorkError;
 use crate::name::quoted;
 use crate::store::{Row, StoreError, Tx, args};
 
@@ -49,13 +49,13 @@ pub(crate) fn id_of(
 }
 
 /// Checks the pattern of an id given by a client.
-pub(crate) fn parse_id(text: &str) -> Result<&str, Failure> {
+pub(crate) fn parse_id(text: &str) -> Result<&str, WorkError> {
     let digits = text.strip_prefix("CONFLICT-").unwrap_or_default();
     let is_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
     if digits.len() == 32 && digits.bytes().all(is_hex) {
         return Ok(text);
     }
-    Err(Failure::invalid(format!("{} is no conflict id", quoted(text)))
+    Err(WorkError::invalid(format!("{} is no conflict id", quoted(text)))
         .recovery("give `CONFLICT-` and 32 hex digits"))
 }
 

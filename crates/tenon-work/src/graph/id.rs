@@ -5,11 +5,11 @@ use std::fmt::{self, Display};
 use serde::{Serialize, Serializer};
 use unicode_normalization::UnicodeNormalization;
 
-use crate::error::Failure;
+use crate::error::WorkError;
 use crate::name::quoted;
 
 /// Trims and composes (NFC), then holds the seed's constraints against what is left.
-fn canonical(what: &str, text: &str, max: usize, bar: bool) -> Result<String, Failure> {
+fn canonical(what: &str, text: &str, max: usize, bar: bool) -> Result<String, WorkError> {
     let name: String = text.trim().nfc().collect();
     let rule = if name.is_empty() {
         Some("it is empty")
@@ -24,7 +24,7 @@ fn canonical(what: &str, text: &str, max: usize, bar: bool) -> Result<String, Fa
     };
     match rule {
         None => Ok(name),
-        Some(rule) => Err(Failure::invalid(format!("{} is no {what}: {rule}", quoted(text))).recovery(
+        Some(rule) => Err(WorkError::invalid(format!("{} is no {what}: {rule}", quoted(text))).recovery(
             format!("1 to {max} characters without control characters{}", if bar { " or `|`" } else { "" }),
         )),
     }
@@ -39,7 +39,7 @@ macro_rules! graph_name {
         impl $name {
             /// # Errors
             /// When the canonical form breaks a constraint.
-            pub fn parse(text: &str) -> Result<Self, Failure> {
+            pub fn parse(text: &str) -> Result<Self, WorkError> {
                 canonical($what, text, $max, $bar).map(Self)
             }
 

@@ -1,7 +1,7 @@
 //! Reading nodes of a view: by latest change, filtered, a page at a time.
 
 use super::id::GraphKind;
-use super::version::{self, Version, Wanted};
+use super::version::{self, Version, VersionFilter};
 use crate::memory::branch::View;
 use crate::store::{StoreError, Tx};
 
@@ -20,7 +20,7 @@ pub(crate) async fn newest_of_types(
 ) -> Result<Vec<Version>, StoreError> {
     let mut found = Vec::new();
     for of_type in types {
-        let wanted = Wanted { kind: GraphKind::Node, deleted: false, of_type: Some(of_type) };
+        let wanted = VersionFilter { kind: GraphKind::Node, deleted: false, of_type: Some(of_type) };
         found.extend(newest(tx, ws, view, doc, wanted, below, most, |_| true).await?);
     }
     found.sort_by_key(|version| std::cmp::Reverse(version.seq));
@@ -35,7 +35,7 @@ pub(crate) async fn newest(
     ws: i64,
     view: &View,
     doc: &str,
-    wanted: Wanted<'_>,
+    wanted: VersionFilter<'_>,
     below: i64,
     most: usize,
     passes: impl Fn(&Version) -> bool,

@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use tenon_contract::json::canonical_value;
 
 use super::id::{GraphKey, GraphKind, GraphType};
-use super::shown::{doc_postgres, doc_sqlite};
+use super::visibility::{doc_postgres, doc_sqlite};
 use crate::memory::branch::{Part, View};
 use crate::memory::card;
-use crate::memory::search::{self, Kind};
+use crate::memory::search::{self, SearchKind};
 use crate::name::Tag;
 use crate::plan::target::{parsed, stored, time};
 use crate::store::{Arg, Row, Sql, StoreError, Tx, args};
@@ -126,12 +126,12 @@ impl Version {
     }
 
     /// What a search for this version looks through.
-    pub(crate) fn searchable(&self) -> Option<(Kind, String)> {
+    pub(crate) fn searchable(&self) -> Option<(SearchKind, String)> {
         let (GraphKey::Node(id), Content::Node { kind, title, text, tags, .. }) = (&self.key, &self.content)
         else {
             return None;
         };
-        let found_as = if card::is_type(kind.as_str()) { Kind::Card } else { Kind::Node };
+        let found_as = if card::is_type(kind.as_str()) { SearchKind::Card } else { SearchKind::Node };
         let mut parts =
             vec![id.as_str(), title.as_deref().unwrap_or_default(), text.as_deref().unwrap_or_default()];
         parts.extend(tags.iter().map(Tag::as_str));
@@ -153,7 +153,7 @@ const INSERT: &str = "INSERT INTO graph
     VALUES ($1, $2, $3, $4, $5, $6, NULL, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)";
 
 /// Where a new version goes, and what it stands on.
-pub(crate) struct Onto<'a> {
+pub(crate) struct VersionTarget<'a> {
     pub branch: i64,
     pub doc: &'a str,
     /// The latest version of the key in the view, if it has one.
@@ -167,7 +167,7 @@ pub(crate) async fn write(
     tx: &mut Tx,
     ws: &mut Workspace,
     now: i64,
-    onto: &Onto<'_>,
+    onto: &VersionTarget<'_>,
     key: &GraphKey,
     content: &Content,
 ) -> Result<Version, StoreError> {
@@ -306,7 +306,7 @@ pub(crate) async fn is_hidden(
 
 /// Which versions of a part are read.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wanted<'a> {
+pub(crate) struct VersionFilter<'a> {
     pub kind: GraphKind,
     pub deleted: bool,
     /// Only nodes of this type.
@@ -319,7 +319,7 @@ pub(crate) async fn of_part(
     ws: i64,
     part: &Part,
     doc: &str,
-    wanted: Wanted<'_>,
+    wanted: VersionFilter<'_>,
     below: i64,
     most: i64,
 ) -> Result<Vec<Version>, StoreError> {

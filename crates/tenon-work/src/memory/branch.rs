@@ -4,7 +4,7 @@
 //! `seq` counts for the whole workspace, everything on a branch is newer than everything it sees of its base: a
 //! view is a row of intervals that do not overlap, newest first, and is read like one list.
 
-use crate::error::Failure;
+use crate::error::WorkError;
 use crate::id::TargetId;
 use crate::name::BranchName;
 use crate::store::{Row, StoreError, Tx, args};
@@ -116,11 +116,11 @@ pub(crate) async fn by_name(tx: &mut Tx, ws: i64, name: &str) -> Result<Option<B
 }
 
 /// The branch of this name.
-pub(crate) async fn named(tx: &mut Tx, ws: i64, name: &str) -> Result<Branch, Failure> {
+pub(crate) async fn named(tx: &mut Tx, ws: i64, name: &str) -> Result<Branch, WorkError> {
     let name = BranchName::parse(name)?;
     match by_name(tx, ws, name.as_str()).await? {
         Some(branch) => Ok(branch),
-        None => Err(Failure::unknown("branch", name.as_str())
+        None => Err(WorkError::unknown("branch", name.as_str())
             .recovery("memory_branch_list has the branches, memory_branch_create makes one")),
     }
 }
@@ -154,9 +154,9 @@ pub(crate) async fn view(tx: &mut Tx, ws: i64, branch: &Branch) -> Result<View, 
 }
 
 /// Whether one more branch may stand on top of this view.
-pub(crate) fn check_depth(view: &View) -> Result<(), Failure> {
+pub(crate) fn check_depth(view: &View) -> Result<(), WorkError> {
     if view.parts.len() > MAX_DEPTH {
-        return Err(Failure::invalid(format!("branches nest at most {MAX_DEPTH} deep"))
+        return Err(WorkError::invalid(format!("branches nest at most {MAX_DEPTH} deep"))
             .recovery("start from a branch further down"));
     }
     Ok(())

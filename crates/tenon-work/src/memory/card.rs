@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use tenon_contract::id::sha256_hex;
 use tenon_contract::json::canonical_value;
 
-use crate::error::Failure;
+use crate::error::WorkError;
 use crate::name::quoted;
 
 /// The types of cards there are.
@@ -20,11 +20,11 @@ pub(crate) fn is_type(text: &str) -> bool {
     TYPES.contains(&text)
 }
 
-pub(crate) fn check_type(text: &str) -> Result<(), Failure> {
+pub(crate) fn check_type(text: &str) -> Result<(), WorkError> {
     if is_type(text) {
         return Ok(());
     }
-    Err(Failure::invalid(format!("{} is no type of card", quoted(text)))
+    Err(WorkError::invalid(format!("{} is no type of card", quoted(text)))
         .recovery(format!("types: {}", TYPES.join(", "))))
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct Card {
 const KEYS: [&str; 7] = ["id", "type", "title", "text", "status", "tags", "meta"];
 
 impl Card {
-    pub(crate) fn read(value: &Value) -> Result<Self, Failure> {
+    pub(crate) fn read(value: &Value) -> Result<Self, WorkError> {
         let fields = match value {
             Value::Object(fields) => fields.clone(),
             Value::String(text) if text.trim_start().starts_with('{') => {
@@ -90,11 +90,11 @@ impl Card {
     }
 }
 
-fn refused(why: &str) -> Failure {
-    Failure::invalid(format!("the card cannot be read: {why}")).recovery("memory_think_template shows one")
+fn refused(why: &str) -> WorkError {
+    WorkError::invalid(format!("the card cannot be read: {why}")).recovery("memory_think_template shows one")
 }
 
-fn lines(text: &str) -> Result<Map<String, Value>, Failure> {
+fn lines(text: &str) -> Result<Map<String, Value>, WorkError> {
     let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
     let margin = &first[..first.len() - first.trim_start().len()];
     let mut fields: Vec<(String, String)> = Vec::new();
@@ -147,7 +147,7 @@ fn tags(value: &str) -> Vec<String> {
     inside.split(',').map(str::trim).filter(|tag| !tag.is_empty()).map(str::to_owned).collect()
 }
 
-fn meta(value: &str) -> Result<Value, Failure> {
+fn meta(value: &str) -> Result<Value, WorkError> {
     if value.is_empty() {
         return Ok(Value::Null);
     }

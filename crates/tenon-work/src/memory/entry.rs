@@ -6,9 +6,9 @@
 use serde_json::{Value, json};
 
 use super::branch::{Part, View};
-use super::search::{self, Kind};
-use crate::cursor::Place;
-use crate::error::Failure;
+use super::search::{self, SearchKind};
+use crate::cursor::SortKey;
+use crate::error::WorkError;
 use crate::id::{EventId, TargetId};
 use crate::page::{Cut, Item, PageRequest};
 use crate::path::StepPath;
@@ -67,7 +67,7 @@ pub(crate) async fn append(
     ];
     tx.write(INSERT, args).await?;
     if let Some(text) = searchable(note.title, note.format, note.content) {
-        search::insert(tx, ws.id, seq, Kind::Note, seq, &text).await?;
+        search::insert(tx, ws.id, seq, SearchKind::Note, seq, &text).await?;
     }
     Ok(seq)
 }
@@ -162,7 +162,7 @@ impl Entry {
     }
 
     pub(crate) fn to_item(&self, list: &'static str, branch: &str) -> Item {
-        Item::new(list, Place::ints(&[self.seq]), self.to_value(branch), Cut::Content)
+        Item::new(list, SortKey::ints(&[self.seq]), self.to_value(branch), Cut::Content)
     }
 }
 
@@ -291,7 +291,7 @@ pub(crate) async fn page(
     doc: &str,
     list: &'static str,
     request: &PageRequest,
-) -> Result<(Vec<Item>, bool), Failure> {
+) -> Result<(Vec<Item>, bool), WorkError> {
     let below = request.first_below()?;
     let mut entries = in_view(tx, ws, view, without, doc, below, request.limit + 1).await?;
     let more = entries.len() > request.limit;

@@ -2,12 +2,12 @@
 
 use super::branch::{self, Part, View};
 use super::{GRAPH, NOTES, TRACE};
-use crate::call::{Call, parse_target};
-use crate::catalog::Tool;
-use crate::error::{Failure, Priority, Proposal};
+use crate::catalog::WorkTool;
+use crate::error::{Priority, Proposal, WorkError};
 use crate::id::TargetId;
 use crate::name::DocName;
 use crate::plan::target::TargetRow;
+use crate::work_call::{WorkCall, parse_target};
 
 /// Which document is meant when none is named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl DocKind {
 
 /// A scope as clients give it.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Given<'a> {
+pub(crate) struct ScopeArgs<'a> {
     pub target: Option<&'a str>,
     pub branch: Option<&'a str>,
     pub doc: Option<&'a str>,
@@ -49,12 +49,12 @@ pub(crate) struct Scope {
     pub doc: String,
 }
 
-impl Call<'_> {
+impl WorkCall<'_> {
     /// The scope of a read.
-    pub(crate) async fn scope(&mut self, given: Given<'_>, kind: DocKind) -> Result<Scope, Failure> {
+    pub(crate) async fn scope(&mut self, given: ScopeArgs<'_>, kind: DocKind) -> Result<Scope, WorkError> {
         if let Some(text) = given.target {
             if given.branch.is_some() || given.doc.is_some() {
-                return Err(Failure::invalid("target and branch or doc exclude each other")
+                return Err(WorkError::invalid("target and branch or doc exclude each other")
                     .recovery("give `target`, or `branch` and `doc`"));
             }
             let target = self.load(parse_target(text)?).await?;
@@ -75,9 +75,9 @@ impl Call<'_> {
     /// The scope of a write, once all that the caller expects of its target holds.
     pub(crate) async fn scope_for_write(
         &mut self,
-        given: Given<'_>,
+        given: ScopeArgs<'_>,
         kind: DocKind,
-    ) -> Result<Scope, Failure> {
+    ) -> Result<Scope, WorkError> {
         let scope = self.scope(given, kind).await?;
         match &scope.target {
             Some(target) => self.check_guard(target)?,
@@ -87,22 +87,27 @@ impl Call<'_> {
     }
 
     /// What a write that is about no plan or task may expect: nothing.
-    pub(crate) fn check_no_target(&self) -> Result<(), Failure> {
+    pub(crate) fn check_no_target(&self) -> Result<(), WorkError> {
         self.check_target(None)?;
         if self.request.guard.revision.is_some() {
-            return Err(Failure::invalid("expected_revision is about a plan or task, and none is named")
+            return Err(WorkError::invalid("expected_revision is about a plan or task, and none is named")
                 .recovery("give `target`, or leave expected_revision out"));
         }
         Ok(())
     }
 
     /// What is seen from a branch, by default from the one that is checked out.
-    pub(crate) async fn view(&mut self, name: Option<&str>) -> Result<View, Failure> {
+    pub(crate) async fn view(&mut self, name: Option<&str>) -> Result<View, WorkError> {
         let ws = self.ws.id;
         let found = match name {
             Some(name) => branch::named(self.tx, ws, name).await.map_err(|failure| {
                 let params = serde_json::json!({"name": name});
-                failure.propose(Proposal::new(Tool::MemoryBranchCreate, params, "Start it", Priority::Medium))
+                failure.propose(Proposal::new(
+                    WorkTool::MemoryBranchCreate,
+                    params,
+                    "Start it",
+                    Priority::Medium,
+                ))
             })?,
             None if !self.ws.exists() => {
                 let part = Part { branch: branch::MAIN_NUMBER, name: branch::MAIN.into(), upto: i64::MAX };

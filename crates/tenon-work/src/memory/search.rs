@@ -1,11 +1,11 @@
 //! The full-text index: one row per note, card, graph node, plan, task or step, found by its words.
 //!
-//! Hits come newest first: that order is the same on both engines, costs only the page, and needs no ranking
+//! Hits come newest first: that order is the same on both backends, costs only the page, and needs no ranking
 //! that would change with every write. A row's number joins workspace and `seq`, so a workspace is a range.
 
-use super::words::{Query, index_words};
+use super::search_query::{SearchQuery, index_words};
 use crate::id::TargetKind;
-use crate::store::{Engine, Sql, StoreError, Tx, args};
+use crate::store::{Backend, Sql, StoreError, Tx, args};
 
 /// Room for a trillion entries in each of eight million workspaces.
 const SEQ_BITS: u32 = 40;
@@ -18,11 +18,11 @@ macro_rules! kinds {
     ($($variant:ident $text:literal)*) => {
         /// What a hit is.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub(crate) enum Kind {
+        pub(crate) enum SearchKind {
             $($variant),*
         }
 
-        impl Kind {
+        impl SearchKind {
             pub(crate) fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$variant => $text),*
@@ -48,7 +48,7 @@ kinds! {
     Step "step"
 }
 
-impl Kind {
+impl SearchKind {
     pub(crate) fn of_target(kind: TargetKind) -> Self {
         match kind {
             TargetKind::Plan => Self::Plan,
@@ -68,7 +68,7 @@ pub(crate) async fn insert(
     tx: &mut Tx,
     ws: i64,
     seq: i64,
-    kind: Kind,
+    kind: SearchKind,
     reference: i64,
     text: &str,
 ) -> Result<(), StoreError> {
@@ -99,7 +99,7 @@ const FIND_BY_INDEX: &str = "SELECT rowid, kind, ref FROM (
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Hit {
     pub seq: i64,
-    pub kind: Kind,
+    pub kind: SearchKind,
     pub reference: i64,
 }
 
@@ -107,16 +107,16 @@ pub(crate) struct Hit {
 pub(crate) async fn find(
     tx: &mut Tx,
     ws: i64,
-    query: &Query,
+    query: &SearchQuery,
     below: Option<i64>,
     most: i64,
 ) -> Result<Vec<Hit>, StoreError> {
     let last = row_number(ws + 1, 0) - 1;
     let upper = below.map_or(last, |seq| row_number(ws, seq.clamp(0, (1 << SEQ_BITS) - 1)));
     let lower = row_number(ws, 0);
-    let rows = match tx.engine() {
-        Engine::Sqlite => tx.rows(FIND_SQLITE, args![query.to_fts5(), lower, upper, most]).await?,
-        Engine::Postgres => {
+    let rows = match tx.backend() {
+        Backend::Sqlite => tx.rows(FIND_SQLITE, args![query.to_fts5(), lower, upper, most]).await?,
+        Backend::Postgres => {
             let words = query.to_tsquery();
             let rows = tx.rows(FIND_AMONG_NEWEST, args![words.as_str(), lower, upper, most]).await?;
             match i64::try_from(rows.len()) == Ok(most) {
@@ -128,8 +128,8 @@ pub(crate) async fn find(
     let mut hits = Vec::with_capacity(rows.len());
     for row in rows {
         let kind = row.text(1)?;
-        let kind =
-            Kind::from_stored(&kind).ok_or_else(|| StoreError::Damaged(format!("`{kind}` is no hit")))?;
+        let kind = SearchKind::from_stored(&kind)
+            .ok_or_else(|| StoreError::Damaged(format!("`{kind}` is no hit")))?;
         hits.push(Hit { seq: row.int(0)? & ((1 << SEQ_BITS) - 1), kind, reference: row.int(2)? });
     }
     Ok(hits)

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::target::{parsed, time};
-use crate::cursor::Place;
+use crate::cursor::SortKey;
 use crate::id::{EventId, TargetId};
 use crate::memory::{branch, entry};
 use crate::page::{Cut, Item};
@@ -22,7 +22,7 @@ pub(crate) struct Event {
     pub tool: String,
     /// The first event of the operation it belongs to; 0 if it cannot be undone.
     pub operation: i64,
-    pub standing: Standing,
+    pub undo_state: UndoState,
     /// The revision of the target after it.
     pub revision: u64,
     pub payload: Value,
@@ -46,7 +46,7 @@ fn from_row(row: &Row) -> Result<Event, StoreError> {
         kind: row.text(4)?,
         tool: row.text(5)?,
         operation: row.int(6)?,
-        standing: Standing::from_number(row.int(7)?),
+        undo_state: UndoState::from_number(row.int(7)?),
         revision: row.count(8)?,
         payload: parsed(&row.text(9)?)?,
     })
@@ -72,7 +72,7 @@ impl Event {
 
     pub(crate) fn to_item(&self, list: &'static str, workspace: &str) -> Item {
         let keep = &["event_id", "ts", "ts_ms", "task", "path", "type"];
-        Item::new(list, Place::ints(&[self.number]), self.to_value(workspace), Cut::Json(keep))
+        Item::new(list, SortKey::ints(&[self.number]), self.to_value(workspace), Cut::Json(keep))
     }
 }
 
@@ -152,7 +152,7 @@ pub(crate) async fn operations(
 
 /// What became of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum UndoState {
     Done,
     /// Undone, and can be redone.
     Undone,
@@ -160,7 +160,7 @@ pub(crate) enum Standing {
     Discarded,
 }
 
-impl Standing {
+impl UndoState {
     fn number(self) -> i64 {
         self as i64
     }
@@ -179,12 +179,12 @@ pub(crate) async fn newest_operation(
     tx: &mut Tx,
     ws: i64,
     target: TargetId,
-    standing: Standing,
+    undo_state: UndoState,
 ) -> Result<Option<Event>, StoreError> {
     let sql = select!(
         "WHERE ws = $1 AND target = $2 AND operation = event AND undone = $3 ORDER BY event DESC LIMIT 1"
     );
-    tx.row(sql, args![ws, target.key(), standing.number()]).await?.as_ref().map(from_row).transpose()
+    tx.row(sql, args![ws, target.key(), undo_state.number()]).await?.as_ref().map(from_row).transpose()
 }
 
 /// The operation that was undone last: the oldest of those that are.
@@ -207,12 +207,12 @@ pub(crate) async fn of_operation(tx: &mut Tx, ws: i64, operation: i64) -> Result
     rows.iter().map(from_row).collect()
 }
 
-pub(crate) async fn set_standing(
+pub(crate) async fn set_undo_state(
     tx: &mut Tx,
     ws: i64,
     operation: i64,
-    standing: Standing,
+    undo_state: UndoState,
 ) -> Result<(), StoreError> {
     let sql = "UPDATE events SET undone = $3 WHERE ws = $1 AND event = $2";
-    tx.write(sql, args![ws, operation, standing.number()]).await
+    tx.write(sql, args![ws, operation, undo_state.number()]).await
 }

@@ -2,24 +2,24 @@
 
 use serde_json::json;
 
-use super::digest::AHEAD;
 use super::mutation::Mutation;
+use super::radar::AHEAD;
 use super::step::{self, StepRow};
 use super::target;
-use crate::call::Call;
-use crate::catalog::Tool;
-use crate::error::{Code, Failure, Priority, Proposal};
+use crate::catalog::WorkTool;
+use crate::error::{Priority, Proposal, WorkError, WorkErrorCode};
 use crate::id::{StepId, TargetId};
 use crate::tools::checkpoints::confirming;
+use crate::work_call::WorkCall;
 
 /// Refuses to close a step whose children are open or whose checkpoints are not confirmed.
-pub(crate) async fn check_step(call: &mut Call<'_>, step: &StepRow) -> Result<(), Failure> {
+pub(crate) async fn check_step(call: &mut WorkCall<'_>, step: &StepRow) -> Result<(), WorkError> {
     let mut open = step::open_below(call.tx, call.ws.id, step.target, &step.fields.path, AHEAD).await?;
     if let Some(child) = step::take_first_leaf(&mut open) {
         return Err(not_confirmed(&format!("{} has open steps below it", step.fields.path), &["children"])
             .recovery("close the steps below it first")
             .current(step.to_ref())
-            .propose(way_on(&child)));
+            .propose(next_action(&child)));
     }
     let missing = step.fields.missing();
     if !missing.is_empty() {
@@ -28,24 +28,24 @@ pub(crate) async fn check_step(call: &mut Call<'_>, step: &StepRow) -> Result<()
         return Err(not_confirmed(&what, &names)
             .recovery("check what is missing, confirm it with tasks_verify, then call again")
             .current(step.to_ref())
-            .propose(way_on(step)));
+            .propose(next_action(step)));
     }
     Ok(())
 }
 
 /// Refuses to close a plan or task by hand while something below it is open.
-pub(crate) async fn check_target(call: &mut Call<'_>, id: TargetId) -> Result<(), Failure> {
+pub(crate) async fn check_target(call: &mut WorkCall<'_>, id: TargetId) -> Result<(), WorkError> {
     let mut open = step::open(call.tx, call.ws.id, id, AHEAD).await?;
     if let Some(leaf) = step::take_first_leaf(&mut open) {
         return Err(not_confirmed(&format!("{id} has open steps"), &["steps"])
             .recovery("close its steps first")
-            .propose(way_on(&leaf)));
+            .propose(next_action(&leaf)));
     }
     if target::has_open_tasks(call.tx, call.ws.id, id).await? {
         return Err(not_confirmed(&format!("{id} has open tasks"), &["tasks"])
             .recovery("close its tasks first")
             .propose(Proposal::new(
-                Tool::TasksContext,
+                WorkTool::TasksContext,
                 json!({"parent": id}),
                 "See which tasks are open",
                 Priority::High,
@@ -54,21 +54,26 @@ pub(crate) async fn check_target(call: &mut Call<'_>, id: TargetId) -> Result<()
     Ok(())
 }
 
-fn not_confirmed(message: &str, missing: &[&str]) -> Failure {
-    Failure::new(Code::CheckpointsNotConfirmed, message).with("missing", json!(missing))
+fn not_confirmed(message: &str, missing: &[&str]) -> WorkError {
+    WorkError::new(WorkErrorCode::CheckpointsNotConfirmed, message).with("missing", json!(missing))
 }
 
 /// What brings an open leaf nearer to its end.
-fn way_on(step: &StepRow) -> Proposal {
+fn next_action(step: &StepRow) -> Proposal {
     let (task, step_id) = (step.target, step.id);
     let missing = step.fields.missing();
     if missing.is_empty() {
         let params = json!({"task": task, "step_id": step_id});
-        return Proposal::new(Tool::TasksDone, params, "All its checkpoints are confirmed", Priority::High);
+        return Proposal::new(
+            WorkTool::TasksDone,
+            params,
+            "All its checkpoints are confirmed",
+            Priority::High,
+        );
     }
     let params = json!({"task": task, "step_id": step_id, "checkpoints": confirming(&missing)});
     Proposal::new(
-        Tool::TasksVerify,
+        WorkTool::TasksVerify,
         params,
         "Confirm what is missing, once you have checked it",
         Priority::High,
@@ -76,7 +81,11 @@ fn way_on(step: &StepRow) -> Proposal {
 }
 
 /// Opens a closed step whose checkpoints are no longer confirmed, and everything above it.
-pub(crate) async fn reopen(call: &mut Call<'_>, mutation: &mut Mutation, id: StepId) -> Result<(), Failure> {
+pub(crate) async fn reopen(
+    call: &mut WorkCall<'_>,
+    mutation: &mut Mutation,
+    id: StepId,
+) -> Result<(), WorkError> {
     let row = mutation.step_row(id).clone();
     if row.fields.completed && !row.fields.missing().is_empty() {
         mutation.step(row.clone()).completed = false;
@@ -91,10 +100,10 @@ pub(crate) async fn reopen(call: &mut Call<'_>, mutation: &mut Mutation, id: Ste
 
 /// Opens a step and all above it, since something below is open.
 pub(crate) async fn reopen_above(
-    call: &mut Call<'_>,
+    call: &mut WorkCall<'_>,
     mutation: &mut Mutation,
     from: Option<&crate::path::StepPath>,
-) -> Result<(), Failure> {
+) -> Result<(), WorkError> {
     let mut path = from.cloned();
     while let Some(current) = path {
         let row = step::by_path(call.tx, call.ws.id, mutation.row().id, &current).await?;
@@ -111,17 +120,17 @@ pub(crate) async fn reopen_above(
 }
 
 /// A task that others wait for stays, unless they go with it.
-pub(crate) async fn refuse_if_needed(
-    call: &mut Call<'_>,
+pub(crate) async fn check_no_dependents(
+    call: &mut WorkCall<'_>,
     id: TargetId,
     going: &[TargetId],
-) -> Result<(), Failure> {
+) -> Result<(), WorkError> {
     let waiting = target::dependents(call.tx, call.ws.id, id).await?;
     let Some(first) = waiting.into_iter().find(|task| !going.contains(task)) else { return Ok(()) };
-    Err(Failure::new(Code::Conflict, format!("{first} depends on {id}"))
+    Err(WorkError::new(WorkErrorCode::Conflict, format!("{first} depends on {id}"))
         .recovery("remove the dependency first")
         .propose(Proposal::new(
-            Tool::TasksPatch,
+            WorkTool::TasksPatch,
             json!({"task": first, "ops": [{"op": "remove", "field": "depends_on", "value": id}]}),
             "Let it no longer wait",
             Priority::Medium,

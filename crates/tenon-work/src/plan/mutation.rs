@@ -8,14 +8,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use super::event::{self, Event, Standing};
+use super::event::{self, Event, UndoState};
 use super::record::{Record, difference};
 use super::step::{self, Step, StepRow};
 use super::target::{self, Status, Target, TargetRow};
-use crate::catalog::Tool;
-use crate::error::Failure;
+use crate::catalog::WorkTool;
+use crate::error::WorkError;
 use crate::id::{StepId, TargetId, TargetKind};
-use crate::memory::search::{self, Kind};
+use crate::memory::search::{self, SearchKind};
 use crate::store::{StoreError, Tx};
 use crate::workspace::Workspace;
 
@@ -49,7 +49,7 @@ pub(crate) enum Undoable {
 pub(crate) struct Mutation {
     /// The target that the mutation is about.
     id: TargetId,
-    tool: Tool,
+    tool: WorkTool,
     now: i64,
     undoable: Undoable,
     operation: i64,
@@ -60,7 +60,7 @@ pub(crate) struct Mutation {
 
 impl Mutation {
     /// A change of a target that is there.
-    pub(crate) fn of(target: TargetRow, tool: Tool, now: i64, undoable: Undoable) -> Self {
+    pub(crate) fn of(target: TargetRow, tool: WorkTool, now: i64, undoable: Undoable) -> Self {
         let id = target.id;
         Self {
             id,
@@ -75,7 +75,7 @@ impl Mutation {
     }
 
     /// The making of a target.
-    pub(crate) fn making(id: TargetId, fields: Target, tool: Tool, now: i64) -> Self {
+    pub(crate) fn making(id: TargetId, fields: Target, tool: WorkTool, now: i64) -> Self {
         let row = TargetRow { id, fields, created_ms: now, updated_ms: now, search_seq: 0, undone: false };
         Self {
             id,
@@ -229,7 +229,7 @@ impl Mutation {
         ws: &mut Workspace,
         kind: &str,
         path: Option<&crate::path::StepPath>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), WorkError> {
         self.log_with(tx, ws, kind, path, Map::new()).await
     }
 
@@ -241,7 +241,7 @@ impl Mutation {
         kind: &str,
         path: Option<&crate::path::StepPath>,
         extra: Map<String, Value>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), WorkError> {
         self.reopen_plans(tx, ws.id).await?;
         let (mut before, mut after) = (Map::new(), Map::new());
         for (id, change) in &mut self.targets {
@@ -283,7 +283,7 @@ impl Mutation {
             kind: kind.to_owned(),
             tool: self.tool.name().to_owned(),
             operation: self.operation,
-            standing: Standing::Done,
+            undo_state: UndoState::Done,
             revision: self.row().fields.revision,
             payload: Value::Object(payload),
         };
@@ -295,7 +295,7 @@ impl Mutation {
     /// Writes the rows and brings the search index up to date.
     pub(crate) async fn save(&mut self, tx: &mut Tx, ws: &mut Workspace) -> Result<(), StoreError> {
         for change in self.targets.values_mut() {
-            let kind = Kind::of_target(change.now.id.kind);
+            let kind = SearchKind::of_target(change.now.id.kind);
             let old = change.stored.as_ref().map(|row| (row.fields.searchable(), row.fields.deleted));
             let new = (change.now.fields.searchable(), change.now.fields.deleted);
             let slot = &mut change.now.search_seq;
@@ -311,7 +311,7 @@ impl Mutation {
             let old = change.stored.as_ref().map(|row| (row.fields.searchable(), row.fields.deleted));
             let new = (change.now.fields.searchable(), change.now.fields.deleted);
             let reference = super::target::signed(change.now.id.0);
-            index(tx, ws, old, new, &mut change.now.search_seq, Kind::Step, reference).await?;
+            index(tx, ws, old, new, &mut change.now.search_seq, SearchKind::Step, reference).await?;
             step::write(tx, ws.id, &change.now, change.stored.as_ref()).await?;
         }
         Ok(())
@@ -353,7 +353,7 @@ async fn index(
     old: Option<(String, bool)>,
     new: (String, bool),
     slot: &mut i64,
-    kind: Kind,
+    kind: SearchKind,
     reference: i64,
 ) -> Result<(), StoreError> {
     if old.as_ref() == Some(&new) {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::record::Record;
 use super::target::{parsed, signed, stored, time};
-use crate::error::Failure;
+use crate::error::WorkError;
 use crate::id::{EvidenceId, StepId, TargetId};
 use crate::limits;
 use crate::path::StepPath;
@@ -86,18 +86,18 @@ impl Record for Step {}
 
 impl Step {
     /// Brings lists into their one form and holds the limits against all fields.
-    pub(crate) fn settle(&mut self) -> Result<(), Failure> {
+    pub(crate) fn settle(&mut self) -> Result<(), WorkError> {
         limits::title(&self.title)?;
         limits::texts("success_criteria", &self.success_criteria)?;
         limits::texts("tests", &self.tests)?;
         limits::texts("blockers", &self.blockers)?;
         limits::evidence(self.evidence.len())?;
         if self.success_criteria.is_empty() {
-            return Err(Failure::invalid("a step needs at least one success criterion")
+            return Err(WorkError::invalid("a step needs at least one success criterion")
                 .recovery("say in success_criteria how one sees that it is done"));
         }
         if !self.checkpoints.iter().all(|checkpoint| checkpoint.is_optional()) {
-            return Err(Failure::invalid("criteria and tests gate every step and cannot be declared")
+            return Err(WorkError::invalid("criteria and tests gate every step and cannot be declared")
                 .recovery("checkpoints may hold security, perf and docs"));
         }
         for list in [&mut self.checkpoints, &mut self.confirmed] {

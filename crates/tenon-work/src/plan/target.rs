@@ -6,7 +6,7 @@ use tenon_contract::clock::rfc3339;
 use tenon_contract::json::canonical_value;
 
 use super::record::Record;
-use crate::error::Failure;
+use crate::error::WorkError;
 use crate::id::{TargetId, TargetKind};
 use crate::limits;
 use crate::name::Tag;
@@ -42,14 +42,14 @@ impl Status {
 /// In the order of the ready queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Urgency {
+pub(crate) enum TaskPriority {
     High,
     #[default]
     Medium,
     Low,
 }
 
-impl Urgency {
+impl TaskPriority {
     pub(crate) fn rank(self) -> i64 {
         match self {
             Self::High => 0,
@@ -95,7 +95,7 @@ pub(crate) struct Target {
     pub contract: Option<String>,
     pub contract_data: Option<Value>,
     pub status: Status,
-    pub priority: Urgency,
+    pub priority: TaskPriority,
     pub tags: Vec<Tag>,
     pub depends_on: Vec<TargetId>,
     pub blockers: Vec<String>,
@@ -109,7 +109,7 @@ impl Record for Target {}
 
 impl Target {
     /// Brings lists into their one form and holds the limits against all fields.
-    pub(crate) fn settle(&mut self) -> Result<(), Failure> {
+    pub(crate) fn settle(&mut self) -> Result<(), WorkError> {
         limits::title(&self.title)?;
         for (name, text) in [("description", &self.description), ("contract", &self.contract)] {
             text.iter().try_for_each(|text| limits::text(name, text))?;
@@ -178,7 +178,7 @@ impl TargetRow {
                 contract: row.opt_text(4)?,
                 contract_data: row.opt_text(5)?.map(|text| parsed(&text)).transpose()?,
                 status: Status::from_stored(&row.text(6)?),
-                priority: Urgency::from_rank(row.int(7)?),
+                priority: TaskPriority::from_rank(row.int(7)?),
                 tags: parsed(&row.text(8)?)?,
                 depends_on: parsed(&row.text(9)?)?,
                 blockers: parsed(&row.text(10)?)?,

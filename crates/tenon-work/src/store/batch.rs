@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 
-use super::{Arg, Engine, Sql};
+use super::{Arg, Backend, Sql};
 
 /// Rows of one statement. Smaller numbers are sums of powers of two, so that few texts have to be prepared.
 const MOST_ROWS: usize = 64;
@@ -31,7 +31,7 @@ struct Group {
 }
 
 /// What is sent at once: a text and its arguments.
-pub(super) struct Packet {
+pub(super) struct Statement {
     pub text: Cow<'static, str>,
     pub args: Vec<Arg<'static>>,
 }
@@ -57,20 +57,20 @@ impl Batch {
     }
 
     /// Empties the batch.
-    pub(super) fn take(&mut self, engine: Engine) -> Vec<Packet> {
+    pub(super) fn take(&mut self, backend: Backend) -> Vec<Statement> {
         let mut packets = Vec::new();
         for Group { sql, rows } in std::mem::take(self).groups {
             let mut rows = rows.into_iter();
             while rows.len() > 0 {
                 let count = MOST_ROWS.min(1 << rows.len().ilog2());
-                packets.push(Packet::new(sql.text(engine), rows.by_ref().take(count)));
+                packets.push(Statement::new(sql.text(backend), rows.by_ref().take(count)));
             }
         }
         packets
     }
 }
 
-impl Packet {
+impl Statement {
     fn new(text: &'static str, mut rows: impl ExactSizeIterator<Item = Vec<Arg<'static>>>) -> Self {
         if rows.len() == 1 {
             return Self { text: text.into(), args: rows.next().unwrap_or_default() };
@@ -112,7 +112,7 @@ mod tests {
     use super::super::args;
     use super::*;
 
-    fn texts(packets: &[Packet]) -> Vec<&str> {
+    fn texts(packets: &[Statement]) -> Vec<&str> {
         packets.iter().map(|packet| packet.text.as_ref()).collect()
     }
 
@@ -125,7 +125,7 @@ mod tests {
         batch.add(insert.into(), args![3, "three"]);
         batch.add("UPDATE t SET b = $2 WHERE a = $1".into(), args![4, "four"]);
         batch.add(insert.into(), args![5, "five"]);
-        let packets = batch.take(Engine::Sqlite);
+        let packets = batch.take(Backend::Sqlite);
         assert!(batch.is_empty());
         assert_eq!(
             texts(&packets),
@@ -147,7 +147,7 @@ mod tests {
             batch.add("INSERT INTO t (a) VALUES ($1)".into(), args![number]);
         }
         assert_eq!(
-            texts(&batch.take(Engine::Postgres)),
+            texts(&batch.take(Backend::Postgres)),
             ["INSERT INTO t (a) VALUES ($1), ($2)", "INSERT INTO t (a) VALUES ($1)"]
         );
     }
@@ -158,6 +158,6 @@ mod tests {
         let insert = "INSERT INTO t (a) VALUES ($1) ON CONFLICT DO NOTHING";
         batch.add(insert.into(), args![1]);
         batch.add(insert.into(), args![2]);
-        assert_eq!(texts(&batch.take(Engine::Sqlite)), [insert, insert]);
+        assert_eq!(texts(&batch.take(Backend::Sqlite)), [insert, insert]);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::pool::Pools;
 use super::schema;
-use super::{Engine, StoreError, Tx, args};
+use super::{Backend, StoreError, Tx, args};
 use crate::catalog::Access;
 
 /// The schema that this program reads and writes.
@@ -21,7 +21,7 @@ pub(crate) async fn run(pools: &Pools) -> Result<i64, StoreError> {
         return Ok(found);
     }
     let mut tx = begin(pools, Access::Write).await?;
-    if tx.engine() == Engine::Postgres {
+    if tx.backend() == Backend::Postgres {
         tx.execute(ADVISORY_LOCK, args![]).await?;
     }
     tx.script("CREATE TABLE IF NOT EXISTS tenon_schema (version BIGINT NOT NULL)").await?;
@@ -31,7 +31,7 @@ pub(crate) async fn run(pools: &Pools) -> Result<i64, StoreError> {
     }
     let applied = usize::try_from(found).unwrap_or(0);
     for migration in &schema::MIGRATIONS[applied..] {
-        let script = migration(tx.engine());
+        let script = migration(tx.backend());
         if !script.is_empty() {
             tx.script(&script).await?;
         }
@@ -43,7 +43,7 @@ pub(crate) async fn run(pools: &Pools) -> Result<i64, StoreError> {
 }
 
 async fn begin(pools: &Pools, access: Access) -> Result<Tx, StoreError> {
-    pools.opening(access).await?.begin().await
+    pools.acquire(access).await?.begin().await
 }
 
 async fn version(tx: &mut Tx) -> Result<i64, StoreError> {

@@ -1,4 +1,4 @@
-//! Connections: how a transaction begins on each engine.
+//! Connections: how a transaction begins on each backend.
 
 use std::path::Path;
 use std::time::Duration;
@@ -6,8 +6,8 @@ use std::time::Duration;
 use sqlx::postgres::PgPool;
 use tokio::time::Instant;
 
-use super::lane::{Lane, Turn};
-use super::{Engine, Location, StoreError, Tx, postgres};
+use super::sqlite_pool::{SqlitePermit, SqlitePool};
+use super::{Backend, StoreError, StoreLocation, Tx, postgres};
 use crate::catalog::Access;
 
 const READERS: u32 = 4;
@@ -20,54 +20,56 @@ const BUSY_PAUSE: Duration = Duration::from_millis(2);
 pub(crate) struct Pools {
     pub connections: Connections,
     /// How long a writer waits for others.
-    patience: Duration,
+    lock_timeout: Duration,
 }
 
 #[derive(Clone)]
 pub(crate) enum Connections {
-    Sqlite { writer: Lane, readers: Lane },
+    Sqlite { writer: SqlitePool, readers: SqlitePool },
     Postgres(PgPool),
 }
 
 impl Pools {
-    pub(crate) async fn open(location: &Location, patience: Duration) -> Result<Self, StoreError> {
+    pub(crate) async fn open(location: &StoreLocation, lock_timeout: Duration) -> Result<Self, StoreError> {
         let connections = match location {
-            Location::Sqlite(path) => {
+            StoreLocation::Sqlite(path) => {
                 make_file(path)?;
-                let lane = |access, width| Lane::new(path.clone(), access, width, patience);
-                let writer = until_free(patience, (), |()| {
-                    lane(Access::Write, 1).connected().map_err(|error| ((), error))
+                let pool = |access, size| SqlitePool::new(path.clone(), access, size, lock_timeout);
+                let writer = until_free(lock_timeout, (), |()| {
+                    pool(Access::Write, 1).connected().map_err(|error| ((), error))
                 });
-                let readers = lane(Access::Read, READERS);
+                let readers = pool(Access::Read, READERS);
                 writer.await.map(|writer| Connections::Sqlite { writer, readers })
             }
-            Location::Postgres(url) => postgres::open(url, patience).await.map(Connections::Postgres),
+            StoreLocation::Postgres(url) => {
+                postgres::open(url, lock_timeout).await.map(Connections::Postgres)
+            }
         };
         match connections {
-            Ok(connections) => Ok(Self { connections, patience }),
+            Ok(connections) => Ok(Self { connections, lock_timeout }),
             Err(StoreError::Database(error) | StoreError::Unreachable(error)) => Err(StoreError::Open(error)),
             Err(error) => Err(error),
         }
     }
 
-    pub(crate) fn engine(&self) -> Engine {
+    pub(crate) fn backend(&self) -> Backend {
         match self.connections {
-            Connections::Sqlite { .. } => Engine::Sqlite,
-            Connections::Postgres(_) => Engine::Postgres,
+            Connections::Sqlite { .. } => Backend::Sqlite,
+            Connections::Postgres(_) => Backend::Postgres,
         }
     }
 
     /// Waits until a transaction may begin.
-    pub(crate) async fn opening(&self, access: Access) -> Result<Opening, StoreError> {
+    pub(crate) async fn acquire(&self, access: Access) -> Result<TxPermit, StoreError> {
         Ok(match &self.connections {
             Connections::Sqlite { writer, readers } => {
-                let lane = match access {
+                let pool = match access {
                     Access::Read => readers,
                     Access::Write => writer,
                 };
-                Opening::Sqlite { turn: lane.turn().await?, patience: self.patience }
+                TxPermit::Sqlite { permit: pool.acquire().await?, lock_timeout: self.lock_timeout }
             }
-            Connections::Postgres(pool) => Opening::Postgres { pool: pool.clone(), access },
+            Connections::Postgres(pool) => TxPermit::Postgres { pool: pool.clone(), access },
         })
     }
 
@@ -83,19 +85,19 @@ impl Pools {
 }
 
 /// A transaction that may begin.
-pub(crate) enum Opening {
-    Sqlite { turn: Turn, patience: Duration },
+pub(crate) enum TxPermit {
+    Sqlite { permit: SqlitePermit, lock_timeout: Duration },
     Postgres { pool: PgPool, access: Access },
 }
 
-impl Opening {
+impl TxPermit {
     pub(crate) async fn begin(self) -> Result<Tx, StoreError> {
         Ok(match self {
-            Self::Sqlite { turn, patience } => {
-                if turn.is_crowded() {
+            Self::Sqlite { permit, lock_timeout } => {
+                if permit.is_contended() {
                     tokio::time::sleep(BUSY_PAUSE).await;
                 }
-                until_free(patience, turn, Turn::begin).await?.into()
+                until_free(lock_timeout, permit, SqlitePermit::begin).await?.into()
             }
             Self::Postgres { pool, access } => postgres::begin(&pool, access).await?.into(),
         })
@@ -119,11 +121,11 @@ fn make_file(path: &Path) -> Result<(), StoreError> {
 
 /// Attempts it again as long as others are in the way; a failed attempt hands back what it was given.
 async fn until_free<G, T>(
-    patience: Duration,
+    lock_timeout: Duration,
     mut given: G,
     attempt: impl Fn(G) -> Result<T, (G, StoreError)>,
 ) -> Result<T, StoreError> {
-    let deadline = Instant::now() + patience;
+    let deadline = Instant::now() + lock_timeout;
     loop {
         match attempt(given) {
             Ok(done) => return Ok(done),

@@ -1,7 +1,7 @@
-//! A transaction on either engine, with the few kinds of values the schema uses: integers and text.
+//! A transaction on either backend, with the few kinds of values the schema uses: integers and text.
 //!
 //! Most SQL is one text for both. Where the dialects differ, a [`Sql`] holds a text for each; nothing else in
-//! the crate knows which engine it talks to.
+//! the crate knows which backend it talks to.
 
 use std::borrow::Cow;
 
@@ -9,10 +9,10 @@ use futures::TryStreamExt;
 use sqlx::{Executor, Postgres, Transaction};
 
 use super::batch::Batch;
-use super::lane::Held;
-use super::{Engine, StoreError, postgres, sqlite};
+use super::sqlite_pool::SqliteTransaction;
+use super::{Backend, StoreError, postgres, sqlite};
 
-/// A statement in the words of each engine.
+/// A statement in the words of each backend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sql {
     pub sqlite: &'static str,
@@ -20,10 +20,10 @@ pub(crate) struct Sql {
 }
 
 impl Sql {
-    pub(super) fn text(self, engine: Engine) -> &'static str {
-        match engine {
-            Engine::Sqlite => self.sqlite,
-            Engine::Postgres => self.postgres,
+    pub(super) fn text(self, backend: Backend) -> &'static str {
+        match backend {
+            Backend::Sqlite => self.sqlite,
+            Backend::Postgres => self.postgres,
         }
     }
 }
@@ -184,12 +184,12 @@ pub(crate) struct Tx {
 }
 
 enum Inner {
-    Sqlite(Held),
+    Sqlite(SqliteTransaction),
     Postgres(Transaction<'static, Postgres>),
 }
 
-impl From<Held> for Tx {
-    fn from(tx: Held) -> Self {
+impl From<SqliteTransaction> for Tx {
+    fn from(tx: SqliteTransaction) -> Self {
         Self { inner: Inner::Sqlite(tx), waiting: Batch::default() }
     }
 }
@@ -203,15 +203,15 @@ impl From<Transaction<'static, Postgres>> for Tx {
 /// What PostgreSQL does with the plan of a query. SQLite looks at the arguments by itself.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Plan {
-    Kept,
-    Anew,
+    Cached,
+    Fresh,
 }
 
 impl Tx {
-    pub(crate) fn engine(&self) -> Engine {
+    pub(crate) fn backend(&self) -> Backend {
         match self.inner {
-            Inner::Sqlite(_) => Engine::Sqlite,
-            Inner::Postgres(_) => Engine::Postgres,
+            Inner::Sqlite(_) => Backend::Sqlite,
+            Inner::Postgres(_) => Backend::Postgres,
         }
     }
 
@@ -226,7 +226,7 @@ impl Tx {
         if self.waiting.is_empty() {
             return Ok(());
         }
-        for packet in self.waiting.take(self.engine()) {
+        for packet in self.waiting.take(self.backend()) {
             self.run(&packet.text, &packet.args).await?;
         }
         Ok(())
@@ -235,7 +235,7 @@ impl Tx {
     /// Runs a statement and says how many rows it changed.
     pub(crate) async fn execute(&mut self, sql: impl Into<Sql>, args: &[Arg<'_>]) -> Result<u64, StoreError> {
         self.flush().await?;
-        self.run(sql.into().text(self.engine()), args).await
+        self.run(sql.into().text(self.backend()), args).await
     }
 
     async fn run(&mut self, text: &str, args: &[Arg<'_>]) -> Result<u64, StoreError> {
@@ -251,21 +251,21 @@ impl Tx {
         sql: impl Into<Sql>,
         args: &[Arg<'_>],
     ) -> Result<Vec<Row>, StoreError> {
-        self.all(sql.into(), args, Plan::Kept).await
+        self.all(sql.into(), args, Plan::Cached).await
     }
 
     /// The same, planned for these arguments each time: for a query of which no plan is good for all of them.
-    pub(crate) async fn rows_planned_anew(
+    pub(crate) async fn rows_replanned(
         &mut self,
         sql: Sql,
         args: &[Arg<'_>],
     ) -> Result<Vec<Row>, StoreError> {
-        self.all(sql, args, Plan::Anew).await
+        self.all(sql, args, Plan::Fresh).await
     }
 
     async fn all(&mut self, sql: Sql, args: &[Arg<'_>], plan: Plan) -> Result<Vec<Row>, StoreError> {
         let mut rows = Vec::new();
-        self.each_of(sql.text(self.engine()), args, plan, |row| {
+        self.each_of(sql.text(self.backend()), args, plan, |row| {
             rows.push(row);
             Ok(())
         })
@@ -280,7 +280,7 @@ impl Tx {
         args: &[Arg<'_>],
     ) -> Result<Option<Row>, StoreError> {
         self.flush().await?;
-        let text = sql.into().text(self.engine());
+        let text = sql.into().text(self.backend());
         match &mut self.inner {
             Inner::Sqlite(tx) => sqlite::first(tx.connection(), text, args),
             Inner::Postgres(tx) => {
@@ -297,7 +297,7 @@ impl Tx {
         args: &[Arg<'_>],
         take: impl FnMut(Row) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        self.each_of(text, args, Plan::Kept, take).await
+        self.each_of(text, args, Plan::Cached, take).await
     }
 
     async fn each_of(
@@ -311,7 +311,7 @@ impl Tx {
         match &mut self.inner {
             Inner::Sqlite(tx) => sqlite::each(tx.connection(), text, args, take),
             Inner::Postgres(tx) => {
-                let query = postgres::bound(text, args).persistent(plan == Plan::Kept);
+                let query = postgres::bound(text, args).persistent(plan == Plan::Cached);
                 let mut rows = query.fetch(&mut **tx);
                 while let Some(row) = rows.try_next().await? {
                     take(postgres::row(&row)?)?;

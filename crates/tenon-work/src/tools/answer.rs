@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::call::Call;
 use crate::id::StepId;
 use crate::page::object;
 use crate::plan::mutation::Mutation;
+use crate::work_call::WorkCall;
 
 /// `task`, `revision`, `step` and `event` of a write that was about a step, or about the task itself.
-pub(super) fn of_step(mutation: &Mutation, call: &Call<'_>, step: Option<StepId>) -> Map<String, Value> {
+pub(super) fn of_step(mutation: &Mutation, call: &WorkCall<'_>, step: Option<StepId>) -> Map<String, Value> {
     object(json!({
         "task": mutation.row().id,
         "revision": mutation.row().fields.revision,
@@ -18,7 +18,7 @@ pub(super) fn of_step(mutation: &Mutation, call: &Call<'_>, step: Option<StepId>
 }
 
 /// `id`, `kind`, `revision` and `event` of a write that was about a plan or task.
-pub(super) fn of_target(mutation: &Mutation, call: &Call<'_>) -> Map<String, Value> {
+pub(super) fn of_target(mutation: &Mutation, call: &WorkCall<'_>) -> Map<String, Value> {
     let row = mutation.row();
     object(json!({
         "id": row.id,

@@ -1,29 +1,29 @@
 //! What a task waits for: existing tasks, and never itself through others.
 
-use crate::call::{Call, parse_target};
-use crate::error::Failure;
+use crate::error::WorkError;
 use crate::id::{TargetId, TargetKind};
 use crate::plan::target;
+use crate::work_call::{WorkCall, parse_target};
 
-pub(super) fn parse(texts: &[String]) -> Result<Vec<TargetId>, Failure> {
+pub(super) fn parse(texts: &[String]) -> Result<Vec<TargetId>, WorkError> {
     texts.iter().map(|text| parse_target(text)).collect()
 }
 
 /// `task` is the one that waits; nothing for a task that is only being made and that nobody waits for yet.
 pub(super) async fn check(
-    call: &mut Call<'_>,
+    call: &mut WorkCall<'_>,
     task: Option<TargetId>,
     needed: &[TargetId],
-) -> Result<(), Failure> {
+) -> Result<(), WorkError> {
     for &id in needed {
         if id.kind != TargetKind::Task {
-            return Err(Failure::invalid(format!("{id} is no task")).recovery("tasks depend on tasks only"));
+            return Err(WorkError::invalid(format!("{id} is no task")).recovery("tasks depend on tasks only"));
         }
         call.load(id).await?;
         if let Some(task) = task
             && target::depends(call.tx, call.ws.id, id, task).await?
         {
-            return Err(Failure::invalid(format!("{task} cannot wait for {id}, which waits for {task}"))
+            return Err(WorkError::invalid(format!("{task} cannot wait for {id}, which waits for {task}"))
                 .recovery("leave out one of the dependencies in the cycle"));
         }
     }

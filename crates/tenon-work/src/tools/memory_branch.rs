@@ -3,14 +3,14 @@
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::call::{Call, Reply};
-use crate::catalog::Tool;
-use crate::cursor::Place;
-use crate::error::{Code, Failure, Priority, Proposal};
+use crate::catalog::WorkTool;
+use crate::cursor::SortKey;
+use crate::error::{Priority, Proposal, WorkError, WorkErrorCode};
 use crate::memory::branch;
 use crate::name::BranchName;
 use crate::page::{Cut, Item, Page};
 use crate::plan::target::signed;
+use crate::work_call::{WorkCall, WorkReply};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -19,12 +19,12 @@ struct CreateArgs {
     from: Option<String>,
 }
 
-pub(super) async fn create(call: &mut Call<'_>) -> Result<Reply, Failure> {
+pub(super) async fn create(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
     let args: CreateArgs = call.args()?;
     let name = BranchName::parse(&args.name)?;
     if name.is_reserved() {
-        return Err(Failure::new(
-            Code::InvalidName,
+        return Err(WorkError::new(
+            WorkErrorCode::InvalidName,
             format!("`{name}` is where plans and tasks keep theirs"),
         )
         .recovery("choose a name outside of plan/ and task/"));
@@ -34,10 +34,10 @@ pub(super) async fn create(call: &mut Call<'_>) -> Result<Reply, Failure> {
     branch::check_depth(&base)?;
     let ws = call.ws.id;
     if branch::by_name(call.tx, ws, name.as_str()).await?.is_some() {
-        return Err(Failure::new(Code::Conflict, format!("branch `{name}` is there already"))
+        return Err(WorkError::new(WorkErrorCode::Conflict, format!("branch `{name}` is there already"))
             .recovery("choose another name, or check it out")
             .propose(Proposal::new(
-                Tool::MemoryCheckout,
+                WorkTool::MemoryCheckout,
                 json!({"ref": name.as_str()}),
                 "Use the one that is there",
                 Priority::Medium,
@@ -46,8 +46,8 @@ pub(super) async fn create(call: &mut Call<'_>) -> Result<Reply, Failure> {
     let number = call.ws.next_branch();
     let base_seq = call.ws.last_seq();
     branch::insert(call.tx, ws, number, name.as_str(), Some(base.branch()), base_seq, call.now).await?;
-    call.propose(Tool::MemoryCheckout, json!({"ref": name.as_str()}), "Use it by default", Priority::Low);
-    Ok(Reply::done(json!({
+    call.propose(WorkTool::MemoryCheckout, json!({"ref": name.as_str()}), "Use it by default", Priority::Low);
+    Ok(WorkReply::done(json!({
         "branch": {"name": name.as_str(), "base_branch": base.name(), "base_seq": base_seq},
     })))
 }
@@ -56,7 +56,7 @@ pub(super) async fn create(call: &mut Call<'_>) -> Result<Reply, Failure> {
 #[serde(deny_unknown_fields)]
 struct NoArgs {}
 
-pub(super) async fn list(call: &mut Call<'_>) -> Result<Reply, Failure> {
+pub(super) async fn list(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
     let NoArgs {} = call.args()?;
     let request = call.paging("")?;
     let first = request.first_above()?.unwrap_or(0);
@@ -66,10 +66,10 @@ pub(super) async fn list(call: &mut Call<'_>) -> Result<Reply, Failure> {
     branches.truncate(request.limit);
     let items = branches.into_iter().map(|found| {
         let value = json!({"name": found.name, "base_branch": found.base_name, "base_seq": found.base_seq});
-        Item::new("/branches", Place::ints(&[found.number]), value, Cut::Json(&["name"]))
+        Item::new("/branches", SortKey::ints(&[found.number]), value, Cut::Json(&["name"]))
     });
     let items = items.collect();
-    Ok(Reply::page(Page::list(json!({}), "/branches", items, more), request))
+    Ok(WorkReply::page(Page::list(json!({}), "/branches", items, more), request))
 }
 
 #[derive(Deserialize)]
@@ -78,12 +78,12 @@ struct CheckoutArgs {
     r#ref: String,
 }
 
-pub(super) async fn checkout(call: &mut Call<'_>) -> Result<Reply, Failure> {
+pub(super) async fn checkout(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
     let args: CheckoutArgs = call.args()?;
     let ws = call.ws.id;
     let found = call.view(Some(&args.r#ref)).await?;
     call.check_no_target()?;
     let previous = branch::checked_out(call.tx, ws, call.ws.checkout).await?;
     call.ws.set_checkout(found.branch());
-    Ok(Reply::done(json!({"previous": previous.name, "current": found.name()})))
+    Ok(WorkReply::done(json!({"previous": previous.name, "current": found.name()})))
 }

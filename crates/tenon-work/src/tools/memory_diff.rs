@@ -3,11 +3,11 @@
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::call::{Call, Reply};
-use crate::error::Failure;
+use crate::error::WorkError;
 use crate::memory::{NOTES, entry};
 use crate::name::DocName;
 use crate::page::Page;
+use crate::work_call::{WorkCall, WorkReply};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -17,7 +17,7 @@ struct Args {
     doc: Option<String>,
 }
 
-pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
+pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
     let args: Args = call.args()?;
     let doc = DocName::parse(args.doc.as_deref().unwrap_or(NOTES))?;
     let from = call.view(Some(&args.from)).await?;
@@ -26,5 +26,5 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
     let (items, more) =
         entry::page(call.tx, call.ws.id, &to, Some(&from), doc.as_str(), "/entries", &request).await?;
     let head = json!({"from": from.name(), "to": to.name(), "doc": doc.as_str()});
-    Ok(Reply::page(Page { turned: true, ..Page::list(head, "/entries", items, more) }, request))
+    Ok(WorkReply::page(Page { reversed: true, ..Page::list(head, "/entries", items, more) }, request))
 }

@@ -3,12 +3,12 @@
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::call::{Call, Reply};
-use crate::error::Failure;
+use crate::error::WorkError;
 use crate::memory::entry;
-use crate::memory::scope::{DocKind, Given};
+use crate::memory::scope::{DocKind, ScopeArgs};
 use crate::page::{Item, Page, Slot, Stream, object};
 use crate::plan::target::reasoning_ref;
+use crate::work_call::{WorkCall, WorkReply};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -18,9 +18,9 @@ struct Args {
 
 const LISTS: [&str; 2] = ["/notes/entries", "/trace/entries"];
 
-pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
+pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
     let args: Args = call.args()?;
-    let given = Given { target: Some(&args.target), ..Given::default() };
+    let given = ScopeArgs { target: Some(&args.target), ..ScopeArgs::default() };
     let notes = call.scope(given, DocKind::Notes).await?;
     let trace = call.scope(given, DocKind::Trace).await?;
     let request = call.paging("")?;
@@ -53,9 +53,9 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
         slots: LISTS.map(Slot::List).to_vec(),
         items: alternate(found),
         streams,
-        turned: true,
+        reversed: true,
     };
-    Ok(Reply::page(page, request))
+    Ok(WorkReply::page(page, request))
 }
 
 /// One of each in turn, so that a small budget gets the newest of both.

@@ -3,15 +3,15 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::call::{Call, Reply};
-use crate::catalog::Tool;
-use crate::error::{Code, Failure, Priority, Proposal};
+use crate::catalog::WorkTool;
+use crate::error::{Priority, Proposal, WorkError, WorkErrorCode};
+use crate::graph::bulk_read;
 use crate::graph::id::{GraphKey, GraphNodeId, GraphRel, GraphType};
-use crate::graph::many;
-use crate::graph::version::{self, Content, Onto, Version};
+use crate::graph::version::{self, Content, Version, VersionTarget};
 use crate::limits;
-use crate::memory::scope::{DocKind, Given, Scope};
+use crate::memory::scope::{DocKind, Scope, ScopeArgs};
 use crate::name::{Tag, quoted};
+use crate::work_call::{WorkCall, WorkReply};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -19,13 +19,13 @@ struct Args {
     target: Option<String>,
     branch: Option<String>,
     doc: Option<String>,
-    ops: Vec<OpIn>,
+    ops: Vec<OpInput>,
 }
 
 /// An op as it comes in; which fields it needs depends on `op`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct OpIn {
+struct OpInput {
     op: OpKind,
     id: Option<String>,
     r#type: Option<String>,
@@ -64,18 +64,21 @@ struct Applied {
     edges_deleted: u64,
 }
 
-pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
+pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
     let args: Args = call.args()?;
     limits::count("ops", args.ops.len(), limits::PER_CALL)?;
     let mut ops = Vec::with_capacity(args.ops.len());
     for (index, op) in args.ops.into_iter().enumerate() {
         ops.push(read(op).map_err(|failure| failure.with("index", index))?);
     }
-    let given =
-        Given { target: args.target.as_deref(), branch: args.branch.as_deref(), doc: args.doc.as_deref() };
+    let given = ScopeArgs {
+        target: args.target.as_deref(),
+        branch: args.branch.as_deref(),
+        doc: args.doc.as_deref(),
+    };
     let scope = call.scope_for_write(given, DocKind::Graph).await?;
     let keys = ops.iter().map(|op| &op.key);
-    let mut latest = many::latest(call.tx, call.ws.id, &scope.view, &scope.doc, keys).await?;
+    let mut latest = bulk_read::latest(call.tx, call.ws.id, &scope.view, &scope.doc, keys).await?;
     let mut applied = Applied::default();
     let mut last_seq = None;
     let mut unchanged = 0;
@@ -100,7 +103,7 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
     if unchanged > 0 {
         call.warn(format!("{unchanged} op(s) changed nothing"));
     }
-    Ok(Reply::done(json!({
+    Ok(WorkReply::done(json!({
         "branch": scope.view.name(),
         "doc": scope.doc,
         "applied": {
@@ -113,9 +116,9 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
     })))
 }
 
-fn read(op: OpIn) -> Result<Op, Failure> {
+fn read(op: OpInput) -> Result<Op, WorkError> {
     let needed = |name: &str, value: Option<String>| {
-        value.ok_or_else(|| Failure::invalid(format!("the op needs `{name}`")).recovery("give it"))
+        value.ok_or_else(|| WorkError::invalid(format!("the op needs `{name}`")).recovery("give it"))
     };
     let is_node = matches!(op.op, OpKind::NodeUpsert | OpKind::NodeDelete);
     let foreign = if is_node {
@@ -129,7 +132,7 @@ fn read(op: OpIn) -> Result<Op, Failure> {
             || op.tags.is_some()
     };
     if foreign {
-        return Err(Failure::invalid("the op holds fields of the other kind of op")
+        return Err(WorkError::invalid("the op holds fields of the other kind of op")
             .recovery("nodes have id, type, title, text, status, tags, meta; edges from, rel, to, meta"));
     }
     let key = if is_node {
@@ -165,7 +168,7 @@ pub(super) fn node(
     status: Option<String>,
     tags: &[String],
     meta: Option<Value>,
-) -> Result<Content, Failure> {
+) -> Result<Content, WorkError> {
     title.iter().try_for_each(|title| limits::title(title))?;
     text.iter().try_for_each(|text| limits::text("text", text))?;
     status.iter().try_for_each(|status| limits::short("status", status))?;
@@ -174,7 +177,7 @@ pub(super) fn node(
     Ok(Content::Node { kind: GraphType::parse(kind)?, title, text, status, tags: Tag::list(tags)?, meta })
 }
 
-fn mismatch(call: &Call<'_>, op: &Op, expected: i64, previous: Option<&Version>) -> Failure {
+fn mismatch(call: &WorkCall<'_>, op: &Op, expected: i64, previous: Option<&Version>) -> WorkError {
     let (kind, key) = (op.key.kind(), op.key.to_string());
     match previous {
         Some(version) => call.revision_mismatch(&key, expected, version.revision).current(json!({
@@ -186,7 +189,7 @@ fn mismatch(call: &Call<'_>, op: &Op, expected: i64, previous: Option<&Version>)
         None => {
             let message =
                 format!("{} {} is not there, so it has no revision {expected}", kind.as_str(), quoted(&key));
-            Failure::new(Code::RevisionMismatch, message)
+            WorkError::new(WorkErrorCode::RevisionMismatch, message)
                 .recovery("look at the graph again; to make it, leave expected_revision out")
                 .with("expected", expected)
                 .with("actual", Value::Null)
@@ -207,19 +210,19 @@ fn look(scope: &Scope, key: &GraphKey) -> Proposal {
         }
     };
     let reason = "Look at what changed before you write again";
-    Proposal::new(Tool::MemoryGraphQuery, params, reason, Priority::High)
+    Proposal::new(WorkTool::MemoryGraphQuery, params, reason, Priority::High)
 }
 
 /// Applies one op; nothing is written when it says what is there already.
 async fn apply(
-    call: &mut Call<'_>,
+    call: &mut WorkCall<'_>,
     scope: &Scope,
     op: &Op,
     previous: Option<&Version>,
-) -> Result<Option<Version>, Failure> {
+) -> Result<Option<Version>, WorkError> {
     let there = previous.filter(|version| !version.is_deleted());
     if op.content == Content::Deleted && there.is_none() {
-        return Err(Failure::unknown(op.key.kind().as_str(), &op.key.to_string())
+        return Err(WorkError::unknown(op.key.kind().as_str(), &op.key.to_string())
             .recovery("memory_graph_query lists what there is"));
     }
     if let Some(expected) = op.expected_revision {
@@ -231,6 +234,6 @@ async fn apply(
     if there.is_some_and(|version| version.content == op.content) {
         return Ok(None);
     }
-    let onto = Onto { branch: scope.view.branch(), doc: &scope.doc, previous, origin: None };
+    let onto = VersionTarget { branch: scope.view.branch(), doc: &scope.doc, previous, origin: None };
     Ok(Some(version::write(call.tx, &mut call.ws, call.now, &onto, &op.key, &op.content).await?))
 }

@@ -4,16 +4,16 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::memory_graph_diff::content;
-use crate::call::{Call, Reply};
-use crate::catalog::Tool;
-use crate::cursor::Place;
-use crate::error::{Code, Failure, Priority, Proposal};
+use crate::catalog::WorkTool;
+use crate::cursor::SortKey;
+use crate::error::{Priority, Proposal, WorkError, WorkErrorCode};
 use crate::graph::conflict::{self, Conflict};
-use crate::graph::version::{self, Onto, Version};
+use crate::graph::version::{self, Version, VersionTarget};
 use crate::memory::branch;
 use crate::name::DocName;
 use crate::page::{Cut, Item, Page, Slot, Stream, object};
 use crate::plan::target::signed;
+use crate::work_call::{WorkCall, WorkReply};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -41,7 +41,7 @@ impl Status {
     }
 }
 
-pub(super) async fn list(call: &mut Call<'_>) -> Result<Reply, Failure> {
+pub(super) async fn list(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
     let args: ListArgs = call.args()?;
     let doc = DocName::parse(&args.doc)?;
     let into = call.view(Some(&args.into)).await?;
@@ -56,10 +56,15 @@ pub(super) async fn list(call: &mut Call<'_>) -> Result<Reply, Failure> {
     for conflict in &found {
         let from = name(call, conflict.source).await?;
         let value = conflict.to_value(&from, into.name());
-        items.push(Item::new("/conflicts", Place::ints(&[conflict.seq]), value, Cut::Json(&["conflict_id"])));
+        items.push(Item::new(
+            "/conflicts",
+            SortKey::ints(&[conflict.seq]),
+            value,
+            Cut::Json(&["conflict_id"]),
+        ));
     }
     let head = json!({"into": into.name(), "doc": doc.as_str()});
-    Ok(Reply::page(Page::list(head, "/conflicts", items, more), request))
+    Ok(WorkReply::page(Page::list(head, "/conflicts", items, more), request))
 }
 
 #[derive(Deserialize)]
@@ -70,7 +75,7 @@ struct ShowArgs {
 
 const SIDES: [&str; 3] = ["/conflict/base", "/conflict/theirs", "/conflict/ours"];
 
-pub(super) async fn show(call: &mut Call<'_>) -> Result<Reply, Failure> {
+pub(super) async fn show(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
     let args: ShowArgs = call.args()?;
     let conflict = find(call, &args.conflict_id).await?;
     // The key is cut like everything long; the id is not.
@@ -86,7 +91,7 @@ pub(super) async fn show(call: &mut Call<'_>) -> Result<Reply, Failure> {
         values.into_iter().zip(0_i64..).filter(|(_, at)| *at >= first).map(|((pointer, value), at)| Item {
             slot: Slot::Value(pointer),
             stream: 0,
-            place: Place::ints(&[at]),
+            sort_key: SortKey::ints(&[at]),
             value,
             cut: Cut::Json(&["id", "revision"]),
         });
@@ -97,13 +102,13 @@ pub(super) async fn show(call: &mut Call<'_>) -> Result<Reply, Failure> {
         slots,
         items: items.collect(),
         streams: vec![Stream { pagination: "/pagination", more: false }],
-        turned: false,
+        reversed: false,
     };
     if conflict.is_open() {
         let params = json!({"conflict_id": conflict.id, "resolution": "use_into"});
-        call.propose(Tool::MemoryGraphConflictResolve, params, "Keep what the base says", Priority::Low);
+        call.propose(WorkTool::MemoryGraphConflictResolve, params, "Keep what the base says", Priority::Low);
     }
-    Ok(Reply::page(page, request))
+    Ok(WorkReply::page(page, request))
 }
 
 #[derive(Deserialize)]
@@ -129,7 +134,7 @@ impl Resolution {
     }
 }
 
-pub(super) async fn resolve(call: &mut Call<'_>) -> Result<Reply, Failure> {
+pub(super) async fn resolve(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
     let args: ResolveArgs = call.args()?;
     let conflict = find(call, &args.conflict_id).await?;
     call.check_target(None)?;
@@ -149,10 +154,13 @@ pub(super) async fn resolve(call: &mut Call<'_>) -> Result<Reply, Failure> {
             return Ok(answer(&conflict, false));
         }
         let current = described(call, &conflict).await?;
-        return Err(Failure::new(Code::Conflict, format!("{} was resolved with {known}", conflict.id))
-            .recovery("change the graph with memory_graph_apply")
-            .current(current)
-            .propose(look(&conflict)));
+        return Err(WorkError::new(
+            WorkErrorCode::Conflict,
+            format!("{} was resolved with {known}", conflict.id),
+        )
+        .recovery("change the graph with memory_graph_apply")
+        .current(current)
+        .propose(look(&conflict)));
     }
     let applied = args.resolution == Resolution::UseFrom;
     if applied {
@@ -163,25 +171,28 @@ pub(super) async fn resolve(call: &mut Call<'_>) -> Result<Reply, Failure> {
 }
 
 /// Writes what the branch says over what the base says, unless the base has moved on.
-async fn use_from(call: &mut Call<'_>, conflict: &Conflict) -> Result<(), Failure> {
+async fn use_from(call: &mut WorkCall<'_>, conflict: &Conflict) -> Result<(), WorkError> {
     let ws = call.ws.id;
     let into = branch::by_number(call.tx, ws, conflict.branch).await?;
     let into = into.ok_or_else(|| {
-        Failure::unknown("branch", &conflict.branch.to_string())
+        WorkError::unknown("branch", &conflict.branch.to_string())
             .recovery("memory_branch_list has the branches")
     })?;
     let view = branch::view(call.tx, ws, &into).await?;
     let ours = version::latest(call.tx, ws, &view, &conflict.doc, &conflict.key).await?;
     if ours.as_ref().map(|version| version.seq) != conflict.ours {
-        return Err(Failure::new(Code::Conflict, format!("`{}` has changed the key since", into.name))
-            .recovery("resolve with use_into, then change the graph with memory_graph_apply")
-            .propose(look(conflict)));
+        return Err(WorkError::new(
+            WorkErrorCode::Conflict,
+            format!("`{}` has changed the key since", into.name),
+        )
+        .recovery("resolve with use_into, then change the graph with memory_graph_apply")
+        .propose(look(conflict)));
     }
     let theirs = match conflict.theirs {
         Some(seq) => version::by_seq(call.tx, ws, seq).await?,
         None => None,
     };
-    let onto = Onto {
+    let onto = VersionTarget {
         branch: conflict.branch,
         doc: &conflict.doc,
         previous: ours.as_ref(),
@@ -191,33 +202,33 @@ async fn use_from(call: &mut Call<'_>, conflict: &Conflict) -> Result<(), Failur
     Ok(())
 }
 
-fn answer(conflict: &Conflict, applied: bool) -> Reply {
-    Reply::done(json!({"conflict_id": conflict.id, "status": "resolved", "applied": applied}))
+fn answer(conflict: &Conflict, applied: bool) -> WorkReply {
+    WorkReply::done(json!({"conflict_id": conflict.id, "status": "resolved", "applied": applied}))
 }
 
 fn look(conflict: &Conflict) -> Proposal {
     let params = json!({"conflict_id": conflict.id});
-    Proposal::new(Tool::MemoryGraphConflictShow, params, "Look at all three versions", Priority::High)
+    Proposal::new(WorkTool::MemoryGraphConflictShow, params, "Look at all three versions", Priority::High)
 }
 
-async fn find(call: &mut Call<'_>, id: &str) -> Result<Conflict, Failure> {
+async fn find(call: &mut WorkCall<'_>, id: &str) -> Result<Conflict, WorkError> {
     let id = conflict::parse_id(id)?;
     conflict::by_id(call.tx, call.ws.id, id).await?.ok_or_else(|| {
-        Failure::unknown("conflict", id).recovery("memory_graph_conflicts lists what there is")
+        WorkError::unknown("conflict", id).recovery("memory_graph_conflicts lists what there is")
     })
 }
 
-async fn described(call: &mut Call<'_>, conflict: &Conflict) -> Result<Value, Failure> {
+async fn described(call: &mut WorkCall<'_>, conflict: &Conflict) -> Result<Value, WorkError> {
     let (from, into) = (name(call, conflict.source).await?, name(call, conflict.branch).await?);
     Ok(conflict.to_value(&from, &into))
 }
 
-async fn name(call: &mut Call<'_>, number: i64) -> Result<String, Failure> {
+async fn name(call: &mut WorkCall<'_>, number: i64) -> Result<String, WorkError> {
     let found = branch::by_number(call.tx, call.ws.id, number).await?;
     Ok(found.map(|branch| branch.name).unwrap_or_default())
 }
 
-async fn version_value(call: &mut Call<'_>, seq: Option<i64>) -> Result<Value, Failure> {
+async fn version_value(call: &mut WorkCall<'_>, seq: Option<i64>) -> Result<Value, WorkError> {
     let Some(seq) = seq else { return Ok(Value::Null) };
     let found = version::by_seq(call.tx, call.ws.id, seq).await?;
     Ok(found.as_ref().map_or(Value::Null, Version::to_value))

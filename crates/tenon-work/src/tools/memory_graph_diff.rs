@@ -3,15 +3,15 @@
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::call::{Call, Reply};
-use crate::cursor::Place;
-use crate::error::Failure;
+use crate::cursor::SortKey;
+use crate::error::WorkError;
 use crate::graph::compare;
 use crate::graph::id::{GraphKey, GraphKind};
 use crate::graph::version::{self, Content, Version};
 use crate::name::DocName;
 use crate::page::{Cut, Item, Page};
 use crate::plan::target::signed;
+use crate::work_call::{WorkCall, WorkReply};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -21,7 +21,7 @@ struct Args {
     doc: String,
 }
 
-pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
+pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
     let args: Args = call.args()?;
     let doc = DocName::parse(&args.doc)?;
     let from = call.view(Some(&args.from)).await?;
@@ -29,7 +29,7 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
     let request = call.paging("")?;
     let (mut kind, mut id, mut inclusive) = match request.from() {
         None => (GraphKind::Node, String::new(), false),
-        Some((place, at)) => (GraphKind::from_number(place.int(0)?), place.text(1)?.to_owned(), at),
+        Some((sort_key, at)) => (GraphKind::from_number(sort_key.int(0)?), sort_key.text(1)?.to_owned(), at),
     };
     let ws = call.ws.id;
     let chunk = signed(request.limit as u64 + 1);
@@ -53,7 +53,7 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
     let more = items.len() > request.limit;
     items.truncate(request.limit);
     let head = json!({"from": from.name(), "to": to.name(), "doc": doc.as_str()});
-    Ok(Reply::page(Page::list(head, "/changes", items, more), request))
+    Ok(WorkReply::page(Page::list(head, "/changes", items, more), request))
 }
 
 /// What a key says; one that was never there says the same as one that is deleted.
@@ -67,6 +67,6 @@ fn change(key: &GraphKey, new: Option<&Version>) -> Item {
         GraphKey::Node(id) => json!({"kind": "node", "id": id, "to": to}),
         GraphKey::Edge { .. } => json!({"kind": "edge", "key": key.to_string(), "to": to}),
     };
-    let place = Place::of(key.kind().number(), &key.to_string());
-    Item::new("/changes", place, value, Cut::Json(&["kind", "id", "key"]))
+    let sort_key = SortKey::of(key.kind().number(), &key.to_string());
+    Item::new("/changes", sort_key, value, Cut::Json(&["kind", "id", "key"]))
 }

@@ -8,16 +8,16 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::memory_graph_diff::content;
-use crate::call::{Call, Reply};
-use crate::catalog::Tool;
-use crate::error::{Code, Failure, Priority, Proposal};
+use crate::catalog::WorkTool;
+use crate::error::{Priority, Proposal, WorkError, WorkErrorCode};
 use crate::graph::compare;
 use crate::graph::conflict::{self, Conflict};
 use crate::graph::id::{GraphKey, GraphKind};
-use crate::graph::version::{self, Onto, Version};
+use crate::graph::version::{self, Version, VersionTarget};
 use crate::memory::branch::View;
 use crate::name::DocName;
 use crate::store::{StoreError, args};
+use crate::work_call::{WorkCall, WorkReply};
 
 /// How many keys are looked at in one go.
 const CHUNK: i64 = 500;
@@ -48,13 +48,13 @@ struct Merge {
     conflict_ids: Vec<String>,
 }
 
-pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
+pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
     let args: Args = call.args()?;
     let doc = DocName::parse(&args.doc)?;
     let from = call.view(Some(&args.from)).await?;
     let into = call.view(Some(&args.into)).await?;
     call.check_no_target()?;
-    refuse_other_than_base(&from, &into, doc.as_str())?;
+    check_merges_into_base(&from, &into, doc.as_str())?;
     let ws = call.ws.id;
     let mut merge = Merge {
         merged_upto: merged_upto(call, from.branch(), doc.as_str()).await?,
@@ -94,9 +94,9 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
         && let Some(id) = merge.conflict_ids.first()
     {
         let params = json!({"conflict_id": id});
-        call.propose(Tool::MemoryGraphConflictShow, params, "Look at the first conflict", Priority::High);
+        call.propose(WorkTool::MemoryGraphConflictShow, params, "Look at the first conflict", Priority::High);
     }
-    Ok(Reply::done(json!({
+    Ok(WorkReply::done(json!({
         "from": merge.from.name(),
         "into": merge.into.name(),
         "doc": merge.doc,
@@ -108,17 +108,17 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
     })))
 }
 
-fn refuse_other_than_base(from: &View, into: &View, doc: &str) -> Result<(), Failure> {
+fn check_merges_into_base(from: &View, into: &View, doc: &str) -> Result<(), WorkError> {
     let base = from.parts.get(1);
     if base.is_some_and(|base| base.branch == into.branch()) {
         return Ok(());
     }
     let message = format!("`{}` did not start from `{}`", from.name(), into.name());
-    let failure = Failure::new(Code::MergeNotSupported, message);
+    let failure = WorkError::new(WorkErrorCode::MergeNotSupported, message);
     Err(match base {
         None => failure.recovery("only branches that started from another can be merged, and only into it"),
         Some(base) => failure.recovery("merge into the branch it started from").propose(Proposal::new(
-            Tool::MemoryGraphMerge,
+            WorkTool::MemoryGraphMerge,
             json!({"from": from.name(), "into": base.name, "doc": doc}),
             "Merge into the branch it started from",
             Priority::Medium,
@@ -126,14 +126,14 @@ fn refuse_other_than_base(from: &View, into: &View, doc: &str) -> Result<(), Fai
     })
 }
 
-async fn merged_upto(call: &mut Call<'_>, source: i64, doc: &str) -> Result<i64, StoreError> {
+async fn merged_upto(call: &mut WorkCall<'_>, source: i64, doc: &str) -> Result<i64, StoreError> {
     let sql = "SELECT seq FROM merges WHERE ws = $1 AND source = $2 AND doc = $3";
     let row = call.tx.row(sql, args![call.ws.id, source, doc]).await?;
     row.map_or(Ok(0), |row| row.int(0))
 }
 
 impl Merge {
-    async fn key(&mut self, call: &mut Call<'_>, key: &GraphKey) -> Result<(), Failure> {
+    async fn key(&mut self, call: &mut WorkCall<'_>, key: &GraphKey) -> Result<(), WorkError> {
         let (ws, doc) = (call.ws.id, self.doc.clone());
         let source = self.from.branch();
         let theirs = version::latest_on(call.tx, ws, source, &doc, key, i64::MAX).await?;
@@ -147,7 +147,8 @@ impl Merge {
             self.merged += 1;
             if !self.dry_run {
                 let origin = theirs.as_ref().map(|version| version.seq);
-                let onto = Onto { branch: self.into.branch(), doc: &doc, previous: ours.as_ref(), origin };
+                let onto =
+                    VersionTarget { branch: self.into.branch(), doc: &doc, previous: ours.as_ref(), origin };
                 version::write(call.tx, &mut call.ws, call.now, &onto, key, theirs_say).await?;
             }
         } else {
@@ -157,7 +158,7 @@ impl Merge {
     }
 
     /// What both sides said when they last agreed.
-    async fn base(&self, call: &mut Call<'_>, key: &GraphKey) -> Result<Option<Version>, StoreError> {
+    async fn base(&self, call: &mut WorkCall<'_>, key: &GraphKey) -> Result<Option<Version>, StoreError> {
         let (ws, source) = (call.ws.id, self.from.branch());
         let merged = version::latest_on(call.tx, ws, source, &self.doc, key, self.merged_upto).await?;
         if merged.is_some() {
@@ -169,10 +170,10 @@ impl Merge {
 
     async fn conflict(
         &mut self,
-        call: &mut Call<'_>,
+        call: &mut WorkCall<'_>,
         key: &GraphKey,
         versions: [Option<&Version>; 3],
-    ) -> Result<(), Failure> {
+    ) -> Result<(), WorkError> {
         let workspace = call.ws.name.as_str();
         let id = conflict::id_of(workspace, self.from.name(), self.into.name(), &self.doc, key, versions);
         if conflict::by_id(call.tx, call.ws.id, &id).await?.is_some() {

@@ -6,19 +6,19 @@
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::call::{Call, Reply};
-use crate::cursor::Place;
-use crate::error::Failure;
+use crate::cursor::SortKey;
+use crate::error::WorkError;
 use crate::graph::id::{GraphKey, GraphKind, GraphNodeId, GraphType};
-use crate::graph::version::{self, Content, Version, Wanted};
-use crate::graph::{many, query};
+use crate::graph::version::{self, Content, Version, VersionFilter};
+use crate::graph::{bulk_read, query};
 use crate::limits;
-use crate::memory::scope::{DocKind, Given, Scope};
-use crate::memory::search::{self, Kind};
-use crate::memory::words::Query;
+use crate::memory::scope::{DocKind, Scope, ScopeArgs};
+use crate::memory::search::{self, SearchKind};
+use crate::memory::search_query::SearchQuery;
 use crate::name::Tag;
 use crate::page::{Cut, Item, Page, Slot, Stream, object};
 use crate::plan::target::signed;
+use crate::work_call::{WorkCall, WorkReply};
 
 const DEFAULT_EDGES: i64 = 200;
 const MAX_EDGES: i64 = 1000;
@@ -50,7 +50,7 @@ struct Filter {
     status: Option<String>,
     tags_any: Vec<Tag>,
     tags_all: Vec<Tag>,
-    text: Option<Query>,
+    text: Option<SearchQuery>,
     deleted: bool,
 }
 
@@ -79,14 +79,17 @@ impl Filter {
 const NODES: &str = "/nodes";
 const EDGES: &str = "/edges";
 
-/// The place of a node among its edges: before all of them.
+/// The sort_key of a node among its edges: before all of them.
 const BEFORE_EDGES: i64 = i64::MAX;
 
-pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
+pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
     let args: Args = call.args()?;
     let filter = filter(&args)?;
-    let given =
-        Given { target: args.target.as_deref(), branch: args.branch.as_deref(), doc: args.doc.as_deref() };
+    let given = ScopeArgs {
+        target: args.target.as_deref(),
+        branch: args.branch.as_deref(),
+        doc: args.doc.as_deref(),
+    };
     let scope = call.scope(given, DocKind::Graph).await?;
     let request = call.paging("")?;
     let edges_limit = if args.include_edges == Some(false) {
@@ -98,7 +101,7 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
     // Where the walk goes on: at which node, and below which of its edges.
     let (at_node, at_edge, begun) = match request.from() {
         None => (i64::MAX, BEFORE_EDGES, false),
-        Some((place, inside)) => (place.int(0)?, place.int(1)?, inside),
+        Some((sort_key, inside)) => (sort_key.int(0)?, sort_key.int(1)?, inside),
     };
     let fresh = request.from().is_none() || (begun && at_edge == BEFORE_EDGES);
     // One more than fits, and the one that the last page ended in.
@@ -117,7 +120,7 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
     let mut edges = if edges_limit == 0 {
         Vec::new()
     } else {
-        many::edges(call.tx, call.ws.id, &scope.view, &scope.doc, &ids, below, edges_limit + 1).await?
+        bulk_read::edges(call.tx, call.ws.id, &scope.view, &scope.doc, &ids, below, edges_limit + 1).await?
     }
     .into_iter();
 
@@ -126,8 +129,8 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
     let mut left = edges_limit;
     'walk: for (at, node) in nodes.iter().enumerate() {
         if at > 0 || !going_on {
-            let place = Place::ints(&[node.seq, BEFORE_EDGES]);
-            items.push(Item::new(NODES, place, node.to_value(), Cut::Json(&["id", "revision"])));
+            let sort_key = SortKey::ints(&[node.seq, BEFORE_EDGES]);
+            items.push(Item::new(NODES, sort_key, node.to_value(), Cut::Json(&["id", "revision"])));
         }
         for edge in edges.next().unwrap_or_default() {
             if left == 0 {
@@ -138,8 +141,8 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
             // An edge between two nodes of this page is shown once.
             if !seen.contains(&edge.seq) {
                 seen.push(edge.seq);
-                let place = Place::ints(&[node.seq, edge.seq]);
-                items.push(Item::new(EDGES, place, edge.to_value(), Cut::Json(&["key"])));
+                let sort_key = SortKey::ints(&[node.seq, edge.seq]);
+                items.push(Item::new(EDGES, sort_key, edge.to_value(), Cut::Json(&["key"])));
             }
         }
     }
@@ -148,9 +151,9 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
         slots: vec![Slot::List(NODES), Slot::List(EDGES)],
         items,
         streams: vec![Stream { pagination: "/pagination", more }],
-        turned: false,
+        reversed: false,
     };
-    Ok(Reply::page(page, request))
+    Ok(WorkReply::page(page, request))
 }
 
 fn node_id(version: &Version) -> Option<&GraphNodeId> {
@@ -160,7 +163,7 @@ fn node_id(version: &Version) -> Option<&GraphNodeId> {
     }
 }
 
-fn filter(args: &Args) -> Result<Filter, Failure> {
+fn filter(args: &Args) -> Result<Filter, WorkError> {
     let ids = args.ids.as_ref().map(|ids| {
         limits::count("ids", ids.len(), limits::PER_CALL)?;
         ids.iter().map(|id| GraphNodeId::parse(id)).collect::<Result<Vec<_>, _>>()
@@ -170,8 +173,8 @@ fn filter(args: &Args) -> Result<Filter, Failure> {
         .as_ref()
         .map(|types| types.iter().map(|kind| GraphType::parse(kind)).collect::<Result<Vec<_>, _>>());
     let text = args.text.as_ref().map(|text| {
-        Query::parse(text).ok_or_else(|| {
-            Failure::invalid("text holds no word to look for").recovery("give letters or digits")
+        SearchQuery::parse(text).ok_or_else(|| {
+            WorkError::invalid("text holds no word to look for").recovery("give letters or digits")
         })
     });
     Ok(Filter {
@@ -187,16 +190,16 @@ fn filter(args: &Args) -> Result<Filter, Failure> {
 
 /// The nodes that pass, at or below a `seq`, newest first.
 async fn nodes(
-    call: &mut Call<'_>,
+    call: &mut WorkCall<'_>,
     scope: &Scope,
     filter: &Filter,
     below: i64,
     most: usize,
-) -> Result<Vec<Version>, Failure> {
+) -> Result<Vec<Version>, WorkError> {
     let (ws, view, doc) = (call.ws.id, &scope.view, scope.doc.as_str());
     if let Some(ids) = &filter.ids {
         let keys: Vec<GraphKey> = ids.iter().cloned().map(GraphKey::Node).collect();
-        let found = many::latest(call.tx, ws, view, doc, keys.iter()).await?;
+        let found = bulk_read::latest(call.tx, ws, view, doc, keys.iter()).await?;
         let passes = |version: &Version| version.seq <= below && filter.passes(version);
         let mut found: Vec<Version> = found.into_values().filter(passes).collect();
         if let Some(query) = &filter.text {
@@ -211,19 +214,19 @@ async fn nodes(
     }
     // One type has an index of its own.
     let of_type = filter.types.as_deref().filter(|types| types.len() == 1).map(|types| types[0].as_str());
-    let wanted = Wanted { kind: GraphKind::Node, deleted: filter.deleted, of_type };
+    let wanted = VersionFilter { kind: GraphKind::Node, deleted: filter.deleted, of_type };
     Ok(query::newest(call.tx, ws, view, doc, wanted, below, most, |version| filter.passes(version)).await?)
 }
 
 /// The nodes that hold all words: hits of the index that the view shows.
 async fn with_words(
-    call: &mut Call<'_>,
+    call: &mut WorkCall<'_>,
     scope: &Scope,
     filter: &Filter,
-    query: &Query,
+    query: &SearchQuery,
     below: i64,
     most: usize,
-) -> Result<Vec<Version>, Failure> {
+) -> Result<Vec<Version>, WorkError> {
     let ws = call.ws.id;
     let mut found = Vec::new();
     let mut below = Some(below);
@@ -231,7 +234,7 @@ async fn with_words(
         let hits = search::find(call.tx, ws, query, below, signed(most as u64)).await?;
         for hit in &hits {
             below = Some(hit.seq - 1);
-            if !matches!(hit.kind, Kind::Card | Kind::Node) {
+            if !matches!(hit.kind, SearchKind::Card | SearchKind::Node) {
                 continue;
             }
             let Some(version) = version::by_seq(call.tx, ws, hit.reference).await? else { continue };

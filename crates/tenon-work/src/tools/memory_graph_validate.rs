@@ -3,13 +3,13 @@
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::call::{Call, Reply};
-use crate::cursor::Place;
-use crate::error::Failure;
-use crate::graph::whole;
-use crate::memory::scope::{DocKind, Given};
+use crate::cursor::SortKey;
+use crate::error::WorkError;
+use crate::graph::summary;
+use crate::memory::scope::{DocKind, ScopeArgs};
 use crate::page::{Cut, Item, Page};
 use crate::plan::target::signed;
+use crate::work_call::{WorkCall, WorkReply};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -20,23 +20,26 @@ struct Args {
     max_errors: Option<i64>,
 }
 
-pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
+pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
     let args: Args = call.args()?;
-    let given =
-        Given { target: args.target.as_deref(), branch: args.branch.as_deref(), doc: args.doc.as_deref() };
+    let given = ScopeArgs {
+        target: args.target.as_deref(),
+        branch: args.branch.as_deref(),
+        doc: args.doc.as_deref(),
+    };
     let scope = call.scope(given, DocKind::Graph).await?;
     let mut request = call.paging("")?;
     if let Some(most) = args.max_errors {
         request.limit = usize::try_from(call.clamped("max_errors", most, 1..=200)).unwrap_or(1);
     }
     let (ws, branch) = (call.ws.id, scope.view.branch());
-    // A place is the key of an edge and which of its ends: an edge may have two faults.
+    // A sort_key is the key of an edge and which of its ends: an edge may have two faults.
     let (key, first_end) = match request.from() {
         None => (String::new(), 0),
-        Some((place, at)) => (place.text(1)?.to_owned(), place.int(0)? + i64::from(!at)),
+        Some((sort_key, at)) => (sort_key.text(1)?.to_owned(), sort_key.int(0)? + i64::from(!at)),
     };
     let most = signed(request.limit as u64 + 2);
-    let checked = whole::check(call.tx, ws, branch, &scope.doc, &key, most).await?;
+    let checked = summary::check(call.tx, ws, branch, &scope.doc, &key, most).await?;
     let mut items = Vec::new();
     for edge in &checked.dangling {
         for (end, name, missing) in [(0, "from", edge.from_is_missing), (1, "to", edge.to_is_missing)] {
@@ -51,7 +54,7 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
             });
             items.push(Item::new(
                 "/errors",
-                Place::of(end, &edge.key),
+                SortKey::of(end, &edge.key),
                 value,
                 Cut::Json(&["code", "kind", "key"]),
             ));
@@ -65,5 +68,5 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
         "ok": checked.dangling.is_empty() && key.is_empty(),
         "stats": {"nodes": checked.nodes, "edges": checked.edges},
     });
-    Ok(Reply::page(Page::list(head, "/errors", items, more), request))
+    Ok(WorkReply::page(Page::list(head, "/errors", items, more), request))
 }

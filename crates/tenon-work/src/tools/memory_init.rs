@@ -3,26 +3,26 @@
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::call::{Call, Reply};
-use crate::error::Failure;
+use crate::error::WorkError;
 use crate::id::EventId;
 use crate::memory::{branch, entry};
 use crate::page::Page;
 use crate::plan::target::time;
 use crate::store::SCHEMA_VERSION;
+use crate::work_call::{WorkCall, WorkReply};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct NoArgs {}
 
-pub(super) async fn init(call: &mut Call<'_>) -> Result<Reply, Failure> {
+pub(super) async fn init(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
     let NoArgs {} = call.args()?;
     call.check_no_target()?;
     // Whoever calls for a write has made the workspace already; see `work.rs`.
-    Ok(Reply::done(json!({"schema_version": SCHEMA_VERSION, "created": call.ws.made})))
+    Ok(WorkReply::done(json!({"schema_version": SCHEMA_VERSION, "created": call.ws.created})))
 }
 
-pub(super) async fn status(call: &mut Call<'_>) -> Result<Reply, Failure> {
+pub(super) async fn status(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
     let NoArgs {} = call.args()?;
     let request = call.paging("")?;
     let ws = call.ws.id;
@@ -43,5 +43,5 @@ pub(super) async fn status(call: &mut Call<'_>) -> Result<Reply, Failure> {
             head["last_doc_entry"] = json!({"seq": entry.seq, "ts": time(entry.ts_ms), "branch": branch, "doc": entry.doc, "kind": entry.kind});
         }
     }
-    Ok(Reply::page(Page::head(head), request))
+    Ok(WorkReply::page(Page::head(head), request))
 }

@@ -3,12 +3,12 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::call::{Call, Reply};
-use crate::cursor::{Cursor, Place};
-use crate::error::Failure;
+use crate::cursor::{Cursor, SortKey};
+use crate::error::WorkError;
 use crate::memory::NOTES;
 use crate::memory::entry::{self, NewNote};
 use crate::name::DocName;
+use crate::work_call::{WorkCall, WorkReply};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -20,7 +20,7 @@ struct Args {
     dry_run: bool,
 }
 
-pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
+pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
     let args: Args = call.args()?;
     let doc = DocName::parse(args.doc.as_deref().unwrap_or(NOTES))?;
     let from = call.view(Some(&args.from)).await?;
@@ -57,7 +57,7 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
         entry::append(call.tx, &mut call.ws, call.now, &copy).await?;
     }
     let next = notes.last().filter(|_| more).map(|last| {
-        Cursor { stream: 0, place: Some(Place::ints(&[last.seq])), inside: None }.encode(&request.key)
+        Cursor { stream: 0, sort_key: Some(SortKey::ints(&[last.seq])), inside: None }.encode(&request.key)
     });
     let pagination: Value = json!({
         "cursor": request.given,
@@ -66,7 +66,7 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
         "limit": request.limit,
         "count": notes.len(),
     });
-    Ok(Reply::done(json!({
+    Ok(WorkReply::done(json!({
         "from": from.name(),
         "into": into.name(),
         "doc": doc.as_str(),

@@ -4,11 +4,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tenon_contract::budget::cut_bytes;
 
-use crate::call::{Call, Reply};
-use crate::error::Failure;
+use crate::error::WorkError;
 use crate::limits;
 use crate::memory::entry::{self, NewNote};
-use crate::memory::scope::{DocKind, Given};
+use crate::memory::scope::{DocKind, ScopeArgs};
+use crate::work_call::{WorkCall, WorkReply};
 
 /// A longer note is not told back whole to whoever has just written it.
 const ECHO_BYTES: usize = 16 * 1024;
@@ -25,22 +25,25 @@ struct Args {
     meta: Option<Value>,
 }
 
-pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
+pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
     let args: Args = call.args()?;
     limits::text("content", &args.content)?;
     if args.content.trim().is_empty() {
-        return Err(Failure::invalid("a note must not be empty").recovery("give it some words"));
+        return Err(WorkError::invalid("a note must not be empty").recovery("give it some words"));
     }
     args.title.iter().try_for_each(|title| limits::title(title))?;
     if let Some(format) = &args.format
         && (format.is_empty() || format.len() > 64 || format == entry::CARD_FORMAT)
     {
-        return Err(Failure::invalid("format has 1 to 64 bytes and is not `card`")
+        return Err(WorkError::invalid("format has 1 to 64 bytes and is not `card`")
             .recovery("cards are written with memory_think_card"));
     }
     args.meta.iter().try_for_each(limits::meta)?;
-    let given =
-        Given { target: args.target.as_deref(), branch: args.branch.as_deref(), doc: args.doc.as_deref() };
+    let given = ScopeArgs {
+        target: args.target.as_deref(),
+        branch: args.branch.as_deref(),
+        doc: args.doc.as_deref(),
+    };
     let scope = call.scope_for_write(given, DocKind::Notes).await?;
     let note = NewNote {
         branch: scope.view.branch(),
@@ -60,5 +63,5 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
         shown["content_truncated"] = json!(true);
         call.warn(format!("content is told back up to {ECHO_BYTES} bytes; memory_show has all of it"));
     }
-    Ok(Reply::done(json!({"entry": shown})))
+    Ok(WorkReply::done(json!({"entry": shown})))
 }

@@ -3,17 +3,17 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::call::{Call, Reply};
-use crate::cursor::Place;
-use crate::error::Failure;
+use crate::cursor::SortKey;
+use crate::error::WorkError;
 use crate::graph::version;
 use crate::id::{StepId, TargetId};
-use crate::memory::search::{self, Hit, Kind};
-use crate::memory::words::Query;
+use crate::memory::search::{self, Hit, SearchKind};
+use crate::memory::search_query::SearchQuery;
 use crate::memory::{branch, entry};
 use crate::page::{Cut, Item, Page};
 use crate::plan::target::signed;
 use crate::plan::{step, target};
+use crate::work_call::{WorkCall, WorkReply};
 
 /// Longer queries only slow the search down.
 const MAX_QUERY_CHARS: usize = 1000;
@@ -22,39 +22,39 @@ const MAX_QUERY_CHARS: usize = 1000;
 #[serde(deny_unknown_fields)]
 struct Args {
     query: String,
-    r#in: Option<Vec<Among>>,
+    r#in: Option<Vec<SearchArea>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Among {
+enum SearchArea {
     Notes,
     Cards,
     Tasks,
     Nodes,
 }
 
-impl Among {
-    fn of(kind: Kind) -> Self {
+impl SearchArea {
+    fn of(kind: SearchKind) -> Self {
         match kind {
-            Kind::Note => Self::Notes,
-            Kind::Card => Self::Cards,
-            Kind::Node => Self::Nodes,
-            Kind::Plan | Kind::Task | Kind::Step => Self::Tasks,
+            SearchKind::Note => Self::Notes,
+            SearchKind::Card => Self::Cards,
+            SearchKind::Node => Self::Nodes,
+            SearchKind::Plan | SearchKind::Task | SearchKind::Step => Self::Tasks,
         }
     }
 }
 
-pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
+pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
     let args: Args = call.args()?;
     if args.query.chars().count() > MAX_QUERY_CHARS {
-        return Err(Failure::invalid(format!("query has more than {MAX_QUERY_CHARS} characters"))
+        return Err(WorkError::invalid(format!("query has more than {MAX_QUERY_CHARS} characters"))
             .recovery("look for fewer words"));
     }
-    let query = Query::parse(&args.query).ok_or_else(|| {
-        Failure::invalid("query holds no word to look for").recovery("give letters or digits")
+    let query = SearchQuery::parse(&args.query).ok_or_else(|| {
+        WorkError::invalid("query holds no word to look for").recovery("give letters or digits")
     })?;
-    let among = args.r#in.unwrap_or_else(|| vec![Among::Notes, Among::Cards, Among::Tasks]);
+    let among = args.r#in.unwrap_or_else(|| vec![SearchArea::Notes, SearchArea::Cards, SearchArea::Tasks]);
     let request = call.paging("")?;
     let mut below = request.first_below()?;
     let mut items = Vec::new();
@@ -65,12 +65,12 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
         for hit in &hits {
             below = Some(hit.seq - 1);
             if items.len() < chunk
-                && among.contains(&Among::of(hit.kind))
+                && among.contains(&SearchArea::of(hit.kind))
                 && let Some(value) = show(call, &query, hit).await?
             {
                 items.push(Item::new(
                     "/hits",
-                    Place::ints(&[hit.seq]),
+                    SortKey::ints(&[hit.seq]),
                     value,
                     Cut::Json(&["kind", "id", "seq"]),
                 ));
@@ -82,15 +82,15 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
     }
     let more = items.len() > request.limit;
     items.truncate(request.limit);
-    Ok(Reply::page(Page::list(json!({"query": args.query}), "/hits", items, more), request))
+    Ok(WorkReply::page(Page::list(json!({"query": args.query}), "/hits", items, more), request))
 }
 
 /// A hit as clients see it; nothing if it is not to be seen any more.
-async fn show(call: &mut Call<'_>, query: &Query, hit: &Hit) -> Result<Option<Value>, Failure> {
+async fn show(call: &mut WorkCall<'_>, query: &SearchQuery, hit: &Hit) -> Result<Option<Value>, WorkError> {
     let ws = call.ws.id;
     let kind = hit.kind.as_str();
     Ok(match hit.kind {
-        Kind::Note => {
+        SearchKind::Note => {
             let Some(note) = entry::by_seq(call.tx, ws, hit.reference).await? else { return Ok(None) };
             let snippet = query.snippet(&note.searchable().unwrap_or_default());
             let branch = name(call, note.branch).await?;
@@ -98,7 +98,7 @@ async fn show(call: &mut Call<'_>, query: &Query, hit: &Hit) -> Result<Option<Va
                 json!({"kind": kind, "seq": note.seq, "branch": branch, "doc": note.doc, "snippet": snippet}),
             )
         }
-        Kind::Card | Kind::Node => {
+        SearchKind::Card | SearchKind::Node => {
             let found = version::by_seq(call.tx, ws, hit.reference).await?;
             let Some(version) = found.filter(|version| version.next.is_none()) else { return Ok(None) };
             let snippet = query.snippet(&version.searchable().map(|(_, text)| text).unwrap_or_default());
@@ -106,13 +106,13 @@ async fn show(call: &mut Call<'_>, query: &Query, hit: &Hit) -> Result<Option<Va
             let id = version.key.to_string();
             Some(json!({"kind": kind, "id": id, "branch": branch, "doc": version.doc, "snippet": snippet}))
         }
-        Kind::Plan | Kind::Task => {
+        SearchKind::Plan | SearchKind::Task => {
             let id = TargetId::from_key(hit.reference);
             let Some(row) = target::load(call.tx, ws, id).await? else { return Ok(None) };
             let snippet = query.snippet(&row.fields.searchable());
             Some(json!({"kind": kind, "id": id, "branch": id.branch(), "doc": null, "snippet": snippet}))
         }
-        Kind::Step => {
+        SearchKind::Step => {
             let id = StepId(hit.reference.unsigned_abs());
             let Some(row) = step::by_id(call.tx, ws, id).await? else { return Ok(None) };
             // Steps of a deleted task go out of sight with it.
@@ -127,6 +127,6 @@ async fn show(call: &mut Call<'_>, query: &Query, hit: &Hit) -> Result<Option<Va
     })
 }
 
-async fn name(call: &mut Call<'_>, number: i64) -> Result<Option<String>, Failure> {
+async fn name(call: &mut WorkCall<'_>, number: i64) -> Result<Option<String>, WorkError> {
     Ok(branch::by_number(call.tx, call.ws.id, number).await?.map(|branch| branch.name))
 }

@@ -3,13 +3,13 @@
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::call::{Call, Reply};
-use crate::cursor::{Cursor, Inside, Place, digest};
-use crate::error::Failure;
-use crate::memory::scope::{DocKind, Given};
+use crate::cursor::{Cursor, ItemOffset, SortKey, digest};
+use crate::error::WorkError;
+use crate::memory::scope::{DocKind, ScopeArgs};
 use crate::memory::{NOTES, TRACE, branch, entry};
 use crate::page::Page;
 use crate::plan::target::signed;
+use crate::work_call::{WorkCall, WorkReply};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -39,25 +39,28 @@ impl Kind {
     }
 }
 
-pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
+pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
     let args: Args = call.args()?;
     if let Some(seq) = args.seq {
         if args.target.is_some() || args.branch.is_some() || args.doc.is_some() || args.doc_kind.is_some() {
-            return Err(Failure::invalid("seq alone names an entry").recovery("leave the scope out"));
+            return Err(WorkError::invalid("seq alone names an entry").recovery("leave the scope out"));
         }
         return one(call, seq, args.offset).await;
     }
     if args.offset.is_some() {
-        return Err(Failure::invalid("offset needs seq").recovery("give `seq`"));
+        return Err(WorkError::invalid("offset needs seq").recovery("give `seq`"));
     }
     if let (Some(kind), Some(doc)) = (args.doc_kind, &args.doc)
         && !kind.names(doc)
     {
-        return Err(Failure::invalid("doc and doc_kind name two different documents")
+        return Err(WorkError::invalid("doc and doc_kind name two different documents")
             .recovery("give one of them: `doc` on a branch, `doc_kind` of a plan or task"));
     }
-    let given =
-        Given { target: args.target.as_deref(), branch: args.branch.as_deref(), doc: args.doc.as_deref() };
+    let given = ScopeArgs {
+        target: args.target.as_deref(),
+        branch: args.branch.as_deref(),
+        doc: args.doc.as_deref(),
+    };
     let kind = match args.doc_kind {
         Some(Kind::Trace) => DocKind::Trace,
         Some(Kind::Notes) | None => DocKind::Notes,
@@ -67,14 +70,14 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
     let (items, more) =
         entry::page(call.tx, call.ws.id, &scope.view, None, &scope.doc, "/entries", &request).await?;
     let head = json!({"branch": scope.view.name(), "doc": scope.doc});
-    let page = Page { turned: true, ..Page::list(head, "/entries", items, more) };
-    Ok(Reply::page(page, request))
+    let page = Page { reversed: true, ..Page::list(head, "/entries", items, more) };
+    Ok(WorkReply::page(page, request))
 }
 
-async fn one(call: &mut Call<'_>, seq: i64, offset: Option<i64>) -> Result<Reply, Failure> {
+async fn one(call: &mut WorkCall<'_>, seq: i64, offset: Option<i64>) -> Result<WorkReply, WorkError> {
     let entry = entry::by_seq(call.tx, call.ws.id, seq).await?;
     let entry = entry.ok_or_else(|| {
-        Failure::unknown("entry", &seq.to_string()).recovery("memory_show without seq lists entries")
+        WorkError::unknown("entry", &seq.to_string()).recovery("memory_show without seq lists entries")
     })?;
     let branch = branch::by_number(call.tx, call.ws.id, entry.branch).await?;
     let branch = branch.map(|branch| branch.name).unwrap_or_default();
@@ -85,12 +88,12 @@ async fn one(call: &mut Call<'_>, seq: i64, offset: Option<i64>) -> Result<Reply
         // Reading on from a byte is what a cursor inside the entry would do.
         let offset = usize::try_from(offset).unwrap_or(usize::MAX);
         let offset = entry.content.floor_char_boundary(offset);
-        let inside = Some(Inside { offset, digest: digest(&entry.content) });
-        request.start = Some(Cursor { stream: 0, place: Some(Place::ints(&[seq])), inside });
+        let inside = Some(ItemOffset { offset, digest: digest(&entry.content) });
+        request.start = Some(Cursor { stream: 0, sort_key: Some(SortKey::ints(&[seq])), inside });
     }
     // A cursor behind the entry means that it has been delivered.
     let delivered = request.from().is_some_and(|(_, at)| !at);
     let items = if delivered { Vec::new() } else { vec![entry.to_item("/entries", &branch)] };
     let head = json!({"branch": branch, "doc": entry.doc});
-    Ok(Reply::page(Page::list(head, "/entries", items, false), request))
+    Ok(WorkReply::page(Page::list(head, "/entries", items, false), request))
 }

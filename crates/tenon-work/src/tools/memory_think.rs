@@ -6,20 +6,20 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::memory_graph_apply;
-use crate::call::{Call, Reply};
-use crate::cursor::Place;
-use crate::error::Failure;
+use crate::cursor::SortKey;
+use crate::error::WorkError;
 use crate::graph::id::{GraphKey, GraphNodeId, GraphRel};
-use crate::graph::version::{self, Content, Onto};
-use crate::graph::{query, whole};
+use crate::graph::version::{self, Content, VersionTarget};
+use crate::graph::{query, summary};
 use crate::limits;
 use crate::memory::TRACE;
 use crate::memory::branch::View;
 use crate::memory::card::{self, Card};
 use crate::memory::entry::{self, NewNote};
-use crate::memory::scope::{DocKind, Given};
+use crate::memory::scope::{DocKind, ScopeArgs};
 use crate::name::DocName;
 use crate::page::{Cut, Item, Page, object};
+use crate::work_call::{WorkCall, WorkReply};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -27,13 +27,13 @@ struct TemplateArgs {
     r#type: String,
 }
 
-pub(super) async fn template(call: &mut Call<'_>) -> Result<Reply, Failure> {
+pub(super) async fn template(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
     let args: TemplateArgs = call.args()?;
     card::check_type(&args.r#type)?;
     let request = call.paging("")?;
     let template = card::template(&args.r#type);
     let head = json!({"type": args.r#type, "supported_types": card::TYPES, "template": template});
-    Ok(Reply::page(Page::head(head), request))
+    Ok(WorkReply::page(Page::head(head), request))
 }
 
 #[derive(Deserialize)]
@@ -50,7 +50,7 @@ struct CardArgs {
     blocks: Vec<String>,
 }
 
-pub(super) async fn write(call: &mut Call<'_>) -> Result<Reply, Failure> {
+pub(super) async fn write(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
     let args: CardArgs = call.args()?;
     limits::count("supports and blocks", args.supports.len() + args.blocks.len(), limits::PER_CALL)?;
     let card = Card::read(&args.card)?;
@@ -72,13 +72,13 @@ pub(super) async fn write(call: &mut Call<'_>) -> Result<Reply, Failure> {
             edges.push(GraphKey::Edge { from: id.clone(), rel: GraphRel::parse(rel)?, to });
         }
     }
-    let given = Given {
+    let given = ScopeArgs {
         target: args.target.as_deref(),
         branch: args.branch.as_deref(),
         doc: args.graph_doc.as_deref(),
     };
     if args.target.is_some() && args.trace_doc.is_some() {
-        return Err(Failure::invalid("target and trace_doc exclude each other")
+        return Err(WorkError::invalid("target and trace_doc exclude each other")
             .recovery("give `target`, or `branch`, `trace_doc` and `graph_doc`"));
     }
     let scope = call.scope_for_write(given, DocKind::Graph).await?;
@@ -112,7 +112,7 @@ pub(super) async fn write(call: &mut Call<'_>) -> Result<Reply, Failure> {
         call.warn("the card was there already");
     }
     let last_seq = (inserted || linked).then(|| call.ws.last_seq());
-    Ok(Reply::done(json!({
+    Ok(WorkReply::done(json!({
         "branch": view.name(),
         "trace_doc": trace_doc,
         "graph_doc": graph_doc,
@@ -125,27 +125,27 @@ pub(super) async fn write(call: &mut Call<'_>) -> Result<Reply, Failure> {
 
 /// Writes what a key says unless the view says so already.
 async fn upsert(
-    call: &mut Call<'_>,
+    call: &mut WorkCall<'_>,
     view: &View,
     doc: &str,
     key: &GraphKey,
     content: &Content,
-) -> Result<bool, Failure> {
+) -> Result<bool, WorkError> {
     let previous = version::latest(call.tx, call.ws.id, view, doc, key).await?;
     if previous.as_ref().is_some_and(|version| version.content == *content) {
         return Ok(false);
     }
-    let onto = Onto { branch: view.branch(), doc, previous: previous.as_ref(), origin: None };
+    let onto = VersionTarget { branch: view.branch(), doc, previous: previous.as_ref(), origin: None };
     version::write(call.tx, &mut call.ws, call.now, &onto, key, content).await?;
     Ok(true)
 }
 
 async fn warn_if_missing(
-    call: &mut Call<'_>,
+    call: &mut WorkCall<'_>,
     view: &View,
     doc: &str,
     id: &GraphNodeId,
-) -> Result<(), Failure> {
+) -> Result<(), WorkError> {
     let found = version::latest(call.tx, call.ws.id, view, doc, &GraphKey::Node(id.clone())).await?;
     if found.is_none_or(|version| version.is_deleted()) {
         call.warn(format!("{} is not in the graph yet", crate::name::quoted(id.as_str())));
@@ -161,9 +161,9 @@ struct ContextArgs {
     graph_doc: Option<String>,
 }
 
-pub(super) async fn context(call: &mut Call<'_>) -> Result<Reply, Failure> {
+pub(super) async fn context(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
     let args: ContextArgs = call.args()?;
-    let given = Given {
+    let given = ScopeArgs {
         target: args.target.as_deref(),
         branch: args.branch.as_deref(),
         doc: args.graph_doc.as_deref(),
@@ -171,7 +171,7 @@ pub(super) async fn context(call: &mut Call<'_>) -> Result<Reply, Failure> {
     let scope = call.scope(given, DocKind::Graph).await?;
     let request = call.paging("")?;
     let (ws, branch) = (call.ws.id, scope.view.branch());
-    let counted = whole::count_types(call.tx, ws, branch, &scope.doc).await?;
+    let counted = summary::count_types(call.tx, ws, branch, &scope.doc).await?;
     let by_type: BTreeMap<String, i64> =
         counted.into_iter().filter(|(kind, _)| card::is_type(kind)).collect();
     let below = request.first_below()?.unwrap_or(i64::MAX);
@@ -181,7 +181,12 @@ pub(super) async fn context(call: &mut Call<'_>) -> Result<Reply, Failure> {
     let more = cards.len() > request.limit;
     cards.truncate(request.limit);
     let items = cards.iter().map(|card| {
-        Item::new("/cards", Place::ints(&[card.seq]), card.to_value(), Cut::Json(&["id", "type", "revision"]))
+        Item::new(
+            "/cards",
+            SortKey::ints(&[card.seq]),
+            card.to_value(),
+            Cut::Json(&["id", "type", "revision"]),
+        )
     });
     let head = json!({
         "branch": scope.view.name(),
@@ -189,5 +194,5 @@ pub(super) async fn context(call: &mut Call<'_>) -> Result<Reply, Failure> {
         "stats": {"cards": by_type.values().sum::<i64>(), "by_type": by_type},
     });
     let items = items.collect();
-    Ok(Reply::page(Page { head: object(head), ..Page::list(json!({}), "/cards", items, more) }, request))
+    Ok(WorkReply::page(Page { head: object(head), ..Page::list(json!({}), "/cards", items, more) }, request))
 }

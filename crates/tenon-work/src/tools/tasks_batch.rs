@@ -4,14 +4,14 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tenon_contract::json::canonical_value;
 
-use crate::call::{Call, Reply};
-use crate::catalog::{Access, Surface, Tool};
+use crate::catalog::{Access, WorkSurfaceKind, WorkTool};
 use crate::envelope::Frame;
-use crate::error::{Code, Failure, Proposal};
+use crate::error::{Proposal, WorkError, WorkErrorCode};
 use crate::id::TargetId;
 use crate::limits;
 use crate::name::quoted;
 use crate::request::Request;
+use crate::work_call::{WorkCall, WorkReply};
 use crate::workspace::Workspace;
 
 /// What all results together may take; a batch that answers more is refused before it is committed.
@@ -31,7 +31,7 @@ struct Operation {
     args: Map<String, Value>,
 }
 
-pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
+pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
     let args: Args = call.args()?;
     limits::count("operations", args.operations.len(), limits::PER_CALL)?;
     let outer = call.request.clone();
@@ -45,13 +45,13 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
         let request = std::mem::replace(&mut call.request, outer.clone());
         let result = outcome.map_err(|failure| {
             let failure = failure.with("index", index);
-            if wrote { failure.taken_back(|proposal| is_about(proposal, &before)) } else { failure }
+            if wrote { failure.rolled_back(|proposal| is_about(proposal, &before)) } else { failure }
         })?;
         wrote |= super::access(&request) == Access::Write;
         bytes += canonical_value(&result).len();
         results.push(result);
         if bytes > MAX_RESULT_BYTES {
-            return Err(Failure::invalid("the results of the batch are too large")
+            return Err(WorkError::invalid("the results of the batch are too large")
                 .recovery("split it into several batches")
                 .with("index", index));
         }
@@ -61,7 +61,7 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
     }
     // What an operation would suggest may not hold any more after those that followed it.
     call.proposals.clear();
-    Ok(Reply::done(json!({"results": results})))
+    Ok(WorkReply::done(json!({"results": results})))
 }
 
 /// Whether all plans and tasks that a proposal names were numbered by then.
@@ -74,27 +74,30 @@ fn is_about(proposal: &Proposal, before: &Workspace) -> bool {
             _ => false,
         }
     }
-    let unknown = |text: &str| text.parse::<TargetId>().is_ok_and(|id| !before.has_numbered(id));
+    let unknown = |text: &str| text.parse::<TargetId>().is_ok_and(|id| !before.has_issued(id));
     !proposal.params.values().any(|value| names(value, &unknown))
 }
 
 async fn one(
-    call: &mut Call<'_>,
+    call: &mut WorkCall<'_>,
     outer: &Request,
     index: usize,
     operation: Operation,
-) -> Result<Value, Failure> {
-    let tool = Tool::by_name(&operation.tool).filter(|tool| tool.surface() == Surface::Tasks);
+) -> Result<Value, WorkError> {
+    let tool = WorkTool::by_name(&operation.tool).filter(|tool| tool.surface() == WorkSurfaceKind::Tasks);
     let tool = tool.ok_or_else(|| {
-        Failure::new(Code::UnknownTool, format!("{} is no tool for a batch", quoted(&operation.tool)))
-            .recovery("a batch runs tools whose names begin with tasks_")
+        WorkError::new(
+            WorkErrorCode::UnknownTool,
+            format!("{} is no tool for a batch", quoted(&operation.tool)),
+        )
+        .recovery("a batch runs tools whose names begin with tasks_")
     })?;
-    if tool == Tool::TasksBatch {
-        return Err(Failure::invalid("a batch holds no batches").recovery("list their operations instead"));
+    if tool == WorkTool::TasksBatch {
+        return Err(WorkError::invalid("a batch holds no batches").recovery("list their operations instead"));
     }
     let mut request = Request::parse(tool, operation.args, Some(&outer.workspace))?;
     if request.workspace != outer.workspace {
-        return Err(Failure::invalid("a batch is about one workspace").recovery("leave `workspace` out"));
+        return Err(WorkError::invalid("a batch is about one workspace").recovery("leave `workspace` out"));
     }
     // What the batch expects, its first operation expects; strictness holds for all.
     request.guard.strict |= outer.guard.strict;
@@ -105,11 +108,11 @@ async fn one(
     call.warnings.append(&mut request.warnings);
     call.request = request;
     match super::run(call).await? {
-        Reply::Done(mut result) => {
+        WorkReply::Done(mut result) => {
             result.insert("workspace".into(), json!(call.ws.name.as_str()));
             Ok(Value::Object(result))
         }
-        Reply::Page(page) => {
+        WorkReply::Page(page) => {
             let (page, request) = *page;
             let frame = Frame {
                 intent: tool.intent(),
@@ -118,7 +121,7 @@ async fn one(
                 warnings: Vec::new(),
                 suggestions: Vec::new(),
             };
-            let (mut envelope, _) = page.deliver(frame, &request)?.into_parts();
+            let (mut envelope, _) = page.render(frame, &request)?.into_parts();
             Ok(envelope["result"].take())
         }
     }

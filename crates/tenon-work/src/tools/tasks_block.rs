@@ -5,10 +5,10 @@
 use serde::Deserialize;
 
 use super::answer;
-use crate::call::{Call, Reply};
-use crate::error::Failure;
+use crate::error::WorkError;
 use crate::limits;
 use crate::plan::mutation::{Mutation, Undoable};
+use crate::work_call::{WorkCall, WorkReply};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -20,7 +20,7 @@ struct Args {
     reason: Option<String>,
 }
 
-pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
+pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
     let args: Args = call.args()?;
     let target = call.target(args.task.as_deref()).await?;
     let step = call.find_step(target.id, args.step_id.as_deref(), args.path.as_deref()).await?;
@@ -44,11 +44,11 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
     limits::texts("blockers", blockers)?;
     if !mutation.is_changed() {
         call.warn("nothing changed");
-        return Ok(Reply::Done(answer::of_step(&mutation, call, step_id)));
+        return Ok(WorkReply::Done(answer::of_step(&mutation, call, step_id)));
     }
     mutation.settle_status(call.tx, call.ws.id, step_id.is_some()).await?;
     let event = if args.blocked { "blocked" } else { "unblocked" };
     mutation.log(call.tx, &mut call.ws, event, path.as_ref()).await?;
     mutation.save(call.tx, &mut call.ws).await?;
-    Ok(Reply::Done(answer::of_step(&mutation, call, step_id)))
+    Ok(WorkReply::Done(answer::of_step(&mutation, call, step_id)))
 }

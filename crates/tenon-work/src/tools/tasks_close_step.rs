@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 
 use super::answer;
 use super::checkpoints::{self, Checkpoints};
-use crate::call::{Call, Reply};
-use crate::error::Failure;
+use crate::error::WorkError;
 use crate::plan::gate;
 use crate::plan::mutation::{Mutation, Undoable};
+use crate::work_call::{WorkCall, WorkReply};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -20,7 +20,7 @@ struct Args {
     checkpoints: Checkpoints,
 }
 
-pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
+pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
     let args: Args = call.args()?;
     let target = call.target(args.task.as_deref()).await?;
     let row = call.step(target.id, args.step_id.as_deref(), args.path.as_deref()).await?;
@@ -46,5 +46,5 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
     let events: Vec<Value> = mutation.events.iter().map(|event| event.to_value(workspace)).collect();
     let mut result = answer::of_step(&mutation, call, Some(id));
     result.insert("events".into(), json!(events));
-    Ok(Reply::Done(result))
+    Ok(WorkReply::Done(result))
 }

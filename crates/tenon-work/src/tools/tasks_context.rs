@@ -6,16 +6,16 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tenon_contract::json::canonical_value;
 
-use crate::call::{Call, Reply, parse_plan, parse_target};
-use crate::cursor::Place;
-use crate::error::Failure;
+use crate::cursor::SortKey;
+use crate::error::WorkError;
 use crate::id::{TargetId, TargetKind};
 use crate::limits;
-use crate::memory::words::Query;
+use crate::memory::search_query::SearchQuery;
 use crate::name::Tag;
 use crate::page::{Cut, Item, Page, Slot, Stream, object};
 use crate::plan::target::{Status, TargetRow, signed};
-use crate::store::{Arg, Engine, Sql, StoreError, args};
+use crate::store::{Arg, Backend, Sql, StoreError, args};
+use crate::work_call::{WorkCall, WorkReply, parse_plan, parse_target};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -95,7 +95,7 @@ impl Filter {
     }
 }
 
-pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
+pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
     let args: Args = call.args()?;
     let filter = filter(call, &args).await?;
     let request = call.paging("")?;
@@ -129,19 +129,19 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
             TargetKind::Task => "/tasks",
         };
         let keep = &["id", "kind", "status", "revision"];
-        Item::new(list, Place::ints(&[row.id.key()]), value, Cut::Json(keep))
+        Item::new(list, SortKey::ints(&[row.id.key()]), value, Cut::Json(keep))
     });
     let page = Page {
         head: object(json!({"counts": counts.to_value()})),
         slots: vec![Slot::List("/plans"), Slot::List("/tasks")],
         items: items.collect(),
         streams: vec![Stream { pagination: "/pagination", more }],
-        turned: false,
+        reversed: false,
     };
-    Ok(Reply::page(page, request))
+    Ok(WorkReply::page(page, request))
 }
 
-async fn filter(call: &mut Call<'_>, args: &Args) -> Result<Filter, Failure> {
+async fn filter(call: &mut WorkCall<'_>, args: &Args) -> Result<Filter, WorkError> {
     let parent = match &args.parent {
         None => None,
         Some(text) => Some(call.load(parse_plan(text)?).await?.id),
@@ -155,12 +155,12 @@ async fn filter(call: &mut Call<'_>, args: &Args) -> Result<Filter, Failure> {
     let text = match &args.text {
         None => None,
         Some(text) => {
-            let query = Query::parse(text).ok_or_else(|| {
-                Failure::invalid("text holds no word to look for").recovery("give letters or digits")
+            let query = SearchQuery::parse(text).ok_or_else(|| {
+                WorkError::invalid("text holds no word to look for").recovery("give letters or digits")
             })?;
-            Some(match call.tx.engine() {
-                Engine::Sqlite => query.to_fts5(),
-                Engine::Postgres => query.to_tsquery(),
+            Some(match call.tx.backend() {
+                Backend::Sqlite => query.to_fts5(),
+                Backend::Postgres => query.to_tsquery(),
             })
         }
     };
@@ -188,7 +188,11 @@ fn pattern(tags: &[Tag]) -> String {
     pattern
 }
 
-async fn by_ids(call: &mut Call<'_>, filter: &Filter, ids: &[String]) -> Result<Vec<TargetRow>, Failure> {
+async fn by_ids(
+    call: &mut WorkCall<'_>,
+    filter: &Filter,
+    ids: &[String],
+) -> Result<Vec<TargetRow>, WorkError> {
     limits::count("ids", ids.len(), limits::PER_CALL)?;
     let mut wanted = ids.iter().map(|text| parse_target(text)).collect::<Result<Vec<_>, _>>()?;
     wanted.sort();
@@ -241,7 +245,7 @@ impl Counts {
     }
 }
 
-async fn count(call: &mut Call<'_>, filter: &Filter) -> Result<Counts, StoreError> {
+async fn count(call: &mut WorkCall<'_>, filter: &Filter) -> Result<Counts, StoreError> {
     let (sql, values) = filter.bind(&COUNT, call.ws.id, (0, i64::MAX));
     let mut counts = Counts::default();
     for row in call.tx.rows(sql, &values).await? {
@@ -253,7 +257,7 @@ async fn count(call: &mut Call<'_>, filter: &Filter) -> Result<Counts, StoreErro
 
 /// How many steps the targets of a page have, and how many of them are done.
 async fn steps(
-    call: &mut Call<'_>,
+    call: &mut WorkCall<'_>,
     rows: &[TargetRow],
 ) -> Result<BTreeMap<TargetId, (i64, i64)>, StoreError> {
     let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Ok(BTreeMap::new()) };

@@ -3,15 +3,15 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::call::{Call, Reply, parse_plan};
-use crate::catalog::Tool;
-use crate::error::{Failure, Priority};
+use crate::catalog::WorkTool;
+use crate::error::{Priority, WorkError};
 use crate::id::{TargetId, TargetKind};
 use crate::memory::branch;
 use crate::name::Tag;
 use crate::plan::mutation::Mutation;
-use crate::plan::steps::{self, StepIn};
-use crate::plan::target::{Target, Urgency};
+use crate::plan::step_tree::{self, StepInput};
+use crate::plan::target::{Target, TaskPriority};
+use crate::work_call::{WorkCall, WorkReply, parse_plan};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -23,23 +23,23 @@ struct Args {
     contract: Option<String>,
     contract_data: Option<Value>,
     #[serde(default)]
-    priority: Urgency,
+    priority: TaskPriority,
     #[serde(default)]
     tags: Vec<String>,
     #[serde(default)]
     depends_on: Vec<String>,
     #[serde(default)]
-    steps: Vec<StepIn>,
+    steps: Vec<StepInput>,
 }
 
-pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
+pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
     let args: Args = call.args()?;
-    steps::check(&args.steps)?;
+    step_tree::check(&args.steps)?;
     let kind = args.kind.unwrap_or(if args.parent.is_some() { TargetKind::Task } else { TargetKind::Plan });
     let parent = parent(call, kind, args.parent.as_deref()).await?;
     let depends_on = super::dependencies::parse(&args.depends_on)?;
     if kind == TargetKind::Plan && !depends_on.is_empty() {
-        return Err(Failure::invalid("plans depend on nothing").recovery("give depends_on for tasks"));
+        return Err(WorkError::invalid("plans depend on nothing").recovery("give depends_on for tasks"));
     }
     let mut fields = Target {
         parent,
@@ -60,7 +60,7 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
     branch::insert(call.tx, ws, branch::number_of(id), &id.branch(), None, call.ws.last_seq(), call.now)
         .await?;
     let mut mutation = Mutation::making(id, fields, call.request.tool, call.now);
-    let made = steps::add(&mut mutation, &mut call.ws, None, 0, args.steps)?;
+    let made = step_tree::add(&mut mutation, &mut call.ws, None, 0, args.steps)?;
     let event = match kind {
         TargetKind::Plan => "plan_created",
         TargetKind::Task => "task_created",
@@ -68,8 +68,8 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
     mutation.log(call.tx, &mut call.ws, event, None).await?;
     mutation.save(call.tx, &mut call.ws).await?;
 
-    call.propose(Tool::TasksRadar, json!({"task": id}), "See where it stands", Priority::Medium);
-    Ok(Reply::done(json!({
+    call.propose(WorkTool::TasksRadar, json!({"task": id}), "See where it stands", Priority::Medium);
+    Ok(WorkReply::done(json!({
         "id": id,
         "kind": kind,
         "revision": 0,
@@ -80,20 +80,20 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
 
 /// The plan above a task. What a write expects of its target, the making of a task expects of that plan.
 async fn parent(
-    call: &mut Call<'_>,
+    call: &mut WorkCall<'_>,
     kind: TargetKind,
     given: Option<&str>,
-) -> Result<Option<TargetId>, Failure> {
+) -> Result<Option<TargetId>, WorkError> {
     match (kind, given) {
         (TargetKind::Plan, None) => {
             call.check_target(None)?;
             Ok(None)
         }
         (TargetKind::Plan, Some(_)) => {
-            Err(Failure::invalid("a plan has no parent").recovery("omit `parent`"))
+            Err(WorkError::invalid("a plan has no parent").recovery("omit `parent`"))
         }
         (TargetKind::Task, None) => {
-            Err(Failure::invalid("a task needs the plan it belongs to").recovery("give `parent`"))
+            Err(WorkError::invalid("a task needs the plan it belongs to").recovery("give `parent`"))
         }
         (TargetKind::Task, Some(text)) => {
             let plan = call.load(parse_plan(text)?).await?;

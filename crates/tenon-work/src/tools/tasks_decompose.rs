@@ -3,26 +3,26 @@
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::call::{Call, Reply};
-use crate::error::Failure;
+use crate::error::WorkError;
 use crate::limits;
 use crate::plan::mutation::{Mutation, Undoable};
-use crate::plan::steps::{self, StepIn};
+use crate::plan::step_tree::{self, StepInput};
 use crate::plan::{gate, step};
+use crate::work_call::{WorkCall, WorkReply};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Args {
     task: Option<String>,
     parent: Option<String>,
-    steps: Vec<StepIn>,
+    steps: Vec<StepInput>,
 }
 
-pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
+pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
     let args: Args = call.args()?;
-    let adding = steps::check(&args.steps)?;
+    let adding = step_tree::check(&args.steps)?;
     if adding == 0 {
-        return Err(Failure::invalid("steps is empty").recovery("give at least one step"));
+        return Err(WorkError::invalid("steps is empty").recovery("give at least one step"));
     }
     let target = call.target(args.task.as_deref()).await?;
     let parent = call.find_step(target.id, None, args.parent.as_deref()).await?;
@@ -33,12 +33,12 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
 
     let first = step::next_ordinal(call.tx, call.ws.id, target.id, parent.as_ref()).await?;
     let mut mutation = Mutation::of(target, call.request.tool, call.now, Undoable::Yes);
-    let made = steps::add(&mut mutation, &mut call.ws, parent.as_ref(), first, args.steps)?;
+    let made = step_tree::add(&mut mutation, &mut call.ws, parent.as_ref(), first, args.steps)?;
     gate::reopen_above(call, &mut mutation, parent.as_ref()).await?;
     mutation.settle_status(call.tx, call.ws.id, false).await?;
     mutation.log(call.tx, &mut call.ws, "steps_added", parent.as_ref()).await?;
     mutation.save(call.tx, &mut call.ws).await?;
-    Ok(Reply::done(json!({
+    Ok(WorkReply::done(json!({
         "task": mutation.row().id,
         "revision": mutation.row().fields.revision,
         "steps": made,

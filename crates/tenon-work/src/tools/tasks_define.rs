@@ -3,11 +3,11 @@
 use serde::Deserialize;
 
 use super::answer;
-use crate::call::{Call, Reply};
-use crate::error::Failure;
+use crate::error::WorkError;
 use crate::plan::gate;
 use crate::plan::mutation::{Mutation, Undoable};
 use crate::plan::step::Checkpoint;
+use crate::work_call::{WorkCall, WorkReply};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -22,7 +22,7 @@ struct Args {
     checkpoints: Option<Vec<Checkpoint>>,
 }
 
-pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
+pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
     let args: Args = call.args()?;
     let target = call.target(args.task.as_deref()).await?;
     let row = call.step(target.id, args.step_id.as_deref(), args.path.as_deref()).await?;
@@ -44,11 +44,11 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
     });
     if *after == before {
         call.warn("nothing changed");
-        return Ok(Reply::Done(answer::of_step(&mutation, call, Some(id))));
+        return Ok(WorkReply::Done(answer::of_step(&mutation, call, Some(id))));
     }
     gate::reopen(call, &mut mutation, id).await?;
     mutation.settle_status(call.tx, call.ws.id, true).await?;
     mutation.log(call.tx, &mut call.ws, "step_defined", Some(&before.path)).await?;
     mutation.save(call.tx, &mut call.ws).await?;
-    Ok(Reply::Done(answer::of_step(&mutation, call, Some(id))))
+    Ok(WorkReply::Done(answer::of_step(&mutation, call, Some(id))))
 }

@@ -5,14 +5,14 @@
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::call::{Call, Reply};
-use crate::catalog::Tool;
-use crate::error::{Failure, Priority};
+use crate::catalog::WorkTool;
+use crate::error::{Priority, WorkError};
 use crate::id::TargetId;
 use crate::plan::gate;
 use crate::plan::mutation::{Mutation, Undoable};
 use crate::plan::step::{self, StepRow};
 use crate::plan::target::{self, TargetRow};
+use crate::work_call::{WorkCall, WorkReply};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -22,7 +22,7 @@ struct Args {
     path: Option<String>,
 }
 
-pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
+pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
     let args: Args = call.args()?;
     let target = call.target(Some(&args.task)).await?;
     let step = call.find_step(target.id, args.step_id.as_deref(), args.path.as_deref()).await?;
@@ -37,8 +37,8 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
     };
     mutation.log(call.tx, &mut call.ws, "deleted", path.as_ref()).await?;
     mutation.save(call.tx, &mut call.ws).await?;
-    call.propose(Tool::TasksUndo, json!({"task": id}), "Take the deletion back", Priority::Low);
-    Ok(Reply::done(json!({
+    call.propose(WorkTool::TasksUndo, json!({"task": id}), "Take the deletion back", Priority::Low);
+    Ok(WorkReply::done(json!({
         "deleted": deleted,
         "revision": mutation.row().fields.revision,
         "event": mutation.event_value(call.ws.name.as_str()),
@@ -46,10 +46,10 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
 }
 
 async fn delete_steps(
-    call: &mut Call<'_>,
+    call: &mut WorkCall<'_>,
     mutation: &mut Mutation,
     step: StepRow,
-) -> Result<Vec<String>, Failure> {
+) -> Result<Vec<String>, WorkError> {
     let mut rows = step::below(call.tx, call.ws.id, step.target, &step.fields.path).await?;
     rows.insert(0, step);
     let deleted = rows.iter().map(|row| row.id.to_string()).collect();
@@ -60,19 +60,19 @@ async fn delete_steps(
     Ok(deleted)
 }
 
-async fn delete_targets(call: &mut Call<'_>, mutation: &mut Mutation) -> Result<Vec<String>, Failure> {
+async fn delete_targets(call: &mut WorkCall<'_>, mutation: &mut Mutation) -> Result<Vec<String>, WorkError> {
     let id = mutation.row().id;
     let tasks = target::children(call.tx, call.ws.id, id).await?;
     let mut ids = vec![id];
     ids.extend(tasks.iter().map(|task| task.id));
     for &id in &ids {
-        gate::refuse_if_needed(call, id, &ids).await?;
+        gate::check_no_dependents(call, id, &ids).await?;
     }
     mutation.target().deleted = true;
     for task in tasks {
         let task: TargetRow = task;
         mutation.other(task).deleted = true;
     }
-    call.leave(ids.iter().copied());
+    call.clear_focus_on(ids.iter().copied());
     Ok(ids.iter().map(TargetId::to_string).collect())
 }

@@ -1,16 +1,16 @@
 //! `tasks_delta`: the event stream, from an event on.
 //!
-//! Waiting for news is done outside of the transaction; see `work.rs`.
+//! ChangeSubscription for news is done outside of the transaction; see `work.rs`.
 
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::call::{Call, Reply, parse_target, unknown_target};
-use crate::error::Failure;
+use crate::error::WorkError;
 use crate::id::EventId;
 use crate::page::Page;
 use crate::plan::event;
 use crate::plan::target::{self, signed};
+use crate::work_call::{WorkCall, WorkReply, parse_target, unknown_target};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -19,13 +19,13 @@ struct Args {
     task: Option<String>,
 }
 
-pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
+pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
     let args: Args = call.args()?;
     let since = match &args.since {
         None => EventId(0),
         Some(text) => {
             let pattern = "`evt_` and sixteen digits";
-            text.parse().map_err(|fault| Failure::bad_id("event id", pattern, text, fault))?
+            text.parse().map_err(|fault| WorkError::bad_id("event id", pattern, text, fault))?
         }
     };
     let target = match &args.task {
@@ -45,5 +45,5 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
     events.truncate(request.limit);
     let workspace = call.ws.name.as_str();
     let items = events.iter().map(|event| event.to_item("/events", workspace)).collect();
-    Ok(Reply::page(Page::list(json!({}), "/events", items, more), request))
+    Ok(WorkReply::page(Page::list(json!({}), "/events", items, more), request))
 }

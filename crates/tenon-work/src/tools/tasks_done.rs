@@ -3,10 +3,10 @@
 use serde::Deserialize;
 
 use super::answer;
-use crate::call::{Call, Reply};
-use crate::error::Failure;
+use crate::error::WorkError;
 use crate::plan::gate;
 use crate::plan::mutation::{Mutation, Undoable};
+use crate::work_call::{WorkCall, WorkReply};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -16,7 +16,7 @@ struct Args {
     path: Option<String>,
 }
 
-pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
+pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
     let args: Args = call.args()?;
     let target = call.target(args.task.as_deref()).await?;
     let row = call.step(target.id, args.step_id.as_deref(), args.path.as_deref()).await?;
@@ -25,12 +25,12 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
     if row.fields.completed {
         mutation.step(row);
         call.warn(format!("{path} was done already"));
-        return Ok(Reply::Done(answer::of_step(&mutation, call, Some(id))));
+        return Ok(WorkReply::Done(answer::of_step(&mutation, call, Some(id))));
     }
     gate::check_step(call, &row).await?;
     mutation.step(row).completed = true;
     mutation.settle_status(call.tx, call.ws.id, true).await?;
     mutation.log(call.tx, &mut call.ws, "step_done", Some(&path)).await?;
     mutation.save(call.tx, &mut call.ws).await?;
-    Ok(Reply::Done(answer::of_step(&mutation, call, Some(id))))
+    Ok(WorkReply::Done(answer::of_step(&mutation, call, Some(id))))
 }

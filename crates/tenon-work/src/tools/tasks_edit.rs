@@ -4,13 +4,13 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{answer, dependencies};
-use crate::call::{Call, Reply};
-use crate::error::Failure;
+use crate::error::WorkError;
 use crate::id::TargetKind;
 use crate::name::Tag;
 use crate::plan::mutation::{Mutation, Undoable};
-use crate::plan::target::{Status, Target, Urgency};
+use crate::plan::target::{Status, Target, TaskPriority};
 use crate::plan::{gate, step};
+use crate::work_call::{WorkCall, WorkReply};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -20,13 +20,13 @@ struct Args {
     description: Option<String>,
     contract: Option<String>,
     contract_data: Option<Value>,
-    priority: Option<Urgency>,
+    priority: Option<TaskPriority>,
     tags: Option<Vec<String>>,
     depends_on: Option<Vec<String>>,
     status: Option<Status>,
 }
 
-pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
+pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
     let args: Args = call.args()?;
     let tags = args.tags.map(|tags| Tag::list(&tags)).transpose()?;
     let depends_on = args.depends_on.map(|ids| dependencies::parse(&ids)).transpose()?;
@@ -45,25 +45,25 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
     settle(call, &mut mutation, &old).await?;
     if !mutation.is_changed() {
         call.warn("nothing changed");
-        return Ok(Reply::Done(answer::of_target(&mutation, call)));
+        return Ok(WorkReply::Done(answer::of_target(&mutation, call)));
     }
     mutation.log(call.tx, &mut call.ws, "edited", None).await?;
     mutation.save(call.tx, &mut call.ws).await?;
-    Ok(Reply::Done(answer::of_target(&mutation, call)))
+    Ok(WorkReply::Done(answer::of_target(&mutation, call)))
 }
 
 /// The rules that changed fields of a target must keep.
 pub(super) async fn settle(
-    call: &mut Call<'_>,
+    call: &mut WorkCall<'_>,
     mutation: &mut Mutation,
     old: &Target,
-) -> Result<(), Failure> {
+) -> Result<(), WorkError> {
     let id = mutation.row().id;
     mutation.target().settle()?;
     let new = mutation.target().clone();
     if new.depends_on != old.depends_on {
         if id.kind == TargetKind::Plan {
-            return Err(Failure::invalid("plans depend on nothing").recovery("give depends_on for tasks"));
+            return Err(WorkError::invalid("plans depend on nothing").recovery("give depends_on for tasks"));
         }
         dependencies::check(call, Some(id), &new.depends_on).await?;
     }
@@ -73,7 +73,7 @@ pub(super) async fn settle(
         } else {
             let counts = step::counts(call.tx, call.ws.id, id).await?;
             if counts.total > 0 && counts.completed == counts.total {
-                return Err(Failure::invalid(format!("all steps of {id} are done, so it is done"))
+                return Err(WorkError::invalid(format!("all steps of {id} are done, so it is done"))
                     .recovery("reopen a step with tasks_patch, or add one with tasks_decompose"));
             }
         }

@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 use tenon_contract::id::sha256_hex;
 
 use super::answer;
-use crate::call::{Call, Reply};
-use crate::error::Failure;
+use crate::error::WorkError;
 use crate::id::EvidenceId;
 use crate::limits;
 use crate::memory::entry::{self, NewNote};
 use crate::memory::{NOTES, branch};
 use crate::plan::mutation::{Mutation, Undoable};
 use crate::plan::step::{Checkpoint, Evidence};
+use crate::work_call::{WorkCall, WorkReply};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -24,12 +24,12 @@ struct Args {
     step_id: Option<String>,
     path: Option<String>,
     checkpoint: Checkpoint,
-    items: Vec<ItemIn>,
+    items: Vec<EvidenceInput>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ItemIn {
+struct EvidenceInput {
     kind: Kind,
     command: Option<String>,
     exit_code: Option<i64>,
@@ -56,7 +56,7 @@ impl Kind {
     }
 }
 
-pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
+pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
     let args: Args = call.args()?;
     limits::count("items", args.items.len(), limits::PER_CALL)?;
     for (index, item) in args.items.iter().enumerate() {
@@ -114,15 +114,15 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
         .collect();
     let mut result = answer::of_step(&mutation, call, Some(id));
     result.insert("evidence".into(), json!(shown));
-    Ok(Reply::Done(result))
+    Ok(WorkReply::Done(result))
 }
 
-fn check(item: &ItemIn) -> Result<(), Failure> {
+fn check(item: &EvidenceInput) -> Result<(), WorkError> {
     let needs = |name: &str, there: bool| {
         if there {
             Ok(())
         } else {
-            Err(Failure::invalid(format!("{} needs {name}", item.kind.as_str()))
+            Err(WorkError::invalid(format!("{} needs {name}", item.kind.as_str()))
                 .recovery(format!("give `{name}`")))
         }
     };
@@ -139,7 +139,7 @@ fn check(item: &ItemIn) -> Result<(), Failure> {
     }
     let is_hash = |text: &String| text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     if !item.sha256.iter().all(is_hash) {
-        return Err(Failure::invalid("sha256 is not 64 hex digits").recovery("give what sha256sum prints"));
+        return Err(WorkError::invalid("sha256 is not 64 hex digits").recovery("give what sha256sum prints"));
     }
     item.output.iter().try_for_each(|output| limits::text("output", output))
 }

@@ -5,9 +5,9 @@
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::call::{Call, Reply};
-use crate::error::Failure;
+use crate::error::WorkError;
 use crate::page::Page;
+use crate::work_call::{WorkCall, WorkReply};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -19,24 +19,24 @@ struct Args {
     task: String,
 }
 
-pub(super) async fn get(call: &mut Call<'_>) -> Result<Reply, Failure> {
+pub(super) async fn get(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
     let NoArgs {} = call.args()?;
     let request = call.paging("")?;
-    Ok(Reply::page(Page::head(json!({"focus": call.ws.focus})), request))
+    Ok(WorkReply::page(Page::head(json!({"focus": call.ws.focus})), request))
 }
 
-pub(super) async fn set(call: &mut Call<'_>) -> Result<Reply, Failure> {
+pub(super) async fn set(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
     let args: Args = call.args()?;
     let target = call.target(Some(&args.task)).await?;
     let previous = call.ws.focus;
     call.ws.set_focus(Some(target.id));
-    Ok(Reply::done(json!({"focus": target.id, "previous": previous})))
+    Ok(WorkReply::done(json!({"focus": target.id, "previous": previous})))
 }
 
-pub(super) async fn clear(call: &mut Call<'_>) -> Result<Reply, Failure> {
+pub(super) async fn clear(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
     let NoArgs {} = call.args()?;
     let previous = call.ws.focus;
     call.check_target(previous)?;
     call.ws.set_focus(None);
-    Ok(Reply::done(json!({"focus": null, "previous": previous, "cleared": previous.is_some()})))
+    Ok(WorkReply::done(json!({"focus": null, "previous": previous, "cleared": previous.is_some()})))
 }

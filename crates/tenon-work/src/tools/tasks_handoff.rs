@@ -2,36 +2,36 @@
 
 use serde_json::{Value, json};
 
-use super::tasks_radar::{Args, digest, nothing, propose_next};
-use crate::call::{Call, Reply};
-use crate::error::Failure;
+use super::tasks_radar::{Args, nothing, propose_next, read_radar};
+use crate::error::WorkError;
 use crate::page::Slot;
-use crate::plan::digest::{self, Digest, Piece};
+use crate::plan::radar::{self, Radar, RadarItem};
 use crate::plan::step::{self, StepRow};
+use crate::work_call::{WorkCall, WorkReply};
 
 const DONE: Slot = Slot::List("/done");
 const REMAINING: Slot = Slot::List("/remaining");
 const RISKS: Slot = Slot::List("/risks");
 
-pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
+pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
     let args: Args = call.args()?;
-    let Some(digest) = digest(call, args.task.as_deref()).await? else {
+    let Some(radar) = read_radar(call, args.task.as_deref()).await? else {
         let radar = json!({"now": null, "why": null, "verify": [], "next": [], "blockers": []});
         return nothing(call, json!({"done": [], "remaining": [], "risks": [], "radar": radar}));
     };
-    let request = call.paging(&digest.target.fields.revision.to_string())?;
-    let steps = step::all(call.tx, call.ws.id, digest.target.id).await?;
-    let mut pieces = digest.radar();
-    let piece = |slot, value, keep| Piece { slot, value, keep };
+    let request = call.paging(&radar.target.fields.revision.to_string())?;
+    let steps = step::all(call.tx, call.ws.id, radar.target.id).await?;
+    let mut items = radar.items();
+    let item = |slot, value, keep| RadarItem { slot, value, keep };
     let (done, open): (Vec<&StepRow>, Vec<&StepRow>) = steps.iter().partition(|step| step.fields.completed);
-    pieces.extend(open.into_iter().map(|step| piece(REMAINING, line(step), &["step_id", "path"])));
-    pieces.extend(digest.risks(&steps).into_iter().map(|risk| piece(RISKS, risk, &["kind", "id"])));
-    pieces.extend(done.into_iter().map(|step| piece(DONE, line(step), &["step_id", "path"])));
-    let mut slots = Digest::SLOTS.to_vec();
+    items.extend(open.into_iter().map(|step| item(REMAINING, line(step), &["step_id", "path"])));
+    items.extend(radar.risks(&steps).into_iter().map(|risk| item(RISKS, risk, &["kind", "id"])));
+    items.extend(done.into_iter().map(|step| item(DONE, line(step), &["step_id", "path"])));
+    let mut slots = Radar::SLOTS.to_vec();
     slots.extend([DONE, REMAINING, RISKS]);
-    propose_next(call, &digest);
-    let page = digest::page(digest.head(), slots, pieces, &request)?;
-    Ok(Reply::page(page, request))
+    propose_next(call, &radar);
+    let page = radar::page(radar.head(), slots, items, &request)?;
+    Ok(WorkReply::page(page, request))
 }
 
 /// A step in one line.

@@ -3,13 +3,13 @@
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::call::{Call, Reply, unknown_target};
-use crate::cursor::Place;
-use crate::error::Failure;
+use crate::cursor::SortKey;
+use crate::error::WorkError;
 use crate::id::OperationId;
 use crate::page::{Cut, Item, Page};
 use crate::plan::event;
 use crate::plan::target::{self, signed, time};
+use crate::work_call::{WorkCall, WorkReply, unknown_target};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -17,9 +17,9 @@ struct Args {
     task: Option<String>,
 }
 
-pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
+pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
     let args: Args = call.args()?;
-    let id = call.named(args.task.as_deref())?;
+    let id = call.require_target_id(args.task.as_deref())?;
     // A deleted task has a history too: its last operation can be undone.
     if target::load(call.tx, call.ws.id, id).await?.is_none() {
         return Err(unknown_target(&id.to_string()));
@@ -35,11 +35,11 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
             "op_id": OperationId(operation.number.unsigned_abs()),
             "tool": operation.tool,
             "ts": time(operation.ts_ms),
-            "undone": operation.standing != event::Standing::Done,
+            "undone": operation.undo_state != event::UndoState::Done,
             "revision": operation.revision,
         });
-        Item::new("/operations", Place::ints(&[operation.number]), value, Cut::Json(&["op_id"]))
+        Item::new("/operations", SortKey::ints(&[operation.number]), value, Cut::Json(&["op_id"]))
     });
     let items = items.collect();
-    Ok(Reply::page(Page::list(json!({"task": id}), "/operations", items, more), request))
+    Ok(WorkReply::page(Page::list(json!({"task": id}), "/operations", items, more), request))
 }

@@ -7,20 +7,20 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::call::{Call, Reply, parse_target};
-use crate::cursor::Place;
-use crate::error::{Code, Failure};
+use crate::cursor::SortKey;
+use crate::error::{WorkError, WorkErrorCode};
 use crate::id::TargetId;
 use crate::page::{Cut, Item, Page, Slot, Stream, object};
 use crate::plan::mutation::{Mutation, Undoable};
 use crate::plan::target::{Claim, Status, TargetRow, signed};
 use crate::store::{StoreError, args};
+use crate::work_call::{WorkCall, WorkReply, parse_target};
 
 const DEFAULT_TTL_S: i64 = 900;
 const MAX_TTL_S: i64 = 86_400;
 const MAX_AGENT: usize = 128;
 
-/// The place of the task itself: before every rank in the queue.
+/// The sort_key of the task itself: before every rank in the queue.
 const AT_TASK: i64 = -1;
 
 #[derive(Deserialize)]
@@ -48,7 +48,7 @@ const READY: &str = crate::plan::target::select!(
     ORDER BY priority, target LIMIT $6"
 );
 
-pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
+pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
     let args: Args = call.args()?;
     let agent = agent(&args)?;
     let request = call.paging("")?;
@@ -65,7 +65,7 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
 
     let (rank, key) = match request.from() {
         None => (0, 0),
-        Some((place, at)) => (place.int(0)?, place.int(1)?.saturating_add(i64::from(!at))),
+        Some((sort_key, at)) => (sort_key.int(0)?, sort_key.int(1)?.saturating_add(i64::from(!at))),
     };
     let mut rows = ready(call, agent, rank, key, request.limit + 1).await?;
     let more = rows.len() > request.limit;
@@ -74,8 +74,8 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
         None if args.claim => claimed,
         None => rows.first().cloned(),
         // The budget cut the page inside of the task.
-        Some((place, true)) if place.int(0)? == AT_TASK => {
-            Some(call.load(TargetId::from_key(place.int(1)?)).await?)
+        Some((sort_key, true)) if sort_key.int(0)? == AT_TASK => {
+            Some(call.load(TargetId::from_key(sort_key.int(1)?)).await?)
         }
         Some(_) => None,
     };
@@ -87,23 +87,23 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
         items.push(Item {
             slot: Slot::Value("/task"),
             stream: 0,
-            place: Place::ints(&[AT_TASK, row.id.key()]),
+            sort_key: SortKey::ints(&[AT_TASK, row.id.key()]),
             value: row.to_value(),
             cut: Cut::Json(&["id", "revision"]),
         });
     }
     items.extend(rows.iter().map(|row| {
-        let place = Place::ints(&[row.fields.priority.rank(), row.id.key()]);
-        Item::new("/ready", place, line(row), Cut::Json(&["id", "revision"]))
+        let sort_key = SortKey::ints(&[row.fields.priority.rank(), row.id.key()]);
+        Item::new("/ready", sort_key, line(row), Cut::Json(&["id", "revision"]))
     }));
     let page = Page {
         head,
         slots: vec![Slot::Value("/task"), Slot::List("/ready")],
         items,
         streams: vec![Stream { pagination: "/pagination", more }],
-        turned: false,
+        reversed: false,
     };
-    Ok(Reply::page(page, request))
+    Ok(WorkReply::page(page, request))
 }
 
 fn line(row: &TargetRow) -> Value {
@@ -117,13 +117,13 @@ fn line(row: &TargetRow) -> Value {
 }
 
 /// Who asks. Claims and releases need a name, or two agents would share one without knowing.
-fn agent(args: &Args) -> Result<&str, Failure> {
+fn agent(args: &Args) -> Result<&str, WorkError> {
     match args.agent.as_deref().map(str::trim) {
         None | Some("") if args.claim || args.release.is_some() => {
-            Err(Failure::invalid("claiming and releasing need to know who asks").recovery("give `agent`"))
+            Err(WorkError::invalid("claiming and releasing need to know who asks").recovery("give `agent`"))
         }
         Some(agent) if agent.chars().count() > MAX_AGENT || agent.chars().any(char::is_control) => {
-            Err(Failure::invalid("agent is too long or holds control characters")
+            Err(WorkError::invalid("agent is too long or holds control characters")
                 .recovery(format!("1 to {MAX_AGENT} characters")))
         }
         agent => Ok(agent.unwrap_or_default()),
@@ -131,7 +131,7 @@ fn agent(args: &Args) -> Result<&str, Failure> {
 }
 
 async fn ready(
-    call: &mut Call<'_>,
+    call: &mut WorkCall<'_>,
     agent: &str,
     rank: i64,
     key: i64,
@@ -142,7 +142,7 @@ async fn ready(
     rows.iter().map(TargetRow::from_row).collect()
 }
 
-async fn claim(call: &mut Call<'_>, agent: &str, ttl_s: i64) -> Result<Option<TargetRow>, Failure> {
+async fn claim(call: &mut WorkCall<'_>, agent: &str, ttl_s: i64) -> Result<Option<TargetRow>, WorkError> {
     let Some(row) = ready(call, agent, 0, 0, 1).await?.pop() else {
         call.check_target(None)?;
         call.warn("no task is ready");
@@ -160,7 +160,7 @@ async fn claim(call: &mut Call<'_>, agent: &str, ttl_s: i64) -> Result<Option<Ta
     Ok(Some(mutation.row().clone()))
 }
 
-async fn release(call: &mut Call<'_>, text: &str, agent: &str) -> Result<(), Failure> {
+async fn release(call: &mut WorkCall<'_>, text: &str, agent: &str) -> Result<(), WorkError> {
     let row = call.load(parse_target(text)?).await?;
     call.check_guard(&row)?;
     let now = call.now;
@@ -170,10 +170,13 @@ async fn release(call: &mut Call<'_>, text: &str, agent: &str) -> Result<(), Fai
             return Ok(());
         }
         Some(claim) if claim.agent != agent && claim.is_live(now) => {
-            return Err(Failure::new(Code::Conflict, format!("{} is claimed by another agent", row.id))
-                .recovery("wait until the claim expires, or let its agent release it")
-                .with("actual", claim.to_value())
-                .current(row.brief()));
+            return Err(WorkError::new(
+                WorkErrorCode::Conflict,
+                format!("{} is claimed by another agent", row.id),
+            )
+            .recovery("wait until the claim expires, or let its agent release it")
+            .with("actual", claim.to_value())
+            .current(row.brief()));
         }
         Some(_) => {}
     }

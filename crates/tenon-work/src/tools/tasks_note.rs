@@ -4,12 +4,12 @@ use serde::Deserialize;
 use serde_json::{Map, json};
 
 use super::answer;
-use crate::call::{Call, Reply};
-use crate::error::Failure;
+use crate::error::WorkError;
 use crate::limits;
 use crate::memory::entry::{self, NewNote};
 use crate::memory::{NOTES, branch};
 use crate::plan::mutation::{Mutation, Undoable};
+use crate::work_call::{WorkCall, WorkReply};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -20,11 +20,11 @@ struct Args {
     note: String,
 }
 
-pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
+pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
     let args: Args = call.args()?;
     limits::text("note", &args.note)?;
     if args.note.trim().is_empty() {
-        return Err(Failure::invalid("a note must not be empty").recovery("give it some words"));
+        return Err(WorkError::invalid("a note must not be empty").recovery("give it some words"));
     }
     let target = call.target(args.task.as_deref()).await?;
     let step = call.find_step(target.id, args.step_id.as_deref(), args.path.as_deref()).await?;
@@ -59,5 +59,5 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
     mutation.save(call.tx, &mut call.ws).await?;
     let mut result = answer::of_step(&mutation, call, step_id);
     result.insert("note_seq".into(), json!(seq));
-    Ok(Reply::Done(result))
+    Ok(WorkReply::Done(result))
 }

@@ -7,13 +7,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{answer, tasks_edit};
-use crate::call::{Call, Reply};
-use crate::error::Failure;
+use crate::error::WorkError;
 use crate::limits;
 use crate::name::quoted;
 use crate::plan::gate;
 use crate::plan::mutation::{Mutation, Undoable};
 use crate::plan::record::{Fields, Record};
+use crate::work_call::{WorkCall, WorkReply};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -57,7 +57,7 @@ const OF_TARGET: &[&str] = &[
 const OF_STEP: &[&str] =
     &["title", "success_criteria", "tests", "blockers", "checkpoints", "confirmed", "completed"];
 
-pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
+pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
     let args: Args = call.args()?;
     limits::count("ops", args.ops.len(), limits::PER_CALL)?;
     let target = call.target(args.task.as_deref()).await?;
@@ -98,16 +98,21 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
     if let Some(id) = step_id {
         result.insert("step".into(), mutation.step_row(id).to_ref());
     }
-    Ok(Reply::Done(result))
+    Ok(WorkReply::Done(result))
 }
 
-fn patched<R: Record>(call: &mut Call<'_>, record: &R, allowed: &[&str], ops: &[Op]) -> Result<R, Failure> {
+fn patched<R: Record>(
+    call: &mut WorkCall<'_>,
+    record: &R,
+    allowed: &[&str],
+    ops: &[Op],
+) -> Result<R, WorkError> {
     let mut fields = record.fields();
     for (index, op) in ops.iter().enumerate() {
-        let fault = |failure: Failure| failure.with("index", index);
+        let fault = |failure: WorkError| failure.with("index", index);
         if !allowed.contains(&op.field.as_str()) {
             return Err(fault(
-                Failure::invalid(format!("{} is no field that can be patched here", quoted(&op.field)))
+                WorkError::invalid(format!("{} is no field that can be patched here", quoted(&op.field)))
                     .recovery(format!("fields: {}", allowed.join(", "))),
             ));
         }
@@ -122,25 +127,26 @@ fn patched<R: Record>(call: &mut Call<'_>, record: &R, allowed: &[&str], ops: &[
     // Each op has been read back on its own already.
     R::default()
         .with(&fields)
-        .map_err(|fault| Failure::invalid(fault.to_string()).recovery("give each field the type it has"))
+        .map_err(|fault| WorkError::invalid(fault.to_string()).recovery("give each field the type it has"))
 }
 
 /// Applies one op; true if it changed the field.
-fn apply<R: Record>(fields: &mut Fields, op: &Op) -> Result<bool, Failure> {
+fn apply<R: Record>(fields: &mut Fields, op: &Op) -> Result<bool, WorkError> {
     let name = &op.field;
     if name == "claim" && op.op != OpKind::Unset {
-        return Err(Failure::invalid("a claim is made by tasks_next and can only be unset here")
+        return Err(WorkError::invalid("a claim is made by tasks_next and can only be unset here")
             .recovery("call tasks_next with claim and agent"));
     }
     let old = fields.get(name).cloned().unwrap_or(Value::Null);
-    let wanted =
-        || op.value.clone().ok_or_else(|| Failure::invalid("the op needs a value").recovery("give `value`"));
+    let wanted = || {
+        op.value.clone().ok_or_else(|| WorkError::invalid("the op needs a value").recovery("give `value`"))
+    };
     let new = match op.op {
         OpKind::Unset => R::default().fields().remove(name).unwrap_or(Value::Null),
         OpKind::Set => canonical::<R>(name, wanted()?)?,
         OpKind::Append | OpKind::Remove => {
             let Value::Array(mut items) = old.clone() else {
-                return Err(Failure::invalid(format!("`{name}` is no list"))
+                return Err(WorkError::invalid(format!("`{name}` is no list"))
                     .recovery("append and remove work on lists; use set"));
             };
             let value = canonical::<R>(name, json!([wanted()?]))?;
@@ -159,10 +165,10 @@ fn apply<R: Record>(fields: &mut Fields, op: &Op) -> Result<bool, Failure> {
 }
 
 /// A value as the record keeps it in this field; an error if it does not belong there.
-fn canonical<R: Record>(name: &str, value: Value) -> Result<Value, Failure> {
+fn canonical<R: Record>(name: &str, value: Value) -> Result<Value, WorkError> {
     let record = R::default().with(&Fields::from_iter([(name.to_owned(), value)]));
     let record = record.map_err(|fault| {
-        Failure::invalid(format!("`{name}`: {fault}")).recovery("give the field the type it has")
+        WorkError::invalid(format!("`{name}`: {fault}")).recovery("give the field the type it has")
     })?;
     Ok(record.fields().remove(name).unwrap_or(Value::Null))
 }

@@ -2,15 +2,15 @@
 
 use serde_json::{Value, json};
 
-use super::tasks_radar::{Args, digest, nothing, propose_next};
-use crate::call::{Call, Reply};
-use crate::error::Failure;
+use super::tasks_radar::{Args, nothing, propose_next, read_radar};
+use crate::error::WorkError;
 use crate::graph::query;
 use crate::memory::branch::View;
 use crate::memory::{NOTES, card, entry};
 use crate::page::Slot;
-use crate::plan::digest::{self, Digest, Piece};
+use crate::plan::radar::{self, Radar, RadarItem};
 use crate::plan::{event, step};
+use crate::work_call::{WorkCall, WorkReply};
 
 /// How many of the newest notes, cards and events are told; the documents themselves have the rest.
 const NEWEST: usize = 20;
@@ -20,45 +20,45 @@ const NOTED: Slot = Slot::List("/notes");
 const CARDS: Slot = Slot::List("/cards");
 const EVENTS: Slot = Slot::List("/events");
 
-pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
+pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
     let args: Args = call.args()?;
-    let Some(digest) = digest(call, args.task.as_deref()).await? else {
+    let Some(radar) = read_radar(call, args.task.as_deref()).await? else {
         let radar = json!({"now": null, "why": null, "verify": [], "next": [], "blockers": []});
         return nothing(call, json!({"steps": [], "notes": [], "cards": [], "events": [], "radar": radar}));
     };
-    let request = call.paging(&digest.target.fields.revision.to_string())?;
-    let (ws, id) = (call.ws.id, digest.target.id);
+    let request = call.paging(&radar.target.fields.revision.to_string())?;
+    let (ws, id) = (call.ws.id, radar.target.id);
     let view = View::of_target(id);
 
-    let mut pieces = digest.radar();
-    let piece = |slot, value, keep| Piece { slot, value, keep };
+    let mut items = radar.items();
+    let item = |slot, value, keep| RadarItem { slot, value, keep };
     let (done, open): (Vec<Value>, Vec<Value>) = {
         let steps = step::all(call.tx, ws, id).await?;
         let (done, open): (Vec<_>, Vec<_>) = steps.into_iter().partition(|step| step.fields.completed);
         (done.iter().map(|step| step.to_value()).collect(), open.iter().map(|step| step.to_value()).collect())
     };
-    pieces.extend(open.into_iter().map(|step| piece(STEPS, step, &["step_id", "path"])));
+    items.extend(open.into_iter().map(|step| item(STEPS, step, &["step_id", "path"])));
     for (note, part) in entry::in_view(call.tx, ws, &view, None, NOTES, None, NEWEST).await? {
-        pieces.push(piece(NOTED, note.to_value(&part.name), &["seq", "branch", "doc"]));
+        items.push(item(NOTED, note.to_value(&part.name), &["seq", "branch", "doc"]));
     }
     for card in
         query::newest_of_types(call.tx, ws, &view, &id.graph_doc(), &card::TYPES, i64::MAX, NEWEST).await?
     {
-        pieces.push(piece(CARDS, card.to_value(), &["id"]));
+        items.push(item(CARDS, card.to_value(), &["id"]));
     }
     let workspace = call.ws.name.as_str().to_owned();
     for event in event::newest(call.tx, ws, id, NEWEST as i64).await? {
-        pieces.push(piece(EVENTS, event.to_value(&workspace), &["event_id", "type"]));
+        items.push(item(EVENTS, event.to_value(&workspace), &["event_id", "type"]));
     }
-    pieces.extend(done.into_iter().map(|step| piece(STEPS, step, &["step_id", "path"])));
+    items.extend(done.into_iter().map(|step| item(STEPS, step, &["step_id", "path"])));
 
-    let mut head = digest.head();
+    let mut head = radar.head();
     if let Some(counts) = head.remove("steps") {
         head.insert("counts".into(), counts);
     }
-    let mut slots = Digest::SLOTS.to_vec();
+    let mut slots = Radar::SLOTS.to_vec();
     slots.extend([STEPS, NOTED, CARDS, EVENTS]);
-    propose_next(call, &digest);
-    let page = digest::page(head, slots, pieces, &request)?;
-    Ok(Reply::page(page, request))
+    propose_next(call, &radar);
+    let page = radar::page(head, slots, items, &request)?;
+    Ok(WorkReply::page(page, request))
 }

@@ -3,9 +3,9 @@
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::call::{Call, Reply, parse_target};
-use crate::error::Failure;
-use crate::plan::history::{self, Direction};
+use crate::error::WorkError;
+use crate::plan::undo::{self, Direction};
+use crate::work_call::{WorkCall, WorkReply, parse_target};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -13,11 +13,11 @@ struct Args {
     task: String,
 }
 
-pub(super) async fn run(call: &mut Call<'_>, direction: Direction) -> Result<Reply, Failure> {
+pub(super) async fn run(call: &mut WorkCall<'_>, direction: Direction) -> Result<WorkReply, WorkError> {
     let args: Args = call.args()?;
     let id = parse_target(&args.task)?;
-    let (op_id, mutation) = history::turn(call, id, direction).await?;
-    Ok(Reply::done(json!({
+    let (op_id, mutation) = undo::apply(call, id, direction).await?;
+    Ok(WorkReply::done(json!({
         "op_id": op_id,
         "revision": mutation.row().fields.revision,
         "event": mutation.event_value(call.ws.name.as_str()),

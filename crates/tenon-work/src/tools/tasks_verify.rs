@@ -4,10 +4,10 @@ use serde::Deserialize;
 
 use super::answer;
 use super::checkpoints::{self, Checkpoints};
-use crate::call::{Call, Reply};
-use crate::error::Failure;
+use crate::error::WorkError;
 use crate::plan::gate;
 use crate::plan::mutation::{Mutation, Undoable};
+use crate::work_call::{WorkCall, WorkReply};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -18,10 +18,10 @@ struct Args {
     checkpoints: Checkpoints,
 }
 
-pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
+pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
     let args: Args = call.args()?;
     if args.checkpoints.is_empty() {
-        return Err(Failure::invalid("checkpoints is empty").recovery("name at least one checkpoint"));
+        return Err(WorkError::invalid("checkpoints is empty").recovery("name at least one checkpoint"));
     }
     let target = call.target(args.task.as_deref()).await?;
     let row = call.step(target.id, args.step_id.as_deref(), args.path.as_deref()).await?;
@@ -29,11 +29,11 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Reply, Failure> {
     let mut mutation = Mutation::of(target, call.request.tool, call.now, Undoable::Yes);
     if !checkpoints::apply(&args.checkpoints, mutation.step(row)) {
         call.warn("nothing changed: the checkpoints were so already");
-        return Ok(Reply::Done(answer::of_step(&mutation, call, Some(id))));
+        return Ok(WorkReply::Done(answer::of_step(&mutation, call, Some(id))));
     }
     gate::reopen(call, &mut mutation, id).await?;
     mutation.settle_status(call.tx, call.ws.id, true).await?;
     mutation.log(call.tx, &mut call.ws, "step_verified", Some(&path)).await?;
     mutation.save(call.tx, &mut call.ws).await?;
-    Ok(Reply::Done(answer::of_step(&mutation, call, Some(id))))
+    Ok(WorkReply::Done(answer::of_step(&mutation, call, Some(id))))
 }

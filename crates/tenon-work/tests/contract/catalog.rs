@@ -1,13 +1,13 @@
 //! The catalog: its size, its schemas, and that both agree with the code behind them.
 
 use serde_json::{Map, Value, json};
-use tenon_work::{Access, Code, Surface, Tool};
+use tenon_work::{Access, WorkErrorCode, WorkSurfaceKind, WorkTool};
 
 use crate::client::{Client, On};
 
 /// What `tools/list` says of a surface.
-fn listed(surface: Surface) -> String {
-    let tools = Tool::ALL.iter().filter(|tool| tool.surface() == surface);
+fn listed(surface: WorkSurfaceKind) -> String {
+    let tools = WorkTool::ALL.iter().filter(|tool| tool.surface() == surface);
     let entries: Vec<Value> = tools
         .map(|tool| {
             let schema: Value = serde_json::from_str(tool.schema()).unwrap();
@@ -24,8 +24,8 @@ fn listed(surface: Surface) -> String {
 
 #[test]
 fn each_surface_lists_its_tools_in_less_than_sixteen_kilobytes() {
-    for (surface, tools) in [(Surface::Tasks, 25), (Surface::Memory, 22)] {
-        assert_eq!(Tool::ALL.iter().filter(|tool| tool.surface() == surface).count(), tools);
+    for (surface, tools) in [(WorkSurfaceKind::Tasks, 25), (WorkSurfaceKind::Memory, 22)] {
+        assert_eq!(WorkTool::ALL.iter().filter(|tool| tool.surface() == surface).count(), tools);
         let bytes = listed(surface).len();
         assert!(bytes < 16 * 1024, "{surface:?}: {bytes}");
     }
@@ -34,13 +34,13 @@ fn each_surface_lists_its_tools_in_less_than_sixteen_kilobytes() {
 #[test]
 fn the_schema_of_envelopes_knows_every_code() {
     let schema: Value = serde_json::from_str(include_str!("../../../../schemas/envelope.json")).unwrap();
-    let known: Vec<&str> = Code::ALL.iter().map(|code| code.as_str()).collect();
+    let known: Vec<&str> = WorkErrorCode::ALL.iter().map(|code| code.as_str()).collect();
     assert_eq!(schema["properties"]["error"]["properties"]["code"]["enum"], json!(known));
 }
 
 #[test]
 fn every_write_and_every_read_takes_what_all_of_them_take() {
-    for tool in Tool::ALL {
+    for tool in WorkTool::ALL {
         let schema: Value = serde_json::from_str(tool.schema()).unwrap();
         let has = |name: &str| schema["properties"].get(name).is_some();
         if tool.access() == Access::Write {
@@ -83,7 +83,7 @@ fn sample(schema: &Value) -> Value {
 #[tokio::test]
 async fn schemas_and_code_agree() {
     let client = Client::new(On::Sqlite).await;
-    for tool in Tool::ALL {
+    for tool in WorkTool::ALL {
         let schema: Value = serde_json::from_str(tool.schema()).unwrap();
         let mut samples = vec![sample(&schema)];
         for name in schema["properties"].as_object().unwrap().keys() {

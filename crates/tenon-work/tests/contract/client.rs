@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tenon_contract::clock::{Clock, ClockControl};
 use tenon_contract::json::canonical_value;
-use tenon_work::{Location, Settings, Store, Tool, Work, WorkspaceName};
+use tenon_work::{Store, StoreLocation, Work, WorkSettings, WorkTool, WorkspaceName};
 
 use tenon_testkit::postgres;
 
@@ -75,21 +75,22 @@ pub struct Client {
     pub work: Work,
     pub hands: ClockControl,
     clock: Clock,
-    settings: Settings,
+    settings: WorkSettings,
     folder: TempDir,
-    pub location: Location,
+    pub location: StoreLocation,
 }
 
 impl Client {
     pub async fn new(on: On) -> Self {
-        Self::with(on, Settings { workspace: Some(WorkspaceName::parse("w").unwrap()), strict: false }).await
+        Self::with(on, WorkSettings { workspace: Some(WorkspaceName::parse("w").unwrap()), strict: false })
+            .await
     }
 
-    pub async fn with(on: On, settings: Settings) -> Self {
+    pub async fn with(on: On, settings: WorkSettings) -> Self {
         let folder = TempDir::new().unwrap();
         let location = match on {
-            On::Sqlite => Location::Sqlite(folder.path().join("store.db")),
-            On::Postgres => Location::Postgres(postgres::database()),
+            On::Sqlite => StoreLocation::Sqlite(folder.path().join("store.db")),
+            On::Postgres => StoreLocation::Postgres(postgres::database()),
         };
         let store = Store::open(&location).await.unwrap();
         let start = "2026-01-02T03:04:05Z".parse().unwrap();
@@ -149,9 +150,9 @@ impl Client {
         self.work.store().export(&mut export).await.unwrap();
         let file = tempfile::Builder::new().suffix(".db").tempfile_in(self.folder.path()).unwrap();
         let path = file.into_temp_path().keep().unwrap();
-        let store = Store::open(&Location::Sqlite(path)).await.unwrap();
+        let store = Store::open(&StoreLocation::Sqlite(path)).await.unwrap();
         store.import(&mut export.as_slice()).await.unwrap();
-        Work::new(store, self.clock.clone(), Settings { workspace: None, strict: self.settings.strict })
+        Work::new(store, self.clock.clone(), WorkSettings { workspace: None, strict: self.settings.strict })
     }
 }
 
@@ -165,7 +166,7 @@ impl Deref for Client {
 
 /// Calls a tool and checks the envelope.
 pub async fn call(work: &Work, tool: &str, args: Value) -> Answer {
-    let tool = Tool::by_name(tool).unwrap_or_else(|| panic!("there is no tool {tool}"));
+    let tool = WorkTool::by_name(tool).unwrap_or_else(|| panic!("there is no tool {tool}"));
     let Value::Object(args) = args else { panic!("arguments are an object") };
     let (envelope, text) = work.call(tool, args).await.into_parts();
     if let Err(fault) = ENVELOPE.validate(&envelope) {

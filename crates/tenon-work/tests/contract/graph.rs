@@ -1,7 +1,7 @@
 //! Graphs: versions, views, queries, faults, merges, conflicts.
 
 use serde_json::{Value, json};
-use tenon_work::{Location, Store};
+use tenon_work::{Store, StoreLocation};
 
 use crate::client::{Client, on_both};
 use crate::fixture::task;
@@ -97,7 +97,7 @@ on_both! {
         // What one engine holds the other one holds too.
         let mut export = Vec::new();
         client.work.store().export(&mut export).await.unwrap();
-        let fresh = Store::open(&Location::Postgres(tenon_testkit::postgres::database())).await.unwrap();
+        let fresh = Store::open(&StoreLocation::Postgres(tenon_testkit::postgres::database())).await.unwrap();
         fresh.import(&mut export.as_slice()).await.unwrap();
         let mut again = Vec::new();
         fresh.export(&mut again).await.unwrap();

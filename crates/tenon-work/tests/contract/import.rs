@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tenon_contract::clock::Clock;
 use tenon_testkit::postgres;
-use tenon_work::{Access, Location, Settings, Store, StoreError, Tool, Work};
+use tenon_work::{Access, Store, StoreError, StoreLocation, Work, WorkSettings, WorkTool};
 
 use crate::client::{Client, On, call};
 use crate::fixture::{close, task};
@@ -108,7 +108,7 @@ fn reads(export: &str) -> Vec<(&'static str, Value)> {
         ("memory_think_context", json!({"target": "TASK-001"})),
         ("memory_search", json!({"query": "a"})),
     ];
-    for tool in Tool::ALL.iter().filter(|tool| tool.access() == Access::Read) {
+    for tool in WorkTool::ALL.iter().filter(|tool| tool.access() == Access::Read) {
         assert!(reads.iter().any(|(name, _)| *name == tool.name()), "{}", tool.name());
     }
     reads
@@ -125,9 +125,9 @@ fn kinds(lines: &[Value]) -> Vec<usize> {
     (0..lines.len()).filter(|&at| kind(&lines[at]).is_some_and(|kind| known.insert(kind))).collect()
 }
 
-async fn open(location: &Location) -> Work {
+async fn open(location: &StoreLocation) -> Work {
     let clock = Clock::fixed("2026-02-03T04:05:06Z".parse().unwrap()).0;
-    Work::new(Store::open(location).await.unwrap(), clock, Settings { workspace: None, strict: true })
+    Work::new(Store::open(location).await.unwrap(), clock, WorkSettings { workspace: None, strict: true })
 }
 
 /// Why an import was refused, if it was.
@@ -149,8 +149,8 @@ async fn whatever_is_changed_in_an_export_is_refused_or_can_be_read() {
     let lines: Vec<&str> = export.lines().collect();
     let good: Vec<Value> = lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
     let folder = TempDir::new().unwrap();
-    let sqlite = open(&Location::Sqlite(folder.path().join("store.db"))).await;
-    let postgres = open(&Location::Postgres(postgres::database())).await;
+    let sqlite = open(&StoreLocation::Sqlite(folder.path().join("store.db"))).await;
+    let postgres = open(&StoreLocation::Postgres(postgres::database())).await;
     let others = [json!("zzz"), json!(7), json!(null), json!(-1), json!("a\0b"), json!("{\"broken\":")];
     let (mut tried, mut kept) = (0, 0);
     for at in kinds(&good) {
@@ -210,8 +210,8 @@ async fn a_refusal_says_where_and_what() {
     everything(&client).await;
     let export = export(&client).await;
     let folder = TempDir::new().unwrap();
-    let sqlite = open(&Location::Sqlite(folder.path().join("store.db"))).await;
-    let postgres = open(&Location::Postgres(postgres::database())).await;
+    let sqlite = open(&StoreLocation::Sqlite(folder.path().join("store.db"))).await;
+    let postgres = open(&StoreLocation::Postgres(postgres::database())).await;
     let row = |name: &'static str, value: Value| move |row: &Value| row[name] == value;
     let task = |number: i64| (1_i64 << 40) + number;
     for (export, said) in [
@@ -274,7 +274,7 @@ async fn branches_nest_as_deep_as_they_may_be_made() {
     }
     let export = export(&client).await;
     let folder = TempDir::new().unwrap();
-    let work = open(&Location::Sqlite(folder.path().join("store.db"))).await;
+    let work = open(&StoreLocation::Sqlite(folder.path().join("store.db"))).await;
     let (row, end) = export.rsplit_once("{\"rows\"").unwrap();
     let deepest = row.lines().last().unwrap();
     let deeper = deepest.replace("\"b32\"", "\"b33\"").replace("\"branch\":33", "\"branch\":34");

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::json;
 use tenon_contract::clock::Clock;
 use tenon_testkit::postgres::Server;
-use tenon_work::{Location, Settings, Store, Work, WorkspaceName};
+use tenon_work::{Store, StoreLocation, Work, WorkSettings, WorkspaceName};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
@@ -19,8 +19,8 @@ use crate::client::call;
 const PATIENCE: Duration = Duration::from_secs(3600);
 
 async fn work(url: &str) -> Work {
-    let store = Store::open_with(&Location::Postgres(url.to_owned()), PATIENCE).await.unwrap();
-    let settings = Settings { workspace: Some(WorkspaceName::parse("w").unwrap()), strict: false };
+    let store = Store::open_with(&StoreLocation::Postgres(url.to_owned()), PATIENCE).await.unwrap();
+    let settings = WorkSettings { workspace: Some(WorkspaceName::parse("w").unwrap()), strict: false };
     Work::new(store, Clock::system(), settings)
 }
 

@@ -9,7 +9,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tenon_contract::clock::{Clock, Entropy};
-use tenon_work::{Location, Settings, Store, Work, WorkspaceName};
+use tenon_work::{Store, StoreLocation, Work, WorkSettings, WorkspaceName};
 
 use crate::client::call;
 use crate::fixture::step;
@@ -18,8 +18,8 @@ use tenon_testkit::postgres;
 const ROLE: &str = "TENON_WORK_TEST_ROLE";
 const STORE: &str = "TENON_WORK_TEST_STORE";
 
-async fn open(location: &Location) -> Work {
-    let settings = Settings { workspace: Some(WorkspaceName::parse("w").unwrap()), strict: false };
+async fn open(location: &StoreLocation) -> Work {
+    let settings = WorkSettings { workspace: Some(WorkspaceName::parse("w").unwrap()), strict: false };
     Work::new(Store::open(location).await.unwrap(), Clock::system(), settings)
 }
 
@@ -51,7 +51,7 @@ fn tell(what: impl std::fmt::Display) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn child() {
     let Ok(role) = std::env::var(ROLE) else { return };
-    let work = open(&Location::parse(&std::env::var(STORE).unwrap()).unwrap()).await;
+    let work = open(&StoreLocation::parse(&std::env::var(STORE).unwrap()).unwrap()).await;
     let (role, number) = role.split_once('-').unwrap();
     match role {
         "mutate" => mutate(&work, number.parse().unwrap()).await,
@@ -123,7 +123,7 @@ async fn write(work: &Work) {
     }
 }
 
-async fn prepare(location: &Location) -> Work {
+async fn prepare(location: &StoreLocation) -> Work {
     let work = open(location).await;
     call(&work, "tasks_create", json!({"title": "Plan"})).await.ok();
     call(&work, "tasks_create", json!({"title": "Task", "parent": "PLAN-001", "steps": [step("s")]}))
@@ -151,7 +151,7 @@ fn run(roles: &[String], store: &str) -> Vec<Vec<String>> {
 }
 
 /// So many processes write so often: nothing is lost, refused or counted twice.
-async fn crowd(location: &Location, store: &str, processes: usize, writes: usize) {
+async fn crowd(location: &StoreLocation, store: &str, processes: usize, writes: usize) {
     let work = prepare(location).await;
     let roles = vec![format!("mutate-{writes}"); processes];
     let told = run(&roles, store);
@@ -173,7 +173,7 @@ async fn crowd(location: &Location, store: &str, processes: usize, writes: usize
 }
 
 /// No task is handed to two, and every task to one.
-async fn claims(location: &Location, store: &str, processes: usize, tasks: usize) {
+async fn claims(location: &StoreLocation, store: &str, processes: usize, tasks: usize) {
     let work = open(location).await;
     call(&work, "tasks_create", json!({"title": "Plan"})).await.ok();
     for _ in 0..tasks {
@@ -187,7 +187,7 @@ async fn claims(location: &Location, store: &str, processes: usize, tasks: usize
 }
 
 /// Of all that expect the same revision exactly one wins.
-async fn races(location: &Location, store: &str, processes: usize) {
+async fn races(location: &StoreLocation, store: &str, processes: usize) {
     let work = prepare(location).await;
     let told: Vec<String> = run(&vec!["race-0".to_owned(); processes], store).into_iter().flatten().collect();
     let mut revisions: Vec<usize> = told.iter().map(|revision| revision.parse().unwrap()).collect();
@@ -197,9 +197,9 @@ async fn races(location: &Location, store: &str, processes: usize) {
     work.store().close().await;
 }
 
-fn sqlite(folder: &TempDir) -> (Location, String) {
+fn sqlite(folder: &TempDir) -> (StoreLocation, String) {
     let path = folder.path().join("store.db");
-    (Location::Sqlite(path.clone()), path.display().to_string())
+    (StoreLocation::Sqlite(path.clone()), path.display().to_string())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -212,7 +212,7 @@ async fn sixteen_processes_write_to_one_file() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn four_daemons_write_to_one_server() {
     let url = postgres::database();
-    crowd(&Location::Postgres(url.clone()), &url, 4, 250).await;
+    crowd(&StoreLocation::Postgres(url.clone()), &url, 4, 250).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -225,7 +225,7 @@ async fn no_task_is_handed_to_two_by_one_file() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn no_task_is_handed_to_two_by_one_server() {
     let url = postgres::database();
-    claims(&Location::Postgres(url.clone()), &url, 4, 40).await;
+    claims(&StoreLocation::Postgres(url.clone()), &url, 4, 40).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -238,11 +238,11 @@ async fn one_of_the_racers_wins_on_one_file() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn one_of_the_racers_wins_on_one_server() {
     let url = postgres::database();
-    races(&Location::Postgres(url.clone()), &url, 4).await;
+    races(&StoreLocation::Postgres(url.clone()), &url, 4).await;
 }
 
 /// Kills writers at random moments; what they were told is written is there, and the store adds up.
-async fn kill(location: Location, store: String, seed: u64, rounds: usize) {
+async fn kill(location: StoreLocation, store: String, seed: u64, rounds: usize) {
     let work = prepare(&location).await;
     let entropy = Entropy::seeded(seed);
     let mut acknowledged = BTreeSet::new();
@@ -289,7 +289,7 @@ async fn nothing_acknowledged_is_lost_by_kill_9() {
     let rounds = [
         tokio::spawn(kill(first, first_store, 1, 130)),
         tokio::spawn(kill(second, second_store, 2, 130)),
-        tokio::spawn(kill(Location::Postgres(url.clone()), url, 3, 40)),
+        tokio::spawn(kill(StoreLocation::Postgres(url.clone()), url, 3, 40)),
     ];
     for stores in rounds {
         stores.await.unwrap();

@@ -6,7 +6,7 @@ use serde_json::json;
 use sqlx::{Connection, Executor, PgConnection};
 use tempfile::TempDir;
 use tenon_contract::clock::Clock;
-use tenon_work::{Location, Misplaced, Settings, Store, StoreError, Work, WorkspaceName};
+use tenon_work::{Store, StoreError, StoreLocation, StoreLocationError, Work, WorkSettings, WorkspaceName};
 
 use crate::budget::fill;
 use crate::client::{Client, On, call, on_both};
@@ -14,12 +14,12 @@ use crate::fixture::{close, revision, task};
 use tenon_testkit::postgres;
 
 /// Runs a statement behind the back of the store.
-async fn behind_its_back(location: &Location, sql: &'static str) {
+async fn behind_its_back(location: &StoreLocation, sql: &'static str) {
     match location {
-        Location::Sqlite(path) => {
+        StoreLocation::Sqlite(path) => {
             rusqlite::Connection::open(path).unwrap().execute_batch(sql).unwrap();
         }
-        Location::Postgres(url) => {
+        StoreLocation::Postgres(url) => {
             let mut connection = PgConnection::connect(url).await.unwrap();
             connection.execute(sql).await.unwrap();
             connection.close().await.unwrap();
@@ -34,11 +34,11 @@ async fn exported(store: &Store) -> String {
 }
 
 /// A new store of the given kind; the folder keeps it alive.
-async fn empty(on: On) -> (Store, Location, TempDir) {
+async fn empty(on: On) -> (Store, StoreLocation, TempDir) {
     let folder = TempDir::new().unwrap();
     let location = match on {
-        On::Sqlite => Location::Sqlite(folder.path().join("deep/er/store.db")),
-        On::Postgres => Location::Postgres(postgres::database()),
+        On::Sqlite => StoreLocation::Sqlite(folder.path().join("deep/er/store.db")),
+        On::Postgres => StoreLocation::Postgres(postgres::database()),
     };
     (Store::open(&location).await.unwrap(), location, folder)
 }
@@ -80,7 +80,7 @@ on_both! {
             folders.push(folder);
 
             // The copy answers like the original and goes on counting where it stood.
-            let settings = Settings { workspace: Some(WorkspaceName::parse("w").unwrap()), strict: false };
+            let settings = WorkSettings { workspace: Some(WorkspaceName::parse("w").unwrap()), strict: false };
             let copy = Work::new(store, Clock::fixed("2026-02-03T04:05:06Z".parse().unwrap()).0, settings);
             for (tool, args) in [
                 ("memory_search", json!({"query": "note"})),
@@ -104,7 +104,7 @@ on_both! {
         task(client).await;
         let export = exported(client.work.store()).await;
         assert!(matches!(client.work.store().import(&mut export.as_bytes()).await, Err(StoreError::WorkspaceExists(name)) if name == "w"));
-        let on = if matches!(client.location, Location::Sqlite(_)) { On::Sqlite } else { On::Postgres };
+        let on = if matches!(client.location, StoreLocation::Sqlite(_)) { On::Sqlite } else { On::Postgres };
         let (store, _, _folder) = empty(on).await;
         let nothing = exported(&store).await;
         let lines: Vec<&str> = export.lines().collect();
@@ -141,7 +141,7 @@ on_both! {
         fill(client).await;
         client.ok("tasks_focus_set", json!({"task": "TASK-001"})).await;
         let export = exported(client.work.store()).await;
-        let on = if matches!(client.location, Location::Sqlite(_)) { On::Sqlite } else { On::Postgres };
+        let on = if matches!(client.location, StoreLocation::Sqlite(_)) { On::Sqlite } else { On::Postgres };
         let anywhere = [
             ("UPDATE targets SET status = 'zzz' WHERE target = 1", "`status` of targets is not a status (row `1`)"),
             ("UPDATE steps SET tests = 'zzz' WHERE step = 3", "`tests` of steps is not a list of texts (row `3`)"),
@@ -202,11 +202,11 @@ on_both! {
     async fn a_store_that_others_hold_is_busy(client: &Client) {
         task(client).await;
         let store = Store::open_with(&client.location, Duration::from_millis(200)).await.unwrap();
-        let settings = Settings { workspace: Some(WorkspaceName::parse("w").unwrap()), strict: false };
+        let settings = WorkSettings { workspace: Some(WorkspaceName::parse("w").unwrap()), strict: false };
         let impatient = Work::new(store, Clock::system(), settings);
         let note = json!({"task": "TASK-001", "note": "n"});
         match &client.location {
-            Location::Sqlite(path) => {
+            StoreLocation::Sqlite(path) => {
                 let held = rusqlite::Connection::open(path).unwrap();
                 held.execute_batch("BEGIN IMMEDIATE").unwrap();
                 let answer = call(&impatient, "tasks_note", note.clone()).await.fails("STORE_BUSY");
@@ -215,7 +215,7 @@ on_both! {
                 call(&impatient, "tasks_radar", json!({"task": "TASK-001"})).await.ok();
                 held.execute_batch("ROLLBACK").unwrap();
             }
-            Location::Postgres(url) => {
+            StoreLocation::Postgres(url) => {
                 let mut other = PgConnection::connect(url).await.unwrap();
                 let mut held = other.begin().await.unwrap();
                 held.execute("SELECT * FROM workspaces FOR UPDATE").await.unwrap();
@@ -245,13 +245,13 @@ async fn what_cannot_be_opened_is_refused() {
     let folder = TempDir::new().unwrap();
     std::fs::write(folder.path().join("file"), "not a database, but long enough to look at".repeat(100))
         .unwrap();
-    let damaged = Store::open(&Location::Sqlite(folder.path().join("file"))).await;
+    let damaged = Store::open(&StoreLocation::Sqlite(folder.path().join("file"))).await;
     assert!(matches!(damaged, Err(StoreError::Damaged(_))));
-    let inside = Store::open(&Location::Sqlite(folder.path().join("file/store.db"))).await;
+    let inside = Store::open(&StoreLocation::Sqlite(folder.path().join("file/store.db"))).await;
     assert!(matches!(inside, Err(StoreError::Folder { .. })));
-    let directory = Store::open(&Location::Sqlite(folder.path().to_owned())).await;
+    let directory = Store::open(&StoreLocation::Sqlite(folder.path().to_owned())).await;
     assert!(matches!(directory, Err(StoreError::Open(_))));
-    let nobody = Location::Postgres("postgres://nobody@127.0.0.1:1/none".into());
+    let nobody = StoreLocation::Postgres("postgres://nobody@127.0.0.1:1/none".into());
     let nobody = Store::open_with(&nobody, Duration::from_secs(2)).await;
     assert!(nobody.is_err());
 }
@@ -270,7 +270,8 @@ async fn a_url_that_asks_for_tls_is_refused_before_anybody_is_called() {
         "sslrootcert=/etc/ssl/ca.pem",
         "sslmode=prefer&sslcert=a.pem&sslkey=a.key",
     ] {
-        let location = Location::Postgres(format!("postgres://ada:secret@127.0.0.1:{port}/plans?{asks}"));
+        let location =
+            StoreLocation::Postgres(format!("postgres://ada:secret@127.0.0.1:{port}/plans?{asks}"));
         let Err(error) = Store::open_with(&location, Duration::from_secs(20)).await else { panic!("{asks}") };
         assert!(matches!(error, StoreError::Tls), "{asks}: {error:?}");
         assert!(error.hint().is_some());
@@ -287,7 +288,7 @@ async fn an_older_store_learns_what_its_planner_should_know() {
     let store = Store::open(&location).await.unwrap();
     assert_eq!((store.found_version(), store.schema_version()), (1, 3));
     store.close().await;
-    let Location::Sqlite(path) = location else { panic!("a file") };
+    let StoreLocation::Sqlite(path) = location else { panic!("a file") };
     let connection = rusqlite::Connection::open(path).unwrap();
     let count = |row: &rusqlite::Row<'_>| row.get::<_, i64>(0);
     let lines = connection.query_row("SELECT count(*) FROM sqlite_stat1", [], count).unwrap();
@@ -298,7 +299,7 @@ async fn an_older_store_learns_what_its_planner_should_know() {
 #[tokio::test]
 async fn an_index_leads_to_what_is_asked_for() {
     let (store, location, _folder) = empty(On::Sqlite).await;
-    let Location::Sqlite(path) = location else { panic!("a file") };
+    let StoreLocation::Sqlite(path) = location else { panic!("a file") };
     let connection = rusqlite::Connection::open(path).unwrap();
     for (sql, index) in [
         (
@@ -329,18 +330,18 @@ async fn an_index_leads_to_what_is_asked_for() {
 
 #[test]
 fn a_location_is_a_url_or_an_absolute_path() {
-    assert!(matches!(Location::parse("postgres://u@h/d"), Ok(Location::Postgres(_))));
-    assert!(matches!(Location::parse("postgresql://u@h/d"), Ok(Location::Postgres(_))));
-    assert!(matches!(Location::parse("/tmp/store.db"), Ok(Location::Sqlite(_))));
-    assert!(matches!(Location::parse("/tmp/odd://name"), Ok(Location::Sqlite(_))));
+    assert!(matches!(StoreLocation::parse("postgres://u@h/d"), Ok(StoreLocation::Postgres(_))));
+    assert!(matches!(StoreLocation::parse("postgresql://u@h/d"), Ok(StoreLocation::Postgres(_))));
+    assert!(matches!(StoreLocation::parse("/tmp/store.db"), Ok(StoreLocation::Sqlite(_))));
+    assert!(matches!(StoreLocation::parse("/tmp/odd://name"), Ok(StoreLocation::Sqlite(_))));
     for other in ["mysql://h/d", "sqlite:///tmp/q.db", "postgress://ada:secret@db/x", "POSTGRES://h/d", "://"]
     {
-        assert_eq!(Location::parse(other), Err(Misplaced::Scheme), "{other}");
+        assert_eq!(StoreLocation::parse(other), Err(StoreLocationError::Scheme), "{other}");
     }
     for relative in ["", "plans.db", "./plans.db", "~/plans.db", "postgres:/ada:secret@db/x", "sqlite:x"] {
-        assert_eq!(Location::parse(relative), Err(Misplaced::Relative), "{relative}");
+        assert_eq!(StoreLocation::parse(relative), Err(StoreLocationError::Relative), "{relative}");
     }
-    for misplaced in [Misplaced::Scheme, Misplaced::Relative] {
+    for misplaced in [StoreLocationError::Scheme, StoreLocationError::Relative] {
         assert!(StoreError::from(misplaced).hint().unwrap().contains("`postgres://`"));
     }
 }
@@ -350,7 +351,7 @@ fn a_location_is_a_url_or_an_absolute_path() {
 async fn the_file_is_nobody_elses_business() {
     use std::os::unix::fs::PermissionsExt;
     let (_store, location, _folder) = empty(On::Sqlite).await;
-    let Location::Sqlite(path) = location else { panic!("a file") };
+    let StoreLocation::Sqlite(path) = location else { panic!("a file") };
     assert_eq!(std::fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600);
 }
 
@@ -360,7 +361,7 @@ async fn the_file_is_nobody_elses_business() {
 async fn a_file_that_was_replaced_takes_nothing_more() {
     let client = Client::new(On::Sqlite).await;
     task(&client).await;
-    let Location::Sqlite(path) = &client.location else { panic!("a file") };
+    let StoreLocation::Sqlite(path) = &client.location else { panic!("a file") };
     let aside = path.with_extension("aside");
     std::fs::rename(path, &aside).unwrap();
     for put_in_its_place in [false, true] {

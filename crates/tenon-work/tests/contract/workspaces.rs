@@ -1,7 +1,7 @@
 //! Workspaces: names, defaults, strictness.
 
 use serde_json::json;
-use tenon_work::Settings;
+use tenon_work::WorkSettings;
 
 use crate::client::{Client, On, on_both};
 
@@ -62,7 +62,7 @@ on_both! {
 }
 
 async fn strict(on: On) {
-    let client = Client::with(on, Settings { workspace: None, strict: true }).await;
+    let client = Client::with(on, WorkSettings { workspace: None, strict: true }).await;
     client.call("tasks_context", json!({})).await.fails("INVALID_INPUT");
     let refused = client.call("tasks_context", json!({"workspace": "s"})).await.fails("UNKNOWN_WORKSPACE");
     assert_eq!(refused.suggested(), ["memory_init"]);

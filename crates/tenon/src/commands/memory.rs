@@ -1,12 +1,12 @@
 //! `tenon memory`: what agents noted, for people and scripts.
 
 use serde_json::{Value, json};
-use tenon_work::Tool;
+use tenon_work::WorkTool;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::invocation::Invocation;
-use crate::work::{Asking, Paging, ask, given, line, list, paged};
+use crate::work::{PageOptions, WorkOptions, call_tool, given, line, list, paged};
 
 /// Look into what agents noted
 #[derive(Debug, clap::Args)]
@@ -32,18 +32,19 @@ struct Search {
     #[arg(long = "in", value_delimiter = ',', value_name = "KIND", value_parser = ["notes", "cards", "tasks", "nodes"])]
     among: Vec<String>,
     #[command(flatten)]
-    paging: Paging,
+    paging: PageOptions,
     #[command(flatten)]
-    asking: Asking,
+    options: WorkOptions,
 }
 
 pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failure> {
     let Command::Search(args) = args.command;
     let among = if args.among.is_empty() { Value::Null } else { json!(args.among) };
     let arguments = given([("query", json!(args.words.join(" "))), ("in", among)]);
-    let told = ask(Tool::MemorySearch, paged(arguments, &args.paging), &args.asking, invocation)?;
-    let hits = list(&told.result["hits"]);
-    if !told.silent {
+    let answer =
+        call_tool(WorkTool::MemorySearch, paged(arguments, &args.paging), &args.options, invocation)?;
+    let hits = list(&answer.result["hits"]);
+    if !answer.silent {
         for hit in hits {
             invocation.print(one_line(hit))?;
         }

@@ -5,13 +5,13 @@ use std::io::{self, BufRead, BufReader, BufWriter};
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use tenon_server::surfaces::work::Desk;
-use tenon_work::{Carried, Engine, Report, Store, StoreError};
+use tenon_server::surfaces::work::StoreHandle;
+use tenon_work::{Backend, Store, StoreError, StoreReport, TransferCounts};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::invocation::{Invocation, block_on};
-use crate::work::desk;
+use crate::work::store_handle;
 
 /// Check, migrate, export and import the store of plans and memory
 ///
@@ -54,35 +54,36 @@ enum Command {
 }
 
 pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failure> {
-    let desk = desk(invocation)?;
+    let store_handle = store_handle(invocation)?;
     match args.command {
-        Command::Migrate { json } => migrate(&desk, json, invocation),
-        Command::Check { json } => check(&desk, json, invocation),
-        Command::Export => export(&desk, invocation),
-        Command::Import { file, json } => import(&desk, file.as_deref(), json, invocation),
+        Command::Migrate { json } => migrate(&store_handle, json, invocation),
+        Command::Check { json } => check(&store_handle, json, invocation),
+        Command::Export => export(&store_handle, invocation),
+        Command::Import { file, json } => import(&store_handle, file.as_deref(), json, invocation),
     }
 }
 
 /// Opens the store, does something with it, and leaves it in order.
 fn with_store<T>(
-    desk: &Desk,
+    store_handle: &StoreHandle,
     use_it: impl AsyncFnOnce(&Store) -> Result<T, StoreError>,
 ) -> Result<T, Failure> {
     let outcome = block_on(async {
-        let outcome = use_it(desk.work().await?.store()).await;
-        desk.close().await;
+        let outcome = use_it(store_handle.work().await?.store()).await;
+        store_handle.close().await;
         outcome
     })?;
     Ok(outcome?)
 }
 
-fn migrate(desk: &Desk, json: bool, invocation: &mut Invocation) -> Result<Exit, Failure> {
-    let (engine, was, schema) =
-        with_store(desk, async |store| Ok((store.engine(), store.found_version(), store.schema_version())))?;
-    let (engine, location) = (name(engine), desk.location()?.to_string());
+fn migrate(store_handle: &StoreHandle, json: bool, invocation: &mut Invocation) -> Result<Exit, Failure> {
+    let (engine, was, schema) = with_store(store_handle, async |store| {
+        Ok((store.backend(), store.found_version(), store.schema_version()))
+    })?;
+    let (engine, location) = (name(engine), store_handle.location()?.to_string());
     if json {
-        let told = json!({"store": location, "engine": engine, "schema": schema, "was": was});
-        invocation.print(told.to_string())?;
+        let answer = json!({"store": location, "engine": engine, "schema": schema, "was": was});
+        invocation.print(answer.to_string())?;
     } else {
         invocation.print(format!("store: {location}"))?;
         invocation.print(format!("engine: {engine}"))?;
@@ -94,21 +95,21 @@ fn migrate(desk: &Desk, json: bool, invocation: &mut Invocation) -> Result<Exit,
     Ok(Exit::Success)
 }
 
-fn name(engine: Engine) -> &'static str {
+fn name(engine: Backend) -> &'static str {
     match engine {
-        Engine::Sqlite => "sqlite",
-        Engine::Postgres => "postgres",
+        Backend::Sqlite => "sqlite",
+        Backend::Postgres => "postgres",
     }
 }
 
-fn check(desk: &Desk, json: bool, invocation: &mut Invocation) -> Result<Exit, Failure> {
-    let report = with_store(desk, async |store| store.check().await)?;
-    let Report { workspaces, events, records, problems } = &report;
+fn check(store_handle: &StoreHandle, json: bool, invocation: &mut Invocation) -> Result<Exit, Failure> {
+    let report = with_store(store_handle, async |store| store.check().await)?;
+    let StoreReport { workspaces, events, records, problems } = &report;
     let good = problems.is_empty();
     if json {
-        let told = json!({"good": good, "workspaces": workspaces, "events": events, "records": records,
+        let answer = json!({"good": good, "workspaces": workspaces, "events": events, "records": records,
             "problems": problems});
-        invocation.print(told.to_string())?;
+        invocation.print(answer.to_string())?;
     } else {
         for problem in problems {
             invocation.print(problem)?;
@@ -118,14 +119,15 @@ fn check(desk: &Desk, json: bool, invocation: &mut Invocation) -> Result<Exit, F
     Ok(if good { Exit::Success } else { Exit::No })
 }
 
-fn export(desk: &Desk, invocation: &mut Invocation) -> Result<Exit, Failure> {
-    let carried = with_store(desk, async |store| store.export(&mut BufWriter::new(io::stdout())).await)?;
+fn export(store_handle: &StoreHandle, invocation: &mut Invocation) -> Result<Exit, Failure> {
+    let carried =
+        with_store(store_handle, async |store| store.export(&mut BufWriter::new(io::stdout())).await)?;
     invocation.eprint(format!("exported: {}", amount(carried)));
     Ok(Exit::Success)
 }
 
 fn import(
-    desk: &Desk,
+    store_handle: &StoreHandle,
     file: Option<&Path>,
     json: bool,
     invocation: &mut Invocation,
@@ -134,7 +136,7 @@ fn import(
         Some(file) if file != Path::new("-") => Box::new(BufReader::new(open(file)?)),
         _ => Box::new(BufReader::new(io::stdin())),
     };
-    let carried = with_store(desk, async |store| store.import(&mut input).await)?;
+    let carried = with_store(store_handle, async |store| store.import(&mut input).await)?;
     if json {
         invocation.print(json!({"workspaces": carried.workspaces, "rows": carried.rows}).to_string())?;
     } else {
@@ -149,6 +151,6 @@ fn open(file: &Path) -> Result<File, Failure> {
     })
 }
 
-fn amount(carried: Carried) -> String {
+fn amount(carried: TransferCounts) -> String {
     format!("{} workspaces, {} rows", carried.workspaces, carried.rows)
 }

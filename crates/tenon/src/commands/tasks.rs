@@ -3,12 +3,12 @@
 use std::cmp::Ordering;
 
 use serde_json::{Value, json};
-use tenon_work::Tool;
+use tenon_work::WorkTool;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::invocation::Invocation;
-use crate::work::{Asking, Paging, ask, given, line, list, paged};
+use crate::work::{PageOptions, WorkOptions, call_tool, given, line, list, paged};
 
 /// See the plans and tasks that agents keep
 ///
@@ -49,9 +49,9 @@ struct List {
     #[arg(long, value_name = "WORDS")]
     text: Option<String>,
     #[command(flatten)]
-    paging: Paging,
+    paging: PageOptions,
     #[command(flatten)]
-    asking: Asking,
+    options: WorkOptions,
 }
 
 /// Show a plan or task: where it stands, its steps and its newest notes
@@ -60,9 +60,9 @@ struct Show {
     /// Its id, like `TASK-001`; otherwise the focus
     id: Option<String>,
     #[command(flatten)]
-    paging: Paging,
+    paging: PageOptions,
     #[command(flatten)]
-    asking: Asking,
+    options: WorkOptions,
 }
 
 /// Say in few lines what is to be done now, why, how to verify it, and what is in the way
@@ -73,7 +73,7 @@ struct Radar {
     /// The id of a plan or task, like `TASK-001`; otherwise the focus
     id: Option<String>,
     #[command(flatten)]
-    asking: Asking,
+    options: WorkOptions,
 }
 
 /// List the tasks that are ready to be worked on, the most urgent first
@@ -91,9 +91,9 @@ struct Next {
     #[arg(long, value_name = "SECONDS", requires = "claim")]
     ttl: Option<u32>,
     #[command(flatten)]
-    paging: Paging,
+    paging: PageOptions,
     #[command(flatten)]
-    asking: Asking,
+    options: WorkOptions,
 }
 
 pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failure> {
@@ -114,9 +114,10 @@ fn show_list(args: List, invocation: &mut Invocation) -> Result<Exit, Failure> {
         ("tags", tags),
         ("text", json!(args.text)),
     ]);
-    let told = ask(Tool::TasksContext, paged(arguments, &args.paging), &args.asking, invocation)?;
-    if !told.silent {
-        for target in list(&told.result["plans"]).iter().chain(list(&told.result["tasks"])) {
+    let answer =
+        call_tool(WorkTool::TasksContext, paged(arguments, &args.paging), &args.options, invocation)?;
+    if !answer.silent {
+        for target in list(&answer.result["plans"]).iter().chain(list(&answer.result["tasks"])) {
             invocation.print(one_line(target))?;
         }
     }
@@ -131,12 +132,12 @@ fn one_line(target: &Value) -> String {
 
 fn show(args: Show, invocation: &mut Invocation) -> Result<Exit, Failure> {
     let arguments = paged(given([("task", json!(args.id))]), &args.paging);
-    let told = ask(Tool::TasksResume, arguments, &args.asking, invocation)?;
-    let result = &told.result;
+    let answer = call_tool(WorkTool::TasksResume, arguments, &args.options, invocation)?;
+    let result = &answer.result;
     if result["target"].is_null() {
         return Ok(Exit::No);
     }
-    if told.silent {
+    if answer.silent {
         return Ok(Exit::Success);
     }
     print_head(result, &result["counts"], invocation)?;
@@ -169,13 +170,14 @@ fn by_path(one: &Value, other: &Value) -> Ordering {
 }
 
 fn show_radar(args: Radar, invocation: &mut Invocation) -> Result<Exit, Failure> {
-    let told = ask(Tool::TasksRadar, given([("task", json!(args.id))]), &args.asking, invocation)?;
-    if told.result["target"].is_null() {
+    let answer =
+        call_tool(WorkTool::TasksRadar, given([("task", json!(args.id))]), &args.options, invocation)?;
+    if answer.result["target"].is_null() {
         return Ok(Exit::No);
     }
-    if !told.silent {
-        print_head(&told.result, &told.result["steps"], invocation)?;
-        print_radar(&told.result["radar"], invocation)?;
+    if !answer.silent {
+        print_head(&answer.result, &answer.result["steps"], invocation)?;
+        print_radar(&answer.result["radar"], invocation)?;
     }
     Ok(Exit::Success)
 }
@@ -212,9 +214,9 @@ fn show_next(args: Next, invocation: &mut Invocation) -> Result<Exit, Failure> {
     let claim = args.claim.then_some(true);
     let arguments =
         given([("claim", json!(claim)), ("agent", json!(args.agent)), ("ttl_s", json!(args.ttl))]);
-    let told = ask(Tool::TasksNext, paged(arguments, &args.paging), &args.asking, invocation)?;
-    let result = &told.result;
-    if !told.silent {
+    let answer = call_tool(WorkTool::TasksNext, paged(arguments, &args.paging), &args.options, invocation)?;
+    let result = &answer.result;
+    if !answer.silent {
         let claimed = std::slice::from_ref(&result["task"]);
         let shown = if args.claim && !result["task"].is_null() { claimed } else { list(&result["ready"]) };
         for task in shown {

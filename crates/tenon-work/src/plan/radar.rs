@@ -1,13 +1,13 @@
 //! Where a plan or task stands, in few words: the radar and what handoff and resume add to it.
 //!
-//! A digest is a list of items in order of worth, so that a small budget gets the best of it and its cursor the
+//! A radar is a list of items in order of worth, so that a small budget gets the best of it and its cursor the
 //! rest. Places are positions in that list; cursors are therefore bound to the revision of the target.
 
 use serde_json::{Map, Value, json};
 
 use super::step::{self, Counts, StepRow};
 use super::target::{self, Status, TargetRow, reasoning_ref};
-use crate::cursor::Place;
+use crate::cursor::SortKey;
 use crate::id::TargetId;
 use crate::page::{Cut, Item, Page, PageRequest, Slot, Stream, object};
 use crate::store::{Row, StoreError, Tx, args};
@@ -18,8 +18,8 @@ const NEXT: usize = 5;
 /// The first open steps are read at once: enough for the longest chain of parents and what comes next.
 pub(crate) const AHEAD: i64 = 24;
 
-/// All that a digest is made from.
-pub(crate) struct Digest {
+/// All that a radar is made from.
+pub(crate) struct Radar {
     pub target: TargetRow,
     pub counts: Counts,
     /// The step to work on: the first open one whose children are done.
@@ -29,7 +29,7 @@ pub(crate) struct Digest {
 }
 
 /// An item without its position, which it gets when the list is complete.
-pub(crate) struct Piece {
+pub(crate) struct RadarItem {
     pub slot: Slot,
     pub value: Value,
     pub keep: &'static [&'static str],
@@ -37,7 +37,7 @@ pub(crate) struct Piece {
 
 const STEP_IDS: &[&str] = &["step_id", "path"];
 
-impl Digest {
+impl Radar {
     pub(crate) async fn read(tx: &mut Tx, ws: i64, target: TargetRow) -> Result<Self, StoreError> {
         let counts = step::counts(tx, ws, target.id).await?;
         let mut open = Vec::new();
@@ -86,31 +86,31 @@ impl Digest {
         Slot::List("/radar/blockers"),
     ];
 
-    pub(crate) fn radar(&self) -> Vec<Piece> {
+    pub(crate) fn items(&self) -> Vec<RadarItem> {
         let fields = &self.target.fields;
-        let piece = |slot, value, keep| Piece { slot, value, keep };
-        let mut pieces = vec![piece(Slot::Value("/target/title"), json!(fields.title), &[][..])];
+        let item = |slot, value, keep| RadarItem { slot, value, keep };
+        let mut parts = vec![item(Slot::Value("/target/title"), json!(fields.title), &[][..])];
         let now = match (&self.now, fields.status) {
             (Some(step), _) => format!("{} {}", step.fields.path, step.fields.title),
             (None, Status::Done) => "done".to_owned(),
             (None, _) if self.counts.total > 0 => "all steps are done".to_owned(),
             (None, _) => "no steps yet".to_owned(),
         };
-        pieces.push(piece(Slot::Value("/radar/now"), json!(now), &[]));
+        parts.push(item(Slot::Value("/radar/now"), json!(now), &[]));
         if let Some(why) = fields.contract.as_ref().or(fields.description.as_ref()) {
-            pieces.push(piece(Slot::Value("/radar/why"), json!(why), &[]));
+            parts.push(item(Slot::Value("/radar/why"), json!(why), &[]));
         }
         for value in self.blockers() {
-            pieces.push(piece(Slot::List("/radar/blockers"), value, &["kind", "id"]));
+            parts.push(item(Slot::List("/radar/blockers"), value, &["kind", "id"]));
         }
         for value in self.verify() {
-            pieces.push(piece(Slot::List("/radar/verify"), value, &["checkpoint"]));
+            parts.push(item(Slot::List("/radar/verify"), value, &["checkpoint"]));
         }
         for step in &self.next {
             let value = json!({"step_id": step.id, "path": step.fields.path, "title": step.fields.title});
-            pieces.push(piece(Slot::List("/radar/next"), value, STEP_IDS));
+            parts.push(item(Slot::List("/radar/next"), value, STEP_IDS));
         }
-        pieces
+        parts
     }
 
     /// What stands between the current step and its end.
@@ -160,30 +160,36 @@ impl Digest {
     }
 }
 
-/// One page of a digest.
+/// One page of a radar.
 pub(crate) fn page(
     head: Map<String, Value>,
     slots: Vec<Slot>,
-    pieces: Vec<Piece>,
+    parts: Vec<RadarItem>,
     request: &PageRequest,
-) -> Result<Page, crate::error::Failure> {
+) -> Result<Page, crate::error::WorkError> {
     let first = usize::try_from(request.first_above()?.unwrap_or(0)).unwrap_or(usize::MAX);
-    let total = pieces.len();
-    let items: Vec<Item> = pieces
+    let total = parts.len();
+    let items: Vec<Item> = parts
         .into_iter()
         .enumerate()
         .skip(first)
         .take(request.limit)
-        .map(|(at, piece)| Item {
-            slot: piece.slot,
+        .map(|(at, item)| Item {
+            slot: item.slot,
             stream: 0,
-            place: Place::ints(&[target::signed(at as u64)]),
-            value: piece.value,
-            cut: Cut::Json(piece.keep),
+            sort_key: SortKey::ints(&[target::signed(at as u64)]),
+            value: item.value,
+            cut: Cut::Json(item.keep),
         })
         .collect();
     let more = first.saturating_add(items.len()) < total;
-    Ok(Page { head, slots, items, streams: vec![Stream { pagination: "/pagination", more }], turned: false })
+    Ok(Page {
+        head,
+        slots,
+        items,
+        streams: vec![Stream { pagination: "/pagination", more }],
+        reversed: false,
+    })
 }
 
 /// The unfinished tasks that a task depends on.

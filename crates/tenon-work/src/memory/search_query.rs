@@ -1,4 +1,4 @@
-//! How text becomes words, for the index and for queries alike, so that both engines find the same things.
+//! How text becomes words, for the index and for queries alike, so that both backends find the same things.
 //!
 //! A word is a run of letters and digits in lower case. Scripts that do not put blanks between words are cut
 //! into single characters. `snake_case`, `kebab-case` and paths fall apart into their words.
@@ -58,7 +58,7 @@ pub(crate) fn index_words(text: &str) -> String {
 
 /// What a search asks for: all of these words.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Query(Vec<Term>);
+pub(crate) struct SearchQuery(Vec<Term>);
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Term {
@@ -72,7 +72,7 @@ impl Term {
     }
 }
 
-impl Query {
+impl SearchQuery {
     /// Nothing when the text holds no word. A `*` behind a word asks for words that begin so.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let mut terms: Vec<Term> = Vec::new();
@@ -146,19 +146,19 @@ mod tests {
 
     #[test]
     fn queries_are_written_for_both_engines() {
-        let query = Query::parse("foo-bar AND' ba*").unwrap();
+        let query = SearchQuery::parse("foo-bar AND' ba*").unwrap();
         assert_eq!(query.to_fts5(), r#""and" AND "ba"* AND "bar" AND "foo""#);
         assert_eq!(query.to_tsquery(), "'and' & 'ba':* & 'bar' & 'foo'");
-        assert_eq!(Query::parse(" ** ' "), None);
+        assert_eq!(SearchQuery::parse(" ** ' "), None);
     }
 
     #[test]
     fn snippets_show_the_first_hit() {
         let text = format!("{} needle in the hay {}", "a b ".repeat(50), "tail ".repeat(50));
-        let snippet = Query::parse("need*").unwrap().snippet(&text);
+        let snippet = SearchQuery::parse("need*").unwrap().snippet(&text);
         assert!(
             snippet.starts_with('…') && snippet.contains(" needle in the hay ") && snippet.ends_with('…')
         );
-        assert_eq!(Query::parse("x").unwrap().snippet("no hit\nhere"), "no hit here");
+        assert_eq!(SearchQuery::parse("x").unwrap().snippet("no hit\nhere"), "no hit here");
     }
 }

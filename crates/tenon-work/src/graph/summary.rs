@@ -3,13 +3,13 @@
 //! One statement each, for branches and roots alike. A plan for a small graph is none for a large one, so they are planned
 //! each time.
 
-use super::shown::{doc_postgres, doc_sqlite, is_shown, parts, versions_postgres, versions_sqlite};
+use super::visibility::{doc_postgres, doc_sqlite, is_visible, parts, versions_postgres, versions_sqlite};
 use crate::store::{Sql, StoreError, Tx, args};
 
 /// What the view shows of a kind, tombstones left out.
 macro_rules! shown {
     ($columns:literal, $versions:expr, $doc:ident) => {
-        concat!("SELECT ", $columns, " FROM parts p CROSS JOIN ", $versions, is_shown!($doc))
+        concat!("SELECT ", $columns, " FROM parts p CROSS JOIN ", $versions, is_visible!($doc))
     };
 }
 
@@ -34,7 +34,7 @@ pub(crate) async fn count_types(
     branch: i64,
     doc: &str,
 ) -> Result<Vec<(String, i64)>, StoreError> {
-    let rows = tx.rows_planned_anew(TYPES, args![ws, branch, doc]).await?;
+    let rows = tx.rows_replanned(TYPES, args![ws, branch, doc]).await?;
     rows.iter().map(|row| Ok((row.text(0)?, row.int(1)?))).collect()
 }
 
@@ -98,7 +98,7 @@ pub(crate) async fn check(
     most: i64,
 ) -> Result<Checked, StoreError> {
     let mut checked = Checked::default();
-    for row in tx.rows_planned_anew(CHECK, args![ws, branch, doc, from, most]).await? {
+    for row in tx.rows_replanned(CHECK, args![ws, branch, doc, from, most]).await? {
         match row.opt_text(0)? {
             None => (checked.nodes, checked.edges) = (row.int(1)?, row.int(2)?),
             Some(key) => checked.dangling.push(Dangling {

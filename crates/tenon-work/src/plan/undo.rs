@@ -7,16 +7,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use super::event::{self, Event, Standing};
+use super::event::{self, Event, UndoState};
 use super::gate;
 use super::mutation::{Mutation, Undoable};
 use super::record::{Fields, Record};
 use super::step::{self, StepRow};
 use super::target::{self, Status, TargetRow};
-use crate::call::{Call, unknown_target};
-use crate::catalog::Tool;
-use crate::error::{Code, Failure, Priority, Proposal};
+use crate::catalog::WorkTool;
+use crate::error::{Priority, Proposal, WorkError, WorkErrorCode};
 use crate::id::{OperationId, StepId, TargetId};
+use crate::work_call::{WorkCall, unknown_target};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Direction {
@@ -31,11 +31,11 @@ struct Effect {
 }
 
 /// Undoes or redoes one operation and returns it with the mutation that did so.
-pub(crate) async fn turn(
-    call: &mut Call<'_>,
+pub(crate) async fn apply(
+    call: &mut WorkCall<'_>,
     id: TargetId,
     direction: Direction,
-) -> Result<(OperationId, Mutation), Failure> {
+) -> Result<(OperationId, Mutation), WorkError> {
     // A deleted target still has its history: that is how it comes back.
     let row = target::load(call.tx, call.ws.id, id).await?.ok_or_else(|| unknown_target(&id.to_string()))?;
     let was_deleted = row.fields.deleted;
@@ -46,15 +46,15 @@ pub(crate) async fn turn(
     };
     let events = event::of_operation(call.tx, call.ws.id, operation.number).await?;
     let effects = effects(&events);
-    let turning: BTreeSet<StepId> = effects.keys().filter_map(|name| name.parse().ok()).collect();
+    let affected: BTreeSet<StepId> = effects.keys().filter_map(|name| name.parse().ok()).collect();
     let targets: Vec<TargetId> = effects.keys().filter_map(|name| name.parse().ok()).collect();
     let mut mutation = Mutation::of(row, call.request.tool, call.now, Undoable::No);
     for (name, effect) in effects {
         if let Ok(step) = name.parse::<StepId>() {
-            let before = turn_step(call, &mut mutation, step, &effect, direction).await?;
-            check_place(call, &mutation, &before, step, &turning).await?;
+            let before = apply_to_step(call, &mut mutation, step, &effect, direction).await?;
+            check_tree(call, &mutation, &before, step, &affected).await?;
         } else if let Ok(target) = name.parse::<TargetId>() {
-            turn_target(call, &mut mutation, target, &effect, direction, &targets).await?;
+            apply_to_target(call, &mut mutation, target, &effect, direction, &targets).await?;
         }
     }
     let closing = targets.iter().copied().filter(|&plan| mutation.closes(plan));
@@ -68,15 +68,15 @@ pub(crate) async fn turn(
             None => {}
         }
     }
-    call.leave(targets.into_iter().filter(|target| !mutation.has_live(*target)));
+    call.clear_focus_on(targets.into_iter().filter(|target| !mutation.has_live(*target)));
     if was_deleted && mutation.row().fields.deleted {
         return Err(unknown_target(&id.to_string()));
     }
-    let standing = match direction {
-        Direction::Undo => Standing::Undone,
-        Direction::Redo => Standing::Done,
+    let undo_state = match direction {
+        Direction::Undo => UndoState::Undone,
+        Direction::Redo => UndoState::Done,
     };
-    event::set_standing(call.tx, call.ws.id, operation.number, standing).await?;
+    event::set_undo_state(call.tx, call.ws.id, operation.number, undo_state).await?;
     mutation.row_mut().undone = event::undone_last(call.tx, call.ws.id, id).await?.is_some();
     let op_id = OperationId(operation.number.unsigned_abs());
     let kind = match direction {
@@ -93,16 +93,16 @@ pub(crate) async fn turn(
     Ok((op_id, mutation))
 }
 
-async fn last(call: &mut Call<'_>, id: TargetId) -> Result<Event, Failure> {
-    let found = event::newest_operation(call.tx, call.ws.id, id, Standing::Done).await?;
+async fn last(call: &mut WorkCall<'_>, id: TargetId) -> Result<Event, WorkError> {
+    let found = event::newest_operation(call.tx, call.ws.id, id, UndoState::Done).await?;
     found.ok_or_else(|| conflict(id, format!("{id} has nothing to undo")))
 }
 
-async fn next(call: &mut Call<'_>, id: TargetId) -> Result<Event, Failure> {
+async fn next(call: &mut WorkCall<'_>, id: TargetId) -> Result<Event, WorkError> {
     if let Some(found) = event::undone_last(call.tx, call.ws.id, id).await? {
         return Ok(found);
     }
-    let discarded = event::newest_operation(call.tx, call.ws.id, id, Standing::Discarded).await?;
+    let discarded = event::newest_operation(call.tx, call.ws.id, id, UndoState::Discarded).await?;
     Err(conflict(
         id,
         match discarded {
@@ -112,9 +112,9 @@ async fn next(call: &mut Call<'_>, id: TargetId) -> Result<Event, Failure> {
     ))
 }
 
-fn conflict(id: TargetId, message: String) -> Failure {
-    Failure::new(Code::Conflict, message).recovery("look at tasks_history").propose(Proposal::new(
-        Tool::TasksHistory,
+fn conflict(id: TargetId, message: String) -> WorkError {
+    WorkError::new(WorkErrorCode::Conflict, message).recovery("look at tasks_history").propose(Proposal::new(
+        WorkTool::TasksHistory,
         json!({"task": id}),
         "See what can be undone and redone",
         Priority::High,
@@ -153,13 +153,13 @@ fn effects(events: &[Event]) -> BTreeMap<String, Effect> {
 }
 
 /// A record with the effect taken back or applied again; a conflict when something else has touched it.
-fn turned<R: Record>(
+fn with_effect<R: Record>(
     id: TargetId,
     name: &str,
     record: &R,
     effect: &Effect,
     direction: Direction,
-) -> Result<R, Failure> {
+) -> Result<R, WorkError> {
     let made = Fields::from_iter([("deleted".to_owned(), json!(false))]);
     let unmade = Fields::from_iter([("deleted".to_owned(), json!(true))]);
     let (expected, wanted) = match (&effect.before, direction) {
@@ -189,7 +189,7 @@ fn turned<R: Record>(
     }
     record
         .with(&wanted)
-        .map_err(|fault| Failure::invalid(fault.to_string()).recovery("look at tasks_history"))
+        .map_err(|fault| WorkError::invalid(fault.to_string()).recovery("look at tasks_history"))
 }
 
 /// A value in an error; long ones are not worth their bytes there.
@@ -198,36 +198,36 @@ fn shown(value: &Value) -> Value {
 }
 
 /// Returns the step as it was.
-async fn turn_step(
-    call: &mut Call<'_>,
+async fn apply_to_step(
+    call: &mut WorkCall<'_>,
     mutation: &mut Mutation,
     step_id: StepId,
     effect: &Effect,
     direction: Direction,
-) -> Result<StepRow, Failure> {
+) -> Result<StepRow, WorkError> {
     let id = mutation.row().id;
     let row = step::by_id(call.tx, call.ws.id, step_id).await?;
     let row = row.ok_or_else(|| conflict(id, format!("{step_id} is gone")))?;
-    let fields = turned(id, &step_id.to_string(), &row.fields, effect, direction)?;
+    let fields = with_effect(id, &step_id.to_string(), &row.fields, effect, direction)?;
     *mutation.step(row.clone()) = fields;
     Ok(row)
 }
 
 /// A step that goes must not leave others hanging, and one that comes back must have something to hang from.
 /// Steps that turn with it do not count; parents come before their children.
-async fn check_place(
-    call: &mut Call<'_>,
+async fn check_tree(
+    call: &mut WorkCall<'_>,
     mutation: &Mutation,
     before: &StepRow,
     step_id: StepId,
-    turning: &BTreeSet<StepId>,
-) -> Result<(), Failure> {
+    affected: &BTreeSet<StepId>,
+) -> Result<(), WorkError> {
     let id = mutation.row().id;
     let path = &before.fields.path;
     match (before.fields.deleted, mutation.step_row(step_id).fields.deleted) {
         (false, true) => {
             let below = step::below(call.tx, call.ws.id, before.target, path).await?;
-            match below.iter().find(|below| !turning.contains(&below.id)) {
+            match below.iter().find(|below| !affected.contains(&below.id)) {
                 Some(other) => Err(conflict(id, format!("{} was added below {step_id}", other.id))),
                 None => Ok(()),
             }
@@ -235,7 +235,7 @@ async fn check_place(
         (true, false) => {
             let Some(parent) = path.parent() else { return Ok(()) };
             let parent = step::by_path(call.tx, call.ws.id, before.target, &parent).await?;
-            if parent.is_some_and(|parent| !parent.fields.deleted || turning.contains(&parent.id)) {
+            if parent.is_some_and(|parent| !parent.fields.deleted || affected.contains(&parent.id)) {
                 return Ok(());
             }
             Err(conflict(id, format!("the step above {step_id} is deleted")))
@@ -244,18 +244,18 @@ async fn check_place(
     }
 }
 
-async fn turn_target(
-    call: &mut Call<'_>,
+async fn apply_to_target(
+    call: &mut WorkCall<'_>,
     mutation: &mut Mutation,
     other: TargetId,
     effect: &Effect,
     direction: Direction,
-    turning: &[TargetId],
-) -> Result<(), Failure> {
+    affected: &[TargetId],
+) -> Result<(), WorkError> {
     let id = mutation.row().id;
     let row = target::load(call.tx, call.ws.id, other).await?;
     let row: TargetRow = row.ok_or_else(|| conflict(id, format!("{other} is gone")))?;
-    let mut fields = turned(id, &other.to_string(), &row.fields, effect, direction)?;
+    let mut fields = with_effect(id, &other.to_string(), &row.fields, effect, direction)?;
     if fields.status == Status::Todo && fields.claim.as_ref().is_some_and(|claim| claim.is_live(call.now)) {
         // Somebody has it in hand, whatever it was when the operation found it.
         fields.status = Status::Active;
@@ -263,10 +263,10 @@ async fn turn_target(
     if fields.deleted && !row.fields.deleted {
         // As with steps: what goes must not leave others hanging, but for those that go with it.
         let tasks = target::children(call.tx, call.ws.id, other).await?;
-        if let Some(task) = tasks.iter().find(|task| !turning.contains(&task.id)) {
+        if let Some(task) = tasks.iter().find(|task| !affected.contains(&task.id)) {
             return Err(conflict(id, format!("{} is under {other} now", task.id)));
         }
-        gate::refuse_if_needed(call, other, turning).await?;
+        gate::check_no_dependents(call, other, affected).await?;
     }
     if !fields.deleted && (row.fields.deleted || fields.depends_on != row.fields.depends_on) {
         for &needed in &fields.depends_on {

@@ -55,7 +55,7 @@ macro_rules! doc_postgres {
 }
 
 /// Holds for those versions `v` of the part `p` that the view shows, tombstones too.
-macro_rules! is_shown {
+macro_rules! is_visible {
     ($doc:ident) => {
         concat!(
             " v.seq <= p.upto AND (v.next IS NULL OR v.next > p.upto)
@@ -71,18 +71,18 @@ macro_rules! is_shown {
     };
 }
 
-pub(super) use {doc_postgres, doc_sqlite, is_shown, parts, versions_postgres, versions_sqlite};
+pub(super) use {doc_postgres, doc_sqlite, is_visible, parts, versions_postgres, versions_sqlite};
 
 #[cfg(test)]
 mod tests {
     use tenon_testkit::postgres;
 
-    use super::super::{compare, many, version, whole};
-    use crate::store::{Arg, Location, Store, args};
+    use super::super::{bulk_read, compare, summary, version};
+    use crate::store::{Arg, Store, StoreLocation, args};
 
     /// How PostgreSQL would run a statement on tables that it knows nothing about.
     async fn plan(statement: &str, args: &[Arg<'_>]) -> String {
-        let store = Store::open(&Location::Postgres(postgres::database())).await.unwrap();
+        let store = Store::open(&StoreLocation::Postgres(postgres::database())).await.unwrap();
         let mut tx = store.read().await.unwrap();
         let mut plan = String::new();
         tx.each_text(&format!("EXPLAIN {statement}"), args, |row| {
@@ -100,9 +100,9 @@ mod tests {
 
     #[tokio::test]
     async fn keys_are_looked_up_by_their_index() {
-        let latest = plan(many::LATEST.postgres, args![1, 1, "doc", "[\"a\"]", 0]).await;
+        let latest = plan(bulk_read::LATEST.postgres, args![1, 1, "doc", "[\"a\"]", 0]).await;
         assert_eq!(latest.matches("using graph_versions").count(), 2, "{latest}");
-        let edges = plan(many::EDGES.postgres, args![1, 1, "doc", "[\"a\"]", 9, 9]).await;
+        let edges = plan(bulk_read::EDGES.postgres, args![1, 1, "doc", "[\"a\"]", 9, 9]).await;
         assert_eq!(edges.matches("using graph_versions").count(), 3, "{edges}");
         assert_eq!(edges.matches("using graph_goals").count(), 1, "{edges}");
         let latest_on = plan(version::LATEST_ON.postgres, args![1, 1, "doc", 0, "a", 9]).await;
@@ -114,7 +114,7 @@ mod tests {
 
     #[tokio::test]
     async fn nodes_are_not_gone_through_for_every_edge() {
-        let check = plan(whole::CHECK.postgres, args![1, 1, "doc", "", 9]).await;
+        let check = plan(summary::CHECK.postgres, args![1, 1, "doc", "", 9]).await;
         assert_eq!(check.matches("Full Join").count(), 2, "{check}");
         assert_eq!(check.matches("using graph_versions on graph o").count(), 2, "{check}");
     }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::mutation::Mutation;
 use super::step::{Checkpoint, Step};
-use crate::error::Failure;
+use crate::error::WorkError;
 use crate::id::StepId;
 use crate::limits;
 use crate::path::{MAX_DEPTH, StepPath};
@@ -13,7 +13,7 @@ use crate::workspace::Workspace;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct StepIn {
+pub(crate) struct StepInput {
     title: String,
     success_criteria: Vec<String>,
     #[serde(default)]
@@ -23,12 +23,12 @@ pub(crate) struct StepIn {
     #[serde(default)]
     checkpoints: Vec<Checkpoint>,
     #[serde(default)]
-    steps: Vec<StepIn>,
+    steps: Vec<StepInput>,
 }
 
 /// How many steps a tree has. Refuses more than one call may make.
-pub(crate) fn check(steps: &[StepIn]) -> Result<usize, Failure> {
-    fn size(steps: &[StepIn]) -> usize {
+pub(crate) fn check(steps: &[StepInput]) -> Result<usize, WorkError> {
+    fn size(steps: &[StepInput]) -> usize {
         steps.iter().map(|step| 1 + size(&step.steps)).sum()
     }
     let size = size(steps);
@@ -42,13 +42,13 @@ pub(crate) fn add(
     ws: &mut Workspace,
     parent: Option<&StepPath>,
     first: u32,
-    steps: Vec<StepIn>,
-) -> Result<Vec<Value>, Failure> {
+    steps: Vec<StepInput>,
+) -> Result<Vec<Value>, WorkError> {
     let mut made = Vec::new();
     for (step, ordinal) in steps.into_iter().zip(first..) {
         let path = parent.map_or_else(|| StepPath::root(ordinal), |parent| parent.child(ordinal));
         if path.depth() > MAX_DEPTH {
-            return Err(Failure::invalid(format!("steps nest at most {MAX_DEPTH} deep"))
+            return Err(WorkError::invalid(format!("steps nest at most {MAX_DEPTH} deep"))
                 .recovery("make a task of the upper steps"));
         }
         let id = StepId(ws.next_step());

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::id::{GraphKey, GraphKind, GraphNodeId};
-use super::shown::{doc_postgres, doc_sqlite, is_shown, parts, versions_postgres, versions_sqlite};
 use super::version::{self, Version, columns};
+use super::visibility::{doc_postgres, doc_sqlite, is_visible, parts, versions_postgres, versions_sqlite};
 use crate::memory::branch::View;
 use crate::plan::target::stored;
 use crate::store::{Sql, StoreError, Tx, args};
@@ -43,7 +43,7 @@ macro_rules! latest {
                 concat!($doc!("v", document!()), " AND v.kind = $5 AND v.id >= n.name AND v.id <= n.name"),
                 "ORDER BY v.id, v.seq"
             ),
-            is_shown!($doc)
+            is_visible!($doc)
         )
     };
 }
@@ -88,7 +88,7 @@ macro_rules! edges {
             ", n.place FROM named n CROSS JOIN parts p CROSS JOIN ",
             $versions,
             " +v.deleted = 0 AND (n.place > 0 OR v.seq <= $5) AND ",
-            is_shown!($doc)
+            is_visible!($doc)
         )
     };
 }

@@ -1,6 +1,6 @@
 //! Connections to an SQLite file that are kept between transactions, and the transaction that holds one.
 //!
-//! Nothing here waits but for a turn: SQLite is called where the call stands, and a transaction goes from its beginning to its
+//! Nothing here waits but for a permit: SQLite is called where the call stands, and a transaction goes from its beginning to its
 //! end without a pause. So whoever has other things to do on his thread runs it as [`super::Store::apart`] does.
 
 use std::path::{Path, PathBuf};
@@ -18,46 +18,46 @@ use crate::catalog::Access;
 const STATEMENTS: usize = 256;
 
 /// For how long a process that met others at the lock lets them go first.
-const CROWDED: Duration = Duration::from_secs(2);
+const CONTENDED: Duration = Duration::from_secs(2);
 
 /// Transactions of one kind. Cheap to clone; clones share the connections.
 #[derive(Clone)]
-pub(crate) struct Lane(Arc<Inner>);
+pub(crate) struct SqlitePool(Arc<Inner>);
 
 struct Inner {
     file: PathBuf,
     access: Access,
     /// How many may run at a time, and those that nobody runs now.
-    width: u32,
-    turns: Arc<Semaphore>,
+    size: u32,
+    permits: Arc<Semaphore>,
     idle: Mutex<Vec<Connection>>,
     /// When another process was last seen to have the lock.
-    crowded: Mutex<Option<Instant>>,
+    contended: Mutex<Option<Instant>>,
     /// Which file it was when the first connection was made.
-    identity: OnceLock<Option<Identity>>,
+    file_id: OnceLock<Option<FileId>>,
     /// How long to wait for others, inside of the process and outside.
-    patience: Duration,
+    lock_timeout: Duration,
 }
 
 /// What stays the same as long as a file is the same one, where the system has such a thing.
-type Identity = (u64, u64);
+type FileId = (u64, u64);
 
 #[cfg(unix)]
-fn identity(file: &Path) -> Option<Identity> {
+fn file_id(file: &Path) -> Option<FileId> {
     use std::os::unix::fs::MetadataExt;
     let metadata = std::fs::metadata(file).ok()?;
     Some((metadata.dev(), metadata.ino()))
 }
 
 #[cfg(not(unix))]
-fn identity(_file: &Path) -> Option<Identity> {
+fn file_id(_file: &Path) -> Option<FileId> {
     None
 }
 
 impl Inner {
     /// Connections outlive their file: what they write after it was deleted or replaced is lost.
-    fn is_in_place(&self) -> bool {
-        self.identity.get().is_none_or(|first| *first == identity(&self.file))
+    fn is_same_file(&self) -> bool {
+        self.file_id.get().is_none_or(|first| *first == file_id(&self.file))
     }
 
     /// A lock that another process holds is not waited for here, where that would hold up the thread.
@@ -67,7 +67,7 @@ impl Inner {
             Access::Write => {
                 connection.busy_timeout(Duration::ZERO)?;
                 let begun = connection.execute_batch("BEGIN IMMEDIATE");
-                connection.busy_timeout(self.patience)?;
+                connection.busy_timeout(self.lock_timeout)?;
                 begun
             }
         }
@@ -78,12 +78,12 @@ impl Inner {
     }
 }
 
-impl Lane {
+impl SqlitePool {
     /// Connects when it is first used.
-    pub(super) fn new(file: PathBuf, access: Access, width: u32, patience: Duration) -> Self {
-        let turns = Arc::new(Semaphore::new(width as usize));
-        let (idle, crowded, identity) = (Mutex::default(), Mutex::default(), OnceLock::new());
-        Self(Arc::new(Inner { file, access, width, turns, idle, crowded, identity, patience }))
+    pub(super) fn new(file: PathBuf, access: Access, size: u32, lock_timeout: Duration) -> Self {
+        let permits = Arc::new(Semaphore::new(size as usize));
+        let (idle, contended, file_id) = (Mutex::default(), Mutex::default(), OnceLock::new());
+        Self(Arc::new(Inner { file, access, size, permits, idle, contended, file_id, lock_timeout }))
     }
 
     /// Connects at once, so that a file that cannot be opened is noticed.
@@ -93,14 +93,14 @@ impl Lane {
         Ok(self)
     }
 
-    /// Another connection, which is none of the lane's.
+    /// Another connection, which is none of the pool's.
     pub(super) fn connect(&self) -> Result<Connection, StoreError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(&self.0.file, flags)?;
-        self.0.identity.get_or_init(|| identity(&self.0.file));
-        connection.busy_timeout(self.0.patience)?;
+        self.0.file_id.get_or_init(|| file_id(&self.0.file));
+        connection.busy_timeout(self.0.lock_timeout)?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
         connection.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL")?;
         if self.0.access == Access::Read {
@@ -109,55 +109,56 @@ impl Lane {
         Ok(connection)
     }
 
-    /// Waits for a turn.
-    pub(super) async fn turn(&self) -> Result<Turn, StoreError> {
-        let turn = tokio::time::timeout(self.0.patience, Arc::clone(&self.0.turns).acquire_owned()).await;
-        let turn = turn.map_err(|_| StoreError::Busy)?.map_err(|_| StoreError::Closed)?;
-        Ok(Turn { lane: self.clone(), _turn: turn })
+    /// Waits for a permit.
+    pub(super) async fn acquire(&self) -> Result<SqlitePermit, StoreError> {
+        let permit =
+            tokio::time::timeout(self.0.lock_timeout, Arc::clone(&self.0.permits).acquire_owned()).await;
+        let permit = permit.map_err(|_| StoreError::Busy)?.map_err(|_| StoreError::Closed)?;
+        Ok(SqlitePermit { pool: self.clone(), _permit: permit })
     }
 
     /// Waits for the transactions that run, and closes their connections.
     pub(super) async fn close(&self) {
         // Closed by somebody else, there is nothing left to wait for.
-        let all = self.0.turns.acquire_many(self.0.width).await;
-        self.0.turns.close();
+        let all = self.0.permits.acquire_many(self.0.size).await;
+        self.0.permits.close();
         drop(all);
         self.0.idle().clear();
     }
 }
 
 /// The right to a transaction.
-pub(crate) struct Turn {
-    lane: Lane,
-    _turn: OwnedSemaphorePermit,
+pub(crate) struct SqlitePermit {
+    pool: SqlitePool,
+    _permit: OwnedSemaphorePermit,
 }
 
-impl Turn {
+impl SqlitePermit {
     /// Whether to leave the lock to others for a moment. A process that has just had it would have it again before those that
-    /// sleep for it wake up, and again, until one of them has lost its patience.
-    pub(super) fn is_crowded(&self) -> bool {
-        let seen = *self.lane.0.crowded.lock().unwrap_or_else(PoisonError::into_inner);
-        seen.is_some_and(|seen| seen.elapsed() < CROWDED)
+    /// sleep for it wake up, and again, until one of them has lost its lock_timeout.
+    pub(super) fn is_contended(&self) -> bool {
+        let seen = *self.pool.0.contended.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.is_some_and(|seen| seen.elapsed() < CONTENDED)
     }
 
     /// Begins the transaction. One that writes has the lock of the file from here on, or is told that it is busy.
-    pub(super) fn begin(self) -> Result<Held, (Self, StoreError)> {
-        if !self.lane.0.is_in_place() {
+    pub(super) fn begin(self) -> Result<SqliteTransaction, (Self, StoreError)> {
+        if !self.pool.0.is_same_file() {
             return Err((self, StoreError::Displaced));
         }
-        let idle = self.lane.0.idle().pop();
-        let connection = match idle.map_or_else(|| self.lane.connect(), Ok) {
+        let idle = self.pool.0.idle().pop();
+        let connection = match idle.map_or_else(|| self.pool.connect(), Ok) {
             Ok(connection) => connection,
             Err(error) => return Err((self, error)),
         };
-        match self.lane.0.begin(&connection) {
-            Ok(()) => Ok(Held { connection: Some(connection), turn: self }),
+        match self.pool.0.begin(&connection) {
+            Ok(()) => Ok(SqliteTransaction { connection: Some(connection), permit: self }),
             Err(error) => {
-                self.lane.0.idle().push(connection);
+                self.pool.0.idle().push(connection);
                 let error = error.into();
                 if matches!(error, StoreError::Busy) {
                     let now = Some(Instant::now());
-                    *self.lane.0.crowded.lock().unwrap_or_else(PoisonError::into_inner) = now;
+                    *self.pool.0.contended.lock().unwrap_or_else(PoisonError::into_inner) = now;
                 }
                 Err((self, error))
             }
@@ -166,13 +167,13 @@ impl Turn {
 }
 
 /// An open transaction. Dropped before its commit it leaves no trace.
-pub(crate) struct Held {
+pub(crate) struct SqliteTransaction {
     /// There until it is dropped.
     connection: Option<Connection>,
-    turn: Turn,
+    permit: SqlitePermit,
 }
 
-impl Held {
+impl SqliteTransaction {
     pub(super) fn connection(&self) -> &Connection {
         self.connection.as_ref().expect("only the end takes it")
     }
@@ -182,13 +183,13 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for SqliteTransaction {
     /// Takes back what was not committed and gives back the connection. On a full disk SQLite may have done so itself. A
     /// connection that cannot take it back is closed, which does.
     fn drop(&mut self) {
         let Some(connection) = self.connection.take() else { return };
         if connection.is_autocommit() || connection.execute_batch("ROLLBACK").is_ok() {
-            self.turn.lane.0.idle().push(connection);
+            self.permit.pool.0.idle().push(connection);
         }
     }
 }

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use rusqlite::ErrorCode;
 
-use super::Misplaced;
+use super::StoreLocationError;
 
-/// What an engine says went wrong.
+/// What an backend says went wrong.
 type Cause = Box<dyn std::error::Error + Send + Sync>;
 
 /// A failure of the store itself, never of what was asked.
@@ -32,7 +32,7 @@ pub enum StoreError {
         source: std::io::Error,
     },
     #[error(transparent)]
-    Misplaced(#[from] Misplaced),
+    StoreLocationError(#[from] StoreLocationError),
     #[error("the URL of the store has an unknown parameter `{0}`")]
     Parameter(String),
     #[error("the URL of the store asks for TLS, which this build does not speak")]
@@ -73,7 +73,7 @@ impl StoreError {
             Self::NewerSchema { .. } => Some("upgrade tenon, or use the version that wrote this store"),
             Self::Damaged(_) => Some("run `tenon store check`; import the last export into a new store"),
             Self::WorkspaceExists(_) => Some("import into a store that does not have it"),
-            Self::Misplaced(_) => {
+            Self::StoreLocationError(_) => {
                 Some("give the absolute path of an SQLite file, or a URL that begins with `postgres://`")
             }
             Self::Parameter(_) => Some("remove it; docs/work.md lists those there are"),

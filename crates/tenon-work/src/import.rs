@@ -1,30 +1,23 @@
-//! Export and import: the whole store as lines of canonical JSON, the same bytes from either engine.
-//!
-//! Format: a header, then for each workspace (by name) its own row and the rows of every table in the order of
-//! their keys, then a line that says how many rows there were, so that a cut-off export is noticed. Numbers that
-//! one database gave to workspaces stay there: a row belongs to the workspace whose line came last. The search
-//! index is not exported but made anew.
+//! Import: reads an export into the store, all of it or nothing, and rebuilds the search index.
 
-use std::io::{BufRead, Read, Write};
+use std::io::{BufRead, Read};
 use std::sync::LazyLock;
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
-use tenon_contract::json::canonical_value;
+use serde::Deserialize;
+use serde_json::{Map, Value};
 
-use crate::check::{self, Report};
+use crate::export::{FORMAT, TransferCounts};
 use crate::graph::version;
 use crate::memory::{entry, search};
 use crate::plan::{step, target};
-use crate::store::{Arg, Engine, SCHEMA_VERSION, Store, StoreError, Tx, args};
+use crate::store::{Arg, Backend, SCHEMA_VERSION, Store, StoreError, Tx, args};
+use crate::store_check::{self, StoreReport};
 use crate::tables::{Key, TABLES, Table, WORKSPACES};
 
 /// How many rows are read at a time while their words are put into the index.
 const CHUNK: i64 = 256;
 
-const FORMAT: &str = "tenon-store";
-
-/// Far above what a row can hold; nobody's memory is filled by a stream without line breaks.
+/// Far above the size of any row; bounds the memory that a stream without line breaks can take.
 const MAX_LINE: u64 = 1 << 28;
 
 static INSERTS: LazyLock<Vec<(&str, String)>> = LazyLock::new(|| {
@@ -43,7 +36,7 @@ fn insert(table: &Table) -> &'static str {
     found.map(|(_, text)| text.as_str()).expect("every table has one")
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Header {
     format: String,
@@ -63,55 +56,20 @@ struct End {
     rows: u64,
 }
 
-/// How much was carried over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Carried {
-    pub workspaces: u64,
-    pub rows: u64,
-}
-
 impl Store {
-    /// Writes everything there is, from one snapshot.
-    ///
-    /// # Errors
-    /// When the store or the stream fails.
-    pub async fn export(&self, out: &mut (impl Write + Send)) -> Result<Carried, StoreError> {
-        let mut tx = self.read().await?;
-        let mut carried = Carried::default();
-        writeln!(out, "{}", canonical_value(&json!({"format": FORMAT, "schema": SCHEMA_VERSION})))?;
-        let workspaces = tx.rows("SELECT ws FROM workspaces ORDER BY name", args![]).await?;
-        for workspace in workspaces {
-            let ws = workspace.int(0)?;
-            carried.workspaces += 1;
-            for table in std::iter::once(&WORKSPACES).chain(TABLES) {
-                tx.each_text(&table.select(), args![ws], |row| {
-                    let cells = table.columns.iter().enumerate();
-                    let cells: Map<String, Value> =
-                        cells.map(|(at, (column, _))| ((*column).to_owned(), row.json(at))).collect();
-                    carried.rows += 1;
-                    Ok(writeln!(out, "{}", canonical_value(&json!({"table": table.name, "row": cells})))?)
-                })
-                .await?;
-            }
-        }
-        writeln!(out, "{}", canonical_value(&json!({"rows": carried.rows})))?;
-        out.flush()?;
-        Ok(carried)
-    }
-
     /// Reads an export into this store, all of it or nothing. What was read is checked like a store is before it is kept.
     ///
     /// # Errors
     /// When a line is not what an export holds, the lines do not add up, a workspace is there already, or the store
     /// fails.
-    pub async fn import(&self, input: &mut (impl BufRead + Send)) -> Result<Carried, StoreError> {
+    pub async fn import(&self, input: &mut (impl BufRead + Send)) -> Result<TransferCounts, StoreError> {
         let mut import = Import {
             tx: self.write().await?,
             ws: 0,
             line: 0,
             last: None,
-            carried: Carried::default(),
-            report: Report::default(),
+            counts: TransferCounts::default(),
+            report: StoreReport::default(),
         };
         let mut line = Vec::new();
         let text = import.next_line(input, &mut line)?;
@@ -121,8 +79,8 @@ impl Store {
             let text = import.next_line(input, &mut line)?;
             if text.starts_with("{\"rows\":") {
                 let end: End = serde_json::from_str(text).map_err(|fault| import.fault(fault))?;
-                if end.rows != import.carried.rows {
-                    return Err(import.fault(format!("{} rows of {}", import.carried.rows, end.rows)));
+                if end.rows != import.counts.rows {
+                    return Err(import.fault(format!("{} rows of {}", import.counts.rows, end.rows)));
                 }
                 import.end(input)?;
                 import.finish().await?;
@@ -136,7 +94,7 @@ impl Store {
         }
         import.measure().await?;
         import.tx.commit().await?;
-        Ok(import.carried)
+        Ok(import.counts)
     }
 }
 
@@ -146,8 +104,8 @@ struct Import {
     line: usize,
     /// The table that the row before was of, by its place, and the key of that row.
     last: Option<(usize, Vec<Key>)>,
-    carried: Carried,
-    report: Report,
+    counts: TransferCounts,
+    report: StoreReport,
 }
 
 impl Import {
@@ -179,14 +137,14 @@ impl Import {
         self.refused(flushed)?;
         let indexed = self.index().await;
         self.refused(indexed)?;
-        let checked = check::workspace(&mut self.tx, self.ws, &mut self.report).await;
+        let checked = store_check::workspace(&mut self.tx, self.ws, &mut self.report).await;
         self.refused(checked)?;
         self.report.problems.first().map_or(Ok(()), |problem| Err(self.fault(problem)))
     }
 
     /// Lets PostgreSQL count what came, rather than take the tables for empty until it gets to it by itself.
     async fn measure(&mut self) -> Result<(), StoreError> {
-        if self.tx.engine() == Engine::Postgres {
+        if self.tx.backend() == Backend::Postgres {
             let tables: Vec<&str> = TABLES.iter().map(|table| table.name).chain(["search"]).collect();
             self.tx.script(&format!("ANALYZE {}", tables.join(", "))).await?;
         }
@@ -209,7 +167,7 @@ impl Import {
     }
 
     async fn row(&mut self, line: Line) -> Result<(), StoreError> {
-        self.carried.rows += 1;
+        self.counts.rows += 1;
         if line.table == WORKSPACES.name {
             return self.workspace(line.row).await;
         }
@@ -245,12 +203,12 @@ impl Import {
     async fn index(&mut self) -> Result<(), StoreError> {
         let (tx, ws) = (&mut self.tx, self.ws);
         for row in target::every(tx, ws).await?.iter().filter(|row| row.search_seq != 0) {
-            let kind = search::Kind::of_target(row.id.kind);
+            let kind = search::SearchKind::of_target(row.id.kind);
             search::insert(tx, ws, row.search_seq, kind, row.id.key(), &row.fields.searchable()).await?;
         }
         for row in step::every(tx, ws).await?.iter().filter(|row| row.search_seq != 0) {
             let (text, number) = (row.fields.searchable(), target::signed(row.id.0));
-            search::insert(tx, ws, row.search_seq, search::Kind::Step, number, &text).await?;
+            search::insert(tx, ws, row.search_seq, search::SearchKind::Step, number, &text).await?;
         }
         let mut last = 0;
         loop {
@@ -258,7 +216,7 @@ impl Import {
             let Some(newest) = notes.last() else { break };
             last = newest.seq;
             for (note, text) in notes.iter().filter_map(|note| Some((note, note.searchable()?))) {
-                search::insert(tx, ws, note.seq, search::Kind::Note, note.seq, &text).await?;
+                search::insert(tx, ws, note.seq, search::SearchKind::Note, note.seq, &text).await?;
             }
         }
         last = 0;
@@ -286,7 +244,7 @@ impl Import {
         let made = self.refused(made)?;
         self.ws = made.ok_or_else(|| StoreError::Damaged("a new workspace is gone".into()))?.int(0)?;
         self.last = None;
-        self.carried.workspaces += 1;
+        self.counts.workspaces += 1;
         Ok(())
     }
 
@@ -297,7 +255,7 @@ impl Import {
         if !row.is_empty() || values.len() != table.columns.len() {
             return Err(self.fault(format!("a row of {} has other columns", table.name)));
         }
-        table.judge(&values).map_err(|misfit| self.fault(misfit))?;
+        table.validate(&values).map_err(|misfit| self.fault(misfit))?;
         Ok(values)
     }
 }

@@ -7,9 +7,9 @@ use std::ops::RangeInclusive;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use crate::catalog::Tool;
+use crate::catalog::WorkTool;
 use crate::cursor::{Cursor, CursorKey};
-use crate::error::{Code, Failure, Priority, Proposal};
+use crate::error::{Priority, Proposal, WorkError, WorkErrorCode};
 use crate::id::{StepId, TargetId, TargetKind};
 use crate::page::{Page, PageRequest};
 use crate::path::StepPath;
@@ -20,14 +20,14 @@ use crate::store::Tx;
 use crate::workspace::Workspace;
 
 /// What a tool answers with.
-pub(crate) enum Reply {
+pub(crate) enum WorkReply {
     /// The result of a write.
     Done(Map<String, Value>),
     /// A page of a read, and the request that it is cut for.
     Page(Box<(Page, PageRequest)>),
 }
 
-impl Reply {
+impl WorkReply {
     pub(crate) fn done(result: Value) -> Self {
         Self::Done(crate::page::object(result))
     }
@@ -37,7 +37,7 @@ impl Reply {
     }
 }
 
-pub(crate) struct Call<'a> {
+pub(crate) struct WorkCall<'a> {
     pub tx: &'a mut Tx,
     pub ws: Workspace,
     pub request: Request,
@@ -49,8 +49,8 @@ pub(crate) struct Call<'a> {
     pub proposals: Vec<Proposal>,
 }
 
-impl Call<'_> {
-    pub(crate) fn args<T: DeserializeOwned>(&self) -> Result<T, Failure> {
+impl WorkCall<'_> {
+    pub(crate) fn args<T: DeserializeOwned>(&self) -> Result<T, WorkError> {
         self.request.args()
     }
 
@@ -63,12 +63,12 @@ impl Call<'_> {
         request::clamped(name, asked, range, &mut self.warnings)
     }
 
-    pub(crate) fn propose(&mut self, tool: Tool, params: Value, reason: &str, priority: Priority) {
+    pub(crate) fn propose(&mut self, tool: WorkTool, params: Value, reason: &str, priority: Priority) {
         self.proposals.push(Proposal::new(tool, params, reason, priority));
     }
 
     /// What the client wants of a list. `bound_to` names the state that all its pages must share, if any.
-    pub(crate) fn paging(&self, bound_to: &str) -> Result<PageRequest, Failure> {
+    pub(crate) fn paging(&self, bound_to: &str) -> Result<PageRequest, WorkError> {
         let request = &self.request;
         let listed = request.listed();
         let key = CursorKey::new(request.tool.name(), request.workspace.as_str(), &listed, bound_to);
@@ -84,7 +84,7 @@ impl Call<'_> {
     }
 
     /// The id that a call names, or the focus.
-    pub(crate) fn target_id(&self, given: Option<&str>) -> Result<Option<TargetId>, Failure> {
+    pub(crate) fn target_id(&self, given: Option<&str>) -> Result<Option<TargetId>, WorkError> {
         match given {
             Some(text) => parse_target(text).map(Some),
             None => Ok(self.ws.focus),
@@ -92,7 +92,7 @@ impl Call<'_> {
     }
 
     /// The plan or task of this id.
-    pub(crate) async fn load(&mut self, id: TargetId) -> Result<TargetRow, Failure> {
+    pub(crate) async fn load(&mut self, id: TargetId) -> Result<TargetRow, WorkError> {
         match target::load(self.tx, self.ws.id, id).await? {
             Some(row) if !row.fields.deleted => Ok(row),
             _ => Err(unknown_target(&id.to_string())),
@@ -100,33 +100,38 @@ impl Call<'_> {
     }
 
     /// The plan or task that a write is about, once all that the caller expects of it holds.
-    pub(crate) async fn target(&mut self, given: Option<&str>) -> Result<TargetRow, Failure> {
-        let id = self.named(given)?;
+    pub(crate) async fn target(&mut self, given: Option<&str>) -> Result<TargetRow, WorkError> {
+        let id = self.require_target_id(given)?;
         let row = self.load(id).await?;
         self.check_guard(&row)?;
         Ok(row)
     }
 
-    pub(crate) fn named(&self, given: Option<&str>) -> Result<TargetId, Failure> {
+    pub(crate) fn require_target_id(&self, given: Option<&str>) -> Result<TargetId, WorkError> {
         self.target_id(given)?.ok_or_else(|| {
-            Failure::invalid("no task given, and no focus is set")
+            WorkError::invalid("no task given, and no focus is set")
                 .recovery("give `task`, or set the focus with tasks_focus_set")
-                .propose(Proposal::new(Tool::TasksContext, json!({}), "See what there is", Priority::High))
+                .propose(Proposal::new(
+                    WorkTool::TasksContext,
+                    json!({}),
+                    "See what there is",
+                    Priority::High,
+                ))
         })
     }
 
     /// Strict targeting, then the revision.
-    pub(crate) fn check_guard(&self, row: &TargetRow) -> Result<(), Failure> {
+    pub(crate) fn check_guard(&self, row: &TargetRow) -> Result<(), WorkError> {
         self.check_target(Some(row.id))?;
         let actual = target::signed(row.fields.revision);
         match self.request.guard.revision {
             Some(expected) if expected != actual => {
-                let again = self.request.again(json!({"expected_revision": actual}));
+                let again = self.request.repeated_with(json!({"expected_revision": actual}));
                 Err(self
                     .revision_mismatch(&row.id.to_string(), expected, actual)
                     .current(row.brief())
                     .propose(Proposal::new(
-                        Tool::TasksContext,
+                        WorkTool::TasksContext,
                         json!({"ids": [row.id]}),
                         "Look at what changed before you write again",
                         Priority::High,
@@ -142,26 +147,31 @@ impl Call<'_> {
         }
     }
 
-    pub(crate) fn revision_mismatch(&self, what: &str, expected: i64, actual: i64) -> Failure {
-        Failure::new(Code::RevisionMismatch, format!("{what} has revision {actual}, not {expected}"))
-            .recovery("read it again, then repeat the call with the actual revision")
-            .with("expected", expected)
-            .with("actual", actual)
+    pub(crate) fn revision_mismatch(&self, what: &str, expected: i64, actual: i64) -> WorkError {
+        WorkError::new(
+            WorkErrorCode::RevisionMismatch,
+            format!("{what} has revision {actual}, not {expected}"),
+        )
+        .recovery("read it again, then repeat the call with the actual revision")
+        .with("expected", expected)
+        .with("actual", actual)
     }
 
-    /// Holds strict targeting against what the call is about; nothing where it is about no plan or task.
-    pub(crate) fn check_target(&self, resolved: Option<TargetId>) -> Result<(), Failure> {
+    /// Checks strict targeting against what the call is about; nothing where it is about no plan or task.
+    pub(crate) fn check_target(&self, resolved: Option<TargetId>) -> Result<(), WorkError> {
         let guard = &self.request.guard;
         let actual = resolved.map(|id| id.to_string());
         let again = |params: Value| {
             let reason = "Repeat the call with the target it resolves to";
-            Proposal::new(self.request.tool, self.request.again(params), reason, Priority::Low)
+            Proposal::new(self.request.tool, self.request.repeated_with(params), reason, Priority::Low)
         };
         match (&guard.target, &actual) {
             (None, _) if guard.strict => {
-                let failure =
-                    Failure::new(Code::StrictTargeting, "strict_targeting needs expected_target_id")
-                        .recovery("give expected_target_id");
+                let failure = WorkError::new(
+                    WorkErrorCode::StrictTargeting,
+                    "strict_targeting needs expected_target_id",
+                )
+                .recovery("give expected_target_id");
                 Err(match &actual {
                     Some(actual) => failure.propose(again(json!({"expected_target_id": actual}))),
                     None => failure,
@@ -170,8 +180,8 @@ impl Call<'_> {
             (Some(expected), actual) if Some(expected) != actual.as_ref() => {
                 let named = actual.as_deref().unwrap_or("no plan or task");
                 let expected_shown = crate::name::quoted(expected);
-                let failure = Failure::new(
-                    Code::ExpectedTargetMismatch,
+                let failure = WorkError::new(
+                    WorkErrorCode::ExpectedTargetMismatch,
                     format!("the call is about {named}, not about {expected_shown}"),
                 )
                 .recovery("check `task` and the focus")
@@ -180,7 +190,7 @@ impl Call<'_> {
                 Err(match actual {
                     Some(actual) => failure
                         .propose(Proposal::new(
-                            Tool::TasksContext,
+                            WorkTool::TasksContext,
                             json!({"ids": [actual]}),
                             "See what the call would have written to",
                             Priority::High,
@@ -194,7 +204,7 @@ impl Call<'_> {
     }
 
     /// Moves the focus away from what is deleted.
-    pub(crate) fn leave(&mut self, mut gone: impl Iterator<Item = TargetId>) {
+    pub(crate) fn clear_focus_on(&mut self, mut gone: impl Iterator<Item = TargetId>) {
         if let Some(focus) = self.ws.focus
             && gone.any(|id| id == focus)
         {
@@ -209,13 +219,13 @@ impl Call<'_> {
         target: TargetId,
         step_id: Option<&str>,
         path: Option<&str>,
-    ) -> Result<Option<StepRow>, Failure> {
+    ) -> Result<Option<StepRow>, WorkError> {
         let by_id = match step_id {
             None => None,
             Some(text) => {
                 let pattern = "STEP- and eight hex digits";
                 let id: StepId =
-                    text.parse().map_err(|fault| Failure::bad_id("step id", pattern, text, fault))?;
+                    text.parse().map_err(|fault| WorkError::bad_id("step id", pattern, text, fault))?;
                 let row = step::by_id(self.tx, self.ws.id, id).await?;
                 Some(row.filter(|row| is_live(row, target)).ok_or_else(|| unknown_step(target, text))?)
             }
@@ -230,7 +240,7 @@ impl Call<'_> {
         };
         match (by_id, by_path) {
             (Some(by_id), Some(by_path)) if by_id.id != by_path.id => {
-                Err(Failure::invalid("step_id and path name two different steps")
+                Err(WorkError::invalid("step_id and path name two different steps")
                     .recovery("give one of them"))
             }
             (by_id, by_path) => Ok(by_id.or(by_path)),
@@ -243,11 +253,11 @@ impl Call<'_> {
         target: TargetId,
         step_id: Option<&str>,
         path: Option<&str>,
-    ) -> Result<StepRow, Failure> {
+    ) -> Result<StepRow, WorkError> {
         match self.find_step(target, step_id, path).await? {
             Some(step) => Ok(step),
             None => {
-                let failure = Failure::invalid("no step given").recovery("give `step_id` or `path`");
+                let failure = WorkError::invalid("no step given").recovery("give `step_id` or `path`");
                 Err(failure.propose(look_at(target)))
             }
         }
@@ -258,39 +268,39 @@ fn is_live(row: &StepRow, target: TargetId) -> bool {
     row.target == target && !row.fields.deleted
 }
 
-pub(crate) fn parse_target(text: &str) -> Result<TargetId, Failure> {
+pub(crate) fn parse_target(text: &str) -> Result<TargetId, WorkError> {
     text.parse().map_err(|fault| {
-        let failure = Failure::bad_id("plan or task", "an id like PLAN-001 or TASK-001", text, fault);
-        if failure.code() == Code::UnknownId { unknown_target(text) } else { failure }
+        let failure = WorkError::bad_id("plan or task", "an id like PLAN-001 or TASK-001", text, fault);
+        if failure.code() == WorkErrorCode::UnknownId { unknown_target(text) } else { failure }
     })
 }
 
 /// The id of what tasks stand under.
-pub(crate) fn parse_plan(text: &str) -> Result<TargetId, Failure> {
+pub(crate) fn parse_plan(text: &str) -> Result<TargetId, WorkError> {
     let id = parse_target(text)?;
     if id.kind == TargetKind::Plan {
         return Ok(id);
     }
-    Err(Failure::invalid(format!("{id} is no plan"))
+    Err(WorkError::invalid(format!("{id} is no plan"))
         .recovery("the parent of a task is a plan, like PLAN-001"))
 }
 
-pub(crate) fn parse_path(text: &str) -> Result<StepPath, Failure> {
-    text.parse().map_err(|fault| Failure::bad_id("step path", "a path like s:0.s:2", text, fault))
+pub(crate) fn parse_path(text: &str) -> Result<StepPath, WorkError> {
+    text.parse().map_err(|fault| WorkError::bad_id("step path", "a path like s:0.s:2", text, fault))
 }
 
-pub(crate) fn unknown_target(text: &str) -> Failure {
-    Failure::unknown("plan or task", text)
+pub(crate) fn unknown_target(text: &str) -> WorkError {
+    WorkError::unknown("plan or task", text)
         .recovery("tasks_context lists what there is")
-        .propose(Proposal::new(Tool::TasksContext, json!({}), "See what there is", Priority::High))
+        .propose(Proposal::new(WorkTool::TasksContext, json!({}), "See what there is", Priority::High))
 }
 
-fn unknown_step(target: TargetId, text: &str) -> Failure {
-    Failure::new(Code::UnknownId, format!("{target} has no step {}", crate::name::quoted(text)))
+fn unknown_step(target: TargetId, text: &str) -> WorkError {
+    WorkError::new(WorkErrorCode::UnknownId, format!("{target} has no step {}", crate::name::quoted(text)))
         .recovery("tasks_resume shows the steps")
         .propose(look_at(target))
 }
 
 fn look_at(target: TargetId) -> Proposal {
-    Proposal::new(Tool::TasksResume, json!({"task": target}), "See the steps", Priority::High)
+    Proposal::new(WorkTool::TasksResume, json!({"task": target}), "See the steps", Priority::High)
 }

@@ -13,12 +13,12 @@ use crate::plan::record::{Fields, Record};
 use crate::plan::step::{Step, StepRow};
 use crate::plan::target::{Target, TargetRow};
 use crate::plan::{step, target};
-use crate::store::{Engine, Store, StoreError, Tx, args};
+use crate::store::{Backend, Store, StoreError, Tx, args};
 use crate::tables::{TABLES, WORKSPACES};
 
 /// What a check went through, and what it found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Report {
+pub struct StoreReport {
     pub workspaces: u64,
     pub events: u64,
     pub records: u64,
@@ -28,7 +28,7 @@ pub struct Report {
 /// Enough to see what is wrong; a badly damaged store has a problem in every row.
 const MAX_PROBLEMS: usize = 100;
 
-impl Report {
+impl StoreReport {
     fn problem(&mut self, text: String) {
         if self.problems.len() < MAX_PROBLEMS {
             self.problems.push(text);
@@ -41,10 +41,10 @@ impl Store {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub async fn check(&self) -> Result<Report, StoreError> {
+    pub async fn check(&self) -> Result<StoreReport, StoreError> {
         let mut tx = self.read().await?;
-        let mut report = Report::default();
-        if tx.engine() == Engine::Sqlite {
+        let mut report = StoreReport::default();
+        if tx.backend() == Backend::Sqlite {
             // The check of FTS5 trusts what this connection remembers of the index, which other processes may have
             // changed since; a search looks again.
             tx.row("SELECT rowid FROM search WHERE search MATCH 'x' LIMIT 1", args![]).await?;
@@ -68,12 +68,12 @@ impl Store {
 }
 
 /// Looks at every row of a workspace by itself, and says whether all are good.
-async fn rows(tx: &mut Tx, ws: i64, name: &str, report: &mut Report) -> Result<bool, StoreError> {
+async fn rows(tx: &mut Tx, ws: i64, name: &str, report: &mut StoreReport) -> Result<bool, StoreError> {
     let mut good = true;
     for table in std::iter::once(&WORKSPACES).chain(TABLES) {
         tx.each_text(&table.select(), args![ws], |row| {
             let values: Vec<Value> = (0..table.columns.len()).map(|at| row.json(at)).collect();
-            if let Err(misfit) = table.judge(&values) {
+            if let Err(misfit) = table.validate(&values) {
                 good = false;
                 report.problem(format!("{name}: {misfit} (row {})", quoted(&values[0].to_string())));
             }
@@ -105,7 +105,7 @@ const COUNTERS: &str = "SELECT name, plans, tasks, steps, events, seqs, branches
     FROM workspaces WHERE ws = $1";
 
 /// Goes through one workspace, whose rows are good by themselves.
-pub(crate) async fn workspace(tx: &mut Tx, ws: i64, report: &mut Report) -> Result<(), StoreError> {
+pub(crate) async fn workspace(tx: &mut Tx, ws: i64, report: &mut StoreReport) -> Result<(), StoreError> {
     let row = tx.row(COUNTERS, args![ws]).await?;
     let row = row.ok_or_else(|| StoreError::Damaged(format!("workspace {ws} is gone")))?;
     let checked = Checked {
@@ -129,12 +129,12 @@ pub(crate) async fn workspace(tx: &mut Tx, ws: i64, report: &mut Report) -> Resu
 }
 
 impl Checked {
-    fn problem(&self, report: &mut Report, text: impl std::fmt::Display) {
+    fn problem(&self, report: &mut StoreReport, text: impl std::fmt::Display) {
         report.problem(format!("{}: {text}", self.name));
     }
 
     /// Plans, tasks and steps have numbers that were given, and what they depend on is there.
-    async fn targets(&self, tx: &mut Tx, report: &mut Report) -> Result<(), StoreError> {
+    async fn targets(&self, tx: &mut Tx, report: &mut StoreReport) -> Result<(), StoreError> {
         let live = self.targets.iter().filter(|row| !row.fields.deleted);
         let live: BTreeMap<TargetId, &[TargetId]> =
             live.map(|row| (row.id, row.fields.depends_on.as_slice())).collect();
@@ -179,7 +179,7 @@ impl Checked {
     }
 
     /// Branches start from others that are there, and plans and tasks have theirs.
-    async fn branches(&self, tx: &mut Tx, report: &mut Report) -> Result<(), StoreError> {
+    async fn branches(&self, tx: &mut Tx, report: &mut StoreReport) -> Result<(), StoreError> {
         let sql = "SELECT branch, base, base_seq FROM branches WHERE ws = $1";
         let mut branches: BTreeMap<i64, (Option<i64>, i64)> = BTreeMap::new();
         for row in tx.rows(sql, args![self.ws]).await? {
@@ -220,7 +220,7 @@ impl Checked {
     }
 
     /// Rebuilds every record from the log and compares it with what is stored.
-    async fn replay(&self, tx: &mut Tx, report: &mut Report) -> Result<(), StoreError> {
+    async fn replay(&self, tx: &mut Tx, report: &mut StoreReport) -> Result<(), StoreError> {
         const CHUNK: i64 = 1000;
         let mut records: BTreeMap<String, Option<Fields>> = BTreeMap::new();
         let mut expected = 1;
@@ -258,7 +258,7 @@ impl Checked {
         Ok(())
     }
 
-    async fn invariants(&self, tx: &mut Tx, report: &mut Report) -> Result<(), StoreError> {
+    async fn invariants(&self, tx: &mut Tx, report: &mut StoreReport) -> Result<(), StoreError> {
         for &(fault, sql) in INVARIANTS {
             let found = tx.row(sql, args![self.ws]).await?.map_or(Ok(0), |row| row.int(0))?;
             if found > 0 {
@@ -318,7 +318,7 @@ fn compare<R: Record>(
     stored: &R,
     settled: bool,
     records: &mut BTreeMap<String, Option<Fields>>,
-    report: &mut Report,
+    report: &mut StoreReport,
 ) {
     report.records += 1;
     if !settled {

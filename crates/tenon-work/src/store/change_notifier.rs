@@ -10,8 +10,8 @@ use sqlx::postgres::{PgListener, PgPool};
 use tokio::sync::{OnceCell, watch};
 use tokio::task::JoinHandle;
 
-use super::lane::Lane;
 use super::pool::{Connections, Pools};
+use super::sqlite_pool::SqlitePool;
 use super::{StoreError, postgres};
 
 const CHANNEL: &str = "tenon_work";
@@ -26,7 +26,7 @@ const RECONNECT_PAUSE: Duration = Duration::from_millis(250);
 const LOOK: Duration = Duration::from_millis(50);
 
 #[derive(Clone)]
-pub(crate) struct News(Arc<Inner>);
+pub(crate) struct ChangeNotifier(Arc<Inner>);
 
 struct Inner {
     ticks: watch::Sender<u64>,
@@ -35,7 +35,7 @@ struct Inner {
 
 /// How commits of other processes are noticed.
 enum Others {
-    Sqlite(Lookout),
+    Sqlite(CommitPoller),
     Postgres { pool: PgPool, listener: OnceCell<JoinHandle<()>> },
 }
 
@@ -60,8 +60,8 @@ impl Inner {
 }
 
 /// Looks at the count of commits that SQLite keeps for each connection: those of all other connections.
-struct Lookout {
-    readers: Lane,
+struct CommitPoller {
+    readers: SqlitePool,
     /// All who wait share it: whoever sees a change tells the others.
     seen: Mutex<Seen>,
 }
@@ -73,7 +73,7 @@ struct Seen {
     commits: Option<i64>,
 }
 
-impl Lookout {
+impl CommitPoller {
     /// Whether anybody has committed since the last look. A store that cannot be looked at has no news.
     fn has_changed(&self) -> bool {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
@@ -96,12 +96,12 @@ impl Lookout {
 }
 
 /// A place in the queue of those who wait.
-pub(crate) struct Waiting {
+pub(crate) struct ChangeSubscription {
     ticks: watch::Receiver<u64>,
-    news: News,
+    news: ChangeNotifier,
 }
 
-impl Waiting {
+impl ChangeSubscription {
     /// Comes back after the next commit since the last call.
     pub(crate) async fn news(&mut self) {
         let Self { ticks, news } = self;
@@ -115,11 +115,11 @@ impl Waiting {
     }
 }
 
-impl News {
+impl ChangeNotifier {
     pub(crate) fn new(pools: &Pools) -> Self {
         let others = match &pools.connections {
             Connections::Sqlite { readers, .. } => {
-                Others::Sqlite(Lookout { readers: readers.clone(), seen: Mutex::default() })
+                Others::Sqlite(CommitPoller { readers: readers.clone(), seen: Mutex::default() })
             }
             Connections::Postgres(pool) => Others::Postgres { pool: pool.clone(), listener: OnceCell::new() },
         };
@@ -132,7 +132,7 @@ impl News {
     }
 
     /// From here on every commit is noticed.
-    pub(crate) async fn subscribe(&self) -> Result<Waiting, StoreError> {
+    pub(crate) async fn subscribe(&self) -> Result<ChangeSubscription, StoreError> {
         match &self.0.others {
             // Others who wait already may not have looked yet.
             Others::Sqlite(lookout) => {
@@ -148,7 +148,7 @@ impl News {
                 listener.get_or_try_init(listen).await?;
             }
         }
-        Ok(Waiting { ticks: self.0.ticks.subscribe(), news: self.clone() })
+        Ok(ChangeSubscription { ticks: self.0.ticks.subscribe(), news: self.clone() })
     }
 
     pub(crate) fn close(&self) {
