@@ -12,9 +12,9 @@ use tenon_contract::cursor::{Cursor, RequestKey, SnapshotKey};
 use tenon_contract::epoch::EpochSet;
 use tenon_contract::root::{GateError, RootGate, WorkspacePath};
 use tenon_contract::snapshot::SnapshotLimits;
+use tenon_lsp::ServerId;
 use tenon_lsp::call::Call;
 use tenon_lsp::orchestrator::Orchestrator;
-use tenon_lsp::registry::ServerId;
 
 use crate::desk::{Desk, Weighed};
 use crate::error::CodeError;

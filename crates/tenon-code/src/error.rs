@@ -6,8 +6,8 @@ use tenon_contract::cursor::CursorError;
 use tenon_contract::position::PositionError;
 use tenon_contract::root::{GateError, ReadError};
 use tenon_contract::snapshot::SnapshotTooLarge;
+use tenon_lsp::ServerId;
 use tenon_lsp::orchestrator::AskError;
-use tenon_lsp::registry::ServerId;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CodeError {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use tenon_lsp::registry::ServerId;
+use tenon_lsp::ServerId;
 
 /// What a summary says about the value beside it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -15,7 +15,7 @@ use tenon_contract::root::WorkspacePath;
 use tenon_lsp::call::{Call, Interrupted};
 use tenon_lsp::model::Diagnostic;
 use tenon_lsp::orchestrator::Orchestrator;
-use tenon_lsp::registry::{Capability, ServerId};
+use tenon_lsp::{Capability, ServerId};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;

@@ -3,8 +3,8 @@
 //! A list that lacks a server's share looks like one in which there is nothing to find. So a share that is missing is an
 //! error, unless nobody counts on it: then the summary names what is not covered.
 
+use tenon_lsp::ServerId;
 use tenon_lsp::model::{Answer, Why};
-use tenon_lsp::registry::ServerId;
 
 use crate::error::{CodeError, ProviderFailure};
 

@@ -3,8 +3,8 @@
 use serde::Deserialize;
 use tenon_contract::cursor::RequestKey;
 use tenon_contract::epoch::EpochSet;
+use tenon_lsp::Capability;
 use tenon_lsp::call::Call;
-use tenon_lsp::registry::Capability;
 
 use crate::canonical::{WorkspaceSymbol, canonicalise};
 use crate::code::{Code, Question};

@@ -9,10 +9,10 @@ use tempfile::TempDir;
 use tenon_contract::position::Position;
 use tenon_contract::root::{RootGate, WorkspacePath};
 use tenon_lsp::call::Call;
-use tenon_lsp::find::{Finder, SearchPath, Trust};
 use tenon_lsp::model::{Answer, Diagnostic};
 use tenon_lsp::orchestrator::{Options, Orchestrator};
-use tenon_lsp::registry::{Registry, ServerEntry};
+use tenon_servers::find::{Finder, SearchPath, Trust};
+use tenon_servers::registry::{Registry, ServerEntry};
 
 use crate::{Script, program};
 
@@ -154,7 +154,7 @@ impl Builder {
         let mut entry: ServerEntry = serde_json::from_value(json!({
             "id": id, "language": "Fake", "command": program(),
             "args": ["--script", at("json"), "--transcript", at("jsonl")],
-            "extensions": { ".fake": "fake" }, "capabilities": tenon_lsp::registry::Capability::ALL,
+            "extensions": { ".fake": "fake" }, "capabilities": tenon_servers::registry::Capability::ALL,
             "install": { "manual": { "see": "nowhere" } }, "ready": "immediate", "settle_ms": 50,
         }))
         .expect("an entry");

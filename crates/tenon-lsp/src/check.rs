@@ -16,7 +16,7 @@ use tenon_contract::root::{ReadError, WorkspacePath};
 use crate::call::Call;
 use crate::model::{Answer, Diagnostic, Severity, Why};
 use crate::orchestrator::{Orchestrator, Timeouts};
-use crate::registry::ServerId;
+use tenon_servers::registry::ServerId;
 
 pub mod files;
 pub mod github;

@@ -19,12 +19,12 @@ use tokio::time::Instant;
 
 use crate::call::{Call, Interrupted};
 use crate::epoch::CheckEpoch;
-use crate::find::Program;
 use crate::log::ServerLog;
 use crate::message::{Payload, RpcError};
 use crate::process::{self, Exit, Group, Handle};
-use crate::registry::{Capability, ServerEntry};
 use crate::transport::{Closed, Connection, Reply, RequestError};
+use tenon_servers::find::Program;
+use tenon_servers::registry::{Capability, ServerEntry};
 
 mod capabilities;
 mod check;

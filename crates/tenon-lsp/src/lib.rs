@@ -1,16 +1,15 @@
-//! Language servers: transport, client, orchestrator, registry.
+//! Language servers at work: transport, client, orchestrator.
+
+pub use tenon_servers::registry::{Capability, ServerId};
 
 pub mod aftermath;
 pub mod block;
 pub mod call;
-pub mod census;
 pub mod check;
 pub mod client;
 pub mod codec;
 pub mod epoch;
-pub mod find;
 pub mod finding;
-pub mod install;
 pub mod log;
 pub mod message;
 pub mod model;
@@ -20,10 +19,8 @@ pub mod process;
 #[cfg(not(unix))]
 #[path = "process/portable.rs"]
 pub mod process;
-pub mod registry;
 pub mod service;
 pub mod transport;
-pub mod walk;
 pub mod watch;
 mod wire;
 mod words;

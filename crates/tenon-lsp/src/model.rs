@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use tenon_contract::position::{Position, Range};
 use tenon_contract::root::WorkspacePath;
 
-use crate::registry::ServerId;
+use tenon_servers::registry::ServerId;
 
 /// A range in a file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -20,11 +20,11 @@ use tokio_util::task::TaskTracker;
 use crate::call::Call;
 use crate::client::{Client, FileChangeKind, gap};
 use crate::epoch::CheckEpoch;
-use crate::find::{Availability, Finder};
 use crate::model::Why;
 use crate::process::Group;
-use crate::registry::{Capability, Registry, ServerEntry, ServerId};
 use crate::watch::Watch;
+use tenon_servers::find::{Availability, Finder};
+use tenon_servers::registry::{Capability, Registry, ServerEntry, ServerId};
 
 mod check;
 mod convert;

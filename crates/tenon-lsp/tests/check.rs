@@ -11,10 +11,10 @@ use tenon_contract::position::{LineIndex, Position, Range};
 use tenon_contract::root::{RootGate, WorkspacePath};
 use tenon_lsp::check::files::{FilesError, changed, of_paths};
 use tenon_lsp::check::{Absent, CheckedFile, Missing, Report, Verdict, github, json, sarif, text};
-use tenon_lsp::find::SearchPath;
 use tenon_lsp::model::Diagnostic;
-use tenon_lsp::registry::{Registry, ServerId};
-use tenon_lsp::walk::Walk;
+use tenon_servers::find::SearchPath;
+use tenon_servers::registry::{Registry, ServerId};
+use tenon_servers::walk::Walk;
 
 fn found(range: [u32; 4], severity: u32, source: &str, code: &str, message: &str) -> Diagnostic {
     Diagnostic {

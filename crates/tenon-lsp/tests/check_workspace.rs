@@ -8,11 +8,11 @@ use camino::{Utf8Path, Utf8PathBuf};
 use tenon_contract::root::RootGate;
 use tenon_lsp::call::Call;
 use tenon_lsp::check::{self, Progress, Report, Verdict, files, json};
-use tenon_lsp::find::{Finder, SearchPath, Trust};
 use tenon_lsp::model::Severity;
 use tenon_lsp::orchestrator::{Options, Orchestrator};
-use tenon_lsp::registry::Registry;
-use tenon_lsp::walk::Walk;
+use tenon_servers::find::{Finder, SearchPath, Trust};
+use tenon_servers::registry::Registry;
+use tenon_servers::walk::Walk;
 use tenon_testkit::{PATIENCE, Tree, program};
 
 async fn check(root: &Utf8Path, severities: &[Severity]) -> (Report, Vec<Progress>) {

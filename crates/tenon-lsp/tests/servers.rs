@@ -14,10 +14,10 @@ use serde_json::{Value, json};
 use tenon_contract::position::{Encoding, LineIndex, Position, Range};
 use tenon_contract::root::RootGate;
 use tenon_lsp::call::Call;
-use tenon_lsp::find::{Finder, SearchPath, Trust};
 use tenon_lsp::model::{Answer, Location, Symbol};
 use tenon_lsp::orchestrator::{Options, Orchestrator};
-use tenon_lsp::registry::{Registry, ServerEntry, Switch};
+use tenon_servers::find::{Finder, SearchPath, Trust};
+use tenon_servers::registry::{Registry, ServerEntry, Switch};
 use tenon_testkit::program;
 
 #[derive(Deserialize)]

@@ -12,9 +12,9 @@ use std::time::Duration;
 
 use serde_json::json;
 use tenon_contract::root::RootGate;
-use tenon_lsp::find::Finder;
 use tenon_lsp::orchestrator::{Options, Orchestrator};
 use tenon_lsp::process::Group;
+use tenon_servers::find::Finder;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;

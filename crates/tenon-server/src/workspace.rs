@@ -12,7 +12,7 @@ use serde_json::Value;
 use tenon_contract::clock::Clock;
 use tenon_contract::id::sha256_hex_joined;
 use tenon_contract::root::{RootError, RootGate};
-use tenon_lsp::registry::Registry;
+use tenon_servers::registry::Registry;
 
 use crate::config::{
     Config, ConfigError, Environment, FILE_NAME, Flag, Origin, Place, Problem, Settings, SourceText, Sources,

@@ -3,11 +3,11 @@
 use std::ffi::OsStr;
 
 use tenon_lsp::check::files::FilesError;
-use tenon_lsp::find::{Finder, SearchPath, Trust};
-use tenon_lsp::install::{InstallError, Managed};
-use tenon_lsp::registry::{OverrideError, Registry};
-use tenon_lsp::walk::{BadPattern, Walk};
 use tenon_server::workspace::Workspace;
+use tenon_servers::find::{Finder, SearchPath, Trust};
+use tenon_servers::install::{InstallError, Managed};
+use tenon_servers::registry::{OverrideError, Registry};
+use tenon_servers::walk::{BadPattern, Walk};
 
 use crate::exit::Exit;
 use crate::failure::Failure;

@@ -8,7 +8,7 @@ use super::Offence;
 use crate::shell::{Error, cargo};
 
 /// Each of our crates with the crates of ours that it may depend on.
-const ARROWS: [(&str, &[&str]); 12] = [
+const ARROWS: [(&str, &[&str]); 13] = [
     ("xtask", &[]),
     ("tenon-bench", &["tenon-testkit"]),
     (
@@ -17,6 +17,7 @@ const ARROWS: [(&str, &[&str]); 12] = [
             "tenon-server",
             "tenon-code",
             "tenon-lsp",
+            "tenon-servers",
             "tenon-context",
             "tenon-work",
             "tenon-compose",
@@ -25,16 +26,25 @@ const ARROWS: [(&str, &[&str]); 12] = [
     ),
     (
         "tenon-server",
-        &["tenon-code", "tenon-lsp", "tenon-context", "tenon-work", "tenon-compose", "tenon-contract"],
+        &[
+            "tenon-code",
+            "tenon-lsp",
+            "tenon-servers",
+            "tenon-context",
+            "tenon-work",
+            "tenon-compose",
+            "tenon-contract",
+        ],
     ),
     ("tenon-code", &["tenon-lsp", "tenon-contract"]),
-    ("tenon-lsp", &["tenon-contract"]),
+    ("tenon-lsp", &["tenon-servers", "tenon-contract"]),
+    ("tenon-servers", &["tenon-contract"]),
     ("tenon-context", &["tenon-contract"]),
     ("tenon-work", &["tenon-contract"]),
     ("tenon-compose", &["tenon-contract"]),
     ("tenon-contract", &[]),
     ("tenon-testkit", &["tenon-contract"]),
-    ("tenon-fake-lsp", &["tenon-lsp", "tenon-contract"]),
+    ("tenon-fake-lsp", &["tenon-lsp", "tenon-servers", "tenon-contract"]),
 ];
 
 const TEST_CRATES: [&str; 2] = ["tenon-fake-lsp", "tenon-testkit"];

@@ -8,9 +8,9 @@ use camino::{Utf8Path, Utf8PathBuf};
 use tenon_contract::root::{GateError, RootGate, WorkspacePath};
 use tokio::process::Command;
 
-use crate::find::SearchPath;
-use crate::registry::{Capability, Registry};
-use crate::walk::Walk;
+use tenon_servers::find::SearchPath;
+use tenon_servers::registry::{Capability, Registry};
+use tenon_servers::walk::Walk;
 
 /// How long git may take to say what changed.
 const GIT_DEADLINE: Duration = Duration::from_secs(60);

@@ -6,7 +6,7 @@ use serde_json::Value;
 use tenon_contract::position::Encoding;
 
 use super::watched::Globs;
-use crate::registry::Capability;
+use tenon_servers::registry::Capability;
 
 /// How a server wants to hear of changed text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

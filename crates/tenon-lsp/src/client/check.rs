@@ -15,9 +15,9 @@ use super::{Client, Pause, Synced, Wait, retryable};
 use crate::call::Call;
 use crate::message::{Payload, RpcError};
 use crate::model::{Diagnostic, Why};
-use crate::registry::Capability;
 use crate::transport::{Reply, RequestError};
 use crate::wire;
+use tenon_servers::registry::Capability;
 
 /// Questions that a server answers without another word before it is taken to have said all.
 const QUIET_ROUNDS: u32 = 3;
@@ -286,7 +286,7 @@ impl Client {
     }
 
     fn rule_needs_diagnostics(&self) -> bool {
-        self.entry().ready == Some(crate::registry::Ready::FirstDiagnostics)
+        self.entry().ready == Some(tenon_servers::registry::Ready::FirstDiagnostics)
     }
 
     /// Runs work that makes no sense any more once the document has a newer text.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::registry::Ready;
+use tenon_servers::registry::Ready;
 
 /// What is known about a server's readiness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

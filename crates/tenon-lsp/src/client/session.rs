@@ -17,9 +17,9 @@ use super::readiness::{Readiness, State};
 use crate::epoch::CheckEpoch;
 use crate::log::ServerLog;
 use crate::message::{Payload, RpcError};
-use crate::registry::{self, ServerEntry};
 use crate::transport::Peer;
 use crate::wire;
+use tenon_servers::registry::{self, ServerEntry};
 
 /// Everything that changes while a server runs.
 pub(crate) struct Known {

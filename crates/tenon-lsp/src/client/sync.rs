@@ -15,8 +15,8 @@ use super::Client;
 use super::documents::Update;
 use crate::call::Call;
 use crate::message;
-use crate::registry::Capability;
 use crate::transport::{Closed, RequestError};
+use tenon_servers::registry::Capability;
 
 impl Client {
     /// Makes the server know a file's text. The returned pin keeps the document open.

@@ -10,7 +10,7 @@ use super::convert::{converted_diagnostics, diagnostics_of};
 use super::{Orchestrator, lines_of};
 use crate::call::Call;
 use crate::model::{Answer, Diagnostic, Gap, merge_diagnostics};
-use crate::registry::Capability;
+use tenon_servers::registry::Capability;
 
 impl Orchestrator {
     /// The diagnostics of a file, for the text given or else the text on disk. `complete` in the answer means that every

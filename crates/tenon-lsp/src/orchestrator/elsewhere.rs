@@ -26,9 +26,9 @@ use super::{Inner, Orchestrator, lock};
 use crate::call::Call;
 use crate::client::Client;
 use crate::model::{Diagnostic, Symbol};
-use crate::registry::{Capability, ServerId};
 use crate::transport::RequestError;
 use crate::words;
+use tenon_servers::registry::{Capability, ServerId};
 
 /// Files opened because an edit may have broken them.
 const MAX_DEPENDENTS: usize = 20;

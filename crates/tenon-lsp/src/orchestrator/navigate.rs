@@ -18,8 +18,8 @@ use crate::call::Call;
 use crate::client::{Client, gap};
 use crate::message::Payload;
 use crate::model::{Answer, Gap, Hover, Location, Symbol, Why};
-use crate::registry::{Capability, ServerEntry, ServerId};
 use crate::wire;
+use tenon_servers::registry::{Capability, ServerEntry, ServerId};
 
 /// What one server contributed.
 struct Share<T> {

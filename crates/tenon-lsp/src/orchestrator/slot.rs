@@ -14,7 +14,7 @@ use crate::call::{Call, Interrupted};
 use crate::client::{Client, Start};
 use crate::log::ServerLog;
 use crate::model::Why;
-use crate::registry::ServerEntry;
+use tenon_servers::registry::ServerEntry;
 
 /// Where a server is in its life.
 #[derive(Clone)]

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::slot::Life;
 use super::{Orchestrator, lock};
-use crate::find::Availability;
-use crate::registry::ServerId;
+use tenon_servers::find::Availability;
+use tenon_servers::registry::ServerId;
 
 /// Where a server stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -11,9 +11,9 @@ use tokio::task::spawn_blocking;
 use super::{Candidate, Inner, Orchestrator, lock, serving};
 use crate::call::Call;
 use crate::client::{Client, gap};
-use crate::find::Availability;
 use crate::model::Why;
-use crate::registry::{Capability, ServerId};
+use tenon_servers::find::Availability;
+use tenon_servers::registry::{Capability, ServerId};
 
 /// Projects of one server that are started without being asked about. A tree of a hundred small packages must not
 /// start a hundred servers.

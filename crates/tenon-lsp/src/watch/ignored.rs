@@ -1,5 +1,5 @@
 //! Which paths are no part of the workspace: what is ignored, hidden, or filled by tools. The same rules as
-//! [`crate::walk`], for single paths as they come and go.
+//! [`tenon_servers::walk`], for single paths as they come and go.
 
 use std::collections::BTreeMap;
 

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tenon_fake_lsp::Workbench;
 use tenon_lsp::call::Call;
 use tenon_lsp::model::{Answer, Hover, Why};
-use tenon_lsp::registry::ServerId;
+use tenon_servers::registry::ServerId;
 
 const ROUNDS: usize = 100;
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tenon_fake_lsp::Workbench;
 use tenon_lsp::call::Call;
 use tenon_lsp::model::Why;
-use tenon_lsp::registry::Ready;
+use tenon_servers::registry::Ready;
 
 /// Publishes what it finds in every text, with its version, at once.
 fn linter() -> Value {

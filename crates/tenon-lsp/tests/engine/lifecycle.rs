@@ -9,7 +9,7 @@ use tenon_fake_lsp::Workbench;
 use tenon_lsp::call::Call;
 use tenon_lsp::model::Why;
 use tenon_lsp::orchestrator::ServerState;
-use tenon_lsp::registry::{Capability, ServerId};
+use tenon_servers::registry::{Capability, ServerId};
 
 fn linter() -> Value {
     json!({ "capabilities": { "textDocumentSync": 2 }, "rules": [

@@ -7,7 +7,7 @@ use tenon_fake_lsp::Workbench;
 use tenon_lsp::call::Call;
 use tenon_lsp::model::{Gap, Location, Markup, Why};
 use tenon_lsp::orchestrator::AskError;
-use tenon_lsp::registry::{Capability, Ready, ServerId};
+use tenon_servers::registry::{Capability, Ready, ServerId};
 
 fn range(line: u32) -> Value {
     json!({ "start": { "line": line, "character": 0 }, "end": { "line": line, "character": 3 } })

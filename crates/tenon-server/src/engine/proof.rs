@@ -8,7 +8,7 @@ use tenon_contract::position::Position;
 use tenon_contract::root::WorkspacePath;
 use tenon_lsp::call::Call;
 use tenon_lsp::orchestrator::Orchestrator;
-use tenon_lsp::registry::{Capability, Registry};
+use tenon_servers::registry::{Capability, Registry};
 
 use crate::daemon::hello::Proof;
 

@@ -10,8 +10,8 @@ use std::time::Duration;
 use camino::Utf8PathBuf;
 use serde_json::{Map, Value};
 use tenon_lsp::model::Severity;
-use tenon_lsp::registry::{OverrideError, Registry};
 use tenon_lsp::service::BOOTSTRAP;
+use tenon_servers::registry::{OverrideError, Registry};
 
 /// No timeout is longer: a typing mistake must not look like a hang.
 const MAX_TIMEOUT_MS: u64 = 60 * 60 * 1000;

@@ -16,7 +16,7 @@ use tenon_code::{
     WorkspaceDiagnostics, WorkspaceSymbols,
 };
 use tenon_contract::snapshot::SnapshotLimits;
-use tenon_lsp::registry::OverrideError;
+use tenon_servers::registry::OverrideError;
 use tokio::sync::OnceCell;
 
 use crate::config::Content;

@@ -15,7 +15,7 @@ use tenon_contract::position::Position;
 use tenon_contract::root::{GateError, WorkspacePath};
 use tenon_lsp::model::{Answer as Found, Gap, Location, Severity, Symbol, Why};
 use tenon_lsp::orchestrator::{AskError, Orchestrator};
-use tenon_lsp::registry::OverrideError;
+use tenon_servers::registry::OverrideError;
 
 use crate::engine::Engine;
 use crate::surface::{

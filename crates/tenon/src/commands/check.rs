@@ -9,13 +9,13 @@ use indicatif::{ProgressBar, ProgressStyle};
 use tenon_contract::root::WorkspacePath;
 use tenon_lsp::call::Call;
 use tenon_lsp::check::{self, Report, Verdict, files, github, json, sarif, text};
-use tenon_lsp::find::{Availability, Finder};
 use tenon_lsp::model::Severity;
 use tenon_lsp::orchestrator::{Options, Orchestrator};
-use tenon_lsp::registry::Registry;
 use tenon_server::config::Severity as Configured;
 use tenon_server::daemon::hello::Errand;
 use tenon_server::workspace::Workspace;
+use tenon_servers::find::{Availability, Finder};
+use tenon_servers::registry::Registry;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 

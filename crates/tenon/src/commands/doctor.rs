@@ -8,13 +8,13 @@ use camino::Utf8Path;
 use serde::Serialize;
 use serde_json::json;
 use tenon_contract::clock::{Clock, Entropy};
-use tenon_lsp::census::Census;
-use tenon_lsp::find::Availability;
-use tenon_lsp::registry::ServerEntry;
 use tenon_server::dirs::Dirs;
 use tenon_server::token::TokenFile;
 use tenon_server::trust::TrustState;
 use tenon_server::workspace::Workspace;
+use tenon_servers::find::Availability;
+use tenon_servers::language_count::LanguageCount;
+use tenon_servers::registry::ServerEntry;
 
 use crate::daemon_client;
 use crate::exit::Exit;
@@ -99,9 +99,9 @@ fn language_servers(workspace: &Workspace) -> Vec<Finding> {
         (Ok(walk), Ok(registry)) => (walk, registry),
         (Err(failure), _) | (_, Err(failure)) => return vec![Finding::bad("language servers", &failure)],
     };
-    let census = Census::take(&walk, &registry);
+    let languages = LanguageCount::count(&walk, &registry);
     let finding = |(entry, availability): (&ServerEntry, Availability)| {
-        let files = census.files_of(&entry.id);
+        let files = languages.files_of(&entry.id);
         let about = format!("{} (files: {files})", entry.id);
         match availability {
             _ if files == 0 => None,

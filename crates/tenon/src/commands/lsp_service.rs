@@ -2,12 +2,12 @@
 
 use tenon_contract::clock::Clock;
 use tenon_contract::root::RootGate;
-use tenon_lsp::find::{Finder, Trust};
-use tenon_lsp::install::Managed;
 use tenon_lsp::service::BOOTSTRAP;
 use tenon_server::config::{FILE_NAME, read_file};
 use tenon_server::lsp_service::{Bootstrap, NavPipes, serve};
 use tenon_server::trust::TrustStore;
+use tenon_servers::find::{Finder, Trust};
+use tenon_servers::install::Managed;
 
 use crate::exit::Exit;
 use crate::failure::Failure;

@@ -4,12 +4,12 @@ use camino::{Utf8Path, Utf8PathBuf};
 use clap::Subcommand;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
-use tenon_lsp::census::Census;
-use tenon_lsp::find::{Availability, Origin};
-use tenon_lsp::install::{self, InstallError, Installed, Lock, Managed, Progress, Tools};
-use tenon_lsp::registry::{Install, ServerEntry};
 use tenon_server::daemon::DaemonError;
 use tenon_server::daemon::hello::{Errand, ErrandDone, ServerLine};
+use tenon_servers::find::{Availability, Origin};
+use tenon_servers::install::{self, InstallError, Installed, Lock, Managed, Progress, Tools};
+use tenon_servers::language_count::LanguageCount;
+use tenon_servers::registry::{Install, ServerEntry};
 
 use crate::daemon_client;
 use crate::exit::Exit;
@@ -196,8 +196,8 @@ fn install(
     let locks = match for_workspace {
         None => install::locks_for(&registry, ids, &tools)?,
         Some(_) => {
-            let census = Census::take(&language_servers::walk(&workspace)?, &registry);
-            install::locks_for_workspace(&registry, &census, &managed, &search, &tools)
+            let languages = LanguageCount::count(&language_servers::walk(&workspace)?, &registry);
+            install::locks_for_workspace(&registry, &languages, &managed, &search, &tools)
         }
     };
     if locks.is_empty() {

@@ -4,11 +4,11 @@ use std::io::{BufRead, IsTerminal, Write as _};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
-use tenon_lsp::census::Census;
-use tenon_lsp::install::{self, Lock, Tools};
 use tenon_server::daemon::hello::{Proof, ServerLine};
 use tenon_server::trust::TrustState;
 use tenon_server::workspace::Workspace;
+use tenon_servers::install::{self, Lock, Tools};
+use tenon_servers::language_count::LanguageCount;
 
 use crate::agent_config::{self, AgentConfig};
 use crate::commands::servers::install_one;
@@ -48,9 +48,9 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
     let root = invocation.root(args.dir.as_deref())?;
     let workspace = invocation.workspace(&root, vec![])?;
     print_workspace(&workspace, invocation);
-    let census = Census::take(&language_servers::walk(&workspace)?, &language_servers::registry(&workspace)?);
+    let languages = LanguageCount::count(&language_servers::walk(&workspace)?, &language_servers::registry(&workspace)?);
     let install = if args.no_install { Some(false) } else { args.yes.then_some(true) };
-    install_missing(&workspace, &census, install, invocation)?;
+    install_missing(&workspace, &languages, install, invocation)?;
     let probe = daemon_client::probe(invocation, &root)?;
     let Probe { welcome, tools } = &probe;
     invocation.eprint(format!("daemon: process {}, answers with {} tools", welcome.pid, tools.len()));
@@ -59,10 +59,10 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
         invocation.eprint("  hint: `tenon stop` ends it, and its clients; the next one starts a new one");
     }
     let mut needed = Vec::new();
-    if !args.no_wait && !census.shares().is_empty() {
+    if !args.no_wait && !languages.servers().is_empty() {
         invocation.eprint("language servers: loading the workspace; Ctrl-C leaves them to it");
         needed = daemon_client::warm_up(invocation, &root)?;
-        let has_files = |id: &str| census.shares().iter().any(|share| share.server.as_str() == id);
+        let has_files = |id: &str| languages.servers().iter().any(|one| one.server.as_str() == id);
         needed.retain(|server| server.status != "disabled" && has_files(&server.id));
         print_servers(&needed, invocation);
         print_proofs(&daemon_client::prove(invocation, &root)?, invocation);
@@ -98,14 +98,14 @@ fn print_workspace(workspace: &Workspace, invocation: &mut Invocation) {
 /// Installs the language servers that the workspace's files need and the machine does not have, if the user wants that.
 fn install_missing(
     workspace: &Workspace,
-    census: &Census,
+    languages: &LanguageCount,
     install: Option<bool>,
     invocation: &mut Invocation,
 ) -> Result<(), Failure> {
     let (managed, search) = (language_servers::managed(workspace), language_servers::search_path(workspace));
     let tools = Tools::find(&search, Some(workspace.root()));
     let registry = language_servers::registry(workspace)?;
-    let missing = install::locks_for_workspace(&registry, census, &managed, &search, &tools);
+    let missing = install::locks_for_workspace(&registry, languages, &managed, &search, &tools);
     if missing.is_empty() {
         return Ok(());
     }

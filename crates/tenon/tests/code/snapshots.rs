@@ -130,7 +130,7 @@ fn s3_6_1_the_first_call_on_a_file_does_not_make_its_own_cursor_stale() {
 fn s3_6_1_a_restarted_server_makes_cursors_of_code_stale() {
     let stage = Stage::open(workspace());
     let stale = stale_after(&stage, |stage| {
-        let id = tenon_lsp::registry::ServerId::new("fake").unwrap();
+        let id = tenon_servers::registry::ServerId::new("fake").unwrap();
         stage.block_on(stage.bench.orchestrator.restart(&id));
     });
     assert!(stale.starts_with(&[REFERENCES, WORKSPACE_SYMBOLS]), "{stale:?}");

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tenon_fake_lsp::Workbench;
-use tenon_lsp::registry::Ready;
+use tenon_servers::registry::Ready;
 use tenon_testkit::client::RpcError;
 
 use crate::stage::{

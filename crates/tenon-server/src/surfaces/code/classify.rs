@@ -178,7 +178,7 @@ fn retry_after() -> u64 {
 mod tests {
     use tenon_contract::cursor::CursorFault;
     use tenon_contract::root::Malformed;
-    use tenon_lsp::registry::ServerId;
+    use tenon_servers::registry::ServerId;
 
     use super::*;
     use crate::surface::SchemaFault;

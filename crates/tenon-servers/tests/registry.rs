@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use camino::Utf8Path;
 use serde_json::json;
-use tenon_lsp::registry::{
+use tenon_servers::registry::{
     Capability, Override, OverrideError, Ready, Registry, ServerEntry, ServerId, Switch, section,
 };
 

@@ -1,11 +1,11 @@
-//! The census of a workspace's languages.
+//! The language count of a workspace.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use camino::Utf8Path;
-use tenon_lsp::census::Census;
-use tenon_lsp::registry::{Registry, ServerId};
-use tenon_lsp::walk::Walk;
+use tenon_servers::language_count::LanguageCount;
+use tenon_servers::registry::{Registry, ServerId};
+use tenon_servers::walk::Walk;
 
 fn workspace(files: &[&str]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -17,23 +17,26 @@ fn workspace(files: &[&str]) -> tempfile::TempDir {
     folder
 }
 
-fn take(folder: &tempfile::TempDir) -> Census {
-    Census::take(&Walk::new(Utf8Path::from_path(folder.path()).unwrap(), &[]).unwrap(), &Registry::built_in())
+fn count(folder: &tempfile::TempDir) -> LanguageCount {
+    LanguageCount::count(
+        &Walk::new(Utf8Path::from_path(folder.path()).unwrap(), &[]).unwrap(),
+        &Registry::built_in(),
+    )
 }
 
-fn counts(census: &Census) -> Vec<(&str, usize)> {
-    census.shares().iter().map(|share| (share.server.as_str(), share.files)).collect()
+fn counts(languages: &LanguageCount) -> Vec<(&str, usize)> {
+    languages.servers().iter().map(|one| (one.server.as_str(), one.files)).collect()
 }
 
 #[test]
 fn servers_are_counted_by_their_files_most_first() {
     let folder = workspace(&["src/a.py", "src/b.py", "main.py", "web/x.css", "README", "Makefile"]);
-    let census = take(&folder);
-    assert_eq!(counts(&census), [("pyright", 3), ("ruff", 3), ("ty", 3), ("css", 1)]);
-    assert_eq!(census.files, 6);
-    assert!(!census.truncated);
-    assert_eq!(census.files_of(&ServerId::new("gopls").unwrap()), 0);
-    assert!(census.shares()[0].sample.ends_with("main.py"), "the shallowest file is the sample");
+    let languages = count(&folder);
+    assert_eq!(counts(&languages), [("pyright", 3), ("ruff", 3), ("ty", 3), ("css", 1)]);
+    assert_eq!(languages.files, 6);
+    assert!(!languages.truncated);
+    assert_eq!(languages.files_of(&ServerId::new("gopls").unwrap()), 0);
+    assert!(languages.servers()[0].sample.ends_with("main.py"), "the shallowest file is the sample");
 }
 
 #[test]
@@ -50,16 +53,16 @@ fn ignored_and_hidden_files_do_not_count() {
     std::fs::write(folder.path().join(".gitignore"), "vendor/\n").unwrap();
     std::fs::write(folder.path().join(".ignore"), "build/\n").unwrap();
     std::fs::write(folder.path().join("sub/.gitignore"), "out/\n").unwrap();
-    assert_eq!(counts(&take(&folder)), [("gopls", 2)]);
+    assert_eq!(counts(&count(&folder)), [("gopls", 2)]);
 }
 
 #[test]
 fn a_linter_without_its_configuration_has_no_files() {
     let folder = workspace(&["a.ts"]);
-    assert_eq!(counts(&take(&folder)), [("typescript-language-server", 1), ("typescript-native", 1)]);
+    assert_eq!(counts(&count(&folder)), [("typescript-language-server", 1), ("typescript-native", 1)]);
     std::fs::write(folder.path().join(".eslintrc.json"), "{}").unwrap();
     let with_linter = [("eslint", 1), ("typescript-language-server", 1), ("typescript-native", 1)];
-    assert_eq!(counts(&take(&folder)), with_linter);
+    assert_eq!(counts(&count(&folder)), with_linter);
 }
 
 #[test]
@@ -71,20 +74,22 @@ fn links_are_not_followed_and_strange_entries_are_skipped() {
     std::os::unix::fs::symlink(folder.path(), folder.path().join("loop")).unwrap();
     std::fs::write(folder.path().join(std::ffi::OsStr::from_bytes(b"\xff.rs")), "").unwrap();
     nix::unistd::mkfifo(&folder.path().join("pipe.rs"), nix::sys::stat::Mode::S_IRWXU).unwrap();
-    assert_eq!(counts(&take(&folder)), [("rust-analyzer", 1)]);
+    assert_eq!(counts(&count(&folder)), [("rust-analyzer", 1)]);
 }
 
 #[test]
 fn a_missing_folder_is_an_empty_workspace() {
-    let census =
-        Census::take(&Walk::new(Utf8Path::new("/nowhere/at/all"), &[]).unwrap(), &Registry::built_in());
-    assert_eq!(census.files, 0);
-    assert!(census.shares().is_empty());
+    let languages = LanguageCount::count(
+        &Walk::new(Utf8Path::new("/nowhere/at/all"), &[]).unwrap(),
+        &Registry::built_in(),
+    );
+    assert_eq!(languages.files, 0);
+    assert!(languages.servers().is_empty());
 }
 
 #[test]
 fn two_counts_agree() {
     let names: Vec<String> = (0..300).map(|n| format!("d{}/f{n}.py", n % 7)).collect();
     let folder = workspace(&names.iter().map(String::as_str).collect::<Vec<_>>());
-    assert_eq!(take(&folder), take(&folder));
+    assert_eq!(count(&folder), take(&folder));
 }

@@ -14,7 +14,7 @@ pub const MAX_FILES: usize = 200_000;
 
 /// The files that one server would serve.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Share {
+pub struct ServerFiles {
     pub server: ServerId,
     pub files: usize,
     /// The shallowest file, then the first by name: the one to open when a server needs a file to warm up.
@@ -23,17 +23,17 @@ pub struct Share {
 
 /// The files of a workspace, by server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Census {
+pub struct LanguageCount {
     root: Utf8PathBuf,
-    shares: Vec<Share>,
+    servers: Vec<ServerFiles>,
     /// All files seen, served or not.
     pub files: usize,
     /// There are more files than were counted.
     pub truncated: bool,
 }
 
-impl Census {
-    pub fn take(walk: &Walk, registry: &Registry) -> Self {
+impl LanguageCount {
+    pub fn count(walk: &Walk, registry: &Registry) -> Self {
         Self::bounded(walk, registry, MAX_FILES)
     }
 
@@ -67,13 +67,13 @@ impl Census {
             }
         }
         let needs_marker = |id: &ServerId| registry.get(id.as_str()).is_some_and(|entry| entry.needs_marker);
-        let mut shares: Vec<Share> = counts
+        let mut servers: Vec<ServerFiles> = counts
             .into_iter()
             .filter(|(id, _)| !needs_marker(id) || marked.contains(id))
-            .map(|(id, (files, sample))| Share { server: id.clone(), files, sample })
+            .map(|(id, (files, sample))| ServerFiles { server: id.clone(), files, sample })
             .collect();
-        shares.sort_by(|a, b| b.files.cmp(&a.files).then_with(|| a.server.cmp(&b.server)));
-        Self { root: walk.root().to_owned(), shares, files, truncated }
+        servers.sort_by(|a, b| b.files.cmp(&a.files).then_with(|| a.server.cmp(&b.server)));
+        Self { root: walk.root().to_owned(), servers, files, truncated }
     }
 
     pub fn root(&self) -> &Utf8Path {
@@ -81,12 +81,12 @@ impl Census {
     }
 
     /// By number of files, most first, then by id.
-    pub fn shares(&self) -> &[Share] {
-        &self.shares
+    pub fn servers(&self) -> &[ServerFiles] {
+        &self.servers
     }
 
     pub fn files_of(&self, server: &ServerId) -> usize {
-        self.shares.iter().find(|share| share.server == *server).map_or(0, |share| share.files)
+        self.servers.iter().find(|one| one.server == *server).map_or(0, |one| one.files)
     }
 }
 
@@ -101,9 +101,9 @@ mod tests {
             std::fs::write(folder.path().join(name), "").unwrap();
         }
         let walk = Walk::new(Utf8Path::from_path(folder.path()).unwrap(), &[]).unwrap();
-        let census = Census::bounded(&walk, &Registry::built_in(), 2);
-        assert_eq!((census.files, census.truncated), (2, true));
-        let census = Census::bounded(&walk, &Registry::built_in(), 3);
-        assert_eq!((census.files, census.truncated), (3, false));
+        let languages = LanguageCount::bounded(&walk, &Registry::built_in(), 2);
+        assert_eq!((languages.files, languages.truncated), (2, true));
+        let languages = LanguageCount::bounded(&walk, &Registry::built_in(), 3);
+        assert_eq!((languages.files, languages.truncated), (3, false));
     }
 }

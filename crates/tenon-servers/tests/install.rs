@@ -9,11 +9,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use tenon_lsp::census::Census;
-use tenon_lsp::find::{Finder, Origin, SearchPath, Trust};
-use tenon_lsp::install::{InstallError, Lock, Managed, Progress, Tools, locks_for, locks_for_workspace};
-use tenon_lsp::registry::Registry;
-use tenon_lsp::walk::Walk;
+use tenon_servers::find::{Finder, Origin, SearchPath, Trust};
+use tenon_servers::install::{InstallError, Lock, Managed, Progress, Tools, locks_for, locks_for_workspace};
+use tenon_servers::language_count::LanguageCount;
+use tenon_servers::registry::Registry;
+use tenon_servers::walk::Walk;
 
 struct Place {
     folder: tempfile::TempDir,
@@ -234,10 +234,10 @@ fn a_workspace_needs_what_its_files_need_and_the_machine_lacks() {
         std::fs::write(workspace.join(file), "").unwrap();
     }
     let registry = Registry::built_in();
-    let census = Census::take(&Walk::new(&workspace, &[]).unwrap(), &registry);
+    let languages = LanguageCount::count(&Walk::new(&workspace, &[]).unwrap(), &registry);
     let search = SearchPath::new(bin.as_os_str());
     let needed = || {
-        locks_for_workspace(&registry, &census, &place.managed(), &search, &place.own_tools())
+        locks_for_workspace(&registry, &languages, &place.managed(), &search, &place.own_tools())
             .iter()
             .map(|lock| lock.name)
             .collect::<Vec<_>>()

@@ -7,9 +7,9 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::json;
-use tenon_lsp::find::{Availability, Finder, Origin, Program, Reason, SearchPath, Trust, Unavailable};
-use tenon_lsp::install::{Lock, Managed};
-use tenon_lsp::registry::{Override, Registry, ServerId, section};
+use tenon_servers::find::{Availability, Finder, Origin, Program, Reason, SearchPath, Trust, Unavailable};
+use tenon_servers::install::{Lock, Managed};
+use tenon_servers::registry::{Override, Registry, ServerId, section};
 
 /// A machine in a folder: a workspace, programs outside it, a managed folder.
 struct Machine {

@@ -15,8 +15,8 @@ use std::io;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use crate::census::Census;
 use crate::find::{Fix, SearchPath, how_to_install};
+use crate::language_count::LanguageCount;
 use crate::registry::{Install, Registry, ServerEntry, ServerId, Switch};
 
 mod lock;
@@ -245,7 +245,7 @@ fn not_managed(entry: &ServerEntry) -> InstallError {
 /// The locks that a workspace's languages need and the machine does not have yet, by the registry's order.
 pub fn locks_for_workspace(
     registry: &Registry,
-    census: &Census,
+    languages: &LanguageCount,
     managed: &Managed,
     search: &SearchPath,
     tools: &Tools,
@@ -257,7 +257,7 @@ pub fn locks_for_workspace(
         };
         let bins = managed.bins(locks);
         entry.launches().any(|launch| {
-            search.which(&launch.command, Some(census.root())).is_some()
+            search.which(&launch.command, Some(languages.root())).is_some()
                 || bins.iter().any(|bin| bin.join(&launch.command).exists())
         })
     };
@@ -275,7 +275,7 @@ pub fn locks_for_workspace(
             Switch::On => true,
             Switch::Auto => group.is_none_or(|group| !served.contains(&group)),
         };
-        if !wanted || census.files_of(&entry.id) == 0 || present(entry) {
+        if !wanted || languages.files_of(&entry.id) == 0 || present(entry) {
             continue;
         }
         if let Some(lock) = lock_of(entry, tools) {

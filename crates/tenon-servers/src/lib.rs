@@ -1,0 +1,7 @@
+//! Language servers as programs: which ones exist, where they are, how to install them, which ones a workspace needs.
+
+pub mod find;
+pub mod install;
+pub mod language_count;
+pub mod registry;
+pub mod walk;
