@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 use camino::{Utf8Path, Utf8PathBuf};
 use tenon_contract::root::RootGate;
 use tenon_lsp::call::Call;
-use tenon_lsp::check::{self, Progress, Report, Verdict, files, json};
 use tenon_lsp::model::Severity;
 use tenon_lsp::orchestrator::{Options, Orchestrator};
+use tenon_lsp::workspace_check::{self, Progress, Report, Verdict, files};
 use tenon_servers::find::{Finder, SearchPath, Trust};
 use tenon_servers::registry::Registry;
 use tenon_servers::walk::Walk;
@@ -21,13 +21,16 @@ async fn check(root: &Utf8Path, severities: &[Severity]) -> (Report, Vec<Progres
     let registry = Registry::built_in();
     let walk = Walk::new(root, &[]).unwrap();
     let files = files::of_paths(&[], &walk, &gate, &registry).unwrap();
-    let orchestrator =
-        Orchestrator::open(Options { timeouts: check::timeouts(), ..Options::new(gate, registry, finder) })
-            .await;
+    let orchestrator = Orchestrator::open(Options {
+        timeouts: workspace_check::timeouts(),
+        ..Options::new(gate, registry, finder)
+    })
+    .await;
     let mut progress = Vec::new();
     let severities = severities.iter().copied().collect::<BTreeSet<_>>();
     let call = Call::within(PATIENCE);
-    let report = check::run(&orchestrator, &files, &severities, &call, &mut |one| progress.push(one)).await;
+    let report =
+        workspace_check::run(&orchestrator, &files, &severities, &call, &mut |one| progress.push(one)).await;
     orchestrator.shutdown().await;
     (report, progress)
 }
@@ -107,6 +110,7 @@ async fn several_languages_and_two_servers_on_one_file() {
     assert_eq!(report.verdict(), Verdict::Findings);
     assert_eq!(progress.last(), Some(&Progress { done: report.files.len(), total: report.files.len() }));
 
+    let json = |report: &Report| serde_json::to_string(report).unwrap();
     let (again, _) = check(&root, &[Severity::Error, Severity::Warning]).await;
-    assert_eq!(json::render(&report), json::render(&again), "two runs of one check differ");
+    assert_eq!(json(&report), json(&again), "two runs of one check differ");
 }

@@ -12,9 +12,9 @@ use std::time::Duration;
 use camino::{Utf8Path, Utf8PathBuf};
 use tenon_contract::root::RootGate;
 use tenon_lsp::call::Call;
-use tenon_lsp::check::{self, Report, files};
 use tenon_lsp::model::Severity;
 use tenon_lsp::orchestrator::{Options, Orchestrator, ServerState};
+use tenon_lsp::workspace_check::{self, Report, files};
 use tenon_servers::find::{Finder, SearchPath, Trust};
 use tenon_servers::registry::Registry;
 use tenon_servers::walk::Walk;
@@ -120,13 +120,13 @@ impl Repository {
         let walk = Walk::new(&self.root(), &["/*.js".to_owned(), "/traces/".to_owned()]).unwrap();
         let files = files::of_paths(&[], &walk, &gate, &registry).unwrap();
         let orchestrator = Orchestrator::open(Options {
-            timeouts: check::timeouts(),
+            timeouts: workspace_check::timeouts(),
             ..Options::new(gate, registry, finder)
         })
         .await;
         let severities = BTreeSet::from([Severity::Error]);
         let call = Call::within(PATIENCE);
-        let report = check::run(&orchestrator, &files, &severities, &call, &mut |_| {}).await;
+        let report = workspace_check::run(&orchestrator, &files, &severities, &call, &mut |_| {}).await;
         let status =
             orchestrator.status().into_iter().map(|line| (line.id.to_string(), line.state)).collect();
         orchestrator.shutdown().await;

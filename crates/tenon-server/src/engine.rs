@@ -11,8 +11,8 @@ use tenon_contract::root::WorkspacePath;
 use tenon_lsp::aftermath::{Aftermath, Touched};
 use tenon_lsp::block::Block;
 use tenon_lsp::call::Call;
-use tenon_lsp::check;
 use tenon_lsp::orchestrator::{Options, Orchestrator, ServerStatus};
+use tenon_lsp::workspace_check;
 use tenon_servers::find::{Finder, Trust};
 use tenon_servers::install::Managed;
 use tenon_servers::registry::{OverrideError, Registry};
@@ -121,7 +121,9 @@ impl Engine {
             Errand::Check { files, severities, wait_seconds } => {
                 let files = admitted(orchestrator, &files);
                 let call = Call::new(Instant::now() + Duration::from_secs(wait_seconds), gone.clone());
-                ErrandDone::Checked(check::run(orchestrator, &files, &severities, &call, &mut |_| {}).await)
+                ErrandDone::Checked(
+                    workspace_check::run(orchestrator, &files, &severities, &call, &mut |_| {}).await,
+                )
             }
         }
     }

@@ -13,7 +13,7 @@ mod system;
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use tenon_lsp::check::Report;
+use tenon_lsp::workspace_check::Report;
 use tenon_server::config::Flag;
 use tenon_server::daemon::DaemonError;
 use tenon_server::daemon::hello::{Errand, ErrandDone, Proof, ServerLine, Welcome};

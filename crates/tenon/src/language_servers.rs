@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 
-use tenon_lsp::check::files::FilesError;
+use tenon_lsp::workspace_check::files::FilesError;
 use tenon_server::workspace::Workspace;
 use tenon_servers::find::{Finder, SearchPath, Trust};
 use tenon_servers::install::{InstallError, Managed};

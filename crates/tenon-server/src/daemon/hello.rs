@@ -10,8 +10,8 @@ use std::time::Duration;
 use camino::Utf8PathBuf;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use tenon_lsp::check::Report;
 use tenon_lsp::model::Severity;
+use tenon_lsp::workspace_check::Report;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncWrite, AsyncWriteExt};
 
 /// The number of this protocol.

@@ -8,9 +8,9 @@ use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
 use tenon_contract::root::WorkspacePath;
 use tenon_lsp::call::Call;
-use tenon_lsp::check::{self, Report, Verdict, files, github, json, sarif, text};
 use tenon_lsp::model::Severity;
 use tenon_lsp::orchestrator::{Options, Orchestrator};
+use tenon_lsp::workspace_check::{self, Report, Verdict, files};
 use tenon_server::config::Severity as Configured;
 use tenon_server::daemon::hello::Errand;
 use tenon_server::workspace::Workspace;
@@ -24,6 +24,13 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::invocation::{Invocation, block_on};
 use crate::language_servers;
+
+#[cfg(test)]
+mod example;
+mod github;
+mod json;
+mod sarif;
+mod text;
 
 /// The code for a check that came to no verdict.
 pub(crate) const COULD_NOT_CHECK: Exit = Exit::Contract(2);
@@ -185,13 +192,15 @@ async fn look(
     severities: &BTreeSet<Severity>,
     wait: Duration,
 ) -> Report {
-    let options =
-        Options { timeouts: check::timeouts(), ..Options::new(workspace.gate().clone(), registry, finder) };
+    let options = Options {
+        timeouts: workspace_check::timeouts(),
+        ..Options::new(workspace.gate().clone(), registry, finder)
+    };
     let orchestrator = Orchestrator::open(options).await;
     let call = Call::new(Instant::now() + wait, CancellationToken::new());
     let bar = progress(files.len());
-    let mut report = |progress: check::Progress| bar.set_position(progress.done as u64);
-    let checking = check::run(&orchestrator, &files, severities, &call, &mut report);
+    let mut report = |progress: workspace_check::Progress| bar.set_position(progress.done as u64);
+    let checking = workspace_check::run(&orchestrator, &files, severities, &call, &mut report);
     tokio::pin!(checking);
     let done = tokio::select! {
         done = &mut checking => done,

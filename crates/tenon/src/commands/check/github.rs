@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
-use super::Report;
-use crate::model::Severity;
+use tenon_lsp::model::Severity;
+use tenon_lsp::workspace_check::Report;
 
 /// One command a line.
-pub fn render(report: &Report) -> String {
+pub(crate) fn render(report: &Report) -> String {
     let mut text = String::new();
     for (file, found) in report.findings() {
         let command = match found.severity() {
@@ -42,4 +42,19 @@ fn data(text: &str) -> String {
 
 fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::example::example;
+    use super::*;
+
+    #[test]
+    fn github_gets_one_command_a_line() {
+        insta::assert_snapshot!(render(&example()), @r#"
+        ::notice file=b.ts,line=1,endLine=4,title=ts 2554::Expected 1 argument
+        ::error file=src/a b.py,line=1,col=10,endColumn=15,title=Pyright reportAssignmentType::Type "str" is not%0A  assignable to "int"
+        ::warning file=src/a b.py,line=2,col=7,endColumn=16::100%25 wrong, really: yes
+        "#);
+    }
 }

@@ -19,10 +19,6 @@ use crate::orchestrator::{Orchestrator, Timeouts};
 use tenon_servers::registry::ServerId;
 
 pub mod files;
-pub mod github;
-pub mod json;
-pub mod sarif;
-pub mod text;
 
 /// Files that are under way at once: enough to keep several servers busy, few enough that none is flooded.
 const AT_ONCE: usize = 8;
@@ -252,4 +248,50 @@ async fn look(
     let lines = orchestrator.read(path).await?;
     let answer = orchestrator.check(path, Some(lines.text().to_string()), call).await?;
     Ok((lines, answer))
+}
+
+#[cfg(test)]
+mod tests {
+    use tenon_contract::position::Range;
+
+    use super::*;
+
+    fn file(diagnostics: Vec<Diagnostic>) -> CheckedFile {
+        CheckedFile {
+            file: "a.py".to_owned(),
+            lines: Some(LineIndex::new("")),
+            diagnostics,
+            missing: Vec::new(),
+        }
+    }
+
+    fn report(files: Vec<CheckedFile>) -> Report {
+        Report { checked: files.len(), files, ..Report::default() }
+    }
+
+    fn with_finding() -> Report {
+        let found = Diagnostic {
+            range: Range::default(),
+            severity: Some(1),
+            code: None,
+            source: None,
+            message: "wrong".to_owned(),
+        };
+        report(vec![file(vec![found]), file(Vec::new())])
+    }
+
+    #[test]
+    fn verdict_is_clean_only_when_everything_was_checked() {
+        assert_eq!(report(vec![]).verdict(), Verdict::Clean);
+        assert_eq!(report(vec![file(Vec::new())]).verdict(), Verdict::Clean);
+        assert_eq!(with_finding().verdict(), Verdict::Findings);
+        let mut unread = report(vec![file(Vec::new())]);
+        unread.files[0].missing.push(Missing { server: None, why: "gone".to_owned() });
+        assert_eq!(unread.verdict(), Verdict::Incomplete);
+        let unchecked = Report { checked: 0, ..report(vec![file(Vec::new())]) };
+        assert_eq!(unchecked.verdict(), Verdict::Incomplete);
+        let mut both = with_finding();
+        both.files[0].missing.push(Missing { server: None, why: "gone".to_owned() });
+        assert_eq!(both.verdict(), Verdict::Findings);
+    }
 }

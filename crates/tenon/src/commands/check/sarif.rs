@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use tenon_contract::json::canonical_value;
 
-use super::{CheckedFile, Report};
-use crate::model::{Diagnostic, Severity};
+use tenon_lsp::model::{Diagnostic, Severity};
+use tenon_lsp::workspace_check::{CheckedFile, Report};
 
 /// The base that file addresses are relative to: the root of the sources.
 const BASE: &str = "%SRCROOT%";
 
-pub fn render(report: &Report) -> String {
+pub(crate) fn render(report: &Report) -> String {
     let mut rules: BTreeMap<String, usize> = report.findings().map(|(_, found)| (rule(found), 0)).collect();
     for (index, place) in rules.values_mut().enumerate() {
         *place = index;
@@ -99,4 +99,57 @@ fn reference(path: &str) -> String {
         }
     }
     uri
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::example::{example, report};
+    use super::*;
+
+    #[test]
+    fn sarif_names_rules_and_escapes_addresses() {
+        let text = render(&example());
+        let value: Value = serde_json::from_str(&text).unwrap();
+        let run = &value["runs"][0];
+        assert_eq!(value["version"], "2.1.0");
+        assert_eq!(run["columnKind"], "utf16CodeUnits");
+        let rules: Vec<&str> = run["tool"]["driver"]["rules"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|rule| rule["id"].as_str().unwrap())
+            .collect();
+        assert_eq!(rules, ["Pyright/reportAssignmentType", "ts/2554", "unnamed"]);
+        insta::assert_json_snapshot!(run["results"][1], @r#"
+        {
+          "level": "error",
+          "locations": [
+            {
+              "physicalLocation": {
+                "artifactLocation": {
+                  "uri": "src/a%20b.py",
+                  "uriBaseId": "%SRCROOT%"
+                },
+                "region": {
+                  "endColumn": 15,
+                  "endLine": 1,
+                  "startColumn": 10,
+                  "startLine": 1
+                }
+              }
+            }
+          ],
+          "message": {
+            "text": "Type \"str\" is not\n  assignable to \"int\""
+          },
+          "ruleId": "Pyright/reportAssignmentType",
+          "ruleIndex": 0
+        }
+        "#);
+        assert_eq!(run["results"][0]["level"], "note");
+        assert_eq!(run["invocations"][0]["executionSuccessful"], true);
+        // A run without findings is a run: it closes alerts.
+        let clean: Value = serde_json::from_str(&render(&report(vec![]))).unwrap();
+        assert_eq!(clean["runs"][0]["results"], serde_json::json!([]));
+    }
 }

@@ -3,9 +3,9 @@
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use tenon_contract::position::Encoding;
 
-use super::{CheckedFile, Report, Verdict};
-use crate::finding::{MAX_MESSAGE, one_line};
-use crate::model::{Diagnostic, Severity};
+use tenon_lsp::finding::{MAX_MESSAGE, one_line};
+use tenon_lsp::model::{Diagnostic, Severity};
+use tenon_lsp::workspace_check::{CheckedFile, Report, Verdict};
 
 /// More lines of a long range say less about it.
 const MAX_LINES: u32 = 5;
@@ -14,7 +14,7 @@ const MAX_LINES: u32 = 5;
 const TERM_WIDTH: usize = 140;
 
 /// All findings, each followed by an empty line. Styled for a terminal; who prints it elsewhere strips the styles.
-pub fn render(report: &Report) -> String {
+pub(crate) fn render(report: &Report) -> String {
     let renderer = Renderer::styled().term_width(TERM_WIDTH);
     let mut text = String::new();
     for (file, found) in report.findings() {
@@ -67,7 +67,7 @@ fn words(found: &Diagnostic) -> String {
 }
 
 /// `2 errors and 1 warning in 2 files`.
-pub fn summary(report: &Report) -> String {
+pub(crate) fn summary(report: &Report) -> String {
     let found = found(report);
     match report.verdict() {
         Verdict::Incomplete => format!("{found}, but not everything could be checked"),
@@ -99,4 +99,86 @@ fn found(report: &Report) -> String {
 
 fn plural(count: usize, word: &str) -> String {
     if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::example::{example, file, found, report};
+    use super::*;
+
+    fn plain(report: &Report) -> String {
+        let styled = render(report);
+        // The styles are for terminals; who prints elsewhere strips them.
+        anstream::adapter::strip_str(&styled).to_string()
+    }
+
+    #[test]
+    fn text_reads_like_a_compiler() {
+        insta::assert_snapshot!(plain(&example()), @r#"
+        info[2554]: Expected 1 argument (ts)
+         --> b.ts:1:1
+          |
+        1 | / f(
+        2 | |   1,
+        3 | |   2,
+        4 | | )
+          | |_^
+
+        error[reportAssignmentType]: Type "str" is not
+                                       assignable to "int" (Pyright)
+         --> src/a b.py:1:10
+          |
+        1 | x: int = 'ä🎉'
+          |          ^^^^^
+
+        warning: 100% wrong, really: yes
+         --> src/a b.py:2:7
+          |
+        2 | print(undefined)
+          |       ^^^^^^^^^
+        "#);
+        assert_eq!(summary(&example()), "1 error, 1 warning and 1 remark in 2 files");
+        assert_eq!(summary(&report(vec![])), "nothing found in 0 files");
+    }
+
+    #[test]
+    fn places_beyond_the_text_and_control_characters_do_no_harm() {
+        let odd = file(
+            "a.py",
+            "x\u{1b}[31m = 1",
+            vec![
+                found([9, 9, 9, 9], 1, "s\u{1b}", "c\u{7}", "red \u{1b}[31mmessage"),
+                found([0, 3, 0, 1], 1, "", "", "backwards"),
+                found([0, 0, 900, 0], 1, "", "", "to the end"),
+            ],
+        );
+        let empty = file("empty.py", "", vec![found([0, 0, 0, 0], 1, "", "", "nothing here")]);
+        let shown = plain(&report(vec![odd, empty]));
+        assert!(!shown.contains('\u{1b}') && !shown.contains('\u{7}'), "{shown:?}");
+        insta::assert_snapshot!(shown, @r#"
+        error[c]: red ␛[31mmessage (s)
+         --> a.py:1:11
+          |
+        1 | x␛[31m = 1
+          |           ^
+
+        error: backwards
+         --> a.py:1:4
+          |
+        1 | x␛[31m = 1
+          |    ^
+
+        error: to the end
+         --> a.py:1:1
+          |
+        1 | x␛[31m = 1
+          | ^^^^^^^^^^
+
+        error: nothing here
+         --> empty.py:1:1
+          |
+        1 |
+          | ^
+        "#);
+    }
 }

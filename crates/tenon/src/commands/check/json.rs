@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 use tenon_contract::json::canonical_value;
 
-use super::{CheckedFile, Report};
-use crate::model::{Diagnostic, Severity};
+use tenon_lsp::model::{Diagnostic, Severity};
+use tenon_lsp::workspace_check::{CheckedFile, Report};
 
 /// One line. Files without findings are left out unless something about them is missing.
-pub fn render(report: &Report) -> String {
+pub(crate) fn render(report: &Report) -> String {
     let files: Vec<Value> = report
         .files
         .iter()
@@ -61,4 +61,27 @@ fn diagnostic(found: &Diagnostic) -> Value {
         value["source"] = json!(source);
     }
     value
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use tenon_lsp::ServerId;
+    use tenon_lsp::workspace_check::{Absent, Missing};
+
+    use super::super::example::{example, file, report};
+    use super::*;
+
+    #[test]
+    fn json_is_canonical_and_counts_from_one() {
+        insta::assert_snapshot!(render(&example()), @r#"{"checked":2,"complete":true,"counts":{"error":1,"hint":0,"info":1,"warning":1},"files":[{"diagnostics":[{"character":1,"code":"2554","endCharacter":2,"endLine":4,"line":1,"message":"Expected 1 argument","severity":"info","source":"ts"}],"file":"b.ts","missing":[]},{"diagnostics":[{"character":10,"code":"reportAssignmentType","endCharacter":15,"endLine":1,"line":1,"message":"Type \"str\" is not\n  assignable to \"int\"","severity":"error","source":"Pyright"},{"character":7,"endCharacter":16,"endLine":2,"line":2,"message":"100% wrong, really: yes","severity":"warning"}],"file":"src/a b.py","missing":[]}],"unavailable":[],"unserved":[],"version":1}"#);
+        let mut partial = report(vec![file("a.py", "", vec![])]);
+        let pyright = ServerId::new("pyright").unwrap();
+        partial.files[0].missing =
+            vec![Missing { server: Some(pyright.clone()), why: "not done in time".to_owned() }];
+        partial.absent = BTreeMap::from([(pyright, Absent { why: "not found".to_owned(), files: 3 })]);
+        partial.unserved = vec!["LICENSE".to_owned()];
+        insta::assert_snapshot!(render(&partial), @r#"{"checked":1,"complete":false,"counts":{"error":0,"hint":0,"info":0,"warning":0},"files":[{"diagnostics":[],"file":"a.py","missing":[{"reason":"not done in time","server":"pyright"}]}],"unavailable":[{"files":3,"reason":"not found","server":"pyright"}],"unserved":["LICENSE"],"version":1}"#);
+    }
 }

@@ -1,0 +1,135 @@
+//! Which files a workspace check covers.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::process::Command;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use tenon_contract::root::{RootGate, WorkspacePath};
+use tenon_lsp::workspace_check::files::{FilesError, changed, of_paths};
+use tenon_servers::find::SearchPath;
+use tenon_servers::registry::Registry;
+use tenon_servers::walk::Walk;
+
+/// A workspace in a folder.
+struct Place {
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    fn with(files: &[&str]) -> Self {
+        let place = Self { folder: tempfile::tempdir().unwrap() };
+        for file in files {
+            place.write(file, "");
+        }
+        place
+    }
+
+    fn root(&self) -> Utf8PathBuf {
+        Utf8Path::from_path(self.folder.path()).unwrap().canonicalize_utf8().unwrap()
+    }
+
+    fn write(&self, file: &str, text: &str) {
+        let path = self.root().join(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    fn gate(&self) -> RootGate {
+        RootGate::new([self.root()]).unwrap()
+    }
+
+    fn walk(&self) -> Walk {
+        Walk::new(&self.root(), &["generated/".to_owned()]).unwrap()
+    }
+
+    fn names(&self, files: Vec<WorkspacePath>) -> Vec<String> {
+        files.iter().map(|file| self.gate().display(file)).collect()
+    }
+
+    fn of(&self, paths: &[&str]) -> Vec<String> {
+        let paths: Vec<Utf8PathBuf> = paths.iter().map(|path| self.root().join(path)).collect();
+        self.names(of_paths(&paths, &self.walk(), &self.gate(), &Registry::built_in()).unwrap())
+    }
+
+    fn git(&self, arguments: &[&str]) {
+        let identity = ["-c", "user.name=A", "-c", "user.email=a@example.org"];
+        let done =
+            Command::new("git").args(identity).args(arguments).current_dir(self.root()).output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    }
+
+    async fn changed(&self) -> Result<Vec<String>, FilesError> {
+        let search = SearchPath::from_env();
+        let files = changed(&self.walk(), &self.gate(), &Registry::built_in(), &search).await?;
+        Ok(self.names(files))
+    }
+}
+
+#[test]
+fn files_are_found_by_folder_and_taken_by_name() {
+    let place = Place::with(&[
+        "a.py",
+        "sub/b.ts",
+        "sub/c.txt",
+        ".hidden/d.py",
+        ".e.py",
+        "ignored/f.py",
+        "generated/g.py",
+    ]);
+    place.write(".gitignore", "ignored/\n");
+    assert_eq!(place.of(&[]), ["a.py", "sub/b.ts"]);
+    assert_eq!(place.of(&["sub"]), ["sub/b.ts"]);
+    assert_eq!(place.of(&["sub", "sub/b.ts", "ignored/f.py"]), ["ignored/f.py", "sub/b.ts"]);
+    let outside = [Utf8PathBuf::from("/etc/passwd")];
+    let refused = of_paths(&outside, &place.walk(), &place.gate(), &Registry::built_in()).unwrap_err();
+    assert_eq!(refused.to_string(), "`/etc/passwd` is not in the workspace");
+    let missing = [place.root().join("no.py")];
+    assert!(of_paths(&missing, &place.walk(), &place.gate(), &Registry::built_in()).is_err());
+}
+
+#[tokio::test]
+async fn changed_files_are_those_that_differ_from_the_last_commit() {
+    let place = Place::with(&["same.py", "edited.py", "deleted.py", "staged.py", "notes.txt", "ä b.py"]);
+    place.git(&["init", "-q"]);
+    assert_eq!(place.changed().await.unwrap().len(), 5, "without a commit everything is new");
+    place.git(&["add", "."]);
+    place.git(&["commit", "-q", "-m", "first"]);
+    assert_eq!(place.changed().await.unwrap(), [""; 0]);
+    place.write("edited.py", "x = 1\n");
+    place.write("ä b.py", "x = 1\n");
+    place.write("notes.txt", "changed\n");
+    place.write("new/n.py", "");
+    place.write("generated/g.py", "");
+    place.write("staged.py", "x = 1\n");
+    place.git(&["add", "staged.py"]);
+    std::fs::remove_file(place.root().join("deleted.py")).unwrap();
+    assert_eq!(place.changed().await.unwrap(), ["edited.py", "new/n.py", "staged.py", "ä b.py"]);
+}
+
+#[tokio::test]
+async fn the_repositorys_configuration_runs_nothing() {
+    let place = Place::with(&["a.py", "b.py"]);
+    place.git(&["init", "-q"]);
+    place.git(&["add", "."]);
+    place.git(&["commit", "-q", "-m", "first"]);
+    let trace = place.root().join("ran");
+    let evil = format!("touch {trace}");
+    place.git(&["config", "core.fsmonitor", &evil]);
+    place.git(&["config", "filter.evil.one.clean", &evil]);
+    place.git(&["config", "filter.evil.one.process", &evil]);
+    place.git(&["config", "filter.evil.one.required", "true"]);
+    place.write(".gitattributes", "*.py filter=evil.one\n");
+    place.write("a.py", "changed\n");
+    assert_eq!(place.changed().await.unwrap(), ["a.py"]);
+    assert!(!trace.exists());
+}
+
+#[tokio::test]
+async fn without_a_repository_nothing_can_be_said_to_have_changed() {
+    let place = Place::with(&["a.py"]);
+    // The temporary folder may lie in some repository of this machine; a broken one of its own ends the search.
+    place.write(".git", "gitdir: /nowhere");
+    let error = place.changed().await.unwrap_err();
+    assert!(error.to_string().starts_with("`git` refused: "), "{error}");
+}
