@@ -48,7 +48,8 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
     let root = invocation.root(args.dir.as_deref())?;
     let workspace = invocation.workspace(&root, vec![])?;
     print_workspace(&workspace, invocation);
-    let languages = LanguageCount::count(&language_servers::walk(&workspace)?, &language_servers::registry(&workspace)?);
+    let languages =
+        LanguageCount::count(&language_servers::walk(&workspace)?, &language_servers::registry(&workspace)?);
     let install = if args.no_install { Some(false) } else { args.yes.then_some(true) };
     install_missing(&workspace, &languages, install, invocation)?;
     let probe = daemon_client::probe(invocation, &root)?;
