@@ -7,26 +7,26 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use tenon_contract::clock::Clock;
 
-use crate::check::{Summary, read_manifest};
+use crate::cache_folder::CacheFolder;
 use crate::document::{DocumentFile, Metadata};
 use crate::error::Error;
-use crate::folder::Folder;
 use crate::manifest::{DOCUMENTS, Entry, INDEX, MANIFEST, Manifest, name_files};
-use crate::sources::{Source, gather};
-use crate::staging::{Staging, Target, heal};
+use crate::sources::{Source, read_sources};
+use crate::staging::{Staging, Target, roll_back_replacement};
 use crate::system::{self, is_absent};
+use crate::verify::{CacheSummary, read_manifest};
 
-/// What to do with a cache that is there already.
+/// What to do if the target already exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
-    /// It is an error, and stays as it is.
+    /// Keep it and fail.
     Keep,
-    /// It is replaced, in one step, once the new one is complete.
+    /// Replace it atomically once the new cache is complete.
     Replace,
 }
 
-/// Builds a cache of every document below `sources` at `cache`. It is there whole, or not at all.
-pub fn build(sources: &Path, cache: &Path, existing: Existing, clock: &Clock) -> Result<Summary, Error> {
+/// Builds a cache of every document below `sources` at `cache`. On failure no partial cache is left.
+pub fn build(sources: &Path, cache: &Path, existing: Existing, clock: &Clock) -> Result<CacheSummary, Error> {
     match fs::metadata(sources) {
         Ok(metadata) if metadata.is_dir() => {}
         Err(error) if !is_absent(&error) => return Err(Error::io("open the sources", sources)(error)),
@@ -39,12 +39,12 @@ pub fn build(sources: &Path, cache: &Path, existing: Existing, clock: &Clock) ->
             Existing::Replace => check_replaceable(sources, cache)?,
         }
     }
-    let documents = gather(sources)?;
+    let documents = read_sources(sources)?;
     let mut staging = Staging::new(target)?;
     let summary = write(staging.path(), documents, clock)?;
     match staging.place_new() {
         Err(Error::TargetExists { .. }) if existing == Existing::Replace => {
-            // Looked at again: it may have been put there since.
+            // Checked again: the target may have appeared since the first check.
             check_replaceable(sources, cache)?;
             staging.replace()?;
         }
@@ -53,22 +53,22 @@ pub fn build(sources: &Path, cache: &Path, existing: Existing, clock: &Clock) ->
     Ok(summary)
 }
 
-/// Where the cache is to stand, behind any links, and whether something stands there already.
+/// The target path with links resolved, and whether it already exists.
 fn find_target(cache: &Path) -> Result<(Target, bool), Error> {
     let no_name = || Error::TargetNotACache { cache: cache.to_owned() };
-    heal(cache);
+    roll_back_replacement(cache);
     match fs::canonicalize(cache) {
         Ok(real) => Ok((Target::of(&real).ok_or_else(no_name)?, true)),
         Err(error) if is_absent(&error) => {
-            // A link that leads nowhere is in the way as much as anything else.
+            // A dangling link also occupies the target.
             Ok((Target::of(cache).ok_or_else(no_name)?, cache.symlink_metadata().is_ok()))
         }
         Err(error) => Err(Error::io("open the cache", cache)(error)),
     }
 }
 
-/// Replacing removes. Only what is recognisably a cache, whole or broken, or an empty folder is removed, and never the
-/// folder that holds the sources.
+/// Replacing deletes the old folder, so only an empty folder or a recognisable cache, valid or not, is accepted, and
+/// never the folder that contains the sources.
 fn check_replaceable(sources: &Path, cache: &Path) -> Result<(), Error> {
     let real = |path: &Path| fs::canonicalize(path).map_err(Error::io("open", path));
     if !cache.is_dir() {
@@ -81,7 +81,7 @@ fn check_replaceable(sources: &Path, cache: &Path) -> Result<(), Error> {
         .and_then(|entries| entries.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>())
         .map_err(Error::io("list", cache))?;
     let only_parts = names.iter().all(|name| name == MANIFEST || name == INDEX || name == DOCUMENTS);
-    let has_manifest = || Folder::open(cache).is_ok_and(|folder| read_manifest(&folder).is_ok());
+    let has_manifest = || CacheFolder::open(cache).is_ok_and(|folder| read_manifest(&folder).is_ok());
     if only_parts || has_manifest() {
         Ok(())
     } else {
@@ -89,10 +89,10 @@ fn check_replaceable(sources: &Path, cache: &Path) -> Result<(), Error> {
     }
 }
 
-/// Writes a whole cache into an empty folder and waits until it is on the disk.
-fn write(folder: &Path, documents: Vec<Source>, clock: &Clock) -> Result<Summary, Error> {
+/// Writes a complete cache into an empty folder and syncs it to disk.
+fn write(folder: &Path, documents: Vec<Source>, clock: &Clock) -> Result<CacheSummary, Error> {
     let documents_folder = folder.join(DOCUMENTS);
-    fs::create_dir(&documents_folder).map_err(Error::io("make the folder", &documents_folder))?;
+    fs::create_dir(&documents_folder).map_err(Error::io("create the folder", &documents_folder))?;
 
     let files: Vec<String> = name_files(documents.iter().map(|document| document.version)).collect();
     let written: Vec<Result<PathBuf, Error>> = documents
@@ -125,7 +125,7 @@ fn write(folder: &Path, documents: Vec<Source>, clock: &Clock) -> Result<Summary
     paths.push(documents_folder);
     paths.push(folder.to_owned());
     sync(folder, &paths)?;
-    Ok(Summary { cache_version: manifest.cache_version, document_count: manifest.documents.len() })
+    Ok(CacheSummary { cache_version: manifest.cache_version, document_count: manifest.documents.len() })
 }
 
 fn write_new(path: PathBuf, bytes: &[u8]) -> Result<PathBuf, Error> {
@@ -140,12 +140,14 @@ fn write_new(path: PathBuf, bytes: &[u8]) -> Result<PathBuf, Error> {
     }
 }
 
-/// From this many files on it is quicker to have the whole file system written out than each file by itself.
-const MANY: usize = 100;
+/// From this many files on, syncing the whole file system is faster than syncing each file.
+const SYNC_FILE_SYSTEM_FROM: usize = 100;
 
-/// Waits until everything written is on the disk.
+/// Syncs all written files to disk.
 fn sync(folder: &Path, paths: &[PathBuf]) -> Result<(), Error> {
-    if paths.len() >= MANY && system::sync_file_system(folder).map_err(Error::io("sync", folder))? {
+    if paths.len() >= SYNC_FILE_SYSTEM_FROM
+        && system::sync_file_system(folder).map_err(Error::io("sync", folder))?
+    {
         return Ok(());
     }
     paths.iter().try_for_each(|path| system::sync(path).map_err(Error::io("sync", path)))

@@ -1,8 +1,8 @@
-//! A document: its id, its version, and the file that holds it in a cache.
+//! A document: its id, its version, and its file format.
 //!
 //! The file is compact JSON with the keys `id`, `version`, `source`, `content`, `metadata` in this order and no final
-//! newline. `metadata` is a flat map of strings and integers; nothing reads it yet, but a cache in which it is
-//! anything else is not one of ours.
+//! newline. `metadata` is a flat map of strings and integers; no code uses it yet, but any other value makes the
+//! cache invalid.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,18 +14,18 @@ use tenon_contract::id::hex;
 
 const PREFIX: &str = "sha256:";
 
-/// The id of a document: its path below the sources with `/` between the parts, in lower case. No normalisation
-/// beyond that: names that look alike but differ in their code points are different documents.
+/// The id of a document: its path below the sources with `/` as separator, in lower case. There is no Unicode
+/// normalisation: names that look alike but differ in code points are different documents.
 #[must_use]
 pub fn document_id(relative: &str) -> String {
     relative.replace('\\', "/").trim_start_matches("./").to_lowercase()
 }
 
-/// SHA-256 of a document's bytes, or of a whole cache; written `sha256:` and 64 hex digits.
+/// SHA-256 of a document's bytes or of a whole cache, written as `sha256:` and 64 hex digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Version([u8; 32]);
+pub struct ContentVersion([u8; 32]);
 
-impl Version {
+impl ContentVersion {
     #[must_use]
     pub fn of(bytes: impl AsRef<[u8]>) -> Self {
         Self(Sha256::digest(bytes).into())
@@ -35,7 +35,7 @@ impl Version {
         Self(hasher.finalize().into())
     }
 
-    /// What the document's file is named after.
+    /// The stem of the document's file name.
     pub(crate) fn stem(&self) -> String {
         hex(&self.0[..6])
     }
@@ -58,29 +58,29 @@ impl Version {
     }
 }
 
-impl fmt::Display for Version {
+impl fmt::Display for ContentVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(PREFIX)?;
         f.write_str(&hex(&self.0))
     }
 }
 
-impl Serialize for Version {
+impl Serialize for ContentVersion {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-impl<'de> Deserialize<'de> for Version {
+impl<'de> Deserialize<'de> for ContentVersion {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Text;
         impl Visitor<'_> for Text {
-            type Value = Version;
+            type Value = ContentVersion;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("`sha256:` and 64 lower-case hex digits")
             }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Version, E> {
-                Version::parse(text).ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<ContentVersion, E> {
+                ContentVersion::parse(text).ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))
             }
         }
         deserializer.deserialize_str(Text)
@@ -92,7 +92,7 @@ impl<'de> Deserialize<'de> for Version {
 pub(crate) struct DocumentFile<'a> {
     #[serde(borrow)]
     pub id: Cow<'a, str>,
-    pub version: Version,
+    pub version: ContentVersion,
     #[serde(borrow)]
     pub source: Cow<'a, str>,
     #[serde(borrow)]
@@ -100,7 +100,7 @@ pub(crate) struct DocumentFile<'a> {
     pub metadata: Metadata,
 }
 
-/// A flat map: empty when we write it, looked over and dropped when we read it.
+/// A flat map: written empty; validated and discarded on reading.
 #[derive(Debug)]
 pub(crate) struct Metadata;
 
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_are_lower_case_paths() {
+    fn document_id_is_a_lower_case_path() {
         let cases = [
             ("Guides/Set Up.md", "guides/set up.md"),
             ("./x.md", "x.md"),
@@ -175,23 +175,23 @@ mod tests {
     }
 
     #[test]
-    fn a_version_is_read_as_it_is_written() {
-        let version = Version::of("abc");
+    fn version_round_trips_and_rejects_other_spellings() {
+        let version = ContentVersion::of("abc");
         let text = "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(version.to_string(), text);
         assert_eq!(version.stem(), "ba7816bf8f01");
-        assert_eq!(Version::parse(text), Some(version));
+        assert_eq!(ContentVersion::parse(text), Some(version));
         for bad in ["", "sha256:", "sha256:00", &text.to_uppercase(), &text[7..], &format!("{text}0")] {
-            assert_eq!(Version::parse(bad), None, "{bad}");
+            assert_eq!(ContentVersion::parse(bad), None, "{bad}");
         }
     }
 
     #[test]
-    fn a_document_file_is_compact_and_escapes_only_what_it_must() {
+    fn document_file_is_compact_with_minimal_escapes() {
         let content = "é \u{7f} \u{2028} / \" \\ \u{1} \u{8} \n";
         let file = DocumentFile {
             id: "a.md".into(),
-            version: Version::of(content),
+            version: ContentVersion::of(content),
             source: "A.md".into(),
             content: content.into(),
             metadata: Metadata,
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn metadata_is_flat() {
+    fn nested_metadata_is_rejected() {
         for flat in ["{}", r#"{"a":"b","n":-3}"#, r#"{"n":9223372036854775807}"#] {
             serde_json::from_str::<Metadata>(flat).unwrap();
         }

@@ -1,8 +1,7 @@
-//! What can go wrong, in the words of caches, and the six codes a caller may see.
+//! The errors of document caches, and the six codes that a client may see.
 //!
-//! The line between [`Code::CacheInvalid`] and [`Code::IoError`]: a broken rule of the format stays broken however
-//! often one looks; a refusal of the operating system may pass. What is found broken wins over what could not be
-//! read, because no retry mends it.
+//! [`ContextErrorCode::CacheInvalid`] means that the cache violates the format, so a retry does not help. [`ContextErrorCode::IoError`] means
+//! that the operating system returned an error, so a retry may help. If both apply, the violation is reported.
 
 use std::fmt;
 use std::io;
@@ -11,10 +10,10 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-/// The six codes of Context Resolve v0. There are no others.
+/// The six error codes of Context Resolve v0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Code {
+pub enum ContextErrorCode {
     CacheMissing,
     CacheInvalid,
     InvalidQuery,
@@ -23,8 +22,8 @@ pub enum Code {
     InternalError,
 }
 
-impl Code {
-    /// The sentence that goes with the code: the same in every run, free of paths and hashes.
+impl ContextErrorCode {
+    /// The fixed message of the code, without paths or hashes.
     #[must_use]
     pub fn message(self) -> &'static str {
         match self {
@@ -38,70 +37,70 @@ impl Code {
     }
 }
 
-/// Why something could not be done. Cheap to clone: one failed load is told to everyone who waited for it.
+/// Why an operation failed. Cheap to clone, since all callers that share a load receive the same error.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
     #[error("no cache at `{}`", .cache.display())]
     CacheMissing { cache: PathBuf },
 
-    #[error("the cache at `{}` is invalid: {}", .cache.display(), Listed(.violations))]
+    #[error("cache `{}` is invalid: {}", .cache.display(), FirstOf(.violations))]
     CacheInvalid { cache: PathBuf, violations: Arc<[Violation]> },
 
-    #[error("the query has {bytes} bytes, {limit} are allowed")]
+    #[error("query has {bytes} bytes; the limit is {limit}")]
     QueryTooLong { bytes: usize, limit: usize },
 
-    #[error("the query is not UTF-8")]
+    #[error("query is not valid UTF-8")]
     QueryNotUtf8,
 
-    #[error("the budget is not a whole number from 0 to {}", u64::MAX)]
+    #[error("budget is not an integer from 0 to {}", u64::MAX)]
     BudgetNotANumber,
 
     #[error("cannot {action} `{}`", .path.display())]
     Io { action: &'static str, path: PathBuf, source: Arc<io::Error> },
 
-    #[error("no folder of sources at `{}`", .sources.display())]
+    #[error("source folder `{}` does not exist", .sources.display())]
     SourcesMissing { sources: PathBuf },
 
-    #[error("`{}` exists already", .cache.display())]
+    #[error("`{}` already exists", .cache.display())]
     TargetExists { cache: PathBuf },
 
-    #[error("`{}` is not a cache and is not replaced", .cache.display())]
+    #[error("`{}` is not a cache and will not be replaced", .cache.display())]
     TargetNotACache { cache: PathBuf },
 
-    #[error("`{}` holds the sources and is not replaced", .cache.display())]
+    #[error("`{}` contains the sources and will not be replaced", .cache.display())]
     TargetHoldsSources { cache: PathBuf },
 
-    #[error("`{}` is not UTF-8", .source_file.display())]
+    #[error("`{}` is not valid UTF-8", .source_file.display())]
     SourceNotUtf8 { source_file: PathBuf },
 
-    #[error("the name `{}` is not UTF-8", .source_file.display())]
+    #[error("file name `{}` is not valid UTF-8", .source_file.display())]
     NameNotUtf8 { source_file: PathBuf },
 
-    #[error("`{}` and `{}` have one id, `{id}`", .first.display(), .second.display())]
+    #[error("`{}` and `{}` have the same id `{id}`", .first.display(), .second.display())]
     SameId { id: String, first: PathBuf, second: PathBuf },
 }
 
 impl Error {
-    /// The code under which a caller hears of this.
+    /// The code for clients.
     #[must_use]
-    pub fn code(&self) -> Code {
+    pub fn code(&self) -> ContextErrorCode {
         match self {
-            Self::CacheMissing { .. } => Code::CacheMissing,
+            Self::CacheMissing { .. } => ContextErrorCode::CacheMissing,
             Self::CacheInvalid { .. }
             | Self::SourceNotUtf8 { .. }
             | Self::NameNotUtf8 { .. }
-            | Self::SameId { .. } => Code::CacheInvalid,
-            Self::QueryTooLong { .. } | Self::QueryNotUtf8 => Code::InvalidQuery,
-            Self::BudgetNotANumber => Code::InvalidBudget,
+            | Self::SameId { .. } => ContextErrorCode::CacheInvalid,
+            Self::QueryTooLong { .. } | Self::QueryNotUtf8 => ContextErrorCode::InvalidQuery,
+            Self::BudgetNotANumber => ContextErrorCode::InvalidBudget,
             Self::Io { .. }
             | Self::SourcesMissing { .. }
             | Self::TargetExists { .. }
             | Self::TargetNotACache { .. }
-            | Self::TargetHoldsSources { .. } => Code::IoError,
+            | Self::TargetHoldsSources { .. } => ContextErrorCode::IoError,
         }
     }
 
-    /// Wraps a refusal of the operating system: `cannot {action} {path}`.
+    /// Wraps an error of the operating system: `cannot {action} {path}`.
     pub(crate) fn io(action: &'static str, path: impl AsRef<Path>) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { action, path: path.as_ref().to_owned(), source: Arc::new(source) }
     }
@@ -111,7 +110,7 @@ impl Error {
     }
 }
 
-/// A rule of the format that a cache breaks. `file` is relative to the cache folder.
+/// A violated rule of the cache format. `file` is relative to the cache folder.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Violation {
     #[error("`{file}` is missing")]
@@ -120,7 +119,7 @@ pub enum Violation {
     NotAFile { file: String },
     #[error("`{file}` is not a folder")]
     NotAFolder { file: String },
-    #[error("`{file}` leaves the cache folder")]
+    #[error("`{file}` leads outside the cache folder")]
     Outside { file: String },
     #[error("`{file}` is not a file directly below `documents`")]
     Misplaced { file: String },
@@ -128,29 +127,29 @@ pub enum Violation {
     Malformed { file: String, reason: String },
     #[error("version `{version}` with `{hash_algorithm}` is not supported")]
     Unsupported { version: String, hash_algorithm: String },
-    #[error("`manifest.json` counts {stated} documents and lists {listed}")]
+    #[error("`manifest.json` states {stated} documents but lists {listed}")]
     WrongCount { stated: u64, listed: usize },
-    #[error("`manifest.json` does not list `{id}` in byte order of the ids")]
+    #[error("`{id}` is out of byte order in `manifest.json`")]
     OutOfOrder { id: String },
-    #[error("`cache_version` is not the hash of the documents listed")]
+    #[error("`cache_version` does not match the listed documents")]
     WrongCacheVersion,
     #[error("`index.json` and `manifest.json` differ")]
     IndexDiffers,
-    #[error("`{file}` holds another document than `{id}`")]
+    #[error("`{file}` does not contain document `{id}`")]
     WrongDocument { file: String, id: String },
-    #[error("`{file}` differs from its hash")]
+    #[error("`{file}` does not match its hash")]
     WrongHash { file: String },
     #[error("`{file}` is not listed in `manifest.json`")]
     Unlisted { file: String },
 }
 
-/// The first violation, and how many more there are.
-struct Listed<'a>(&'a [Violation]);
+/// The first violation and the number of others.
+struct FirstOf<'a>(&'a [Violation]);
 
-impl fmt::Display for Listed<'_> {
+impl fmt::Display for FirstOf<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            [] => f.write_str("for no reason given"),
+            [] => f.write_str("unknown reason"),
             [only] => only.fmt(f),
             [first, rest @ ..] => write!(f, "{first}, and {} more", rest.len()),
         }
@@ -162,14 +161,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_are_spelled_as_the_schema_spells_them() {
+    fn codes_are_spelled_as_in_the_schema() {
         let codes = [
-            (Code::CacheMissing, r#""cache_missing""#),
-            (Code::CacheInvalid, r#""cache_invalid""#),
-            (Code::InvalidQuery, r#""invalid_query""#),
-            (Code::InvalidBudget, r#""invalid_budget""#),
-            (Code::IoError, r#""io_error""#),
-            (Code::InternalError, r#""internal_error""#),
+            (ContextErrorCode::CacheMissing, r#""cache_missing""#),
+            (ContextErrorCode::CacheInvalid, r#""cache_invalid""#),
+            (ContextErrorCode::InvalidQuery, r#""invalid_query""#),
+            (ContextErrorCode::InvalidBudget, r#""invalid_budget""#),
+            (ContextErrorCode::IoError, r#""io_error""#),
+            (ContextErrorCode::InternalError, r#""internal_error""#),
         ];
         for (code, spelled) in codes {
             assert_eq!(serde_json::to_string(&code).unwrap(), spelled);
@@ -177,16 +176,13 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_cache_names_its_first_violation_and_counts_the_rest() {
+    fn invalid_cache_names_the_first_violation_and_counts_the_rest() {
         let missing = |file: &str| Violation::Missing { file: file.into() };
         let error = |violations| Error::invalid(Path::new("c"), violations).to_string();
-        assert_eq!(
-            error(vec![missing("index.json")]),
-            "the cache at `c` is invalid: `index.json` is missing"
-        );
+        assert_eq!(error(vec![missing("index.json")]), "cache `c` is invalid: `index.json` is missing");
         assert_eq!(
             error(vec![missing("a"), missing("b"), missing("c")]),
-            "the cache at `c` is invalid: `a` is missing, and 2 more"
+            "cache `c` is invalid: `a` is missing, and 2 more"
         );
     }
 }

@@ -1,34 +1,34 @@
-//! What a cache folder says of itself, valid or not.
+//! Inspects a cache folder, valid or not.
 
 use std::path::Path;
 
 use serde::Serialize;
 
-use crate::check::examine;
 use crate::error::Error;
+use crate::verify::examine;
 
-/// A cache at a glance. A folder without a manifest that can be read is an empty, invalid cache.
+/// An overview of a cache. A folder without a readable manifest counts as an empty, invalid cache.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Inspection {
     pub cache_version: String,
     pub document_count: u64,
-    /// Bytes of the document files that the manifest names and that are there.
+    /// Total size of the existing document files that the manifest lists.
     pub total_bytes: u64,
-    /// Whether every rule of the format holds.
+    /// Whether the cache follows every rule of the format.
     pub valid: bool,
 }
 
-/// Looks at a cache. Answers for every folder that may be read, however broken; what may not be read is an error,
-/// because nothing can be said of it.
+/// Inspects a cache. Succeeds for every readable folder, however broken; an unreadable file is an error, because
+/// validity is then unknown.
 pub fn inspect(cache: &Path) -> Result<Inspection, Error> {
-    let found = examine(cache, |_, _| ())?;
-    if let Some(denied) = found.denied {
-        return Err(denied);
+    let findings = examine(cache, |_, _| ())?;
+    if let Some(error) = findings.io_error {
+        return Err(error);
     }
-    Ok(found.manifest.map_or_else(Inspection::default, |manifest| Inspection {
+    Ok(findings.manifest.map_or_else(Inspection::default, |manifest| Inspection {
         cache_version: manifest.cache_version,
         document_count: manifest.document_count,
-        total_bytes: found.bytes,
-        valid: found.violations.is_empty(),
+        total_bytes: findings.bytes,
+        valid: findings.violations.is_empty(),
     }))
 }

@@ -1,40 +1,40 @@
 //! Document caches: build, verify, inspect, resolve.
 //!
-//! A compiler and its reader: Markdown in, an immutable folder out, and a resolver that picks documents for a query
-//! within a token budget. Same cache, same query, same budget: same bytes, on every machine, whether the cache is
-//! read for one answer ([`resolve`]) or held in memory for many ([`Library`]).
+//! [`build`] compiles Markdown files into an immutable folder; [`resolve`] picks documents from it for a query within a
+//! token budget. The same cache, query and budget give the same bytes on every machine, whether the cache is read for
+//! one answer ([`resolve`]) or stays in memory for many ([`CachePool`]).
 //!
-//! Architecture invariant: nothing here prints, knows a protocol, or repairs a cache it reads.
+//! Architecture invariant: this crate does not print, knows no protocol, and never repairs the content of a cache.
 
+mod atomic_rename;
 mod build;
-mod check;
+mod cache_folder;
+mod cache_pool;
+mod cache_root;
 mod corpus;
 mod document;
 mod error;
-mod exchange;
-mod folder;
+mod file_stamp;
 mod inspect;
-mod library;
 mod list;
 mod manifest;
 mod postings;
 mod query;
-mod root;
 mod select;
 mod sources;
 mod staging;
-mod stamp;
 mod system;
-mod words;
+mod tokenize;
+mod verify;
 
 pub use build::{Existing, build};
-pub use check::{Summary, verify};
+pub use cache_pool::CachePool;
+pub use cache_root::CacheRoot;
 pub use corpus::resolve;
-pub use document::{Version, document_id};
-pub use error::{Code, Error, Violation};
+pub use document::{ContentVersion, document_id};
+pub use error::{ContextErrorCode, Error, Violation};
 pub use inspect::{Inspection, inspect};
-pub use library::Library;
-pub use list::{Listed, Listing, list};
+pub use list::{CacheListing, ListedCache, list};
 pub use query::Query;
-pub use root::CacheRoot;
-pub use select::{Selected, Selection, Tally, Why};
+pub use select::{ScoreExplanation, SelectedDocument, Selection, SelectionTotals};
+pub use verify::{CacheSummary, verify};

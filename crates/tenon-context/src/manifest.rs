@@ -1,8 +1,8 @@
-//! The two lists of a cache, `manifest.json` and `index.json`, and the version that follows from them.
+//! The two lists of a cache, `manifest.json` and `index.json`, and the cache version.
 //!
 //! Both are pretty JSON with two spaces and no final newline, in byte order of the ids. `cache_version` is the hash of
 //! the build configuration as compact JSON followed, without separators, by `id:version` of every document in that
-//! order. `created_at` is for people and enters no hash.
+//! order. `created_at` is informational and not part of any hash.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +11,14 @@ use serde::{Deserialize, Serialize, Serializer};
 use sha2::{Digest, Sha256};
 use tenon_contract::clock::rfc3339;
 
-use crate::document::Version;
+use crate::document::ContentVersion;
 use crate::error::Violation;
 
 pub(crate) const MANIFEST: &str = "manifest.json";
 pub(crate) const INDEX: &str = "index.json";
 pub(crate) const DOCUMENTS: &str = "documents";
 
-/// `manifest.json`. Keys that later versions may add are ignored.
+/// `manifest.json`. Unknown keys are ignored, since later versions may add some.
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Manifest {
     pub cache_version: String,
@@ -40,22 +40,22 @@ pub(crate) struct BuildConfig {
 }
 
 impl BuildConfig {
-    /// The one configuration there is.
+    /// The only supported configuration.
     pub(crate) fn current() -> Self {
         Self { version: "1".into(), hash_algorithm: "sha256".into() }
     }
 }
 
-/// One document as the manifest lists it.
+/// One document in the manifest.
 #[derive(Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub(crate) struct Entry {
     pub id: String,
-    pub version: Version,
+    pub version: ContentVersion,
     pub file: String,
 }
 
 impl Entry {
-    /// The name of the file below `documents/`, if that is where it is.
+    /// The file name below `documents/`; `None` if the path is anywhere else.
     pub(crate) fn file_name(&self) -> Option<&str> {
         let name = self.file.strip_prefix(DOCUMENTS)?.strip_prefix('/')?;
         let plain = !matches!(name, "" | "." | "..") && !name.contains(['/', '\0']);
@@ -74,35 +74,36 @@ impl Manifest {
         }
     }
 
-    /// `index.json`: where each document is.
+    /// `index.json`: the file of each document.
     pub(crate) fn index(&self) -> BTreeMap<&str, &str> {
         self.documents.iter().map(|entry| (&*entry.id, &*entry.file)).collect()
     }
 
-    /// What the manifest breaks by itself, whatever the other files say.
+    /// The rules that the manifest violates, apart from other files.
     pub(crate) fn violations(&self) -> Vec<Violation> {
-        let mut found = Vec::new();
+        let mut violations = Vec::new();
         let BuildConfig { version, hash_algorithm } = &self.build_config;
         if self.build_config != BuildConfig::current() {
-            found.push(Violation::Unsupported {
+            violations.push(Violation::Unsupported {
                 version: version.clone(),
                 hash_algorithm: hash_algorithm.clone(),
             });
         }
         if self.document_count != self.documents.len() as u64 {
-            found.push(Violation::WrongCount { stated: self.document_count, listed: self.documents.len() });
+            violations
+                .push(Violation::WrongCount { stated: self.document_count, listed: self.documents.len() });
         }
         let disordered = self.documents.windows(2).filter(|pair| pair[0].id >= pair[1].id);
-        found.extend(disordered.map(|pair| Violation::OutOfOrder { id: pair[1].id.clone() }));
+        violations.extend(disordered.map(|pair| Violation::OutOfOrder { id: pair[1].id.clone() }));
         if self.cache_version != cache_version(&self.documents).to_string() {
-            found.push(Violation::WrongCacheVersion);
+            violations.push(Violation::WrongCacheVersion);
         }
-        found
+        violations
     }
 }
 
-/// The version of a cache of these documents, which are in byte order of their ids.
-fn cache_version(documents: &[Entry]) -> Version {
+/// The version of a cache with these documents, which must be in byte order of the ids.
+fn cache_version(documents: &[Entry]) -> ContentVersion {
     let config = serde_json::to_vec(&BuildConfig::current()).expect("two strings are JSON");
     let mut hasher = Sha256::new_with_prefix(config);
     for Entry { id, version, .. } in documents {
@@ -110,12 +111,12 @@ fn cache_version(documents: &[Entry]) -> Version {
         hasher.update(":");
         hasher.update(version.to_string());
     }
-    Version::finish(hasher)
+    ContentVersion::finish(hasher)
 }
 
-/// Gives each version its file: documents whose versions begin alike are told apart by a number, the first in byte
-/// order of the ids having none.
-pub(crate) fn name_files(versions: impl IntoIterator<Item = Version>) -> impl Iterator<Item = String> {
+/// Names the file of each version. If several versions share a stem, all but the first, in byte order of the ids, get
+/// a number.
+pub(crate) fn name_files(versions: impl IntoIterator<Item = ContentVersion>) -> impl Iterator<Item = String> {
     let mut taken: BTreeMap<String, usize> = BTreeMap::new();
     versions.into_iter().map(move |version| {
         let stem = version.stem();
@@ -132,33 +133,37 @@ mod tests {
     use super::*;
 
     fn entries(documents: &[(&str, &str)]) -> Vec<Entry> {
-        let files = name_files(documents.iter().map(|(_, content)| Version::of(content)));
+        let files = name_files(documents.iter().map(|(_, content)| ContentVersion::of(content)));
         documents
             .iter()
             .zip(files)
-            .map(|((id, content), file)| Entry { id: (*id).into(), version: Version::of(content), file })
+            .map(|((id, content), file)| Entry {
+                id: (*id).into(),
+                version: ContentVersion::of(content),
+                file,
+            })
             .collect()
     }
 
     #[test]
-    fn an_empty_cache_is_the_hash_of_its_configuration() {
+    fn version_of_an_empty_cache_is_the_hash_of_the_configuration() {
         let manifest = Manifest::new(Vec::new(), Timestamp::UNIX_EPOCH);
         let config = r#"{"version":"1","hash_algorithm":"sha256"}"#;
-        assert_eq!(manifest.cache_version, Version::of(config).to_string());
+        assert_eq!(manifest.cache_version, ContentVersion::of(config).to_string());
         assert_eq!(manifest.violations(), []);
     }
 
     #[test]
-    fn nothing_stands_between_the_hashed_parts() {
+    fn cache_version_hashes_parts_without_separators() {
         let documents = entries(&[("a.md", "x"), ("b.md", "y")]);
         let (a, b) = (documents[0].version, documents[1].version);
         let preimage = format!(r#"{{"version":"1","hash_algorithm":"sha256"}}a.md:{a}b.md:{b}"#);
         let manifest = Manifest::new(documents, Timestamp::UNIX_EPOCH);
-        assert_eq!(manifest.cache_version, Version::of(preimage).to_string());
+        assert_eq!(manifest.cache_version, ContentVersion::of(preimage).to_string());
     }
 
     #[test]
-    fn a_manifest_is_pretty_and_ends_without_a_newline() {
+    fn manifest_is_pretty_without_a_final_newline() {
         let manifest = Manifest::new(entries(&[("a.md", "abc")]), Timestamp::UNIX_EPOCH);
         let version = &manifest.cache_version;
         let expected = format!(
@@ -187,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_documents_get_files_of_their_own() {
+    fn equal_documents_get_separate_files() {
         let files: Vec<String> = entries(&[("a", "abc"), ("b", "x"), ("c", "abc"), ("d", "abc")])
             .into_iter()
             .map(|e| e.file)
@@ -204,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_manifest_that_contradicts_itself_is_told_so() {
+    fn every_violation_of_a_manifest_is_reported() {
         let mut manifest = Manifest::new(entries(&[("a", "1"), ("b", "2")]), Timestamp::UNIX_EPOCH);
         manifest.documents.swap(0, 1);
         manifest.document_count = 3;
@@ -221,14 +226,14 @@ mod tests {
     }
 
     #[test]
-    fn documents_lie_directly_in_their_folder() {
+    fn file_name_accepts_only_paths_directly_below_documents() {
         let name = |file: &str| {
-            Entry { id: String::new(), version: Version::of(""), file: file.into() }
+            Entry { id: String::new(), version: ContentVersion::of(""), file: file.into() }
                 .file_name()
                 .map(str::to_owned)
         };
         assert_eq!(name("documents/a.json").as_deref(), Some("a.json"));
-        for elsewhere in [
+        for invalid in [
             "",
             "a.json",
             "documents",
@@ -238,7 +243,7 @@ mod tests {
             "documents/a/b",
             "/etc/passwd",
         ] {
-            assert_eq!(name(elsewhere), None, "{elsewhere}");
+            assert_eq!(name(invalid), None, "{invalid}");
         }
         assert_eq!(name("documents/\0"), None);
     }

@@ -1,13 +1,12 @@
-//! Which documents have a word, and how often: the index that makes a call cost its matches instead of the cache.
+//! An inverted index: which documents contain a word, and how often. It makes a query cost as much as its matches.
 //!
-//! Words are hashed into buckets, about one for every 32 bytes of text. An entry is four bytes: the document in the
-//! upper bits, the count in the rest, saturating. A bucket that only one word of the corpus falls into answers for that
-//! word exactly. Where words share a bucket they are told apart by reading the documents it names, which are few: a
-//! bucket that would hold many is broken up into lists, one for each of its words. The words themselves are not
-//! kept: whether the word asked for is the one in the list shows in its first document.
+//! Words are hashed into buckets, about one per 32 bytes of text. An entry has four bytes: the document in the upper
+//! bits, a saturating count in the rest. A bucket with a single word answers exactly. If words share a bucket, the few
+//! documents it lists are read again; a bucket with many entries is split into one list per word. The words
+//! themselves are not stored: reading the first document of a list shows whether it contains the term.
 //!
-//! Two different words are taken for one only if all 64 bits of their hashes agree under keys drawn anew by every
-//! process. The index answers the same questions as reading everything does; it never changes an answer.
+//! Two words collide only if all 64 bits of their hashes agree, under keys that each process draws at random. The index
+//! never changes an answer; it only avoids reading every document.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, RandomState};
@@ -15,35 +14,34 @@ use std::hash::{BuildHasher, RandomState};
 use rayon::prelude::*;
 
 use crate::corpus::Document;
-use crate::words::{Terms, fold, words};
+use crate::tokenize::{Terms, fold, words};
 
-/// Bytes of text for each bucket.
+/// Bytes of text per bucket.
 const TEXT_PER_BUCKET: usize = 32;
 
-/// Entries that words may share a bucket for.
-const CROWD: u32 = 32;
+/// Maximum number of entries in a bucket that several words share; larger ones are split.
+const MAX_SHARED_ENTRIES: u32 = 32;
 
-/// Documents whose words are held in memory at once while building.
+/// Number of documents whose words are in memory at once during the build.
 const BATCH: usize = 64;
 
 #[derive(Debug)]
 pub(crate) struct Postings {
     hasher: RandomState,
     buckets: usize,
-    /// The entries of bucket `b` are those from `starts[b]` to `starts[b + 1]`.
+    /// The entries of bucket `b` are `starts[b]..starts[b + 1]`.
     starts: Vec<u32>,
     entries: Vec<u32>,
-    /// One bit for each bucket: whether words share it.
-    mixed: Vec<u64>,
-    /// The words of buckets that were broken up, by their hashes.
-    crowds: BTreeMap<u64, Vec<u32>>,
-    /// How many bits of an entry are its count.
+    /// One bit per bucket: whether several words share it.
+    shared: Vec<u64>,
+    /// The entries of split buckets, by the hash of the word.
+    split: BTreeMap<u64, Vec<u32>>,
+    /// Number of bits in an entry for the count.
     count_bits: u32,
 }
 
 impl Postings {
-    /// Indexes the documents, in at most `limit` bytes; `None` if that is not enough, or if `wanted` says that nobody
-    /// wants it any more.
+    /// Indexes the documents in at most `limit` bytes. `None` if that is not enough, or once `wanted` returns false.
     pub(crate) fn new(documents: &[Document], limit: usize, wanted: impl Fn() -> bool) -> Option<Self> {
         let count_bits = u32::try_from(documents.len()).ok()?.leading_zeros().min(31);
         Self::with_count_bits(documents, limit, count_bits, wanted)
@@ -62,22 +60,22 @@ impl Postings {
             buckets,
             starts: vec![0; buckets + 2],
             entries: Vec::new(),
-            mixed: vec![0; buckets.div_ceil(64)],
-            crowds: BTreeMap::new(),
+            shared: vec![0; buckets.div_ceil(64)],
+            split: BTreeMap::new(),
             count_bits,
         };
 
         if postings.bytes() > limit {
             return None;
         }
-        // Whose each bucket is, by both halves of a hash, in the room that the entries will need: a list of its own
-        // would be given back to the allocator and not to the system.
+        // Record the first word of each bucket, as two halves of its hash, in the space that the entries will need.
+        // The allocator would not return a separate list to the system.
         postings.entries = vec![0; buckets * 2];
         let mut total: u32 = 0;
         postings.each_word(documents, &wanted, |postings, _, hash, _| {
             let bucket = postings.bucket(hash);
-            // Two places ahead: one for the sum of those before, one for the filling below, which moves each start
-            // to the end of its bucket.
+            // Offset by two: one for the prefix sum, one because filling below advances each start to the end of the
+            // bucket.
             postings.starts[bucket + 2] += 1;
             total = total.saturating_add(1);
             let halves = [(hash >> 32) as u32, hash as u32];
@@ -85,7 +83,7 @@ impl Postings {
             if owner == [0, 0] {
                 owner.copy_from_slice(&halves);
             } else if owner != halves {
-                postings.mixed[bucket / 64] |= 1 << (bucket % 64);
+                postings.shared[bucket / 64] |= 1 << (bucket % 64);
             }
         })?;
         postings.entries.clear();
@@ -93,13 +91,13 @@ impl Postings {
             return None;
         }
 
-        let mut crowded = BTreeSet::new();
+        let mut oversized = BTreeSet::new();
         for bucket in 0..buckets {
             let size = &mut postings.starts[bucket + 2];
-            if *size > CROWD && is_set(&postings.mixed, bucket) {
+            if *size > MAX_SHARED_ENTRIES && is_set(&postings.shared, bucket) {
                 total -= *size;
                 *size = 0;
-                crowded.insert(bucket);
+                oversized.insert(bucket);
             }
             postings.starts[bucket + 2] += postings.starts[bucket + 1];
         }
@@ -108,8 +106,8 @@ impl Postings {
         postings.each_word(documents, &wanted, |postings, document, hash, count| {
             let bucket = postings.bucket(hash);
             let entry = document << postings.count_bits | count.min(postings.full());
-            if postings.is_mixed(bucket) && crowded.contains(&bucket) {
-                postings.crowds.entry(hash).or_default().push(entry);
+            if postings.is_shared(bucket) && oversized.contains(&bucket) {
+                postings.split.entry(hash).or_default().push(entry);
             } else {
                 let place = postings.starts[bucket + 1];
                 postings.entries[place as usize] = entry;
@@ -117,11 +115,11 @@ impl Postings {
             }
         })?;
         postings.starts.truncate(buckets + 1);
-        postings.crowds.values_mut().for_each(Vec::shrink_to_fit);
+        postings.split.values_mut().for_each(Vec::shrink_to_fit);
         Some(postings)
     }
 
-    /// Shows each distinct word of each document, in the order of the documents, as long as that is wanted.
+    /// Visits each distinct word of each document in order. `None` once `wanted` returns false.
     fn each_word(
         &mut self,
         documents: &[Document],
@@ -145,21 +143,21 @@ impl Postings {
         Some(())
     }
 
-    /// How many words of each document are among the terms.
+    /// For each document, the number of words that are among the terms.
     pub(crate) fn matches(&self, documents: &[Document], terms: &Terms) -> Vec<u64> {
         let mut matches = vec![0; documents.len()];
-        let mut doubtful = Vec::new();
-        let mut suspects = Vec::new();
+        let mut ambiguous = Vec::new();
+        let mut candidates = Vec::new();
         for term in terms.iter() {
             let hash = hash(&self.hasher, term);
             let bucket = self.bucket(hash);
-            let shared = &self.entries[self.starts[bucket] as usize..self.starts[bucket + 1] as usize];
-            if self.is_mixed(bucket) && !shared.is_empty() {
-                doubtful.push(term.to_owned());
-                suspects.extend(shared.iter().map(|&entry| self.document(entry)));
+            let in_bucket = &self.entries[self.starts[bucket] as usize..self.starts[bucket + 1] as usize];
+            if self.is_shared(bucket) && !in_bucket.is_empty() {
+                ambiguous.push(term.to_owned());
+                candidates.extend(in_bucket.iter().map(|&entry| self.document(entry)));
                 continue;
             }
-            let entries = self.crowds.get(&hash).map_or(shared, Vec::as_slice);
+            let entries = self.split.get(&hash).map_or(in_bucket, Vec::as_slice);
             let term = Terms::new([term.to_owned()]);
             let is_here = |&entry: &u32| term.occur_in(&documents[self.document(entry)].content);
             if !entries.first().is_some_and(is_here) {
@@ -173,41 +171,41 @@ impl Postings {
                 };
             }
         }
-        suspects.sort_unstable();
-        suspects.dedup();
-        let doubtful = Terms::new(doubtful);
-        let found: Vec<(usize, u64)> = suspects
+        candidates.sort_unstable();
+        candidates.dedup();
+        let ambiguous = Terms::new(ambiguous);
+        let counts: Vec<(usize, u64)> = candidates
             .into_par_iter()
-            .map(|suspect| (suspect, documents[suspect].matches(&doubtful)))
+            .map(|candidate| (candidate, documents[candidate].matches(&ambiguous)))
             .collect();
-        for (document, count) in found {
+        for (document, count) in counts {
             matches[document] += count;
         }
         matches
     }
 
-    /// What the index holds on to.
+    /// Memory use of the index.
     pub(crate) fn bytes(&self) -> usize {
-        // A list in a tree takes some room besides its entries.
-        let crowds: usize = self.crowds.values().map(|list| 64 + list.len() * size_of::<u32>()).sum();
+        // 64 bytes: an estimate of the overhead per list in the tree.
+        let split_bytes: usize = self.split.values().map(|list| 64 + list.len() * size_of::<u32>()).sum();
         let rest = (self.starts.len() + self.entries.len()) * size_of::<u32>();
-        rest + self.mixed.len() * size_of::<u64>() + crowds
+        rest + self.shared.len() * size_of::<u64>() + split_bytes
     }
 
     fn bucket(&self, hash: u64) -> usize {
-        // A fair share of the upper half of the hash for each bucket, without a division.
+        // Maps the upper half of the hash evenly to buckets without a division.
         (((hash >> 32) * self.buckets as u64) >> 32) as usize
     }
 
-    fn is_mixed(&self, bucket: usize) -> bool {
-        is_set(&self.mixed, bucket)
+    fn is_shared(&self, bucket: usize) -> bool {
+        is_set(&self.shared, bucket)
     }
 
     fn document(&self, entry: u32) -> usize {
         (entry >> self.count_bits) as usize
     }
 
-    /// The count that means "this many or more".
+    /// The saturated count, which means "this many or more".
     fn full(&self) -> u32 {
         (1 << self.count_bits) - 1
     }
@@ -218,11 +216,11 @@ fn is_set(bits: &[u64], bit: usize) -> bool {
 }
 
 fn hash(hasher: &RandomState, word: &str) -> u64 {
-    // Zero stands for a bucket without an owner.
+    // Zero marks a bucket without a word.
     hasher.hash_one(word).max(1)
 }
 
-/// The distinct words of a text by their hashes, and how often each occurs.
+/// The hashes of the distinct words of a text, each with its number of occurrences.
 fn count_words(hasher: &RandomState, text: &str) -> Vec<(u64, u32)> {
     let mut hashes: Vec<u64> = words(text).map(|word| hash(hasher, &fold(word))).collect();
     hashes.sort_unstable();
@@ -243,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_are_exact_alone_mixed_and_saturated() {
+    fn counts_are_exact_for_single_shared_and_saturated_entries() {
         let many = "Common ".repeat(9) + "rare";
         let long: String = (0..400).map(|n| format!("w{n} ")).collect();
         let documents = documents(&["common", &many, "other COMMON words", "", &long]);
@@ -258,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_share_a_bucket_are_told_apart() {
+    fn words_in_a_shared_bucket_are_distinguished() {
         // Too little text for a second bucket.
         let documents = documents(&["a b", "b c c", "d"]);
         let postings = Postings::new(&documents, usize::MAX, || true).unwrap();
@@ -268,10 +266,10 @@ mod tests {
     }
 
     #[test]
-    fn a_crowded_bucket_is_broken_up() {
+    fn large_shared_bucket_is_split() {
         let documents = documents(&["a", "B"].repeat(20));
         let postings = Postings::new(&documents, usize::MAX, || true).unwrap();
-        assert_eq!((postings.buckets, postings.crowds.len()), (1, 2));
+        assert_eq!((postings.buckets, postings.split.len()), (1, 2));
         for query in ["a", "b", "a b", "c", "c a"] {
             let terms = terms(query);
             let expected: Vec<u64> = documents.iter().map(|document| document.matches(&terms)).collect();
@@ -280,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_can_be_indexed() {
+    fn empty_corpus_and_empty_documents_can_be_indexed() {
         let none = Postings::new(&[], usize::MAX, || true).unwrap();
         assert!(none.matches(&[], &terms("a")).is_empty());
         let empty = documents(&["", " "]);
@@ -289,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_is_kept_and_the_unwanted_left() {
+    fn index_over_the_limit_or_unwanted_is_none() {
         let documents = documents(&["one two three four", "five six"]);
         let bytes = Postings::new(&documents, usize::MAX, || true).unwrap().bytes();
         assert!(Postings::new(&documents, bytes + 4, || true).is_some());

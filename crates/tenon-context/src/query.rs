@@ -1,18 +1,18 @@
-//! A query: any text up to 64 KiB, the empty one included.
+//! A query: any text up to 64 KiB, including the empty text.
 
 use crate::error::Error;
-use crate::words::{Terms, fold, words};
+use crate::tokenize::{Terms, fold, words};
 
-/// What to look for. Repeated terms are reported as they were asked for and counted once.
+/// A query and its terms. Repeated terms are reported as given but counted once.
 #[derive(Clone, Debug)]
 pub struct Query {
     text: String,
-    asked: Vec<String>,
+    words: Vec<String>,
     terms: Terms,
 }
 
 impl Query {
-    /// The most bytes a query may have.
+    /// Maximum size of a query in bytes.
     pub const LIMIT: usize = 64 * 1024;
 
     pub fn new(text: impl Into<String>) -> Result<Self, Error> {
@@ -20,20 +20,20 @@ impl Query {
         if text.len() > Self::LIMIT {
             return Err(Error::QueryTooLong { bytes: text.len(), limit: Self::LIMIT });
         }
-        let asked: Vec<String> = words(&text).map(|word| fold(word).into_owned()).collect();
-        Ok(Self { terms: Terms::new(asked.iter().cloned()), asked, text })
+        let words: Vec<String> = words(&text).map(|word| fold(word).into_owned()).collect();
+        Ok(Self { terms: Terms::new(words.iter().cloned()), words, text })
     }
 
-    /// As it was given.
+    /// The original text.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Its words in lower case, in the order asked for, repeats kept.
+    /// The words in lower case, in the given order, with repeats.
     #[must_use]
     pub fn query_terms(&self) -> &[String] {
-        &self.asked
+        &self.words
     }
 
     pub(crate) fn terms(&self) -> &Terms {
@@ -46,14 +46,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn repeats_are_kept() {
+    fn query_terms_keep_order_and_repeats() {
         let query = Query::new(" b A\ta").unwrap();
         assert_eq!(query.query_terms(), ["b", "a", "a"]);
         assert_eq!(query.terms().iter().collect::<Vec<_>>(), ["a", "b"]);
     }
 
     #[test]
-    fn the_limit_is_in_bytes() {
+    fn query_over_the_byte_limit_is_rejected() {
         Query::new("é".repeat(Query::LIMIT / 2)).unwrap();
         assert!(matches!(Query::new("x".repeat(Query::LIMIT + 1)), Err(Error::QueryTooLong { .. })));
     }

@@ -1,7 +1,7 @@
-//! Choosing documents for a query within a budget, and the answer that says what was chosen and why.
+//! Selects documents for a query within a token budget and explains the selection.
 //!
-//! One order for all: score descending, then id ascending in bytes. Documents are taken while they fit; one that does
-//! not is passed over, never cut. Both readers of a cache end here, so that they cannot disagree.
+//! Documents are ordered by score descending, then by id in byte order. Each document that fits the remaining budget is
+//! selected; others are skipped, never cut. Answers from disk and from memory both use this code, so they agree.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,13 +11,13 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer};
 
 use crate::corpus::{Corpus, Document};
-use crate::document::Version;
+use crate::document::ContentVersion;
 use crate::query::Query;
 
-/// The answer to a query: the documents chosen, with the reasons.
+/// The answer to a query: the selected documents with explanations.
 ///
-/// Serialises to the contract's object. Scores are 32-bit floats and are printed as such: take care not to send them
-/// through a JSON value, which would print them as 64-bit ones.
+/// Serialises to the object of the contract. Scores are 32-bit floats; do not convert them to a JSON value, which would
+/// print them as 64-bit floats.
 #[derive(Debug)]
 pub struct Selection {
     corpus: Arc<Corpus>,
@@ -33,28 +33,28 @@ struct Pick {
     matches: u64,
 }
 
-/// A document that was chosen.
+/// A selected document.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Selected<'a> {
+pub struct SelectedDocument<'a> {
     pub id: &'a str,
-    pub version: Version,
+    pub version: ContentVersion,
     pub content: &'a str,
     pub score: f32,
     pub tokens: u64,
-    pub why: Why<'a>,
+    pub why: ScoreExplanation<'a>,
 }
 
-/// What a score is made of.
+/// The numbers behind a score.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Why<'a> {
+pub struct ScoreExplanation<'a> {
     pub query_terms: &'a [String],
     pub term_matches: u64,
     pub total_words: u64,
 }
 
-/// How the choice came out.
+/// Totals of a selection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Tally<'a> {
+pub struct SelectionTotals<'a> {
     pub query: &'a str,
     pub budget: u64,
     pub tokens_used: u64,
@@ -63,20 +63,20 @@ pub struct Tally<'a> {
     pub documents_excluded_by_budget: usize,
 }
 
-/// Chooses from the documents of `corpus`, of which `matches` says how many words match.
+/// Selects documents of `corpus`. `matches` has the number of matching words per document.
 pub(crate) fn select(corpus: Arc<Corpus>, matches: &[u64], query: Query, budget: u64) -> Selection {
     let documents = corpus.documents();
     let scored = documents.iter().zip(matches).enumerate().filter(|(_, (_, matches))| **matches > 0);
     let scored =
-        scored.map(|(number, (document, &matches))| (Order(score(matches, document)), Reverse(number)));
-    // Ordered only as far as the budget reaches: a common word matches everything, and little of that is taken.
-    let mut matching: BinaryHeap<(Order, Reverse<usize>)> = scored.collect::<Vec<_>>().into();
+        scored.map(|(number, (document, &matches))| (ScoreKey(score(matches, document)), Reverse(number)));
+    // A heap, not a sort: a common word matches almost all documents, and few of them fit the budget.
+    let mut matching: BinaryHeap<(ScoreKey, Reverse<usize>)> = scored.collect::<Vec<_>>().into();
     let best_first = iter::from_fn(|| matching.pop().map(|(_, Reverse(number))| number));
     let rest = (0..documents.len()).filter(|&number| matches[number] == 0);
 
     let mut picks = Vec::new();
     let mut left = budget;
-    // A budget of nothing buys nothing, not even an empty document.
+    // A budget of zero selects nothing, not even an empty document.
     if budget > 0 {
         for number in best_first.chain(rest) {
             if left < corpus.least_tokens() {
@@ -91,42 +91,42 @@ pub(crate) fn select(corpus: Arc<Corpus>, matches: &[u64], query: Query, budget:
     Selection { corpus, query, picks, budget, tokens_used: budget - left }
 }
 
-/// Matches per word, 0 for a text without words.
+/// Share of matching words; 0 for a text without words.
 #[expect(clippy::cast_precision_loss, reason = "the contract's score is the quotient of two 32-bit floats")]
 fn score(matches: u64, document: &Document) -> f32 {
     if document.words == 0 { 0.0 } else { matches as f32 / document.words as f32 }
 }
 
-/// A score as a key to sort by.
+/// A score as a sort key.
 #[derive(PartialEq)]
-struct Order(f32);
+struct ScoreKey(f32);
 
-impl Eq for Order {}
+impl Eq for ScoreKey {}
 
-impl PartialOrd for Order {
+impl PartialOrd for ScoreKey {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Order {
+impl Ord for ScoreKey {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.0.total_cmp(&other.0)
     }
 }
 
 impl Selection {
-    /// The documents chosen, best first.
-    pub fn documents(&self) -> impl ExactSizeIterator<Item = Selected<'_>> {
+    /// The selected documents, best first.
+    pub fn documents(&self) -> impl ExactSizeIterator<Item = SelectedDocument<'_>> {
         self.picks.iter().map(|pick| {
             let document = &self.corpus.documents()[pick.document];
-            Selected {
+            SelectedDocument {
                 id: &document.id,
                 version: document.version,
                 content: &document.content,
                 score: score(pick.matches, document),
                 tokens: document.tokens(),
-                why: Why {
+                why: ScoreExplanation {
                     query_terms: self.query.query_terms(),
                     term_matches: pick.matches,
                     total_words: document.words,
@@ -136,9 +136,9 @@ impl Selection {
     }
 
     #[must_use]
-    pub fn tally(&self) -> Tally<'_> {
+    pub fn totals(&self) -> SelectionTotals<'_> {
         let considered = self.corpus.documents().len();
-        Tally {
+        SelectionTotals {
             query: self.query.text(),
             budget: self.budget,
             tokens_used: self.tokens_used,
@@ -154,13 +154,13 @@ impl Selection {
         serde_json::to_string(self).expect("strings and finite numbers are JSON")
     }
 
-    /// Whether every file this answer was made from still looks as it did.
+    /// Whether the files of the selected documents are unchanged.
     pub(crate) fn is_current(&self) -> bool {
         let documents = self.corpus.documents();
         self.corpus.is_current(self.picks.iter().map(|pick| &documents[pick.document]))
     }
 
-    /// Gives the query back for another try.
+    /// Returns the query for a retry.
     pub(crate) fn into_query(self) -> Query {
         self.query
     }
@@ -169,10 +169,10 @@ impl Selection {
 impl Serialize for Selection {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
-        struct Whole<'a> {
-            documents: Vec<Selected<'a>>,
-            selection: Tally<'a>,
+        struct Response<'a> {
+            documents: Vec<SelectedDocument<'a>>,
+            selection: SelectionTotals<'a>,
         }
-        Whole { documents: self.documents().collect(), selection: self.tally() }.serialize(serializer)
+        Response { documents: self.documents().collect(), selection: self.totals() }.serialize(serializer)
     }
 }

@@ -1,8 +1,8 @@
-//! Finding and reading the documents to build from.
+//! Finds and reads the source documents of a build.
 //!
-//! Every file with the extension exactly `md` below the folder, hidden folders included. Folders behind links are not
-//! entered, files behind links are read; links that lead nowhere, sockets and FIFOs are passed over and never
-//! opened. Which of several faults is reported does not depend on the order in which the system lists things.
+//! Sources are all files with the exact extension `md`, including those in hidden folders. Links to files are read;
+//! links to folders are not entered; dangling links, sockets and FIFOs are skipped and never opened. If several errors
+//! occur, the reported one does not depend on the order of the directory listing.
 
 use std::fs::{self, DirEntry};
 use std::io::{self, Read};
@@ -10,23 +10,23 @@ use std::path::Path;
 
 use rayon::prelude::*;
 
-use crate::document::{Version, document_id};
+use crate::document::{ContentVersion, document_id};
 use crate::error::Error;
 use crate::system::{Links, Opened, is_absent, open_regular};
 
-/// A document that was read.
+/// A source document with its content.
 pub(crate) struct Source {
     pub id: String,
-    /// The path below the folder of sources, in its own case.
+    /// The path below the source folder, in original case.
     pub source: String,
     pub content: String,
-    pub version: Version,
+    pub version: ContentVersion,
 }
 
 /// Reads every document below `sources`, in byte order of the ids.
-pub(crate) fn gather(sources: &Path) -> Result<Vec<Source>, Error> {
+pub(crate) fn read_sources(sources: &Path) -> Result<Vec<Source>, Error> {
     let mut found = Vec::new();
-    find(sources, sources, &mut found)?;
+    find_sources(sources, sources, &mut found)?;
     found.sort_unstable();
     if let Some([first, second]) = found.windows(2).find(|pair| pair[0].id == pair[1].id) {
         return Err(Error::SameId {
@@ -41,27 +41,27 @@ pub(crate) fn gather(sources: &Path) -> Result<Vec<Source>, Error> {
 }
 
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Found {
+struct SourceFile {
     id: String,
     source: String,
 }
 
-fn find(sources: &Path, folder: &Path, found: &mut Vec<Found>) -> Result<(), Error> {
+fn find_sources(sources: &Path, folder: &Path, found: &mut Vec<SourceFile>) -> Result<(), Error> {
     let mut entries = fs::read_dir(folder)
         .and_then(Iterator::collect::<io::Result<Vec<DirEntry>>>)
         .map_err(Error::io("list", folder))?;
     entries.sort_unstable_by_key(DirEntry::file_name);
     for entry in entries {
         let path = entry.path();
-        let kind = entry.file_type().map_err(Error::io("look at", &path))?;
+        let kind = entry.file_type().map_err(Error::io("read the type of", &path))?;
         if kind.is_dir() {
-            find(sources, &path, found)?;
-        } else if is_markdown(&path) && (kind.is_file() || kind.is_symlink() && leads_to_a_file(&path)?) {
-            let relative = path.strip_prefix(sources).expect("the walk stays below where it began");
+            find_sources(sources, &path, found)?;
+        } else if is_markdown(&path) && (kind.is_file() || kind.is_symlink() && links_to_file(&path)?) {
+            let relative = path.strip_prefix(sources).expect("the walk stays below `sources`");
             let Some(source) = relative.to_str() else {
                 return Err(Error::NameNotUtf8 { source_file: path });
             };
-            found.push(Found { id: document_id(source), source: source.to_owned() });
+            found.push(SourceFile { id: document_id(source), source: source.to_owned() });
         }
     }
     Ok(())
@@ -71,25 +71,25 @@ fn is_markdown(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "md")
 }
 
-fn leads_to_a_file(link: &Path) -> Result<bool, Error> {
+fn links_to_file(link: &Path) -> Result<bool, Error> {
     match fs::metadata(link) {
         Ok(metadata) => Ok(metadata.is_file()),
         Err(error) if is_absent(&error) => Ok(false),
-        Err(error) => Err(Error::io("look at", link)(error)),
+        Err(error) => Err(Error::io("read the type of", link)(error)),
     }
 }
 
-fn read(path: &Path, Found { id, source }: Found) -> Result<Source, Error> {
+fn read(path: &Path, SourceFile { id, source }: SourceFile) -> Result<Source, Error> {
     let bytes = read_file(path).map_err(Error::io("read", path))?;
     let content =
         String::from_utf8(bytes).map_err(|_| Error::SourceNotUtf8 { source_file: path.to_owned() })?;
-    Ok(Source { version: Version::of(&content), id, source, content })
+    Ok(Source { version: ContentVersion::of(&content), id, source, content })
 }
 
-/// Reads a file that was regular, or led to one, a moment ago.
+/// Reads a regular file or a link to one; fails if it was replaced by anything else since it was found.
 fn read_file(path: &Path) -> io::Result<Vec<u8>> {
-    let Opened::File(mut file, _) = open_regular(path, Links::Followed)? else {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no longer a regular file"));
+    let Opened::File(mut file, _) = open_regular(path, Links::Follow)? else {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "no longer a regular file"));
     };
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;

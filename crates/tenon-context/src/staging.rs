@@ -1,12 +1,12 @@
-//! Putting a finished cache in place, whole or not at all.
+//! Moves a finished cache into place atomically.
 //!
-//! A build writes to a hidden sibling of its target, `.tenon-build-<key>-<process>-<n>`, and takes a lock on it that
-//! dies with the process. A sibling without its lock is what a killed build left behind, and the next build for the
-//! same target removes it. The finished folder is renamed into place; an existing cache changes places with it in
-//! one step and is then removed. Where the system has no such step, the old cache is first set aside as
-//! `.tenon-old-<key>`; if the process dies right there, the next who opens the cache puts it back.
+//! A build writes to a hidden sibling of the target, `.tenon-build-<key>-<process>-<n>`, and holds a lock on it that
+//! ends with the process. An unlocked sibling is left over from a killed build, and the next build of the same target
+//! removes it. The finished folder is renamed into place; an existing cache is exchanged with it atomically and then
+//! removed. Without atomic exchange, the old cache is first renamed to `.tenon-old-<key>`; if the process dies at that
+//! point, the next reader or build rolls the replacement back.
 //!
-//! `<key>` is a hash of the target's name, which keeps the siblings of several caches apart and their names short.
+//! `<key>` is a hash of the target's name: short, and different for each cache in a folder.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, TryLockError};
@@ -15,24 +15,24 @@ use std::path::{Path, PathBuf};
 
 use tenon_contract::id::sha256_hex;
 
+use crate::atomic_rename::{AtomicRenameError, exchange, rename_new};
 use crate::error::Error;
-use crate::exchange::{NotExchanged, exchange, rename_new};
 use crate::system::{self, identity};
 
 const BUILD: &str = ".tenon-build-";
 const OLD: &str = ".tenon-old-";
 
-/// Whether a name is that of unfinished or abandoned work.
-pub(crate) fn is_ours(name: &OsStr) -> bool {
+/// Whether a name belongs to an unfinished or abandoned build.
+pub(crate) fn is_staging_name(name: &OsStr) -> bool {
     [BUILD, OLD].iter().any(|prefix| name.as_encoded_bytes().starts_with(prefix.as_bytes()))
 }
 
-/// Puts back a cache that was set aside by a replacement which never came to its end. Says whether it did.
-pub(crate) fn heal(cache: &Path) -> bool {
+/// Restores the old cache after an interrupted replacement. Returns whether it did.
+pub(crate) fn roll_back_replacement(cache: &Path) -> bool {
     Target::of(cache).is_some_and(|target| rename_new(&target.old(), cache).is_ok())
 }
 
-/// Where a cache is to stand: a name in a folder.
+/// The path of the cache to build: a name in a folder.
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
     parent: PathBuf,
@@ -40,7 +40,7 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// `None` for paths that end in no name, such as `/` and `..`.
+    /// `None` for paths without a final name, such as `/` and `..`.
     pub(crate) fn of(cache: &Path) -> Option<Self> {
         let name = cache.file_name()?.to_owned();
         let parent = match cache.parent() {
@@ -66,13 +66,13 @@ impl Target {
         format!("{BUILD}{}-", self.key())
     }
 
-    /// Removes what killed builds left behind. What cannot be removed is left to the next one: it is in nobody's way.
-    fn sweep(&self) {
+    /// Removes leftovers of killed builds. Failures are ignored: the next build tries again.
+    fn remove_leftovers(&self) {
         let builds = self.builds();
         for entry in fs::read_dir(&self.parent).into_iter().flatten().flatten() {
             if entry.file_name().as_encoded_bytes().starts_with(builds.as_bytes()) {
                 let path = entry.path();
-                // Held until the folder is gone, so that nobody takes it for his own meanwhile.
+                // The lock is held until the folder is removed, so that no other build can take it.
                 let folder = system::open_folder(&path).ok().flatten();
                 if folder.as_ref().is_some_and(|folder| folder.try_lock().is_ok()) {
                     remove(&path);
@@ -85,24 +85,23 @@ impl Target {
     }
 }
 
-/// A folder in the making. Dropped before it is put in place, it leaves nothing behind.
+/// A cache folder under construction. Removed on drop unless it was moved into place.
 pub(crate) struct Staging {
     target: Target,
     folder: PathBuf,
-    /// Folders made on the way to the target, outermost first.
+    /// Parent folders that this build created, outermost first.
     parents: Vec<PathBuf>,
     in_place: bool,
-    /// Held as long as the folder is ours; absent where folders cannot be locked.
+    /// Held while the folder is under construction; absent if folders cannot be locked.
     _lock: Option<File>,
 }
 
 impl Staging {
-    /// Makes an empty folder next to the target, and the folders above it that are not there.
+    /// Creates an empty folder next to the target, and missing parent folders.
     pub(crate) fn new(target: Target) -> Result<Self, Error> {
         let parents = make_parents(&target.parent)?;
-        target.sweep();
-        let made = Self::make(&target);
-        match made {
+        target.remove_leftovers();
+        match Self::create(&target) {
             Ok((folder, lock)) => Ok(Self { target, folder, parents, in_place: false, _lock: lock }),
             Err(error) => {
                 remove_parents(&parents);
@@ -111,65 +110,65 @@ impl Staging {
         }
     }
 
-    fn make(target: &Target) -> io::Result<(PathBuf, Option<File>)> {
+    fn create(target: &Target) -> io::Result<(PathBuf, Option<File>)> {
         let prefix = target.builds();
         for n in 0_u64.. {
             let folder = target.parent.join(format!("{prefix}{}-{n}", std::process::id()));
             match fs::create_dir(&folder) {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
-                made => made?,
+                created => created?,
             }
             let Some(lock) = system::open_folder(&folder)? else {
                 return Ok((folder, None));
             };
-            // Between its making and its locking somebody may have taken the folder for an abandoned one. File
-            // systems without locks answer with another error; there nothing is ever taken for abandoned.
-            let taken = matches!(lock.try_lock(), Err(TryLockError::WouldBlock));
-            let there = folder
-                .symlink_metadata()
-                .is_ok_and(|now| lock.metadata().is_ok_and(|ours| identity(&ours) == identity(&now)));
-            if !taken && there {
+            // Before it was locked, another build may have taken the folder for a leftover. File systems without
+            // locks return another error; there, no folder is ever taken for a leftover.
+            let locked_elsewhere = matches!(lock.try_lock(), Err(TryLockError::WouldBlock));
+            let still_exists = folder.symlink_metadata().is_ok_and(|current| {
+                lock.metadata().is_ok_and(|locked| identity(&locked) == identity(&current))
+            });
+            if !locked_elsewhere && still_exists {
                 return Ok((folder, Some(lock)));
             }
         }
-        unreachable!("nobody takes 2^64 folders away")
+        unreachable!("2^64 attempts cannot all fail")
     }
 
     pub(crate) fn path(&self) -> &Path {
         &self.folder
     }
 
-    /// Puts the folder in place where nothing is.
+    /// Moves the folder to the target, which must not exist.
     pub(crate) fn place_new(&mut self) -> Result<(), Error> {
         let target = self.target.path();
         match rename_new(&self.folder, &target) {
             Err(error) if is_occupied(&error) => Err(Error::TargetExists { cache: target }),
-            Err(error) => Err(Error::io("put in place", target)(error)),
+            Err(error) => Err(Error::io("create", target)(error)),
             Ok(()) => self.placed(),
         }
     }
 
-    /// Puts the folder in place, and removes the cache that was there.
+    /// Moves the folder to the target and removes the old cache.
     pub(crate) fn replace(&mut self) -> Result<(), Error> {
         let target = self.target.path();
-        let failed = |error| Error::io("put in place", &target)(error);
+        let failed = |error| Error::io("replace", &target)(error);
         match exchange(&self.folder, &target) {
             Ok(()) => {
                 self.placed()?;
                 remove(&self.folder);
                 Ok(())
             }
-            Err(NotExchanged::Unsupported) => {
+            Err(AtomicRenameError::Unsupported) => {
                 replace_in_two_steps(&self.folder, &target, &self.target.old()).map_err(failed)?;
                 self.placed()?;
                 remove(&self.target.old());
                 Ok(())
             }
-            Err(NotExchanged::Failed(error)) => Err(failed(error)),
+            Err(AtomicRenameError::Failed(error)) => Err(failed(error)),
         }
     }
 
-    /// The name in the parent folder is part of the cache: it is made to last before anything else is said.
+    /// Syncs the parent folder, which contains the new name, before success is reported.
     fn placed(&mut self) -> Result<(), Error> {
         self.in_place = true;
         let parent = &self.target.parent;
@@ -186,8 +185,7 @@ impl Drop for Staging {
     }
 }
 
-/// Sets the old cache aside, then puts the new one in place. A reader that comes between puts the old one back, and
-/// the two steps begin again.
+/// Moves the old cache away, then the new one into place. If a reader rolls back in between, starts over.
 fn replace_in_two_steps(new: &Path, target: &Path, old: &Path) -> io::Result<()> {
     loop {
         remove(old);
@@ -207,19 +205,19 @@ fn is_occupied(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::DirectoryNotEmpty | ErrorKind::NotADirectory)
 }
 
-/// Makes the folder and those above it, and says which were not there.
+/// Creates the folder and its missing parents. Returns the created ones.
 fn make_parents(parent: &Path) -> Result<Vec<PathBuf>, Error> {
     let absent = |path: &&Path| *path != Path::new("") && path.symlink_metadata().is_err();
     let mut parents: Vec<PathBuf> = parent.ancestors().take_while(absent).map(Path::to_owned).collect();
     parents.reverse();
     if let Err(error) = fs::create_dir_all(parent) {
         remove_parents(&parents);
-        return Err(Error::io("make the folder", parent)(error));
+        return Err(Error::io("create the folder", parent)(error));
     }
     Ok(parents)
 }
 
-/// Removes folders that were made in vain, unless somebody has put something there.
+/// Removes created parent folders that are still empty.
 fn remove_parents(parents: &[PathBuf]) {
     for parent in parents.iter().rev() {
         if fs::remove_dir(parent).is_err() {
@@ -229,7 +227,7 @@ fn remove_parents(parents: &[PathBuf]) {
 }
 
 fn remove(path: &Path) {
-    // Whatever is in the way of this is in the way of nobody else; the next build tries again.
+    // Best effort: the next build tries again.
     let _: io::Result<()> = match path.symlink_metadata() {
         Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path),
         Ok(_) => fs::remove_file(path),
@@ -241,9 +239,9 @@ fn remove(path: &Path) {
 mod tests {
     use super::*;
 
-    /// Where the system cannot exchange two folders.
+    /// The path for systems without atomic exchange.
     #[test]
-    fn two_steps_end_where_one_does() {
+    fn replacement_in_two_steps_moves_both_caches() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         for name in ["new", "target", "old"] {
@@ -257,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn two_steps_that_cannot_be_taken_change_nothing() {
+    fn failed_replacement_in_two_steps_changes_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         fs::create_dir(at("target")).unwrap();

@@ -1,40 +1,40 @@
-//! What depends on the system: opening, telling apart and syncing files.
+//! System-dependent functions: opening, identifying and syncing files.
 
 use std::fs::{File, Metadata};
 
 #[cfg(not(unix))]
-#[path = "system/portable.rs"]
+#[path = "system/non_unix.rs"]
 mod platform;
 #[cfg(unix)]
 #[path = "system/unix.rs"]
 mod platform;
 
-/// Whether an error says that nothing can be at a path: not now, and not after a retry.
+/// Whether an error means that the path does not exist, so that a retry does not help.
 pub(crate) use platform::is_absent;
-/// Opens a folder, to lock it; `None` where that cannot be done.
+/// Opens a folder for locking; `None` if the system cannot do that.
 pub(crate) use platform::open_folder;
-/// Opens a regular file, and never waits for anything else.
+/// Opens a regular file without ever waiting for a pipe or device.
 pub(crate) use platform::open_regular;
-/// Waits until a file or folder is on the disk.
+/// Syncs a file or folder to disk.
 pub(crate) use platform::sync;
-/// Waits until all of the file system that holds a folder is on the disk. Says whether it did.
+/// Syncs the whole file system that contains a folder. Returns whether the system supports that.
 pub(crate) use platform::sync_file_system;
-/// What tells one file or folder from another that takes its name.
+/// Identifies a file or folder independent of its name.
 pub(crate) use platform::{Identity, identity};
-/// When a file was last written to, and when it was last changed in any way, in nanoseconds.
+/// Times of the last change of any kind and of the last modification, in nanoseconds.
 pub(crate) use platform::{changed, modified};
 
-/// What to do with a link in the last part of a path.
+/// What to do if the last component of a path is a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Links {
-    Followed,
-    Refused,
+    Follow,
+    Reject,
 }
 
-/// What was found where a regular file was looked for.
+/// The result of opening a path.
 pub(crate) enum Opened {
     File(File, Metadata),
-    /// A link, and links are refused.
+    /// A link, and links are rejected.
     Link,
     /// A folder, FIFO, socket or device.
     Other,

@@ -1,4 +1,4 @@
-//! Unix: opening, telling apart and syncing files, with the flags and numbers that only Unix has.
+//! Opening, identifying and syncing files on Unix.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -10,10 +10,10 @@ use nix::libc;
 
 use super::{Links, Opened};
 
-/// A FIFO is opened without waiting for its other end and then put back; a socket refuses.
+/// `O_NONBLOCK` opens a FIFO without waiting for a writer; opening a socket fails with `ENXIO`.
 pub(crate) fn open_regular(path: &Path, links: Links) -> io::Result<Opened> {
     let mut flags = OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
-    flags.set(OFlag::O_NOFOLLOW, links == Links::Refused);
+    flags.set(OFlag::O_NOFOLLOW, links == Links::Reject);
     match OpenOptions::new().read(true).custom_flags(flags.bits()).open(path) {
         Ok(file) => {
             let metadata = file.metadata()?;
@@ -21,8 +21,8 @@ pub(crate) fn open_regular(path: &Path, links: Links) -> io::Result<Opened> {
         }
         Err(error) => match error.raw_os_error() {
             Some(libc::ENXIO) => Ok(Opened::Other),
-            // What `O_NOFOLLOW` says of a link.
-            Some(libc::ELOOP | libc::EMLINK) if links == Links::Refused => Ok(Opened::Link),
+            // The errors of `O_NOFOLLOW` for a link.
+            Some(libc::ELOOP | libc::EMLINK) if links == Links::Reject => Ok(Opened::Link),
             _ => Err(error),
         },
     }
@@ -31,7 +31,7 @@ pub(crate) fn open_regular(path: &Path, links: Links) -> io::Result<Opened> {
 pub(crate) fn is_absent(error: &io::Error) -> bool {
     match error.raw_os_error() {
         Some(code) => matches!(code, libc::ENOENT | libc::ENOTDIR | libc::ELOOP | libc::ENAMETOOLONG),
-        // The standard library refuses paths with NUL before the system sees them.
+        // The standard library itself rejects paths with NUL.
         None => error.kind() == ErrorKind::InvalidInput,
     }
 }
@@ -43,8 +43,7 @@ pub(crate) fn identity(metadata: &Metadata) -> Identity {
     (metadata.dev(), metadata.ino())
 }
 
-/// The time of the last change of the inode, in nanoseconds: a writer can set the time of modification back, and a
-/// change of permissions leaves it alone.
+/// The inode change time. Unlike the modification time, it cannot be set back and also covers permission changes.
 pub(crate) fn changed(metadata: &Metadata) -> i64 {
     nanos(metadata.ctime(), metadata.ctime_nsec())
 }
@@ -53,7 +52,7 @@ pub(crate) fn modified(metadata: &Metadata) -> i64 {
     nanos(metadata.mtime(), metadata.mtime_nsec())
 }
 
-/// Wraps in the year 2262, which is as good as any other number for telling two apart.
+/// Wraps in the year 2262, which is harmless because values are only compared for equality.
 fn nanos(seconds: i64, nanos: i64) -> i64 {
     seconds.wrapping_mul(1_000_000_000).wrapping_add(nanos)
 }

@@ -1,34 +1,34 @@
-//! Sources and caches to test with.
+//! A temporary folder with sources and a cache.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use tenon_context::{Error, Existing, Library, Query, Summary, resolve};
+use tenon_context::{CachePool, CacheSummary, Error, Existing, Query, resolve};
 use tenon_contract::clock::Clock;
 
-/// A folder with `sources` and `cache` in it.
-pub(crate) struct Desk {
+/// A temporary folder with `sources` and `cache`.
+pub(crate) struct Fixture {
     folder: TempDir,
 }
 
-impl Desk {
+impl Fixture {
     pub(crate) fn new() -> Self {
         Self { folder: tempfile::tempdir().unwrap() }
     }
 
-    /// In memory where the system has that: quick enough for a thousand builds.
+    /// In `/dev/shm` if available: fast enough for a thousand builds.
     pub(crate) fn in_memory() -> Self {
         let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
         Self { folder: folder.unwrap() }
     }
 
-    /// A desk with documents on it and a cache of them.
+    /// Sources with these documents, and a cache built from them.
     pub(crate) fn with(documents: &[(&str, &str)]) -> Self {
-        let desk = Self::new();
-        desk.write_all(documents);
-        desk.build().unwrap();
-        desk
+        let fixture = Self::new();
+        fixture.write_all(documents);
+        fixture.build().unwrap();
+        fixture
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -56,15 +56,15 @@ impl Desk {
         }
     }
 
-    pub(crate) fn build(&self) -> Result<Summary, Error> {
+    pub(crate) fn build(&self) -> Result<CacheSummary, Error> {
         self.build_over(Existing::Keep)
     }
 
-    pub(crate) fn rebuild(&self) -> Result<Summary, Error> {
+    pub(crate) fn rebuild(&self) -> Result<CacheSummary, Error> {
         self.build_over(Existing::Replace)
     }
 
-    fn build_over(&self, existing: Existing) -> Result<Summary, Error> {
+    fn build_over(&self, existing: Existing) -> Result<CacheSummary, Error> {
         tenon_context::build(&self.sources(), &self.cache(), existing, &noon())
     }
 
@@ -72,17 +72,17 @@ impl Desk {
         fs::read_to_string(self.cache().join(file)).unwrap()
     }
 
-    /// The answer of a reader that keeps nothing.
+    /// The answer from disk.
     pub(crate) fn resolve(&self, query: &str, budget: u64) -> Result<String, Error> {
         resolve(&self.cache(), Query::new(query)?, budget).map(|selection| selection.to_json())
     }
 
-    /// The answer from memory.
-    pub(crate) fn ask(&self, library: &Library, query: &str, budget: u64) -> Result<String, Error> {
-        library.resolve(&self.cache(), Query::new(query)?, budget).map(|selection| selection.to_json())
+    /// The answer from a pool.
+    pub(crate) fn resolve_in(&self, pool: &CachePool, query: &str, budget: u64) -> Result<String, Error> {
+        pool.resolve(&self.cache(), Query::new(query)?, budget).map(|selection| selection.to_json())
     }
 
-    /// What lies on the desk, by name.
+    /// The sorted names in the folder.
     pub(crate) fn names(&self) -> Vec<String> {
         names(self.path())
     }
@@ -96,7 +96,7 @@ pub(crate) fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// A clock that has stopped.
+/// A fixed clock.
 pub(crate) fn noon() -> Clock {
     Clock::fixed("2026-01-02T12:00:00Z".parse().unwrap()).0
 }

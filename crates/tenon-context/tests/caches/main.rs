@@ -1,10 +1,10 @@
-//! Caches from the outside: what is written, what is refused, what is answered.
+//! Document caches through the public API: format, validation, replacement and answers.
 
-#![expect(clippy::unwrap_used, reason = "a test that meets trouble panics")]
+#![expect(clippy::unwrap_used, reason = "a test fails if its setup fails")]
 
-mod boundary;
+mod answers;
+mod cache_pool;
 mod fixture;
 mod format;
-mod library;
-mod model;
-mod replacing;
+mod invalid_caches;
+mod replacement;

@@ -13,7 +13,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde::Serialize;
 use serde_json::Value;
-use tenon_context::{CacheRoot, Code, Error, Library, Query, inspect, list};
+use tenon_context::{CachePool, CacheRoot, ContextErrorCode, Error, Query, inspect, list};
 
 use crate::surface::{
     Answer, Arguments, Call, CallLimits, Catalog, Outcome, Refusal, SchemaFault, Surface, ToolSpec,
@@ -57,7 +57,7 @@ pub struct ContextSurface {
     catalog: Catalog,
     /// Where caches are named; without it there are none.
     root: Option<CacheRoot>,
-    library: Arc<Library>,
+    pool: Arc<CachePool>,
     timeout: Duration,
 }
 
@@ -68,12 +68,7 @@ impl ContextSurface {
     pub const TIMEOUT: Duration = Duration::from_secs(30);
 
     pub fn new(root: Option<PathBuf>, timeout: Duration) -> Self {
-        Self {
-            catalog: Catalog::new(TOOLS),
-            root: root.map(CacheRoot::new),
-            library: Arc::default(),
-            timeout,
-        }
+        Self { catalog: Catalog::new(TOOLS), root: root.map(CacheRoot::new), pool: Arc::default(), timeout }
     }
 }
 
@@ -85,11 +80,13 @@ enum Request {
 }
 
 impl Request {
-    fn read(tool: &str, arguments: &Arguments) -> Result<Self, Code> {
+    fn read(tool: &str, arguments: &Arguments) -> Result<Self, ContextErrorCode> {
         match tool {
             RESOLVE => {
-                let budget = arguments.get("budget").and_then(Value::as_u64).ok_or(Code::InvalidBudget)?;
-                let query = arguments.get("query").and_then(Value::as_str).ok_or(Code::InvalidQuery)?;
+                let budget =
+                    arguments.get("budget").and_then(Value::as_u64).ok_or(ContextErrorCode::InvalidBudget)?;
+                let query =
+                    arguments.get("query").and_then(Value::as_str).ok_or(ContextErrorCode::InvalidQuery)?;
                 let query = Query::new(query).map_err(|error| error.code())?;
                 only(arguments, &["budget", "query", "cache"])?;
                 Ok(Self::Resolve { cache: cache(arguments)?, query, budget })
@@ -101,17 +98,18 @@ impl Request {
             _ => {
                 only(arguments, &["root"])?;
                 let root = arguments.get("root");
-                let root = root.map(|root| root.as_str().map(str::to_owned).ok_or(Code::CacheMissing));
+                let root =
+                    root.map(|root| root.as_str().map(str::to_owned).ok_or(ContextErrorCode::CacheMissing));
                 Ok(Self::ListCaches { root: root.transpose()? })
             }
         }
     }
 
     /// Does what was asked for. Reads files, and so may block.
-    fn run(self, root: &CacheRoot, library: &Library) -> Result<String, Error> {
+    fn run(self, root: &CacheRoot, pool: &CachePool) -> Result<String, Error> {
         match self {
             Self::Resolve { cache, query, budget } => {
-                let mut text = library.resolve(&root.cache(&cache)?, query, budget)?.to_json();
+                let mut text = pool.resolve(&root.cache(&cache)?, query, budget)?.to_json();
                 text.push('\n');
                 Ok(text)
             }
@@ -122,13 +120,13 @@ impl Request {
     }
 }
 
-fn only(arguments: &Arguments, known: &[&str]) -> Result<(), Code> {
+fn only(arguments: &Arguments, known: &[&str]) -> Result<(), ContextErrorCode> {
     let all_known = arguments.keys().all(|name| known.contains(&name.as_str()));
-    if all_known { Ok(()) } else { Err(Code::InvalidQuery) }
+    if all_known { Ok(()) } else { Err(ContextErrorCode::InvalidQuery) }
 }
 
-fn cache(arguments: &Arguments) -> Result<String, Code> {
-    arguments.get("cache").and_then(Value::as_str).map(str::to_owned).ok_or(Code::CacheMissing)
+fn cache(arguments: &Arguments) -> Result<String, ContextErrorCode> {
+    arguments.get("cache").and_then(Value::as_str).map(str::to_owned).ok_or(ContextErrorCode::CacheMissing)
 }
 
 fn json(value: &impl Serialize) -> String {
@@ -141,14 +139,14 @@ fn answer(text: String) -> Answer {
     Answer::structured(structured).with_text(text)
 }
 
-fn failure(code: Code) -> Outcome {
+fn failure(code: ContextErrorCode) -> Outcome {
     #[derive(Serialize)]
     struct ErrorObject {
         error: Inner,
     }
     #[derive(Serialize)]
     struct Inner {
-        code: Code,
+        code: ContextErrorCode,
         message: &'static str,
     }
     let object = ErrorObject { error: Inner { code, message: code.message() } };
@@ -175,15 +173,15 @@ impl Surface for ContextSurface {
                 Err(code) => return failure(code),
             };
             let Some(root) = self.root.clone() else {
-                return failure(Code::CacheMissing);
+                return failure(ContextErrorCode::CacheMissing);
             };
             if self.timeout.is_zero() {
                 // The clock would notice only at its next tick, and by then all might be done.
-                return failure(Code::InternalError);
+                return failure(ContextErrorCode::InternalError);
             }
-            let library = Arc::clone(&self.library);
+            let pool = Arc::clone(&self.pool);
             // A load that outlives its call is finished all the same: the next caller finds it done.
-            let running = tokio::task::spawn_blocking(move || request.run(&root, &library).map(answer));
+            let running = tokio::task::spawn_blocking(move || request.run(&root, &pool).map(answer));
             match running.await {
                 Ok(Ok(answer)) => Ok(answer),
                 Ok(Err(error)) => {
@@ -192,7 +190,7 @@ impl Surface for ContextSurface {
                 }
                 Err(panic) => {
                     tracing::error!(tool, %panic, "a call broke down");
-                    failure(Code::InternalError)
+                    failure(ContextErrorCode::InternalError)
                 }
             }
         }
@@ -202,17 +200,19 @@ impl Surface for ContextSurface {
     /// The mechanism names one fault of the arguments; which one is named here does not depend on it.
     fn refuse_arguments(&self, tool: &str, arguments: &Arguments, _fault: SchemaFault) -> Outcome {
         // What the schema refuses and we do not, such as an empty name, is the name of no cache.
-        failure(Request::read(tool, arguments).err().unwrap_or(Code::CacheMissing))
+        failure(Request::read(tool, arguments).err().unwrap_or(ContextErrorCode::CacheMissing))
     }
 
     fn refuse(&self, tool: &str, refusal: Refusal) -> Outcome {
         match refusal {
             Refusal::UnknownTool => Err(unknown_tool(tool)),
-            Refusal::Schema(_) => failure(Code::InvalidQuery),
+            Refusal::Schema(_) => failure(ContextErrorCode::InvalidQuery),
             // The budget is what decides how much is said, and a smaller one mends it.
-            Refusal::ResponseTooLarge { .. } if tool == RESOLVE => failure(Code::InvalidBudget),
-            Refusal::ResponseTooLarge { .. } => failure(Code::InternalError),
-            Refusal::Timeout(_) | Refusal::Cancelled | Refusal::Internal => failure(Code::InternalError),
+            Refusal::ResponseTooLarge { .. } if tool == RESOLVE => failure(ContextErrorCode::InvalidBudget),
+            Refusal::ResponseTooLarge { .. } => failure(ContextErrorCode::InternalError),
+            Refusal::Timeout(_) | Refusal::Cancelled | Refusal::Internal => {
+                failure(ContextErrorCode::InternalError)
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `tenon context`: document caches from the command line.
 //!
-//! The same commands answer when the binary is called `context`, with the exit codes that scripts know: 1 usage, 2 query,
-//! 3 budget, 4 no cache, 5 invalid cache, 6 I/O, 7 internal. A command that fails writes nothing to stdout.
+//! The binary runs the same commands if it is called `context`. Exit codes are fixed by the contract: 1 usage, 2 query,
+//! 3 budget, 4 missing cache, 5 invalid cache, 6 I/O, 7 internal. A failing command writes nothing to stdout.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -9,17 +9,17 @@ use std::path::{Path, PathBuf};
 
 use camino::Utf8PathBuf;
 use serde::Serialize;
-use tenon_context::{Code, Error, Existing, Query, build, inspect, list, resolve, verify};
+use tenon_context::{ContextErrorCode, Error, Existing, Query, build, inspect, list, resolve, verify};
 use tenon_contract::clock::Clock;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::invocation::Invocation;
 
-/// Build document caches and ask them
+/// Build and query document caches
 ///
-/// A cache is a folder that holds the Markdown documents of another folder, frozen. `resolve` picks those that answer a
-/// query best and fit a token budget: same cache, query and budget, same bytes.
+/// A cache is a folder with an immutable copy of the Markdown documents of another folder. `resolve` selects the
+/// documents that best match a query and fit a token budget. The same cache, query and budget give the same bytes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -30,35 +30,35 @@ pub(crate) struct Args {
 enum Command {
     /// Build a cache of every `.md` file below a folder
     Build {
-        /// The folder of documents
+        /// The folder with the documents
         #[arg(long, value_name = "DIR")]
         sources: PathBuf,
-        /// The cache to make
+        /// The cache to create
         #[arg(long, value_name = "DIR")]
         cache: PathBuf,
-        /// Replace the cache that is there, in one step, once the new one is complete
+        /// Replace an existing cache atomically once the new one is complete
         #[arg(long)]
         force: bool,
     },
-    /// Print the documents that answer a query best and fit a budget, as JSON
+    /// Print the documents that best match a query and fit a budget, as JSON
     Resolve {
         #[arg(long, value_name = "DIR")]
         cache: PathBuf,
-        /// Words to look for; may be empty
+        /// Words to search for; may be empty
         #[arg(long, allow_hyphen_values = true)]
         query: OsString,
-        /// The most tokens that all documents together may have
+        /// Maximum number of tokens in all selected documents together
         #[arg(long, value_name = "TOKENS", allow_hyphen_values = true)]
         budget: OsString,
         #[arg(long, value_enum, default_value_t)]
         format: Format,
     },
-    /// Print what a cache holds and whether it is valid, as JSON
+    /// Print version, size and validity of a cache, as JSON
     Inspect {
         #[arg(long, value_name = "DIR")]
         cache: PathBuf,
     },
-    /// Check every rule of a cache and name each that is broken
+    /// Check a cache and list every violation of the format
     Verify {
         #[arg(long, value_name = "DIR")]
         cache: PathBuf,
@@ -79,18 +79,18 @@ enum Format {
     Pretty,
 }
 
-/// The command line is wrong. Other commands have another code for this.
+/// Usage error. Other commands use another code.
 pub(crate) const USAGE: Exit = Exit::Contract(1);
 
-/// The exit code of each of the contract's error codes.
-pub(crate) fn exit(code: Code) -> Exit {
+/// The exit code for each error code of the contract.
+pub(crate) fn exit(code: ContextErrorCode) -> Exit {
     Exit::Contract(match code {
-        Code::InvalidQuery => 2,
-        Code::InvalidBudget => 3,
-        Code::CacheMissing => 4,
-        Code::CacheInvalid => 5,
-        Code::IoError => 6,
-        Code::InternalError => 7,
+        ContextErrorCode::InvalidQuery => 2,
+        ContextErrorCode::InvalidBudget => 3,
+        ContextErrorCode::CacheMissing => 4,
+        ContextErrorCode::CacheInvalid => 5,
+        ContextErrorCode::IoError => 6,
+        ContextErrorCode::InternalError => 7,
     })
 }
 
@@ -112,22 +112,22 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
             }
         }
         Command::Inspect { cache } => print_pretty(&inspect(&cache)?)?,
-        Command::Verify { cache } => check(&cache, invocation)?,
+        Command::Verify { cache } => run_verify(&cache, invocation)?,
         Command::List { root } => print_pretty(&list(root.as_std_path())?)?,
     }
     Ok(Exit::Success)
 }
 
-fn check(cache: &Path, invocation: &mut Invocation) -> Result<(), Failure> {
+fn run_verify(cache: &Path, invocation: &mut Invocation) -> Result<(), Failure> {
     match verify(cache) {
-        Ok(found) => {
-            invocation.eprint(format!("valid: {} documents, {}", found.document_count, found.cache_version))
+        Ok(valid) => {
+            invocation.eprint(format!("valid: {} documents, {}", valid.document_count, valid.cache_version))
         }
         Err(Error::CacheInvalid { violations, .. }) => {
-            let message = format!("the cache at `{}` is invalid", cache.display());
-            let failure = Failure::new(exit(Code::CacheInvalid), message);
-            let name = |failure: Failure, violation| failure.caused_by(ToString::to_string(violation));
-            return Err(violations.iter().fold(failure, name));
+            let message = format!("cache `{}` is invalid", cache.display());
+            let failure = Failure::new(exit(ContextErrorCode::CacheInvalid), message);
+            let add = |failure: Failure, violation| failure.caused_by(ToString::to_string(violation));
+            return Err(violations.iter().fold(failure, add));
         }
         Err(error) => return Err(error.into()),
     }
@@ -138,7 +138,7 @@ fn print_pretty(value: &impl Serialize) -> Result<(), Failure> {
     print(&serde_json::to_string_pretty(value).expect("strings, numbers and flags are JSON"))
 }
 
-/// Writes data as it is: what strips colours could strip more than that.
+/// Writes data unchanged: the colour-stripping printer could alter it.
 fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;

@@ -1,6 +1,6 @@
-//! `tenon context-server`: the `context` surface alone, on stdin and stdout.
+//! `tenon context-server`: serves only the `context` surface, over stdin and stdout.
 //!
-//! Also what the binary is when it is called `mcp-context-server`, the name it then reports.
+//! The binary also runs this command if it is called `mcp-context-server`, and then reports that name to clients.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,16 +19,16 @@ use crate::invocation::block_on;
 /// Serve document caches to one MCP client over stdin and stdout
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The folder that holds the caches; without it there are none
+    /// The folder with the caches; without it, every cache is missing
     #[arg(long, value_name = "DIR", env = "CONTEXT_CACHE_ROOT")]
     cache_root: Option<PathBuf>,
-    /// How long a call may take
+    /// Timeout of a call
     #[arg(
         long,
         value_name = "SECONDS",
         env = "CONTEXT_TOOL_TIMEOUT_SECS",
         default_value_t = ContextSurface::TIMEOUT.as_secs(),
-        value_parser = clap::value_parser!(u64).range(..=MOST_SECONDS)
+        value_parser = clap::value_parser!(u64).range(..=MAX_TIMEOUT_SECONDS)
     )]
     timeout: u64,
     /// The name to report to clients
@@ -36,13 +36,13 @@ pub(crate) struct Args {
     name: String,
 }
 
-/// A day: nobody waits longer, and no clock overflows.
-const MOST_SECONDS: u64 = 24 * 60 * 60;
+/// One day: longer timeouts are useless and could overflow clocks.
+const MAX_TIMEOUT_SECONDS: u64 = 24 * 60 * 60;
 
-/// A query that is too long deserves an answer that says so: room for some that are.
+/// Larger than the longest valid query, so that a query over its limit gets a proper error.
 const REQUEST_BYTES: usize = 4 * 1024 * 1024;
 
-/// Serves until the client has gone.
+/// Serves until the client disconnects.
 pub(crate) fn run(args: Args) -> Result<Exit, Failure> {
     tenon_server::log::to_stderr();
     let surface = ContextSurface::new(args.cache_root, Duration::from_secs(args.timeout));

@@ -1,4 +1,4 @@
-//! What the commands print, and the names they answer to.
+//! The output of the commands, and the names under which the binary runs them.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -11,7 +11,7 @@ const RESOLVE: [&str; 7] =
     ["resolve", "--cache", "caches/docs", "--query", "Release notes", "--budget", "4000"];
 
 #[test]
-fn a_resolve_is_one_line() {
+fn resolve_prints_one_line_of_json() {
     let sandbox = built();
     insta::assert_snapshot!(answer(&sandbox, &RESOLVE), @r#"{"documents":[{"id":"notes.md","version":"sha256:48b1a29e44eeff814abc6250e43395bf8ac81827f5791261378cb13b6699e37f","content":"release notes\n","score":1.0,"tokens":4,"why":{"query_terms":["release","notes"],"term_matches":2,"total_words":2}},{"id":"guide/deploy.md","version":"sha256:3693436c0af8e36bb7cce54d34fe73e643d45c7f331a3cbeb34adcc037aa61bf","content":"Ship the release to the staging area\n","score":0.14285715,"tokens":10,"why":{"query_terms":["release","notes"],"term_matches":1,"total_words":7}}],"selection":{"query":"Release notes","budget":4000,"tokens_used":14,"documents_considered":2,"documents_selected":2,"documents_excluded_by_budget":0}}"#);
     let pretty = answer(&sandbox, &[&RESOLVE[..], &["--format", "pretty"]].concat());
@@ -21,7 +21,7 @@ fn a_resolve_is_one_line() {
 }
 
 #[test]
-fn inspect_and_list_are_pretty() {
+fn inspect_and_list_print_pretty_json() {
     let sandbox = built();
     insta::assert_snapshot!(answer(&sandbox, &["inspect", "--cache", "caches/docs"]), @r#"
     {
@@ -44,7 +44,7 @@ fn inspect_and_list_are_pretty() {
 }
 
 #[test]
-fn build_and_verify_talk_to_people() {
+fn build_and_verify_report_on_stderr() {
     let sandbox = built();
     let output = context(&sandbox, &["build", "--force", "--sources", "docs", "--cache", "caches/docs"]);
     assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
@@ -55,22 +55,22 @@ fn build_and_verify_talk_to_people() {
 }
 
 #[test]
-fn verify_names_every_broken_rule() {
+fn verify_lists_every_violation() {
     let sandbox = built();
     fs::remove_file(sandbox.tree().path("caches/docs/index.json")).unwrap();
     sandbox.tree().write("caches/docs/documents/stray.json", "{}");
     let output = context(&sandbox, &["verify", "--cache", "caches/docs"]);
     assert_eq!(output.status.code(), Some(5));
     insta::assert_snapshot!(String::from_utf8(output.stderr).unwrap(), @"
-    error: the cache at `caches/docs` is invalid
+    error: cache `caches/docs` is invalid
       caused by: `index.json` is missing
       caused by: `documents/stray.json` is not listed in `manifest.json`
     ");
 }
 
-/// Scripts that call `context`, and configurations that start `mcp-context-server`, need not change.
+/// Existing scripts call `context`, and existing configurations start `mcp-context-server`.
 #[test]
-fn the_binary_answers_to_its_old_names() {
+fn binary_runs_under_its_old_names() {
     let sandbox = built();
     let program = sandbox.tenon().get_program().to_owned();
     let (link, copy) = (sandbox.tree().path("context"), sandbox.tree().path("mcp-context-server"));
@@ -91,7 +91,7 @@ fn the_binary_answers_to_its_old_names() {
 }
 
 #[test]
-fn a_wrong_command_line_has_a_code_of_its_own() {
+fn usage_error_exits_with_1() {
     let sandbox = Sandbox::new();
     for args in [
         &[][..],
@@ -107,14 +107,14 @@ fn a_wrong_command_line_has_a_code_of_its_own() {
         assert!(output.stdout.is_empty(), "{output:?}");
     }
     let help = context(&sandbox, &["--help"]);
-    assert!(help.status.success() && help.stdout.starts_with(b"Build document caches"), "{help:?}");
+    assert!(help.status.success() && help.stdout.starts_with(b"Build and query document caches"), "{help:?}");
 }
 
 #[test]
-fn the_locale_changes_nothing() {
+fn locale_and_time_zone_do_not_change_results() {
     let sandbox = Sandbox::with_tree(SOURCES);
     sandbox.tree().write("docs/İSTANBUL/ÇAĞ.md", "İĞNE ISI ığdır\n");
-    let mut seen = Vec::new();
+    let mut results = Vec::new();
     for (name, locale, zone) in [("a", "C", "UTC"), ("b", "tr_TR.UTF-8", "Asia/Istanbul"), ("c", "", "")] {
         let build = ["context", "build", "--sources", "docs", "--cache", name];
         let resolve = ["context", "resolve", "--query", "ISI iğne", "--budget", "99", "--cache", name];
@@ -125,13 +125,13 @@ fn the_locale_changes_nothing() {
             assert!(output.status.success(), "{output:?}");
             (output.stdout, output.stderr)
         };
-        seen.push((run(&build).1, run(&resolve).0));
+        results.push((run(&build).1, run(&resolve).0));
     }
-    assert!(seen.windows(2).all(|pair| pair[0] == pair[1]), "{seen:?}");
+    assert!(results.windows(2).all(|pair| pair[0] == pair[1]), "{results:?}");
 }
 
 #[test]
-fn an_existing_cache_stays_without_force() {
+fn build_without_force_keeps_an_existing_cache() {
     let sandbox = built();
     let before = answer(&sandbox, &["inspect", "--cache", "caches/docs"]);
     sandbox.tree().write("docs/more.md", "more\n");

@@ -1,13 +1,13 @@
-//! Document caches from the outside: the commands, the server, and what happens when things go wrong.
+//! Document caches end to end: commands, server, errors and killed builds.
 //!
-//! Every test runs the real program in a sandbox of its own.
+//! Every test runs the real program in a separate sandbox.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "a test fails if its setup fails")]
 
-mod codes;
 mod commands;
-mod input;
-mod killed;
+mod error_codes;
+mod hostile_input;
+mod killed_builds;
 mod server;
 
 use std::ffi::OsStr;
@@ -17,7 +17,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 use tenon_testkit::{Client, Revision, Sandbox};
 
-/// Two documents of which the tests know what a query finds.
+/// Two documents with known query results.
 const SOURCES: &str = "
     //- docs/Guide/Deploy.md
     Ship the release to the staging area
@@ -25,7 +25,7 @@ const SOURCES: &str = "
     release notes
 ";
 
-/// A sandbox with `docs` and the cache `caches/docs` of it.
+/// A sandbox with `docs` and a cache built from it, `caches/docs`.
 fn built() -> Sandbox {
     let sandbox = Sandbox::with_tree(SOURCES);
     let output = context(&sandbox, &["build", "--sources", "docs", "--cache", "caches/docs"]);
@@ -35,17 +35,17 @@ fn built() -> Sandbox {
 
 /// Runs `tenon context`.
 fn context<S: AsRef<OsStr>>(sandbox: &Sandbox, args: &[S]) -> Output {
-    sandbox.tenon().arg("context").args(args).output().expect("the program can be started")
+    sandbox.tenon().arg("context").args(args).output().expect("the program starts")
 }
 
-/// Runs `tenon context` for an answer.
+/// Runs a successful `tenon context` and returns its stdout.
 fn answer<S: AsRef<OsStr>>(sandbox: &Sandbox, args: &[S]) -> String {
     let output = context(sandbox, args);
     assert!(output.status.success(), "{output:?}");
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Runs `tenon context` for a failure: its exit code. It says something to people and nothing to programs.
+/// Runs a failing `tenon context` and returns its exit code. The error is on stderr; stdout is empty.
 fn exit<S: AsRef<OsStr>>(sandbox: &Sandbox, args: &[S]) -> i32 {
     let output = context(sandbox, args);
     assert!(output.stdout.is_empty(), "{output:?}");
@@ -53,7 +53,7 @@ fn exit<S: AsRef<OsStr>>(sandbox: &Sandbox, args: &[S]) -> i32 {
     output.status.code().unwrap()
 }
 
-/// A client of `tenon context-server` with the caches of the sandbox.
+/// A client of `tenon context-server` for the caches of the sandbox.
 fn serve(sandbox: &Sandbox, revision: Revision) -> Client {
     serve_by(sandbox.tenon().arg("context-server"), sandbox, revision)
 }
@@ -67,9 +67,9 @@ fn serve_by(command: &mut Command, sandbox: &Sandbox, revision: Revision) -> Cli
     client
 }
 
-/// Calls a tool that fails, and checks that its answer is the contract's error object and nothing else. The code.
+/// Calls a tool that fails, checks that the answer is exactly the contract's error object, and returns the code.
 fn error_code(client: &mut Client, tool: &str, arguments: Value) -> String {
-    let result = client.call_tool(tool, arguments).expect("an error of the tool, not of the protocol");
+    let result = client.call_tool(tool, arguments).expect("a tool error, not a protocol error");
     assert!(result.is_error, "{result:?}");
     assert_eq!(result.text, [format!("{}\n", result.structured)]);
     let schema = include_str!("../../../../schemas/context-error.json");

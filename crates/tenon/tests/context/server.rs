@@ -1,4 +1,4 @@
-//! The `context` surface as clients meet it: alone on stdio, and in the workspace's daemon.
+//! The `context` surface over stdio and in the daemon.
 
 use std::fs;
 use std::time::Instant;
@@ -16,7 +16,7 @@ fn resolve(client: &mut Client, query: &str, budget: u64) -> (String, Value) {
     (result.text.remove(0), result.structured)
 }
 
-/// Same cache, query and budget: the same bytes, whoever asks and however.
+/// The same cache, query and budget give the same bytes over MCP and on the command line.
 fn check_resolves(sandbox: &Sandbox, client: &mut Client) {
     for (query, budget) in [
         ("release", 4000),
@@ -38,7 +38,7 @@ fn check_resolves(sandbox: &Sandbox, client: &mut Client) {
 }
 
 #[test]
-fn the_server_answers_as_the_command_line_does() {
+fn context_server_answers_like_the_command_line() {
     let sandbox = built();
     for revision in [Revision::Sessions, Revision::Stateless] {
         let mut client = serve(&sandbox, revision);
@@ -57,7 +57,7 @@ fn the_server_answers_as_the_command_line_does() {
 }
 
 #[test]
-fn the_daemon_answers_as_the_command_line_does() {
+fn daemon_answers_like_the_command_line() {
     let sandbox = built();
     let mut client =
         serve_by(sandbox.tenon().args(["mcp", "--surface", "context"]), &sandbox, Revision::Sessions);
@@ -76,9 +76,9 @@ fn the_daemon_answers_as_the_command_line_does() {
     sandbox.assert_no_processes();
 }
 
-/// The budget lets only the short document through; the edit of the other is for the sweep to find.
+/// Only the short document fits the budget, so the edit of the other one must be detected by the sweep.
 #[test]
-fn an_edit_in_place_is_noticed_by_itself() {
+fn edit_of_an_undelivered_document_is_detected() {
     let sandbox = built();
     let mut client = serve(&sandbox, Revision::Sessions);
     let before = resolve(&mut client, "release", 4).0;
@@ -98,12 +98,12 @@ fn an_edit_in_place_is_noticed_by_itself() {
             return;
         }
         assert_eq!(result.text[0], before);
-        assert!(Instant::now() < deadline, "the edit was not noticed");
+        assert!(Instant::now() < deadline, "edit was not detected");
     }
 }
 
 #[test]
-fn without_a_root_there_are_no_caches() {
+fn without_a_root_every_cache_is_missing() {
     let sandbox = built();
     let mut client = Client::over_pipes(sandbox.tenon().arg("context-server"), Revision::Sessions);
     client.initialize();
@@ -114,6 +114,6 @@ fn without_a_root_there_are_no_caches() {
     ] {
         assert_eq!(error_code(&mut client, tool, arguments), "cache_missing");
     }
-    // What is no tool is a mistake of the protocol's kind.
+    // An unknown tool is a protocol error.
     assert_eq!(client.call_tool("context.nope", json!({})).unwrap_err().code, -32602);
 }

@@ -1,4 +1,4 @@
-//! What a file looked like when it was read: equal stamps mean that nobody has touched it since.
+//! File stamps: equal stamps mean that a file has not changed between two reads.
 
 use std::fs::{self, Metadata};
 use std::io;
@@ -8,14 +8,14 @@ use crate::system::{self, Identity};
 
 /// Size, identity and times of a file or folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stamp {
+pub(crate) struct FileStamp {
     size: u64,
     identity: Identity,
     modified: i64,
     changed: i64,
 }
 
-impl Stamp {
+impl FileStamp {
     pub(crate) fn of(metadata: &Metadata) -> Self {
         Self {
             size: metadata.len(),
@@ -25,7 +25,7 @@ impl Stamp {
         }
     }
 
-    /// The stamp of what is at `path` now, links followed.
+    /// The current stamp of `path`, following links.
     pub(crate) fn at(path: &Path) -> io::Result<Self> {
         fs::metadata(path).map(|metadata| Self::of(&metadata))
     }

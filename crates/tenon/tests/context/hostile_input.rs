@@ -1,4 +1,4 @@
-//! Input that nobody should send: the right code, nothing on stdout, nothing left behind.
+//! Invalid and extreme input gets the right code, prints nothing to stdout and leaves no files.
 
 use std::ffi::OsString;
 use std::fs;
@@ -14,7 +14,7 @@ use crate::{answer, built, error_code, exit, names, serve};
 const BUILD: [&str; 5] = ["build", "--sources", "docs", "--cache", "new"];
 
 #[test]
-fn documents_that_are_none() {
+fn invalid_sources_fail_the_build() {
     let sandbox = built();
     let before = names(&sandbox, ".");
     let docs = sandbox.tree().path("docs");
@@ -37,10 +37,10 @@ fn documents_that_are_none() {
 }
 
 #[test]
-fn things_that_are_passed_over() {
+fn links_and_sockets_are_skipped() {
     let sandbox = built();
     let docs = sandbox.tree().path("docs");
-    symlink("circle.md", docs.join("circle.md")).unwrap();
+    symlink("loop.md", docs.join("loop.md")).unwrap();
     symlink("..", docs.join("Guide/up")).unwrap();
     let _socket = UnixListener::bind(docs.join("socket.md")).unwrap();
     answer(&sandbox, &BUILD);
@@ -49,9 +49,9 @@ fn things_that_are_passed_over() {
 }
 
 #[test]
-fn a_document_of_a_hundred_megabytes_is_a_document() {
+fn document_of_100_megabytes_is_resolved() {
     let sandbox = built();
-    // Long words: without optimisation it is the counting of words that takes the time.
+    // Long words: counting words dominates the time of an unoptimised build.
     let words = format!("{} ipsum ", "lorem".repeat(100));
     let text = words.repeat(100_000_000 / words.len());
     sandbox.tree().write("docs/huge.md", &text);
@@ -62,7 +62,7 @@ fn a_document_of_a_hundred_megabytes_is_a_document() {
 }
 
 #[test]
-fn queries_that_are_too_much() {
+fn query_that_is_too_long_or_not_utf8_is_rejected() {
     let sandbox = built();
     let resolve = |query: &str| {
         ["resolve", "--cache", "caches/docs", "--budget", "9", "--query", query].map(OsString::from)
@@ -71,7 +71,7 @@ fn queries_that_are_too_much() {
     let mut latin = resolve("");
     latin[6] = OsString::from_vec(b"caf\xe9".to_vec());
     assert_eq!(exit(&sandbox, &latin), 2);
-    // A dash is a word like any other.
+    // A query that starts with dashes is not an option.
     answer(&sandbox, &resolve("--force"));
 
     let mut client = serve(&sandbox, Revision::Sessions);
@@ -82,7 +82,7 @@ fn queries_that_are_too_much() {
 }
 
 #[test]
-fn names_that_lead_out() {
+fn cache_name_outside_the_root_is_missing() {
     let sandbox = built();
     let mut client = serve(&sandbox, Revision::Sessions);
     let absolute = sandbox.tree().path("caches/docs");

@@ -1,7 +1,7 @@
-//! Opening, telling apart and syncing files with the standard library alone, for systems that are not Unix.
+//! Opening, identifying and syncing files outside Unix, with the standard library only.
 //!
-//! Files have no number here, so two are told apart by the time at which they were made; a folder cannot be opened, so
-//! that it is neither locked nor synced, and what a killed build left behind stays until someone removes it.
+//! There are no inode numbers, so a file is identified by its creation time. Folders cannot be opened, so they are
+//! neither locked nor synced, and leftovers of killed builds stay until a user removes them.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -11,10 +11,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use super::{Links, Opened};
 
 pub(crate) fn open_regular(path: &Path, links: Links) -> io::Result<Opened> {
-    if links == Links::Refused && fs::symlink_metadata(path)?.is_symlink() {
+    if links == Links::Reject && fs::symlink_metadata(path)?.is_symlink() {
         return Ok(Opened::Link);
     }
-    // Looked at before it is opened: opening anything else may wait, and folders refuse in words of their own.
+    // Checked before opening: opening a device may block, and opening a folder fails with an unspecific error.
     if !fs::metadata(path)?.is_file() {
         return Ok(Opened::Other);
     }
@@ -30,7 +30,7 @@ pub(crate) fn is_absent(error: &io::Error) -> bool {
     )
 }
 
-/// When it was made.
+/// Creation time.
 pub(crate) type Identity = i64;
 
 pub(crate) fn identity(metadata: &Metadata) -> Identity {
@@ -58,7 +58,7 @@ pub(crate) fn sync(path: &Path) -> io::Result<()> {
     if path.is_dir() {
         return Ok(());
     }
-    // Only a file that may be written may be written out.
+    // Syncing requires write access.
     OpenOptions::new().write(true).open(path)?.sync_all()
 }
 

@@ -1,4 +1,4 @@
-//! Every code, through the command line and through MCP, and the line between a broken cache and a refusing machine.
+//! Every error code over the command line and over MCP, and the difference between invalid caches and I/O errors.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -12,20 +12,20 @@ use crate::{answer, built, error_code, exit, names, serve};
 
 const CACHE: &str = "caches/docs";
 
-/// What the two ways to a cache say of it.
-fn resolved(sandbox: &Sandbox) -> (i32, String) {
+/// The exit code of `tenon context resolve` and the error code of `context.resolve`.
+fn resolve_errors(sandbox: &Sandbox) -> (i32, String) {
     let resolve = ["resolve", "--cache", CACHE, "--query", "release", "--budget", "100"];
     let arguments = json!({"cache": "docs", "query": "release", "budget": 100});
     let mut client = serve(sandbox, Revision::Stateless);
     (exit(sandbox, &resolve), error_code(&mut client, "context.resolve", arguments))
 }
 
-fn is(exit: i32, code: &str) -> (i32, String) {
+fn errors(exit: i32, code: &str) -> (i32, String) {
     (exit, code.to_owned())
 }
 
 #[test]
-fn the_two_ways_have_one_code_for_each_mistake() {
+fn command_line_and_mcp_report_the_same_error() {
     let sandbox = built();
     let mut client = serve(&sandbox, Revision::Sessions);
     let mut both = |cache: &str, query: &str, budget: &str| {
@@ -36,17 +36,17 @@ fn the_two_ways_have_one_code_for_each_mistake() {
         (exit(&sandbox, &resolve), error_code(&mut client, "context.resolve", arguments))
     };
     let long = "x ".repeat(40_000);
-    assert_eq!(both("docs", &long, "1"), is(2, "invalid_query"));
+    assert_eq!(both("docs", &long, "1"), errors(2, "invalid_query"));
     for budget in ["-1", "99999999999999999999", "1.5", "many", "", "0x10"] {
-        assert_eq!(both("docs", &long, budget), is(3, "invalid_budget"), "{budget}");
+        assert_eq!(both("docs", &long, budget), errors(3, "invalid_budget"), "{budget}");
     }
-    assert_eq!(both("nope", "", "1"), is(4, "cache_missing"));
+    assert_eq!(both("nope", "", "1"), errors(4, "cache_missing"));
     fs::remove_file(sandbox.tree().path("caches/docs/manifest.json")).unwrap();
-    assert_eq!(both("docs", "", "1"), is(5, "cache_invalid"));
+    assert_eq!(both("docs", "", "1"), errors(5, "cache_invalid"));
 }
 
 #[test]
-fn a_broken_cache_is_invalid() {
+fn cache_that_violates_the_format_is_invalid() {
     let document = |sandbox: &Sandbox| {
         let name = names(sandbox, "caches/docs/documents").remove(0);
         sandbox.tree().path(CACHE).join("documents").join(name)
@@ -74,35 +74,35 @@ fn a_broken_cache_is_invalid() {
     for (number, break_it) in breakages.iter().enumerate() {
         let sandbox = built();
         break_it(&sandbox, &sandbox.tree().path(CACHE));
-        assert_eq!(resolved(&sandbox), is(5, "cache_invalid"), "breakage {number}");
+        assert_eq!(resolve_errors(&sandbox), errors(5, "cache_invalid"), "breakage {number}");
         let inspected = answer(&sandbox, &["inspect", "--cache", CACHE]);
         assert!(inspected.contains("\"valid\": false"), "{inspected}");
     }
 }
 
 #[test]
-fn a_refusal_is_no_fault_of_the_cache() {
+fn missing_permission_is_an_io_error() {
     let sandbox = built().unprivileged();
     let cache = sandbox.tree().path(CACHE);
     let document = cache.join("documents").join(names(&sandbox, "caches/docs/documents").remove(0));
     for denied in [&cache, &cache.join("manifest.json"), &cache.join("documents"), &document] {
         let before = fs::metadata(denied).unwrap().permissions();
         fs::set_permissions(denied, Permissions::from_mode(0o000)).unwrap();
-        assert_eq!(resolved(&sandbox), is(6, "io_error"), "{}", denied.display());
+        assert_eq!(resolve_errors(&sandbox), errors(6, "io_error"), "{}", denied.display());
         assert_eq!(exit(&sandbox, &["verify", "--cache", CACHE]), 6);
         assert_eq!(exit(&sandbox, &["inspect", "--cache", CACHE]), 6);
         fs::set_permissions(denied, before).unwrap();
     }
     let above = sandbox.tree().path("caches");
     fs::set_permissions(&above, Permissions::from_mode(0o000)).unwrap();
-    assert_eq!(resolved(&sandbox), is(6, "io_error"));
+    assert_eq!(resolve_errors(&sandbox), errors(6, "io_error"));
     assert_eq!(exit(&sandbox, &["list", "--root", "caches"]), 6);
     fs::set_permissions(&above, Permissions::from_mode(0o755)).unwrap();
     answer(&sandbox, &["resolve", "--cache", CACHE, "--query", "", "--budget", "1"]);
 }
 
 #[test]
-fn sources_that_may_not_be_read_fail_the_build() {
+fn unreadable_sources_fail_the_build() {
     let sandbox = built().unprivileged();
     let build = ["build", "--sources", "docs", "--cache", "new"];
     for denied in ["docs/notes.md", "docs/Guide", "docs"] {
@@ -122,13 +122,13 @@ fn sources_that_may_not_be_read_fail_the_build() {
 }
 
 #[test]
-fn a_full_disk_leaves_nothing_behind() {
+fn build_on_a_full_disk_leaves_nothing_behind() {
     let sandbox = built();
     for n in 0..200 {
         sandbox.tree().write(format!("docs/{n}.md"), &format!("{n} ").repeat(1000));
     }
     let Some(disk) = SmallDisk::mount(256) else {
-        eprintln!("not shown: mounting a small disk needs root and a container that lets it");
+        eprintln!("skipped: mounting a small disk requires root and a container that allows it");
         return;
     };
     let cache = disk.path().join("deep/cache");
@@ -138,7 +138,7 @@ fn a_full_disk_leaves_nothing_behind() {
 }
 
 #[test]
-fn the_time_runs_out_over_mcp_alone() {
+fn timeout_is_an_internal_error_and_must_be_a_number() {
     let sandbox = built();
     let mut command = sandbox.tenon();
     command.arg("context-server").env("CONTEXT_TOOL_TIMEOUT_SECS", "0");
@@ -146,10 +146,10 @@ fn the_time_runs_out_over_mcp_alone() {
     let arguments = json!({"cache": "docs", "query": "", "budget": 1});
     assert_eq!(error_code(&mut client, "context.resolve", arguments), "internal_error");
 
-    for nonsense in ["soon", "-1", "1.5"] {
+    for invalid in ["soon", "-1", "1.5"] {
         let mut command = sandbox.tenon();
         let output =
-            command.arg("context-server").env("CONTEXT_TOOL_TIMEOUT_SECS", nonsense).output().unwrap();
+            command.arg("context-server").env("CONTEXT_TOOL_TIMEOUT_SECS", invalid).output().unwrap();
         assert_eq!(output.status.code(), Some(1), "{output:?}");
     }
 }

@@ -1,14 +1,14 @@
-//! Random corpora and queries against a model of ten lines.
+//! Random corpora and queries, compared with a simple model.
 
 use std::collections::BTreeMap;
 use std::fs;
 
 use proptest::prelude::*;
-use tenon_context::{Library, document_id};
+use tenon_context::{CachePool, document_id};
 
-use crate::fixture::Desk;
+use crate::fixture::Fixture;
 
-/// What the answer must be, word for word.
+/// The expected answer, byte for byte.
 fn model(documents: &BTreeMap<String, String>, query: &str, budget: u64) -> String {
     let json = |text: &str| serde_json::to_string(text).unwrap();
     let terms: Vec<String> = query.to_lowercase().split_whitespace().map(json).collect();
@@ -25,7 +25,7 @@ fn model(documents: &BTreeMap<String, String>, query: &str, budget: u64) -> Stri
         let tokens = text.len().div_ceil(4) as u64;
         if budget > 0 && used + tokens <= budget {
             used += tokens;
-            let version = tenon_context::Version::of(text);
+            let version = tenon_context::ContentVersion::of(text);
             let score = serde_json::to_string(&score).unwrap();
             chosen.push(format!(
                 r#"{{"id":{},"version":"{version}","content":{},"score":{score},"tokens":{tokens},"why":{{"query_terms":[{terms}],"term_matches":{matches},"total_words":{words}}}}}"#,
@@ -44,7 +44,7 @@ fn model(documents: &BTreeMap<String, String>, query: &str, budget: u64) -> Stri
     )
 }
 
-/// Few words, so that they meet often, and the awkward ones among them.
+/// A small vocabulary, so that words often match, with words whose case folding is special.
 fn text() -> impl Strategy<Value = String> {
     let word = prop::sample::select(vec![
         "a",
@@ -81,7 +81,7 @@ fn documents() -> impl Strategy<Value = Vec<(String, String)>> {
     prop::collection::vec(("([a-cA-CÉ]{1,2}/)?[a-eA-E.\u{e9}ß-]{1,3}\\.md", text()), 0..12)
 }
 
-/// Budgets around what a few documents cost, and the ends of the range.
+/// Budgets for a few documents, and the ends of the range.
 fn budget() -> impl Strategy<Value = u64> {
     prop_oneof![Just(0), 1..200_u64, Just(u64::MAX)]
 }
@@ -90,25 +90,25 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn both_readers_agree_with_the_model(
+    fn answers_from_disk_and_pool_agree_with_the_model(
         documents in documents(),
         queries in prop::collection::vec((text(), budget()), 1..4),
     ) {
-        let desk = Desk::in_memory();
-        fs::create_dir_all(desk.sources()).unwrap();
+        let fixture = Fixture::in_memory();
+        fs::create_dir_all(fixture.sources()).unwrap();
         let mut by_id = BTreeMap::new();
         for (path, content) in documents {
             by_id.entry(document_id(&path)).or_insert_with(|| {
-                desk.write(&path, &content);
+                fixture.write(&path, &content);
                 content
             });
         }
-        desk.build().unwrap();
-        let library = Library::default();
+        fixture.build().unwrap();
+        let pool = CachePool::default();
         for (query, budget) in queries {
             let expected = model(&by_id, &query, budget);
-            prop_assert_eq!(&desk.resolve(&query, budget).unwrap(), &expected);
-            prop_assert_eq!(&desk.ask(&library, &query, budget).unwrap(), &expected);
+            prop_assert_eq!(&fixture.resolve(&query, budget).unwrap(), &expected);
+            prop_assert_eq!(&fixture.resolve_in(&pool, &query, budget).unwrap(), &expected);
         }
     }
 }
@@ -126,11 +126,13 @@ fn scores_are_printed_as_32_bit_floats() {
         (1, 10_000, "0.0001"),
         (3, 1_000_000, "0.000003"),
     ] {
-        let desk = Desk::in_memory();
-        desk.write("a.md", "x ".repeat(matches) + &"y ".repeat(words - matches));
-        desk.build().unwrap();
-        let library = Library::default();
-        for answer in [desk.resolve("x", u64::MAX).unwrap(), desk.ask(&library, "x", u64::MAX).unwrap()] {
+        let fixture = Fixture::in_memory();
+        fixture.write("a.md", "x ".repeat(matches) + &"y ".repeat(words - matches));
+        fixture.build().unwrap();
+        let pool = CachePool::default();
+        for answer in
+            [fixture.resolve("x", u64::MAX).unwrap(), fixture.resolve_in(&pool, "x", u64::MAX).unwrap()]
+        {
             assert!(
                 answer.contains(&format!("\"score\":{printed},")),
                 "{matches}/{words}: {}",

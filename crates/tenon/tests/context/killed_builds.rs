@@ -1,4 +1,4 @@
-//! Builds that are killed at any moment: afterwards there is the old cache, the new one or none, never a broken one.
+//! Killed builds leave the old cache, the new cache or none, never an invalid one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,20 +6,19 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
-use tenon_context::{Error, Summary, verify};
+use tenon_context::{CacheSummary, Error, verify};
 use tenon_testkit::processes;
 
-/// Kills of each kind of build.
+/// Number of kills per test.
 const KILLS: u32 = 100;
 
-struct Bench {
+struct Fixture {
     folder: TempDir,
 }
 
-impl Bench {
+impl Fixture {
     fn new() -> Self {
-        // In memory where the system has that: what is on the disk after a kill is not what is tested here, and a build
-        // whose time goes into waiting for the disk is killed while it waits.
+        // In `/dev/shm` if available: on a disk, most kills would hit a build that only waits for a sync.
         let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         for name in ["one", "two"] {
             fs::create_dir(folder.path().join(name)).unwrap();
@@ -43,12 +42,12 @@ impl Bench {
         command
     }
 
-    fn build_whole(&self, sources: &str) -> Summary {
+    fn build_completely(&self, sources: &str) -> CacheSummary {
         assert!(self.build(sources, &["--force"]).status().unwrap().success());
         verify(&self.path("cache")).unwrap()
     }
 
-    /// Starts a build and kills it after `delay`, unless it is done by then.
+    /// Starts a build and kills it after `delay`, unless it has finished.
     fn kill_after(&self, delay: Duration, sources: &str, arguments: &[&str]) {
         let mut child = self.build(sources, arguments).spawn().unwrap();
         processes::wait_for(child.id(), delay);
@@ -65,8 +64,8 @@ impl Bench {
     }
 }
 
-/// Moments spread evenly over a build of this length and a little more, in an order that jumps about.
-fn moments(length: Duration) -> impl Iterator<Item = Duration> {
+/// Delays spread evenly over a little more than the duration of a build, in shuffled order.
+fn delays(length: Duration) -> impl Iterator<Item = Duration> {
     (0..KILLS).map(move |n| length.mul_f64(f64::from(n * 37 % KILLS) / f64::from(KILLS) * 1.1))
 }
 
@@ -83,45 +82,45 @@ fn remove(cache: &Path) {
 }
 
 #[test]
-fn a_killed_build_leaves_a_whole_cache_or_none() {
-    let bench = Bench::new();
-    let whole = bench.build_whole("one");
-    remove(&bench.path("cache"));
-    let length = time(|| assert!(bench.build("one", &[]).status().unwrap().success()));
+fn killed_build_leaves_a_complete_cache_or_none() {
+    let fixture = Fixture::new();
+    let expected = fixture.build_completely("one");
+    remove(&fixture.path("cache"));
+    let length = time(|| assert!(fixture.build("one", &[]).status().unwrap().success()));
     let (mut none, mut complete) = (0, 0);
-    for moment in moments(length) {
-        remove(&bench.path("cache"));
-        bench.kill_after(moment, "one", &[]);
-        match verify(&bench.path("cache")) {
+    for delay in delays(length) {
+        remove(&fixture.path("cache"));
+        fixture.kill_after(delay, "one", &[]);
+        match verify(&fixture.path("cache")) {
             Ok(found) => {
-                assert_eq!(found, whole);
+                assert_eq!(found, expected);
                 complete += 1;
             }
             Err(Error::CacheMissing { .. }) => none += 1,
-            Err(error) => panic!("after {moment:?}: {error}"),
+            Err(error) => panic!("after {delay:?}: {error}"),
         }
     }
-    assert!(none > 0, "no build was killed before its end; {complete} were complete");
-    assert_eq!(bench.build_whole("one"), whole);
-    assert_eq!(bench.names(), ["cache", "one", "two"]);
+    assert!(none > 0, "no build was killed before it finished; {complete} were complete");
+    assert_eq!(fixture.build_completely("one"), expected);
+    assert_eq!(fixture.names(), ["cache", "one", "two"]);
 }
 
 #[test]
-fn a_killed_replacement_leaves_the_old_cache_or_the_new_one() {
-    let bench = Bench::new();
-    let (one, two) = (bench.build_whole("one"), bench.build_whole("two"));
-    let length = time(|| drop(bench.build_whole("one")));
+fn killed_replacement_leaves_the_old_or_the_new_cache() {
+    let fixture = Fixture::new();
+    let (one, two) = (fixture.build_completely("one"), fixture.build_completely("two"));
+    let length = time(|| drop(fixture.build_completely("one")));
     let mut old = one.clone();
-    let mut kept = 0;
-    for (n, moment) in moments(length).enumerate() {
+    let mut kept_old = 0;
+    for (n, delay) in delays(length).enumerate() {
         let (sources, new) = if n % 2 == 0 { ("two", &two) } else { ("one", &one) };
-        bench.kill_after(moment, sources, &["--force"]);
-        let found = verify(&bench.path("cache")).unwrap_or_else(|error| panic!("after {moment:?}: {error}"));
-        assert!(found == old || found == *new, "after {moment:?}: {found:?}");
-        kept += u32::from(found == old && old != *new);
+        fixture.kill_after(delay, sources, &["--force"]);
+        let found = verify(&fixture.path("cache")).unwrap_or_else(|error| panic!("after {delay:?}: {error}"));
+        assert!(found == old || found == *new, "after {delay:?}: {found:?}");
+        kept_old += u32::from(found == old && old != *new);
         old = found;
     }
-    assert!(kept > 0, "no build was killed before its end");
-    bench.build_whole("one");
-    assert_eq!(bench.names(), ["cache", "one", "two"]);
+    assert!(kept_old > 0, "no build was killed before it finished");
+    fixture.build_completely("one");
+    assert_eq!(fixture.names(), ["cache", "one", "two"]);
 }

@@ -1,4 +1,4 @@
-//! The folder below which caches are found by name: nothing outside it can be named.
+//! The cache root: resolves cache names from clients, never to a folder outside the root.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::staging;
 use crate::system::is_absent;
 
-/// A folder of caches that clients may name, who may be anybody.
+/// A folder of caches that untrusted clients address by name.
 #[derive(Clone, Debug)]
 pub struct CacheRoot(PathBuf);
 
@@ -22,8 +22,8 @@ impl CacheRoot {
         &self.0
     }
 
-    /// The folder of the cache `name`, one or more plain path parts. Whatever is absolute, climbs, or is a link that
-    /// leads out does not exist.
+    /// The folder of the cache `name`, which is one or more plain path components. Absolute paths, `..`, and links that
+    /// lead outside are reported as missing.
     pub fn cache(&self, name: &str) -> Result<PathBuf, Error> {
         let missing = || Error::CacheMissing { cache: self.0.join(name) };
         let plain = |part: Component<'_>| matches!(part, Component::Normal(_));
@@ -38,26 +38,26 @@ impl CacheRoot {
         let root = real(&self.0)?;
         let path = root.join(name);
         let cache = match real(&path) {
-            Err(Error::CacheMissing { .. }) if Self::heal(&root, &path) => real(&path)?,
-            found => found?,
+            Err(Error::CacheMissing { .. }) if Self::roll_back_replacement(&root, &path) => real(&path)?,
+            resolved => resolved?,
         };
         if cache.starts_with(&root) { Ok(cache) } else { Err(missing()) }
     }
 
-    /// Puts back a cache whose replacement was cut short, if that is what is missing. Touches nothing outside.
-    fn heal(root: &Path, path: &Path) -> bool {
+    /// Rolls back an interrupted replacement of this cache, if it is inside the root.
+    fn roll_back_replacement(root: &Path, path: &Path) -> bool {
         let parent = path.parent().and_then(|parent| fs::canonicalize(parent).ok());
-        parent.is_some_and(|parent| parent.starts_with(root)) && staging::heal(path)
+        parent.is_some_and(|parent| parent.starts_with(root)) && staging::roll_back_replacement(path)
     }
 }
 
 #[cfg(all(test, unix))]
 mod tests {
     use super::*;
-    use crate::error::Code;
+    use crate::error::ContextErrorCode;
 
     #[test]
-    fn names_stay_below_the_root() {
+    fn names_outside_the_root_are_missing() {
         let temp = tempfile::tempdir().unwrap();
         let root = temp.path().join("root");
         fs::create_dir_all(root.join("a/b")).unwrap();
@@ -76,9 +76,15 @@ mod tests {
         for name in
             ["", ".", "..", "a/..", "a/../a", "../root/a", "/", "out", "loop", "nope", "a\0", "./a", &long]
         {
-            assert_eq!(caches.cache(name).unwrap_err().code(), Code::CacheMissing, "{name:?}");
+            assert_eq!(caches.cache(name).unwrap_err().code(), ContextErrorCode::CacheMissing, "{name:?}");
         }
-        assert_eq!(caches.cache(absolute.to_str().unwrap()).unwrap_err().code(), Code::CacheMissing);
-        assert_eq!(CacheRoot::new(root.join("nope")).cache("a").unwrap_err().code(), Code::CacheMissing);
+        assert_eq!(
+            caches.cache(absolute.to_str().unwrap()).unwrap_err().code(),
+            ContextErrorCode::CacheMissing
+        );
+        assert_eq!(
+            CacheRoot::new(root.join("nope")).cache("a").unwrap_err().code(),
+            ContextErrorCode::CacheMissing
+        );
     }
 }
