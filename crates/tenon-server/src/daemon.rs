@@ -73,13 +73,26 @@ pub enum Stopped {
     NotRunning,
 }
 
+/// Why a folder for sockets is rejected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum FolderProblem {
+    #[error("is a link")]
+    Link,
+    #[error("is not a folder")]
+    NotAFolder,
+    #[error("belongs to another user")]
+    OtherOwner,
+    #[error("is open to other users")]
+    OpenToOthers,
+}
+
 /// Why there is no daemon to talk to.
 #[derive(Debug, thiserror::Error)]
 pub enum DaemonError {
     #[error("no daemon serves this workspace")]
     NotRunning,
-    #[error("the folder for sockets, `{folder}`, {reason}")]
-    Folder { folder: Utf8PathBuf, reason: &'static str },
+    #[error("the folder for sockets, `{folder}`, {problem}")]
+    Folder { folder: Utf8PathBuf, problem: FolderProblem },
     #[error("the folder for sockets, `{folder}`, cannot be used")]
     FolderIo { folder: Utf8PathBuf, source: std::io::Error },
     #[error("the path of the socket is too long: `{path}`")]

@@ -182,7 +182,7 @@ fn newest(lines: Vec<String>) -> Vec<String> {
 fn line(status: ServerStatus) -> ServerLine {
     ServerLine {
         id: status.id.to_string(),
-        status: status.state.as_str().to_owned(),
+        status: status.state,
         language: status.language,
         server_pid: status.pid,
         detail: status.detail,

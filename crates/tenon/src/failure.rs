@@ -1,7 +1,7 @@
-//! How failures are told to people: `error:`, what caused it, and what to do.
+//! How a command reports an error: `error:`, its causes, and a hint.
 //!
-//! One place decides the words, the hints and the exit code of every error that can reach the command line. A problem in
-//! a file of settings is shown with its line.
+//! This file maps every library error that reaches the command line to a hint and an exit code. A problem in a settings
+//! file is shown with its line.
 
 use std::error::Error;
 use std::fmt::{self, Write as _};
@@ -9,8 +9,8 @@ use std::io;
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use tenon_server::config::{ConfigError, Place, Problem};
-use tenon_server::daemon::DaemonError;
 use tenon_server::daemon::hello::RefusalCode;
+use tenon_server::daemon::{DaemonError, FolderProblem};
 use tenon_server::dirs::DirsError;
 use tenon_server::token::TokenError;
 use tenon_server::trust::TrustError;
@@ -20,7 +20,7 @@ use tenon_work::StoreError;
 use crate::commands::context;
 use crate::exit::Exit;
 
-/// Why a command did not do what was asked.
+/// Why a command failed.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) exit: Exit,
@@ -28,7 +28,7 @@ pub(crate) struct Failure {
     causes: Vec<String>,
     hints: Vec<String>,
     problems: Vec<Problem>,
-    /// Nobody reads our output any more: there is nothing to say and nobody to say it to.
+    /// Stdout is a broken pipe: exit without a message.
     silent: bool,
 }
 
@@ -38,13 +38,13 @@ impl Failure {
         Self { exit, message, causes: vec![], hints: vec![], problems: vec![], silent: false }
     }
 
-    /// An error with all its causes.
+    /// A library error with all its causes.
     pub(crate) fn of(exit: Exit, error: &dyn Error) -> Self {
         let mut failure = Self::new(exit, error.to_string());
         let mut source = error.source();
         while let Some(cause) = source {
             let text = cause.to_string();
-            // Wrappers that show their cause as their own words would say everything twice.
+            // Transparent wrappers repeat the message of their cause.
             if failure.causes.last().unwrap_or(&failure.message) != &text {
                 failure.causes.push(text);
             }
@@ -58,15 +58,15 @@ impl Failure {
         self
     }
 
-    /// The same failure with the exit code of a command's own contract.
-    pub(crate) fn ending(self, exit: Exit) -> Self {
+    /// The same failure with a command-specific exit code.
+    pub(crate) fn with_exit(self, exit: Exit) -> Self {
         if self.silent { self } else { Self { exit, ..self } }
     }
 
     pub(crate) fn no_current_folder(error: io::Error) -> Self {
-        Self::new(Exit::Workspace, "the current folder cannot be told")
+        Self::new(Exit::Workspace, "cannot determine the current folder")
             .caused_by(error.to_string())
-            .hint("name the workspace with `--root DIR`")
+            .hint("pass the workspace with `--root DIR`")
     }
 
     pub(crate) fn caused_by(mut self, cause: impl Into<String>) -> Self {
@@ -79,14 +79,14 @@ impl Failure {
         self.hints.iter().chain(problems).next().cloned()
     }
 
-    /// The words for a terminal, colours included.
+    /// The message for a terminal, with colours.
     pub(crate) fn render(&self) -> String {
         let mut text = String::new();
         if self.silent {
             return text;
         }
         for problem in &self.problems {
-            text.push_str(&show(problem));
+            text.push_str(&render_problem(problem));
         }
         if self.problems.is_empty() {
             let _ = writeln!(text, "{RED}error{RESET}: {}", self.message);
@@ -105,8 +105,8 @@ const RED: &str = "\u{1b}[1;31m";
 const BLUE: &str = "\u{1b}[1;36m";
 const RESET: &str = "\u{1b}[0m";
 
-/// A problem with the line it is in.
-fn show(problem: &Problem) -> String {
+/// Renders a problem with its source line.
+fn render_problem(problem: &Problem) -> String {
     let title = Level::ERROR.primary_title(problem.message.as_str());
     let Place::Text { source, span } = &problem.place else {
         let hint = problem.hint.as_ref().map(|hint| format!("  {BLUE}hint{RESET}: {hint}\n"));
@@ -123,7 +123,7 @@ fn show(problem: &Problem) -> String {
 }
 
 impl fmt::Display for Failure {
-    /// Everything in one line, for a log or another process.
+    /// Everything on one line, for a log or another process.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;
         self.causes.iter().try_for_each(|cause| write!(f, ": {cause}"))
@@ -169,9 +169,9 @@ impl From<tenon_context::Error> for Failure {
     fn from(error: tenon_context::Error) -> Self {
         let failure = Self::of(context::exit(error.code()), &error);
         match error {
-            tenon_context::Error::TargetExists { .. } => failure.hint("`--force` replaces it"),
+            tenon_context::Error::TargetExists { .. } => failure.hint("pass `--force` to replace it"),
             tenon_context::Error::CacheInvalid { .. } => {
-                failure.hint("`tenon context verify` names everything that is wrong with it")
+                failure.hint("run `tenon context verify` to list every problem")
             }
             _ => failure,
         }
@@ -208,7 +208,7 @@ impl From<TrustError> for Failure {
     fn from(error: TrustError) -> Self {
         match error {
             TrustError::Config(error) => {
-                Self::from(error).hint("a workspace can be trusted once its `tenon.toml` is in order")
+                Self::from(error).hint("fix `tenon.toml`, then run `tenon trust` again")
             }
             TrustError::Store { .. } | TrustError::Pin { .. } => Self::of(Exit::Files, &error),
         }
@@ -220,7 +220,7 @@ impl From<TokenError> for Failure {
         let failure = Self::of(Exit::Files, &error);
         match error {
             TokenError::Unknown(_) => {
-                Self { exit: Exit::No, ..failure }.hint("`tokens` are listed by `tenon token show --all`")
+                Self { exit: Exit::No, ..failure }.hint("run `tenon token show --all` to list the tokens")
             }
             _ => failure,
         }
@@ -231,34 +231,39 @@ impl From<DaemonError> for Failure {
     fn from(error: DaemonError) -> Self {
         let failure = Self::of(Exit::Daemon, &error);
         match error {
-            DaemonError::NotRunning => failure.hint("`tenon up` starts it, and so does `tenon mcp`"),
-            DaemonError::Folder { folder, reason } => {
-                let elsewhere = "or name another one with `TENON_RUNTIME_DIR`";
-                let fix = match reason {
-                    "is open to other users" => format!("`chmod 700 {folder}`"),
-                    _ => format!("remove `{folder}`"),
+            DaemonError::NotRunning => failure.hint("run `tenon up` to start it"),
+            DaemonError::Folder { folder, problem } => {
+                let fix = match problem {
+                    FolderProblem::OpenToOthers => format!("run `chmod 700 {folder}`"),
+                    FolderProblem::Link | FolderProblem::NotAFolder | FolderProblem::OtherOwner => {
+                        format!("remove `{folder}`")
+                    }
                 };
-                failure.hint(format!("{fix}, {elsewhere}")).hint("`tenon mcp --no-daemon` works without it")
+                failure
+                    .hint(format!("{fix}, or set `TENON_RUNTIME_DIR` to another folder"))
+                    .hint("`tenon mcp --no-daemon` works without a daemon")
             }
             DaemonError::FolderIo { .. } | DaemonError::PathTooLong { .. } => {
-                failure.hint("name another folder with `TENON_RUNTIME_DIR`")
+                failure.hint("set `TENON_RUNTIME_DIR` to another folder")
             }
-            DaemonError::Foreign { .. } => failure.hint("`tenon mcp --no-daemon` works without it"),
+            DaemonError::Foreign { .. } => failure.hint("`tenon mcp --no-daemon` works without a daemon"),
             DaemonError::Silent { .. } | DaemonError::Locked { .. } => {
-                failure.hint("`tenon stop --force` ends it, whatever it does")
+                failure.hint("run `tenon stop --force` to kill it")
             }
             DaemonError::Refused(refusal) => match refusal.code {
                 RefusalCode::Surface => Self { exit: Exit::Usage, ..failure },
                 RefusalCode::Protocol | RefusalCode::Malformed => {
-                    failure.hint("`tenon stop` ends the running daemon; the next client starts a new one")
+                    failure.hint("run `tenon stop`; the next client starts a new daemon")
                 }
                 RefusalCode::Leaving | RefusalCode::Http => failure,
             },
             DaemonError::Unintelligible => {
-                failure.hint("`tenon stop --force` ends the running daemon; the next client starts a new one")
+                failure.hint("run `tenon stop --force`; the next client starts a new daemon")
             }
-            DaemonError::AlreadyServed => failure.hint("`tenon status` shows it, `tenon stop` ends it"),
-            DaemonError::Start(_) => failure.hint("`tenon doctor` looks for the cause"),
+            DaemonError::AlreadyServed => {
+                failure.hint("run `tenon stop` first, or connect to it with `tenon mcp`")
+            }
+            DaemonError::Start(_) => failure.hint("run `tenon doctor` to find the cause"),
             DaemonError::Io(_) => failure,
         }
     }

@@ -10,7 +10,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use camino::{Utf8Path, Utf8PathBuf};
 use tenon_contract::id::sha256_hex;
 
-use super::DaemonError;
+use super::{DaemonError, FolderProblem};
 use crate::config::{Environment, env};
 
 /// The longest path of a socket on any Unix, less the NUL at its end.
@@ -81,18 +81,18 @@ fn prepare(folder: &Utf8Path) -> Result<(), DaemonError> {
         _ => {}
     }
     let metadata = folder.symlink_metadata().map_err(io)?;
-    let reason = if metadata.is_symlink() {
-        "is a link"
+    let problem = if metadata.is_symlink() {
+        FolderProblem::Link
     } else if !metadata.is_dir() {
-        "is not a folder"
+        FolderProblem::NotAFolder
     } else if metadata.uid() != own_uid() {
-        "belongs to another user"
+        FolderProblem::OtherOwner
     } else if metadata.permissions().mode() & 0o077 != 0 {
-        "is open to other users"
+        FolderProblem::OpenToOthers
     } else {
         return Ok(());
     };
-    Err(DaemonError::Folder { folder: folder.to_owned(), reason })
+    Err(DaemonError::Folder { folder: folder.to_owned(), problem })
 }
 
 #[cfg(test)]
@@ -108,9 +108,9 @@ mod tests {
         (folder, path)
     }
 
-    fn refusal(folder: &Utf8Path) -> &'static str {
+    fn problem(folder: &Utf8Path) -> FolderProblem {
         match prepare(folder) {
-            Err(DaemonError::Folder { reason, .. }) => reason,
+            Err(DaemonError::Folder { problem, .. }) => problem,
             other => panic!("{other:?}"),
         }
     }
@@ -130,17 +130,17 @@ mod tests {
         let real = base.join("real");
         prepare(&real).unwrap();
         symlink(&real, base.join("link")).unwrap();
-        assert_eq!(refusal(&base.join("link")), "is a link");
+        assert_eq!(problem(&base.join("link")), FolderProblem::Link);
         symlink(base.join("nowhere"), base.join("dangling")).unwrap();
-        assert_eq!(refusal(&base.join("dangling")), "is a link");
+        assert_eq!(problem(&base.join("dangling")), FolderProblem::Link);
         fs::write(base.join("file"), "").unwrap();
-        assert_eq!(refusal(&base.join("file")), "is not a folder");
+        assert_eq!(problem(&base.join("file")), FolderProblem::NotAFolder);
         fs::set_permissions(&real, Permissions::from_mode(0o755)).unwrap();
-        assert_eq!(refusal(&real), "is open to other users");
+        assert_eq!(problem(&real), FolderProblem::OpenToOthers);
         if own_uid() == 0 {
             fs::set_permissions(&real, Permissions::from_mode(0o700)).unwrap();
             std::os::unix::fs::chown(&real, Some(65_534), None).unwrap();
-            assert_eq!(refusal(&real), "belongs to another user");
+            assert_eq!(problem(&real), FolderProblem::OtherOwner);
         }
     }
 

@@ -11,6 +11,7 @@ use camino::Utf8PathBuf;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tenon_lsp::model::Severity;
+use tenon_lsp::orchestrator::ServerState;
 use tenon_lsp::workspace_check::Report;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncWrite, AsyncWriteExt};
 
@@ -107,7 +108,7 @@ pub struct Proof {
 #[serde(rename_all = "camelCase")]
 pub struct ServerLine {
     pub id: String,
-    pub status: String,
+    pub status: ServerState,
     pub language: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_pid: Option<u32>,

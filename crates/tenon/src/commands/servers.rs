@@ -1,4 +1,4 @@
-//! `tenon servers`: which language servers there are, and those that Tenon installs.
+//! `tenon servers`: lists, installs, restarts and removes language servers.
 
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::Subcommand;
@@ -26,37 +26,39 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Say which servers this workspace can use, and why not the others
+    /// List language servers, and why some are unavailable
     List {
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Install servers in pinned versions, through npm and pip
+    /// Install servers in pinned versions, with npm and pip
     ///
-    /// They go to a folder of Tenon's own. Nothing that is fetched runs while it is installed, and everything is checked
-    /// against the hashes that Tenon ships.
+    /// Installs into Tenon's own folder. Checks every package against the hashes that Tenon ships, and runs no code of a
+    /// package during the installation.
     Install {
-        /// The servers, by their ids in `tenon servers list`
+        /// Server ids, as shown by `tenon servers list`
         #[arg(value_name = "ID", required_unless_present = "workspace")]
         ids: Vec<String>,
-        /// What the languages of this workspace need and the machine does not have
+        /// Install every missing server that the files of this workspace need
         #[arg(long = "for", value_name = "DIR", conflicts_with = "ids")]
         workspace: Option<Utf8PathBuf>,
     },
-    /// Start the daemon's servers with this id anew, also after a crash
+    /// Restart a server in the daemon, also after a crash
     Restart {
+        /// Server id, as shown by `tenon servers list`
         #[arg(value_name = "ID")]
         id: String,
     },
-    /// Print what the daemon's servers with this id said last
+    /// Print the latest log lines of a server in the daemon
     Logs {
+        /// Server id, as shown by `tenon servers list`
         #[arg(value_name = "ID")]
         id: String,
     },
-    /// Remove servers that Tenon installed, in all their versions
+    /// Remove all versions of servers that Tenon installed
     Remove {
-        /// The servers, by their ids in `tenon servers list`
+        /// Server ids, as shown by `tenon servers list`
         #[arg(value_name = "ID", required = true)]
         ids: Vec<String>,
     },
@@ -78,26 +80,26 @@ fn list(json: bool, invocation: &mut Invocation) -> Result<Exit, Failure> {
     let registry = language_servers::registry(&workspace)?;
     let installed = language_servers::managed(&workspace).installed();
     let running = running(&root, invocation)?;
-    let lines: Vec<Line> = language_servers::finder(&workspace)
+    let rows: Vec<ServerRow> = language_servers::finder(&workspace)
         .survey(&registry)
         .into_iter()
-        .flat_map(|(entry, availability)| Line::of(entry, availability, &installed, &running))
+        .flat_map(|(entry, availability)| ServerRow::rows(entry, availability, &installed, &running))
         .collect();
     if json {
-        let servers: Vec<Value> = lines.iter().map(Line::json).collect();
+        let servers: Vec<Value> = rows.iter().map(ServerRow::json).collect();
         invocation.print(json!({"root": root, "servers": servers}).to_string())?;
         return Ok(Exit::Success);
     }
-    let width = |cell: fn(&Line) -> &str| lines.iter().map(|line| cell(line).len()).max().unwrap_or(0);
-    let (ids, states) = (width(|line| &line.id), width(|line| &line.state));
-    for line in &lines {
-        let text = format!("{:ids$}  {:states$}  {}", line.id, line.state, line.detail);
+    let width = |cell: fn(&ServerRow) -> &str| rows.iter().map(|row| cell(row).len()).max().unwrap_or(0);
+    let (ids, states) = (width(|row| &row.id), width(|row| &row.state));
+    for row in &rows {
+        let text = format!("{:ids$}  {:states$}  {}", row.id, row.state, row.detail);
         invocation.print(text.trim_end())?;
     }
     Ok(Exit::Success)
 }
 
-/// The servers that the daemon has started, if there is a daemon.
+/// The servers that the daemon runs, if a daemon is running.
 fn running(root: &Utf8Path, invocation: &Invocation) -> Result<Vec<ServerLine>, Failure> {
     if daemon_client::status(invocation, root)?.is_none() {
         return Ok(Vec::new());
@@ -108,8 +110,8 @@ fn running(root: &Utf8Path, invocation: &Invocation) -> Result<Vec<ServerLine>, 
     }
 }
 
-/// One server in the list.
-struct Line {
+/// One row of the list.
+struct ServerRow {
     id: String,
     language: String,
     state: String,
@@ -119,9 +121,9 @@ struct Line {
     versions: Vec<String>,
 }
 
-impl Line {
-    /// One line, or one for each project that the daemon runs the server for.
-    fn of(
+impl ServerRow {
+    /// One row, or one per project if the daemon runs the server.
+    fn rows(
         entry: &ServerEntry,
         availability: Availability,
         installed: &[Installed],
@@ -129,8 +131,8 @@ impl Line {
     ) -> Vec<Self> {
         let versions: Vec<String> = match &entry.install {
             Install::Managed { locks } => {
-                let ours = installed.iter().filter(|one| locks.iter().any(|lock| lock == one.lock.name));
-                ours.map(|one| one.version.clone()).collect()
+                let matching = installed.iter().filter(|one| locks.iter().any(|lock| lock == one.lock.name));
+                matching.map(|one| one.version.clone()).collect()
             }
             Install::Command { .. } | Install::Manual { .. } => Vec::new(),
         };
@@ -152,7 +154,7 @@ impl Line {
             }
             Availability::Disabled(why) => ("disabled", why.to_string(), None, None),
         };
-        let line = |state: &str, detail: String| Self {
+        let row = |state: &str, detail: String| Self {
             id: entry.id.to_string(),
             language: entry.language.clone(),
             state: state.to_owned(),
@@ -161,17 +163,17 @@ impl Line {
             fix: fix.clone(),
             versions: versions.clone(),
         };
-        let mine: Vec<Self> = running
+        let rows: Vec<Self> = running
             .iter()
             .filter(|one| one.id == entry.id.as_str())
             .map(|one| {
                 let project = one.project.as_deref().filter(|project| !project.is_empty()).unwrap_or(".");
                 let process = one.server_pid.map(|pid| format!("process {pid}"));
-                let words = [process, Some(format!("project {project}")), one.detail.clone()];
-                line(&one.status, words.into_iter().flatten().collect::<Vec<_>>().join(", "))
+                let details = [process, Some(format!("project {project}")), one.detail.clone()];
+                row(one.status.as_str(), details.into_iter().flatten().collect::<Vec<_>>().join(", "))
             })
             .collect();
-        if mine.is_empty() { vec![line(state, detail)] } else { mine }
+        if rows.is_empty() { vec![row(state, detail)] } else { rows }
     }
 
     fn json(&self) -> Value {
@@ -201,7 +203,7 @@ fn install(
         }
     };
     if locks.is_empty() {
-        invocation.eprint("nothing to install: the machine has what the workspace's files need");
+        invocation.eprint("nothing to install: every server that the workspace's files need is available");
     }
     for lock in locks {
         invocation.print(install_one(lock, &managed, &tools)?)?;
@@ -209,28 +211,28 @@ fn install(
     Ok(Exit::Success)
 }
 
-/// Installs one lock with progress on a terminal; how it went, in words.
+/// Installs one lock with progress on a terminal, and returns a line that reports it.
 pub(crate) fn install_one(lock: &'static Lock, managed: &Managed, tools: &Tools) -> Result<String, Failure> {
     let style =
         ProgressStyle::with_template("{spinner} {prefix}: {msg} {elapsed}").expect("the template is fixed");
     let bar =
         ProgressBar::new_spinner().with_style(style).with_prefix(format!("{} {}", lock.name, lock.version));
     bar.enable_steady_tick(std::time::Duration::from_millis(100));
-    let mut kept = false;
+    let mut already_installed = false;
     let folder = managed.install(lock, tools, &mut |progress| match progress {
         Progress::Waiting => bar.set_message("waiting for another installation"),
         Progress::Step { what, .. } => bar.set_message(what),
-        Progress::Kept { .. } => kept = true,
+        Progress::Kept { .. } => already_installed = true,
         Progress::Installed { .. } => {}
     });
     bar.finish_and_clear();
     let folder = folder?;
-    let word = if kept { "there already" } else { "installed" };
-    Ok(format!("{word}: {} {} in {folder}", lock.name, lock.version))
+    let status = if already_installed { "already installed" } else { "installed" };
+    Ok(format!("{status}: {} {} in {folder}", lock.name, lock.version))
 }
 
-/// The workspace's root, when it knows a server of this name.
-fn with_server(id: &str, invocation: &Invocation) -> Result<Utf8PathBuf, Failure> {
+/// The workspace root, if its registry has a server with this id.
+fn root_with_server(id: &str, invocation: &Invocation) -> Result<Utf8PathBuf, Failure> {
     let root = invocation.root(None)?;
     let registry = language_servers::registry(&invocation.workspace(&root, vec![])?)?;
     match registry.get(id) {
@@ -243,18 +245,18 @@ fn with_server(id: &str, invocation: &Invocation) -> Result<Utf8PathBuf, Failure
 }
 
 fn restart(id: String, invocation: &mut Invocation) -> Result<Exit, Failure> {
-    let root = with_server(&id, invocation)?;
+    let root = root_with_server(&id, invocation)?;
     daemon_client::request(invocation, &root, Errand::Restart { id: id.clone() })?;
     invocation.print(format!("restarted: {id}"))?;
     Ok(Exit::Success)
 }
 
 fn logs(id: String, invocation: &mut Invocation) -> Result<Exit, Failure> {
-    let root = with_server(&id, invocation)?;
+    let root = root_with_server(&id, invocation)?;
     match daemon_client::request(invocation, &root, Errand::Logs { id })? {
         ErrandDone::Logs(lines) => {
             for line in lines {
-                // What a server repeats of the workspace's text may be meant for the terminal.
+                // Drops escape sequences: a log may repeat text of an untrusted workspace.
                 let plain: String = line.chars().filter(|one| !one.is_control() || *one == '\t').collect();
                 invocation.print(plain)?;
             }
@@ -278,7 +280,7 @@ fn remove(ids: &[String], invocation: &mut Invocation) -> Result<Exit, Failure> 
         }
     }
     if removed == 0 {
-        invocation.eprint("nothing to remove: Tenon has not installed any of them");
+        invocation.eprint("nothing to remove: Tenon did not install these servers");
         return Ok(Exit::No);
     }
     Ok(Exit::Success)

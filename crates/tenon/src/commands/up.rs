@@ -1,9 +1,10 @@
-//! `tenon up`: from nothing to a connected agent.
+//! `tenon up`: sets up a workspace and shows how to connect agents.
 
 use std::io::{BufRead, IsTerminal, Write as _};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
+use tenon_lsp::orchestrator::ServerState;
 use tenon_server::daemon::hello::{Proof, ServerLine};
 use tenon_server::trust::TrustState;
 use tenon_server::workspace::Workspace;
@@ -18,25 +19,25 @@ use crate::failure::Failure;
 use crate::invocation::Invocation;
 use crate::language_servers;
 
-/// Set a workspace up: install what is missing, start, check, and show how to connect agents
+/// Set up a workspace and show how to connect agents
 ///
-/// Installs the language servers that the workspace's files need and the machine does not have (on a terminal after
-/// asking), starts the daemon, waits until the language servers have loaded the workspace, has them answer, and prints
-/// each agent's configuration.
+/// Installs missing language servers that the workspace's files need (on a terminal, asks first), starts the daemon, waits
+/// until the language servers have loaded the workspace, runs a test request for each language, and prints the
+/// configuration for each agent.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The workspace; otherwise the one you are in
+    /// Workspace [default: the workspace of the current folder]
     dir: Option<Utf8PathBuf>,
     /// Install missing language servers without asking
     #[arg(long)]
     yes: bool,
-    /// Install nothing
+    /// Do not install language servers
     #[arg(long, conflicts_with = "yes")]
     no_install: bool,
-    /// Do not wait for language servers
+    /// Do not wait for language servers to load
     #[arg(long)]
     no_wait: bool,
-    /// Show only this agent's configuration
+    /// Show the configuration for this agent only
     #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(agent_config::NAMES))]
     agent: Option<String>,
     /// Print JSON
@@ -54,17 +55,17 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
     install_missing(&workspace, &languages, install, invocation)?;
     let probe = daemon_client::probe(invocation, &root)?;
     let Probe { welcome, tools } = &probe;
-    invocation.eprint(format!("daemon: process {}, answers with {} tools", welcome.pid, tools.len()));
+    invocation.eprint(format!("daemon: process {}, {} tools", welcome.pid, tools.len()));
     if welcome.outdated {
-        invocation.eprint("settings or trust have changed since the daemon started");
-        invocation.eprint("  hint: `tenon stop` ends it, and its clients; the next one starts a new one");
+        invocation.eprint("warning: settings or trust changed after the daemon started");
+        invocation.eprint("  hint: run `tenon stop`; the next client starts a daemon with the new settings");
     }
     let mut needed = Vec::new();
     if !args.no_wait && !languages.servers().is_empty() {
-        invocation.eprint("language servers: loading the workspace; Ctrl-C leaves them to it");
+        invocation.eprint("language servers: loading the workspace; press Ctrl-C to stop waiting");
         needed = daemon_client::warm_up(invocation, &root)?;
         let has_files = |id: &str| languages.servers().iter().any(|one| one.server.as_str() == id);
-        needed.retain(|server| server.status != "disabled" && has_files(&server.id));
+        needed.retain(|server| server.status != ServerState::Disabled && has_files(&server.id));
         print_servers(&needed, invocation);
         print_proofs(&daemon_client::prove(invocation, &root)?, invocation);
     }
@@ -72,7 +73,7 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
     agents.retain(|agent| args.agent.as_ref().is_none_or(|name| name == agent.name));
     match args.json {
         true => invocation.print(describe(&workspace, &probe, &needed, &agents).to_string())?,
-        false => show(&agents, invocation)?,
+        false => print_agents(&agents, invocation)?,
     }
     Ok(Exit::Success)
 }
@@ -81,22 +82,22 @@ fn print_workspace(workspace: &Workspace, invocation: &mut Invocation) {
     let root = workspace.root();
     invocation.eprint(format!("root: {root}"));
     let state = workspace.trust();
-    let means = match state {
-        TrustState::Trusted => "its settings and programs count",
-        TrustState::Untrusted => "nothing in it runs; `tenon trust` changes that",
+    let meaning = match state {
+        TrustState::Trusted => "its settings apply and its programs may run",
+        TrustState::Untrusted => "nothing in it runs; run `tenon trust` to allow it",
         TrustState::Stale { .. } => {
-            "something that was pinned has changed; `tenon trust --show` says what, `tenon trust` renews it"
+            "a pinned file changed; run `tenon trust --show` to see which, `tenon trust` to trust it again"
         }
-        TrustState::Excluded => "nothing in it runs, as you decided",
+        TrustState::Excluded => "nothing in it runs, as you chose with `tenon trust --exclude`",
     };
-    invocation.eprint(format!("trust: {}: {means}", state.name()));
+    invocation.eprint(format!("trust: {} ({meaning})", state.name()));
     let ignored = workspace.settings().ignored().len();
     if ignored > 0 {
-        invocation.eprint(format!("settings: {ignored} without effect; `tenon config show` says why"));
+        invocation.eprint(format!("settings: {ignored} ignored; run `tenon config show` to see why"));
     }
 }
 
-/// Installs the language servers that the workspace's files need and the machine does not have, if the user wants that.
+/// Installs missing language servers that the workspace's files need, if the user agrees.
 fn install_missing(
     workspace: &Workspace,
     languages: &LanguageCount,
@@ -112,26 +113,25 @@ fn install_missing(
     }
     let names: Vec<String> =
         missing.iter().map(|lock: &&Lock| format!("{} {}", lock.name, lock.version)).collect();
-    invocation.eprint(format!("missing: {}", names.join(", ")));
-    if !wanted(install, invocation)? {
-        invocation.eprint("  hint: `tenon up --yes` installs them");
+    invocation.eprint(format!("missing language servers: {}", names.join(", ")));
+    if !confirm_install(install, invocation)? {
+        invocation.eprint("  hint: run `tenon up --yes` to install them");
         return Ok(());
     }
     for lock in missing {
-        let done = install_one(lock, &managed, &tools)?;
-        invocation.eprint(done);
+        let installed = install_one(lock, &managed, &tools)?;
+        invocation.eprint(installed);
     }
     Ok(())
 }
 
-/// Whether to install: as the flags say, else as a person says on a terminal. Where nobody can be asked, `up` does what
-/// its name says.
-fn wanted(install: Option<bool>, invocation: &mut Invocation) -> Result<bool, Failure> {
-    let nobody = !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal();
-    if let Some(decided) = install.or(nobody.then_some(true)) {
+/// Whether to install: decided by a flag, else by the user on a terminal. Without a terminal, `up` installs.
+fn confirm_install(install: Option<bool>, invocation: &mut Invocation) -> Result<bool, Failure> {
+    let terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    if let Some(decided) = install.or((!terminal).then_some(true)) {
         return Ok(decided);
     }
-    write!(invocation.err, "install them into Tenon's own folder? [Y/n] ")?;
+    write!(invocation.err, "Install them into Tenon's own folder? [Y/n] ")?;
     invocation.err.flush()?;
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer)?;
@@ -149,15 +149,14 @@ fn print_servers(servers: &[ServerLine], invocation: &mut Invocation) {
 }
 
 fn print_proofs(proofs: &[Proof], invocation: &mut Invocation) {
-    let told = proofs.iter().filter(|proof| proof.definition.is_some() || proof.diagnostic.is_some());
-    for proof in told {
-        let definition = proof.definition.as_deref().unwrap_or("no definition was found");
-        let diagnostic = proof.diagnostic.as_deref().unwrap_or("nothing is wrong");
+    for proof in proofs.iter().filter(|proof| proof.definition.is_some() || proof.diagnostic.is_some()) {
+        let definition = proof.definition.as_deref().unwrap_or("no definition found");
+        let diagnostic = proof.diagnostic.as_deref().unwrap_or("no diagnostics");
         invocation.eprint(format!("{}:\n  {definition}\n  {diagnostic}", proof.language));
     }
 }
 
-/// How the agents start us: by name where that leads here, else by path.
+/// The command that agents run: `tenon` if it resolves to this program on `PATH`, else its absolute path.
 pub(crate) fn program(invocation: &Invocation) -> String {
     let running = std::env::current_exe().ok().and_then(|path| Utf8PathBuf::from_path_buf(path).ok());
     let Some(running) = running else { return "tenon".to_owned() };
@@ -170,7 +169,7 @@ pub(crate) fn program(invocation: &Invocation) -> String {
     }
 }
 
-fn show(agents: &[AgentConfig], invocation: &mut Invocation) -> Result<(), Failure> {
+fn print_agents(agents: &[AgentConfig], invocation: &mut Invocation) -> Result<(), Failure> {
     for agent in agents {
         invocation.print(format!("\n# {}: {}\n", agent.title, agent.file))?;
         invocation.print(agent.text.trim_end())?;
