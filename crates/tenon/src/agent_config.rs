@@ -1,18 +1,18 @@
-//! How to connect each agent: the piece of configuration that it wants, and the file it goes into.
+//! The configuration that connects each agent, and the file it belongs in.
 //!
-//! Every agent starts `tenon mcp --root DIR`; only the wrapping differs. The root is named, because agents differ in the folder
-//! they start servers in.
+//! Every agent runs `tenon mcp --root DIR`; only the file format differs. The root is explicit because agents start MCP
+//! servers in different folders.
 
 use camino::Utf8Path;
 use serde_json::{Value, json};
 
-/// One agent's way of naming an MCP server.
+/// One agent's MCP server configuration.
 #[derive(Debug)]
 pub(crate) struct AgentConfig {
-    /// For flags and scripts.
+    /// The value of `--agent`.
     pub(crate) name: &'static str,
     pub(crate) title: &'static str,
-    /// Where the text goes; `~` is the home folder, the rest is relative to the workspace.
+    /// Relative to the workspace, or to the home folder if it starts with `~`.
     pub(crate) file: &'static str,
     pub(crate) text: String,
 }
@@ -20,7 +20,7 @@ pub(crate) struct AgentConfig {
 /// The names of all agents.
 pub(crate) const NAMES: &[&str] = &["claude", "codex", "cursor", "gemini", "opencode", "vscode", "zed"];
 
-/// What each agent needs to reach the workspace at `root` through `program`.
+/// The configuration of every agent for the workspace at `root`, with `program` as the command.
 pub(crate) fn all(program: &str, root: &Utf8Path) -> Vec<AgentConfig> {
     let args = ["mcp", "--root", root.as_str()];
     let stdio = json!({"command": program, "args": args});
@@ -78,28 +78,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_agent_has_its_name() {
+    fn every_config_has_its_name_in_names() {
         let agents = all("tenon", Utf8Path::new("/w"));
         assert_eq!(agents.iter().map(|agent| agent.name).collect::<Vec<_>>(), NAMES);
     }
 
     #[test]
-    fn awkward_paths_survive_the_quoting() {
+    fn root_with_special_characters_round_trips() {
         let root = "/w/a \"b\" \\c/ü";
         for agent in all("tenon", Utf8Path::new(root)) {
             let value: Value = match agent.name {
                 "codex" => toml::from_str(&agent.text).unwrap(),
                 _ => serde_json::from_str(&agent.text).unwrap(),
             };
-            assert!(holds(&value, root), "{}", agent.text);
+            assert!(contains(&value, root), "{}", agent.text);
         }
     }
 
-    fn holds(value: &Value, text: &str) -> bool {
+    fn contains(value: &Value, text: &str) -> bool {
         match value {
             Value::String(found) => found == text,
-            Value::Array(items) => items.iter().any(|item| holds(item, text)),
-            Value::Object(members) => members.values().any(|member| holds(member, text)),
+            Value::Array(items) => items.iter().any(|item| contains(item, text)),
+            Value::Object(members) => members.values().any(|member| contains(member, text)),
             _ => false,
         }
     }

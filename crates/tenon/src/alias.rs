@@ -1,16 +1,16 @@
-//! Other names of the binary: a link or copy with such a name is one of its commands.
+//! Aliases of the binary: a link or copy with one of these names runs the matching command.
 //!
-//! `context` and `mcp-context-server` are what the first implementation of document caches is called, so that scripts
-//! and configurations written for it run unchanged.
+//! `context` and `mcp-context-server` are the program names of the first implementation of document caches. Scripts and
+//! configurations written for it run unchanged.
 
 use std::ffi::OsString;
 use std::path::Path;
 
-/// The names, and what each stands for.
+/// Each program name, and the arguments it expands to.
 const ALIASES: [(&str, &[&str]); 2] =
     [("context", &["context"]), ("mcp-context-server", &["context-server", "--name", "mcp-context-server"])];
 
-/// The command line with the name of the binary spelled out as the command it stands for.
+/// Replaces an alias in `line[0]` with `tenon` and the command.
 pub(crate) fn expand(mut line: Vec<OsString>) -> Vec<OsString> {
     let name = line.first().and_then(|program| Path::new(program).file_name());
     let alias = ALIASES.iter().find(|(alias, _)| name.is_some_and(|name| name == *alias));
@@ -29,7 +29,7 @@ mod tests {
     }
 
     #[test]
-    fn names_stand_for_commands() {
+    fn alias_expands_to_its_command() {
         assert_eq!(expanded(&["/usr/bin/context", "build"]), ["tenon", "context", "build"]);
         assert_eq!(
             expanded(&["mcp-context-server"]),
@@ -38,7 +38,7 @@ mod tests {
     }
 
     #[test]
-    fn other_names_are_left_alone() {
+    fn other_program_names_are_unchanged() {
         for line in [&["tenon", "context", "build"][..], &["./context.sh", "x"], &[]] {
             assert_eq!(expanded(line), line);
         }

@@ -1,4 +1,4 @@
-//! The list of commands, and the way from the command line to one of them.
+//! The list of commands, argument parsing and dispatch.
 
 use std::ffi::OsString;
 
@@ -11,19 +11,19 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::invocation::Invocation;
 
-/// The joint between coding agents and a workspace.
+/// Connects coding agents to a workspace
 ///
-/// One local daemon per workspace answers every agent, editor and person on this machine: what the code says, what an
-/// edit broke, which documents fit the budget, what the plan is. `tenon up` in a workspace sets everything up and
-/// shows how to connect an agent.
+/// One local daemon per workspace serves every agent, editor and terminal: code navigation with real language servers,
+/// fresh diagnostics after each edit, documents within a token budget, plans and memory. Run `tenon up` in a workspace to
+/// set it up and to see how to connect an agent.
 #[derive(Debug, Parser)]
 #[command(
     name = "tenon",
     version,
-    after_help = "Settings: `tenon config show`. What a repository may do before it is trusted: nothing; see `tenon trust --help`."
+    after_help = "Run `tenon config show` to see the settings. Nothing in a repository runs until you trust it; see `tenon trust --help`."
 )]
 pub(crate) struct Cli {
-    /// The workspace root; otherwise the nearest folder above with a `tenon.toml` or under version control
+    /// Workspace root [default: the nearest parent folder with a `tenon.toml` or under version control]
     #[arg(long, global = true, value_name = "DIR", env = "TENON_ROOT")]
     root: Option<Utf8PathBuf>,
     #[command(subcommand)]
@@ -58,18 +58,18 @@ enum Command {
     Daemon(commands::daemon::Args),
 }
 
-/// The definition of the command line, for completions.
+/// The command-line definition, for shell completions.
 pub(crate) fn definition() -> clap::Command {
     Cli::command()
 }
 
-/// Runs the command that the command line names and reports how it went.
+/// Parses the command line, runs the command and reports its failure.
 pub(crate) fn run() -> Exit {
     let line = alias::expand(std::env::args_os().collect());
     let Cli { root, command } = match Cli::try_parse_from(&line) {
         Ok(cli) => cli,
         Err(error) => {
-            // Help and version are answers, not mistakes.
+            // `--help` and `--version` arrive as errors, too.
             let exit = if error.use_stderr() { usage(&line) } else { Exit::Success };
             let _ = error.print();
             return exit;
@@ -83,10 +83,10 @@ pub(crate) fn run() -> Exit {
     })
 }
 
-/// The code for a wrong command line, which is part of the contract of some commands.
+/// The exit code for an invalid command line; `tenon context` has a code of its own.
 fn usage(line: &[OsString]) -> Exit {
-    let understood = definition().ignore_errors(true).try_get_matches_from(line).ok();
-    match understood.as_ref().and_then(|matches| matches.subcommand_name()) {
+    let parsed = definition().ignore_errors(true).try_get_matches_from(line).ok();
+    match parsed.as_ref().and_then(|matches| matches.subcommand_name()) {
         Some("context" | "context-server") => commands::context::USAGE,
         _ => Exit::Usage,
     }

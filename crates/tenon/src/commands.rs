@@ -1,4 +1,4 @@
-//! One file per command: its arguments as they are written, and what it does with them.
+//! One file per command: its arguments and how it runs.
 
 pub(crate) mod check;
 pub(crate) mod completions;

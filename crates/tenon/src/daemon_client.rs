@@ -1,7 +1,7 @@
-//! Between commands and the daemon: find it, start it, be it.
+//! How commands reach the workspace's daemon: connect to it, start it, or run it in this process.
 //!
-//! Systems without unix sockets have no daemon yet; there, `tenon mcp` serves in its own process and the commands about the
-//! daemon say so.
+//! Systems without Unix sockets have no daemon yet. There, `tenon mcp` serves from its own process, and commands that need
+//! the daemon report that it is unsupported.
 
 #[cfg(not(unix))]
 #[path = "daemon_client/non_unix.rs"]
@@ -24,22 +24,22 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::invocation::{Invocation, block_on};
 
-/// What a daemon answered to a real `tools/list`.
+/// A daemon's answer to a `tools/list` request.
 #[derive(Debug)]
 pub(crate) struct Probe {
     pub(crate) welcome: Welcome,
     pub(crate) tools: Vec<String>,
 }
 
-/// What a daemon's servers said about files.
+/// The result of a check that the daemon ran.
 #[derive(Debug)]
 pub(crate) struct DaemonCheck {
     pub(crate) report: Report,
-    /// Whether the person at the terminal did not want to wait for all of it.
+    /// Whether the user interrupted the check, so that the report covers only part of the files.
     pub(crate) interrupted: bool,
 }
 
-/// What a foreground server is told.
+/// The options of `tenon serve`.
 #[derive(Debug, Default)]
 pub(crate) struct ServeOptions {
     pub(crate) http: bool,
@@ -47,17 +47,17 @@ pub(crate) struct ServeOptions {
     pub(crate) flags: Vec<Flag>,
 }
 
-/// How the daemon of `root` is; `None` when there is none.
+/// The status of the daemon of `root`, or `None` if it is not running.
 pub(crate) fn status(invocation: &Invocation, root: &Utf8Path) -> Result<Option<Welcome>, Failure> {
     system::status(invocation, root)
 }
 
-/// Ends the daemon of `root`; `false` when there is none.
+/// Stops the daemon of `root`. Returns `false` if it was not running.
 pub(crate) fn stop(invocation: &Invocation, root: &Utf8Path, force: bool) -> Result<bool, Failure> {
     system::stop(invocation, root, force)
 }
 
-/// Connects stdin and stdout with the daemon of `root`, which is started if need be.
+/// Connects stdin and stdout to the daemon of `root`, starting it if necessary.
 pub(crate) fn bridge(
     invocation: &mut Invocation,
     root: &Utf8Path,
@@ -66,17 +66,17 @@ pub(crate) fn bridge(
     system::bridge(invocation, root, surfaces)
 }
 
-/// Makes sure that the daemon of `root` runs and answers.
+/// Starts the daemon of `root` if necessary, and checks that it answers MCP requests.
 pub(crate) fn probe(invocation: &Invocation, root: &Utf8Path) -> Result<Probe, Failure> {
     system::probe(invocation, root)
 }
 
-/// Waits until the language servers of the running daemon have loaded the workspace. How they are then.
+/// Waits until the running daemon's language servers have loaded the workspace, and returns their states.
 pub(crate) fn warm_up(invocation: &Invocation, root: &Utf8Path) -> Result<Vec<ServerLine>, Failure> {
     system::warm_up(invocation, root)
 }
 
-/// Has the language servers of the running daemon answer, one question of each kind for each language.
+/// Runs one definition and one diagnostics request per language through the running daemon.
 pub(crate) fn prove(invocation: &Invocation, root: &Utf8Path) -> Result<Vec<Proof>, Failure> {
     match request(invocation, root, Errand::Prove)? {
         ErrandDone::Proved(proofs) => Ok(proofs),
@@ -84,7 +84,7 @@ pub(crate) fn prove(invocation: &Invocation, root: &Utf8Path) -> Result<Vec<Proo
     }
 }
 
-/// Has the running daemon do something about its language servers.
+/// Sends a request about language servers to the running daemon.
 pub(crate) fn request(
     invocation: &Invocation,
     root: &Utf8Path,
@@ -93,23 +93,24 @@ pub(crate) fn request(
     system::request(invocation, root, errand)
 }
 
-/// Has the daemon of `root`, which is started if need be, tell what changes to files led to, within `patience` and what the
-/// user waits for other files.
+/// Asks the daemon of `root`, starting it if necessary, for the diagnostics that edits of `files` caused.
+///
+/// Waits for `timeout` plus the user's `edit.wait_ms`.
 pub(crate) fn edit_diagnostics(
     invocation: &Invocation,
     root: &Utf8Path,
     files: Vec<Utf8PathBuf>,
-    patience: Duration,
+    timeout: Duration,
 ) -> Result<String, Failure> {
     let wait_ms = invocation.workspace(root, vec![])?.config().edit.wait_ms;
-    let patience = patience + Duration::from_millis(wait_ms);
-    match system::request_or_start(invocation, root, Errand::Aftermath { files, wait_ms }, patience)? {
+    let timeout = timeout + Duration::from_millis(wait_ms);
+    match system::request_or_start(invocation, root, Errand::Aftermath { files, wait_ms }, timeout)? {
         ErrandDone::Aftermath(text) => Ok(text),
         _ => Err(DaemonError::Unintelligible.into()),
     }
 }
 
-/// Has the daemon of `root` check files, if one runs that knows the settings of today. `None` when none can.
+/// Checks files through the daemon of `root`. `None` if it is not running or has outdated settings.
 pub(crate) fn check_files(invocation: &Invocation, root: &Utf8Path, errand: Errand) -> Option<DaemonCheck> {
     system::check_files(invocation, root, errand)
 }
@@ -123,12 +124,12 @@ pub(crate) fn serve(
     system::serve(invocation, root, serving)
 }
 
-/// Is the daemon of `root`, detached from whoever started it.
+/// Runs the daemon of `root` in this process, detached from the process that started it.
 pub(crate) fn run_daemon(invocation: &Invocation, root: &Utf8Path, start_lock_held: bool) -> Exit {
     system::run_daemon(invocation, root, start_lock_held)
 }
 
-/// Serves `root` on stdin and stdout in this process, without a daemon.
+/// Serves `root` on stdin and stdout from this process, without a daemon.
 pub(crate) fn serve_in_process(
     invocation: &Invocation,
     root: &Utf8Path,

@@ -1,30 +1,30 @@
-//! Exit codes: what a script can tell from how a command ended.
+//! Exit codes, which scripts can rely on.
 //!
-//! The list is also `docs/exit-codes.md`. A code is never reused for something else. Commands with a contract of their
-//! own (`tenon context …`, `tenon check`, `tenon compose`) say on that page what theirs mean.
+//! `docs/exit-codes.md` documents them, and also the commands with codes of their own (`tenon context …`, `tenon check`,
+//! `tenon compose`). A code never changes its meaning.
 
 use std::process::ExitCode;
 
-/// How a command ended.
+/// The exit code of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// It did what was asked.
+    /// The command succeeded.
     Success,
-    /// It did what was asked, and the answer is no: no daemon runs, something is missing, there are findings.
+    /// The command succeeded and its answer is negative: no daemon is running, something is missing, a check has findings.
     No,
-    /// The command line is wrong.
+    /// The command line is invalid.
     Usage,
-    /// A setting is wrong, in a file, the environment or a flag.
+    /// A setting is invalid, in a file, the environment or a flag.
     Config,
     /// The workspace does not exist or cannot be read.
     Workspace,
-    /// The daemon cannot be reached, started or kept.
+    /// The daemon cannot be reached or started, or it exited during the session.
     Daemon,
-    /// A file of Tenon's own cannot be read or written.
+    /// One of Tenon's own files cannot be read or written.
     Files,
-    /// A bug.
+    /// A bug in Tenon.
     Internal,
-    /// A code of a command's own contract.
+    /// A command-specific code.
     Contract(u8),
 }
 
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_lists_every_code() {
+    fn documentation_lists_every_exit_code() {
         let page = include_str!("../../../docs/exit-codes.md");
         let all = [
             Exit::Success,

@@ -1,6 +1,6 @@
-//! What every command runs with: the environment, the chosen root, and where words go.
+//! What every command needs: the environment, the workspace root and the output streams.
 //!
-//! Data goes to `out` (stdout), talk to `err` (stderr). Both strip colours where nobody can see them.
+//! Data goes to `out` (stdout), messages go to `err` (stderr). Both strip colours when they are not a terminal.
 
 use std::io::{self, Write};
 
@@ -15,7 +15,7 @@ use crate::failure::Failure;
 
 pub(crate) struct Invocation {
     pub(crate) environment: Environment,
-    /// What `--root` says.
+    /// The value of `--root` or `TENON_ROOT`.
     root: Option<Utf8PathBuf>,
     pub(crate) out: Box<dyn Write>,
     pub(crate) err: Box<dyn Write>,
@@ -31,7 +31,7 @@ impl Invocation {
         }
     }
 
-    /// The workspace's canonical root: `explicit` (an argument) or `--root` if given, else the nearest above the
+    /// The canonical workspace root: `explicit` (an argument) or `--root` if given, else the nearest root above the
     /// current folder.
     pub(crate) fn root(&self, explicit: Option<&Utf8Path>) -> Result<Utf8PathBuf, Failure> {
         if let Some(given) = explicit.or(self.root.as_deref()) {
@@ -43,8 +43,8 @@ impl Invocation {
         Ok(canonical_root(&find_root(&here))?)
     }
 
-    /// The root that the command line or the environment names, if one does.
-    pub(crate) fn named_root(&self) -> Option<&Utf8Path> {
+    /// The root given by `--root` or `TENON_ROOT`.
+    pub(crate) fn explicit_root(&self) -> Option<&Utf8Path> {
         self.root.as_deref()
     }
 
@@ -52,7 +52,7 @@ impl Invocation {
         Ok(Dirs::of(&self.environment)?)
     }
 
-    /// Opens the workspace at `root` with settings made by flags.
+    /// Opens the workspace at `root` with settings from flags.
     pub(crate) fn workspace(&self, root: &Utf8Path, flags: Vec<Flag>) -> Result<Workspace, Failure> {
         let environment = self.environment.clone();
         let opening = Opening { dirs: self.dirs()?, environment, flags, clock: Clock::system() };
@@ -63,22 +63,22 @@ impl Invocation {
         Ok(TrustStore::new(self.dirs()?.trust(), Clock::system()))
     }
 
-    /// Writes one line of data.
+    /// Writes one line of data to stdout.
     pub(crate) fn print(&mut self, line: impl AsRef<str>) -> Result<(), Failure> {
         Ok(writeln!(self.out, "{}", line.as_ref())?)
     }
 
-    /// Writes one line of talk. Whether anyone can read it changes nothing.
+    /// Writes one line to stderr. A closed stderr is not an error.
     pub(crate) fn eprint(&mut self, line: impl AsRef<str>) {
         let _ = writeln!(self.err, "{}", line.as_ref());
     }
 }
 
-/// Runs one future on this thread; threads of its own are for the daemon.
+/// Runs a future on a single-threaded runtime.
 pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> io::Result<T> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let value = runtime.block_on(future);
-    // A thread that waits for a lock or a line may wait for ever.
+    // Does not wait for blocking threads, which may wait for a lock or for stdin forever.
     runtime.shutdown_background();
     Ok(value)
 }

@@ -1,4 +1,4 @@
-//! What commands need to deal with language servers: the registry, the finder and the walk of a workspace.
+//! Language servers as commands need them: the registry, the finder, the workspace walk, and their errors.
 
 use std::ffi::OsStr;
 
@@ -12,12 +12,12 @@ use tenon_servers::walk::{BadPattern, Walk};
 use crate::exit::Exit;
 use crate::failure::Failure;
 
-/// The known servers with the workspace's settings applied.
+/// The server registry with the workspace's settings applied.
 pub(crate) fn registry(workspace: &Workspace) -> Result<Registry, Failure> {
     Ok(Registry::configured(&workspace.config().servers)?)
 }
 
-/// Looks for servers under the workspace's trust.
+/// Finds server programs, as far as the workspace's trust allows.
 pub(crate) fn finder(workspace: &Workspace) -> Finder {
     let trust = if workspace.trust().is_trusted() { Trust::Trusted } else { Trust::Untrusted };
     Finder::from_env(workspace.root().to_owned(), trust).with_managed(managed(workspace))
@@ -51,10 +51,10 @@ impl From<FilesError> for Failure {
     fn from(error: FilesError) -> Self {
         let failure = Self::of(Exit::Workspace, &error);
         match error {
-            FilesError::NoGit => failure.hint("install git, or name the files to check"),
-            FilesError::Refused { .. } => failure.hint("name another workspace with `--root DIR`"),
+            FilesError::NoGit => failure.hint("install git, or pass the files to check"),
+            FilesError::Refused { .. } => failure.hint("pass another workspace with `--root DIR`"),
             FilesError::Spawn(_) | FilesError::SlowGit | FilesError::Git(_) => {
-                failure.hint("name the files to check instead of `--changed`")
+                failure.hint("pass the files to check instead of `--changed`")
             }
         }
     }

@@ -86,7 +86,7 @@ enum Reported {
 
 pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failure> {
     // Whatever keeps a check from a verdict is the same to a script.
-    check(args, invocation).map_err(|failure| failure.ending(COULD_NOT_CHECK))
+    check(args, invocation).map_err(|failure| failure.with_exit(COULD_NOT_CHECK))
 }
 
 fn check(args: Args, invocation: &mut Invocation) -> Result<Exit, Failure> {

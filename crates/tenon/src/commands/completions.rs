@@ -1,4 +1,4 @@
-//! `tenon completions`: the completion script of a shell.
+//! `tenon completions`: prints a shell completion script.
 
 use clap_complete::Shell;
 
@@ -7,11 +7,12 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::invocation::Invocation;
 
-/// Print the completion script of a shell
+/// Print a shell completion script
 ///
-/// For bash: `tenon completions bash > ~/.local/share/bash-completion/completions/tenon`.
+/// For bash, run `tenon completions bash > ~/.local/share/bash-completion/completions/tenon`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
+    /// Shell to generate the script for
     shell: Shell,
 }
 

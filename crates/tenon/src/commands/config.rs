@@ -1,4 +1,4 @@
-//! `tenon config`: the settings in force and where each came from.
+//! `tenon config`: shows the settings and where each comes from.
 
 use serde_json::{Value, json};
 use tenon_server::config::{Origin, Setting, schema};
@@ -11,8 +11,8 @@ use crate::invocation::Invocation;
 
 /// Show settings and where they come from
 ///
-/// Settings come from built-in defaults, your `config.toml`, the workspace's `tenon.toml`, environment variables that begin
-/// with `TENON_`, and flags; a later one wins.
+/// Settings come from built-in defaults, your `config.toml`, the workspace's `tenon.toml`, environment variables that start
+/// with `TENON_`, and flags. Later sources override earlier ones.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -21,31 +21,31 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Print every setting in force with its origin, and what has no effect with the reason
+    /// Print every setting with its origin, and each ignored setting with the reason
     Show {
-        /// Leave out settings that nobody made
-        #[arg(long)]
-        made: bool,
+        /// Leave out settings with their default value
+        #[arg(long, alias = "made")]
+        explicit: bool,
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Print the JSON schema of `tenon.toml` for editors
+    /// Print the JSON Schema of `tenon.toml`, for editors
     Schema,
-    /// Print where your own configuration file is looked for
+    /// Print the path of your configuration file
     Path,
 }
 
 pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failure> {
     match args.command {
-        Command::Show { made, json } => {
+        Command::Show { explicit, json } => {
             let root = invocation.root(None)?;
             let workspace = invocation.workspace(&root, vec![])?;
-            let shown = |setting: &Setting| !made || setting.origins != [Origin::Default];
+            let shown = |setting: &Setting| !explicit || setting.origins != [Origin::Default];
             let settings = workspace.settings().iter().filter(|(_, setting)| shown(setting));
             if json {
                 let settings: Vec<Value> = settings.map(|(path, setting)| describe(path, setting)).collect();
-                invocation.print(format!("{:#}", whole(&workspace, settings)))?;
+                invocation.print(format!("{:#}", settings_json(&workspace, settings)))?;
             } else {
                 invocation.eprint(format!("root: {root} ({})", workspace.trust().name()));
                 let lines: Vec<String> = settings.map(|(path, setting)| line(path, setting)).collect();
@@ -54,14 +54,13 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
                 }
                 for ignored in workspace.settings().ignored() {
                     let line =
-                        format!("no effect: `{}` in {}: {}", ignored.path, ignored.origin, ignored.reason);
+                        format!("ignored: `{}` in {}: {}", ignored.path, ignored.origin, ignored.reason);
                     invocation.eprint(line);
                 }
             }
-            for (name, meant) in invocation.environment.unknown() {
-                let hint = meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
-                invocation
-                    .eprint(format!("no effect: the environment variable `{name}` means nothing{hint}"));
+            for (name, nearest) in invocation.environment.unknown() {
+                let hint = nearest.map(|known| format!("; did you mean `{known}`?")).unwrap_or_default();
+                invocation.eprint(format!("ignored: unknown environment variable `{name}`{hint}"));
             }
         }
         Command::Schema => invocation.out.write_all(schema::json().as_bytes())?,
@@ -91,7 +90,7 @@ fn describe(path: &str, setting: &Setting) -> Value {
     described
 }
 
-fn whole(workspace: &Workspace, settings: Vec<Value>) -> Value {
+fn settings_json(workspace: &Workspace, settings: Vec<Value>) -> Value {
     let ignored = workspace.settings().ignored().iter().map(|ignored| {
         json!({"key": ignored.path, "origin": ignored.origin.to_string(), "reason": ignored.reason})
     });

@@ -1,14 +1,14 @@
-//! `tenon daemon`: what other commands start; people use `tenon up`, `tenon mcp` or `tenon serve`.
+//! `tenon daemon`: the detached daemon process. Other commands start it; users run `tenon up`, `tenon mcp` or `tenon serve`.
 
 use crate::daemon_client;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::invocation::Invocation;
 
-/// Be the workspace's daemon, detached
+/// Run the workspace's daemon, detached
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Whoever starts this process holds the start lock
+    /// The parent process holds the start lock
     #[arg(long)]
     start_lock_held: bool,
 }

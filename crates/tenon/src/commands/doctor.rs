@@ -1,6 +1,6 @@
-//! `tenon doctor`: what is there, what is missing, and how to fix it.
+//! `tenon doctor`: checks the installation and the workspace.
 //!
-//! Every check stands alone: a broken one hides none of the others.
+//! The checks are independent: a failed one hides none of the others.
 
 use std::io::Write as _;
 
@@ -22,9 +22,9 @@ use crate::failure::Failure;
 use crate::invocation::Invocation;
 use crate::language_servers;
 
-/// Look for what is missing or wrong, and say how to fix it
+/// Check the installation and the workspace, and suggest fixes
 ///
-/// Ends with 1 when something does not work. A warning does not count as that.
+/// Exits with 1 if a check fails. Warnings do not count as failures.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Print JSON
@@ -80,9 +80,9 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
     } else {
         for finding in &findings {
             let word = match finding.verdict {
-                Verdict::Good => "good",
+                Verdict::Good => "ok",
                 Verdict::Warning => "warning",
-                Verdict::Bad => "bad",
+                Verdict::Bad => "error",
             };
             invocation.print(format!("{word:<8} {}: {}", finding.check, finding.detail))?;
             if let Some(fix) = &finding.fix {
@@ -93,7 +93,7 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
     Ok(if bad { Exit::No } else { Exit::Success })
 }
 
-/// The servers that the workspace's files need, found or not.
+/// One finding per language server that the workspace's files need.
 fn language_servers(workspace: &Workspace) -> Vec<Finding> {
     let (walk, registry) = match (language_servers::walk(workspace), language_servers::registry(workspace)) {
         (Ok(walk), Ok(registry)) => (walk, registry),
@@ -121,14 +121,14 @@ fn language_servers(workspace: &Workspace) -> Vec<Finding> {
 
 fn environment(invocation: &Invocation) -> Vec<Finding> {
     let unknown = invocation.environment.unknown().into_iter();
-    let finding = |(name, meant): (String, Option<&str>)| {
-        let fix = meant.map_or("unset it".to_owned(), |meant| format!("did you mean `{meant}`?"));
-        Finding::warning("environment", format!("`{name}` means nothing"), fix)
+    let finding = |(name, nearest): (String, Option<&str>)| {
+        let fix = nearest.map_or("unset it".to_owned(), |known| format!("did you mean `{known}`?"));
+        Finding::warning("environment", format!("unknown variable `{name}`"), fix)
     };
     unknown.map(finding).collect()
 }
 
-/// Whether logs, tokens and trust decisions can be written.
+/// Checks that logs, tokens and trust decisions can be written.
 fn state(dirs: &Dirs) -> Finding {
     let probe = dirs.state.join(format!(".doctor-{}", std::process::id()));
     let write = || -> std::io::Result<()> {
@@ -139,10 +139,10 @@ fn state(dirs: &Dirs) -> Finding {
     match write() {
         Ok(()) => Finding::good("state", dirs.state.as_str()),
         Err(error) => {
-            let failure = Failure::new(Exit::Files, format!("`{}` cannot be written", dirs.state));
+            let failure = Failure::new(Exit::Files, format!("cannot write to `{}`", dirs.state));
             Finding::bad(
                 "state",
-                &failure.caused_by(error.to_string()).hint("name another folder with `TENON_STATE_DIR`"),
+                &failure.caused_by(error.to_string()).hint("set `TENON_STATE_DIR` to another folder"),
             )
         }
     }
@@ -162,20 +162,20 @@ fn workspace(invocation: &Invocation, root: &Utf8Path) -> Vec<Finding> {
         Ok(workspace) => {
             let ignored = workspace.settings().ignored().len();
             findings.push(match ignored {
-                0 => Finding::good("settings", "in order"),
+                0 => Finding::good("settings", "valid"),
                 _ => Finding::warning(
                     "settings",
-                    format!("{ignored} without effect"),
-                    "`tenon config show` says why",
+                    format!("{ignored} ignored"),
+                    "run `tenon config show` to see why",
                 ),
             });
             findings.push(match workspace.trust() {
                 TrustState::Stale { changed } => {
-                    let detail = format!("stale, {} changed", changed.len());
+                    let detail = format!("stale, changed files: {}", changed.len());
                     Finding::warning(
                         "trust",
                         detail,
-                        "`tenon trust --show` says what; `tenon trust` renews it",
+                        "run `tenon trust --show` to see the changes, then `tenon trust`",
                     )
                 }
                 state => Finding::good("trust", state.name()),
@@ -186,8 +186,8 @@ fn workspace(invocation: &Invocation, root: &Utf8Path) -> Vec<Finding> {
     }
     findings.push(match daemon_client::status(invocation, root) {
         Ok(Some(welcome)) if welcome.outdated => {
-            let detail = format!("process {}, with older settings", welcome.pid);
-            Finding::warning("daemon", detail, "`tenon stop`; the next client starts a new one")
+            let detail = format!("process {}, with outdated settings", welcome.pid);
+            Finding::warning("daemon", detail, "run `tenon stop`; the next client starts a new daemon")
         }
         Ok(Some(welcome)) => Finding::good("daemon", format!("process {}", welcome.pid)),
         Ok(None) => Finding::good("daemon", "not running; the first client starts it"),

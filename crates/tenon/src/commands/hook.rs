@@ -1,7 +1,7 @@
-//! `tenon hook`: what agents run after an edit, and how they come to run it.
+//! `tenon hook`: reports to agents what their edits broke, and installs the hook that does so.
 //!
-//! An edit that was made stays made: whatever goes wrong here, the agent reads nothing and sees success. A line on stderr is
-//! for the person who looks into it.
+//! The hook never fails an edit, which is already made: on any error it prints nothing on stdout and exits with 0. It
+//! writes one line to stderr for debugging.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -26,14 +26,14 @@ mod settings;
 
 use event::Event;
 
-/// How long an agent may take to say what it did.
-const INPUT_PATIENCE: Duration = Duration::from_secs(5);
-/// The longest that an agent may say: whole files are in it.
+/// Time limit for reading the event from stdin.
+const INPUT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Size limit for the event, which may contain whole files.
 const MAX_INPUT_BYTES: u64 = 64 * 1024 * 1024;
-/// How long an agent is kept waiting, the start of a daemon included, besides what the user waits for other files.
-const PATIENCE: Duration = Duration::from_secs(18);
+/// Time limit for the daemon, including its start. The setting `edit.wait_ms` comes on top.
+const DAEMON_TIMEOUT: Duration = Duration::from_secs(18);
 
-/// Show agents what their edits broke
+/// Report to agents which errors their edits cause
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -46,11 +46,11 @@ enum Command {
     Install(install::Args),
 }
 
-/// Read what an agent edited from stdin, and answer what that broke
+/// Read an edit event from stdin and print the errors that the edit caused
 ///
-/// For agents, not for people: reads the JSON that Claude Code, Codex and Gemini CLI send to a hook after a tool ran, checks the
-/// files that it touched through the workspace's daemon, and prints what the model should know. It never fails an edit: what
-/// cannot be checked is passed over in silence.
+/// Agents run this. Reads the JSON that Claude Code, Codex and Gemini CLI send to a hook after a tool call, checks the edited
+/// files through the workspace's daemon, and prints the diagnostics for the model. Never fails an edit: if a file cannot be
+/// checked, prints nothing and exits with 0.
 #[derive(Debug, clap::Args)]
 struct PostEdit {}
 
@@ -67,47 +67,50 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
 }
 
 fn post_edit(invocation: &mut Invocation) -> Result<(), Failure> {
-    let input = input()?;
+    let input = read_stdin()?;
     let event = Event::parse(&input).map_err(|error| Failure::of(Exit::Usage, &error))?;
     let Some(event) = event else {
         return Ok(());
     };
     let mut texts = Vec::new();
     for (root, files) in by_workspace(&event, invocation) {
-        texts.push(daemon_client::edit_diagnostics(invocation, &root, files, PATIENCE)?);
+        texts.push(daemon_client::edit_diagnostics(invocation, &root, files, DAEMON_TIMEOUT)?);
     }
     texts.retain(|text| !text.is_empty());
     if !texts.is_empty() {
-        invocation.print(answer(event.name, &texts.join("\n")).to_string())?;
+        invocation.print(hook_output(event.name, &texts.join("\n")).to_string())?;
     }
     Ok(())
 }
 
-/// The form in which words after a tool reach the model: all three agents read this one.
-fn answer(event: &str, text: &str) -> Value {
+/// The output that passes text to the model. All three agents accept this format.
+fn hook_output(event: &str, text: &str) -> Value {
     json!({ "hookSpecificOutput": { "hookEventName": event, "additionalContext": text } })
 }
 
-/// All of stdin, from an agent that may not close it.
-fn input() -> Result<Vec<u8>, Failure> {
+/// Reads stdin to its end, with a time limit because an agent may keep it open.
+fn read_stdin() -> Result<Vec<u8>, Failure> {
     let (sender, read) = mpsc::sync_channel(1);
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         let done = std::io::stdin().lock().take(MAX_INPUT_BYTES).read_to_end(&mut bytes);
         let _ = sender.send(done.map(|_| bytes));
     });
-    match read.recv_timeout(INPUT_PATIENCE) {
+    match read.recv_timeout(INPUT_TIMEOUT) {
         Ok(done) => Ok(done?),
-        Err(_) => Err(Failure::new(Exit::Usage, "nobody says what was edited")),
+        Err(_) => {
+            let seconds = INPUT_TIMEOUT.as_secs();
+            Err(Failure::new(Exit::Usage, format!("no complete event on stdin within {seconds} s")))
+        }
     }
 }
 
-/// The touched files that are there, by the workspace they are in; those in none are left out.
+/// The edited files that exist, grouped by workspace. Files outside every workspace are left out.
 fn by_workspace(event: &Event, invocation: &Invocation) -> BTreeMap<Utf8PathBuf, Vec<Utf8PathBuf>> {
-    let here = std::env::current_dir().ok().and_then(|folder| Utf8PathBuf::from_path_buf(folder).ok());
-    let folder = event.folder.clone().or(here).unwrap_or_default();
-    let named = invocation.named_root();
-    let session = match named {
+    let current = std::env::current_dir().ok().and_then(|folder| Utf8PathBuf::from_path_buf(folder).ok());
+    let folder = event.folder.clone().or(current).unwrap_or_default();
+    let explicit = invocation.explicit_root();
+    let session = match explicit {
         Some(root) => canonical_root(root).ok(),
         None => folder.canonicalize_utf8().ok().and_then(|folder| marked_root(&folder)),
     };
@@ -116,11 +119,11 @@ fn by_workspace(event: &Event, invocation: &Invocation) -> BTreeMap<Utf8PathBuf,
         let Ok(file) = folder.join(file).canonicalize_utf8() else {
             continue;
         };
-        let elsewhere = || marked_root(file.parent().unwrap_or(Utf8Path::new("/")));
+        let nearest = || marked_root(file.parent().unwrap_or(Utf8Path::new("/")));
         let root = match &session {
             Some(session) if file.starts_with(session) => Some(session.clone()),
-            _ if named.is_some() => None,
-            _ => elsewhere(),
+            _ if explicit.is_some() => None,
+            _ => nearest(),
         };
         if let Some(root) = root {
             found.entry(root).or_default().push(file);

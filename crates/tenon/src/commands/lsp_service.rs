@@ -1,4 +1,4 @@
-//! Unix: `tenon lsp-service`, what an agent that embeds the language servers starts.
+//! Unix: `tenon lsp-service`, which serves language servers to an embedding program.
 
 use tenon_contract::clock::Clock;
 use tenon_contract::root::RootGate;
@@ -13,37 +13,37 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::invocation::Invocation;
 
-/// Serve language servers to a program over pipes
+/// Serve language servers to an embedding program over pipes
 ///
-/// For programs, not for people: JSON-RPC with `Content-Length` headers on stdin and stdout, the navigation tools as MCP on
-/// descriptors 3 and 4, settings as JSON in the environment variable `LSP_BOOTSTRAP`.
+/// Programs run this. Speaks JSON-RPC with `Content-Length` headers on stdin and stdout, and serves the navigation tools over
+/// MCP on file descriptors 3 and 4. Reads its settings as JSON from the environment variable `LSP_BOOTSTRAP`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {}
 
-/// The contract with hosts: whatever keeps the service from starting is exit code 1.
-const UNUSABLE: Exit = Exit::Contract(1);
+/// The contract with hosts: exit code 1 if the service cannot start.
+const START_FAILED: Exit = Exit::Contract(1);
 
 pub(crate) fn run(_args: Args, invocation: &mut Invocation) -> Result<Exit, Failure> {
-    // First of all: nothing of ours may sit on the descriptors that the host may have opened.
+    // First: any file that we open could take descriptor 3 or 4 if the host left it closed.
     let pipes = NavPipes::inherited();
     let text = std::env::var(BOOTSTRAP).ok();
     let bootstrap = match Bootstrap::parse(text.as_deref()) {
         Ok(bootstrap) => bootstrap,
         Err(error) => {
             invocation.eprint(error.to_string());
-            return Ok(UNUSABLE);
+            return Ok(START_FAILED);
         }
     };
     let gate = match RootGate::new([&bootstrap.root]) {
         Ok(gate) => gate,
         Err(error) => {
             invocation.eprint(format!("{BOOTSTRAP}: workspaceRoot: {error}"));
-            return Ok(UNUSABLE);
+            return Ok(START_FAILED);
         }
     };
     let finder = finder(invocation, &gate);
-    // One host asks one thing after the other. With a second worker, every hop of a question (to the server's writer, from
-    // its reader) would wake the other thread; long work has threads of its own.
+    // One worker: a host sends one request after the other, and with two workers every step of a request would wake the
+    // other thread. Long work runs on blocking threads.
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let served = runtime.block_on(serve(
         bootstrap,
@@ -54,18 +54,17 @@ pub(crate) fn run(_args: Args, invocation: &mut Invocation) -> Result<Exit, Fail
         tokio::io::stdout(),
         |line| invocation.eprint(line),
     ));
-    // Reading stdin blocks a thread that nobody can stop.
+    // Does not wait for the thread that blocks on stdin.
     runtime.shutdown_background();
     if let Err(error) = served {
-        tracing::debug!(%error, "the host is gone");
+        tracing::debug!(%error, "the host disconnected");
     }
     Ok(Exit::Success)
 }
 
-/// What may run is decided by the user's trust in the root, as everywhere. Without folders of our own nobody can have
-/// trusted it.
+/// Finds server programs, as far as the user trusts the root. Without Tenon's folders there is no recorded trust.
 fn finder(invocation: &Invocation, gate: &RootGate) -> Finder {
-    let root = gate.primary().expect("a gate made of one root has one");
+    let root = gate.primary().expect("the gate was made with one root");
     let Ok(dirs) = invocation.dirs() else {
         return Finder::from_env(root.to_owned(), Trust::Untrusted);
     };

@@ -1,20 +1,20 @@
-//! `tenon mcp`: what an agent starts to speak MCP over stdin and stdout.
+//! `tenon mcp`: the MCP server that an agent starts.
 
 use crate::daemon_client;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::invocation::Invocation;
 
-/// Serve MCP over stdin and stdout
+/// Serve MCP on stdin and stdout
 ///
-/// Passes messages between an agent and the workspace's daemon, which is started if it does not run. All agents of a
-/// workspace share one daemon and its language servers.
+/// Agents run this. Forwards messages between an agent and the workspace's daemon, and starts the daemon if necessary. All
+/// agents of a workspace share one daemon and its language servers.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The surfaces to offer, such as `code,tasks`; otherwise those of `mcp.surfaces`
+    /// Surfaces to offer, for example `code,tasks` [default: the setting `mcp.surfaces`]
     #[arg(long, value_delimiter = ',', value_name = "NAME")]
     surface: Vec<String>,
-    /// Serve from this process alone
+    /// Serve from this process, without a daemon
     #[arg(long)]
     no_daemon: bool,
 }

@@ -1,4 +1,4 @@
-//! `tenon serve`: the daemon in the foreground, and HTTP.
+//! `tenon serve`: runs the daemon in the foreground, optionally with HTTP.
 
 use tenon_server::config::Flag;
 
@@ -7,19 +7,20 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::invocation::Invocation;
 
-/// Serve the workspace in the foreground, over HTTP if asked
+/// Run the daemon in the foreground, optionally with HTTP
 ///
-/// Does not end by itself. With `--http`, MCP is served at `/mcp` and `/mcp/<surface>` on a loopback port; its address is
-/// printed on stdout. If a daemon serves the workspace already, HTTP is served by that one for as long as this command runs.
+/// Runs until you stop it. With `--http`, serves MCP at `/mcp` and `/mcp/<surface>` on a loopback port and prints the
+/// address on stdout. If the workspace's daemon is already running, that daemon serves HTTP for as long as this command
+/// runs.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Serve HTTP on loopback
+    /// Serve HTTP on a loopback port
     #[arg(long)]
     http: bool,
-    /// The port; otherwise `http.port`, and any free one if that is 0
+    /// Port, or 0 for any free port [default: the setting `http.port`]
     #[arg(long, requires = "http")]
     port: Option<u16>,
-    /// Let clients change files of this workspace through the `edit` surface
+    /// Allow clients to change files of this workspace through the `edit` surface
     #[arg(long)]
     allow_edit: bool,
 }

@@ -1,4 +1,4 @@
-//! `tenon status`: whether a daemon serves the workspace, and how it is.
+//! `tenon status`: shows whether the workspace's daemon is running.
 
 use serde_json::json;
 
@@ -7,9 +7,9 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::invocation::Invocation;
 
-/// Say whether a daemon serves the workspace
+/// Show the status of the workspace's daemon
 ///
-/// Ends with 1 when none does.
+/// Exits with 1 if no daemon is running.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Print JSON
@@ -23,7 +23,8 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
     if args.json {
         let answer = match &welcome {
             Some(welcome) => {
-                let mut answer = serde_json::to_value(welcome).expect("strings and numbers serialise");
+                let mut answer =
+                    serde_json::to_value(welcome).expect("a struct of strings and numbers serialises");
                 answer["running"] = json!(true);
                 answer
             }
@@ -34,7 +35,7 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
         invocation.print(format!("root: {root}"))?;
         let Some(welcome) = &welcome else {
             invocation.print("daemon: not running")?;
-            invocation.eprint("  hint: `tenon up` starts it, and so does `tenon mcp`");
+            invocation.eprint("  hint: run `tenon up` to start it");
             return Ok(Exit::No);
         };
         invocation.print(format!("daemon: running, process {}, version {}", welcome.pid, welcome.version))?;
@@ -46,8 +47,9 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
         }
         invocation.print(format!("log: {}", welcome.log))?;
         if welcome.outdated {
-            invocation.eprint("settings or trust have changed since the daemon started");
-            invocation.eprint("  hint: it notices when no client is connected; `tenon stop` ends it at once");
+            invocation.eprint("warning: settings or trust changed after the daemon started");
+            invocation
+                .eprint("  hint: run `tenon stop`; the next client starts a daemon with the new settings");
         }
     }
     Ok(if welcome.is_some() { Exit::Success } else { Exit::No })

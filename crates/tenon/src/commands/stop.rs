@@ -1,17 +1,17 @@
-//! `tenon stop`: the end of the workspace's daemon.
+//! `tenon stop`: stops the workspace's daemon.
 
 use crate::daemon_client;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::invocation::Invocation;
 
-/// End the workspace's daemon
+/// Stop the workspace's daemon
 ///
-/// Waits until it has ended, its language servers included. Clients that are connected lose it; the next one starts a new
-/// one. Ends with 1 when there was none.
+/// Waits until the daemon and its language servers have exited. Disconnects its clients; the next client starts a new
+/// daemon. Exits with 1 if no daemon is running.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Kill it if it does not answer
+    /// Kill the daemon if it does not respond
     #[arg(long)]
     force: bool,
 }

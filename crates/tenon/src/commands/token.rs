@@ -1,4 +1,4 @@
-//! `tenon token`: the bearer tokens of HTTP clients.
+//! `tenon token`: manages the bearer tokens of HTTP clients.
 
 use serde_json::{Value, json};
 use tenon_contract::clock::{Clock, Entropy};
@@ -8,10 +8,10 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::invocation::Invocation;
 
-/// Show, add and revoke the tokens of HTTP clients
+/// Show, create and revoke tokens for HTTP clients
 ///
-/// A client of `tenon serve --http` sends `Authorization: Bearer TOKEN`. Several tokens are valid at once, so that one
-/// can be replaced without a gap: `rotate`, hand out the new one, `revoke` the old one.
+/// Clients of `tenon serve --http` send `Authorization: Bearer TOKEN`. Several tokens can be valid at the same time. To
+/// replace one without downtime, run `rotate`, distribute the new token, then `revoke` the old one.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -20,27 +20,27 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Print the newest token, which is made if there is none
+    /// Print the newest token, creating one if there is none
     Show {
-        /// List all tokens by id, without their secrets
+        /// List the ids of all tokens, without their secrets
         #[arg(long)]
         all: bool,
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Add a token and print it; the others stay valid
+    /// Create a token and print it; existing tokens stay valid
     Rotate {
-        /// The surfaces it opens; otherwise those that only read
+        /// Surfaces that the token gives access to [default: the read-only surfaces]
         #[arg(long, value_delimiter = ',', value_name = "NAME")]
         surface: Vec<String>,
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Make a token invalid at once
+    /// Revoke a token immediately
     Revoke {
-        /// Its id, as `tenon token show --all` lists it
+        /// Token id, as shown by `tenon token show --all`
         id: String,
     },
 }

@@ -1,4 +1,4 @@
-//! `tenon trust`: the user's decision about a workspace.
+//! `tenon trust`: records whether the user trusts a workspace.
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::json;
@@ -9,22 +9,22 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::invocation::Invocation;
 
-/// Trust a workspace, or take that back
+/// Trust a workspace, or revoke that trust
 ///
-/// Until a workspace is trusted, nothing in it runs and its `tenon.toml` can only hide files, choose severities and lower
-/// limits. Trust pins `tenon.toml` and every file inside the workspace that its commands name; when one of them changes, the
-/// workspace is untrusted again until you look at the change and run `tenon trust` once more.
+/// Until you trust a workspace, nothing in it runs, and its `tenon.toml` can only ignore files, choose severities and lower
+/// limits. Trust pins `tenon.toml` and every file in the workspace that its commands use. When one of these files changes,
+/// the trust becomes stale: review the change, then run `tenon trust` again.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The workspace; otherwise the one you are in
+    /// Workspace [default: the workspace of the current folder]
     dir: Option<Utf8PathBuf>,
-    /// Settle that this workspace is not trusted, so that nobody asks again
+    /// Record that you do not trust this workspace
     #[arg(long, conflicts_with_all = ["revoke", "show"])]
     exclude: bool,
-    /// Forget the decision
+    /// Remove your decision about this workspace
     #[arg(long, conflicts_with = "show")]
     revoke: bool,
-    /// Say how things are and change nothing
+    /// Show the trust state without changing it
     #[arg(long)]
     show: bool,
     /// Print JSON
@@ -79,7 +79,7 @@ fn explain(state: &TrustState, record: Option<&Record>, root: &Utf8Path, invocat
             for path in changed {
                 invocation.eprint(format!("  changed: {path}"));
             }
-            invocation.eprint(format!("  hint: look at the change, then run `tenon trust {root}`"));
+            invocation.eprint(format!("  hint: review the change, then run `tenon trust {root}`"));
         }
         TrustState::Untrusted | TrustState::Excluded => {}
     }

@@ -1,4 +1,4 @@
-//! Systems without unix sockets: no daemon yet.
+//! Systems without Unix sockets: the daemon is not supported yet.
 
 use std::time::Duration;
 
@@ -11,7 +11,8 @@ use crate::failure::Failure;
 use crate::invocation::Invocation;
 
 fn unsupported() -> Failure {
-    Failure::new(Exit::Daemon, "there is no daemon on this system yet").hint("`tenon mcp` works without one")
+    Failure::new(Exit::Daemon, "the daemon is not supported on this system yet")
+        .hint("`tenon mcp` works without it")
 }
 
 pub(super) fn status(_: &Invocation, _: &Utf8Path) -> Result<Option<Welcome>, Failure> {

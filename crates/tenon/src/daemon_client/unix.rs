@@ -1,4 +1,4 @@
-//! Unix: the daemon behind a socket.
+//! Unix: the daemon listens on a socket.
 
 use std::fs::File;
 use std::io;
@@ -29,11 +29,11 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::invocation::{Invocation, block_on};
 
-/// How long a daemon may take for its first `tools/list`.
-const PROBE_DEADLINE: Duration = Duration::from_secs(10);
+/// The time limit for a daemon's first `tools/list` response.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long threads that wait for the operating system may keep a daemon that has ended.
-const LAST_THREADS: Duration = Duration::from_secs(1);
+/// The time limit for blocked threads to finish when the daemon exits.
+const THREAD_SHUTDOWN: Duration = Duration::from_secs(1);
 
 pub(super) fn status(invocation: &Invocation, root: &Utf8Path) -> Result<Option<Welcome>, Failure> {
     let place = Place::of(root, &invocation.environment)?;
@@ -60,13 +60,13 @@ pub(super) fn bridge(
     let connection = block_on(connect_or_start(invocation, root, Want::Mcp { surfaces }))??;
     let log = connection.welcome.log.clone();
     let (early, stream) = connection.into_blocking()?;
-    // The files behind stdin and stdout: their own buffers would only delay what passes.
+    // Unbuffered: the standard handles' buffers would only delay messages.
     let input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
     let output = File::from(io::stdout().as_fd().try_clone_to_owned()?);
     match bridge::pass(input, output, &early, stream)? {
         Ended::Served | Ended::AgentGone => Ok(Exit::Success),
-        Ended::DaemonGone => Err(Failure::new(Exit::Daemon, "the daemon ended in the middle of the session")
-            .hint(format!("connect again: the next `tenon mcp` starts a new one; the log is `{log}`"))),
+        Ended::DaemonGone => Err(Failure::new(Exit::Daemon, "the daemon exited during the session")
+            .hint(format!("reconnect to start a new daemon; its log is `{log}`"))),
     }
 }
 
@@ -74,16 +74,16 @@ pub(super) fn probe(invocation: &Invocation, root: &Utf8Path) -> Result<Probe, F
     block_on(async {
         let connection = connect_or_start(invocation, root, Want::Mcp { surfaces: None }).await?;
         let welcome = connection.welcome.clone();
-        let listed = tokio::time::timeout(PROBE_DEADLINE, list_tools(connection)).await;
-        let silent = |_| DaemonError::Silent { seconds: PROBE_DEADLINE.as_secs(), pid: None };
+        let listed = tokio::time::timeout(PROBE_TIMEOUT, list_tools(connection)).await;
+        let silent = |_| DaemonError::Silent { seconds: PROBE_TIMEOUT.as_secs(), pid: None };
         let tools = listed.map_err(silent)?.map_err(|error| {
-            Failure::new(Exit::Daemon, "the daemon does not answer MCP").caused_by(error.to_string())
+            Failure::new(Exit::Daemon, "the daemon does not answer MCP requests").caused_by(error.to_string())
         })?;
         Ok(Probe { welcome, tools })
     })?
 }
 
-/// The handshake and `tools/list`, as any client does them.
+/// Runs the MCP handshake and `tools/list` as any client would.
 async fn list_tools(connection: Connection) -> io::Result<Vec<String>> {
     let mut stream = connection.stream;
     let initialize = json!({
@@ -129,13 +129,13 @@ pub(super) fn request_or_start(
     invocation: &Invocation,
     root: &Utf8Path,
     errand: Errand,
-    patience: Duration,
+    timeout: Duration,
 ) -> Result<ErrandDone, Failure> {
     let place = Place::of(root, &invocation.environment)?;
     let asked = async {
         let running = client::run_or_start(&place, errand, || launch(invocation, root));
-        let silent = |_| DaemonError::Silent { seconds: patience.as_secs(), pid: None };
-        tokio::time::timeout(patience, running).await.map_err(silent)?
+        let silent = |_| DaemonError::Silent { seconds: timeout.as_secs(), pid: None };
+        tokio::time::timeout(timeout, running).await.map_err(silent)?
     };
     into_result(block_on(asked)??)
 }
@@ -143,18 +143,18 @@ pub(super) fn request_or_start(
 pub(super) fn check_files(invocation: &Invocation, root: &Utf8Path, errand: Errand) -> Option<DaemonCheck> {
     let place = Place::of(root, &invocation.environment).ok()?;
     let asked = async {
-        // Before anything is asked, so that no interrupt comes too early.
+        // Registered first: an interrupt before that would end the process.
         let mut interrupts = signal(SignalKind::interrupt())?;
         let status = client::connect(&place, &Hello::new(Want::Status)).await?;
         if status.welcome.outdated {
             return Err(DaemonError::NotRunning);
         }
         let mut interrupted = false;
-        let enough = async {
+        let interrupt = async {
             interrupts.recv().await;
             interrupted = true;
         };
-        let done = client::run_until(&place, errand, enough).await?;
+        let done = client::run_until(&place, errand, interrupt).await?;
         Ok((done, interrupted))
     };
     match block_on(asked).ok()? {
@@ -179,17 +179,17 @@ async fn connect_or_start(
     client::connect_or_start(&place, &Hello::new(want), || launch(invocation, root)).await
 }
 
-/// How the daemon of `root` is started.
+/// The command that starts the daemon of `root`.
 fn launch(invocation: &Invocation, root: &Utf8Path) -> Result<Launch, Failure> {
-    // A mistake in the settings is told here, with its line, rather than by a daemon that does not come up.
+    // Reports invalid settings here, with their line, instead of a daemon that fails to start.
     invocation.workspace(root, vec![])?;
-    let mut program = Command::new(own_program()?);
+    let mut program = Command::new(current_program()?);
     program.args(["daemon", "--start-lock-held", "--root"]).arg(root);
     Ok(Launch { program, environment: spawn::environment(&invocation.environment, root) })
 }
 
-/// The program that runs here, even if its file has been replaced since it started.
-fn own_program() -> io::Result<PathBuf> {
+/// The running program, even if its file has been replaced since it started.
+fn current_program() -> io::Result<PathBuf> {
     let running = Path::new("/proc/self/exe");
     if running.exists() { Ok(running.to_owned()) } else { std::env::current_exe() }
 }
@@ -210,32 +210,32 @@ pub(super) fn serve(
                 let daemon = Daemon::new(Service::new(workspace), stop.clone());
                 Some(tokio::spawn(daemon.run(socket, ExitPolicy::OnRequest)))
             }
-            // HTTP can be had from the daemon that is there; everything else is there already.
+            // The running daemon can serve HTTP for us.
             Err(DaemonError::AlreadyServed) if serving.http => None,
             Err(error) => return Err(error.into()),
         };
         drop(starting);
-        let words = if running.is_some() { "serving" } else { "joined the daemon of" };
-        invocation.eprint(format!("{words} {root}; end with Ctrl-C"));
-        let attended = match serving.http {
+        let status = if running.is_some() { "serving" } else { "using the running daemon for" };
+        invocation.eprint(format!("{status} {root}; press Ctrl-C to stop"));
+        let served = match serving.http {
             true => keep_http_open(invocation, &place, serving.port, &stop).await,
             false => Ok(()),
         };
-        if attended.is_err() {
+        if served.is_err() {
             stop.cancel();
         }
         let life = match running {
             Some(running) => {
-                Some(running.await.map_err(|_| Failure::new(Exit::Internal, "the server panicked"))?)
+                Some(running.await.map_err(|_| Failure::new(Exit::Internal, "the daemon task panicked"))?)
             }
             None => None,
         };
-        attended.map(|()| life)
+        served.map(|()| life)
     })??;
     Ok(Exit::Success)
 }
 
-/// Has the daemon serve HTTP, and says where, until `stop` or the daemon's end.
+/// Makes the daemon serve HTTP until `stop` is cancelled or the daemon exits, and prints the address.
 async fn keep_http_open(
     invocation: &mut Invocation,
     place: &Place,
@@ -244,7 +244,7 @@ async fn keep_http_open(
 ) -> Result<(), Failure> {
     let held = client::connect(place, &Hello::new(Want::Http { port })).await?;
     let address = held.welcome.http.clone().unwrap_or_default();
-    invocation.eprint("clients send `Authorization: Bearer …`; `tenon token show` prints a token");
+    invocation.eprint("clients must send `Authorization: Bearer TOKEN`; `tenon token show` prints a token");
     invocation.print(format!("{address}/mcp"))?;
     tokio::select! {
         _ = held.closed() => {}
@@ -284,14 +284,14 @@ fn serve_detached(invocation: &Invocation, root: &Utf8Path, start_lock_held: boo
     Ok(())
 }
 
-/// Runs a daemon to its end. Threads: enough to keep answering while one is busy, few enough to be small.
+/// Runs a daemon until it exits. Two to four worker threads: it keeps answering while one is busy, and stays small.
 fn run_to_completion<T>(work: impl Future<Output = T>) -> io::Result<T> {
     let cores = std::thread::available_parallelism().map_or(2, usize::from);
     let mut threads = tokio::runtime::Builder::new_multi_thread();
     let runtime = threads.worker_threads(cores.clamp(2, 4)).enable_all().build()?;
-    let done = runtime.block_on(work);
-    runtime.shutdown_timeout(LAST_THREADS);
-    Ok(done)
+    let output = runtime.block_on(work);
+    runtime.shutdown_timeout(THREAD_SHUTDOWN);
+    Ok(output)
 }
 
 fn start_log(workspace: &Workspace) {
@@ -300,7 +300,7 @@ fn start_log(workspace: &Workspace) {
     tenon_server::log::to_file(file, settings.level, workspace.clock().clone());
 }
 
-/// A token that is cancelled when somebody asks this process to end.
+/// A token that is cancelled by SIGINT, SIGTERM or SIGHUP.
 fn stop_on_signals() -> io::Result<CancellationToken> {
     let stop = CancellationToken::new();
     for kind in [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()] {

@@ -15,7 +15,7 @@ fn workspace() -> Sandbox {
 }
 
 #[test]
-fn findings_are_shown_with_their_lines() {
+fn findings_are_printed_with_source_lines() {
     let sandbox = workspace();
     insta::assert_snapshot!(transcript(&sandbox, sandbox.tenon().arg("check")), @r#"
     exit: 1
@@ -33,7 +33,7 @@ fn findings_are_shown_with_their_lines() {
 }
 
 #[test]
-fn clean_files_end_with_zero_and_files_without_a_server_are_named() {
+fn clean_file_exits_with_0_and_file_without_a_server_with_2() {
     let sandbox = workspace();
     insta::assert_snapshot!(transcript(&sandbox, sandbox.tenon().args(["check", "good.py"])), @r#"
     exit: 0
@@ -49,7 +49,7 @@ fn clean_files_end_with_zero_and_files_without_a_server_are_named() {
 }
 
 #[test]
-fn machines_get_their_formats_on_stdout_alone() {
+fn machine_formats_are_printed_on_stdout() {
     let sandbox = workspace();
     let output = tenon(&sandbox, &["check", "--format", "json", "bad.py"]);
     assert_eq!(output.status.code(), Some(1));
@@ -65,11 +65,11 @@ fn machines_get_their_formats_on_stdout_alone() {
     assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(0), b"".as_slice()));
 }
 
-/// The schema of the format, as its makers publish it.
+/// Validates against the published SARIF schema.
 #[test]
-fn sarif_keeps_to_its_schema() {
+fn sarif_output_matches_its_schema() {
     let schema = program::node_modules().join("@microsoft/jest-sarif/lib/schemas/sarif-2.1.0-rtm.5.json");
-    // One pattern in it, for languages, has a bracket too many.
+    // The schema's language pattern has an unbalanced bracket.
     let schema = std::fs::read_to_string(schema).unwrap().replace("-[a-zA-Z]{2}]?$", "-[a-zA-Z]{2}$");
     let schema: Value = serde_json::from_str(&schema).unwrap();
     let schema = jsonschema::validator_for(&schema).unwrap();
@@ -84,11 +84,11 @@ fn sarif_keeps_to_its_schema() {
         let errors: Vec<String> = schema.iter_errors(&report).map(|error| error.to_string()).collect();
         assert!(errors.is_empty(), "{errors:#?}\n{report:#}");
     }
-    assert!(!schema.is_valid(&json!({ "version": "2.1.0" })), "the schema says something");
+    assert!(!schema.is_valid(&json!({ "version": "2.1.0" })), "the schema accepts an invalid report");
 }
 
 #[test]
-fn only_changed_files_are_checked_when_asked() {
+fn changed_flag_checks_only_changed_files() {
     let sandbox = workspace();
     let git = |args: &[&str]| {
         let identity = ["-c", "user.name=A", "-c", "user.email=a@example.org"];
@@ -107,20 +107,20 @@ fn only_changed_files_are_checked_when_asked() {
 }
 
 #[test]
-fn what_keeps_a_check_from_a_verdict_ends_with_two() {
+fn incomplete_check_exits_with_2() {
     let sandbox = workspace();
     insta::assert_snapshot!(transcript(&sandbox, sandbox.tenon().args(["check", "/etc/passwd"])), @r#"
     exit: 2
     --- stderr
     error: `/etc/passwd` is not in the workspace
       caused by: outside the allowed roots
-      hint: name another workspace with `--root DIR`
+      hint: pass another workspace with `--root DIR`
     "#);
     insta::assert_snapshot!(transcript(&sandbox, sandbox.tenon().args(["check", "--changed"])), @r#"
     exit: 2
     --- stderr
     error: `git` refused: fatal: not a git repository (or any of the parent directories): .git
-      hint: name the files to check instead of `--changed`
+      hint: pass the files to check instead of `--changed`
     "#);
     insta::assert_snapshot!(transcript(&sandbox, sandbox.tenon().args(["check", "bad.py", "--wait", "0"])), @r#"
     exit: 2
@@ -133,9 +133,8 @@ fn what_keeps_a_check_from_a_verdict_ends_with_two() {
     assert_eq!(tenon(&sandbox, &["check"]).status.code(), Some(2));
     sandbox.tree().write("tenon.toml", "");
 
-    let nowhere = ("PATH", "/usr/bin:/bin");
     let mut without = sandbox.tenon();
-    insta::assert_snapshot!(transcript(&sandbox, without.args(["check", "bad.py"]).env(nowhere.0, nowhere.1)), @r#"
+    insta::assert_snapshot!(transcript(&sandbox, without.args(["check", "bad.py"]).env("PATH", "/usr/bin:/bin")), @r#"
     exit: 2
     --- stderr
     note: `pyright` did not look at 1 file: not found

@@ -1,11 +1,11 @@
-//! `tenon config`, and settings as every command meets them.
+//! `tenon config`, and invalid settings in every command.
 
 use tenon_testkit::Sandbox;
 
 use crate::{json, tenon, transcript};
 
 #[test]
-fn a_mistake_is_shown_with_its_line_and_what_was_meant() {
+fn invalid_settings_are_shown_with_their_line_and_a_hint() {
     let sandbox = Sandbox::with_tree(
         "//- tenon.toml\n# settings\n[limits]\npage_size = 10\n\n[mcp]\ncontent = \"html\"\n",
     );
@@ -31,7 +31,7 @@ fn a_mistake_is_shown_with_its_line_and_what_was_meant() {
 }
 
 #[test]
-fn a_mistake_in_the_environment_names_the_variable() {
+fn invalid_environment_variable_is_named() {
     let sandbox = Sandbox::new();
     let mut command = sandbox.tenon();
     command.args(["config", "show"]).env("TENON_HTTP_PORT", "http");
@@ -43,7 +43,7 @@ fn a_mistake_in_the_environment_names_the_variable() {
 }
 
 #[test]
-fn show_says_where_each_value_comes_from() {
+fn show_prints_the_origin_of_each_setting() {
     let sandbox = Sandbox::with_tree(
         "//- tenon.toml\n[limits]\nmax_page_size = 900\nmax_items_nonpaged = 7\n[workspace]\nignore = [\"gen/\"]\n\
          [mcp]\nsurfaces = [\"edit\"]\n[edit]\nallow = [\"/\"]\n",
@@ -53,7 +53,10 @@ fn show_says_where_each_value_comes_from() {
     let user = "[workspace]\nignore = [\"*.log\"]\n[work]\nstore = \"postgres://ada:hunter2@db/plans\"\n";
     std::fs::write(folder.join("config.toml"), user).unwrap();
     let mut command = sandbox.tenon();
-    command.args(["config", "show", "--made"]).env("TENON_MCP_CONTENT", "text").env("TENON_MPC_CONTENT", "x");
+    command
+        .args(["config", "show", "--explicit"])
+        .env("TENON_MCP_CONTENT", "text")
+        .env("TENON_MPC_CONTENT", "x");
     insta::assert_snapshot!(transcript(&sandbox, &mut command), @r#"
         exit: 0
         --- stdout
@@ -64,9 +67,9 @@ fn show_says_where_each_value_comes_from() {
         workspace.ignore = ["*.log","gen/"]  # [SANDBOX]/config/tenon/config.toml:2, [SANDBOX]/w/tenon.toml:5
         --- stderr
         root: [SANDBOX]/w (untrusted)
-        no effect: `edit.allow` in [SANDBOX]/w/tenon.toml:9: only your own configuration may set it
-        no effect: `mcp.surfaces` in [SANDBOX]/w/tenon.toml:7: the workspace is not trusted
-        no effect: the environment variable `TENON_MPC_CONTENT` means nothing; did you mean `TENON_MCP_CONTENT`?
+        ignored: `edit.allow` in [SANDBOX]/w/tenon.toml:9: only your own configuration may set it
+        ignored: `mcp.surfaces` in [SANDBOX]/w/tenon.toml:7: the workspace is not trusted
+        ignored: unknown environment variable `TENON_MPC_CONTENT`; did you mean `TENON_MCP_CONTENT`?
         "#);
 
     let shown = json(&sandbox, &["config", "show", "--json"]);
@@ -77,7 +80,7 @@ fn show_says_where_each_value_comes_from() {
 }
 
 #[test]
-fn the_root_is_the_nearest_marked_folder() {
+fn root_is_the_nearest_folder_with_a_marker() {
     let sandbox = Sandbox::with_tree("//- .git/HEAD\nx\n//- deep/er/file\nx\n");
     let mut command = sandbox.tenon();
     command.current_dir(sandbox.root().join("deep/er")).args(["status", "--json"]);
@@ -86,7 +89,7 @@ fn the_root_is_the_nearest_marked_folder() {
 }
 
 #[test]
-fn the_schema_is_the_checked_in_one() {
+fn printed_schema_equals_the_committed_one() {
     let sandbox = Sandbox::new();
     let printed = tenon(&sandbox, &["config", "schema"]).stdout;
     assert_eq!(printed, include_bytes!("../../../../schemas/tenon.schema.json"));

@@ -1,4 +1,4 @@
-//! The daemon's life: shared, killed, idle, stopped.
+//! The daemon's life cycle: shared by clients, killed, idle, stopped.
 
 use std::io::Read;
 use std::os::unix::net::UnixListener;
@@ -13,20 +13,20 @@ use tenon_testkit::{PATIENCE, Sandbox, processes};
 use crate::{connect, connect_with, running, tenon, the_daemon, wait_for_status};
 
 #[test]
-fn twenty_bridges_at_once_share_one_daemon() {
+fn twenty_concurrent_bridges_share_one_daemon() {
     let sandbox = Sandbox::new();
-    let all_here = Barrier::new(20);
+    let barrier = Barrier::new(20);
     thread::scope(|scope| {
         for _ in 0..20 {
             scope.spawn(|| {
-                all_here.wait();
+                barrier.wait();
                 let mut client = connect(&sandbox, &["--surface", "workspace"]);
                 assert!(client.list_tools().contains(&"workspace_status".to_owned()));
                 let status = client.call_tool("workspace_status", json!({})).unwrap();
                 assert_eq!(status.structured["root"], sandbox.root().to_str().unwrap());
-                all_here.wait();
+                barrier.wait();
                 the_daemon(&sandbox);
-                all_here.wait();
+                barrier.wait();
             });
         }
     });
@@ -35,7 +35,7 @@ fn twenty_bridges_at_once_share_one_daemon() {
 }
 
 #[test]
-fn a_killed_bridge_leaves_a_daemon_that_serves_the_next() {
+fn daemon_serves_the_next_client_after_a_bridge_is_killed() {
     let sandbox = Sandbox::new();
     let mut bridge = sandbox
         .tenon()
@@ -47,10 +47,10 @@ fn a_killed_bridge_leaves_a_daemon_that_serves_the_next() {
         .unwrap();
     let mut other = connect(&sandbox, &[]);
     let daemon = the_daemon(&sandbox);
-    wait_for_status(&sandbox, "both are connected", |status| status["clients"] == 2);
+    wait_for_status(&sandbox, "both clients are connected", |status| status["clients"] == 2);
     bridge.kill().unwrap();
     bridge.wait().unwrap();
-    wait_for_status(&sandbox, "the killed bridge does not count", |status| status["clients"] == 1);
+    wait_for_status(&sandbox, "the killed bridge is disconnected", |status| status["clients"] == 1);
     assert!(other.call_tool("workspace_status", json!({})).is_ok());
     drop(other);
     drop(connect(&sandbox, &[]));
@@ -58,7 +58,7 @@ fn a_killed_bridge_leaves_a_daemon_that_serves_the_next() {
 }
 
 #[test]
-fn a_killed_daemon_ends_its_bridges_and_the_next_call_works() {
+fn killed_daemon_ends_its_bridges_and_the_next_client_starts_another() {
     let sandbox = Sandbox::new();
     let mut command = sandbox.tenon();
     command.arg("mcp").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -67,11 +67,11 @@ fn a_killed_daemon_ends_its_bridges_and_the_next_call_works() {
     wait_for_status(&sandbox, "the bridge is connected", |status| status["clients"] == 1);
     let daemon = the_daemon(&sandbox);
     daemon.kill();
-    assert!(processes::wait_for(bridge.id(), PATIENCE), "the bridge hangs although its daemon is dead");
-    let mut words = String::new();
-    bridge.stderr.take().unwrap().read_to_string(&mut words).unwrap();
+    assert!(processes::wait_for(bridge.id(), PATIENCE), "the bridge did not exit with its daemon");
+    let mut stderr = String::new();
+    bridge.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
     assert_eq!(bridge.wait().unwrap().code(), Some(5));
-    assert!(words.contains("error: the daemon ended in the middle of the session"), "{words}");
+    assert!(stderr.contains("error: the daemon exited during the session"), "{stderr}");
 
     let mut next = connect(&sandbox, &[]);
     assert!(next.call_tool("workspace_status", json!({})).is_ok());
@@ -79,37 +79,38 @@ fn a_killed_daemon_ends_its_bridges_and_the_next_call_works() {
 }
 
 #[test]
-fn two_daemons_race_and_one_wins() {
+fn only_one_of_two_racing_daemons_starts() {
     let sandbox = Sandbox::new();
-    let both_here = Barrier::new(2);
-    let said: Vec<String> = thread::scope(|scope| {
+    let barrier = Barrier::new(2);
+    let outputs: Vec<String> = thread::scope(|scope| {
         let race = || {
-            both_here.wait();
+            barrier.wait();
             let mut daemon = sandbox.tenon();
             daemon.arg("daemon").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-            let mut said = String::new();
-            daemon.spawn().unwrap().stdout.take().unwrap().read_to_string(&mut said).unwrap();
-            said
+            let mut output = String::new();
+            daemon.spawn().unwrap().stdout.take().unwrap().read_to_string(&mut output).unwrap();
+            output
         };
         let racers = [scope.spawn(race), scope.spawn(race)];
         racers.map(|racer| racer.join().unwrap()).to_vec()
     });
-    let ready = said.iter().filter(|said| said.as_str() == "\"ready\"\n").count();
-    assert_eq!(ready, 1, "{said:?}");
-    assert!(said.iter().any(|said| said.contains("a daemon already serves this workspace")), "{said:?}");
+    let ready = outputs.iter().filter(|output| output.as_str() == "\"ready\"\n").count();
+    assert_eq!(ready, 1, "{outputs:?}");
+    let rejected = |output: &String| output.contains("a daemon already serves this workspace");
+    assert!(outputs.iter().any(rejected), "{outputs:?}");
     drop(connect(&sandbox, &[]));
     the_daemon(&sandbox);
 }
 
 #[test]
-fn what_a_dead_daemon_left_behind_stops_nobody() {
+fn stale_socket_does_not_prevent_a_new_daemon() {
     let sandbox = Sandbox::new();
     drop(connect(&sandbox, &[]));
     the_daemon(&sandbox).kill();
     let files = std::fs::read_dir(sandbox.place("run").join("tenon")).unwrap();
     let socket = files.flatten().map(|entry| entry.path()).find(|path| path.extension().unwrap() == "sock");
-    let socket = socket.expect("kill -9 leaves the socket");
-    // A socket that nobody listens on, where the daemon's should be.
+    let socket = socket.expect("a killed daemon leaves its socket");
+    // A socket without a listener in place of the daemon's.
     sandbox.assert_no_processes();
     std::fs::remove_file(&socket).unwrap();
     drop(UnixListener::bind(&socket).unwrap());
@@ -119,7 +120,7 @@ fn what_a_dead_daemon_left_behind_stops_nobody() {
 }
 
 #[test]
-fn an_idle_daemon_leaves() {
+fn idle_daemon_exits() {
     let sandbox = Sandbox::new();
     let mut command = sandbox.tenon();
     command.arg("mcp").env("TENON_DAEMON_IDLE", "100ms");
@@ -132,20 +133,20 @@ fn an_idle_daemon_leaves() {
 }
 
 #[test]
-fn stop_ends_the_daemon_and_tells_its_clients() {
+fn stop_ends_the_daemon_and_disconnects_its_clients() {
     let sandbox = Sandbox::new();
     let mut bridge = sandbox.tenon().arg("mcp").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let _input = bridge.stdin.take();
     drop(connect(&sandbox, &[]));
     wait_for_status(&sandbox, "the bridge is connected", |status| status["clients"] == 1);
     assert!(tenon(&sandbox, &["stop"]).status.success());
-    assert!(running(&sandbox, "daemon").is_empty(), "`stop` returns when the daemon is gone");
+    assert!(running(&sandbox, "daemon").is_empty(), "`stop` returned before the daemon exited");
     assert_eq!(bridge.wait().unwrap().code(), Some(5));
     assert_eq!(tenon(&sandbox, &["stop"]).status.code(), Some(1));
 }
 
 #[test]
-fn stop_force_ends_a_daemon_that_hangs() {
+fn stop_force_kills_a_hung_daemon() {
     let sandbox = Sandbox::new();
     drop(connect(&sandbox, &[]));
     let daemon = the_daemon(&sandbox);
@@ -157,7 +158,7 @@ fn stop_force_ends_a_daemon_that_hangs() {
 }
 
 #[test]
-fn a_terminated_daemon_cleans_up() {
+fn terminated_daemon_removes_its_socket() {
     let sandbox = Sandbox::new();
     drop(connect(&sandbox, &[]));
     let daemon = the_daemon(&sandbox);
@@ -169,9 +170,9 @@ fn a_terminated_daemon_cleans_up() {
 }
 
 #[test]
-fn nothing_of_the_first_client_sticks_to_the_daemon() {
+fn daemon_does_not_inherit_from_the_client_that_starts_it() {
     let sandbox = Sandbox::new();
-    // Descriptor 9 is the pipe that `output` reads to its end: a daemon that kept it would hold us here.
+    // Descriptor 9 is the pipe that `output` reads: a daemon that inherited it would block this test.
     let mut shell = sandbox.command("sh");
     let program = env!("CARGO_BIN_EXE_tenon");
     shell
@@ -190,11 +191,11 @@ fn nothing_of_the_first_client_sticks_to_the_daemon() {
     }
     let session = std::fs::read_to_string(format!("/proc/{}/stat", daemon.id)).unwrap();
     let session = session.rsplit(") ").next().unwrap().split(' ').nth(3).unwrap();
-    assert_eq!(session, daemon.id.to_string(), "it leads a session of its own");
+    assert_eq!(session, daemon.id.to_string(), "the daemon is not a session leader");
 }
 
 #[test]
-fn without_a_daemon_everything_runs_in_one_process() {
+fn no_daemon_serves_from_one_process() {
     let sandbox = Sandbox::new();
     let mut client = connect(&sandbox, &["--no-daemon"]);
     assert!(client.call_tool("workspace_status", json!({})).is_ok());
@@ -204,8 +205,8 @@ fn without_a_daemon_everything_runs_in_one_process() {
 }
 
 #[test]
-fn a_full_disk_under_the_log_stops_nothing() {
-    // Where nothing can be mounted, a folder that cannot be made is as bad as a full one.
+fn full_disk_under_the_log_does_not_stop_the_daemon() {
+    // Without the right to mount, a folder that cannot be created replaces the full disk.
     let disk = SmallDisk::mount(64);
     let folder = disk.as_ref().map_or("/dev/null/logs".into(), |disk| disk.path().join("logs"));
     let filler = disk.as_ref().map(SmallDisk::fill);

@@ -1,4 +1,4 @@
-//! `tenon serve`: the foreground, and HTTP from it or from the daemon that is there.
+//! `tenon serve`: the foreground daemon, and HTTP served by it or by a running daemon.
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
@@ -10,22 +10,22 @@ use tenon_testkit::{Client, Revision, Sandbox};
 
 use crate::{connect, json, running, tenon, the_daemon, wait_for_status};
 
-struct Served {
+struct ServeProcess {
     process: Child,
     address: SocketAddr,
 }
 
-fn serve(sandbox: &Sandbox) -> Served {
+fn serve(sandbox: &Sandbox) -> ServeProcess {
     let mut command = sandbox.tenon();
     command.args(["serve", "--http"]).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut process = command.spawn().unwrap();
     let mut url = String::new();
     BufReader::new(process.stdout.as_mut().unwrap()).read_line(&mut url).unwrap();
     let address = url.trim().strip_prefix("http://").unwrap().strip_suffix("/mcp").unwrap().parse().unwrap();
-    Served { process, address }
+    ServeProcess { process, address }
 }
 
-impl Served {
+impl ServeProcess {
     fn client(&self, sandbox: &Sandbox) -> Client {
         let token = json(sandbox, &["token", "show", "--json"]);
         let mut client = Client::over_http(
@@ -38,7 +38,7 @@ impl Served {
         client
     }
 
-    /// The status that `initialize` gets with a token.
+    /// The HTTP status of `initialize` with this token.
     fn status(&self, token: &str) -> u16 {
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
             "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" },
@@ -54,21 +54,21 @@ impl Served {
 }
 
 #[test]
-fn a_foreground_server_serves_http_and_bridges() {
+fn foreground_daemon_serves_http_and_bridges() {
     let sandbox = Sandbox::new();
     let served = serve(&sandbox);
     assert!(served.client(&sandbox).call_tool("workspace_status", json!({})).is_ok());
     assert!(connect(&sandbox, &[]).call_tool("workspace_status", json!({})).is_ok());
-    assert!(running(&sandbox, "daemon").is_empty(), "the bridge uses the foreground server");
+    assert!(running(&sandbox, "daemon").is_empty(), "the bridge started a second daemon");
     let status = json(&sandbox, &["status", "--json"]);
     assert_eq!(status["http"], format!("http://{}", served.address));
-    assert_eq!(tenon(&sandbox, &["serve"]).status.code(), Some(5), "it is served already");
+    assert_eq!(tenon(&sandbox, &["serve"]).status.code(), Some(5), "a second foreground daemon started");
     served.interrupt(&sandbox);
     sandbox.assert_no_processes();
 }
 
 #[test]
-fn http_comes_from_the_daemon_that_is_there_and_goes_with_its_asker() {
+fn running_daemon_serves_http_until_the_serve_command_ends() {
     let sandbox = Sandbox::new();
     let mut bridge = connect(&sandbox, &[]);
     let served = serve(&sandbox);
@@ -80,7 +80,7 @@ fn http_comes_from_the_daemon_that_is_there_and_goes_with_its_asker() {
 }
 
 #[test]
-fn tokens_are_rotated_and_revoked_while_it_serves() {
+fn token_changes_apply_while_serving() {
     let sandbox = Sandbox::new();
     let served = serve(&sandbox);
     let old = json(&sandbox, &["token", "show", "--json"]);
@@ -95,13 +95,13 @@ fn tokens_are_rotated_and_revoked_while_it_serves() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_an_error() {
+fn port_in_use_is_an_error() {
     let sandbox = Sandbox::new();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
-    let refused = tenon(&sandbox, &["serve", "--http", "--port", &port]);
-    assert_eq!(refused.status.code(), Some(5));
-    let words = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(words.contains(&format!("cannot listen on 127.0.0.1:{port}")), "{words}");
+    let rejected = tenon(&sandbox, &["serve", "--http", "--port", &port]);
+    assert_eq!(rejected.status.code(), Some(5));
+    let stderr = String::from_utf8_lossy(&rejected.stderr).into_owned();
+    assert!(stderr.contains(&format!("cannot listen on 127.0.0.1:{port}")), "{stderr}");
     sandbox.assert_no_processes();
 }

@@ -1,16 +1,16 @@
-//! The command line from the outside: what people and scripts see, and how the daemon lives.
+//! The command line from the outside: output, exit codes and the daemon's life cycle.
 //!
-//! Every test runs the real program in a sandbox of its own. Snapshots hold the exit code, stdout and stderr of a whole
-//! command, with what differs from run to run replaced.
+//! Every test runs the real program in its own sandbox. A snapshot holds the exit code, stdout and stderr of a command, with
+//! paths that differ between runs replaced.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 mod check;
 mod config;
 mod daemon;
+mod environment_errors;
 mod help;
 mod http;
-mod refusals;
 mod replacement;
 mod servers;
 mod token;
@@ -23,9 +23,9 @@ use serde_json::Value;
 use tenon_testkit::processes::Process;
 use tenon_testkit::{Client, PATIENCE, Revision, Sandbox};
 
-/// A whole command as text.
+/// Runs a command; its exit code, stdout and stderr as one text.
 fn transcript(sandbox: &Sandbox, command: &mut Command) -> String {
-    let output = command.output().expect("the program can be started");
+    let output = command.output().expect("the program starts");
     let text = |bytes: &[u8]| {
         String::from_utf8_lossy(bytes).replace(sandbox.folder().to_str().unwrap(), "[SANDBOX]")
     };
@@ -40,29 +40,29 @@ fn transcript(sandbox: &Sandbox, command: &mut Command) -> String {
 
 /// Runs `tenon` with these arguments.
 fn tenon(sandbox: &Sandbox, args: &[&str]) -> Output {
-    sandbox.tenon().args(args).output().expect("the program can be started")
+    sandbox.tenon().args(args).output().expect("the program starts")
 }
 
-/// Runs a command that must succeed, and reads the JSON it prints.
+/// Runs a command that must succeed, and parses the JSON on its stdout.
 fn json(sandbox: &Sandbox, args: &[&str]) -> Value {
     let output = tenon(sandbox, args);
     assert!(output.status.success(), "{output:?}");
     serde_json::from_slice(&output.stdout).expect("stdout is JSON")
 }
 
-/// Asks for the daemon's status until it is as it should be. How soon the daemon notices something is not ours to time.
-fn wait_for_status(sandbox: &Sandbox, what: &str, good: impl Fn(&Value) -> bool) {
+/// Polls the daemon's status until it meets the condition.
+fn wait_for_status(sandbox: &Sandbox, what: &str, condition: impl Fn(&Value) -> bool) {
     let deadline = Instant::now() + PATIENCE;
     loop {
         let status = json(sandbox, &["status", "--json"]);
-        if good(&status) {
+        if condition(&status) {
             return;
         }
         assert!(Instant::now() < deadline, "{what}: {status:#}");
     }
 }
 
-/// A client over `tenon mcp`, past its handshake.
+/// An initialized client of `tenon mcp`.
 fn connect(sandbox: &Sandbox, args: &[&str]) -> Client {
     connect_with(sandbox.tenon().arg("mcp").args(args))
 }
@@ -73,13 +73,13 @@ fn connect_with(command: &mut Command) -> Client {
     client
 }
 
-/// The processes in the sandbox that run this command of ours.
+/// The processes in the sandbox that run this `tenon` command.
 fn running(sandbox: &Sandbox, command: &str) -> Vec<Process> {
     let is = |process: &Process| process.command.get(1).is_some_and(|word| word == command);
     sandbox.processes().into_iter().filter(is).collect()
 }
 
-/// The one daemon of the sandbox.
+/// The only daemon in the sandbox.
 fn the_daemon(sandbox: &Sandbox) -> Process {
     let daemons = running(sandbox, "daemon");
     assert_eq!(daemons.len(), 1, "{daemons:#?}");

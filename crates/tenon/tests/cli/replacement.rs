@@ -1,4 +1,4 @@
-//! A daemon that is out of date makes room for a new one as soon as nobody is connected.
+//! An outdated daemon is replaced as soon as no client is connected.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use tenon_testkit::{Client, Revision, Sandbox};
 
 use crate::{connect, json, tenon, the_daemon, wait_for_status};
 
-/// A client through another build of the program: the same bytes in a newer file.
+/// A client that uses another build of the program: a copy with a newer modification time.
 fn connect_newer(sandbox: &Sandbox) -> Client {
     let newer = sandbox.folder().join("newer-tenon");
     fs::copy(env!("CARGO_BIN_EXE_tenon"), &newer).unwrap();
@@ -17,11 +17,11 @@ fn connect_newer(sandbox: &Sandbox) -> Client {
 }
 
 fn wait_until_idle(sandbox: &Sandbox) {
-    wait_for_status(sandbox, "nobody is connected", |status| status["clients"] == 0);
+    wait_for_status(sandbox, "no client is connected", |status| status["clients"] == 0);
 }
 
 #[test]
-fn another_build_replaces_an_idle_daemon() {
+fn newer_build_replaces_an_idle_daemon() {
     let sandbox = Sandbox::new();
     drop(connect(&sandbox, &[]));
     let old = the_daemon(&sandbox);
@@ -32,7 +32,7 @@ fn another_build_replaces_an_idle_daemon() {
 }
 
 #[test]
-fn another_build_shares_a_daemon_that_is_in_use() {
+fn newer_build_shares_a_daemon_in_use() {
     let sandbox = Sandbox::new();
     let mut first = connect(&sandbox, &[]);
     let daemon = the_daemon(&sandbox);
@@ -43,7 +43,7 @@ fn another_build_shares_a_daemon_that_is_in_use() {
 }
 
 #[test]
-fn changed_settings_take_effect_when_nobody_is_connected() {
+fn changed_settings_apply_once_no_client_is_connected() {
     let sandbox = Sandbox::new();
     let mut first = connect(&sandbox, &[]);
     sandbox.tree().write("tenon.toml", "[limits]\nmax_page_size = 10\n");
@@ -56,20 +56,20 @@ fn changed_settings_take_effect_when_nobody_is_connected() {
     assert_eq!(settings(&mut first), json!([]));
     drop(first);
     wait_until_idle(&sandbox);
-    let made = settings(&mut connect(&sandbox, &[]));
-    assert_eq!(made[0]["key"], "limits.max_page_size");
+    let explicit = settings(&mut connect(&sandbox, &[]));
+    assert_eq!(explicit[0]["key"], "limits.max_page_size");
     assert_eq!(json(&sandbox, &["status", "--json"])["outdated"], false);
 }
 
 #[test]
-fn a_mistake_in_changed_settings_is_told_to_the_next_client() {
+fn invalid_changed_settings_are_reported_to_the_next_client() {
     let sandbox = Sandbox::new();
     drop(connect(&sandbox, &[]));
     sandbox.tree().write("tenon.toml", "[limit]\n");
     wait_until_idle(&sandbox);
-    let refused = tenon(&sandbox, &["mcp"]);
-    assert_eq!(refused.status.code(), Some(3));
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("unknown key `limit`"));
+    let rejected = tenon(&sandbox, &["mcp"]);
+    assert_eq!(rejected.status.code(), Some(3));
+    assert!(String::from_utf8_lossy(&rejected.stderr).contains("unknown key `limit`"));
     sandbox.tree().write("tenon.toml", "");
     drop(connect(&sandbox, &[]));
 }

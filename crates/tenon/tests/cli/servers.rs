@@ -1,4 +1,4 @@
-//! `tenon servers`: the list, and the life of an installation with a package manager that is a script.
+//! `tenon servers`: the list, and installation with a scripted package manager.
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
@@ -7,7 +7,7 @@ use tenon_testkit::Sandbox;
 
 use crate::{json, tenon, transcript};
 
-/// A sandbox whose PATH has nothing but a pretended npm.
+/// A sandbox whose PATH has only a scripted npm.
 struct Machine(Sandbox);
 
 impl Machine {
@@ -26,9 +26,9 @@ impl Machine {
         command
     }
 
-    fn shown(&self, args: &[&str]) -> String {
+    fn output(&self, args: &[&str]) -> String {
         let text = transcript(&self.0, &mut self.tenon(args));
-        // The hash of the lock files is in the name of the folder.
+        // The folder's name contains a hash of the lock files.
         text.split('\n')
             .map(|line| match line.rsplit_once("4.10.0-") {
                 Some((before, _)) => format!("{before}4.10.0-[HASH]"),
@@ -46,64 +46,64 @@ const MAKES_SERVERS: &str = "for name in css html json eslint; do
 done";
 
 #[test]
-fn a_server_is_installed_listed_and_removed() {
+fn server_is_installed_listed_and_removed() {
     let machine = Machine::new(MAKES_SERVERS);
-    insta::assert_snapshot!(machine.shown(&["servers", "install", "--for", "."]), @r#"
+    insta::assert_snapshot!(machine.output(&["servers", "install", "--for", "."]), @r#"
     exit: 0
     --- stdout
     installed: vscode-langservers 4.10.0 in [SANDBOX]/data/tenon/servers/vscode-langservers-4.10.0-[HASH]
     "#);
-    insta::assert_snapshot!(machine.shown(&["servers", "install", "css"]), @r#"
+    insta::assert_snapshot!(machine.output(&["servers", "install", "css"]), @r#"
     exit: 0
     --- stdout
-    there already: vscode-langservers 4.10.0 in [SANDBOX]/data/tenon/servers/vscode-langservers-4.10.0-[HASH]
+    already installed: vscode-langservers 4.10.0 in [SANDBOX]/data/tenon/servers/vscode-langservers-4.10.0-[HASH]
     "#);
-    insta::assert_snapshot!(machine.shown(&["servers", "install", "--for", "."]), @r#"
+    insta::assert_snapshot!(machine.output(&["servers", "install", "--for", "."]), @r#"
     exit: 0
     --- stderr
-    nothing to install: the machine has what the workspace's files need
+    nothing to install: every server that the workspace's files need is available
     "#);
     let listed: serde_json::Value =
         serde_json::from_slice(&machine.tenon(&["servers", "list", "--json"]).output().unwrap().stdout)
             .unwrap();
     let css = listed["servers"].as_array().unwrap().iter().find(|one| one["id"] == "css").unwrap();
     assert_eq!((&css["state"], &css["installed"]), (&"found".into(), &["4.10.0"].into()));
-    insta::assert_snapshot!(machine.shown(&["servers", "remove", "css", "json"]), @r#"
+    insta::assert_snapshot!(machine.output(&["servers", "remove", "css", "json"]), @r#"
     exit: 0
     --- stdout
     removed: vscode-langservers 4.10.0
     "#);
-    insta::assert_snapshot!(machine.shown(&["servers", "remove", "css"]), @r#"
+    insta::assert_snapshot!(machine.output(&["servers", "remove", "css"]), @r#"
     exit: 1
     --- stderr
-    nothing to remove: Tenon has not installed any of them
+    nothing to remove: Tenon did not install these servers
     "#);
 }
 
 #[test]
-fn what_cannot_be_installed_says_what_to_do() {
+fn failed_installation_prints_a_hint() {
     let machine = Machine::new("echo 'npm error code ENOTFOUND' >&2; exit 1");
-    insta::assert_snapshot!(machine.shown(&["servers", "install", "css"]), @r#"
+    insta::assert_snapshot!(machine.output(&["servers", "install", "css"]), @r#"
     exit: 1
     --- stderr
     error: cannot install `vscode-langservers`
       caused by: `npm ci` cannot reach its package registry
       hint: connect, or point npm and pip at a registry that can be reached, then try again
     "#);
-    insta::assert_snapshot!(machine.shown(&["servers", "install", "ruff"]), @r#"
+    insta::assert_snapshot!(machine.output(&["servers", "install", "ruff"]), @r#"
     exit: 1
     --- stderr
     error: cannot install `ruff`
       caused by: `python3` is not installed
       hint: run `apt install python3 python3-venv`
     "#);
-    insta::assert_snapshot!(machine.shown(&["servers", "install", "gopls"]), @r#"
+    insta::assert_snapshot!(machine.output(&["servers", "install", "gopls"]), @r#"
     exit: 2
     --- stderr
     error: Tenon does not install `gopls`
       hint: run `go install golang.org/x/tools/gopls@latest`
     "#);
-    insta::assert_snapshot!(machine.shown(&["servers", "install", "pyrihgt"]), @r#"
+    insta::assert_snapshot!(machine.output(&["servers", "install", "pyrihgt"]), @r#"
     exit: 2
     --- stderr
     error: no language server is called `pyrihgt`
@@ -113,18 +113,18 @@ fn what_cannot_be_installed_says_what_to_do() {
 }
 
 #[test]
-fn running_servers_are_listed_restarted_and_heard() {
+fn running_servers_are_listed_logged_and_restarted() {
     let sandbox = Sandbox::with_tree(
         "//- tenon.toml\n//- pyproject.toml\n[project]\nname = \"p\"\n//- a.py\nx: int = 1\n",
     );
-    let shown = |args: &[&str]| transcript(&sandbox, sandbox.tenon().args(args));
-    insta::assert_snapshot!(shown(&["servers", "logs", "pyright"]), @r#"
+    let output = |args: &[&str]| transcript(&sandbox, sandbox.tenon().args(args));
+    insta::assert_snapshot!(output(&["servers", "logs", "pyright"]), @r#"
     exit: 5
     --- stderr
     error: no daemon serves this workspace
-      hint: `tenon up` starts it, and so does `tenon mcp`
+      hint: run `tenon up` to start it
     "#);
-    insta::assert_snapshot!(shown(&["servers", "restart", "pyrihgt"]), @r#"
+    insta::assert_snapshot!(output(&["servers", "restart", "pyrihgt"]), @r#"
     exit: 2
     --- stderr
     error: no language server is called `pyrihgt`
@@ -137,9 +137,9 @@ fn running_servers_are_listed_restarted_and_heard() {
     };
     assert_eq!(pyright()["state"], "active");
     assert!(pyright()["detail"].as_str().unwrap().ends_with(", project ."), "{}", pyright());
-    let said = String::from_utf8(tenon(&sandbox, &["servers", "logs", "pyright"]).stdout).unwrap();
-    assert!(said.contains("source file"), "{said}");
-    insta::assert_snapshot!(shown(&["servers", "restart", "pyright"]), @r#"
+    let log = String::from_utf8(tenon(&sandbox, &["servers", "logs", "pyright"]).stdout).unwrap();
+    assert!(log.contains("source file"), "{log}");
+    insta::assert_snapshot!(output(&["servers", "restart", "pyright"]), @r#"
     exit: 0
     --- stdout
     restarted: pyright
@@ -148,7 +148,7 @@ fn running_servers_are_listed_restarted_and_heard() {
 }
 
 #[test]
-fn the_list_says_why_a_server_is_not_used() {
+fn list_shows_why_a_server_is_not_used() {
     let sandbox = Sandbox::with_tree("//- tenon.toml\n//- a.rs\nfn main() {}\n");
     let state = || {
         let listed = json(&sandbox, &["servers", "list", "--json"]);

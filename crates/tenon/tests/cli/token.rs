@@ -1,4 +1,4 @@
-//! `tenon token`.
+//! `tenon token`: create, list, revoke.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -7,7 +7,7 @@ use tenon_testkit::Sandbox;
 use crate::{json, tenon};
 
 #[test]
-fn tokens_are_made_listed_and_revoked() {
+fn tokens_are_created_listed_and_revoked() {
     let sandbox = Sandbox::new();
     let first = json(&sandbox, &["token", "show", "--json"]);
     let again = tenon(&sandbox, &["token", "show"]);
@@ -16,7 +16,7 @@ fn tokens_are_made_listed_and_revoked() {
     assert_eq!(second["surfaces"], serde_json::json!(["code", "tasks"]));
     let all = json(&sandbox, &["token", "show", "--all", "--json"]);
     assert_eq!(all.as_array().unwrap().len(), 2);
-    assert!(all[0].get("token").is_none(), "a list gives no secret away");
+    assert!(all[0].get("token").is_none(), "the list contains a secret");
     assert!(tenon(&sandbox, &["token", "revoke", first["id"].as_str().unwrap()]).status.success());
     assert_eq!(tenon(&sandbox, &["token", "revoke", "x"]).status.code(), Some(1));
     let file = sandbox.place("state").join("tenon/tokens.json");

@@ -1,4 +1,4 @@
-//! `tenon trust`: a hostile repository commands nothing before the user's word, nor after a change.
+//! `tenon trust`: a hostile repository runs nothing before the user trusts it, nor after a change.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -7,7 +7,7 @@ use tenon_testkit::Sandbox;
 
 use crate::{connect, json, tenon, transcript};
 
-/// A repository that would run its own programs if it were let: each leaves a mark when it runs.
+/// A repository with programs of its own, each of which leaves a mark when it runs.
 fn hostile() -> Sandbox {
     let sandbox = Sandbox::with_tree(
         "//- tenon.toml\n\
@@ -27,7 +27,7 @@ fn hostile() -> Sandbox {
     sandbox
 }
 
-fn use_it(sandbox: &Sandbox) {
+fn run_commands(sandbox: &Sandbox) {
     let path = format!("{0}/bin:{0}/node_modules/.bin:{0}:/usr/bin:/bin", sandbox.root().display());
     let mut up = sandbox.tenon();
     let up = up.arg("up").env("PATH", path).output().unwrap();
@@ -50,9 +50,9 @@ fn commands(sandbox: &Sandbox) -> Vec<Value> {
 }
 
 #[test]
-fn nothing_of_a_hostile_repository_runs_before_trust_nor_after_a_change() {
+fn hostile_repository_runs_nothing_before_trust_nor_after_a_change() {
     let sandbox = hostile();
-    use_it(&sandbox);
+    run_commands(&sandbox);
     assert_eq!(ran(&sandbox), None);
     assert!(commands(&sandbox).is_empty());
 
@@ -61,13 +61,13 @@ fn nothing_of_a_hostile_repository_runs_before_trust_nor_after_a_change() {
 
     sandbox.tree().write("bin/evil", "#!/bin/sh\necho worse\n");
     assert!(commands(&sandbox).is_empty());
-    use_it(&sandbox);
+    run_commands(&sandbox);
     assert_eq!(ran(&sandbox), None);
 }
 
-/// A trusted command that names no file of the root may still find one there.
+/// A trusted command that uses no file of the root may still find one there later.
 #[test]
-fn what_an_interpreter_would_find_in_the_root_is_pinned_as_absent() {
+fn missing_files_that_an_interpreter_would_load_are_pinned_as_absent() {
     let sandbox = Sandbox::with_tree(
         "//- tenon.toml\n\
          [servers.module]\ncommand = \"python3\"\nargs = [\"-m\", \"some.server\"]\nextensions = [\".one\"]\n\
@@ -94,7 +94,7 @@ fn what_an_interpreter_would_find_in_the_root_is_pinned_as_absent() {
 }
 
 #[test]
-fn the_states_as_people_see_them() {
+fn every_trust_state_is_printed() {
     let sandbox =
         Sandbox::with_tree("//- tenon.toml\n[servers.x]\ncommand = \"./x\"\nextensions = [\".x\"]\n");
     insta::assert_snapshot!(transcript(&sandbox, sandbox.tenon().args(["trust", "--show"])), @"
@@ -117,7 +117,7 @@ fn the_states_as_people_see_them() {
         stale: [SANDBOX]/w
         --- stderr
           changed: x
-          hint: look at the change, then run `tenon trust [SANDBOX]/w`
+          hint: review the change, then run `tenon trust [SANDBOX]/w`
         ");
     insta::assert_snapshot!(transcript(&sandbox, sandbox.tenon().args(["trust", "--exclude"])), @"
         exit: 0
@@ -134,7 +134,7 @@ fn the_states_as_people_see_them() {
 }
 
 #[test]
-fn a_decision_is_about_one_folder_wherever_one_stands() {
+fn trust_applies_to_the_given_folder_only() {
     let sandbox = Sandbox::with_tree("//- a/tenon.toml\n//- b/tenon.toml\n");
     let root = sandbox.root().join("a");
     assert!(tenon(&sandbox, &["trust", root.to_str().unwrap()]).status.success());

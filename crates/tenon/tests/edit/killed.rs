@@ -1,4 +1,4 @@
-//! Processes that are killed while they edit: the file is the old or the new one, whole, with its mode.
+//! A process killed during an edit leaves the complete old or new file, with its mode.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -9,13 +9,13 @@ use std::time::Duration;
 use serde_json::json;
 use tenon_testkit::{processes, program};
 
-use crate::stage::{Stage, edit};
+use crate::workspace::{Workspace, edit};
 
 const ROUNDS: u64 = 100;
-/// Edits that wait in a process's input when it is killed.
-const AHEAD: usize = 200;
+/// Edits that are queued on a process's stdin when it is killed.
+const QUEUED: usize = 200;
 
-/// A request of the revision that needs no handshake.
+/// A request of the protocol revision without a handshake.
 fn request(id: usize, old: &str, new: &str) -> String {
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -27,32 +27,32 @@ fn request(id: usize, old: &str, new: &str) -> String {
     json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params }).to_string() + "\n"
 }
 
-/// A workspace with a program of some size, and the two texts that it may have.
-struct Program {
-    stage: Stage,
+/// A workspace with a large executable file, and its texts before and after an edit.
+struct Fixture {
+    workspace: Workspace,
     path: PathBuf,
     old: String,
     new: String,
 }
 
-impl Program {
+impl Fixture {
     fn new() -> Self {
-        let stage = Stage::new("//- other.txt\n");
+        let workspace = Workspace::new("//- other.txt\n");
         let body = "echo line\n".repeat(2_000);
         let text = |word: &str| format!("#!/bin/sh # {word}\n{body}# old\n");
-        let path = stage.sandbox.tree().path("run.sh");
+        let path = workspace.sandbox.tree().path("run.sh");
         std::fs::write(&path, text("old")).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o751)).unwrap();
-        Self { stage, path, old: text("old"), new: text("new") }
+        Self { workspace, path, old: text("old"), new: text("new") }
     }
 
     fn mode(&self) -> u32 {
         self.path.metadata().unwrap().permissions().mode() & 0o7777
     }
 
-    /// The files that an edit has begun and not finished.
+    /// The temporary files of unfinished edits.
     fn unfinished(&self) -> Vec<PathBuf> {
-        let entries = std::fs::read_dir(self.stage.sandbox.root()).unwrap();
+        let entries = std::fs::read_dir(self.workspace.sandbox.root()).unwrap();
         let is_unfinished = |path: &PathBuf| {
             path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(".tenon-edit-"))
         };
@@ -61,11 +61,11 @@ impl Program {
 }
 
 #[test]
-fn an_edit_killed_between_write_and_rename_leaves_the_old_file() {
-    let program = Program::new();
+fn edit_killed_between_write_and_rename_leaves_the_old_file() {
+    let fixture = Fixture::new();
     for round in 0..ROUNDS {
-        // It dies on its way into the rename.
-        let mut command = program.stage.sandbox.command("strace");
+        // `strace` kills it at the rename call.
+        let mut command = fixture.workspace.sandbox.command("strace");
         command.args(["-f", "-qq", "-o", "/dev/null", "-e", "trace=renameat,renameat2"]);
         command.args(["-e", "inject=renameat,renameat2:signal=SIGKILL"]).arg(program::tenon());
         command.args(["mcp", "--no-daemon", "--surface", "edit"]);
@@ -75,33 +75,37 @@ fn an_edit_killed_between_write_and_rename_leaves_the_old_file() {
             child.expect("strace is missing: run `cargo xtask setup`, or `apt-get install strace`");
         child.stdin.as_mut().unwrap().write_all(request(1, "sh # old", "sh # new").as_bytes()).unwrap();
         let output = child.wait_with_output().unwrap();
-        assert_eq!(output.stdout, b"", "nothing is answered for what was not done");
-        assert_eq!(std::fs::read_to_string(&program.path).unwrap(), program.old, "round {round}");
-        assert_eq!(program.mode(), 0o751, "round {round}");
-        // What the one before left behind is gone.
-        let unfinished = program.unfinished();
+        assert_eq!(output.stdout, b"", "a killed edit was answered");
+        assert_eq!(std::fs::read_to_string(&fixture.path).unwrap(), fixture.old, "round {round}");
+        assert_eq!(fixture.mode(), 0o751, "round {round}");
+        // Only this round's temporary file is left.
+        let unfinished = fixture.unfinished();
         assert_eq!(unfinished.len(), 1, "round {round}: {unfinished:?}");
-        assert_eq!(std::fs::read_to_string(&unfinished[0]).unwrap(), program.new, "all was written");
+        assert_eq!(
+            std::fs::read_to_string(&unfinished[0]).unwrap(),
+            fixture.new,
+            "the temporary file is incomplete"
+        );
     }
 }
 
 #[test]
-fn a_killed_edit_leaves_the_old_or_the_new_file() {
-    let program = Program::new();
-    let Program { stage, path, old, new } = &program;
-    let input: String = (0..AHEAD)
+fn edit_killed_at_any_time_leaves_the_old_or_the_new_file() {
+    let fixture = Fixture::new();
+    let Fixture { workspace, path, old, new } = &fixture;
+    let input: String = (0..QUEUED)
         .map(|n| match n % 2 {
             0 => request(n, "sh # old", "sh # new"),
             _ => request(n, "sh # new", "sh # old"),
         })
         .collect();
     for round in 0..ROUNDS {
-        let mut command = stage.sandbox.tenon();
+        let mut command = workspace.sandbox.tenon();
         command.args(["mcp", "--no-daemon", "--surface", "edit"]);
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         child.stdin.as_mut().unwrap().write_all(input.as_bytes()).unwrap();
-        // It edits from here on; each round lets it do so a little longer.
+        // The first response shows that it is editing; each round kills it a little later.
         let mut first = String::new();
         BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut first).unwrap();
         processes::wait_for(child.id(), Duration::from_micros(137 * (round % 50)));
@@ -109,9 +113,9 @@ fn a_killed_edit_leaves_the_old_or_the_new_file() {
         child.wait().unwrap();
         let text = std::fs::read_to_string(path).unwrap();
         assert!(text == *old || text == *new, "round {round}: {} bytes", text.len());
-        assert_eq!(program.mode(), 0o751, "round {round}");
+        assert_eq!(fixture.mode(), 0o751, "round {round}");
     }
-    // What the killed left behind goes with the next edit.
-    edit(&mut stage.client(), "run.sh", "\n# old\n", "\n# end\n");
-    assert_eq!(program.unfinished(), [] as [PathBuf; 0]);
+    // The next edit removes the temporary files.
+    edit(&mut workspace.client(), "run.sh", "\n# old\n", "\n# end\n");
+    assert_eq!(fixture.unfinished(), [] as [PathBuf; 0]);
 }

@@ -1,12 +1,12 @@
-//! The `edit` surface through the real program: what it changes, what it refuses, and what it says broke.
+//! The `edit` surface through the real program: changed files, rejected edits, and diagnostics.
 
 #![cfg(target_os = "linux")]
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
-mod answers;
+mod diagnostics;
+mod file_changes;
 mod killed;
 mod permission;
 mod real;
-mod refusals;
-mod stage;
-mod texts;
+mod rejected_edits;
+mod workspace;

@@ -1,13 +1,13 @@
-//! Who may edit at all.
+//! Which clients may edit.
 
 use serde_json::json;
 use tenon_testkit::{Client, Revision};
 
-use crate::stage::{Served, Stage, code, edit};
+use crate::workspace::{ServeProcess, Workspace, code, edit};
 
 /// A client over HTTP with a token for these surfaces.
-fn over_http(stage: &Stage, served: &Served, path: &str, surfaces: &[&str]) -> Client {
-    let mut command = stage.sandbox.tenon();
+fn over_http(workspace: &Workspace, served: &ServeProcess, path: &str, surfaces: &[&str]) -> Client {
+    let mut command = workspace.sandbox.tenon();
     command.args(["token", "rotate", "--json"]);
     if !surfaces.is_empty() {
         command.args(["--surface", &surfaces.join(",")]);
@@ -17,45 +17,45 @@ fn over_http(stage: &Stage, served: &Served, path: &str, surfaces: &[&str]) -> C
 }
 
 #[test]
-fn without_the_users_word_there_is_no_surface() {
-    let stage = Stage::new("//- a.txt\none\n");
-    stage.settle(&json!({}));
-    let mut command = stage.sandbox.tenon();
-    let refused = command.args(["mcp", "--no-daemon", "--surface", "edit"]).output().unwrap();
-    assert!(!refused.status.success());
-    let words = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(words.contains("unknown surface `edit`") && words.contains("`edit.allow`"), "{words}");
-    // A workspace cannot allow itself, nor does another folder's permission count.
-    stage
+fn edit_surface_is_unknown_without_the_users_permission() {
+    let workspace = Workspace::new("//- a.txt\none\n");
+    workspace.set_settings(&json!({}));
+    let mut command = workspace.sandbox.tenon();
+    let rejected = command.args(["mcp", "--no-daemon", "--surface", "edit"]).output().unwrap();
+    assert!(!rejected.status.success());
+    let stderr = String::from_utf8_lossy(&rejected.stderr).into_owned();
+    assert!(stderr.contains("unknown surface `edit`") && stderr.contains("`edit.allow`"), "{stderr}");
+    // Neither the workspace's own `tenon.toml` nor permission for another folder allows edits.
+    workspace
         .sandbox
         .tree()
         .write("tenon.toml", "[edit]\nallow = [\"/\"]\n[mcp]\nsurfaces = [\"edit\", \"nav\"]\n");
-    stage.settle(&json!({ "edit": { "allow": [stage.sandbox.place("home")] }, "mcp": { "surfaces": ["edit", "nav"] } }));
-    let mut command = stage.sandbox.tenon();
+    workspace.set_settings(&json!({ "edit": { "allow": [workspace.sandbox.place("home")] }, "mcp": { "surfaces": ["edit", "nav"] } }));
+    let mut command = workspace.sandbox.tenon();
     let mut client = Client::over_pipes(command.args(["mcp", "--no-daemon"]), Revision::Sessions);
     client.initialize();
     assert!(!client.list_tools().iter().any(|tool| tool == "edit_file"));
     let arguments = json!({ "file": "a.txt", "old_text": "one", "new_text": "two" });
     assert!(client.call_tool("edit_file", arguments).is_err());
-    assert_eq!(stage.bytes("a.txt"), b"one\n");
+    assert_eq!(workspace.bytes("a.txt"), b"one\n");
 }
 
 #[test]
-fn a_daemons_flag_is_the_users_word() {
-    let stage = Stage::new("//- a.txt\none\n");
-    stage.settle(&json!({}));
-    let served = Served::start(&stage.sandbox, &["--allow-edit"]);
-    let mut client = over_http(&stage, &served, "/mcp/edit", &["edit"]);
+fn allow_edit_flag_permits_edits() {
+    let workspace = Workspace::new("//- a.txt\none\n");
+    workspace.set_settings(&json!({}));
+    let served = ServeProcess::start(&workspace.sandbox, &["--allow-edit"]);
+    let mut client = over_http(&workspace, &served, "/mcp/edit", &["edit"]);
     assert_eq!(client.list_tools(), ["edit_file", "write_file"]);
     assert!(!edit(&mut client, "a.txt", "one", "two").is_error);
-    assert_eq!(stage.bytes("a.txt"), b"two\n");
+    assert_eq!(workspace.bytes("a.txt"), b"two\n");
     assert_eq!(code(&edit(&mut client, ".git/config", "one", "two")), "PROTECTED");
 }
 
 #[test]
-fn a_token_edits_only_when_it_says_so() {
-    let stage = Stage::new("//- a.txt\none\n");
-    let served = Served::start(&stage.sandbox, &[]);
+fn token_without_the_edit_surface_cannot_edit() {
+    let workspace = Workspace::new("//- a.txt\none\n");
+    let served = ServeProcess::start(&workspace.sandbox, &[]);
     let arguments = json!({ "file": "a.txt", "old_text": "one", "new_text": "two" });
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
         "name": "edit_file", "arguments": arguments, "_meta": {
@@ -64,7 +64,7 @@ fn a_token_edits_only_when_it_says_so() {
             "io.modelcontextprotocol/clientCapabilities": {},
         },
     }});
-    let token = stage.sandbox.tenon().args(["token", "rotate"]).output().unwrap();
+    let token = workspace.sandbox.tenon().args(["token", "rotate"]).output().unwrap();
     let token = String::from_utf8(token.stdout).unwrap().trim().to_owned();
     for path in ["/mcp/edit", "/mcp"] {
         let request = tenon_testkit::http::Request::mcp(path, Some(&token), body.to_string())
@@ -75,7 +75,7 @@ fn a_token_edits_only_when_it_says_so() {
         let changed = response.status == 200 && response.messages().iter().any(|one| one["error"].is_null());
         assert!(!changed, "{path}: {response:?}");
     }
-    assert_eq!(stage.bytes("a.txt"), b"one\n");
-    let mut allowed = over_http(&stage, &served, "/mcp/edit", &["edit"]);
-    assert!(!edit(&mut allowed, "a.txt", "one", "two").is_error);
+    assert_eq!(workspace.bytes("a.txt"), b"one\n");
+    let mut permitted = over_http(&workspace, &served, "/mcp/edit", &["edit"]);
+    assert!(!edit(&mut permitted, "a.txt", "one", "two").is_error);
 }

@@ -1,4 +1,4 @@
-//! `tenon check` with a daemon: the same report, from servers that are there already.
+//! `tenon check` with a running daemon: the same report, from the daemon's servers.
 
 use std::process::{Output, Stdio};
 use std::time::Instant;
@@ -19,39 +19,39 @@ fn starts(workspace: &Workspace, server: &str) -> usize {
 }
 
 #[test]
-fn a_daemons_servers_say_the_same_in_every_format() {
+fn daemon_and_own_servers_give_the_same_report_in_every_format() {
     let tree = "//- a.fake\nso bad\nand bad\n//- sub/b.fake\ngood\n//- c.fake\n😀 bad\n//- notes.txt\nx\n";
     let workspace = Workspace::new(tree).server("fake", linter());
-    assert!(workspace.write("sub/b.fake", "good\n").is_none(), "the daemon runs");
+    assert!(workspace.write("sub/b.fake", "good\n").is_none(), "the daemon reports a clean file");
     for format in ["text", "json", "sarif", "github"] {
-        let asked = check(&workspace, &["--format", format]);
-        assert_eq!(starts(&workspace, "fake"), 1, "{format}: no server is started");
-        assert_eq!(asked.status.code(), Some(1), "{asked:?}");
+        let with_daemon = check(&workspace, &["--format", format]);
+        assert_eq!(starts(&workspace, "fake"), 1, "{format}: the check started a server");
+        assert_eq!(with_daemon.status.code(), Some(1), "{with_daemon:?}");
         std::fs::remove_file(workspace.sandbox.place("state").join("fake.jsonl")).unwrap();
-        let alone = check(&workspace, &["--format", format, "--no-daemon"]);
-        assert_eq!(starts(&workspace, "fake"), 1, "{format}: a server is started for it");
+        let without_daemon = check(&workspace, &["--format", format, "--no-daemon"]);
+        assert_eq!(starts(&workspace, "fake"), 1, "{format}: the check did not start its own server");
         std::fs::remove_file(workspace.sandbox.place("state").join("fake.jsonl")).unwrap();
-        assert_eq!(asked, alone);
-        // The daemon's server writes on into the file that is gone; a new one begins with its first line.
+        assert_eq!(with_daemon, without_daemon);
+        // The daemon's server still writes to the deleted transcript; restart it to get a new one.
         assert!(workspace.sandbox.tenon().arg("stop").status().unwrap().success());
         assert!(workspace.write("sub/b.fake", "good\n").is_none());
     }
 }
 
 #[test]
-fn a_slow_server_gets_the_patience_of_a_check() {
+fn slow_server_gets_the_time_limit_of_a_check() {
     let script = json!({ "capabilities": { "textDocumentSync": 2 }, "rules": [
         { "on": "textDocument/didOpen", "do": [{ "wait_ms": 4000 }, { "publish": { "uri": "$uri" } }] },
     ]});
     let workspace = Workspace::new("//- a.fake\ngood\n//- b.fake\nbad\n").server("slow", script);
-    assert!(workspace.write("a.fake", "good\n").is_none(), "the daemon's server has had its first check");
+    assert!(workspace.write("a.fake", "good\n").is_none(), "the first check reports nothing");
     let output = check(&workspace, &["b.fake"]);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     assert_eq!(starts(&workspace, "slow"), 1);
 }
 
 #[test]
-fn a_server_that_is_broken_there_is_tried_afresh() {
+fn server_that_is_broken_in_the_daemon_is_started_again_for_the_check() {
     let script = json!({ "capabilities": { "textDocumentSync": 2 }, "rules": [
         { "on": "textDocument/didOpen", "file": "crash.fake", "do": [{ "exit": 3 }] },
         { "on": "textDocument/didOpen", "do": [{ "publish": { "uri": "$uri" } }] },
@@ -64,7 +64,7 @@ fn a_server_that_is_broken_there_is_tried_afresh() {
 }
 
 #[test]
-fn changed_settings_are_not_those_of_a_daemon_that_runs() {
+fn daemon_with_outdated_settings_is_not_used() {
     let workspace = Workspace::new("//- a.fake\nbad\n").server("fake", linter());
     assert!(workspace.write("a.fake", "bad\n").is_some());
     let workspace = workspace.server("other", linter());
@@ -74,29 +74,29 @@ fn changed_settings_are_not_those_of_a_daemon_that_runs() {
 }
 
 #[test]
-fn somebody_who_has_waited_enough_sees_what_there_is() {
+fn interrupted_check_prints_partial_results() {
     let script = json!({ "capabilities": { "textDocumentSync": 2 }, "rules": [
         { "on": "textDocument/didOpen", "file": "a.fake", "do": [{ "publish": { "uri": "$uri" } }] },
     ]});
     let workspace = Workspace::new("//- a.fake\nbad\n//- silent.fake\nbad\n").server("fake", script);
-    assert!(workspace.write("a.fake", "bad\n").is_some(), "the daemon runs");
+    assert!(workspace.write("a.fake", "bad\n").is_some(), "the daemon reports the error");
     let mut command = workspace.sandbox.tenon();
     command.args(["check", "a.fake", "silent.fake"]).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.spawn().unwrap();
     let deadline = Instant::now() + PATIENCE;
-    let asked = |line: &serde_json::Value| {
+    let opened = |line: &serde_json::Value| {
         line["in"]["method"] == "textDocument/didOpen" && line.to_string().contains("silent.fake")
     };
-    while !workspace.transcript("fake").iter().any(asked) {
-        assert!(Instant::now() < deadline, "nobody asks about the file");
+    while !workspace.transcript("fake").iter().any(opened) {
+        assert!(Instant::now() < deadline, "the file was not opened");
     }
     kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), Signal::SIGINT).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{output:?}");
-    let (found, talk) =
+    let (stdout, stderr) =
         (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
-    // The other file may have been about to be done.
-    let unchecked = talk.lines().find(|line| line.starts_with("not checked: ")).unwrap_or_default();
-    assert!(found.contains("a.fake:1:1") && unchecked.contains("`silent.fake`"), "{found}{talk}");
+    // `a.fake` may be listed as unchecked, too.
+    let unchecked = stderr.lines().find(|line| line.starts_with("not checked: ")).unwrap_or_default();
+    assert!(stdout.contains("a.fake:1:1") && unchecked.contains("`silent.fake`"), "{stdout}{stderr}");
     assert_eq!(starts(&workspace, "fake"), 1);
 }

@@ -1,4 +1,4 @@
-//! A hostile repository through the daemon: its edits are checked by real servers from outside, and nothing of it runs.
+//! Edits in a hostile repository: real servers from outside check them, and nothing in the repository runs.
 
 use std::os::unix::fs::PermissionsExt;
 use std::time::Instant;
@@ -27,7 +27,7 @@ x: int = "a"
 var x = 1
 "#;
 
-/// Everything planted leaves a mark outside when it runs.
+/// Every planted program leaves a mark outside the repository when it runs.
 fn hostile() -> Workspace {
     let workspace = Workspace::new(TREE);
     let mark = workspace.sandbox.folder().join("ran").display().to_string();
@@ -57,17 +57,17 @@ fn ran(workspace: &Workspace) -> String {
 }
 
 #[test]
-fn edits_are_checked_and_nothing_planted_runs_before_trust() {
+fn edits_are_checked_and_no_planted_program_runs_before_trust() {
     let workspace = hostile();
     workspace.write("a.py", "y: int = 'b'\n");
     let checked = workspace.sandbox.tenon().args(["check", "--format", "json"]).output().unwrap();
     let report: Value = serde_json::from_slice(&checked.stdout).unwrap();
-    assert_eq!(report["counts"]["error"], 1, "a server from outside looks: {report:#}");
+    assert_eq!(report["counts"]["error"], 1, "no server from outside checked the file: {report:#}");
     assert_eq!(ran(&workspace), "");
 
-    // The marks work: with the user's word, the same edits run what is planted.
+    // Control: once trusted, the same edit does run a planted program.
     assert!(workspace.sandbox.tenon().arg("trust").status().unwrap().success());
-    // The hook does not wait for a server to start.
+    // The hook does not wait until a server has started.
     let deadline = Instant::now() + PATIENCE;
     while !ran(&workspace).contains("bin/evil") {
         workspace.write("a.py", "y: int = 'c'\n");

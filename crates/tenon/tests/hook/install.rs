@@ -1,11 +1,11 @@
-//! `tenon hook install`: the diff, the file, and the way back.
+//! `tenon hook install`: the printed diff, the settings file, and `--undo`.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::Command;
 
 use tenon_testkit::Sandbox;
 
-/// A workspace whose agents find `tenon` on their PATH.
+/// A workspace with `tenon` on the PATH.
 fn sandbox(tree: &str) -> Sandbox {
     let sandbox = Sandbox::with_tree(&format!("//- tenon.toml\n{tree}"));
     symlink(tenon_testkit::program::tenon(), sandbox.place("home").join("tenon")).unwrap();
@@ -18,7 +18,7 @@ fn install(sandbox: &Sandbox, args: &[&str]) -> Command {
     command
 }
 
-fn shown(sandbox: &Sandbox, args: &[&str]) -> String {
+fn output(sandbox: &Sandbox, args: &[&str]) -> String {
     let output = install(sandbox, args).output().unwrap();
     let text = |bytes: &[u8]| {
         String::from_utf8_lossy(bytes).replace(sandbox.folder().to_str().unwrap(), "[SANDBOX]")
@@ -30,10 +30,10 @@ const SETTINGS: &str =
     "{\n  \"permissions\": { \"allow\": [\"Bash(ls)\"] },\n  \"hooks\": {\n    \"Stop\": [ ]\n  }\n}";
 
 #[test]
-fn a_file_is_made_and_goes_again() {
+fn install_creates_the_file_and_undo_removes_it() {
     let sandbox = sandbox("");
     let file = sandbox.root().join(".claude/settings.json");
-    insta::assert_snapshot!(shown(&sandbox, &["--client", "claude", "--dry-run"]), @r#"
+    insta::assert_snapshot!(output(&sandbox, &["--client", "claude", "--dry-run"]), @r#"
     exit: 0
     --- /dev/null
     +++ [SANDBOX]/w/.claude/settings.json
@@ -51,28 +51,28 @@ fn a_file_is_made_and_goes_again() {
     +  }
     +}
     ---
-    nothing was changed: this is a dry run
+    dry run: nothing was written
     "#);
     assert!(!file.parent().unwrap().exists());
-    let first = shown(&sandbox, &["--client", "claude"]);
-    assert!(first.ends_with("takes this out again\n"), "{first}");
-    insta::assert_snapshot!(shown(&sandbox, &["--client", "claude"]), @r"
+    let first = output(&sandbox, &["--client", "claude"]);
+    assert!(first.ends_with("`--undo` removes the hook\n"), "{first}");
+    insta::assert_snapshot!(output(&sandbox, &["--client", "claude"]), @r"
     exit: 0
     ---
-    there already: [SANDBOX]/w/.claude/settings.json
+    already installed: [SANDBOX]/w/.claude/settings.json
     ");
-    let undone = shown(&sandbox, &["--client", "claude", "--undo"]);
+    let undone = output(&sandbox, &["--client", "claude", "--undo"]);
     assert!(undone.contains("+++ /dev/null"), "{undone}");
-    assert!(!file.parent().unwrap().exists(), "the folder goes with the file");
-    insta::assert_snapshot!(shown(&sandbox, &["--client", "claude", "--undo"]), @r"
+    assert!(!file.parent().unwrap().exists(), "the empty folder is still there");
+    insta::assert_snapshot!(output(&sandbox, &["--client", "claude", "--undo"]), @r"
     exit: 0
     ---
-    no hook of Tenon is in [SANDBOX]/w/.claude/settings.json
+    not installed: [SANDBOX]/w/.claude/settings.json
     ");
 }
 
 #[test]
-fn a_file_that_is_there_comes_back_byte_for_byte() {
+fn undo_restores_the_file_byte_for_byte() {
     for settings in [
         SETTINGS,
         "{}",
@@ -96,13 +96,13 @@ fn a_file_that_is_there_comes_back_byte_for_byte() {
 }
 
 #[test]
-fn what_others_added_since_stays() {
+fn undo_keeps_later_changes() {
     let sandbox = sandbox("");
     sandbox.tree().write(".claude/settings.json", SETTINGS);
     assert!(install(&sandbox, &["--client", "claude"]).status().unwrap().success());
     let added = sandbox.tree().read(".claude/settings.json").replace("Bash(ls)", "Bash(cat)");
     sandbox.tree().write(".claude/settings.json", &added);
-    insta::assert_snapshot!(shown(&sandbox, &["--client", "claude", "--undo"]), @r#"
+    insta::assert_snapshot!(output(&sandbox, &["--client", "claude", "--undo"]), @r#"
     exit: 0
     --- [SANDBOX]/w/.claude/settings.json
     +++ [SANDBOX]/w/.claude/settings.json
@@ -124,29 +124,29 @@ fn what_others_added_since_stays() {
      }
     \ No newline at end of file
     ---
-    Claude Code runs no hook of Tenon any more from [SANDBOX]/w/.claude/settings.json
+    removed: Claude Code no longer runs Tenon's hook from [SANDBOX]/w/.claude/settings.json
     "#);
     assert_eq!(sandbox.tree().read(".claude/settings.json"), SETTINGS.replace("Bash(ls)", "Bash(cat)"));
 }
 
 #[test]
-fn files_that_are_not_understood_are_left_alone() {
+fn unsupported_files_are_not_changed() {
     for (settings, code) in
-        [("{ // words\n}", 3), ("[]", 3), ("{\"hooks\": 7}", 3), ("{\"hooks\": {\"PostToolUse\": 7}}", 3)]
+        [("{ // comment\n}", 3), ("[]", 3), ("{\"hooks\": 7}", 3), ("{\"hooks\": {\"PostToolUse\": 7}}", 3)]
     {
         for undo in [&["--client", "claude"][..], &["--client", "claude", "--undo"]] {
             let sandbox = sandbox("");
             sandbox.tree().write(".claude/settings.json", settings);
             let output = install(&sandbox, undo).output().unwrap();
             assert_eq!(output.status.code(), Some(code), "{settings}: {output:?}");
-            assert!(String::from_utf8_lossy(&output.stderr).contains("is left alone"), "{output:?}");
+            assert!(String::from_utf8_lossy(&output.stderr).contains("error: cannot change"), "{output:?}");
             assert_eq!(sandbox.tree().read(".claude/settings.json"), settings);
         }
     }
 }
 
 #[test]
-fn every_agent_has_its_file_in_the_workspace_and_at_home() {
+fn every_agent_has_a_project_and_a_user_file() {
     for (agent, file) in [
         ("claude", ".claude/settings.json"),
         ("codex", ".codex/hooks.json"),
@@ -162,7 +162,7 @@ fn every_agent_has_its_file_in_the_workspace_and_at_home() {
 }
 
 #[test]
-fn a_link_to_the_settings_stays_a_link() {
+fn linked_settings_file_stays_a_link() {
     let sandbox = sandbox("//- dotfiles/claude.json\n{}\n");
     std::fs::create_dir(sandbox.root().join(".claude")).unwrap();
     symlink("../dotfiles/claude.json", sandbox.root().join(".claude/settings.json")).unwrap();

@@ -1,11 +1,10 @@
-//! Commands that ask the daemon about files, `tenon hook` and `tenon check`: the real program, its daemon, and scripted language
-//! servers behind that.
+//! `tenon hook` and `tenon check` with a daemon: the real program, its daemon, and scripted language servers.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 mod check;
 mod hostile;
+mod ignored_events;
 mod install;
 mod post_edit;
-mod refusals;
 mod workspace;

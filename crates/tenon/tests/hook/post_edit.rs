@@ -1,11 +1,11 @@
-//! What the model reads after an edit.
+//! The text that the model gets after an edit.
 
 use serde_json::{Value, json};
 
 use crate::workspace::{Workspace, linter};
 
 #[test]
-fn an_edit_is_answered_and_its_mending_is_not() {
+fn broken_edit_gets_diagnostics_and_its_fix_gets_none() {
     let workspace = Workspace::new("//- src/a.fake\ngood\n").server("fake", linter());
     insta::assert_snapshot!(workspace.write("src/a.fake", "so bad\n").unwrap(), @r#"
     LSP errors detected in this file, please fix:
@@ -21,11 +21,11 @@ fn an_edit_is_answered_and_its_mending_is_not() {
     </diagnostics>
     "#);
     let started = workspace.transcript("fake").iter().filter(|line| line.get("started").is_some()).count();
-    assert_eq!(started, 1, "all edits are checked by one daemon's server");
+    assert_eq!(started, 1, "the edits did not share one server");
 }
 
 #[test]
-fn other_files_are_told_of() {
+fn errors_in_other_files_are_reported() {
     let script = json!({ "capabilities": { "textDocumentSync": 2 }, "rules": [
         { "on": "textDocument/didOpen", "file": "a.fake", "do": [
             { "publish": { "uri": "b.fake", "version": "none", "diagnostics": [{ "line": 2, "message": "broken by a", "code": "E1" }] } },
@@ -42,16 +42,16 @@ fn other_files_are_told_of() {
 }
 
 #[test]
-fn codex_and_gemini_are_answered_in_their_own_events() {
+fn codex_and_gemini_get_their_own_event_names() {
     let workspace = Workspace::new("//- a.fake\nbad\n//- b c.fake\nbad\n").server("fake", linter());
     let gemini = json!({ "session_id": "s", "cwd": workspace.sandbox.root(), "hook_event_name": "AfterTool",
         "timestamp": "2026-01-01T00:00:00Z", "tool_name": "write_file",
         "tool_input": { "file_path": "a.fake", "content": "bad\n" }, "tool_response": { "llmContent": "ok" } });
-    assert!(workspace.told(&gemini).unwrap().contains("<diagnostics file=\"a.fake\">"));
+    assert!(workspace.run_hook(&gemini).unwrap().contains("<diagnostics file=\"a.fake\">"));
     let patch = "*** Begin Patch\n*** Update File: a.fake\n@@\n-good\n+bad\n*** Add File: b c.fake\n+bad\n*** Delete File: gone.fake\n*** End Patch";
     let codex = json!({ "cwd": workspace.sandbox.root(), "hook_event_name": "PostToolUse", "tool_name": "apply_patch",
         "tool_input": { "command": patch }, "tool_response": "Success" });
-    insta::assert_snapshot!(workspace.told(&codex).unwrap(), @r#"
+    insta::assert_snapshot!(workspace.run_hook(&codex).unwrap(), @r#"
     LSP errors detected in these files, please fix:
     <diagnostics file="a.fake">
     ERROR [1:1] this is bad
@@ -63,7 +63,7 @@ fn codex_and_gemini_are_answered_in_their_own_events() {
 }
 
 #[test]
-fn a_server_that_is_not_done_is_named() {
+fn server_that_is_still_checking_is_named() {
     let slow: Value = json!({ "capabilities": { "textDocumentSync": 1 }, "initialize": { "hang": true } });
     let workspace = Workspace::new("//- a.fake\nbad\n").server("slow", slow).server("fake", linter());
     insta::assert_snapshot!(workspace.write("a.fake", "bad\n").unwrap(), @r#"
@@ -76,7 +76,7 @@ fn a_server_that_is_not_done_is_named() {
 }
 
 #[test]
-fn the_hook_starts_the_daemon_that_agents_then_use() {
+fn hook_starts_the_workspace_daemon() {
     let workspace = Workspace::new("//- a.fake\nbad\n").server("fake", linter());
     assert!(workspace.write("a.fake", "bad\n").is_some());
     let status = workspace.sandbox.tenon().args(["status", "--json"]).output().unwrap();
@@ -88,7 +88,7 @@ fn the_hook_starts_the_daemon_that_agents_then_use() {
 }
 
 #[test]
-fn many_hooks_at_once_start_one_daemon_and_get_their_own_answers() {
+fn concurrent_hooks_share_one_daemon_and_get_their_own_diagnostics() {
     let names: Vec<String> = (0..8).map(|number| format!("{number}.fake")).collect();
     let tree: String = names.iter().map(|name| format!("//- {name}\ngood\n")).collect();
     let workspace = Workspace::new(&tree).server("fake", linter());
@@ -96,9 +96,9 @@ fn many_hooks_at_once_start_one_daemon_and_get_their_own_answers() {
         for name in &names {
             let workspace = &workspace;
             scope.spawn(move || {
-                let words = workspace.write(name, "bad\n").unwrap();
+                let text = workspace.write(name, "bad\n").unwrap();
                 let heading = format!("in this file, please fix:\n<diagnostics file=\"{name}\">\n");
-                assert!(words.contains(&heading), "{words}");
+                assert!(text.contains(&heading), "{text}");
             });
         }
     });
@@ -107,17 +107,17 @@ fn many_hooks_at_once_start_one_daemon_and_get_their_own_answers() {
 }
 
 #[test]
-fn large_files_and_odd_texts_are_checked_as_they_are() {
+fn large_files_and_unusual_texts_are_checked() {
     let workspace = Workspace::new("//- a.fake\nx\n").server("fake", linter());
-    for (text, place) in [
+    for (written, position) in [
         ("x\n".repeat(99_999) + "bad\n", "[100000:1]"),
         ("x\r\n\r\n  bad\r\n".to_owned(), "[3:3]"),
         ("\u{feff}bad\n".to_owned(), "[1:1]"),
         ("😀 bad".to_owned(), "[1:4]"),
     ] {
-        let words = workspace.write("a.fake", &text).unwrap();
-        assert!(words.contains(&format!("ERROR {place} this is bad")), "{words}");
-        assert_eq!(workspace.sandbox.tree().read("a.fake"), text);
+        let text = workspace.write("a.fake", &written).unwrap();
+        assert!(text.contains(&format!("ERROR {position} this is bad")), "{text}");
+        assert_eq!(workspace.sandbox.tree().read("a.fake"), written);
     }
     assert_eq!(workspace.write("a.fake", ""), None);
 }

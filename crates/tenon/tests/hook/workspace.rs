@@ -1,4 +1,4 @@
-//! A workspace with fake servers, and an agent that tells the hook what it edited.
+//! A workspace with fake servers, and the hook as an agent runs it.
 
 use std::io::Write;
 use std::path::Path;
@@ -36,8 +36,8 @@ impl Workspace {
         self.sandbox.root().join(relative).to_str().unwrap().to_owned()
     }
 
-    /// What Claude Code says after its `Write` tool has run.
-    pub(crate) fn written(&self, file: &str) -> Value {
+    /// The event that Claude Code sends after its `Write` tool has run.
+    pub(crate) fn write_event(&self, file: &str) -> Value {
         json!({
             "session_id": "s", "transcript_path": "/dev/null", "cwd": self.sandbox.root(), "permission_mode": "default",
             "hook_event_name": "PostToolUse", "tool_name": "Write", "tool_use_id": "toolu_1",
@@ -45,29 +45,29 @@ impl Workspace {
         })
     }
 
-    /// Writes a file and tells the hook. The words that reach the model.
+    /// Writes a file and runs the hook; the text for the model, if there is any.
     pub(crate) fn write(&self, file: &str, text: &str) -> Option<String> {
         self.sandbox.tree().write(file, text);
-        self.told(&self.written(&self.path(file)))
+        self.run_hook(&self.write_event(&self.path(file)))
     }
 
-    /// The words that reach the model for an event; the hook must be well, as always.
-    pub(crate) fn told(&self, event: &Value) -> Option<String> {
+    /// Runs the hook with an event; the text for the model, if there is any.
+    pub(crate) fn run_hook(&self, event: &Value) -> Option<String> {
         let output = self.hook(event.to_string().as_bytes());
         if output.stdout.is_empty() {
             return None;
         }
         let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
-        let words = answer["hookSpecificOutput"]["additionalContext"].as_str().unwrap().to_owned();
+        let text = answer["hookSpecificOutput"]["additionalContext"].as_str().unwrap().to_owned();
         let event = &event["hook_event_name"];
         assert_eq!(
             answer,
-            json!({ "hookSpecificOutput": { "hookEventName": event, "additionalContext": words } })
+            json!({ "hookSpecificOutput": { "hookEventName": event, "additionalContext": text } })
         );
-        Some(words)
+        Some(text)
     }
 
-    /// Runs the hook with any input: it succeeds, whatever it is told.
+    /// Runs the hook with any input and asserts that it exits with 0.
     pub(crate) fn hook(&self, input: &[u8]) -> Output {
         self.hook_in(self.sandbox.root(), input)
     }
@@ -77,12 +77,12 @@ impl Workspace {
         command.args(["hook", "post-edit"]).current_dir(folder);
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        // A hook that does not want to hear more may close the pipe.
+        // The hook may close its stdin before it has read everything.
         let _ = child.stdin.take().unwrap().write_all(input);
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{output:?}");
-        let talk = String::from_utf8(output.stderr.clone()).unwrap();
-        assert!(talk.lines().count() <= 1, "{talk}");
+        let stderr = String::from_utf8(output.stderr.clone()).unwrap();
+        assert!(stderr.lines().count() <= 1, "{stderr}");
         output
     }
 
@@ -99,7 +99,7 @@ impl Workspace {
     }
 }
 
-/// Publishes what it finds in every text, with its version, at once.
+/// Publishes diagnostics for each `bad` in every version of a text.
 pub(crate) fn linter() -> Value {
     json!({ "capabilities": { "textDocumentSync": 2 }, "rules": [
         { "on": "textDocument/didOpen", "do": [{ "publish": { "uri": "$uri" } }] },

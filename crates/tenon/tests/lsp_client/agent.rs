@@ -1,5 +1,5 @@
-//! A small agent: tools that write a file, ask what that broke, and answer in words for a model. They never fail because of
-//! language servers.
+//! A minimal agent with an edit and a write tool that return diagnostics as text for a model. Language server failures never
+//! fail a tool.
 
 use std::process::Command;
 
@@ -11,7 +11,7 @@ use tenon_lsp::service::{self, Files};
 use tenon_testkit::Sandbox;
 use tokio_util::sync::CancellationToken;
 
-/// What the user said about language servers.
+/// Whether the agent uses language servers, and their settings.
 pub(crate) enum Lsp {
     Off,
     On(Value),
@@ -38,7 +38,7 @@ impl Agent {
         self
     }
 
-    /// The agent's own start: whatever becomes of the language servers, it goes on.
+    /// Starts the agent. It also starts if the language servers do not.
     pub(crate) async fn start(self, lsp: Lsp) -> Self {
         let program = self.sandbox.command(env!("CARGO_BIN_EXE_tenon"));
         self.start_with(program, lsp).await
@@ -48,7 +48,7 @@ impl Agent {
         if let Lsp::On(mut config) = lsp {
             command.arg("lsp-service");
             config["servers"] = Value::Object(self.servers.clone());
-            let Value::Object(config) = config else { panic!("a configuration is an object") };
+            let Value::Object(config) = config else { panic!("a configuration must be an object") };
             let options = Options { command, workspace_root: self.root(), config };
             self.client = LspServiceClient::start(options).await;
         }
@@ -59,11 +59,11 @@ impl Agent {
         Utf8PathBuf::from_path_buf(self.sandbox.root().canonicalize().unwrap()).unwrap()
     }
 
-    /// The edit tool: one file's diagnostics.
+    /// The edit tool, with diagnostics of one file.
     pub(crate) async fn edit(&self, file: &str, old: &str, new: &str) -> String {
         let path = self.root().join(file);
         let text = std::fs::read_to_string(&path).unwrap();
-        assert_eq!(text.matches(old).count(), 1, "the test's edit is not clear");
+        assert_eq!(text.matches(old).count(), 1, "the old text must occur once");
         std::fs::write(&path, text.replace(old, new)).unwrap();
         let mut found = Vec::new();
         if self.client.is_alive() {
@@ -73,7 +73,7 @@ impl Agent {
         Block::new(&aftermath, &Limits::default()).below(&format!("Edited {file}."))
     }
 
-    /// The write tool: what broke in other files, too.
+    /// The write tool, with diagnostics of other files, too.
     pub(crate) async fn write(&self, file: &str, text: &str) -> String {
         let path = self.root().join(file);
         std::fs::write(&path, text).unwrap();
@@ -92,20 +92,20 @@ impl Agent {
         std::fs::read_to_string(self.root().join(file)).unwrap()
     }
 
-    /// The states of all servers that were configured here.
+    /// The states of the servers that this agent configured.
     pub(crate) async fn states(&self) -> Vec<(String, String)> {
         let status = self.client.status().await.into_iter();
-        let ours = status.filter(|one| self.servers.contains_key(&one.id));
-        ours.map(|one| (one.id, one.status.as_str().to_owned())).collect()
+        let configured = status.filter(|one| self.servers.contains_key(&one.id));
+        configured.map(|one| (one.id, one.status.as_str().to_owned())).collect()
     }
 }
 
-/// A path that no test's file has.
+/// A path that does not exist.
 pub(crate) fn nowhere() -> &'static Utf8Path {
     Utf8Path::new("/nowhere/tenon")
 }
 
-/// Publishes what it finds in every text, with its version, at once.
+/// Publishes diagnostics for each `bad` in every version of a text.
 pub(crate) fn linter() -> Value {
     json!({ "capabilities": { "textDocumentSync": 2 }, "rules": [
         { "on": "textDocument/didOpen", "do": [{ "publish": { "uri": "$uri" } }] },

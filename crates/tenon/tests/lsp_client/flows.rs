@@ -1,4 +1,4 @@
-//! The contract's four flows from one end to the other: agent, client, service, orchestrator, language server, and back.
+//! The contract's four flows end to end: agent, client, service, orchestrator, language server, and back.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ fn on() -> Lsp {
 }
 
 #[tokio::test]
-async fn an_edit_answers_with_diagnostics() {
+async fn edit_returns_diagnostics() {
     let agent = Agent::new("//- src/a.fake\ngood\n").server("fake", linter()).start(on()).await;
     insta::assert_snapshot!(agent.edit("src/a.fake", "good", "bad & bad").await, @r#"
     Edited src/a.fake.
@@ -26,7 +26,7 @@ async fn an_edit_answers_with_diagnostics() {
 }
 
 #[tokio::test]
-async fn two_servers_answer_as_one() {
+async fn diagnostics_of_two_servers_are_merged() {
     let other = json!({ "capabilities": { "textDocumentSync": 1 }, "rules": [{ "on": "textDocument/didOpen", "do": [
         { "publish": { "uri": "$uri", "diagnostics": [
             { "line": 1, "message": "not\nso <good>", "code": 7 },
@@ -49,14 +49,14 @@ async fn two_servers_answer_as_one() {
     "#);
 }
 
-/// Publishes errors of many files whenever one is written.
+/// Publishes errors in many files whenever one is written.
 fn breaks_others() -> Value {
     let errors = |count: u32, severity: u32| -> Vec<Value> {
         let line = |line| json!({ "line": line, "message": format!("wrong {line}"), "severity": severity });
         (0..count).map(line).collect()
     };
     let mut publishes = vec![json!({ "publish": { "uri": "$uri", "diagnostics": errors(22, 1) } })];
-    // From the last to the first, so that order is somebody's work.
+    // In reverse order, so that the client must sort.
     for (file, count, severity) in [
         ("h.fake", 1, 1),
         ("g.fake", 1, 1),
@@ -77,7 +77,7 @@ fn breaks_others() -> Value {
 }
 
 #[tokio::test]
-async fn a_write_answers_for_other_files_in_order_and_within_limits() {
+async fn write_returns_other_files_sorted_and_limited() {
     let files: String =
         ["b", "c", "d", "e", "f", "g", "h", "m"].map(|name| format!("//- {name}.fake\nx\n")).concat();
     let agent = Agent::new(&files).server("fake", breaks_others()).start(on()).await;
@@ -104,7 +104,7 @@ async fn a_write_answers_for_other_files_in_order_and_within_limits() {
     </diagnostics>
     "#);
     assert_eq!(text.lines().filter(|line| line.starts_with("ERROR ")).count(), 50);
-    // The epoch is the service's own: another question gives another number.
+    // Each check advances the service's epoch.
     let before = agent.client.get_diagnostic_epoch().await;
     agent.write("m.fake", "newer\n").await;
     assert!(agent.client.get_diagnostic_epoch().await > before);
@@ -115,7 +115,7 @@ async fn a_write_answers_for_other_files_in_order_and_within_limits() {
 }
 
 #[tokio::test]
-async fn without_language_servers_an_edit_is_an_edit() {
+async fn edit_without_language_servers_succeeds() {
     let agent = Agent::new("//- a.fake\ngood\n").server("fake", linter()).start(Lsp::Off).await;
     assert_eq!(agent.edit("a.fake", "good", "bad").await, "Edited a.fake.");
     assert_eq!(agent.write("a.fake", "bad bad").await, "Wrote a.fake.");
@@ -125,7 +125,7 @@ async fn without_language_servers_an_edit_is_an_edit() {
 }
 
 #[tokio::test]
-async fn without_the_service_an_edit_is_an_edit() {
+async fn edit_without_the_service_succeeds() {
     let agent = Agent::new("//- a.fake\ngood\n").server("fake", linter());
     let missing = agent.sandbox.command(nowhere());
     let agent = agent.start_with(missing, on()).await;
@@ -136,7 +136,7 @@ async fn without_the_service_an_edit_is_an_edit() {
 }
 
 #[tokio::test]
-async fn a_mistake_in_the_configuration_is_told_once_and_spoils_nothing() {
+async fn invalid_configuration_is_the_unavailable_reason_and_edits_succeed() {
     let agent = Agent::new("//- a.fake\ngood\n").start(Lsp::On(json!({ "navigationTools": 1 }))).await;
     assert_eq!(agent.edit("a.fake", "good", "bad").await, "Edited a.fake.");
     let reason = agent.client.get_unavailable_reason().unwrap();
@@ -144,7 +144,7 @@ async fn a_mistake_in_the_configuration_is_told_once_and_spoils_nothing() {
 }
 
 #[tokio::test]
-async fn a_server_that_crashes_costs_its_own_share_only() {
+async fn crashed_server_affects_only_its_own_diagnostics() {
     let crashing = json!({ "capabilities": { "textDocumentSync": 2 }, "rules": [
         { "on": "textDocument/didOpen", "do": [{ "exit": 3 }] },
     ]});
@@ -152,7 +152,7 @@ async fn a_server_that_crashes_costs_its_own_share_only() {
     assert_eq!(agent.edit("a.fake", "good", "bad").await, "Edited a.fake.");
     assert_eq!(agent.edit("a.fake", "bad", "bad again").await, "Edited a.fake.");
     assert_eq!(agent.states().await, [("crashing".to_owned(), "broken".to_owned())]);
-    assert!(agent.client.is_alive(), "the service goes on");
+    assert!(agent.client.is_alive(), "the service exited");
 
     let agent = Agent::new("//- a.fake\ngood\n")
         .server("crashing", crashing)

@@ -1,4 +1,4 @@
-//! The service's life behind its client, and the navigation pipes.
+//! The service's life cycle behind its client, and the navigation pipes.
 
 use serde_json::{Value, json};
 use tenon_lsp::service::client::Navigation;
@@ -24,7 +24,7 @@ async fn started() -> Agent {
 }
 
 #[tokio::test]
-async fn shutdown_leaves_nothing_not_even_a_deaf_server() {
+async fn shutdown_ends_all_processes() {
     let agent = started().await;
     agent.client.shutdown().await;
     agent.sandbox.assert_no_processes();
@@ -34,14 +34,14 @@ async fn shutdown_leaves_nothing_not_even_a_deaf_server() {
 }
 
 #[tokio::test]
-async fn a_client_that_is_dropped_leaves_nothing() {
+async fn dropped_client_ends_all_processes() {
     let mut agent = started().await;
     drop(std::mem::replace(&mut agent.client, tenon_lsp::service::client::LspServiceClient::off()));
     agent.sandbox.assert_no_processes();
 }
 
 #[tokio::test]
-async fn a_service_that_is_killed_is_noticed_at_once() {
+async fn killed_service_is_noticed_immediately() {
     let agent = started().await;
     let service =
         agent.sandbox.processes().into_iter().find(|one| one.command.contains(&"lsp-service".to_owned()));
@@ -54,14 +54,14 @@ async fn a_service_that_is_killed_is_noticed_at_once() {
 }
 
 #[tokio::test]
-async fn a_cancelled_check_ends_at_once() {
+async fn cancelled_check_returns_immediately() {
     let silent = json!({ "capabilities": { "textDocumentSync": 1 } });
     let config = json!({ "firstTouchTimeout": 600_000, "diagnosticTimeout": 600_000 });
     let agent = Agent::new("//- a.fake\nx\n").server("silent", silent).start(Lsp::On(config)).await;
     let (path, cancel) = (agent.root().join("a.fake"), CancellationToken::new());
     let check = agent.client.check_file(&path, None, &cancel);
     let (found, ()) = tokio::join!(check, async {
-        // The service answers the next question while it still waits for the first.
+        // The service answers the next request while the check is still in flight.
         agent.client.get_diagnostic_epoch().await;
         cancel.cancel();
     });
@@ -70,13 +70,13 @@ async fn a_cancelled_check_ends_at_once() {
 }
 
 #[tokio::test]
-async fn navigation_is_a_pair_of_pipes_for_an_mcp_client() {
+async fn navigation_pipes_serve_an_mcp_client() {
     let mut script = linter();
     script["capabilities"]["hoverProvider"] = json!(true);
     script["rules"].as_array_mut().unwrap().push(json!({ "on": "textDocument/hover", "do": ["reply_word"] }));
     let agent = Agent::new("//- a.fake\nword\n").server("fake", script).start(Lsp::On(json!({}))).await;
     let Navigation { read, mut write } = agent.client.take_navigation().unwrap();
-    assert!(agent.client.take_navigation().is_none(), "there is one pair");
+    assert!(agent.client.take_navigation().is_none(), "the pipes were handed out twice");
     let mut answers = BufReader::new(read).lines();
     let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "0" } });
     let place = json!({ "file": "a.fake", "line": 1, "character": 1 });
@@ -97,7 +97,7 @@ async fn navigation_is_a_pair_of_pipes_for_an_mcp_client() {
 }
 
 #[tokio::test]
-async fn a_host_may_do_without_navigation() {
+async fn navigation_can_be_turned_off() {
     let config = Lsp::On(json!({ "navigationTools": false }));
     let agent = Agent::new("//- a.fake\ngood\n").server("fake", linter()).start(config).await;
     assert!(agent.client.is_alive());

@@ -1,7 +1,6 @@
-//! The service as a host in Rust embeds it: the real program behind its client, scripted language servers behind that, and a
-//! small agent with an edit tool and a write tool in front.
+//! The service as a Rust host embeds it: a minimal agent, the client, the real program, and scripted language servers.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 mod agent;
 mod flows;

@@ -1,11 +1,11 @@
-//! Bad bootstraps: one line that names the place, exit code 1, nothing on stdout.
+//! Invalid bootstraps: exit code 1, nothing on stdout, and one line on stderr that names the key.
 
 use serde_json::{Value, json};
 
-use crate::host::Stage;
+use crate::host::Workspace;
 
-fn refused(stage: &Stage, bootstrap: Option<&Value>) -> String {
-    let mut command = stage.command(&json!({}));
+fn rejected(workspace: &Workspace, bootstrap: Option<&Value>) -> String {
+    let mut command = workspace.command(&json!({}));
     match bootstrap {
         Some(value) => command.env("LSP_BOOTSTRAP", value.to_string()),
         None => command.env_remove("LSP_BOOTSTRAP"),
@@ -19,10 +19,10 @@ fn refused(stage: &Stage, bootstrap: Option<&Value>) -> String {
 }
 
 #[test]
-fn mistakes_are_named_by_their_path() {
-    let stage = Stage::new("//- a.fake\nx\n");
-    let root = stage.sandbox.root();
-    assert!(refused(&stage, None).contains("not set"));
+fn invalid_bootstrap_is_rejected_with_its_key() {
+    let workspace = Workspace::new("//- a.fake\nx\n");
+    let root = workspace.sandbox.root();
+    assert!(rejected(&workspace, None).contains("not set"));
     for (value, path) in [
         (json!({}), "workspaceRoot: missing"),
         (json!({ "workspaceRoot": "" }), "workspaceRoot: empty"),
@@ -34,7 +34,7 @@ fn mistakes_are_named_by_their_path() {
         (json!({ "workspaceRoot": root, "config": { "servers": { "nope": {} } } }), "config.servers.nope: "),
         (json!({ "workspaceRoot": root, "surprise": true }), "surprise: unknown key"),
     ] {
-        let line = refused(&stage, Some(&value));
+        let line = rejected(&workspace, Some(&value));
         assert!(line.contains(path), "{value}: {line}");
     }
 }

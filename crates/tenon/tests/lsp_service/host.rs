@@ -1,4 +1,4 @@
-//! A host: starts the service, speaks framed JSON-RPC with it, and sees what becomes of its processes.
+//! A host program: starts the service, exchanges framed JSON-RPC with it, and watches its processes.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 use tenon_testkit::{PATIENCE, Sandbox, processes};
 
 /// A workspace with fake servers for `.fake` files.
-pub(crate) struct Stage {
+pub(crate) struct Workspace {
     pub(crate) sandbox: Sandbox,
     servers: serde_json::Map<String, Value>,
 }
 
-impl Stage {
+impl Workspace {
     pub(crate) fn new(tree: &str) -> Self {
         Self { sandbox: Sandbox::with_tree(tree), servers: serde_json::Map::new() }
     }
@@ -30,7 +30,7 @@ impl Stage {
         self.sandbox.root().canonicalize().unwrap().join(relative).to_str().unwrap().to_owned()
     }
 
-    /// The bootstrap with more settings.
+    /// The value of `LSP_BOOTSTRAP` with these settings and the fake servers.
     pub(crate) fn bootstrap(&self, mut config: Value) -> Value {
         config["servers"] = Value::Object(self.servers.clone());
         json!({ "workspaceRoot": self.sandbox.root(), "config": config })
@@ -42,14 +42,14 @@ impl Stage {
         command
     }
 
-    /// A service that has said it is ready, in a process group of its own as hosts start it.
+    /// Starts the service in its own process group, as hosts do, and waits for `lsp/ready`.
     pub(crate) fn start(&self, config: Value) -> Host {
         let mut host = Host::start(&mut self.command(&self.bootstrap(config)));
         assert_eq!(host.message(), json!({ "jsonrpc": "2.0", "method": "lsp/ready", "params": {} }));
         host
     }
 
-    /// The process ids of a fake server, in the order of its starts.
+    /// The process ids of a fake server, in start order.
     pub(crate) fn pids(&self, server: &str) -> Vec<u32> {
         let lines = self.transcript(server);
         lines.iter().filter_map(|line| u32::try_from(line.get("started")?.as_u64()?).ok()).collect()
@@ -62,7 +62,7 @@ impl Stage {
     }
 }
 
-/// A running service.
+/// A host with a running service.
 pub(crate) struct Host {
     child: Child,
     stdin: Option<ChildStdin>,
@@ -117,10 +117,10 @@ impl Host {
 
     /// The next message.
     pub(crate) fn message(&mut self) -> Value {
-        self.messages.recv_timeout(PATIENCE).expect("the service says something")
+        self.messages.recv_timeout(PATIENCE).expect("the service sends a message")
     }
 
-    /// The answer to a request, which must be the next message.
+    /// Sends a request and returns its response, which must be the next message.
     pub(crate) fn request(&mut self, method: &str, params: Value) -> Value {
         let id = self.begin(method, params);
         let answer = self.message();
@@ -128,7 +128,7 @@ impl Host {
         answer
     }
 
-    /// The result of a request.
+    /// Sends a request that must succeed, and returns its result.
     pub(crate) fn result(&mut self, method: &str, params: Value) -> Value {
         let mut answer = self.request(method, params);
         assert!(answer.get("error").is_none(), "{answer}");
@@ -147,14 +147,14 @@ impl Host {
         self.stdin = None;
     }
 
-    /// Waits for the end of the service, which must have said all before.
+    /// Waits until the service exits, and asserts that no message is left.
     pub(crate) fn wait(&mut self) -> ExitStatus {
-        assert!(processes::wait_for(self.child.id(), PATIENCE), "the service does not end");
-        assert!(self.messages.recv_timeout(PATIENCE).is_err(), "the service said more than it was asked");
+        assert!(processes::wait_for(self.child.id(), PATIENCE), "the service does not exit");
+        assert!(self.messages.recv_timeout(PATIENCE).is_err(), "the service sent an unexpected message");
         self.child.wait().unwrap()
     }
 
-    /// What was written on stderr, after the end.
+    /// Stderr, after the service has exited.
     pub(crate) fn stderr(&mut self) -> String {
         let mut text = String::new();
         self.child.stderr.take().unwrap().read_to_string(&mut text).unwrap();
@@ -179,7 +179,7 @@ fn read_frame(reader: &mut impl BufRead) -> Option<Value> {
         match line.trim_end() {
             "" => break,
             header => {
-                let (name, value) = header.split_once(": ").expect("nothing but headers between frames");
+                let (name, value) = header.split_once(": ").expect("only headers between frames");
                 assert_eq!(name, "Content-Length");
                 length = Some(value.parse().unwrap());
             }
@@ -190,7 +190,7 @@ fn read_frame(reader: &mut impl BufRead) -> Option<Value> {
     Some(serde_json::from_slice(&body).unwrap())
 }
 
-/// Publishes what it finds in every text, with its version, at once.
+/// Publishes diagnostics for each `bad` in every version of a text.
 pub(crate) fn linter() -> Value {
     json!({ "capabilities": { "textDocumentSync": 2 }, "rules": [
         { "on": "textDocument/didOpen", "do": [{ "publish": { "uri": "$uri" } }] },

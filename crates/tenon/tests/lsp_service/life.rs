@@ -1,11 +1,11 @@
-//! The end of the service, however it comes: nothing is left behind, not even servers that ignore everything.
+//! However the service ends, no process is left behind, not even servers that ignore every signal to exit.
 
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 use tenon_testkit::{PATIENCE, processes};
 
-use crate::host::{Host, Stage, linter};
+use crate::host::{Host, Workspace, linter};
 
 /// A server that ignores EOF, SIGTERM and `exit`.
 fn deaf() -> Value {
@@ -16,11 +16,11 @@ fn deaf() -> Value {
     script
 }
 
-fn started() -> (Stage, Host) {
-    let stage = Stage::new("//- a.fake\nbad\n").server("deaf", deaf()).server("polite", linter());
-    let mut host = stage.start(json!({}));
-    assert_eq!(host.check(&stage.path("a.fake")).as_array().unwrap().len(), 1);
-    (stage, host)
+fn started() -> (Workspace, Host) {
+    let workspace = Workspace::new("//- a.fake\nbad\n").server("deaf", deaf()).server("polite", linter());
+    let mut host = workspace.start(json!({}));
+    assert_eq!(host.check(&workspace.path("a.fake")).as_array().unwrap().len(), 1);
+    (workspace, host)
 }
 
 fn pid(host: &Host) -> Pid {
@@ -29,77 +29,77 @@ fn pid(host: &Host) -> Pid {
 
 #[test]
 fn shutdown_answers_null_and_ends_with_all_servers() {
-    let (stage, mut host) = started();
+    let (workspace, mut host) = started();
     assert_eq!(host.result("lsp/shutdown", json!({})), Value::Null);
     assert_eq!(host.wait().code(), Some(0));
-    stage.sandbox.assert_no_processes();
-    assert!(stage.transcript("polite").iter().any(|line| line["in"]["method"] == "exit"));
+    workspace.sandbox.assert_no_processes();
+    assert!(workspace.transcript("polite").iter().any(|line| line["in"]["method"] == "exit"));
 }
 
 #[test]
-fn the_end_of_stdin_leaves_no_orphan() {
-    let (stage, mut host) = started();
+fn end_of_stdin_ends_all_processes() {
+    let (workspace, mut host) = started();
     host.close_stdin();
     assert_eq!(host.wait().code(), Some(0));
-    stage.sandbox.assert_no_processes();
+    workspace.sandbox.assert_no_processes();
 }
 
 #[test]
-fn signals_end_it_properly() {
+fn sigterm_and_sigint_end_all_processes() {
     for signal in [Signal::SIGTERM, Signal::SIGINT] {
-        let (stage, mut host) = started();
+        let (workspace, mut host) = started();
         kill(pid(&host), signal).unwrap();
         assert_eq!(host.wait().code(), Some(0), "{signal}");
-        stage.sandbox.assert_no_processes();
+        workspace.sandbox.assert_no_processes();
     }
 }
 
 #[test]
-fn not_even_sigkill_leaves_a_server_behind() {
-    let (stage, first) = started();
+fn sigkill_leaves_no_server_behind() {
+    let (workspace, first) = started();
     drop(first);
     for round in 0..100 {
-        let mut host = stage.start(json!({}));
-        // In turns before its servers start, while they do or just after, and with a question open.
+        let mut host = workspace.start(json!({}));
+        // In turn: before its servers start, while they start, and after a check.
         match round % 3 {
             0 => {}
-            1 => drop(host.begin("lsp/checkFile", json!({ "filePath": stage.path("a.fake") }))),
-            _ => assert_eq!(host.check(&stage.path("a.fake")).as_array().unwrap().len(), 1),
+            1 => drop(host.begin("lsp/checkFile", json!({ "filePath": workspace.path("a.fake") }))),
+            _ => assert_eq!(host.check(&workspace.path("a.fake")).as_array().unwrap().len(), 1),
         }
         kill(pid(&host), Signal::SIGKILL).unwrap();
         assert!(processes::wait_for(host.id(), PATIENCE));
-        stage.sandbox.assert_no_processes();
+        workspace.sandbox.assert_no_processes();
     }
 }
 
 #[test]
-fn a_hosts_group_kill_reaches_the_servers() {
-    let (stage, mut host) = started();
+fn group_kill_by_the_host_ends_the_servers() {
+    let (workspace, mut host) = started();
     killpg(pid(&host), Signal::SIGKILL).unwrap();
     host.wait();
     for server in ["deaf", "polite"] {
-        assert!(processes::wait_for(stage.pids(server)[0], PATIENCE));
+        assert!(processes::wait_for(workspace.pids(server)[0], PATIENCE));
     }
 }
 
 #[test]
-fn a_server_that_hangs_in_its_start_does_not_keep_the_service() {
+fn server_that_hangs_at_startup_does_not_delay_shutdown() {
     let mut hung = deaf();
     hung["initialize"] = json!({ "hang": true });
-    let stage = Stage::new("//- a.fake\nbad\n").server("hung", hung);
-    let mut host = stage.start(json!({ "firstTouchTimeout": 300 }));
-    assert_eq!(host.check(&stage.path("a.fake")), json!([]));
+    let workspace = Workspace::new("//- a.fake\nbad\n").server("hung", hung);
+    let mut host = workspace.start(json!({ "firstTouchTimeout": 300 }));
+    assert_eq!(host.check(&workspace.path("a.fake")), json!([]));
     assert_eq!(host.result("lsp/shutdown", json!({})), Value::Null);
     assert_eq!(host.wait().code(), Some(0));
-    stage.sandbox.assert_no_processes();
+    workspace.sandbox.assert_no_processes();
 }
 
 #[test]
-fn shutdown_ends_a_check_that_is_under_way() {
-    let stage = Stage::new("//- a.fake\nbad\n")
+fn shutdown_ends_a_check_in_flight() {
+    let workspace = Workspace::new("//- a.fake\nbad\n")
         .server("silent", json!({ "capabilities": { "textDocumentSync": 1 } }));
-    let mut host = stage.start(json!({ "firstTouchTimeout": 600_000 }));
-    let check = host.begin("lsp/checkFile", json!({ "filePath": stage.path("a.fake") }));
+    let mut host = workspace.start(json!({ "firstTouchTimeout": 600_000 }));
+    let check = host.begin("lsp/checkFile", json!({ "filePath": workspace.path("a.fake") }));
     let shutdown = host.begin("lsp/shutdown", Value::Null);
     let first = host.message();
     assert_eq!((&first["id"], &first["result"]), (&json!(check), &json!([])));
@@ -109,7 +109,7 @@ fn shutdown_ends_a_check_that_is_under_way() {
 }
 
 #[test]
-fn without_its_pipes_navigation_is_off_and_says_so() {
+fn missing_pipes_turn_navigation_off_with_a_message() {
     let (_stage, mut host) = started();
     host.close_stdin();
     host.wait();

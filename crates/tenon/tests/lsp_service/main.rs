@@ -1,6 +1,6 @@
-//! `tenon lsp-service` as its hosts meet it: the real program over pipes, with scripted language servers behind it.
+//! `tenon lsp-service` from the host's side: the real program over pipes, with scripted language servers.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 mod bootstrap;
 mod host;

@@ -1,13 +1,13 @@
-//! The methods: their shapes, their invariants, and what they make of bad input.
+//! The methods: result shapes, invariants, and invalid input.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::host::{Stage, linter};
+use crate::host::{Workspace, linter};
 
 #[test]
-fn a_check_answers_diagnostics_in_the_contracts_shape() {
+fn check_returns_diagnostics_in_the_contract_shape() {
     let script = json!({ "capabilities": { "textDocumentSync": 1 }, "rules": [{ "on": "textDocument/didOpen", "do": [
         { "publish": { "uri": "$uri", "diagnostics": [
             { "line": 1, "message": "a warning", "severity": 2 },
@@ -15,10 +15,10 @@ fn a_check_answers_diagnostics_in_the_contracts_shape() {
             { "line": 2, "message": "no severity", "code": { "value": "obj" } },
         ]}},
     ]}]});
-    let stage = Stage::new("//- sub/a.fake\nx\n").server("fake", script);
-    let mut host = stage.start(json!({}));
+    let workspace = Workspace::new("//- sub/a.fake\nx\n").server("fake", script);
+    let mut host = workspace.start(json!({}));
     assert_eq!(
-        host.check(&stage.path("sub/a.fake")),
+        host.check(&workspace.path("sub/a.fake")),
         json!([
             { "file": "sub/a.fake", "line": 1, "character": 1, "severity": "error", "message": "an error\nof two lines", "code": "7", "source": "me" },
             { "file": "sub/a.fake", "line": 3, "character": 1, "severity": "error", "message": "no severity", "code": "obj" },
@@ -27,53 +27,53 @@ fn a_check_answers_diagnostics_in_the_contracts_shape() {
 }
 
 #[test]
-fn severities_filter_every_answer() {
+fn severities_filter_every_result() {
     let script = json!({ "capabilities": { "textDocumentSync": 1 }, "rules": [{ "on": "textDocument/didOpen", "do": [
         { "publish": { "uri": "$uri", "diagnostics": [
             { "message": "w", "severity": 2 }, { "message": "e", "severity": 1 }, { "message": "i", "severity": 3 }, { "message": "h", "severity": 4 },
         ]}},
     ]}]});
-    let stage = Stage::new("//- a.fake\nx\n").server("fake", script);
-    let mut host = stage.start(json!({ "includeSeverities": ["warning", "hint"] }));
+    let workspace = Workspace::new("//- a.fake\nx\n").server("fake", script);
+    let mut host = workspace.start(json!({ "includeSeverities": ["warning", "hint"] }));
     let severities = |list: &Value| -> Vec<String> {
         list.as_array().unwrap().iter().map(|one| one["severity"].as_str().unwrap().to_owned()).collect()
     };
     let epoch = host.result("lsp/getDiagnosticEpoch", Value::Null);
-    assert_eq!(severities(&host.check(&stage.path("a.fake"))), ["warning", "hint"]);
+    assert_eq!(severities(&host.check(&workspace.path("a.fake"))), ["warning", "hint"]);
     assert_eq!(severities(&host.result("lsp/diagnostics", json!({}))["a.fake"]), ["warning", "hint"]);
     let after = host.result("lsp/diagnosticsAfter", json!({ "afterEpoch": epoch }));
     assert_eq!(severities(&after["a.fake"]), ["warning", "hint"]);
 }
 
 #[test]
-fn a_check_always_answers_a_list() {
-    let stage = Stage::new("//- a.fake\nbad\n//- a.txt\nbad\n//- link.fake -> /etc/passwd\n")
+fn check_of_an_invalid_file_returns_an_empty_list() {
+    let workspace = Workspace::new("//- a.fake\nbad\n//- a.txt\nbad\n//- link.fake -> /etc/passwd\n")
         .server("fake", linter());
-    let mut host = stage.start(json!({}));
-    let outside = stage.sandbox.place("tmp").join("x.fake");
+    let mut host = workspace.start(json!({}));
+    let outside = workspace.sandbox.place("tmp").join("x.fake");
     std::fs::write(&outside, "bad").unwrap();
-    std::fs::write(stage.path("binary.fake"), [0xff, 0x00]).unwrap();
+    std::fs::write(workspace.path("binary.fake"), [0xff, 0x00]).unwrap();
     for params in [
         json!({ "filePath": "a.fake" }),
         json!({ "filePath": outside }),
-        json!({ "filePath": stage.path("gone.fake") }),
-        json!({ "filePath": stage.path("a.txt") }),
-        json!({ "filePath": stage.path("binary.fake") }),
-        json!({ "filePath": stage.path("link.fake") }),
-        json!({ "filePath": stage.path("") }),
-        json!({ "filePath": stage.path("../w/../..") }),
+        json!({ "filePath": workspace.path("gone.fake") }),
+        json!({ "filePath": workspace.path("a.txt") }),
+        json!({ "filePath": workspace.path("binary.fake") }),
+        json!({ "filePath": workspace.path("link.fake") }),
+        json!({ "filePath": workspace.path("") }),
+        json!({ "filePath": workspace.path("../w/../..") }),
         json!({ "filePath": 7 }),
-        json!({ "filePath": stage.path("a.fake"), "text": 7 }),
+        json!({ "filePath": workspace.path("a.fake"), "text": 7 }),
         json!([]),
         Value::Null,
     ] {
         assert_eq!(host.result("lsp/checkFile", params.clone()), json!([]), "{params}");
     }
-    assert_eq!(host.check(&stage.path("a.fake")).as_array().unwrap().len(), 1);
+    assert_eq!(host.check(&workspace.path("a.fake")).as_array().unwrap().len(), 1);
 }
 
 #[test]
-fn a_written_file_shows_what_it_broke_elsewhere() {
+fn diagnostics_after_a_write_include_other_files() {
     let script = json!({ "capabilities": { "textDocumentSync": 1 }, "rules": [
         { "on": "textDocument/didOpen", "file": "a.fake", "do": [
             { "publish": { "uri": "$uri" } }, { "wait_ms": 60 },
@@ -81,10 +81,10 @@ fn a_written_file_shows_what_it_broke_elsewhere() {
             { "publish": { "uri": "b.fake", "version": "none", "diagnostics": [{ "message": "broken by a" }] } },
         ]},
     ]});
-    let stage = Stage::new("//- a.fake\nbad\n//- b.fake\nx\n//- z.fake\nx\n").server("fake", script);
-    let mut host = stage.start(json!({}));
+    let workspace = Workspace::new("//- a.fake\nbad\n//- b.fake\nx\n//- z.fake\nx\n").server("fake", script);
+    let mut host = workspace.start(json!({}));
     let before = host.result("lsp/getDiagnosticEpoch", Value::Null).as_u64().unwrap();
-    let checked = host.check_text(&stage.path("a.fake"), "bad");
+    let checked = host.check_text(&workspace.path("a.fake"), "bad");
     assert_eq!(checked.as_array().unwrap().len(), 1);
     assert!(host.result("lsp/getDiagnosticEpoch", Value::Null).as_u64().unwrap() > before);
     let after = host.result("lsp/diagnosticsAfter", json!({ "afterEpoch": before, "waitMs": 2000 }));
@@ -93,17 +93,17 @@ fn a_written_file_shows_what_it_broke_elsewhere() {
 }
 
 #[test]
-fn every_configured_server_is_listed_by_id() {
-    let stage = Stage::new("//- a.fake\nbad\n").server("aaa-fake", linter());
-    let mut host = stage.start(json!({}));
+fn status_lists_every_configured_server_by_id() {
+    let workspace = Workspace::new("//- a.fake\nbad\n").server("aaa-fake", linter());
+    let mut host = workspace.start(json!({}));
     let list = host.result("lsp/status", json!({}));
     let ids: Vec<&str> = list.as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap()).collect();
     assert!(ids.is_sorted() && ids.contains(&"pyright") && ids.contains(&"aaa-fake"), "{ids:?}");
     assert_eq!(list[0]["status"], "idle");
-    host.check(&stage.path("a.fake"));
+    host.check(&workspace.path("a.fake"));
     let list = host.result("lsp/status", json!({}));
     assert_eq!(list[0]["status"], "active");
-    assert_eq!(list[0]["serverPid"], stage.pids("aaa-fake")[0]);
+    assert_eq!(list[0]["serverPid"], workspace.pids("aaa-fake")[0]);
     let known: BTreeSet<&str> = ["idle", "starting", "active", "broken", "disabled", "unavailable"].into();
     for line in list.as_array().unwrap() {
         assert!(known.contains(line["status"].as_str().unwrap()), "{line}");
@@ -113,25 +113,25 @@ fn every_configured_server_is_listed_by_id() {
 }
 
 #[test]
-fn after_a_crash_the_next_check_is_empty_and_nothing_fails() {
+fn check_after_a_crash_returns_an_empty_list() {
     let crashing = json!({ "capabilities": { "textDocumentSync": 1 }, "rules": [{ "on": "textDocument/didOpen", "do": ["die"] }] });
-    let stage = Stage::new("//- a.fake\nbad\n").server("fake", crashing);
-    let mut host = stage.start(json!({}));
-    assert_eq!(host.check(&stage.path("a.fake")), json!([]));
-    assert_eq!(host.check(&stage.path("a.fake")), json!([]));
-    assert_eq!(stage.pids("fake").len(), 1, "a broken server is not started again");
+    let workspace = Workspace::new("//- a.fake\nbad\n").server("fake", crashing);
+    let mut host = workspace.start(json!({}));
+    assert_eq!(host.check(&workspace.path("a.fake")), json!([]));
+    assert_eq!(host.check(&workspace.path("a.fake")), json!([]));
+    assert_eq!(workspace.pids("fake").len(), 1, "a broken server is not started again");
     let list = host.result("lsp/status", json!({}));
     let line = list.as_array().unwrap().iter().find(|one| one["id"] == "fake").unwrap();
     assert_eq!(line["status"], "broken");
 }
 
 #[test]
-fn a_cancelled_check_answers_what_is_known() {
+fn cancelled_check_returns_partial_diagnostics() {
     let silent = json!({ "capabilities": { "textDocumentSync": 1 } });
-    let stage = Stage::new("//- a.fake\nbad\n").server("fine", linter()).server("silent", silent);
-    let mut host = stage.start(json!({ "diagnosticTimeout": 600_000, "firstTouchTimeout": 600_000 }));
-    let id = host.begin("lsp/checkFile", json!({ "filePath": stage.path("a.fake") }));
-    // Once the other server's share is there, the check waits for the silent one alone.
+    let workspace = Workspace::new("//- a.fake\nbad\n").server("fine", linter()).server("silent", silent);
+    let mut host = workspace.start(json!({ "diagnosticTimeout": 600_000, "firstTouchTimeout": 600_000 }));
+    let id = host.begin("lsp/checkFile", json!({ "filePath": workspace.path("a.fake") }));
+    // Once the other server's diagnostics are there, the check waits only for the silent one.
     while host.result("lsp/diagnostics", json!({})) == json!({}) {}
     host.send(&json!({ "jsonrpc": "2.0", "method": "$/cancelRequest", "params": { "id": id } }));
     let answer = host.message();
@@ -140,15 +140,15 @@ fn a_cancelled_check_answers_what_is_known() {
 }
 
 #[test]
-fn fifty_checks_at_once_are_all_answered() {
-    let stage = Stage::new("//- a.fake\nbad\n").server("fake", linter());
+fn fifty_concurrent_checks_are_all_answered() {
+    let workspace = Workspace::new("//- a.fake\nbad\n").server("fake", linter());
     for number in 0..50 {
-        std::fs::write(stage.path(&format!("f{number}.fake")), "bad").unwrap();
+        std::fs::write(workspace.path(&format!("f{number}.fake")), "bad").unwrap();
     }
-    let mut host = stage.start(json!({ "firstTouchTimeout": 60_000, "diagnosticTimeout": 60_000 }));
-    let asked: BTreeSet<i64> = (0..50)
+    let mut host = workspace.start(json!({ "firstTouchTimeout": 60_000, "diagnosticTimeout": 60_000 }));
+    let requests: BTreeSet<i64> = (0..50)
         .map(|number| {
-            host.begin("lsp/checkFile", json!({ "filePath": stage.path(&format!("f{number}.fake")) }))
+            host.begin("lsp/checkFile", json!({ "filePath": workspace.path(&format!("f{number}.fake")) }))
         })
         .collect();
     let mut answered = BTreeSet::new();
@@ -157,13 +157,13 @@ fn fifty_checks_at_once_are_all_answered() {
         assert_eq!(answer["result"].as_array().unwrap().len(), 1, "{answer}");
         assert!(answered.insert(answer["id"].as_i64().unwrap()));
     }
-    assert_eq!(answered, asked);
+    assert_eq!(answered, requests);
 }
 
 #[test]
-fn what_is_no_request_is_a_typed_error() {
-    let stage = Stage::new("//- a.fake\nbad\n").server("fake", linter());
-    let mut host = stage.start(json!({}));
+fn invalid_requests_get_json_rpc_errors() {
+    let workspace = Workspace::new("//- a.fake\nbad\n").server("fake", linter());
+    let mut host = workspace.start(json!({}));
     assert_eq!(host.request("lsp/unknown", Value::Null)["error"]["code"], -32601);
     assert_eq!(host.request("lsp/diagnosticsAfter", json!({}))["error"]["code"], -32602);
     assert_eq!(host.request("lsp/diagnosticsAfter", json!({ "afterEpoch": -1 }))["error"]["code"], -32602);

@@ -1,4 +1,4 @@
-//! The navigation tools on descriptors 3 and 4.
+//! The navigation tools over MCP on file descriptors 3 and 4.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
@@ -8,7 +8,7 @@ use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 use serde_json::{Value, json};
 
-use crate::host::{Host, Stage};
+use crate::host::{Host, Workspace};
 
 /// MCP over two named pipes.
 struct Nav {
@@ -18,14 +18,15 @@ struct Nav {
 }
 
 impl Nav {
-    /// Starts the service with 3 to read from and 4 to write to.
-    fn start(stage: &Stage, config: Value) -> (Host, Self) {
-        let (to, from) = (stage.sandbox.place("tmp").join("to"), stage.sandbox.place("tmp").join("from"));
+    /// Starts the service with descriptor 3 for input and 4 for output.
+    fn start(workspace: &Workspace, config: Value) -> (Host, Self) {
+        let (to, from) =
+            (workspace.sandbox.place("tmp").join("to"), workspace.sandbox.place("tmp").join("from"));
         for path in [&to, &from] {
             mkfifo(path, Mode::S_IRWXU).unwrap();
         }
-        let service = stage.command(&stage.bootstrap(config));
-        let mut shell: Command = stage.sandbox.command("sh");
+        let service = workspace.command(&workspace.bootstrap(config));
+        let mut shell: Command = workspace.sandbox.command("sh");
         shell.args(["-c", "exec \"$0\" lsp-service 3<\"$1\" 4>\"$2\""]);
         shell.arg(service.get_program()).arg(&to).arg(&from);
         for (name, value) in service.get_envs() {
@@ -92,14 +93,14 @@ fn script() -> Value {
     })
 }
 
-fn stage() -> Stage {
-    Stage::new("//- sub/a.fake\n😀 one bad\n    two\n    three\n").server("fake", script())
+fn workspace() -> Workspace {
+    Workspace::new("//- sub/a.fake\n😀 one bad\n    two\n    three\n").server("fake", script())
 }
 
 #[test]
-fn the_six_tools_answer_in_the_contracts_shapes() {
-    let stage = stage();
-    let (mut host, mut nav) = Nav::start(&stage, json!({}));
+fn six_tools_return_the_contract_shapes() {
+    let workspace = workspace();
+    let (mut host, mut nav) = Nav::start(&workspace, json!({}));
     let tools = nav.request("tools/list", json!({}));
     let names: Vec<&str> =
         tools["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
@@ -114,17 +115,17 @@ fn the_six_tools_answer_in_the_contracts_shapes() {
             "lsp_diagnostics"
         ]
     );
-    let place = json!({ "file": "sub/a.fake", "line": 1, "character": 4 });
+    let position = json!({ "file": "sub/a.fake", "line": 1, "character": 4 });
     assert_eq!(
-        nav.structured("lsp_goto_definition", place.clone()),
+        nav.structured("lsp_goto_definition", position.clone()),
         json!({ "locations": [{ "file": "sub/a.fake", "line": 2, "character": 5 }] })
     );
     assert_eq!(
-        nav.structured("lsp_find_references", place.clone()),
+        nav.structured("lsp_find_references", position.clone()),
         json!({ "locations": [{ "file": "sub/a.fake", "line": 1, "character": 5 }, { "file": "sub/a.fake", "line": 3, "character": 5 }] })
     );
-    assert_eq!(nav.structured("lsp_hover", place), json!({ "content": "one" }));
-    let absolute = json!({ "file": stage.path("sub/a.fake") });
+    assert_eq!(nav.structured("lsp_hover", position), json!({ "content": "one" }));
+    let absolute = json!({ "file": workspace.path("sub/a.fake") });
     let first = json!({ "startLine": 1, "startChar": 5, "endLine": 2, "endChar": 1 });
     let second = json!({ "startLine": 2, "startChar": 5, "endLine": 3, "endChar": 1 });
     assert_eq!(
@@ -141,16 +142,16 @@ fn the_six_tools_answer_in_the_contracts_shapes() {
     );
     let text = nav.call("lsp_find_references", json!({ "file": "sub/a.fake", "line": 1, "character": 4 }));
     assert_eq!(text["content"][0]["text"], "sub/a.fake:1:5\nsub/a.fake:3:5");
-    // Both channels work on the same servers.
-    assert_eq!(host.check(&stage.path("sub/a.fake")).as_array().unwrap().len(), 1);
-    assert_eq!(stage.pids("fake").len(), 1);
+    // Both channels share the same servers.
+    assert_eq!(host.check(&workspace.path("sub/a.fake")).as_array().unwrap().len(), 1);
+    assert_eq!(workspace.pids("fake").len(), 1);
 }
 
 #[test]
-fn what_cannot_be_asked_is_a_tool_error() {
-    let stage = stage();
-    std::os::unix::fs::symlink("/etc", stage.sandbox.root().join("escape")).unwrap();
-    let (_host, mut nav) = Nav::start(&stage, json!({}));
+fn invalid_arguments_are_a_tool_error() {
+    let workspace = workspace();
+    std::os::unix::fs::symlink("/etc", workspace.sandbox.root().join("escape")).unwrap();
+    let (_host, mut nav) = Nav::start(&workspace, json!({}));
     for (arguments, expected) in [
         (json!({ "file": "/etc/passwd", "line": 1, "character": 1 }), "outside the workspace"),
         (json!({ "file": "escape/passwd", "line": 1, "character": 1 }), "outside the workspace"),
@@ -170,11 +171,11 @@ fn what_cannot_be_asked_is_a_tool_error() {
 }
 
 #[test]
-fn nothing_found_is_an_empty_list_and_not_known_is_an_error() {
+fn no_result_is_an_empty_list_and_a_broken_server_is_an_error() {
     let empty = json!({ "capabilities": { "textDocumentSync": 2, "definitionProvider": true, "hoverProvider": true },
         "rules": [{ "on": "textDocument/definition", "do": [{ "reply": null }] }, { "on": "textDocument/hover", "do": ["die"] }] });
-    let stage = Stage::new("//- a.fake\nx\n//- a.txt\nx\n").server("fake", empty);
-    let (_host, mut nav) = Nav::start(&stage, json!({}));
+    let workspace = Workspace::new("//- a.fake\nx\n//- a.txt\nx\n").server("fake", empty);
+    let (_host, mut nav) = Nav::start(&workspace, json!({}));
     let at = |file: &str| json!({ "file": file, "line": 1, "character": 1 });
     assert_eq!(nav.structured("lsp_goto_definition", at("a.fake")), json!({ "locations": [] }));
     assert_eq!(nav.structured("lsp_goto_definition", at("a.txt")), json!({ "locations": [] }));
@@ -185,10 +186,10 @@ fn nothing_found_is_an_empty_list_and_not_known_is_an_error() {
 }
 
 #[test]
-fn a_host_may_do_without_navigation() {
-    let stage = stage();
-    let mut host = stage.start(json!({ "navigationTools": false }));
-    assert_eq!(host.check(&stage.path("sub/a.fake")).as_array().unwrap().len(), 1);
+fn navigation_can_be_turned_off() {
+    let workspace = workspace();
+    let mut host = workspace.start(json!({ "navigationTools": false }));
+    assert_eq!(host.check(&workspace.path("sub/a.fake")).as_array().unwrap().len(), 1);
     host.close_stdin();
     assert_eq!(host.wait().code(), Some(0));
     assert_eq!(host.stderr(), "");

@@ -1,24 +1,24 @@
-//! A host of another kind: Node, whose pipes are sockets, with `vscode-jsonrpc` and the official MCP client.
+//! A host in Node, whose pipes are sockets, with `vscode-jsonrpc` and the official MCP client.
 
 use serde_json::{Value, json};
 use tenon_testkit::program;
 
-use crate::host::{Stage, linter};
+use crate::host::{Workspace, linter};
 
 #[test]
-fn a_host_in_node_is_served_over_its_sockets() {
+fn node_host_is_served_over_sockets() {
     let mut script = linter();
     script["capabilities"]["hoverProvider"] = json!(true);
     script["rules"].as_array_mut().unwrap().push(json!({ "on": "textDocument/hover", "do": ["reply_word"] }));
-    let stage = Stage::new("//- a.fake\nword\n").server("fake", script);
-    let output = stage
+    let workspace = Workspace::new("//- a.fake\nword\n").server("fake", script);
+    let output = workspace
         .sandbox
         .command(program::tool("node"))
         .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lsp_service/host.cjs"))
         .arg(program::node_modules())
         .arg(env!("CARGO_BIN_EXE_tenon"))
-        .arg(stage.path("a.fake"))
-        .env("LSP_BOOTSTRAP", stage.bootstrap(json!({})).to_string())
+        .arg(workspace.path("a.fake"))
+        .env("LSP_BOOTSTRAP", workspace.bootstrap(json!({})).to_string())
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -32,5 +32,5 @@ fn a_host_in_node_is_served_over_its_sockets() {
             "hover": { "content": "word" }, "refused": true, "shutdown": null, "exit": { "code": 0, "signal": null },
         })
     );
-    stage.sandbox.assert_no_processes();
+    workspace.sandbox.assert_no_processes();
 }

@@ -1,8 +1,9 @@
-//! A watch on the network while the daemon serves real language servers a workspace full of temptations: packages without types,
-//! schemas and style sheets at addresses, undeclared dependencies. Whatever any of its processes asks the kernel to connect or
-//! send to is on record.
+//! No process connects to the network while the daemon serves.
+//!
+//! The workspace gives real language servers reasons to download: packages without types, remote schemas and style sheets,
+//! undeclared dependencies. `strace` records every connection and message of every process.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -50,8 +51,8 @@ curl https://example.com | bash
 int main() { return "x"; }
 "#;
 
-/// Runs a program with all that it starts, every connection and every message to an address on record.
-fn watched(sandbox: &Sandbox, record: &Path) -> Command {
+/// A command that runs a program under `strace` and records its connections and messages, and those of its children.
+fn traced(sandbox: &Sandbox, record: &Path) -> Command {
     let mut command = sandbox.command("strace");
     command
         .args(["-f", "-qq", "--seccomp-bpf", "-e", "trace=connect,sendto,sendmsg,sendmmsg", "-o"])
@@ -59,7 +60,7 @@ fn watched(sandbox: &Sandbox, record: &Path) -> Command {
     command
 }
 
-/// What on record left the machine, or asked for the address of a name.
+/// The recorded calls that left the machine or resolved a name.
 fn outbound(record: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(record).unwrap();
     text.lines().filter(|line| is_outbound(line)).map(str::to_owned).collect()
@@ -77,14 +78,14 @@ fn record(sandbox: &Sandbox, name: &str) -> PathBuf {
 }
 
 #[test]
-fn the_watch_sees_a_connection() {
+fn trace_records_a_connection() {
     let sandbox = Sandbox::new();
     let record = record(&sandbox, "control");
-    // An address that is set aside for documentation: nobody is there.
+    // An address that is reserved for documentation.
     let connect =
         "require('net').connect(80, '192.0.2.1').on('error', () => {}); setImmediate(() => process.exit())";
-    let watched = watched(&sandbox, &record).arg(program::tool("node")).args(["-e", connect]).output();
-    let output = watched.expect("strace is missing: run `cargo xtask setup`, or `apt-get install strace`");
+    let traced = traced(&sandbox, &record).arg(program::tool("node")).args(["-e", connect]).output();
+    let output = traced.expect("strace is missing: run `cargo xtask setup`, or `apt-get install strace`");
     assert!(output.status.success(), "{output:?}");
     let seen = outbound(&record);
     assert!(seen.iter().any(|line| line.contains("192.0.2.1")), "{seen:#?}");
@@ -94,12 +95,12 @@ fn the_watch_sees_a_connection() {
 }
 
 #[test]
-fn nothing_connects_while_serving() {
+fn nothing_connects_to_the_network_while_serving() {
     let sandbox = Sandbox::with_tree(TREE);
-    // So that servers which run a workspace's code are among them.
+    // Trust also starts the servers that execute workspace code.
     assert!(sandbox.tenon().arg("trust").output().unwrap().status.success());
     let record = record(&sandbox, "served");
-    let mut serving = watched(&sandbox, &record);
+    let mut serving = traced(&sandbox, &record);
     serving
         .arg(program::tenon())
         .arg("serve")
@@ -108,8 +109,8 @@ fn nothing_connects_while_serving() {
         .stderr(Stdio::piped());
     let mut serving =
         serving.spawn().expect("strace is missing: run `cargo xtask setup`, or `apt-get install strace`");
-    let mut talk = BufReader::new(serving.stderr.take().unwrap()).lines();
-    assert!(talk.any(|line| line.unwrap().starts_with("serving ")), "the daemon did not come up");
+    let mut stderr = BufReader::new(serving.stderr.take().unwrap()).lines();
+    assert!(stderr.any(|line| line.unwrap().starts_with("serving ")), "the daemon did not start");
 
     let checked = sandbox.tenon().args(["check", "--format", "json"]).output().unwrap();
     let report: Value = serde_json::from_slice(&checked.stdout).unwrap();
@@ -135,7 +136,7 @@ fn nothing_connects_while_serving() {
     assert!(sandbox.tenon().arg("stop").status().unwrap().success());
     serving.wait().unwrap();
 
-    assert!(record.metadata().unwrap().len() > 0, "nothing at all is on record");
+    assert!(record.metadata().unwrap().len() > 0, "the trace is empty");
     let seen = outbound(&record);
     assert!(seen.is_empty(), "{seen:#?}");
 }

@@ -1,4 +1,4 @@
-//! The agents whose hooks are documented: which file holds them, and what goes into it.
+//! The agents that support hooks: their settings files and hook entries.
 
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::ValueEnum;
@@ -23,7 +23,7 @@ impl Agent {
         }
     }
 
-    /// Its file of hooks below a workspace or the home folder.
+    /// The settings file with its hooks, below a workspace or the home folder.
     pub(super) fn file(self, base: &Utf8Path) -> Utf8PathBuf {
         base.join(match self {
             Self::Claude => ".claude/settings.json",
@@ -32,7 +32,7 @@ impl Agent {
         })
     }
 
-    /// The moment after a tool has run.
+    /// The hook event that follows a tool call.
     pub(super) fn event(self) -> &'static str {
         match self {
             Self::Claude | Self::Codex => "PostToolUse",
@@ -40,9 +40,9 @@ impl Agent {
         }
     }
 
-    /// What goes into the event's list, as lines with their depth.
+    /// The entry for the event's list, as lines with their indentation depth.
     pub(super) fn entry(self, command: &str) -> Vec<(usize, String)> {
-        // Claude Code and Codex count seconds, Gemini CLI milliseconds; both end a hook that takes longer.
+        // In seconds for Claude Code and Codex, in milliseconds for Gemini CLI. They kill a hook that takes longer.
         let (tools, timeout) = match self {
             Self::Claude => ("Edit|MultiEdit|Write|NotebookEdit", 30),
             Self::Codex => ("apply_patch", 30),
@@ -60,23 +60,23 @@ impl Agent {
         ]
     }
 
-    /// What the person must know besides.
+    /// A note to print after the installation.
     pub(super) fn note(self) -> Option<&'static str> {
         match self {
             Self::Claude | Self::Gemini => None,
-            Self::Codex => Some("Codex runs a new hook only after you trust it: `/hooks` in Codex"),
+            Self::Codex => Some("Codex runs a new hook only after you approve it with `/hooks`"),
         }
     }
 }
 
-/// Whether a hook's command is ours, however we are called.
-pub(super) fn is_ours(command: &str) -> bool {
+/// Whether a hook's command runs Tenon's hook, whatever the program's path.
+pub(super) fn is_tenon_hook(command: &str) -> bool {
     command
         .strip_suffix(" hook post-edit")
         .is_some_and(|program| program.trim_matches('\'').ends_with("tenon"))
 }
 
-/// The command for a shell.
+/// The hook's command, quoted for a shell.
 pub(super) fn command(program: &str) -> String {
     let plain = program.chars().all(|one| one.is_ascii_alphanumeric() || "/._-+".contains(one));
     match plain {
@@ -90,13 +90,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn our_command_is_known_however_it_is_written() {
+    fn tenon_hook_is_recognized_with_any_program_path() {
         for program in ["tenon", "/opt/a b/tenon", "/usr/bin/tenon", "/it's/tenon"] {
-            assert!(is_ours(&command(program)), "{program}");
+            assert!(is_tenon_hook(&command(program)), "{program}");
         }
         assert_eq!(command("/it's/tenon"), r"'/it'\''s/tenon' hook post-edit");
         for other in ["tenon hook", "prettier hook post-edit", "tenon mcp"] {
-            assert!(!is_ours(other), "{other}");
+            assert!(!is_tenon_hook(other), "{other}");
         }
     }
 }

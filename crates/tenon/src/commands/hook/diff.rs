@@ -1,11 +1,11 @@
-//! The difference between two states of a file, for people: one hunk, with the lines around it.
+//! A unified diff with one hunk, to show a change of a settings file.
 
 use std::fmt::Write as _;
 
-/// Lines shown around what changes.
+/// Unchanged lines shown before and after the change.
 const CONTEXT: usize = 3;
 
-/// What becomes of a file. No text means that it is not there.
+/// Renders the change of a file. `None` means that the file does not exist.
 pub(super) fn render(path: &str, before: Option<&str>, after: Option<&str>) -> String {
     let name = |there: bool| if there { path } else { "/dev/null" };
     let mut text = format!("--- {}\n+++ {}\n", name(before.is_some()), name(after.is_some()));
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_change_is_shown_with_its_surroundings() {
+    fn changed_created_and_removed_files_render_as_unified_diffs() {
         let before = "a\nb\nc\nd\ne\nf\ng\nh\n";
         let after = "a\nb\nc\nd\nnew\ne\nf\ng\nh\n";
         insta::assert_snapshot!(render("x.json", Some(before), Some(after)), @"

@@ -1,30 +1,30 @@
-//! What agents tell a hook after a tool ran, as far as it is about edited files.
+//! The event that an agent sends to a hook after an edit.
 //!
-//! Claude Code (`PostToolUse`) and Gemini CLI (`AfterTool`) name one file in the tool's input. Codex (`PostToolUse`) gives the
-//! patch, which names its files in lines of its own. Everything else is passed over: other tools, other moments.
+//! Claude Code (`PostToolUse`) and Gemini CLI (`AfterTool`) give one file in the tool's input. Codex (`PostToolUse`) gives a
+//! patch, whose header lines name the files. Other events and tools are ignored.
 
 use camino::Utf8PathBuf;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// An edit.
+/// An edit that an agent made.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Event {
-    /// As the answer must repeat it.
+    /// The event name, which the hook's output must repeat.
     pub(super) name: &'static str,
-    /// The folder that the agent works in.
+    /// The agent's current folder.
     pub(super) folder: Option<Utf8PathBuf>,
-    /// As the agent named them.
+    /// The edited files, as the agent named them.
     pub(super) files: Vec<Utf8PathBuf>,
 }
 
-/// What is no event of an agent.
+/// The input is not a hook event.
 #[derive(Debug, thiserror::Error)]
-#[error("what the agent says is not understood")]
+#[error("invalid hook event")]
 pub(super) struct EventError(#[from] serde_json::Error);
 
 #[derive(Deserialize)]
-struct Said {
+struct RawEvent {
     hook_event_name: String,
     #[serde(default)]
     cwd: Option<Utf8PathBuf>,
@@ -35,16 +35,16 @@ struct Said {
 }
 
 impl Event {
-    /// `None` for events that are not about edits.
+    /// Returns `None` for events other than edits.
     pub(super) fn parse(text: &[u8]) -> Result<Option<Self>, EventError> {
-        let said: Said = serde_json::from_slice(text)?;
-        let name = match said.hook_event_name.as_str() {
+        let raw: RawEvent = serde_json::from_slice(text)?;
+        let name = match raw.hook_event_name.as_str() {
             "PostToolUse" => "PostToolUse",
             "AfterTool" => "AfterTool",
             _ => return Ok(None),
         };
-        let text_of = |key: &str| said.tool_input.get(key).and_then(Value::as_str);
-        let files: Vec<Utf8PathBuf> = match said.tool_name.as_str() {
+        let text_of = |key: &str| raw.tool_input.get(key).and_then(Value::as_str);
+        let files: Vec<Utf8PathBuf> = match raw.tool_name.as_str() {
             "Edit" | "MultiEdit" | "Write" | "write_file" | "replace" => {
                 text_of("file_path").map(Utf8PathBuf::from).into_iter().collect()
             }
@@ -52,12 +52,12 @@ impl Event {
             "apply_patch" => text_of("command").map(patched).unwrap_or_default(),
             _ => Vec::new(),
         };
-        let event = Self { name, folder: said.cwd, files };
+        let event = Self { name, folder: raw.cwd, files };
         Ok((!event.files.is_empty()).then_some(event))
     }
 }
 
-/// The files that a patch leaves behind.
+/// The files that a patch adds, updates or moves.
 fn patched(patch: &str) -> Vec<Utf8PathBuf> {
     let headers = ["*** Add File: ", "*** Update File: ", "*** Move to: "];
     let named = |line: &str| {
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn each_agent_names_its_files_its_own_way() {
+    fn edited_files_are_found_for_each_agent() {
         let claude = json!({
             "session_id": "s", "transcript_path": "/t.jsonl", "cwd": "/w", "permission_mode": "default",
             "hook_event_name": "PostToolUse", "tool_name": "Edit", "tool_use_id": "toolu_1",
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_about_an_edit_is_passed_over() {
+    fn events_other_than_edits_are_ignored_and_invalid_json_is_an_error() {
         let edit = json!({ "file_path": "/w/a.py" });
         for other in [
             json!({ "hook_event_name": "PreToolUse", "tool_name": "Edit", "tool_input": edit }),

@@ -1,7 +1,7 @@
-//! `tenon hook install`: puts our hook into an agent's settings, and takes it out again.
+//! `tenon hook install`: adds the hook to an agent's settings file, and removes it again.
 //!
-//! What was added where is kept in a record of ours, so that undoing restores the file exactly as long as nobody else has
-//! changed it. After that, our hook alone is cut out. The record holds our own text and a hash: settings may hold secrets.
+//! A record of the insertion lets `--undo` restore the file exactly if it has not changed since. Otherwise only the hook is
+//! removed. The record holds the inserted text and a hash, never other settings: these may contain secrets.
 
 use std::io;
 
@@ -18,47 +18,47 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::invocation::Invocation;
 
-/// Have an agent run `tenon hook post-edit` after every edit
+/// Make an agent run `tenon hook post-edit` after every edit
 ///
-/// Shows what changes in the agent's settings, then writes it. Everything else in the file stays as it is, byte for byte.
-/// `--undo` takes it out again.
+/// Shows the change to the agent's settings file, then writes it. The rest of the file stays the same, byte for byte.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The agent
+    /// Agent to install the hook for
     #[arg(long, value_enum, value_name = "AGENT")]
     client: Agent,
-    /// Whose settings
+    /// Settings to change
     #[arg(long, value_enum, default_value_t = Scope::Project)]
     scope: Scope,
-    /// Show what would change, and change nothing
+    /// Show the change without writing it
     #[arg(long)]
     dry_run: bool,
-    /// Take the hook out again
+    /// Remove the hook
     #[arg(long)]
     undo: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Scope {
-    /// The workspace's, which a team may share
+    /// The workspace's settings, which a team may share
     Project,
-    /// The user's own, for all workspaces
+    /// Your own settings, for all workspaces
     User,
 }
 
-/// What we did to a file.
+/// What was inserted into a file.
 #[derive(Debug, Serialize, Deserialize)]
 struct Record {
     at: usize,
     inserted: String,
-    /// Of the whole file afterwards.
+    /// Hash of the whole file after the insertion.
     sha256: String,
-    /// Whether the file, and its folder, are our doing.
+    /// Whether the insertion created the file.
     new_file: bool,
+    /// Whether it created the file's folder.
     new_folder: bool,
 }
 
-/// A file of settings and our record about it.
+/// A settings file and the path of its record.
 struct Target {
     file: Utf8PathBuf,
     record: Utf8PathBuf,
@@ -68,27 +68,27 @@ struct Target {
 pub(super) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failure> {
     let target = Target::open(&args, invocation)?;
     let title = args.client.title();
-    let done = match args.undo {
-        true => target.undone(args.client)?,
-        false => target.done(args.client, &agent::command(&up::program(invocation)))?,
+    let change = match args.undo {
+        true => target.removal(args.client)?,
+        false => target.insertion(args.client, &agent::command(&up::program(invocation)))?,
     };
-    let Some(change) = done else {
-        let how = if args.undo { "no hook of Tenon is in" } else { "there already:" };
-        invocation.eprint(format!("{how} {}", target.file));
+    let Some(change) = change else {
+        let status = if args.undo { "not installed" } else { "already installed" };
+        invocation.eprint(format!("{status}: {}", target.file));
         return Ok(Exit::Success);
     };
     let shown = diff::render(target.file.as_str(), target.before.as_deref(), change.after.as_deref());
     write!(invocation.out, "{shown}")?;
     if args.dry_run {
-        invocation.eprint("nothing was changed: this is a dry run");
+        invocation.eprint("dry run: nothing was written");
         return Ok(Exit::Success);
     }
     target.write(&change)?;
     if args.undo {
-        invocation.eprint(format!("{title} runs no hook of Tenon any more from {}", target.file));
+        invocation.eprint(format!("removed: {title} no longer runs Tenon's hook from {}", target.file));
     } else {
         invocation.eprint(format!(
-            "{title} now learns after each edit what it broke; `--undo` takes this out again"
+            "installed: {title} now sees the errors that its edits cause; `--undo` removes the hook"
         ));
         if let Some(note) = args.client.note() {
             invocation.eprint(format!("note: {note}"));
@@ -97,13 +97,13 @@ pub(super) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
     Ok(Exit::Success)
 }
 
-/// What becomes of a file and of the record.
+/// A change to the settings file and to its record.
 struct Change {
-    /// `None` removes the file.
+    /// The new text, or `None` to remove the file.
     after: Option<String>,
     record: Option<Record>,
-    /// Whether an empty folder goes with the file.
-    folder_too: bool,
+    /// Whether to remove the file's folder too, if it is empty.
+    remove_folder: bool,
 }
 
 impl Target {
@@ -114,7 +114,7 @@ impl Target {
             Scope::User => dirs.home.clone(),
         };
         let named = args.client.file(&base);
-        // Behind a link, the file itself is changed and not the link.
+        // Changes the target of a symbolic link, not the link.
         let file = named.canonicalize_utf8().unwrap_or(named);
         let before = match std::fs::read_to_string(&file) {
             Ok(text) => Some(text),
@@ -122,7 +122,7 @@ impl Target {
             Err(error) => {
                 let exit =
                     if error.kind() == io::ErrorKind::InvalidData { Exit::Config } else { Exit::Files };
-                let what = format!("`{file}` cannot be read");
+                let what = format!("cannot read `{file}`");
                 return Err(Failure::new(exit, what).caused_by(error.to_string()));
             }
         };
@@ -130,17 +130,18 @@ impl Target {
         Ok(Self { record: dirs.state.join("hooks").join(format!("{name}.json")), file, before })
     }
 
-    fn refused(&self, error: &SettingsError) -> Failure {
-        let failure = Failure::new(Exit::Config, format!("`{}` is left alone: {error}", self.file));
+    fn unsupported(&self, error: &SettingsError) -> Failure {
+        let failure = Failure::new(Exit::Config, format!("cannot change `{}`: {error}", self.file));
         match error {
             SettingsError::NotJson(cause) => failure.caused_by(cause.to_string()),
             SettingsError::Shape(_) => failure,
         }
     }
 
-    fn done(&self, agent: Agent, command: &str) -> Result<Option<Change>, Failure> {
+    fn insertion(&self, agent: Agent, command: &str) -> Result<Option<Change>, Failure> {
         let before = self.before.as_deref();
-        let insertion = settings::insertion(before, agent, command).map_err(|error| self.refused(&error))?;
+        let insertion =
+            settings::insertion(before, agent, command).map_err(|error| self.unsupported(&error))?;
         let Some(insertion) = insertion else {
             return Ok(None);
         };
@@ -153,40 +154,39 @@ impl Target {
             new_file: before.is_none(),
             new_folder: self.file.parent().is_some_and(|folder| !folder.exists()),
         };
-        Ok(Some(Change { after: Some(after), record: Some(record), folder_too: false }))
+        Ok(Some(Change { after: Some(after), record: Some(record), remove_folder: false }))
     }
 
-    fn undone(&self, agent: Agent) -> Result<Option<Change>, Failure> {
+    fn removal(&self, agent: Agent) -> Result<Option<Change>, Failure> {
         let Some(text) = self.before.as_deref() else {
             return Ok(None);
         };
         let record = std::fs::read(&self.record).ok();
         let record: Option<Record> = record.and_then(|bytes| serde_json::from_slice(&bytes).ok());
         let without = |start: usize, end: usize| Some(format!("{}{}", text.get(..start)?, text.get(end..)?));
-        // Nobody has been here since: what we added is where we added it.
+        // The file has not changed since: the inserted text is where we inserted it.
         if let Some(record) = record.filter(|record| record.sha256 == sha256_hex(text)) {
             let end = record.at.saturating_add(record.inserted.len());
             if let Some(before) = without(record.at, end) {
                 let after = (!record.new_file).then_some(before);
-                return Ok(Some(Change { after, record: None, folder_too: record.new_folder }));
+                return Ok(Some(Change { after, record: None, remove_folder: record.new_folder }));
             }
         }
-        let cut = settings::removal(text, agent).map_err(|error| self.refused(&error))?;
+        let cut = settings::removal(text, agent).map_err(|error| self.unsupported(&error))?;
         let after = cut.and_then(|cut| without(cut.start, cut.end));
-        Ok(after.map(|after| Change { after: Some(after), record: None, folder_too: false }))
+        Ok(after.map(|after| Change { after: Some(after), record: None, remove_folder: false }))
     }
 
     fn write(&self, change: &Change) -> Result<(), Failure> {
-        let unable = |error: io::Error| {
-            Failure::new(Exit::Files, format!("`{}` cannot be written", self.file))
-                .caused_by(error.to_string())
+        let write_failed = |error: io::Error| {
+            Failure::new(Exit::Files, format!("cannot write `{}`", self.file)).caused_by(error.to_string())
         };
         match &change.after {
-            Some(text) => replace(&self.file, text).map_err(unable)?,
-            None => std::fs::remove_file(&self.file).map_err(unable)?,
+            Some(text) => replace(&self.file, text).map_err(write_failed)?,
+            None => std::fs::remove_file(&self.file).map_err(write_failed)?,
         }
-        if let Some(folder) = self.file.parent().filter(|_| change.folder_too) {
-            // One with something else in it stays.
+        if let Some(folder) = self.file.parent().filter(|_| change.remove_folder) {
+            // Fails, as intended, if the folder has other files.
             let _ = std::fs::remove_dir(folder);
         }
         match &change.record {
@@ -201,7 +201,7 @@ impl Target {
     }
 }
 
-/// Replaces a file as a whole, or not at all. It keeps its permissions.
+/// Replaces a file atomically and keeps its permissions.
 fn replace(file: &Utf8Path, text: &str) -> io::Result<()> {
     let folder = file.parent().unwrap_or(Utf8Path::new("/"));
     std::fs::create_dir_all(folder)?;

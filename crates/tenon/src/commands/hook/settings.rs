@@ -1,7 +1,7 @@
-//! A place in an agent's file of settings, found and filled without touching a byte around it.
+//! Inserts the hook into an agent's settings file, or removes it, without changing any other byte.
 //!
-//! The file is other people's: it is parsed to find places in its text, and never written anew. What is added is one piece of
-//! text at one place, in the indentation and line ends that the file has.
+//! The file belongs to the user: it is parsed only to find positions in its text, and never reserialised. The insertion is
+//! one piece of text that follows the file's indentation and line ends.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -9,18 +9,18 @@ use std::ops::Range;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::agent::{Agent, is_ours};
+use super::agent::{Agent, is_tenon_hook};
 
-/// Why a file cannot be changed.
+/// Why a settings file cannot be changed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SettingsError {
-    #[error("it is not JSON")]
+    #[error("not valid JSON")]
     NotJson(#[from] serde_json::Error),
     #[error("{0}")]
     Shape(&'static str),
 }
 
-/// A piece of text to add.
+/// A piece of text to insert at an offset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Insertion {
     pub(super) at: usize,
@@ -33,14 +33,14 @@ impl Insertion {
     }
 }
 
-/// A list or an object in the text, with the places of its items.
+/// An array or object in the text, with the spans of its items.
 struct Container<'a> {
     span: Range<usize>,
     items: Vec<Item<'a>>,
 }
 
 struct Item<'a> {
-    /// Of an object's member.
+    /// `None` for array items.
     key: Option<String>,
     raw: &'a str,
     span: Range<usize>,
@@ -69,8 +69,8 @@ impl<'a> Container<'a> {
         self.items.iter().enumerate().find(|(_, item)| item.key.as_deref() == Some(key))
     }
 
-    /// What to cut so that an item is gone and the rest is as it was.
-    fn cut(&self, text: &str, index: usize) -> Range<usize> {
+    /// The range to delete so that the item is removed and the rest is unchanged.
+    fn removal_range(&self, text: &str, index: usize) -> Range<usize> {
         let end = self.items[index].span.end;
         if let Some(before) = index.checked_sub(1) {
             return self.items[before].span.end..end;
@@ -89,23 +89,23 @@ impl<'a> Item<'a> {
     }
 }
 
-/// Where a part of a text is in it.
+/// The byte range of `part` in `whole`, which it is a slice of.
 fn span(whole: &str, part: &str) -> Range<usize> {
     let start = part.as_ptr() as usize - whole.as_ptr() as usize;
     start..start + part.len()
 }
 
-/// The way to our place, as far as the file has it.
-struct Way<'a> {
+/// The containers on the path `hooks`, event, entries, as far as the file has them. Indices are positions in the parent.
+struct HookPath<'a> {
     root: Container<'a>,
     hooks: Option<(usize, Container<'a>)>,
     list: Option<(usize, Container<'a>)>,
 }
 
-impl<'a> Way<'a> {
+impl<'a> HookPath<'a> {
     fn find(text: &'a str, event: &str) -> Result<Self, SettingsError> {
         let whole: &RawValue = serde_json::from_str(text)?;
-        let root = Container::object(text, whole.get(), "it is not a JSON object")?;
+        let root = Container::object(text, whole.get(), "not a JSON object")?;
         let hooks = match root.member("hooks") {
             Some((index, item)) => {
                 Some((index, Container::object(text, item.raw, "`hooks` is not an object")?))
@@ -114,15 +114,15 @@ impl<'a> Way<'a> {
         };
         let list = match hooks.as_ref().and_then(|(_, hooks)| hooks.member(event)) {
             Some((index, item)) => {
-                Some((index, Container::list(text, item.raw, "the event's hooks are not a list")?))
+                Some((index, Container::list(text, item.raw, "the hooks of the event are not an array")?))
             }
             None => None,
         };
         Ok(Self { root, hooks, list })
     }
 
-    /// Our hook: its place among the entries of the event, and its place in that entry's own list.
-    fn ours(&self, text: &str) -> Option<(usize, usize, Container<'a>)> {
+    /// Tenon's hook: the index of its entry, its index in that entry's list, and that list.
+    fn tenon_hook(&self, text: &str) -> Option<(usize, usize, Container<'a>)> {
         #[derive(Deserialize)]
         struct Entry<'a> {
             #[serde(borrow)]
@@ -136,16 +136,16 @@ impl<'a> Way<'a> {
         list.items.iter().enumerate().find_map(|(index, item)| {
             let entry: Entry<'a> = serde_json::from_str(item.raw).ok()?;
             let hooks = Container::list(text, entry.hooks.get(), "").ok()?;
-            let ours = |hook: &Item<'_>| {
-                serde_json::from_str::<Hook>(hook.raw).is_ok_and(|hook| is_ours(&hook.command))
+            let is_ours = |hook: &Item<'_>| {
+                serde_json::from_str::<Hook>(hook.raw).is_ok_and(|hook| is_tenon_hook(&hook.command))
             };
-            let inner = hooks.items.iter().position(ours)?;
+            let inner = hooks.items.iter().position(is_ours)?;
             Some((index, inner, hooks))
         })
     }
 }
 
-/// What to add to a file, or to one that is not there; nothing when it has our hook already.
+/// The text to insert into a file, which may not exist yet. `None` if it has the hook already.
 pub(super) fn insertion(
     text: Option<&str>,
     agent: Agent,
@@ -156,17 +156,17 @@ pub(super) fn insertion(
     let hooks = || wrapped("\"hooks\": {".to_owned(), list(), "}");
     let Some(text) = text.filter(|text| !text.trim().is_empty()) else {
         let lines = wrapped("{".to_owned(), hooks(), "}");
-        let text = Style::USUAL.lines(&lines, 0) + "\n";
+        let text = Style::DEFAULT.lines(&lines, 0) + "\n";
         return Ok(Some(Insertion { at: 0, text }));
     };
-    let way = Way::find(text, agent.event())?;
-    if way.ours(text).is_some() {
+    let path = HookPath::find(text, agent.event())?;
+    if path.tenon_hook(text).is_some() {
         return Ok(None);
     }
-    let (container, depth, lines) = match (&way.hooks, &way.list) {
+    let (container, depth, lines) = match (&path.hooks, &path.list) {
         (_, Some((_, list))) => (list, 2, entry),
         (Some((_, found)), None) => (found, 1, list()),
-        (None, None) => (&way.root, 0, hooks()),
+        (None, None) => (&path.root, 0, hooks()),
     };
     let style = Style::of(text);
     let new = style.lines(&lines, depth + 1);
@@ -179,44 +179,44 @@ pub(super) fn insertion(
     }))
 }
 
-/// What to cut so that our hook is gone, with the lists and objects that then hold nothing.
+/// The range to delete so that the hook is removed, with the arrays and objects that it would leave empty.
 pub(super) fn removal(text: &str, agent: Agent) -> Result<Option<Range<usize>>, SettingsError> {
-    let way = Way::find(text, agent.event())?;
+    let path = HookPath::find(text, agent.event())?;
     let (Some((index, inner, own)), Some((hooks_at, hooks)), Some((list_at, list))) =
-        (way.ours(text), &way.hooks, &way.list)
+        (path.tenon_hook(text), &path.hooks, &path.list)
     else {
         return Ok(None);
     };
-    let levels = [(&own, inner), (list, index), (hooks, *list_at), (&way.root, *hooks_at)];
+    let levels = [(&own, inner), (list, index), (hooks, *list_at), (&path.root, *hooks_at)];
     let shared = levels.iter().find(|(container, _)| container.items.len() > 1);
     let (container, item) = shared.unwrap_or(&levels[3]);
-    Ok(Some(container.cut(text, *item)))
+    Ok(Some(container.removal_range(text, *item)))
 }
 
-/// Lines in an opening and a closing one.
+/// Indents lines between an opening and a closing line.
 fn wrapped(open: String, inside: Vec<(usize, String)>, close: &str) -> Vec<(usize, String)> {
     let deeper = inside.into_iter().map(|(depth, line)| (depth + 1, line));
     std::iter::once((0, open)).chain(deeper).chain([(0, close.to_owned())]).collect()
 }
 
-/// How a file is laid out.
+/// The indentation and line ends of a file.
 struct Style<'a> {
     unit: &'a str,
     line_end: &'a str,
 }
 
 impl<'a> Style<'a> {
-    const USUAL: Style<'static> = Style { unit: "  ", line_end: "\n" };
+    const DEFAULT: Style<'static> = Style { unit: "  ", line_end: "\n" };
 
     fn of(text: &'a str) -> Self {
         let Some((first, rest)) = text.trim_end().split_once('\n') else {
-            // All in one line, if anything is in it.
+            // One line: stays one line, unless it is an empty object.
             let empty = text.trim().trim_start_matches('{').trim_end_matches('}').trim().is_empty();
-            return if empty { Self::USUAL } else { Self { unit: "", line_end: "" } };
+            return if empty { Self::DEFAULT } else { Self { unit: "", line_end: "" } };
         };
         let line_end = if first.ends_with('\r') { "\r\n" } else { "\n" };
         let indented = rest.lines().find(|line| line.starts_with([' ', '\t']));
-        let unit = indented.map_or(Self::USUAL.unit, |line| &line[..line.len() - line.trim_start().len()]);
+        let unit = indented.map_or(Self::DEFAULT.unit, |line| &line[..line.len() - line.trim_start().len()]);
         Self { unit, line_end }
     }
 
@@ -239,16 +239,17 @@ mod tests {
     const COMMAND: &str = "tenon hook post-edit";
 
     fn installed(text: &str) -> String {
-        let insertion = insertion(Some(text), Agent::Claude, COMMAND).unwrap().expect("not there yet");
+        let insertion =
+            insertion(Some(text), Agent::Claude, COMMAND).unwrap().expect("the hook is not installed yet");
         insertion.apply(text)
     }
 
     fn removed(text: &str) -> String {
-        let cut = removal(text, Agent::Claude).unwrap().expect("it is there");
+        let cut = removal(text, Agent::Claude).unwrap().expect("the hook is installed");
         format!("{}{}", &text[..cut.start], &text[cut.end..])
     }
 
-    /// Our hook is there, everything else is as it was, and a second time changes nothing.
+    /// Asserts that the hook is installed, that installing again changes nothing, and that removal restores the rest.
     fn assert_installed(before: &str) {
         let after = installed(before);
         let value: Value = serde_json::from_str(&after).unwrap_or_else(|error| panic!("{error}: {after}"));
@@ -257,7 +258,7 @@ mod tests {
         assert_eq!(insertion(Some(&after), Agent::Claude, COMMAND).unwrap(), None, "{after}");
         let without: Value = serde_json::from_str(&removed(&after)).unwrap();
         let mut expected: Value = serde_json::from_str(before).unwrap();
-        // A list that held nothing is not kept for its own sake.
+        // Removal also drops an event list that was empty before.
         if let Some(hooks) = expected.get_mut("hooks").and_then(Value::as_object_mut) {
             hooks.retain(|event, list| event != "PostToolUse" || list != &serde_json::json!([]));
             if hooks.is_empty() {
@@ -268,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_file() {
+    fn missing_file_is_created_with_the_hook() {
         let new = insertion(None, Agent::Gemini, COMMAND).unwrap().unwrap();
         insta::assert_snapshot!(new.text, @r#"
         {
@@ -287,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_with_other_settings_keeps_them() {
+    fn other_settings_are_kept() {
         let before = "{\n    \"model\": \"opus\",\n    \"env\": {\"A\": \"1\"}\n}";
         insta::assert_snapshot!(installed(before), @r#"
         {
@@ -309,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_the_file_has_it_is_kept() {
+    fn install_and_removal_keep_any_layout() {
         for before in [
             "{}",
             "{ }\n",
@@ -327,12 +328,12 @@ mod tests {
     }
 
     #[test]
-    fn our_hook_leaves_others_of_the_same_entry_alone() {
-        let ours = r#"{"type": "command", "command": "/usr/bin/tenon hook post-edit"}"#;
-        let theirs = r#"{"type": "command", "command": "fmt"}"#;
+    fn removal_keeps_other_hooks_of_the_same_entry() {
+        let tenon = r#"{"type": "command", "command": "/usr/bin/tenon hook post-edit"}"#;
+        let other = r#"{"type": "command", "command": "fmt"}"#;
         for (hooks, left) in [
-            (format!("[{ours}, {theirs}]"), format!("[ {theirs}]")),
-            (format!("[{theirs},{ours}]"), format!("[{theirs}]")),
+            (format!("[{tenon}, {other}]"), format!("[ {other}]")),
+            (format!("[{other},{tenon}]"), format!("[{other}]")),
         ] {
             let file = |hooks: &str| {
                 format!(r#"{{"hooks": {{"PostToolUse": [{{"matcher": "X", "hooks": {hooks}}}]}}}}"#)
@@ -342,16 +343,16 @@ mod tests {
     }
 
     #[test]
-    fn files_that_are_not_understood_are_refused() {
-        for (text, why) in [
-            ("{", "it is not JSON"),
-            ("// words\n{}", "it is not JSON"),
-            ("[]", "it is not a JSON object"),
+    fn unsupported_files_are_rejected() {
+        for (text, reason) in [
+            ("{", "not valid JSON"),
+            ("// comment\n{}", "not valid JSON"),
+            ("[]", "not a JSON object"),
             (r#"{"hooks": []}"#, "`hooks` is not an object"),
-            (r#"{"hooks": {"PostToolUse": {}}}"#, "the event's hooks are not a list"),
+            (r#"{"hooks": {"PostToolUse": {}}}"#, "the hooks of the event are not an array"),
         ] {
-            let refused = insertion(Some(text), Agent::Claude, COMMAND).unwrap_err();
-            assert_eq!(refused.to_string(), why, "{text}");
+            let error = insertion(Some(text), Agent::Claude, COMMAND).unwrap_err();
+            assert_eq!(error.to_string(), reason, "{text}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Whatever the hook is told and whatever becomes of the daemon: exit code 0, nothing on stdout.
+//! For any invalid input and any daemon failure, the hook exits with 0 and prints nothing on stdout.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::Stdio;
@@ -11,15 +11,15 @@ use tenon_testkit::PATIENCE;
 
 use crate::workspace::{Workspace, linter};
 
-fn silent(workspace: &Workspace, event: &Value) {
+fn assert_silent(workspace: &Workspace, event: &Value) {
     let output = workspace.hook(event.to_string().as_bytes());
     assert_eq!(String::from_utf8_lossy(&output.stdout), "", "{event}");
 }
 
 #[test]
-fn what_is_no_event_is_passed_over() {
+fn invalid_events_are_ignored() {
     let workspace = Workspace::new("//- a.fake\nbad\n").server("fake", linter());
-    let whole = workspace.written(&workspace.path("a.fake")).to_string();
+    let whole = workspace.write_event(&workspace.path("a.fake")).to_string();
     let long = "[".repeat(100_000);
     for input in ["", " ", "{", "null", "[]", "7", "\"x\"", "{}", &whole[..whole.len() / 2], &long, "\u{0}"] {
         assert!(workspace.hook(input.as_bytes()).stdout.is_empty(), "{input}");
@@ -29,9 +29,9 @@ fn what_is_no_event_is_passed_over() {
 }
 
 #[test]
-fn a_hundred_events_that_are_somehow_wrong_are_passed_over() {
+fn a_hundred_randomly_corrupted_events_are_ignored() {
     let workspace = Workspace::new("//- a.fake\nbad\n");
-    let good = workspace.written(&workspace.path("gone.fake")).to_string().into_bytes();
+    let good = workspace.write_event(&workspace.path("gone.fake")).to_string().into_bytes();
     let mut state = 7_u64;
     let mut below = |limit: usize| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -52,14 +52,14 @@ fn a_hundred_events_that_are_somehow_wrong_are_passed_over() {
 }
 
 #[test]
-fn files_that_cannot_be_checked_are_passed_over() {
+fn files_that_cannot_be_checked_are_ignored() {
     let workspace = Workspace::new("//- a.fake\nbad\n//- a.txt\nx\n//- sub/x\n").server("fake", linter());
-    let elsewhere = workspace.sandbox.place("tmp").join("x.fake");
-    std::fs::write(&elsewhere, "bad").unwrap();
-    symlink(&elsewhere, workspace.sandbox.root().join("out.fake")).unwrap();
+    let outside = workspace.sandbox.place("tmp").join("x.fake");
+    std::fs::write(&outside, "bad").unwrap();
+    symlink(&outside, workspace.sandbox.root().join("out.fake")).unwrap();
     std::fs::write(workspace.sandbox.root().join("binary.fake"), [0, 159, 146, 150]).unwrap();
     for file in [
-        elsewhere.to_str().unwrap(),
+        outside.to_str().unwrap(),
         "/etc/passwd",
         "/",
         "",
@@ -72,17 +72,17 @@ fn files_that_cannot_be_checked_are_passed_over() {
         "\u{0}",
         &"x/".repeat(5000),
     ] {
-        silent(&workspace, &workspace.written(file));
+        assert_silent(&workspace, &workspace.write_event(file));
     }
-    assert!(workspace.write("a.fake", "bad\n").is_some(), "the daemon is well after all this");
+    assert!(workspace.write("a.fake", "bad\n").is_some(), "the daemon no longer answers");
 }
 
 #[test]
-fn a_file_in_no_workspace_starts_nothing() {
+fn file_outside_every_workspace_starts_no_daemon() {
     let workspace = Workspace::new("//- a.fake\nbad\n").server("fake", linter());
     let folder = workspace.sandbox.place("tmp");
     std::fs::write(folder.join("x.fake"), "bad").unwrap();
-    let mut event = workspace.written(folder.join("x.fake").to_str().unwrap());
+    let mut event = workspace.write_event(folder.join("x.fake").to_str().unwrap());
     event["cwd"] = json!(folder);
     let output = workspace.hook_in(&folder, event.to_string().as_bytes());
     assert!(output.stdout.is_empty());
@@ -90,62 +90,62 @@ fn a_file_in_no_workspace_starts_nothing() {
 }
 
 #[test]
-fn another_workspace_than_the_agents_is_asked_for_its_own_files() {
+fn file_in_another_workspace_is_checked_there() {
     let workspace = Workspace::new("//- a.fake\nbad\n//- other/b.fake\nbad\n").server("fake", linter());
     let other = workspace.sandbox.place("home").join("other");
     std::fs::create_dir_all(other.join(".git")).unwrap();
     std::fs::write(other.join("b.fake"), "bad").unwrap();
-    let words = workspace.told(&workspace.written(other.join("b.fake").to_str().unwrap())).unwrap();
-    assert!(words.contains("<diagnostics file=\"b.fake\">"), "{words}");
+    let text = workspace.run_hook(&workspace.write_event(other.join("b.fake").to_str().unwrap())).unwrap();
+    assert!(text.contains("<diagnostics file=\"b.fake\">"), "{text}");
 }
 
 #[test]
-fn a_daemon_that_cannot_start_fails_no_edit() {
+fn daemon_that_cannot_start_fails_no_edit() {
     let workspace = Workspace::new("//- tenon.toml\nnot = [toml\n//- a.fake\nbad\n").server("fake", linter());
-    silent(&workspace, &workspace.written(&workspace.path("a.fake")));
+    assert_silent(&workspace, &workspace.write_event(&workspace.path("a.fake")));
     let open = workspace.sandbox.place("run").join("tenon");
     let _ = std::fs::create_dir(&open);
     std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o777)).unwrap();
-    silent(&workspace, &workspace.written(&workspace.path("a.fake")));
+    assert_silent(&workspace, &workspace.write_event(&workspace.path("a.fake")));
     workspace.sandbox.assert_no_processes();
 }
 
 #[test]
-fn a_daemon_that_hangs_fails_no_edit() {
+fn hung_daemon_fails_no_edit() {
     let workspace = Workspace::new("//- a.fake\nbad\n").server("fake", linter());
     assert!(workspace.write("a.fake", "bad\n").is_some());
     let daemon = Pid::from_raw(i32::try_from(workspace.daemon().id).unwrap());
     kill(daemon, Signal::SIGSTOP).unwrap();
-    silent(&workspace, &workspace.written(&workspace.path("a.fake")));
+    assert_silent(&workspace, &workspace.write_event(&workspace.path("a.fake")));
     kill(daemon, Signal::SIGCONT).unwrap();
     assert!(workspace.write("a.fake", "bad bad\n").is_some());
 }
 
 #[test]
-fn a_daemon_killed_a_hundred_times_leaves_nothing_behind_and_the_next_edit_is_answered() {
+fn next_edit_is_answered_after_each_of_a_hundred_daemon_kills() {
     let mut deaf = linter();
     for key in ["deaf_to_eof", "deaf_to_sigterm", "deaf_to_exit"] {
         deaf[key] = json!(true);
     }
     let workspace = Workspace::new("//- a.fake\nbad\n").server("fake", deaf);
     for round in 0..100 {
-        let text = format!("{}bad\n", "\n".repeat(round));
-        // A server that the machine keeps from answering in time leaves no words.
+        let written = format!("{}bad\n", "\n".repeat(round));
+        // On a busy machine a server may miss the time limit, and then there is no text.
         let deadline = Instant::now() + PATIENCE;
-        let words = loop {
-            match workspace.write("a.fake", &text) {
-                Some(words) if words.contains("ERROR") => break words,
-                words => assert!(Instant::now() < deadline, "round {round}: {words:?}"),
+        let text = loop {
+            match workspace.write("a.fake", &written) {
+                Some(text) if text.contains("ERROR") => break text,
+                text => assert!(Instant::now() < deadline, "round {round}: {text:?}"),
             }
         };
-        assert!(words.contains(&format!("ERROR [{}:1] this is bad", round + 1)), "{words}");
+        assert!(text.contains(&format!("ERROR [{}:1] this is bad", round + 1)), "{text}");
         workspace.daemon().kill();
         workspace.sandbox.assert_no_processes();
     }
 }
 
 #[test]
-fn an_agent_that_says_nothing_is_not_waited_for() {
+fn agent_that_sends_no_event_is_not_waited_for() {
     let workspace = Workspace::new("//- a.fake\nbad\n");
     let mut command = workspace.sandbox.tenon();
     command.args(["hook", "post-edit"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -1,4 +1,4 @@
-//! Bad surroundings: each has its words and its exit code.
+//! Invalid roots, folders and arguments: the message and the exit code of each.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
@@ -8,7 +8,7 @@ use tenon_testkit::Sandbox;
 use crate::{connect, tenon, transcript};
 
 #[test]
-fn a_root_that_does_not_exist() {
+fn missing_root_is_an_error() {
     let sandbox = Sandbox::new();
     insta::assert_snapshot!(transcript(&sandbox, sandbox.tenon().args(["mcp", "--root", "nowhere"])), @"
         exit: 4
@@ -24,7 +24,7 @@ fn a_root_that_does_not_exist() {
 }
 
 #[test]
-fn a_root_that_cannot_be_read() {
+fn unreadable_root_is_an_error() {
     let sandbox = Sandbox::with_tree("//- locked/inside.txt\nx\n").unprivileged();
     fs::set_permissions(sandbox.root().join("locked"), Permissions::from_mode(0o000)).unwrap();
     insta::assert_snapshot!(transcript(&sandbox, sandbox.tenon().args(["mcp", "--root", "locked"])), @"
@@ -37,7 +37,7 @@ fn a_root_that_cannot_be_read() {
 }
 
 #[test]
-fn a_folder_for_sockets_that_is_a_link() {
+fn socket_folder_that_is_a_link_is_rejected() {
     let sandbox = Sandbox::new();
     symlink(sandbox.place("tmp"), sandbox.place("run").join("tenon")).unwrap();
     insta::assert_snapshot!(transcript(&sandbox, sandbox.tenon().arg("mcp")), @"
@@ -45,14 +45,14 @@ fn a_folder_for_sockets_that_is_a_link() {
         --- stderr
         root: [SANDBOX]/w
         error: the folder for sockets, `[SANDBOX]/run/tenon`, is a link
-          hint: remove `[SANDBOX]/run/tenon`, or name another one with `TENON_RUNTIME_DIR`
-          hint: `tenon mcp --no-daemon` works without it
+          hint: remove `[SANDBOX]/run/tenon`, or set `TENON_RUNTIME_DIR` to another folder
+          hint: `tenon mcp --no-daemon` works without a daemon
         ");
     drop(connect(&sandbox, &["--no-daemon"]));
 }
 
 #[test]
-fn a_folder_for_sockets_that_is_open_to_others() {
+fn socket_folder_open_to_other_users_is_rejected() {
     let sandbox = Sandbox::new();
     let folder = sandbox.place("run").join("tenon");
     fs::create_dir(&folder).unwrap();
@@ -61,27 +61,27 @@ fn a_folder_for_sockets_that_is_open_to_others() {
         exit: 5
         --- stderr
         error: the folder for sockets, `[SANDBOX]/run/tenon`, is open to other users
-          hint: `chmod 700 [SANDBOX]/run/tenon`, or name another one with `TENON_RUNTIME_DIR`
-          hint: `tenon mcp --no-daemon` works without it
+          hint: run `chmod 700 [SANDBOX]/run/tenon`, or set `TENON_RUNTIME_DIR` to another folder
+          hint: `tenon mcp --no-daemon` works without a daemon
         ");
 }
 
 #[test]
-fn a_folder_for_sockets_that_belongs_to_someone_else() {
+fn socket_folder_of_another_user_is_rejected() {
     let sandbox = Sandbox::new();
     let folder = sandbox.place("run").join("tenon");
     fs::create_dir(&folder).unwrap();
-    // Only root can give a folder away; for everyone else the root of the file system is someone else's.
-    let given = chown(&folder, Some(65_534), None).is_ok();
-    let folder = if given { folder } else { "/".into() };
+    // Only root can change the owner; for every other user, `/` belongs to another user.
+    let changed = chown(&folder, Some(65_534), None).is_ok();
+    let folder = if changed { folder } else { "/".into() };
     let output = sandbox.tenon().arg("up").env("TENON_RUNTIME_DIR", folder).output().unwrap();
     assert_eq!(output.status.code(), Some(5));
-    let words = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(words.contains("belongs to another user"), "{words}");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(stderr.contains("belongs to another user"), "{stderr}");
 }
 
 #[test]
-fn a_folder_for_sockets_with_too_long_a_path() {
+fn socket_folder_with_too_long_a_path_is_rejected() {
     let sandbox = Sandbox::new();
     let long = sandbox.place("run").join("x".repeat(90));
     let output = sandbox.tenon().arg("up").env("TENON_RUNTIME_DIR", long).output().unwrap();
@@ -90,18 +90,18 @@ fn a_folder_for_sockets_with_too_long_a_path() {
 }
 
 #[test]
-fn an_unknown_surface() {
+fn unknown_surface_is_a_usage_error() {
     let sandbox = Sandbox::new();
     for mode in [&[][..], &["--no-daemon"]] {
         let output = tenon(&sandbox, &[&["mcp", "--surface", "nope"], mode].concat());
         assert_eq!(output.status.code(), Some(2));
-        let words = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(words.contains("error: unknown surface `nope`; there are: "), "{words}");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(stderr.contains("error: unknown surface `nope`; there are: "), "{stderr}");
     }
 }
 
 #[test]
-fn a_wrong_command_line() {
+fn invalid_command_line_is_a_usage_error() {
     let sandbox = Sandbox::new();
     insta::assert_snapshot!(transcript(&sandbox, sandbox.tenon().arg("stauts")), @"
         exit: 2
@@ -127,7 +127,7 @@ fn a_wrong_command_line() {
 }
 
 #[test]
-fn a_folder_that_is_no_absolute_path() {
+fn relative_state_folder_is_rejected() {
     let sandbox = Sandbox::new();
     let mut command = sandbox.tenon();
     command.env("TENON_STATE_DIR", "relative").arg("trust");

@@ -1,4 +1,4 @@
-//! A workspace whose user allows edits, with clients of the real program.
+//! A workspace in which the user allows edits, and clients of the real program.
 
 use std::net::SocketAddr;
 use std::process::{Child, Stdio};
@@ -8,77 +8,80 @@ use tenon_contract::id::sha256_hex;
 use tenon_testkit::client::ToolResult;
 use tenon_testkit::{Client, Revision, Sandbox, Source};
 
-/// Tests with real servers wait for them rather than race them; nobody waits longer than they take.
-const PATIENT_MS: u64 = 30_000;
+/// `edit.wait_ms` for real servers: an edit still returns as soon as they are done.
+const REAL_SERVER_WAIT_MS: u64 = 30_000;
 
-pub struct Stage {
+/// A sandboxed workspace with `edit.allow` set in the user's settings. Builder methods rewrite these settings.
+pub struct Workspace {
     pub sandbox: Sandbox,
     servers: Map<String, Value>,
     wait_ms: u64,
 }
 
-impl Stage {
-    /// A workspace with these files. Real language servers are left out: tests that want them say so.
+impl Workspace {
+    /// A workspace with these files.
     pub fn new(tree: &str) -> Self {
-        Self::of(Sandbox::with_tree(tree))
+        Self::in_sandbox(Sandbox::with_tree(tree))
     }
 
+    /// A copy of a real project, with time for real language servers.
     pub fn real(source: Source) -> Self {
-        Self::of(Sandbox::with_source(source)).patient()
+        Self::in_sandbox(Sandbox::with_source(source)).with_real_servers()
     }
 
-    /// With the time that real servers need on any machine.
-    pub fn patient(mut self) -> Self {
-        self.wait_ms = PATIENT_MS;
-        self.written()
+    /// Sets `edit.wait_ms` high enough for real language servers.
+    pub fn with_real_servers(mut self) -> Self {
+        self.wait_ms = REAL_SERVER_WAIT_MS;
+        self.write_settings()
     }
 
-    pub fn of(sandbox: Sandbox) -> Self {
-        Self { sandbox, servers: Map::new(), wait_ms: 2000 }.written()
+    /// The workspace of an existing sandbox.
+    pub fn in_sandbox(sandbox: Sandbox) -> Self {
+        Self { sandbox, servers: Map::new(), wait_ms: 2000 }.write_settings()
     }
 
-    /// With a scripted server for `.fake` files.
+    /// Adds a scripted server for `.fake` files.
     pub fn server(mut self, id: &str, rules: Value) -> Self {
         let script = json!({ "capabilities": { "textDocumentSync": 2 }, "rules": rules });
         let entry = tenon_fake_lsp::entry(&self.sandbox.place("tmp"), id, script);
         self.servers.insert(id.to_owned(), entry);
-        self.written()
+        self.write_settings()
     }
 
-    /// With an entry of the user's own.
+    /// Adds a server entry to the user's settings.
     pub fn entry(mut self, id: &str, entry: Value) -> Self {
         self.servers.insert(id.to_owned(), entry);
-        self.written()
+        self.write_settings()
     }
 
-    /// Puts the user's settings on disk.
-    fn written(self) -> Self {
+    /// Writes the user's settings to disk.
+    fn write_settings(self) -> Self {
         let root = self.sandbox.root().canonicalize().unwrap();
-        self.settle(
+        self.set_settings(
             &json!({ "edit": { "allow": [root], "wait_ms": self.wait_ms }, "servers": self.servers }),
         );
         self
     }
 
     /// Replaces the user's settings.
-    pub fn settle(&self, settings: &Value) {
+    pub fn set_settings(&self, settings: &Value) {
         let folder = self.sandbox.place("config").join("tenon");
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(folder.join("config.toml"), toml::to_string(settings).unwrap()).unwrap();
     }
 
-    /// A session with a process of its own.
+    /// A client of the `edit` surface, served by a process of its own.
     pub fn client(&self) -> Client {
         self.session("edit")
     }
 
-    /// The same with these surfaces.
+    /// A client of these surfaces, served by a process of its own.
     pub fn session(&self, surfaces: &str) -> Client {
         self.connect(&["mcp", "--no-daemon", "--surface", surfaces])
     }
 
-    /// A session through the workspace's daemon.
-    pub fn bridged(&self) -> Client {
+    /// A client of the `edit` surface, served by the workspace's daemon.
+    pub fn daemon_client(&self) -> Client {
         self.connect(&["mcp", "--surface", "edit"])
     }
 
@@ -99,13 +102,13 @@ impl Stage {
     }
 }
 
-/// `tenon serve --http`, ended with the test.
-pub struct Served {
+/// A `tenon serve --http` process, killed at the end of the test.
+pub struct ServeProcess {
     process: Child,
     pub address: SocketAddr,
 }
 
-impl Served {
+impl ServeProcess {
     pub fn start(sandbox: &Sandbox, more: &[&str]) -> Self {
         use std::io::{BufRead, BufReader};
         let mut command = sandbox.tenon();
@@ -118,7 +121,7 @@ impl Served {
     }
 }
 
-impl Drop for Served {
+impl Drop for ServeProcess {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
@@ -130,14 +133,14 @@ pub fn edit(client: &mut Client, file: &str, old: &str, new: &str) -> ToolResult
     client.call_tool("edit_file", arguments).unwrap()
 }
 
-/// Asks for an edit without waiting for its answer.
-pub fn begin(client: &mut Client, file: &str, old: &str, new: &str) -> u64 {
+/// Sends an edit request without waiting for the response.
+pub fn start_edit(client: &mut Client, file: &str, old: &str, new: &str) -> u64 {
     let arguments = json!({ "file": file, "old_text": old, "new_text": new });
     client.start("tools/call", json!({ "name": "edit_file", "arguments": arguments }))
 }
 
-/// The answer to an edit that was asked for.
-pub fn finish(client: &mut Client, id: u64) -> ToolResult {
+/// Waits for the response to an edit request.
+pub fn finish_edit(client: &mut Client, id: u64) -> ToolResult {
     let mut answer = client.answer(id).unwrap();
     let items = answer["content"].as_array().unwrap().iter();
     let text = items.map(|item| item["text"].as_str().unwrap().to_owned()).collect();
@@ -153,25 +156,26 @@ pub fn write(client: &mut Client, file: &str, text: &str, expected: Option<&str>
     client.call_tool("write_file", arguments).unwrap()
 }
 
-/// The one text of a change that was made.
+/// The text of a successful change.
 pub fn text(result: &ToolResult) -> &str {
     assert!(!result.is_error, "{result:?}");
     assert_eq!(result.text.len(), 1, "{result:?}");
     &result.text[0]
 }
 
-/// What comes after the words of success.
-pub fn block(result: &ToolResult) -> &str {
-    text(result).split_once("\n\n").map_or("", |(_, block)| block)
+/// The diagnostics text of a successful change, which follows the first paragraph.
+pub fn diagnostics_text(result: &ToolResult) -> &str {
+    text(result).split_once("\n\n").map_or("", |(_, diagnostics)| diagnostics)
 }
 
-/// The error of a change that was not made.
+/// The error object of a rejected change.
 pub fn error(result: &ToolResult) -> Value {
     assert!(result.is_error && result.text.len() == 1, "{result:?}");
     let mut error: Value = serde_json::from_str(&result.text[0]).unwrap();
     error["error"].take()
 }
 
+/// The error code of a rejected change.
 pub fn code(result: &ToolResult) -> String {
     error(result)["code"].as_str().unwrap().to_owned()
 }
