@@ -6,14 +6,12 @@
 use std::io::{self, Write};
 use std::sync::LazyLock;
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
 use rmcp::model::ResourceContents;
 use tenon_contract::clock::Entropy;
 use tenon_server::http::{self, Authority, Endpoint, HttpLimits, Principal};
 use tenon_server::surface::{
-    Answer, Arguments, Call, Catalog, ContentBlock, ErrorCode, ErrorData, Outcome, Refusal, Surface,
-    ToolNames, ToolSpec,
+    Arguments, CallFailure, Catalog, ContentBlock, ErrorCode, ErrorData, Surface, SurfaceTool, ToolAnswer,
+    ToolCall, ToolNames, ToolOutcome, ToolSpec,
 };
 use tenon_server::surfaces::Surfaces;
 use tokio::io::AsyncReadExt;
@@ -55,80 +53,118 @@ const WIDE_SCHEMA: &str = r##"{
   "additionalProperties": false
 }"##;
 
-static TOOLS: [ToolSpec; 11] = [
-    fixture("test_simple_text", "Returns text", NO_ARGUMENTS),
-    fixture("test_image_content", "Returns an image", NO_ARGUMENTS),
-    fixture("test_audio_content", "Returns audio", NO_ARGUMENTS),
-    fixture("test_embedded_resource", "Returns a resource", NO_ARGUMENTS),
-    fixture("test_multiple_content_types", "Returns text, an image and a resource", NO_ARGUMENTS),
-    fixture("test_error_handling", "Always fails", NO_ARGUMENTS),
-    fixture("test_tool_with_progress", "Reports progress three times", NO_ARGUMENTS),
-    fixture("test_missing_capability", "Needs sampling, which no client of ours is asked for", NO_ARGUMENTS),
-    fixture("test_streaming_elicitation", "Answers without asking back", NO_ARGUMENTS),
-    fixture("test_logging_tool", "Answers without log messages", NO_ARGUMENTS),
-    fixture("json_schema_2020_12_tool", "Has a schema with many keywords", WIDE_SCHEMA),
-];
-
-const fn fixture(name: &'static str, description: &'static str, input: &'static str) -> ToolSpec {
-    ToolSpec { name, description, input, output: None, read_only: true }
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FixtureTool {
+    SimpleText,
+    ImageContent,
+    AudioContent,
+    EmbeddedResource,
+    MultipleContentTypes,
+    ErrorHandling,
+    ToolWithProgress,
+    MissingCapability,
+    StreamingElicitation,
+    LoggingTool,
+    JsonSchema202012,
 }
 
-static CATALOG: LazyLock<Catalog> = LazyLock::new(|| Catalog::new(&TOOLS));
+impl FixtureTool {
+    const ALL: [Self; 11] = [
+        Self::SimpleText,
+        Self::ImageContent,
+        Self::AudioContent,
+        Self::EmbeddedResource,
+        Self::MultipleContentTypes,
+        Self::ErrorHandling,
+        Self::ToolWithProgress,
+        Self::MissingCapability,
+        Self::StreamingElicitation,
+        Self::LoggingTool,
+        Self::JsonSchema202012,
+    ];
+}
+
+impl SurfaceTool for FixtureTool {
+    fn spec(self) -> ToolSpec {
+        let (name, description) = match self {
+            Self::SimpleText => ("test_simple_text", "Returns text"),
+            Self::ImageContent => ("test_image_content", "Returns an image"),
+            Self::AudioContent => ("test_audio_content", "Returns audio"),
+            Self::EmbeddedResource => ("test_embedded_resource", "Returns a resource"),
+            Self::MultipleContentTypes => {
+                ("test_multiple_content_types", "Returns text, an image and a resource")
+            }
+            Self::ErrorHandling => ("test_error_handling", "Always fails"),
+            Self::ToolWithProgress => ("test_tool_with_progress", "Reports progress three times"),
+            Self::MissingCapability => {
+                ("test_missing_capability", "Needs sampling, which Tenon never requests")
+            }
+            Self::StreamingElicitation => ("test_streaming_elicitation", "Answers without asking back"),
+            Self::LoggingTool => ("test_logging_tool", "Answers without log messages"),
+            Self::JsonSchema202012 => ("json_schema_2020_12_tool", "Has a schema with many keywords"),
+        };
+        let input = if self == Self::JsonSchema202012 { WIDE_SCHEMA } else { NO_ARGUMENTS };
+        ToolSpec { name, description, input, output: None, read_only: true }
+    }
+}
+
+static CATALOG: LazyLock<Catalog<FixtureTool>> = LazyLock::new(|| Catalog::new(&FixtureTool::ALL));
 
 struct Fixtures;
 
 impl Surface for Fixtures {
+    type Tool = FixtureTool;
+
     fn name(&self) -> &'static str {
         NAME
     }
 
-    fn catalog(&self) -> &Catalog {
+    fn catalog(&self) -> &Catalog<FixtureTool> {
         &CATALOG
     }
 
-    fn call<'a>(&'a self, tool: &'static str, _arguments: Arguments, call: Call) -> BoxFuture<'a, Outcome> {
-        async move {
-            match tool {
-                "test_missing_capability" => Err(missing_capability()),
-                _ => Ok(answer(tool, &call)),
-            }
-        }
-        .boxed()
+    async fn call(&self, tool: FixtureTool, _arguments: Arguments, call: ToolCall) -> ToolOutcome {
+        answer(tool, &call)
     }
 
-    fn refuse(&self, tool: &str, refusal: Refusal) -> Outcome {
-        Err(ErrorData::new(ErrorCode::INVALID_PARAMS, format!("{tool}: {refusal:?}"), None))
+    fn classify(&self, tool: FixtureTool, failure: CallFailure) -> ToolOutcome {
+        Err(ErrorData::new(ErrorCode::INVALID_PARAMS, format!("{}: {failure:?}", tool.name()), None))
     }
 }
 
-fn answer(tool: &str, call: &Call) -> Answer {
+fn answer(tool: FixtureTool, call: &ToolCall) -> ToolOutcome {
     let picture = ContentBlock::image(PIXEL, "image/png");
     let content = match tool {
-        "test_simple_text" => vec![ContentBlock::text("This is a simple text response for testing.")],
-        "test_image_content" => vec![picture],
-        "test_audio_content" => vec![ContentBlock::audio(SILENCE, "audio/wav")],
-        "test_embedded_resource" => {
+        FixtureTool::SimpleText => {
+            vec![ContentBlock::text("This is a simple text response for testing.")]
+        }
+        FixtureTool::ImageContent => vec![picture],
+        FixtureTool::AudioContent => vec![ContentBlock::audio(SILENCE, "audio/wav")],
+        FixtureTool::EmbeddedResource => {
             let text = "This is an embedded resource content.";
             vec![ContentBlock::resource(ResourceContents::text(text, "test://embedded-resource"))]
         }
-        "test_multiple_content_types" => {
+        FixtureTool::MultipleContentTypes => {
             let data =
                 ResourceContents::text(r#"{"test":"data","value":123}"#, "test://mixed-content-resource");
             let data = ContentBlock::resource(data.with_mime_type("application/json"));
             vec![ContentBlock::text("Multiple content types test:"), picture, data]
         }
-        "test_error_handling" => {
-            return Answer::text("This tool intentionally returns an error for testing").failed();
+        FixtureTool::ErrorHandling => {
+            return Ok(ToolAnswer::text("This tool intentionally returns an error for testing").failed());
         }
-        "test_tool_with_progress" => {
+        FixtureTool::ToolWithProgress => {
             for done in [0, 50, 100] {
                 call.caller.progress.report(done, Some(100), "working");
             }
             vec![ContentBlock::text("done")]
         }
-        _ => vec![ContentBlock::text(tool)],
+        FixtureTool::MissingCapability => return Err(missing_capability()),
+        FixtureTool::StreamingElicitation | FixtureTool::LoggingTool | FixtureTool::JsonSchema202012 => {
+            vec![ContentBlock::text(tool.name())]
+        }
     };
-    Answer { structured: None, content, is_error: false }
+    Ok(ToolAnswer { structured: None, content, is_error: false })
 }
 
 /// The error of 2026-07-28 that must become status 400 on its way out.

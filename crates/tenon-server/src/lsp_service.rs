@@ -115,7 +115,7 @@ fn navigate(
         return Ok(None);
     };
     let (read, write) = (reader(read)?, writer(write)?);
-    let surfaces = SurfaceSet::new(vec![std::sync::Arc::new(surface)], ToolNames::default());
+    let surfaces = SurfaceSet::single(surface, ToolNames::default());
     let handler = Handler::new(surfaces);
     Ok(Some(tokio::spawn(async move {
         if let Err(error) = stream::serve(read, write, handler, StreamLimits::default(), stop).await {

@@ -16,7 +16,7 @@ use rmcp::model::{
 };
 use rmcp::service::{RequestContext, RoleServer};
 
-use crate::surface::{Answer, Caller, Ended, SurfaceSet};
+use crate::surface::{Caller, InputEnded, SurfaceSet, ToolAnswer};
 use progress::Progress;
 
 pub mod envelope;
@@ -67,7 +67,7 @@ fn not_found(method: &str) -> ErrorData {
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("method not found: {shown}"), None)
 }
 
-fn to_wire(answer: Answer) -> CallToolResult {
+fn to_wire(answer: ToolAnswer) -> CallToolResult {
     let mut result = CallToolResult::success(answer.content);
     result.structured_content = answer.structured;
     result.is_error = Some(answer.is_error);
@@ -115,8 +115,8 @@ impl ServerHandler for Handler {
     ) -> Result<CallToolResponse, ErrorData> {
         let progress = context.extensions.get::<Progress>().cloned().unwrap_or_default();
         let arguments = request.arguments.unwrap_or_default();
-        let ended = context.extensions.get::<Ended>().cloned().unwrap_or_default();
-        let caller = Caller { cancel: context.ct, ended, progress };
+        let input_ended = context.extensions.get::<InputEnded>().cloned().unwrap_or_default();
+        let caller = Caller { cancel: context.ct, input_ended, progress };
         let outcome = self.surfaces.call(&request.name, arguments, caller).await;
         outcome.map(|answer| to_wire(answer).into())
     }

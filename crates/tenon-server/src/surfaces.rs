@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::surface::{Surface, SurfaceSet, ToolNames};
+use crate::surface::{AnySurface, Surface, SurfaceSet, ToolNames};
 
 pub mod code;
 pub mod context;
@@ -10,7 +10,6 @@ pub mod edit;
 pub mod nav;
 pub mod work;
 pub mod workspace;
-mod workspace_compose;
 
 /// A name that is no surface here.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -33,7 +32,7 @@ fn hint(name: &str) -> &'static str {
 /// Every surface that this process can serve, in the order in which they are listed.
 #[derive(Clone, Default)]
 pub struct Surfaces {
-    all: Vec<Arc<dyn Surface>>,
+    all: Vec<Arc<dyn AnySurface>>,
     names: ToolNames,
 }
 

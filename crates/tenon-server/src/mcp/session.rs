@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Handler;
 use super::progress::{Outbox, Progress};
-use crate::surface::Ended;
+use crate::surface::InputEnded;
 
 /// JSON-RPC code for a request that its own client took back (the number LSP uses).
 const REQUEST_CANCELLED: ErrorCode = ErrorCode(-32800);
@@ -43,7 +43,7 @@ pub struct Session {
     peer: Peer<RoleServer>,
     state: Mutex<State>,
     closed: CancellationToken,
-    ended: Ended,
+    input_ended: InputEnded,
 }
 
 impl Session {
@@ -62,7 +62,7 @@ impl Session {
 
     fn with_peer(handler: Handler, peer: Peer<RoleServer>, closed: CancellationToken) -> Self {
         let state = State { phase: Phase::New, in_flight: BTreeMap::new() };
-        Self { handler, peer, state: Mutex::new(state), closed, ended: Ended::default() }
+        Self { handler, peer, state: Mutex::new(state), closed, input_ended: InputEnded::default() }
     }
 
     /// The revision agreed on at `initialize`.
@@ -72,7 +72,7 @@ impl Session {
 
     /// Says that no message will come any more: what is in flight is answered, but nothing waits for news.
     pub fn end_of_input(&self) {
-        self.ended.0.cancel();
+        self.input_ended.0.cancel();
     }
 
     /// Ends the session: what is in flight is cancelled.
@@ -216,7 +216,7 @@ impl Handler {
         context.ct = cancel;
         context.meta = std::mem::take(request.get_meta_mut());
         context.extensions = std::mem::take(request.extensions_mut());
-        context.extensions.insert(session.ended.clone());
+        context.extensions.insert(session.input_ended.clone());
         if let (Some(token), Some(outbox)) = (context.meta.get_progress_token(), outbox) {
             context.extensions.insert(Progress::new(token, outbox.clone()));
         }

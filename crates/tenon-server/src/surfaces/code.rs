@@ -11,10 +11,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use tenon_code::{
-    Code, CodeLimits, Definition, DocumentDiagnostics, DocumentSymbols, Hover, Options, References, Reply,
-    WorkspaceDiagnostics, WorkspaceSymbols,
-};
+use tenon_code::{Code, CodeLimits, Options, Reply};
 use tenon_contract::snapshot::SnapshotLimits;
 use tenon_servers::registry::OverrideError;
 use tokio::sync::OnceCell;
@@ -22,7 +19,8 @@ use tokio::sync::OnceCell;
 use crate::config::Content;
 use crate::engine::Engine;
 use crate::surface::{
-    Answer, Arguments, Call, CallLimits, Catalog, Outcome, Refusal, Surface, ToolSpec, tool,
+    Arguments, CallFailure, CallLimits, Catalog, ErrorData, Surface, ToolAnswer, ToolCall, ToolOutcome,
+    tool_set,
 };
 use crate::workspace::Workspace;
 
@@ -30,16 +28,19 @@ mod classify;
 
 use classify::{Failure, classify};
 
-/// In the contract's order.
-const TOOLS: &[ToolSpec] = &[
-    tool!("vscode.lsp.definition", "Where the symbol at a position is defined."),
-    tool!("vscode.lsp.references", "Where the symbol at a position is used, page by page."),
-    tool!("vscode.lsp.hover", "Type and documentation of the symbol at a position."),
-    tool!("vscode.lsp.documentSymbols", "The symbols of a file as a flat list."),
-    tool!("vscode.lsp.workspaceSymbols", "Symbols of the workspace by name, page by page."),
-    tool!("vscode.lsp.diagnostics.document", "Errors and warnings of a file."),
-    tool!("vscode.lsp.diagnostics.workspace", "Errors and warnings of the workspace by file, page by page."),
-];
+tool_set! {
+    /// The seven tools, in the contract's order.
+    pub enum CodeTool {
+        Definition reads "vscode.lsp.definition" "Where the symbol at a position is defined.";
+        References reads "vscode.lsp.references" "Where the symbol at a position is used, page by page.";
+        Hover reads "vscode.lsp.hover" "Type and documentation of the symbol at a position.";
+        DocumentSymbols reads "vscode.lsp.documentSymbols" "The symbols of a file as a flat list.";
+        WorkspaceSymbols reads "vscode.lsp.workspaceSymbols" "Symbols of the workspace by name, page by page.";
+        DocumentDiagnostics reads "vscode.lsp.diagnostics.document" "Errors and warnings of a file.";
+        WorkspaceDiagnostics reads "vscode.lsp.diagnostics.workspace"
+            "Errors and warnings of the workspace by file, page by page.";
+    }
+}
 
 /// What is left of a call's time for saying why there is no answer.
 const LAST_WORDS: Duration = Duration::from_millis(50);
@@ -48,7 +49,7 @@ type Open = Box<dyn Fn() -> BoxFuture<'static, Result<Code, OverrideError>> + Se
 
 /// See the module.
 pub struct CodeSurface {
-    catalog: Catalog,
+    catalog: Catalog<CodeTool>,
     limits: CodeLimits,
     code: OnceCell<Code>,
     open: Open,
@@ -75,7 +76,7 @@ impl CodeSurface {
             }
             .boxed()
         };
-        Self { catalog: Catalog::new(TOOLS), limits, code: OnceCell::new(), open: Box::new(open) }
+        Self { catalog: Catalog::new(CodeTool::ALL), limits, code: OnceCell::new(), open: Box::new(open) }
     }
 
     /// The tools as they are, opened by someone else.
@@ -86,7 +87,7 @@ impl CodeSurface {
             move || std::future::ready(Ok(code.clone())).boxed()
         };
         Self {
-            catalog: Catalog::new(TOOLS),
+            catalog: Catalog::new(CodeTool::ALL),
             limits,
             code: OnceCell::new_with(Some(code)),
             open: Box::new(open),
@@ -95,7 +96,7 @@ impl CodeSurface {
 
     async fn run(
         &self,
-        tool: &str,
+        tool: CodeTool,
         arguments: Arguments,
         call: &tenon_lsp::call::Call,
     ) -> Result<Reply, Failure> {
@@ -104,14 +105,13 @@ impl CodeSurface {
             Failure::Servers
         })?;
         let reply = match tool {
-            Definition::TOOL => code.definition(read(arguments)?, call).await,
-            References::TOOL => code.references(read(arguments)?, call).await,
-            Hover::TOOL => code.hover(read(arguments)?, call).await,
-            DocumentSymbols::TOOL => code.document_symbols(read(arguments)?, call).await,
-            WorkspaceSymbols::TOOL => code.workspace_symbols(read(arguments)?, call).await,
-            DocumentDiagnostics::TOOL => code.document_diagnostics(read(arguments)?, call).await,
-            WorkspaceDiagnostics::TOOL => code.workspace_diagnostics(read(arguments)?, call).await,
-            _ => return Err(Failure::Refused(Refusal::UnknownTool)),
+            CodeTool::Definition => code.definition(read(arguments)?, call).await,
+            CodeTool::References => code.references(read(arguments)?, call).await,
+            CodeTool::Hover => code.hover(read(arguments)?, call).await,
+            CodeTool::DocumentSymbols => code.document_symbols(read(arguments)?, call).await,
+            CodeTool::WorkspaceSymbols => code.workspace_symbols(read(arguments)?, call).await,
+            CodeTool::DocumentDiagnostics => code.document_diagnostics(read(arguments)?, call).await,
+            CodeTool::WorkspaceDiagnostics => code.workspace_diagnostics(read(arguments)?, call).await,
         };
         reply.map_err(Failure::Code)
     }
@@ -138,34 +138,37 @@ fn read<T: DeserializeOwned>(arguments: Arguments) -> Result<T, Failure> {
 }
 
 impl Surface for CodeSurface {
+    type Tool = CodeTool;
+
     fn name(&self) -> &'static str {
         Self::NAME
     }
 
-    fn catalog(&self) -> &Catalog {
+    fn catalog(&self) -> &Catalog<CodeTool> {
         &self.catalog
     }
 
-    fn limits(&self, _tool: &str) -> CallLimits {
+    fn limits(&self) -> CallLimits {
         CallLimits { deadline: self.limits.timeout, response_bytes: self.limits.response_bytes }
     }
 
-    fn call<'a>(&'a self, tool: &'static str, arguments: Arguments, call: Call) -> BoxFuture<'a, Outcome> {
-        async move {
-            // Whoever is late by a moment should still hear whether it was a server that is not ready.
-            let spare = LAST_WORDS.min(self.limits.timeout / 10);
-            let call = tenon_lsp::call::Call::new(call.deadline - spare, call.caller.cancel);
-            let reply = self.run(tool, arguments, &call).await.map_err(|failure| classify(&failure))?;
-            let answer = Answer::structured(reply.payload);
-            Ok(match reply.listing {
-                Some(listing) => answer.with_text(listing),
-                None => answer,
-            })
-        }
-        .boxed()
+    async fn call(&self, tool: CodeTool, arguments: Arguments, call: ToolCall) -> ToolOutcome {
+        // Leaves time to report a server that is not ready instead of a bare timeout.
+        let spare = LAST_WORDS.min(self.limits.timeout / 10);
+        let call = tenon_lsp::call::Call::new(call.deadline - spare, call.caller.cancel);
+        let reply = self.run(tool, arguments, &call).await.map_err(|failure| classify(&failure))?;
+        let answer = ToolAnswer::structured(reply.payload);
+        Ok(match reply.listing {
+            Some(listing) => answer.with_text(listing),
+            None => answer,
+        })
     }
 
-    fn refuse(&self, _tool: &str, refusal: Refusal) -> Outcome {
-        Err(classify(&Failure::Refused(refusal)))
+    fn classify(&self, _tool: CodeTool, failure: CallFailure) -> ToolOutcome {
+        Err(classify(&Failure::Call(failure)))
+    }
+
+    fn unknown_tool(&self, _name: &str) -> ErrorData {
+        classify(&Failure::UnknownTool)
     }
 }

@@ -9,52 +9,36 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
 use serde::Serialize;
 use serde_json::Value;
 use tenon_context::{CachePool, CacheRoot, ContextErrorCode, Error, Query, inspect, list};
 
 use crate::surface::{
-    Answer, Arguments, Call, CallLimits, Catalog, Outcome, Refusal, SchemaFault, Surface, ToolSpec,
-    unknown_tool,
+    Arguments, CallFailure, CallLimits, Catalog, SchemaFault, Surface, SurfaceTool, ToolAnswer, ToolCall,
+    ToolOutcome, tool_set,
 };
 
-const RESOLVE: &str = "context.resolve";
-const LIST_CACHES: &str = "context.list_caches";
-const INSPECT_CACHE: &str = "context.inspect_cache";
+mod classify;
 
-const TOOLS: &[ToolSpec] = &[
-    ToolSpec {
-        name: RESOLVE,
-        description: "Picks the documents of a cache that answer a query best and fit a token budget. Same cache, query \
-                      and budget, same bytes.",
-        input: include_str!("../../../../schemas/tools/context.resolve.json"),
-        output: Some(include_str!("../../../../schemas/tools/context.resolve.output.json")),
-        read_only: true,
-    },
-    ToolSpec {
-        name: LIST_CACHES,
-        description: "Lists the document caches there are.",
-        input: include_str!("../../../../schemas/tools/context.list_caches.json"),
-        output: Some(include_str!("../../../../schemas/tools/context.list_caches.output.json")),
-        read_only: true,
-    },
-    ToolSpec {
-        name: INSPECT_CACHE,
-        description: "Says what a document cache holds and whether it is valid.",
-        input: include_str!("../../../../schemas/tools/context.inspect_cache.json"),
-        output: Some(include_str!("../../../../schemas/tools/context.inspect_cache.output.json")),
-        read_only: true,
-    },
-];
+use classify::classify;
+
+tool_set! {
+    /// The tools of the contract.
+    pub enum ContextTool {
+        Resolve reads "context.resolve"
+            "Picks the documents of a cache that answer a query best and fit a token budget. Same cache, query \
+             and budget, same bytes.";
+        ListCaches reads "context.list_caches" "Lists the document caches.";
+        InspectCache reads "context.inspect_cache" "Shows what a document cache holds and whether it is valid.";
+    }
+}
 
 /// Whole documents are what is asked for here: more than the other surfaces may say.
 const RESPONSE_BYTES: usize = 64 * 1024 * 1024;
 
 /// See the module.
 pub struct ContextSurface {
-    catalog: Catalog,
+    catalog: Catalog<ContextTool>,
     /// Where caches are named; without it there are none.
     root: Option<CacheRoot>,
     pool: Arc<CachePool>,
@@ -68,7 +52,12 @@ impl ContextSurface {
     pub const TIMEOUT: Duration = Duration::from_secs(30);
 
     pub fn new(root: Option<PathBuf>, timeout: Duration) -> Self {
-        Self { catalog: Catalog::new(TOOLS), root: root.map(CacheRoot::new), pool: Arc::default(), timeout }
+        Self {
+            catalog: Catalog::new(ContextTool::ALL),
+            root: root.map(CacheRoot::new),
+            pool: Arc::default(),
+            timeout,
+        }
     }
 }
 
@@ -80,9 +69,9 @@ enum Request {
 }
 
 impl Request {
-    fn read(tool: &str, arguments: &Arguments) -> Result<Self, ContextErrorCode> {
+    fn read(tool: ContextTool, arguments: &Arguments) -> Result<Self, ContextErrorCode> {
         match tool {
-            RESOLVE => {
+            ContextTool::Resolve => {
                 let budget =
                     arguments.get("budget").and_then(Value::as_u64).ok_or(ContextErrorCode::InvalidBudget)?;
                 let query =
@@ -91,11 +80,11 @@ impl Request {
                 only(arguments, &["budget", "query", "cache"])?;
                 Ok(Self::Resolve { cache: cache(arguments)?, query, budget })
             }
-            INSPECT_CACHE => {
+            ContextTool::InspectCache => {
                 only(arguments, &["cache"])?;
                 Ok(Self::InspectCache { cache: cache(arguments)? })
             }
-            _ => {
+            ContextTool::ListCaches => {
                 only(arguments, &["root"])?;
                 let root = arguments.get("root");
                 let root =
@@ -133,87 +122,67 @@ fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("strings, numbers and flags are JSON")
 }
 
-/// The answer that says `text`, twice.
-fn answer(text: String) -> Answer {
+/// `text` as text and, parsed, as the structured result.
+fn answer(text: String) -> ToolAnswer {
     let structured: Value = serde_json::from_str(&text).expect("the text was just written as JSON");
-    Answer::structured(structured).with_text(text)
-}
-
-fn failure(code: ContextErrorCode) -> Outcome {
-    #[derive(Serialize)]
-    struct ErrorObject {
-        error: Inner,
-    }
-    #[derive(Serialize)]
-    struct Inner {
-        code: ContextErrorCode,
-        message: &'static str,
-    }
-    let object = ErrorObject { error: Inner { code, message: code.message() } };
-    Ok(answer(json(&object) + "\n").failed())
+    ToolAnswer::structured(structured).with_text(text)
 }
 
 impl Surface for ContextSurface {
+    type Tool = ContextTool;
+
     fn name(&self) -> &'static str {
         Self::NAME
     }
 
-    fn catalog(&self) -> &Catalog {
+    fn catalog(&self) -> &Catalog<ContextTool> {
         &self.catalog
     }
 
-    fn limits(&self, _tool: &str) -> CallLimits {
+    fn limits(&self) -> CallLimits {
         CallLimits { deadline: self.timeout, response_bytes: RESPONSE_BYTES }
     }
 
-    fn call<'a>(&'a self, tool: &'static str, arguments: Arguments, _call: Call) -> BoxFuture<'a, Outcome> {
-        async move {
-            let request = match Request::read(tool, &arguments) {
-                Ok(request) => request,
-                Err(code) => return failure(code),
-            };
-            let Some(root) = self.root.clone() else {
-                return failure(ContextErrorCode::CacheMissing);
-            };
-            if self.timeout.is_zero() {
-                // The clock would notice only at its next tick, and by then all might be done.
-                return failure(ContextErrorCode::InternalError);
-            }
-            let pool = Arc::clone(&self.pool);
-            // A load that outlives its call is finished all the same: the next caller finds it done.
-            let running = tokio::task::spawn_blocking(move || request.run(&root, &pool).map(answer));
-            match running.await {
-                Ok(Ok(answer)) => Ok(answer),
-                Ok(Err(error)) => {
-                    tracing::info!(tool, %error, "a call failed");
-                    failure(error.code())
-                }
-                Err(panic) => {
-                    tracing::error!(tool, %panic, "a call broke down");
-                    failure(ContextErrorCode::InternalError)
-                }
-            }
+    async fn call(&self, tool: ContextTool, arguments: Arguments, _call: ToolCall) -> ToolOutcome {
+        let request = match Request::read(tool, &arguments) {
+            Ok(request) => request,
+            Err(code) => return Ok(classify(code)),
+        };
+        let Some(root) = self.root.clone() else {
+            return Ok(classify(ContextErrorCode::CacheMissing));
+        };
+        if self.timeout.is_zero() {
+            // The timer fires only at its next tick; the call could be done by then.
+            return Ok(classify(ContextErrorCode::InternalError));
         }
-        .boxed()
+        let pool = Arc::clone(&self.pool);
+        // A load that outlives its call still completes: the next caller finds it done.
+        let running = tokio::task::spawn_blocking(move || request.run(&root, &pool).map(answer));
+        Ok(match running.await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(error)) => {
+                tracing::info!(tool = tool.name(), %error, "a call failed");
+                classify(error.code())
+            }
+            Err(panic) => {
+                tracing::error!(tool = tool.name(), %panic, "a call panicked");
+                classify(ContextErrorCode::InternalError)
+            }
+        })
     }
 
-    /// The mechanism names one fault of the arguments; which one is named here does not depend on it.
-    fn refuse_arguments(&self, tool: &str, arguments: &Arguments, _fault: SchemaFault) -> Outcome {
-        // What the schema refuses and we do not, such as an empty name, is the name of no cache.
-        failure(Request::read(tool, arguments).err().unwrap_or(ContextErrorCode::CacheMissing))
+    /// The contract fixes the order in which arguments are judged, whichever fault the schema check found.
+    fn classify_arguments(
+        &self,
+        tool: ContextTool,
+        arguments: &Arguments,
+        _fault: SchemaFault,
+    ) -> ToolOutcome {
+        Ok(classify(classify::of_arguments(tool, arguments)))
     }
 
-    fn refuse(&self, tool: &str, refusal: Refusal) -> Outcome {
-        match refusal {
-            Refusal::UnknownTool => Err(unknown_tool(tool)),
-            Refusal::Schema(_) => failure(ContextErrorCode::InvalidQuery),
-            // The budget is what decides how much is said, and a smaller one mends it.
-            Refusal::ResponseTooLarge { .. } if tool == RESOLVE => failure(ContextErrorCode::InvalidBudget),
-            Refusal::ResponseTooLarge { .. } => failure(ContextErrorCode::InternalError),
-            Refusal::Timeout(_) | Refusal::Cancelled | Refusal::Internal => {
-                failure(ContextErrorCode::InternalError)
-            }
-        }
+    fn classify(&self, tool: ContextTool, failure: CallFailure) -> ToolOutcome {
+        Ok(classify(classify::of_call(tool, &failure)))
     }
 }
 
@@ -240,13 +209,13 @@ mod tests {
         folder
     }
 
-    async fn call(surface: ContextSurface, tool: &str, arguments: Value) -> Answer {
-        let set = SurfaceSet::new(vec![Arc::new(surface)], ToolNames::Dotted);
+    async fn call(surface: ContextSurface, tool: &str, arguments: Value) -> ToolAnswer {
+        let set = SurfaceSet::single(surface, ToolNames::Dotted);
         let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
         set.call(tool, arguments, Caller::default()).await.unwrap()
     }
 
-    fn text(answer: &Answer) -> &str {
+    fn text(answer: &ToolAnswer) -> &str {
         let [item] = answer.content.as_slice() else { panic!("one item, not {:?}", answer.content) };
         &item.as_text().unwrap().text
     }
@@ -358,8 +327,8 @@ mod tests {
     #[test]
     fn an_answer_past_the_cap_has_too_large_a_budget() {
         let surface = ContextSurface::new(None, ContextSurface::TIMEOUT);
-        let refusal = Refusal::ResponseTooLarge { bytes: RESPONSE_BYTES + 1, limit: RESPONSE_BYTES };
-        let answer = surface.refuse("context.resolve", refusal).unwrap();
+        let failure = CallFailure::ResponseTooLarge { bytes: RESPONSE_BYTES + 1, limit: RESPONSE_BYTES };
+        let answer = surface.classify(ContextTool::Resolve, failure).unwrap();
         assert_eq!(answer.structured.unwrap()["error"]["code"], "invalid_budget");
     }
 }

@@ -6,40 +6,31 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use tenon_code::edit::{Change, Changed, EditError, EditFile, Editor, Lines, WriteFile};
+use tenon_code::edit::{Change, Changed, EditFile, Editor, Lines, WriteFile};
 use tenon_lsp::aftermath::Aftermath;
 use tenon_lsp::block::{Block, Limits};
 
 use crate::engine::Engine;
 use crate::surface::{
-    Answer, Arguments, Call, CallLimits, Catalog, Outcome, Refusal, Surface, ToolSpec, tool,
+    Arguments, CallFailure, CallLimits, Catalog, Surface, ToolAnswer, ToolCall, ToolOutcome, tool_set,
 };
 use crate::workspace::Workspace;
 
 mod classify;
 
-use classify::{classify, refused};
+use classify::{Failure, classify};
 
-const TOOLS: &[ToolSpec] = &[
-    ToolSpec {
-        read_only: false,
-        ..tool!(
-            "edit_file",
-            "Replaces a text that occurs once in a file; says what the language servers then find wrong, there and elsewhere."
-        )
-    },
-    ToolSpec {
-        read_only: false,
-        ..tool!(
-            "write_file",
-            "Makes or overwrites a file; says what the language servers then find wrong, there and elsewhere."
-        )
-    },
-];
+tool_set! {
+    /// The tools that change files.
+    pub enum EditTool {
+        EditFile writes "edit_file"
+            "Replaces a text that occurs once in a file. Reports new errors in that file and in its dependents.";
+        WriteFile writes "write_file"
+            "Creates or overwrites a file. Reports new errors in that file and in its dependents.";
+    }
+}
 
 /// A server's start and a slow check fit in, besides the wait for what broke elsewhere; only then the change is told without
 /// them.
@@ -49,7 +40,7 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// See the module.
 pub struct EditSurface {
-    catalog: Catalog,
+    catalog: Catalog<EditTool>,
     editor: Editor,
     engine: Arc<Engine>,
     limits: Limits,
@@ -67,19 +58,19 @@ impl EditSurface {
         // A root that was just opened is a folder; should it be gone already, there is nothing to edit.
         let editor = Editor::new(workspace.root(), kept(workspace)).ok()?;
         let wait = workspace.config().edit.wait();
-        Some(Self { catalog: Catalog::new(TOOLS), editor, engine: Arc::clone(engine), limits, wait })
+        Some(Self { catalog: Catalog::new(EditTool::ALL), editor, engine: Arc::clone(engine), limits, wait })
     }
 
-    async fn run(&self, tool: &str, arguments: Arguments) -> Result<Changed, Failure> {
+    async fn run(&self, tool: EditTool, arguments: Arguments) -> Result<Changed, Failure> {
         let changed = match tool {
-            EditFile::TOOL => self.editor.edit(read(arguments)?).await,
-            _ => self.editor.write(read::<WriteFile>(arguments)?).await,
+            EditTool::EditFile => self.editor.edit(read::<EditFile>(arguments)?).await,
+            EditTool::WriteFile => self.editor.write(read::<WriteFile>(arguments)?).await,
         };
         Ok(changed?)
     }
 
     /// What a change broke, as far as language servers can say.
-    async fn aftermath(&self, changed: Changed, call: Call) -> Aftermath {
+    async fn aftermath(&self, changed: Changed, call: ToolCall) -> Aftermath {
         let call = tenon_lsp::call::Call::new(call.deadline - LAST_WORDS, call.caller.cancel);
         match self.engine.orchestrator().await {
             Ok(orchestrator) => changed.aftermath(orchestrator, self.wait, &call).await,
@@ -88,19 +79,6 @@ impl EditSurface {
                 Aftermath::default()
             }
         }
-    }
-}
-
-/// Why there is no change.
-enum Failure {
-    Edit(EditError),
-    /// The arguments satisfy the schema, but not their types.
-    Arguments(String),
-}
-
-impl From<EditError> for Failure {
-    fn from(error: EditError) -> Self {
-        Self::Edit(error)
     }
 }
 
@@ -117,10 +95,10 @@ fn kept(workspace: &Workspace) -> Vec<camino::Utf8PathBuf> {
     kept
 }
 
-fn answer(change: &Change, aftermath: &Aftermath, limits: &Limits) -> Answer {
+fn answer(change: &Change, aftermath: &Aftermath, limits: &Limits) -> ToolAnswer {
     let block = Block::new(aftermath, limits);
     let lines = |lines: Lines| json!({ "first": lines.first, "last": lines.last });
-    Answer::structured(json!({
+    ToolAnswer::structured(json!({
         "file": change.file,
         "created": change.created(),
         "sha256_before": change.before,
@@ -154,33 +132,31 @@ fn span(Lines { first, last }: Lines) -> String {
 }
 
 impl Surface for EditSurface {
+    type Tool = EditTool;
+
     fn name(&self) -> &'static str {
         Self::NAME
     }
 
-    fn catalog(&self) -> &Catalog {
+    fn catalog(&self) -> &Catalog<EditTool> {
         &self.catalog
     }
 
-    fn limits(&self, _tool: &str) -> CallLimits {
+    fn limits(&self) -> CallLimits {
         CallLimits { deadline: DEADLINE + 2 * self.wait, ..CallLimits::default() }
     }
 
-    fn call<'a>(&'a self, tool: &'static str, arguments: Arguments, call: Call) -> BoxFuture<'a, Outcome> {
-        async move {
-            let changed = match self.run(tool, arguments).await {
-                Ok(changed) => changed,
-                Err(Failure::Edit(error)) => return Ok(classify(&error)),
-                Err(Failure::Arguments(message)) => return Ok(refused("INVALID_INPUT", &message, None)),
-            };
-            let change = changed.change.clone();
-            let aftermath = self.aftermath(changed, call).await;
-            Ok(answer(&change, &aftermath, &self.limits))
-        }
-        .boxed()
+    async fn call(&self, tool: EditTool, arguments: Arguments, call: ToolCall) -> ToolOutcome {
+        let changed = match self.run(tool, arguments).await {
+            Ok(changed) => changed,
+            Err(failure) => return Ok(classify(&failure)),
+        };
+        let change = changed.change.clone();
+        let aftermath = self.aftermath(changed, call).await;
+        Ok(answer(&change, &aftermath, &self.limits))
     }
 
-    fn refuse(&self, tool: &str, refusal: Refusal) -> Outcome {
-        classify::refuse(tool, refusal)
+    fn classify(&self, _tool: EditTool, failure: CallFailure) -> ToolOutcome {
+        Ok(classify(&Failure::Call(failure)))
     }
 }

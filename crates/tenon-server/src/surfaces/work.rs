@@ -4,11 +4,9 @@
 //! whether it is one of failure. Only an unknown tool is a JSON-RPC error. The domain checks arguments against the
 //! published schemas itself: a fault is an envelope with a code, a recovery and, where there is one, a suggestion.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::time::Duration;
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
 use tenon_contract::clock::Clock;
 use tenon_work::{
     Access, Envelope, Store, StoreError, StoreLocation, StoreLocationError, Work, WorkError, WorkSettings,
@@ -17,7 +15,8 @@ use tenon_work::{
 use tokio::sync::OnceCell;
 
 use crate::surface::{
-    Answer, Arguments, Call, CallLimits, Catalog, Outcome, Refusal, Surface, ToolSpec, unknown_tool,
+    Arguments, CallFailure, CallLimits, Catalog, Surface, SurfaceTool, ToolAnswer, ToolCall, ToolOutcome,
+    ToolSpec,
 };
 use crate::workspace::Workspace;
 
@@ -30,20 +29,22 @@ const DEADLINE: Duration = Duration::from_secs(60);
 /// The envelope travels twice, as structure and as text.
 const RESPONSE_BYTES: usize = 8 * 1024 * 1024;
 
-static TASKS: LazyLock<Vec<ToolSpec>> = LazyLock::new(|| specs(tenon_work::WorkSurfaceKind::Tasks));
-static MEMORY: LazyLock<Vec<ToolSpec>> = LazyLock::new(|| specs(tenon_work::WorkSurfaceKind::Memory));
-
-fn specs(surface: tenon_work::WorkSurfaceKind) -> Vec<ToolSpec> {
-    let tools = WorkTool::ALL.iter().filter(|tool| tool.surface() == surface);
-    tools
-        .map(|tool| ToolSpec {
-            name: tool.name(),
-            description: tool.description(),
-            input: tool.schema(),
+impl SurfaceTool for WorkTool {
+    fn spec(self) -> ToolSpec {
+        ToolSpec {
+            name: WorkTool::name(self),
+            description: self.description(),
+            input: self.schema(),
             output: None,
-            read_only: tool.access() == Access::Read,
-        })
-        .collect()
+            read_only: self.access() == Access::Read,
+        }
+    }
+}
+
+fn catalog(surface: tenon_work::WorkSurfaceKind) -> Catalog<WorkTool> {
+    let tools: Vec<WorkTool> =
+        WorkTool::ALL.iter().copied().filter(|tool| tool.surface() == surface).collect();
+    Catalog::unchecked(&tools)
 }
 
 /// The store of a workspace, opened by the first call that needs it.
@@ -102,74 +103,70 @@ impl StoreHandle {
 /// One of the two surfaces.
 pub struct WorkSurface {
     name: &'static str,
-    catalog: Catalog,
+    catalog: Catalog<WorkTool>,
     store: Arc<StoreHandle>,
 }
 
 impl WorkSurface {
     pub fn tasks(store: &Arc<StoreHandle>) -> Self {
-        Self { name: "tasks", catalog: Catalog::new(&TASKS), store: Arc::clone(store) }
+        Self { name: "tasks", catalog: catalog(tenon_work::WorkSurfaceKind::Tasks), store: Arc::clone(store) }
     }
 
     pub fn memory(store: &Arc<StoreHandle>) -> Self {
-        Self { name: "memory", catalog: Catalog::new(&MEMORY), store: Arc::clone(store) }
+        Self {
+            name: "memory",
+            catalog: catalog(tenon_work::WorkSurfaceKind::Memory),
+            store: Arc::clone(store),
+        }
     }
 }
 
-fn answer(envelope: Envelope) -> Answer {
+fn answer(envelope: Envelope) -> ToolAnswer {
     let failed = !envelope.success();
     let (value, text) = envelope.into_parts();
-    let answer = Answer::structured(value).with_text(text);
+    let answer = ToolAnswer::structured(value).with_text(text);
     if failed { answer.failed() } else { answer }
 }
 
 impl Surface for WorkSurface {
+    type Tool = WorkTool;
+
     fn name(&self) -> &'static str {
         self.name
     }
 
-    fn catalog(&self) -> &Catalog {
+    fn catalog(&self) -> &Catalog<WorkTool> {
         &self.catalog
     }
 
-    fn limits(&self, _tool: &str) -> CallLimits {
+    fn limits(&self) -> CallLimits {
         CallLimits { deadline: DEADLINE, response_bytes: RESPONSE_BYTES }
     }
 
-    fn checks_arguments(&self) -> bool {
-        false
-    }
-
-    fn call<'a>(&'a self, tool: &'static str, arguments: Arguments, call: Call) -> BoxFuture<'a, Outcome> {
-        async move {
-            let Some(tool) = WorkTool::by_name(tool) else { return Err(unknown_tool(tool)) };
-            if !arguments.contains_key(WAIT) {
-                return Ok(answer(self.store.call(tool, arguments).await));
-            }
-            let waiting = self.store.call(tool, arguments.clone());
-            let told = call.caller.ended.0.run_until_cancelled(waiting).await;
-            Ok(answer(match told {
-                Some(envelope) => envelope,
-                // Nobody waits for news any more: what there is now is the answer.
-                None => {
-                    let mut arguments = arguments;
-                    arguments.remove(WAIT);
-                    self.store.call(tool, arguments).await
-                }
-            }))
+    async fn call(&self, tool: WorkTool, arguments: Arguments, call: ToolCall) -> ToolOutcome {
+        if !arguments.contains_key(WAIT) {
+            return Ok(answer(self.store.call(tool, arguments).await));
         }
-        .boxed()
+        let waiting = self.store.call(tool, arguments.clone());
+        let finished = call.caller.input_ended.0.run_until_cancelled(waiting).await;
+        Ok(answer(match finished {
+            Some(envelope) => envelope,
+            // The client sends nothing more, so it gets the current state instead of waiting for news.
+            None => {
+                let mut arguments = arguments;
+                arguments.remove(WAIT);
+                self.store.call(tool, arguments).await
+            }
+        }))
     }
 
-    fn refuse(&self, tool: &str, refusal: Refusal) -> Outcome {
-        let Some(known) = WorkTool::by_name(tool) else { return Err(unknown_tool(tool)) };
-        let failure = match refusal {
-            Refusal::UnknownTool => return Err(unknown_tool(tool)),
-            Refusal::Timeout(_) => WorkError::unfinished("the call took too long"),
-            Refusal::Cancelled => WorkError::unfinished("the call was cancelled"),
-            Refusal::ResponseTooLarge { bytes, limit } => WorkError::too_large(bytes, limit),
-            Refusal::Schema(_) | Refusal::Internal => WorkError::internal(),
+    fn classify(&self, tool: WorkTool, failure: CallFailure) -> ToolOutcome {
+        let failure = match failure {
+            CallFailure::Timeout(_) => WorkError::unfinished("the call took too long"),
+            CallFailure::Cancelled => WorkError::unfinished("the call was cancelled"),
+            CallFailure::ResponseTooLarge { bytes, limit } => WorkError::too_large(bytes, limit),
+            CallFailure::InvalidArguments(_) | CallFailure::Internal => WorkError::internal(),
         };
-        Ok(answer(self.store.settings.failed(known, failure, &self.store.clock)))
+        Ok(answer(self.store.settings.failed(tool, failure, &self.store.clock)))
     }
 }

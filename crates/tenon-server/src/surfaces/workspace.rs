@@ -5,8 +5,6 @@
 
 use std::sync::Arc;
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use tenon_work::StoreLocation;
 
@@ -14,25 +12,31 @@ use crate::config::{Origin, Setting};
 use crate::engine::Engine;
 use crate::log::redact::redact;
 use crate::mcp::REVISIONS;
-use crate::surface::{Answer, Arguments, Call, Catalog, Outcome, Refusal, Surface, ToolSpec, unknown_tool};
-use crate::surfaces::workspace_compose;
+use crate::surface::{Arguments, CallFailure, Catalog, Surface, ToolAnswer, ToolCall, ToolOutcome, tool_set};
 use crate::trust::TrustState;
 use crate::workspace::Workspace;
 
-const TOOLS: &[ToolSpec] = &[STATUS, workspace_compose::SPEC];
+mod classify;
+mod compose;
 
-const STATUS: ToolSpec = ToolSpec {
-    name: "workspace_status",
-    description: "Which workspace is served and how: root, allowed roots, trust, settings with their origins, \
-                  surfaces, language servers, store and versions.",
-    input: include_str!("../../../../schemas/tools/workspace_status.json"),
-    output: Some(include_str!("../../../../schemas/tools/workspace_status.output.json")),
-    read_only: true,
-};
+use classify::{Failure, classify};
+
+tool_set! {
+    /// The tools, in the order in which they are listed.
+    pub enum WorkspaceTool {
+        Status reads "workspace_status"
+            "Which workspace is served and how: root, allowed roots, trust, settings with their origins, \
+             surfaces, language servers, store and versions.";
+        Compose reads "workspace_compose"
+            "Compose a host application's modules and built-ins into one workspace, under an optional policy. \
+             Answers with the composition, or with structured diagnostics that name the problem, its owner and \
+             a fix. Reads and changes no files.";
+    }
+}
 
 /// See the module.
 pub struct WorkspaceSurface {
-    catalog: Catalog,
+    catalog: Catalog<WorkspaceTool>,
     workspace: Arc<Workspace>,
     /// The names of all surfaces of this service.
     surfaces: Vec<&'static str>,
@@ -43,7 +47,7 @@ impl WorkspaceSurface {
     pub const NAME: &'static str = "workspace";
 
     pub fn new(workspace: Arc<Workspace>, surfaces: Vec<&'static str>, engine: Arc<Engine>) -> Self {
-        Self { catalog: Catalog::new(TOOLS), workspace, surfaces, engine }
+        Self { catalog: Catalog::new(WorkspaceTool::ALL), workspace, surfaces, engine }
     }
 
     fn status(&self) -> Value {
@@ -112,42 +116,31 @@ fn store(workspace: &Workspace) -> Value {
 }
 
 impl Surface for WorkspaceSurface {
+    type Tool = WorkspaceTool;
+
     fn name(&self) -> &'static str {
         Self::NAME
     }
 
-    fn catalog(&self) -> &Catalog {
+    fn catalog(&self) -> &Catalog<WorkspaceTool> {
         &self.catalog
     }
 
-    fn call<'a>(&'a self, tool: &'static str, arguments: Arguments, _call: Call) -> BoxFuture<'a, Outcome> {
-        async move {
-            if tool == workspace_compose::SPEC.name {
-                let composing = tokio::task::spawn_blocking(move || workspace_compose::answer(&arguments));
-                return composing.await.or_else(|_panic| self.refuse(tool, Refusal::Internal));
+    async fn call(&self, tool: WorkspaceTool, arguments: Arguments, _call: ToolCall) -> ToolOutcome {
+        match tool {
+            WorkspaceTool::Status => {
+                let line = format!("{} ({})", self.workspace.root(), self.workspace.trust().name());
+                Ok(ToolAnswer::structured(self.status()).with_text(line))
             }
-            let line = format!("{} ({})", self.workspace.root(), self.workspace.trust().name());
-            Ok(Answer::structured(self.status()).with_text(line))
+            WorkspaceTool::Compose => {
+                let composing = tokio::task::spawn_blocking(move || compose::answer(&arguments));
+                composing.await.or_else(|_panic| self.classify(tool, CallFailure::Internal))
+            }
         }
-        .boxed()
     }
 
-    fn refuse(&self, tool: &str, refusal: Refusal) -> Outcome {
-        let (code, message) = match refusal {
-            Refusal::UnknownTool => return Err(unknown_tool(tool)),
-            Refusal::Schema(fault) => {
-                let at = if fault.path.is_empty() { "arguments" } else { &fault.path };
-                ("INVALID_INPUT", format!("{at}: {}", fault.message))
-            }
-            Refusal::Timeout(limit) => ("TIMEOUT", format!("no answer within {} ms", limit.as_millis())),
-            Refusal::Cancelled => ("CANCELLED", "the call was cancelled".to_owned()),
-            Refusal::ResponseTooLarge { bytes, limit } => {
-                ("RESPONSE_TOO_LARGE", format!("the answer has {bytes} bytes, {limit} are allowed"))
-            }
-            Refusal::Internal => ("INTERNAL", "the tool failed; the daemon's log says why".to_owned()),
-        };
-        let error = json!({"error": {"code": code, "message": message}});
-        Ok(Answer::text(error.to_string()).failed())
+    fn classify(&self, _tool: WorkspaceTool, failure: CallFailure) -> ToolOutcome {
+        Ok(classify(&Failure::Call(failure)))
     }
 }
 

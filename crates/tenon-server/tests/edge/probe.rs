@@ -2,47 +2,62 @@
 
 use std::time::Duration;
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use tenon_server::mcp::Handler;
 use tenon_server::surface::{
-    Answer, Arguments, Call, CallLimits, Catalog, ErrorCode, ErrorData, Outcome, Refusal, Surface, ToolSpec,
-    unknown_tool,
+    Arguments, CallFailure, CallLimits, Catalog, ErrorCode, ErrorData, Surface, SurfaceTool, ToolAnswer,
+    ToolCall, ToolOutcome, ToolSpec,
 };
 use tenon_server::surfaces::Surfaces;
 
 const EMPTY: &str = r#"{"type":"object","additionalProperties":false}"#;
 
-const fn tool(name: &'static str, input: &'static str) -> ToolSpec {
-    ToolSpec { name, description: "For tests.", input, output: None, read_only: true }
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProbeTool {
+    Echo,
+    Hang,
+    News,
+    Overflow,
+    Panic,
+    Report,
+    Fail,
 }
 
-static TOOLS: [ToolSpec; 7] = [
-    tool(
-        "probe.echo",
-        r#"{"type":"object","properties":{"text":{"type":"string"}},"required":["text"],"additionalProperties":false}"#,
-    ),
-    tool("probe.hang", EMPTY),
-    tool("probe.news", EMPTY),
-    tool("probe.overflow", EMPTY),
-    tool("probe.panic", EMPTY),
-    tool(
-        "probe.report",
-        r#"{"type":"object","properties":{"steps":{"type":"integer"}},"required":["steps"],"additionalProperties":false}"#,
-    ),
-    tool("probe.fail", EMPTY),
-];
+impl ProbeTool {
+    const ALL: [Self; 7] =
+        [Self::Echo, Self::Hang, Self::News, Self::Overflow, Self::Panic, Self::Report, Self::Fail];
+}
+
+impl SurfaceTool for ProbeTool {
+    fn spec(self) -> ToolSpec {
+        let (name, input) = match self {
+            Self::Echo => (
+                "probe.echo",
+                r#"{"type":"object","properties":{"text":{"type":"string"}},"required":["text"],"additionalProperties":false}"#,
+            ),
+            Self::Hang => ("probe.hang", EMPTY),
+            Self::News => ("probe.news", EMPTY),
+            Self::Overflow => ("probe.overflow", EMPTY),
+            Self::Panic => ("probe.panic", EMPTY),
+            Self::Report => (
+                "probe.report",
+                r#"{"type":"object","properties":{"steps":{"type":"integer"}},"required":["steps"],"additionalProperties":false}"#,
+            ),
+            Self::Fail => ("probe.fail", EMPTY),
+        };
+        ToolSpec { name, description: "For tests.", input, output: None, read_only: true }
+    }
+}
 
 pub struct Probe {
-    catalog: Catalog,
+    catalog: Catalog<ProbeTool>,
     deadline: Duration,
     name: &'static str,
 }
 
 impl Probe {
     pub fn new(name: &'static str) -> Self {
-        Self { catalog: Catalog::new(&TOOLS), deadline: Duration::from_secs(5), name }
+        Self { catalog: Catalog::new(&ProbeTool::ALL), deadline: Duration::from_secs(5), name }
     }
 
     pub fn ending_after(deadline: Duration) -> Self {
@@ -51,54 +66,54 @@ impl Probe {
 }
 
 impl Surface for Probe {
+    type Tool = ProbeTool;
+
     fn name(&self) -> &'static str {
         self.name
     }
 
-    fn catalog(&self) -> &Catalog {
+    fn catalog(&self) -> &Catalog<ProbeTool> {
         &self.catalog
     }
 
-    fn limits(&self, _tool: &str) -> CallLimits {
+    fn limits(&self) -> CallLimits {
         CallLimits { deadline: self.deadline, response_bytes: 10_000 }
     }
 
-    fn call<'a>(&'a self, tool: &'static str, arguments: Arguments, call: Call) -> BoxFuture<'a, Outcome> {
-        async move {
-            match tool {
-                "probe.echo" => Ok(Answer::structured(json!({ "text": arguments["text"] }))),
-                "probe.hang" => std::future::pending().await,
-                "probe.news" => {
-                    call.caller.ended.0.cancelled().await;
-                    Ok(Answer::text("none"))
-                }
-                "probe.overflow" => Ok(Answer::text("x".repeat(10_001))),
-                "probe.panic" => panic!("the probe was told to"),
-                "probe.report" => {
-                    let steps = arguments["steps"].as_u64().unwrap_or(0);
-                    for step in 1..=steps {
-                        call.caller.progress.report(step, Some(steps), "working");
-                        tokio::task::yield_now().await;
-                    }
-                    Ok(Answer::structured(json!({ "steps": steps })))
-                }
-                _ => Ok(Answer::text("no").failed()),
+    async fn call(&self, tool: ProbeTool, arguments: Arguments, call: ToolCall) -> ToolOutcome {
+        match tool {
+            ProbeTool::Echo => Ok(ToolAnswer::structured(json!({ "text": arguments["text"] }))),
+            ProbeTool::Hang => std::future::pending().await,
+            ProbeTool::News => {
+                call.caller.input_ended.0.cancelled().await;
+                Ok(ToolAnswer::text("none"))
             }
+            ProbeTool::Overflow => Ok(ToolAnswer::text("x".repeat(10_001))),
+            ProbeTool::Panic => panic!("the probe was told to"),
+            ProbeTool::Report => {
+                let steps = arguments["steps"].as_u64().unwrap_or(0);
+                for step in 1..=steps {
+                    call.caller.progress.report(step, Some(steps), "working");
+                    tokio::task::yield_now().await;
+                }
+                Ok(ToolAnswer::structured(json!({ "steps": steps })))
+            }
+            ProbeTool::Fail => Ok(ToolAnswer::text("no").failed()),
         }
-        .boxed()
     }
 
-    fn refuse(&self, tool: &str, refusal: Refusal) -> Outcome {
-        let (code, reason) = match &refusal {
-            Refusal::UnknownTool => return Err(unknown_tool(tool)),
-            Refusal::Schema(_) => (ErrorCode::INVALID_PARAMS, "schema"),
-            Refusal::Timeout(_) => (ErrorCode::INTERNAL_ERROR, "timeout"),
-            Refusal::Cancelled => (ErrorCode::INTERNAL_ERROR, "cancelled"),
-            Refusal::ResponseTooLarge { .. } => (ErrorCode::INTERNAL_ERROR, "too large"),
-            Refusal::Internal => (ErrorCode::INTERNAL_ERROR, "internal"),
+    fn classify(&self, _tool: ProbeTool, failure: CallFailure) -> ToolOutcome {
+        let (code, reason) = match &failure {
+            CallFailure::InvalidArguments(_) => (ErrorCode::INVALID_PARAMS, "schema"),
+            CallFailure::Timeout(_) => (ErrorCode::INTERNAL_ERROR, "timeout"),
+            CallFailure::Cancelled => (ErrorCode::INTERNAL_ERROR, "cancelled"),
+            CallFailure::ResponseTooLarge { .. } => (ErrorCode::INTERNAL_ERROR, "too large"),
+            CallFailure::Internal => (ErrorCode::INTERNAL_ERROR, "internal"),
         };
-        let data: Option<Value> = match refusal {
-            Refusal::Schema(fault) => Some(json!({ "path": fault.path, "message": fault.message })),
+        let data: Option<Value> = match failure {
+            CallFailure::InvalidArguments(fault) => {
+                Some(json!({ "path": fault.path, "message": fault.message }))
+            }
             _ => None,
         };
         Err(ErrorData::new(code, reason, data))

@@ -3,7 +3,6 @@
 //! The binary also runs this command if it is called `mcp-context-server`, and then reports that name to clients.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use tenon_server::mcp::stream::{self, StreamLimits};
@@ -46,7 +45,7 @@ const REQUEST_BYTES: usize = 4 * 1024 * 1024;
 pub(crate) fn run(args: Args) -> Result<Exit, Failure> {
     tenon_server::log::to_stderr();
     let surface = ContextSurface::new(args.cache_root, Duration::from_secs(args.timeout));
-    let surfaces = SurfaceSet::new(vec![Arc::new(surface)], ToolNames::default());
+    let surfaces = SurfaceSet::single(surface, ToolNames::default());
     let handler =
         Handler::with_identity(surfaces, Identity { name: args.name.into(), ..Identity::default() });
     let limits = StreamLimits { request_bytes: REQUEST_BYTES, ..StreamLimits::default() };

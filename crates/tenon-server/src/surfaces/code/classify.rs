@@ -8,7 +8,7 @@ use tenon_code::{CodeError, RETRY_AFTER};
 use tenon_contract::cursor::CursorError;
 use tenon_contract::root::GateError;
 
-use crate::surface::{ErrorCode, ErrorData, Refusal};
+use crate::surface::{CallFailure, ErrorCode, ErrorData};
 
 /// Longer words of a schema are cut: they name unknown fields, and those are the client's.
 const MESSAGE_CHARACTERS: usize = 200;
@@ -17,7 +17,8 @@ const MESSAGE_CHARACTERS: usize = 200;
 #[derive(Debug)]
 pub(super) enum Failure {
     Code(CodeError),
-    Refused(Refusal),
+    Call(CallFailure),
+    UnknownTool,
     /// The arguments satisfy the schema, but not their types.
     Arguments,
     /// The configured language servers cannot be used.
@@ -81,7 +82,8 @@ pub(super) fn classify(failure: &Failure) -> ErrorData {
             let (code, details) = of_code(error);
             (code, error.to_string(), details)
         }
-        Failure::Refused(refusal) => of_refusal(refusal),
+        Failure::Call(failure) => of_call(failure),
+        Failure::UnknownTool => (Code::InvalidParams, "unknown tool".to_owned(), None),
         Failure::Arguments => (Code::InvalidParams, "the arguments are malformed".to_owned(), None),
         Failure::Servers => {
             let message = "the configured language servers cannot be used; see the log";
@@ -139,26 +141,25 @@ fn of_code(error: &CodeError) -> (Code, Option<Value>) {
     (code, details)
 }
 
-fn of_refusal(refusal: &Refusal) -> (Code, String, Option<Value>) {
-    match refusal {
-        Refusal::UnknownTool => (Code::InvalidParams, "unknown tool".to_owned(), None),
-        Refusal::Schema(fault) => {
+fn of_call(failure: &CallFailure) -> (Code, String, Option<Value>) {
+    match failure {
+        CallFailure::InvalidArguments(fault) => {
             let message: String = fault.message.chars().take(MESSAGE_CHARACTERS).collect();
             let at: String = fault.path.chars().take(MESSAGE_CHARACTERS).collect();
             (Code::InvalidParams, message, Some(json!({ "at": at })))
         }
-        Refusal::Timeout(_) => {
+        CallFailure::Timeout(_) => {
             let error = CodeError::Timeout;
             let (code, details) = of_code(&error);
             (code, error.to_string(), details)
         }
-        Refusal::Cancelled => (Code::Internal, CodeError::Cancelled.to_string(), None),
-        Refusal::ResponseTooLarge { limit, .. } => {
+        CallFailure::Cancelled => (Code::Internal, CodeError::Cancelled.to_string(), None),
+        CallFailure::ResponseTooLarge { limit, .. } => {
             let error = CodeError::ResponseTooLarge { limit: *limit, fits: None };
             let (code, details) = of_code(&error);
             (code, error.to_string(), details)
         }
-        Refusal::Internal => (Code::Internal, CodeError::Internal.to_string(), None),
+        CallFailure::Internal => (Code::Internal, CodeError::Internal.to_string(), None),
     }
 }
 
@@ -211,11 +212,11 @@ mod tests {
         assert_eq!(code(CodeError::NoProvider), failed("PROVIDER_UNAVAILABLE"));
         assert_eq!(code(CodeError::Internal), failed("INTERNAL"));
         let schema = SchemaFault { path: "/uri".to_owned(), message: "x".repeat(5_000) };
-        assert_eq!(shown(Failure::Refused(Refusal::Schema(schema))), invalid("INVALID_PARAMS"));
-        assert_eq!(shown(Failure::Refused(Refusal::UnknownTool)), invalid("INVALID_PARAMS"));
-        assert_eq!(shown(Failure::Refused(Refusal::Timeout(RETRY_AFTER))), failed("CAP_EXCEEDED"));
-        assert_eq!(shown(Failure::Refused(Refusal::Cancelled)), failed("INTERNAL"));
-        assert_eq!(shown(Failure::Refused(Refusal::Internal)), failed("INTERNAL"));
+        assert_eq!(shown(Failure::Call(CallFailure::InvalidArguments(schema))), invalid("INVALID_PARAMS"));
+        assert_eq!(shown(Failure::UnknownTool), invalid("INVALID_PARAMS"));
+        assert_eq!(shown(Failure::Call(CallFailure::Timeout(RETRY_AFTER))), failed("CAP_EXCEEDED"));
+        assert_eq!(shown(Failure::Call(CallFailure::Cancelled)), failed("INTERNAL"));
+        assert_eq!(shown(Failure::Call(CallFailure::Internal)), failed("INTERNAL"));
         assert_eq!(shown(Failure::Servers), failed("PROVIDER_UNAVAILABLE"));
     }
 

@@ -6,10 +6,32 @@
 use serde_json::{Map, Value, json};
 use tenon_code::edit::EditError;
 
-use crate::surface::{Answer, Outcome, Refusal, unknown_tool};
+use crate::surface::{CallFailure, ToolAnswer};
 
-/// What a client gets for an edit that was not made.
-pub(super) fn classify(error: &EditError) -> Answer {
+/// Why there is no change.
+pub(super) enum Failure {
+    Edit(EditError),
+    Call(CallFailure),
+    /// The arguments satisfy the schema, but not their types.
+    Arguments(String),
+}
+
+impl From<EditError> for Failure {
+    fn from(error: EditError) -> Self {
+        Self::Edit(error)
+    }
+}
+
+/// The tool error that a client gets.
+pub(super) fn classify(failure: &Failure) -> ToolAnswer {
+    match failure {
+        Failure::Edit(error) => of_edit(error),
+        Failure::Call(failure) => of_call(failure),
+        Failure::Arguments(message) => failed("INVALID_INPUT", message, None, Map::new()),
+    }
+}
+
+fn of_edit(error: &EditError) -> ToolAnswer {
     let message = error.to_string();
     let (code, hint) = match error {
         EditError::Path(_) => ("INVALID_PATH", "name the file relative to the workspace root"),
@@ -57,35 +79,27 @@ pub(super) fn classify(error: &EditError) -> Answer {
     failed(code, &message, Some(hint), details)
 }
 
-/// What a client gets that the mechanism refused.
-pub(super) fn refuse(tool: &str, refusal: Refusal) -> Outcome {
-    let (code, message) = match refusal {
-        Refusal::UnknownTool => return Err(unknown_tool(tool)),
-        Refusal::Schema(fault) => {
-            let at = if fault.path.is_empty() { "arguments" } else { &fault.path };
-            ("INVALID_INPUT", format!("{at}: {}", fault.message))
+fn of_call(failure: &CallFailure) -> ToolAnswer {
+    let (code, message) = match failure {
+        CallFailure::InvalidArguments(fault) => {
+            ("INVALID_INPUT", format!("{}: {}", fault.location(), fault.message))
         }
-        Refusal::Timeout(limit) => {
+        CallFailure::Timeout(limit) => {
             ("TIMEOUT", format!("no answer within {} ms; the file may have been changed", limit.as_millis()))
         }
-        Refusal::Cancelled => {
+        CallFailure::Cancelled => {
             ("CANCELLED", "the call was cancelled; the file may have been changed".to_owned())
         }
-        Refusal::ResponseTooLarge { bytes, limit } => (
+        CallFailure::ResponseTooLarge { bytes, limit } => (
             "RESPONSE_TOO_LARGE",
             format!("the file was changed, but the answer has {bytes} bytes and {limit} are allowed"),
         ),
-        Refusal::Internal => ("INTERNAL", "the tool failed; the daemon's log says why".to_owned()),
+        CallFailure::Internal => ("INTERNAL", "the tool failed; see the daemon's log".to_owned()),
     };
-    Ok(refused(code, &message, None))
+    failed(code, &message, None, Map::new())
 }
 
-/// An error without details.
-pub(super) fn refused(code: &str, message: &str, hint: Option<&str>) -> Answer {
-    failed(code, message, hint, Map::new())
-}
-
-fn failed(code: &str, message: &str, hint: Option<&str>, details: Map<String, Value>) -> Answer {
+fn failed(code: &str, message: &str, hint: Option<&str>, details: Map<String, Value>) -> ToolAnswer {
     let mut error = Map::new();
     error.insert("code".to_owned(), json!(code));
     error.insert("message".to_owned(), json!(message));
@@ -93,5 +107,5 @@ fn failed(code: &str, message: &str, hint: Option<&str>, details: Map<String, Va
         error.insert("hint".to_owned(), json!(hint));
     }
     error.extend(details);
-    Answer::text(json!({ "error": error }).to_string()).failed()
+    ToolAnswer::text(json!({ "error": error }).to_string()).failed()
 }

@@ -4,29 +4,17 @@ use serde_json::{Value, json};
 use tenon_compose::kind::ContributionKind;
 use tenon_compose::{CompositionInput, CompositionOutcome, WorkspaceDiagnostic, compose};
 
-use crate::surface::{Answer, Arguments, ToolSpec};
-
-pub(super) const SPEC: ToolSpec = ToolSpec {
-    name: "workspace_compose",
-    description: "Compose a host application's modules and built-ins into one workspace, under an optional policy. \
-                  Answers with the composition, or with structured diagnostics that say what is wrong, whose it is \
-                  and how to mend it. Reads and changes no files.",
-    input: include_str!("../../../../schemas/tools/workspace_compose.json"),
-    output: Some(include_str!("../../../../schemas/tools/workspace_compose.output.json")),
-    read_only: true,
-};
+use super::classify::{Failure, classify};
+use crate::surface::{Arguments, ToolAnswer};
 
 /// How many diagnostics the text names; the structured result has them all.
 const NAMED: usize = 20;
 
 /// Composes; takes as long as the input is large, so not on a thread that others wait for.
-pub(super) fn answer(arguments: &Arguments) -> Answer {
+pub(super) fn answer(arguments: &Arguments) -> ToolAnswer {
     match outcome(arguments) {
-        Ok(outcome) => Answer::structured(json!(outcome)).with_text(text(&outcome)),
-        Err(error) => {
-            let error = json!({"error": {"code": "INVALID_INPUT", "message": error.to_string()}});
-            Answer::text(error.to_string()).failed()
-        }
+        Ok(outcome) => ToolAnswer::structured(json!(outcome)).with_text(text(&outcome)),
+        Err(error) => classify(&Failure::Compose(error)),
     }
 }
 

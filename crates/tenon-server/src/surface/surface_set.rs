@@ -1,0 +1,131 @@
+//! The surfaces that one client sees, and the path of a call through them.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use rmcp::model::Tool;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::{
+    Arguments, CallFailure, Caller, ErrorData, Surface, SurfaceTool, ToolCall, ToolOutcome, unknown_tool,
+};
+
+/// A [`Surface`] of any type. The index of a tool is valid for the surface that gave it.
+pub(crate) trait AnySurface: Send + Sync {
+    fn name(&self) -> &'static str;
+
+    fn listed(&self) -> &[Tool];
+
+    fn position(&self, tool: &str) -> Option<usize>;
+
+    fn call_at(&self, index: usize, arguments: Arguments, caller: Caller) -> BoxFuture<'_, ToolOutcome>;
+
+    fn unknown_tool(&self, name: &str) -> ErrorData;
+}
+
+impl<S: Surface> AnySurface for S {
+    fn name(&self) -> &'static str {
+        Surface::name(self)
+    }
+
+    fn listed(&self) -> &[Tool] {
+        self.catalog().listed()
+    }
+
+    fn position(&self, tool: &str) -> Option<usize> {
+        self.catalog().position(tool)
+    }
+
+    fn call_at(&self, index: usize, arguments: Arguments, caller: Caller) -> BoxFuture<'_, ToolOutcome> {
+        run(self, index, arguments, caller).boxed()
+    }
+
+    fn unknown_tool(&self, name: &str) -> ErrorData {
+        Surface::unknown_tool(self, name)
+    }
+}
+
+/// Runs one call from its arguments to its bounded answer.
+async fn run<S: Surface>(surface: &S, index: usize, arguments: Arguments, caller: Caller) -> ToolOutcome {
+    let tool = surface.catalog().tool(index);
+    let mut arguments = Value::Object(arguments);
+    let checked = surface.catalog().check(index, &mut arguments);
+    let Value::Object(arguments) = arguments else { unreachable!("built as an object above") };
+    if let Err(fault) = checked {
+        return surface.classify_arguments(tool, &arguments, fault);
+    }
+
+    let limits = surface.limits();
+    let deadline = Instant::now() + limits.deadline;
+    let cancel = caller.cancel.clone();
+    let running = surface.call(tool, arguments, ToolCall { deadline, caller });
+    let finished = tokio::select! {
+        biased;
+        finished = AssertUnwindSafe(running).catch_unwind() => finished,
+        () = cancel.cancelled() => return surface.classify(tool, CallFailure::Cancelled),
+        () = tokio::time::sleep_until(deadline) => {
+            return surface.classify(tool, CallFailure::Timeout(limits.deadline));
+        }
+    };
+    let outcome = finished.unwrap_or_else(|_panic| {
+        tracing::error!(tool = tool.name(), "a tool panicked");
+        surface.classify(tool, CallFailure::Internal)
+    });
+    let bytes = outcome.as_ref().map_or(0, |answer| answer.delivered_bytes());
+    if bytes > limits.response_bytes {
+        let limit = limits.response_bytes;
+        return surface.classify(tool, CallFailure::ResponseTooLarge { bytes, limit });
+    }
+    outcome
+}
+
+/// How tool names are listed; calls accept both forms always.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ToolNames {
+    #[default]
+    Dotted,
+    Underscore,
+}
+
+/// The surfaces that a client sees, in catalog order.
+#[derive(Clone)]
+pub struct SurfaceSet {
+    surfaces: Vec<Arc<dyn AnySurface>>,
+    names: ToolNames,
+}
+
+impl SurfaceSet {
+    /// A set of one surface.
+    pub fn single(surface: impl Surface, names: ToolNames) -> Self {
+        Self::new(vec![Arc::new(surface)], names)
+    }
+
+    pub(crate) fn new(surfaces: Vec<Arc<dyn AnySurface>>, names: ToolNames) -> Self {
+        Self { surfaces, names }
+    }
+
+    /// All tools, surface by surface.
+    pub fn tools(&self) -> Vec<Tool> {
+        let mut tools: Vec<Tool> =
+            self.surfaces.iter().flat_map(|surface| surface.listed().iter().cloned()).collect();
+        if self.names == ToolNames::Underscore {
+            for tool in &mut tools {
+                tool.name = tool.name.replace('.', "_").into();
+            }
+        }
+        tools
+    }
+
+    /// Runs one call by the name of its tool.
+    pub async fn call(&self, name: &str, arguments: Arguments, caller: Caller) -> ToolOutcome {
+        let found = self.surfaces.iter().find_map(|surface| Some((surface, surface.position(name)?)));
+        match (found, self.surfaces.first()) {
+            (Some((surface, index)), _) => surface.call_at(index, arguments, caller).await,
+            (None, Some(first)) => Err(first.unknown_tool(name)),
+            (None, None) => Err(unknown_tool(name)),
+        }
+    }
+}
