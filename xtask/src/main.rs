@@ -3,12 +3,14 @@
 //! Progress goes to stderr, results to stdout. A command that fails names the command that fixes it.
 
 mod bench;
+mod deny;
 mod non_unix;
 mod schemas;
 mod setup;
 mod shell;
 mod test;
 mod tidy;
+mod workflows;
 
 use std::process::ExitCode;
 
@@ -27,7 +29,7 @@ struct Args {
 enum Command {
     /// Set up, then run every check and every test
     Test {
-        /// Run one stage (`format`, `lints`, `non-unix`, `tests`), or the tests whose name contains this
+        /// Run one stage (`format`, `lints`, `non-unix`, `deny`, `workflows`, `tests`), or the tests whose name contains this
         filter: Option<String>,
     },
     /// Install what the tests need into `target/tools`
@@ -36,6 +38,10 @@ enum Command {
     Tidy,
     /// Check that the shipped crates compile on systems other than Unix
     NonUnix,
+    /// Check licences, duplicate versions and sources of dependencies against `deny.toml`
+    Deny,
+    /// Check the workflows in `.github` with actionlint
+    Workflows,
     /// Regenerate the generated files
     Schemas,
     /// Measure the release build; `cargo xtask bench --help` lists the benches
@@ -65,6 +71,8 @@ fn run(command: Command) -> Result<bool, Error> {
         Command::Setup => setup::run().map(|()| true),
         Command::Tidy => tidy::run(),
         Command::NonUnix => non_unix::check(),
+        Command::Deny => deny::check(),
+        Command::Workflows => workflows::check(),
         Command::Schemas => schemas::run(),
         Command::Bench { arguments } => bench::run(&arguments),
     }

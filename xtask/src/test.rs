@@ -8,18 +8,19 @@ mod tally;
 use std::process::Command;
 use std::time::Instant;
 
-use crate::non_unix;
-use crate::setup;
 use crate::shell::{self, Error, cargo, heading, log, print, run_with_lines, succeeds, tools};
+use crate::{deny, non_unix, setup, workflows};
 use tally::Tally;
 
 /// A name and what to run. The filter selects tests by name.
 type Stage = (&'static str, fn(filter: &str) -> Result<Tally, Error>);
 
-const STAGES: [Stage; 4] = [
+const STAGES: [Stage; 6] = [
     ("format", |_| format()),
     ("lints", |_| lints()),
     ("non-unix", |_| Ok(Tally::one("cargo xtask non-unix", non_unix::check()?))),
+    ("deny", |_| Ok(Tally::one("cargo xtask deny", deny::check()?))),
+    ("workflows", |_| Ok(Tally::one("cargo xtask workflows", workflows::check()?))),
     ("tests", tests),
 ];
 

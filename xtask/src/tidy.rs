@@ -6,6 +6,7 @@
 mod arrows;
 mod lines;
 mod links;
+mod manifests;
 mod unix;
 
 use std::fmt;
@@ -63,6 +64,7 @@ fn offences() -> Result<Vec<Offence>, Error> {
         lines::check(file, &mut offences);
     }
     links::check(&files, &mut offences);
+    manifests::check(&files, &mut offences);
     unix::check(&files, &mut offences);
     offences.sort();
     offences.dedup();
