@@ -1,4 +1,4 @@
-"""Runs the tests of this folder and says the outcome of each on a line of its own, as TAP does."""
+"""Runs the tests in this folder and prints one TAP line per test."""
 
 import pathlib
 import sys
@@ -7,26 +7,26 @@ import unittest
 
 
 class Lines(unittest.TestResult):
-    """Outcomes go to stdout and reasons to stderr, so that neither ends up in the middle of the other."""
+    """Outcomes go to stdout, reasons to stderr, so that they do not mix."""
 
-    def say(self, outcome: str, test: unittest.TestCase) -> None:
+    def print_outcome(self, outcome: str, test: unittest.TestCase) -> None:
         print(f"{outcome} {self.testsRun} - {test.id()}", flush=True)
 
     def addSuccess(self, test):
         super().addSuccess(test)
-        self.say("ok", test)
+        self.print_outcome("ok", test)
 
     def addFailure(self, test, err):
         super().addFailure(test, err)
-        self.say("not ok", test)
+        self.print_outcome("not ok", test)
         traceback.print_exception(*err)
 
     def addError(self, test, err):
         super().addError(test, err)
-        self.say("not ok", test)
+        self.print_outcome("not ok", test)
         traceback.print_exception(*err)
 
-    # A test that is left out has not passed.
+    # A skipped test counts as failed.
     def addSkip(self, test, reason):
         self.addFailure(test, (AssertionError, AssertionError(reason), None))
 

@@ -1,4 +1,4 @@
-"""The configurations that `tenon up` prints for agents, read back as the agents read them and used to ask about code."""
+"""The configurations that `tenon up` prints for agents, parsed as the agents parse them and used for a call."""
 
 import json
 import os
@@ -32,7 +32,7 @@ class Agents(unittest.IsolatedAsyncioTestCase):
         [configuration] = json.loads(printed)["agents"]
         self.assertEqual(configuration["name"], agent)
         server = READERS[agent](configuration["text"])
-        # Agents start servers in folders of their own choice.
+        # Agents start servers in any folder.
         bridge = StdioServerParameters(command=server["command"], args=server["args"], cwd="/", env=dict(os.environ))
         async with Client(bridge) as client:
             names = [tool.name for tool in (await client.list_tools()).tools]
@@ -41,7 +41,7 @@ class Agents(unittest.IsolatedAsyncioTestCase):
             self.assertTrue(found["locations"], found)
 
     async def definition(self, client: Client) -> dict:
-        """Asks again as long as the answer says to come back."""
+        """Repeats the call while the answer asks for a retry."""
         deadline = time.monotonic() + 120
         while True:
             try:

@@ -40,7 +40,7 @@ class Code(unittest.IsolatedAsyncioTestCase):
         self.assertEqual(refused.exception.error.data["code"], "MCP_LSP_GATEWAY/WORKSPACE_DENIED")
 
     async def settled(self, client: Client, name: str, arguments: dict):
-        """Asks again as long as the answer says to come back."""
+        """Repeats the call while the answer asks for a retry."""
         deadline = time.monotonic() + 120
         while True:
             try:

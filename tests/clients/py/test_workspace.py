@@ -32,7 +32,7 @@ class Workspace(unittest.IsolatedAsyncioTestCase):
         self.assertEqual(result.structured_content["root"], WORKSPACE)
 
     async def refused(self, client: Client, name: str, arguments: dict) -> None:
-        """A surface refuses with a JSON-RPC error or with a tool error, as its contract says."""
+        """A surface reports errors as JSON-RPC errors or as tool errors, depending on its contract."""
         try:
             result = await client.call_tool(name, arguments)
         except MCPError:
@@ -61,7 +61,7 @@ class Workspace(unittest.IsolatedAsyncioTestCase):
     async def test_http_2026_07_28(self) -> None:
         await self.over_http("2026-07-28")
 
-    async def test_http_without_a_token_is_refused(self) -> None:
+    async def test_http_without_a_token_is_rejected(self) -> None:
         async with httpx2.AsyncClient() as http:
             response = await http.post(URL, json={"jsonrpc": "2.0", "id": 1, "method": "ping"})
         self.assertEqual(response.status_code, 401)

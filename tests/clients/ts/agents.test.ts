@@ -1,4 +1,4 @@
-// The configurations that `tenon up` prints for agents, read back as the agents read them and used to ask about code.
+// The configurations that `tenon up` prints for agents, parsed as the agents parse them and used for a call.
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -11,13 +11,13 @@ const { TENON, TENON_WORKSPACE } = process.env as Record<string, string>;
 const place = { uri: `file://${TENON_WORKSPACE}/web/src/label.ts`, position: { line: 12, character: 78 } };
 
 type Server = { command: string; args: string[] };
-// Codex wants TOML, which Node does not read: the Python clients read it.
+// Codex uses TOML, which Node cannot parse: the Python clients cover it.
 const readers: Record<string, (text: string) => Server> = {
   claude: (text) => JSON.parse(text).mcpServers.tenon,
   gemini: (text) => JSON.parse(text).mcpServers.tenon,
 };
 
-// Asks again as long as the answer says to come back.
+// Repeats the call while the answer asks for a retry.
 async function definition(client: Client): Promise<{ locations: unknown[] }> {
   const deadline = Date.now() + 120_000;
   for (;;) {
@@ -32,13 +32,13 @@ async function definition(client: Client): Promise<{ locations: unknown[] }> {
 }
 
 for (const [agent, read] of Object.entries(readers)) {
-  test(`what is printed for ${agent} connects`, async () => {
+  test(`printed configuration for ${agent} connects`, async () => {
     const up = ["up", "--no-install", "--no-wait", "--json", "--agent", agent];
     const printed = JSON.parse(execFileSync(TENON, up, { cwd: TENON_WORKSPACE, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }));
     assert.equal(printed.agents.length, 1);
     const { command, args } = read(printed.agents[0].text);
     const client = new Client({ name: "tenon-clients", version: "1.0.0" });
-    // Agents start servers in folders of their own choice.
+    // Agents start servers in any folder.
     await client.connect(new StdioClientTransport({ command, args, cwd: "/", env: process.env as Record<string, string> }));
     try {
       assert.ok((await definition(client)).locations.length > 0);

@@ -1,4 +1,4 @@
-// The seven code tools with the official TypeScript SDKs: both lines of releases, both transports, both revisions.
+// The seven code tools with the official TypeScript SDKs: both major versions, both transports, both revisions.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -61,7 +61,7 @@ for (const revision of ["2025-11-25", "2026-07-28"]) {
   clients[`second SDK over HTTP, ${revision}`] = () => second(revision, new StreamableHTTPClientTransport(url, authorised));
 }
 
-// Asks again as long as the answer says to come back.
+// Repeats the call while the answer asks for a retry.
 async function settled(client: AnyClient, name: string, args: Record<string, unknown>): Promise<Result> {
   const deadline = Date.now() + 120_000;
   for (;;) {

@@ -1,4 +1,4 @@
-// The official TypeScript SDKs as clients: the first line of releases, which speaks 2025-11-25, and the second, which speaks both.
+// The official TypeScript SDKs as clients: version 1, which speaks 2025-11-25, and version 2, which speaks both.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -19,7 +19,7 @@ const bridge = {
 };
 const authorised = { requestInit: { headers: { Authorization: `Bearer ${TENON_TOKEN}` } } };
 
-// What both clients have in common, as far as these tests go.
+// The part of both clients that these tests use.
 interface AnyClient {
   listTools(): Promise<{ tools: { name: string; outputSchema?: unknown }[] }>;
   callTool(call: { name: string; arguments: Record<string, unknown> }): Promise<Record<string, unknown>>;
@@ -52,7 +52,7 @@ for (const revision of ["2025-11-25", "2026-07-28"]) {
 }
 
 for (const [name, open] of Object.entries(clients)) {
-  test(`${name}: the workspace tells its root`, async () => {
+  test(`${name}: workspace status has the root`, async () => {
     const client = await open();
     try {
       assert.equal(client.getServerVersion()?.name, "tenon");
@@ -68,7 +68,7 @@ for (const [name, open] of Object.entries(clients)) {
     }
   });
 
-  test(`${name}: bad calls are refused and the next one works`, async () => {
+  test(`${name}: bad calls are rejected and the next call works`, async () => {
     const client = await open();
     try {
       await assertRefused(client, "no_such_tool", {});
@@ -81,7 +81,7 @@ for (const [name, open] of Object.entries(clients)) {
   });
 }
 
-// A surface refuses with a JSON-RPC error or with a tool error, as its contract says.
+// A surface reports errors as JSON-RPC errors or as tool errors, depending on its contract.
 async function assertRefused(client: AnyClient, name: string, args: Record<string, unknown>): Promise<void> {
   const refused = await client.callTool({ name, arguments: args }).then(
     (result) => result.isError === true,
@@ -90,7 +90,7 @@ async function assertRefused(client: AnyClient, name: string, args: Record<strin
   assert.ok(refused, `${name} ${JSON.stringify(args)} was not refused`);
 }
 
-test("HTTP without a token is refused", async () => {
+test("HTTP without a token is rejected", async () => {
   const client = new FirstClient(identity);
   await assert.rejects(client.connect(new FirstHttp(new URL(TENON_URL))), { code: 401 });
 });

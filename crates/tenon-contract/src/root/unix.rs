@@ -1,4 +1,4 @@
-//! The gate's system functions on Unix: opening a file without following any link below its root.
+//! Unix: system functions of the root gate, which open a file without following any link below the root.
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
