@@ -54,6 +54,11 @@ impl Workbench {
         self.orchestrator.gate().admit_path(relative).expect("the file is there")
     }
 
+    /// The canonical URI of a file of the workspace.
+    pub fn uri(&self, relative: &str) -> String {
+        self.path(relative).uri().as_str().to_owned()
+    }
+
     pub fn write(&self, relative: &str, text: &str) {
         let path = self.folder.path().join(relative);
         std::fs::create_dir_all(path.parent().expect("a file is in a folder")).expect("a folder");

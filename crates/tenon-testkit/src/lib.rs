@@ -6,6 +6,7 @@
 
 pub mod bare;
 pub mod client;
+pub mod code_tools;
 pub mod disk;
 pub mod frames;
 pub mod generated;

@@ -1,5 +1,5 @@
-//! docs/contract.md keeps step with the wire: its table lists every test of a section, and it carries the hash of the code
-//! and schemas that it describes.
+//! docs/contract.md is up to date: its table lists the tests of every section, and it carries a hash of the code and
+//! schemas it describes.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,13 +10,17 @@ use tenon_testkit::generated;
 use tenon_testkit::tree::repository;
 
 const PAGE: &str = "docs/contract.md";
-const TABLE: &str = "## Which test holds us to what";
+const TABLE: &str = "## Which test checks what";
 
-/// Where tests of the contract are.
-const FOLDERS: [&str; 3] =
-    ["crates/tenon-code/src", "crates/tenon/tests/code", "crates/tenon/tests/code_real"];
+/// Where the tests of the contract are.
+const FOLDERS: [&str; 4] = [
+    "crates/tenon-code/src",
+    "crates/tenon-code/tests/contract",
+    "crates/tenon-server/tests/code",
+    "crates/tenon/tests/code_real",
+];
 
-/// What a change of the wire is: a change of one of these.
+/// The files that make up the wire.
 fn wire() -> Vec<String> {
     let mut files: Vec<String> = ["code.rs", "code/classify.rs"]
         .map(|file| format!("crates/tenon-server/src/surfaces/{file}"))
@@ -30,7 +34,7 @@ fn wire() -> Vec<String> {
     files
 }
 
-/// The tests that are named after a section, by section.
+/// The tests of each section, by name.
 fn tests() -> BTreeMap<String, Vec<String>> {
     let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for folder in FOLDERS {
@@ -62,17 +66,19 @@ fn collect(path: &Path, found: &mut BTreeMap<String, Vec<String>>) {
 }
 
 #[test]
-fn generated_contract_page_lists_its_tests_and_the_wire_it_describes() {
+fn generated_contract_page_is_up_to_date() {
     let page = fs::read_to_string(repository().join(PAGE)).unwrap();
-    let words = page.split(TABLE).next().unwrap();
-    let mut text = format!("{words}{TABLE}\n\n| section | tests |\n|---|---|\n");
+    let prose = page.split(TABLE).next().unwrap();
+    let mut text = format!("{prose}{TABLE}\n\n| section | tests |\n|---|---|\n");
     for (section, names) in tests() {
         let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
         text.push_str(&format!("| {section} | {} |\n", names.join(", ")));
     }
     let all: Vec<String> =
         wire().iter().map(|file| fs::read_to_string(repository().join(file)).unwrap()).collect();
-    text.push_str("\nWhoever changes the wire reads this page again, changes what is no longer true, and runs `cargo xtask schemas`.\n");
+    text.push_str(
+        "\nAfter a change of the wire, read this page again, correct it, and run `cargo xtask schemas`.\n",
+    );
     text.push_str(&format!("\n<!-- wire: {} -->\n", sha256_hex(all.join("\n"))));
     generated::check(PAGE, &text);
 }

@@ -1,41 +1,48 @@
-//! Completeness with several, broken, limited, missing and unproven servers.
+//! Completeness with several, broken, limited and missing servers, and servers that do not report indexing progress.
 
 use serde_json::{Value, json};
+use tenon_code::{CodeError, ProviderFailure};
 use tenon_fake_lsp::Workbench;
-
-use crate::stage::{
-    DEFINITION, DOCUMENT_DIAGNOSTICS, HOVER, REFERENCES, Stage, TOOLS, WORKSPACE_DIAGNOSTICS,
-    WORKSPACE_SYMBOLS, arguments, location, reply, script, symbol,
+use tenon_fake_lsp::scripts::{capabilities, location, reply, script, symbol};
+use tenon_testkit::code_tools::{
+    DEFINITION, DOCUMENT_DIAGNOSTICS, DOCUMENT_SYMBOLS, FILE_TOOLS, HOVER, REFERENCES, TOOLS,
+    WORKSPACE_DIAGNOSTICS, WORKSPACE_SYMBOLS,
 };
 
-#[test]
-fn s6_3_a_file_that_no_server_reads_has_no_provider() {
-    let stage = Stage::open(Workbench::new().file("a.txt", "x").server("fake", script(&[])));
-    for tool in crate::stage::ABOUT_A_FILE {
-        assert_eq!(stage.refusal(tool, arguments(&stage, tool, "a.txt")).0, "PROVIDER_UNAVAILABLE", "{tool}");
+use crate::stage::{Stage, server_id};
+
+/// Panics unless a call fails because of this server; why it does.
+fn provider_failure(stage: &Stage, tool: &str, arguments: Value, expected: &str) -> ProviderFailure {
+    match stage.error(tool, arguments) {
+        CodeError::Provider { server, failure } if server == server_id(expected) => failure,
+        other => panic!("{tool}: {other:?}"),
     }
-    // Nothing is covered, and nothing is found.
+}
+
+#[test]
+fn s6_3_file_that_no_server_reads_has_no_provider() {
+    let stage = Stage::open(Workbench::new().file("a.txt", "x").server("fake", script(&[])));
+    for tool in FILE_TOOLS {
+        assert_eq!(stage.error(tool, stage.arguments(tool, "a.txt")), CodeError::NoProvider, "{tool}");
+    }
+    // The workspace has no covered files, so its lists are empty.
     let symbols = stage.payload(WORKSPACE_SYMBOLS, json!({ "query": "x" }));
     assert_eq!(symbols["items"], json!([]));
     assert_eq!(stage.payload(WORKSPACE_DIAGNOSTICS, json!({}))["items"], json!([]));
 }
 
 #[test]
-fn s6_3_a_server_without_the_capability_is_no_provider() {
+fn s6_3_server_without_the_capability_does_not_count_as_provider() {
     let script = json!({ "capabilities": { "textDocumentSync": 1 }, "rules": [] });
     let stage = Stage::open(Workbench::new().file("a.fake", "x").server("fake", script));
-    for tool in [DEFINITION, REFERENCES, HOVER, "vscode.lsp.documentSymbols"] {
-        assert_eq!(
-            stage.refusal(tool, arguments(&stage, tool, "a.fake")).0,
-            "PROVIDER_UNAVAILABLE",
-            "{tool}"
-        );
+    for tool in [DEFINITION, REFERENCES, HOVER, DOCUMENT_SYMBOLS] {
+        assert_eq!(stage.error(tool, stage.arguments(tool, "a.fake")), CodeError::NoProvider, "{tool}");
     }
 }
 
 #[test]
-fn s6_3_a_broken_server_is_named() {
-    let dying = json!({ "capabilities": crate::stage::capabilities(), "rules": [
+fn s6_3_error_names_the_broken_server() {
+    let dying = json!({ "capabilities": capabilities(), "rules": [
         { "on": "textDocument/didOpen", "do": [{ "exit": 1 }] },
     ] });
     let fine = script(&[
@@ -44,26 +51,25 @@ fn s6_3_a_broken_server_is_named() {
     ]);
     let stage = Stage::open(Workbench::new().file("a.fake", "x").server("fine", fine).server("dying", dying));
     for tool in [DOCUMENT_DIAGNOSTICS, REFERENCES, WORKSPACE_SYMBOLS, WORKSPACE_DIAGNOSTICS] {
-        let (code, error) = stage.refusal(tool, arguments(&stage, tool, "a.fake"));
-        assert_eq!(code, "PROVIDER_UNAVAILABLE", "{tool} {error:?}");
-        assert_eq!(error.data["details"]["server"], "dying", "{tool}");
+        let failure = provider_failure(&stage, tool, stage.arguments(tool, "a.fake"), "dying");
+        assert_eq!(failure, ProviderFailure::Broken(server_id("dying")), "{tool}");
     }
 }
 
 #[test]
-fn s6_3_a_refusing_server_is_named_but_not_quoted() {
+fn s6_3_error_names_the_rejecting_server_without_its_message() {
     let rules = [json!({ "on": "textDocument/definition", "do": [
         { "refuse": { "code": -32603, "message": "cannot read /etc/shadow: token=abc" } },
     ] })];
     let stage = Stage::open(Workbench::new().file("a.fake", "x").server("fake", script(&rules)));
-    let (code, error) = stage.refusal(DEFINITION, stage.at("a.fake", 0, 0));
-    assert_eq!(code, "PROVIDER_UNAVAILABLE");
-    assert_eq!(error.data["details"], json!({ "server": "fake" }));
-    assert!(!format!("{error:?}").contains("shadow"), "{error:?}");
+    let error = stage.error(DEFINITION, stage.at("a.fake", 0, 0));
+    let expected = CodeError::Provider { server: server_id("fake"), failure: ProviderFailure::Refused };
+    assert_eq!(error, expected);
+    assert!(!format!("{error:?} {error}").contains("shadow"), "{error:?}");
 }
 
 #[test]
-fn s4_5_an_answer_at_a_servers_limit_is_refused() {
+fn s4_5_answer_at_a_servers_own_limit_is_rejected() {
     let found: Vec<Value> = (0..5).map(|n| location("$root/a.fake", [n, 0, n, 1])).collect();
     let symbols: Vec<Value> = (0..5).map(|n| symbol("s", 1, "$root/a.fake", [n, 0, n, 1])).collect();
     let rules = [reply("textDocument/references", json!(found)), reply("workspace/symbol", json!(symbols))];
@@ -73,14 +79,13 @@ fn s4_5_an_answer_at_a_servers_limit_is_refused() {
     });
     let stage = Stage::open(builder);
     for tool in [REFERENCES, WORKSPACE_SYMBOLS] {
-        let (code, error) = stage.refusal(tool, arguments(&stage, tool, "a.fake"));
-        assert_eq!(code, "CAP_EXCEEDED");
-        assert_eq!(error.data["details"], json!({ "reason": "server_limit", "server": "fake" }), "{tool}");
+        let error = stage.error(tool, stage.arguments(tool, "a.fake"));
+        assert_eq!(error, CodeError::ServerLimit { server: server_id("fake") }, "{tool}");
     }
 }
 
 #[test]
-fn languages_without_an_installed_server_are_named_in_the_summary() {
+fn summary_names_languages_without_an_installed_server() {
     let builder = Workbench::new()
         .file("a.fake", "bad")
         .file("b.zig", "")
@@ -96,26 +101,24 @@ fn languages_without_an_installed_server_are_named_in_the_summary() {
     assert_eq!(symbols["summary"], "Returned 0 workspace symbols. Not covered: Zig.");
     let diagnostics = stage.payload(WORKSPACE_DIAGNOSTICS, json!({}));
     assert_eq!(diagnostics["summary"], "Returned diagnostics for 1 file. Not covered: Zig.");
-    let (code, error) = stage.refusal(HOVER, stage.at("b.zig", 0, 0));
-    assert_eq!(code, "PROVIDER_UNAVAILABLE");
-    assert_eq!(error.data["details"]["server"], "absent");
+    let failure = provider_failure(&stage, HOVER, stage.at("b.zig", 0, 0), "absent");
+    assert!(matches!(failure, ProviderFailure::Unavailable(_)), "{failure:?}");
 }
 
 #[test]
-fn s4_5_a_server_of_which_nobody_knows_when_it_is_done_gives_no_list_of_the_workspace() {
+fn s4_5_server_without_indexing_progress_gives_no_references() {
     let rules = [reply("textDocument/definition", json!([])), reply("textDocument/references", json!([]))];
     let builder =
         Workbench::new().file("a.fake", "x").server_with("mine", script(&rules), |entry| entry.ready = None);
     let stage = Stage::open(builder);
     let payload = stage.payload(DEFINITION, stage.at("a.fake", 0, 0));
     assert_eq!(payload["summary"], "Found 0 definitions. Perhaps incomplete: mine.");
-    let (code, error) = stage.refusal(REFERENCES, stage.at("a.fake", 0, 0));
-    assert_eq!(code, "PROVIDER_UNAVAILABLE");
-    assert_eq!(error.data["details"]["server"], "mine");
+    let failure = provider_failure(&stage, REFERENCES, stage.at("a.fake", 0, 0), "mine");
+    assert_eq!(failure, ProviderFailure::Unproven);
 }
 
 #[test]
-fn what_is_covered_does_not_depend_on_who_asked_before() {
+fn coverage_does_not_depend_on_earlier_requests() {
     let workspace = || {
         let mut builder = Workbench::new().server(
             "fake",
@@ -155,7 +158,7 @@ fn what_is_covered_does_not_depend_on_who_asked_before() {
 }
 
 #[test]
-fn every_tool_answers_for_a_workspace_in_which_there_is_nothing_to_find() {
+fn every_tool_answers_with_empty_lists_when_servers_find_nothing() {
     let rules = [
         reply("textDocument/definition", json!(null)),
         reply("textDocument/references", json!(null)),
@@ -165,7 +168,7 @@ fn every_tool_answers_for_a_workspace_in_which_there_is_nothing_to_find() {
     ];
     let stage = Stage::open(Workbench::new().file("a.fake", "x").server("fake", script(&rules)));
     for tool in TOOLS {
-        let payload = stage.payload(tool, arguments(&stage, tool, "a.fake"));
+        let payload = stage.payload(tool, stage.arguments(tool, "a.fake"));
         let lists = payload.as_object().unwrap().values().filter_map(Value::as_array);
         assert!(lists.into_iter().all(Vec::is_empty), "{tool} {payload}");
     }

@@ -1,12 +1,15 @@
-//! §5: hard caps, whatever a client asks for.
+//! §5: caps that no argument and no setting raises.
 
 use serde_json::{Value, json};
+use tenon_code::{CodeError, CodeLimits};
 use tenon_fake_lsp::Workbench;
-
-use crate::stage::{
-    DEFINITION, DOCUMENT_DIAGNOSTICS, DOCUMENT_SYMBOLS, HOVER, REFERENCES, Stage, WORKSPACE_DIAGNOSTICS,
-    WORKSPACE_SYMBOLS, location, range, reply, script, symbol,
+use tenon_fake_lsp::scripts::{location, reply, script, symbol};
+use tenon_testkit::code_tools::{
+    DEFINITION, DOCUMENT_DIAGNOSTICS, DOCUMENT_SYMBOLS, HOVER, REFERENCES, WORKSPACE_DIAGNOSTICS,
+    WORKSPACE_SYMBOLS,
 };
+
+use crate::stage::{Settings, Stage};
 
 fn many(count: u32) -> Vec<Value> {
     (0..count).rev().map(|n| location("$root/a.fake", [n, 0, n, 1])).collect()
@@ -19,17 +22,18 @@ fn flat_symbols(count: u32) -> Vec<Value> {
         .collect()
 }
 
-fn stage(rules: &[Value], change: impl FnOnce(&mut crate::stage::Settings)) -> Stage {
+fn stage(rules: &[Value], change: impl FnOnce(&mut Settings)) -> Stage {
     Stage::with(Workbench::new().file("a.fake", "bad\n").server("fake", script(rules)), change)
 }
 
+/// The first line of each item.
 fn lines(items: &Value) -> Vec<u64> {
     let of = |item: &Value| item["range"]["start"]["line"].as_u64().unwrap();
     items.as_array().unwrap().iter().map(of).collect()
 }
 
 #[test]
-fn s5_2_unpaged_lists_keep_the_first_two_hundred_and_say_so() {
+fn s5_2_unpaged_lists_keep_the_first_200_and_the_summary_says_so() {
     let bad: Vec<Value> = (0..201).rev().map(|n| json!({ "line": n, "message": "m" })).collect();
     let rules = [
         reply("textDocument/definition", json!(many(201))),
@@ -56,7 +60,7 @@ fn s5_2_unpaged_lists_keep_the_first_two_hundred_and_say_so() {
 }
 
 #[test]
-fn s5_2_two_hundred_are_not_capped() {
+fn s5_2_exactly_200_items_are_not_capped() {
     let rules = [reply("textDocument/definition", json!(many(200)))];
     let payload = {
         let stage = stage(&rules, |_| {});
@@ -66,7 +70,7 @@ fn s5_2_two_hundred_are_not_capped() {
 }
 
 #[test]
-fn s5_1_sets_over_their_cap_are_refused_never_truncated() {
+fn s5_1_lists_over_their_cap_are_rejected_not_truncated() {
     let rules = [
         json!({ "on": "textDocument/references", "do": [{ "reply_locations": { "uri": "$uri", "count": 20_001 } }] }),
         reply(
@@ -85,14 +89,13 @@ fn s5_1_sets_over_their_cap_are_refused_never_truncated() {
         (WORKSPACE_SYMBOLS, json!({ "query": "s" })),
         (DOCUMENT_SYMBOLS, json!({ "uri": stage.uri("a.fake") })),
     ] {
-        let (code, error) = stage.refusal(tool, arguments);
-        assert_eq!(code, "CAP_EXCEEDED", "{tool}");
-        assert_eq!(error.data["details"], json!({ "reason": "items", "limit": 20_000 }), "{tool}");
+        let error = stage.error(tool, arguments);
+        assert!(matches!(error, CodeError::TooMany { limit: 20_000, .. }), "{tool}: {error:?}");
     }
 }
 
 #[test]
-fn s4_4_the_cap_is_enforced_after_duplicates_are_gone() {
+fn s4_4_duplicates_do_not_count_towards_the_cap() {
     let mut twice = many(3);
     twice.extend(many(3));
     let rules = [reply("textDocument/references", json!(twice))];
@@ -102,56 +105,18 @@ fn s4_4_the_cap_is_enforced_after_duplicates_are_gone() {
 }
 
 #[test]
-fn s7_7_more_files_with_diagnostics_than_the_cap_are_refused() {
+fn s7_7_more_files_with_diagnostics_than_the_cap_are_rejected() {
     let mut builder = Workbench::new().server("fake", script(&[]));
     for number in 0..4 {
         builder = builder.file(&format!("{number}.fake"), "bad");
     }
     let stage = Stage::with(builder, |settings| settings.limits.workspace_diagnostics = 3);
-    let (code, error) = stage.refusal(WORKSPACE_DIAGNOSTICS, json!({}));
-    assert_eq!(code, "CAP_EXCEEDED");
-    assert_eq!(error.data["details"], json!({ "reason": "items", "limit": 3 }));
+    let error = stage.error(WORKSPACE_DIAGNOSTICS, json!({}));
+    assert!(matches!(error, CodeError::TooMany { limit: 3, .. }), "{error:?}");
 }
 
 #[test]
-fn s5_3_a_response_over_the_cap_is_refused_with_the_page_size_that_fits() {
-    let symbols: Vec<Value> = (0..200)
-        .map(|n| symbol(&format!("{n:03}{}", "x".repeat(4_000)), 12, "$root/a.fake", [n, 0, n, 1]))
-        .collect();
-    let stage = stage(&[reply("workspace/symbol", json!(symbols))], |_| {});
-    let asking = |size: u64| json!({ "query": "x", "pageSize": size });
-    let (code, error) = stage.refusal(WORKSPACE_SYMBOLS, asking(200));
-    assert_eq!(code, "CAP_EXCEEDED");
-    assert_eq!(error.data["details"]["reason"], "response_bytes");
-    let fits = error.data["details"]["pageSize"].as_u64().unwrap();
-    assert!((100..130).contains(&fits), "{fits}");
-    let mut client = stage.client();
-    let params = json!({ "name": WORKSPACE_SYMBOLS, "arguments": asking(fits) });
-    let result = client.request("tools/call", params).unwrap();
-    assert_eq!(result["structuredContent"]["items"].as_array().unwrap().len() as u64, fits);
-    assert!(result.to_string().len() <= 524_288);
-    assert_eq!(stage.refusal(WORKSPACE_SYMBOLS, asking(fits + 1)).0, "CAP_EXCEEDED");
-}
-
-#[test]
-fn s5_3_an_unpaged_response_over_the_cap_is_refused() {
-    let symbols: Vec<Value> = (0..200)
-        .map(|n| {
-            json!({
-                "name": format!("{n}{}", "x".repeat(4_000)), "kind": 12,
-                "range": range([n, 0, n, 1]), "selectionRange": range([n, 0, n, 1]),
-            })
-        })
-        .collect();
-    let stage = stage(&[reply("textDocument/documentSymbol", json!(symbols))], |_| {});
-    let (code, error) = stage.refusal(DOCUMENT_SYMBOLS, json!({ "uri": stage.uri("a.fake") }));
-    assert_eq!(code, "CAP_EXCEEDED");
-    assert_eq!(error.data["details"]["reason"], "response_bytes");
-    assert_eq!(error.data["details"]["pageSize"], Value::Null);
-}
-
-#[test]
-fn s7_3_a_hover_is_cut_to_the_response_cap() {
+fn s7_3_hover_is_cut_to_the_response_cap() {
     let contents: Vec<Value> = (0..10)
         .map(|n| json!({ "language": "rust", "value": format!("{n}{}", "é".repeat(9_000)) }))
         .collect();
@@ -159,7 +124,7 @@ fn s7_3_a_hover_is_cut_to_the_response_cap() {
     let stage = stage(&rules, |settings| settings.limits.response_bytes = 40_000);
     let payload = stage.payload(HOVER, stage.at("a.fake", 0, 0));
     let parts = payload["contents"].as_array().unwrap();
-    assert_eq!(parts.len(), 3, "two whole fragments of 8,192 code points and a part of the third");
+    assert_eq!(parts.len(), 3, "two full fragments of 8,192 code points and part of a third");
     assert_eq!(parts[0]["value"].as_str().unwrap().chars().count(), 8_192);
     assert!(parts[0]["value"].as_str().unwrap().starts_with("```rust\n0é"));
     assert_eq!(payload["summary"], "Hover available (truncated).");
@@ -168,7 +133,7 @@ fn s7_3_a_hover_is_cut_to_the_response_cap() {
 }
 
 #[test]
-fn s5_1_configured_limits_are_clamped_to_the_contracts() {
+fn s5_1_settings_above_the_contracts_limits_are_clamped() {
     let rules = [json!({ "on": "textDocument/references", "do": [
         { "reply_locations": { "uri": "$uri", "count": 300 } },
     ] })];
@@ -177,5 +142,17 @@ fn s5_1_configured_limits_are_clamped_to_the_contracts() {
     let mut arguments = stage.at("a.fake", 0, 0);
     arguments["pageSize"] = json!(1_000);
     assert_eq!(stage.payload(REFERENCES, arguments)["items"].as_array().unwrap().len(), 200);
-    assert_eq!(stage.code.limits(), tenon_code::CodeLimits::MAXIMA);
+    assert_eq!(stage.code.limits(), CodeLimits::MAXIMA);
+}
+
+#[test]
+fn s5_1_locations_outside_the_roots_do_not_count_towards_the_cap() {
+    let mut locations: Vec<Value> =
+        (0..50).map(|line| location("file:///etc/passwd", [line, 0, line, 1])).collect();
+    locations.extend((0..3).map(|line| location("$root/a.fake", [line, 0, line, 1])));
+    let rules = [reply("textDocument/references", json!(locations))];
+    let builder = Workbench::new().file("a.fake", "a\nb\nc\n").server("fake", script(&rules));
+    let stage = Stage::with(builder, |settings| settings.limits.references = 3);
+    let payload = stage.payload(REFERENCES, stage.at("a.fake", 0, 0));
+    assert_eq!(payload["items"].as_array().unwrap().len(), 3);
 }

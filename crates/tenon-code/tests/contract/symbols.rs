@@ -1,11 +1,13 @@
-//! §7.4 and §7.5: symbols, flattened, sorted and named.
+//! §7.4 and §7.5: symbols, flattened, sorted and with ids.
 
 use serde_json::{Value, json};
 use tenon_contract::id::sha256_hex;
 use tenon_contract::json::canonical_value;
 use tenon_fake_lsp::Workbench;
+use tenon_fake_lsp::scripts::{location, range, reply, script, symbol};
+use tenon_testkit::code_tools::{DOCUMENT_SYMBOLS, WORKSPACE_SYMBOLS};
 
-use crate::stage::{DOCUMENT_SYMBOLS, Stage, WORKSPACE_SYMBOLS, location, range, reply, script, symbol};
+use crate::stage::Stage;
 
 fn nested(name: &str, kind: u32, numbers: [u32; 4], selection: [u32; 4], children: Value) -> Value {
     json!({
@@ -70,7 +72,7 @@ fn s7_4_hierarchies_are_flattened_with_the_parents_name() {
 }
 
 #[test]
-fn s7_4_flat_symbols_have_their_range_as_selection_and_without_a_range_are_dropped() {
+fn s7_4_flat_symbols_use_their_range_as_selection_and_are_dropped_without_one() {
     let mut inside = symbol("b", 13, "$root/a.fake", [0, 0, 0, 1]);
     inside["containerName"] = json!("outer");
     let stage = stage(json!([
@@ -109,10 +111,10 @@ fn s4_2_document_symbols_sort_by_range_name_kind_and_container() {
 }
 
 #[test]
-fn s4_2_symbols_that_differ_in_their_selection_alone_are_both_kept() {
+fn s4_2_symbols_that_differ_only_in_their_selection_are_both_kept() {
     let one = nested("a", 1, [0, 0, 0, 9], [0, 1, 0, 2], json!([]));
     let two = nested("a", 1, [0, 0, 0, 9], [0, 0, 0, 1], json!([]));
-    // Which comes first follows from the symbols, whose ids hold the root, and not from the server.
+    // The symbols decide which comes first, not the server. Their ids include the root, so either order is possible.
     for order in [json!([one.clone(), two.clone()]), json!([two, one])] {
         let listed = symbols(&stage(order));
         assert_eq!(listed.len(), 2);
@@ -121,7 +123,7 @@ fn s4_2_symbols_that_differ_in_their_selection_alone_are_both_kept() {
 }
 
 #[test]
-fn s7_5_workspace_symbols_have_ids_and_sort_by_place_name_kind_and_container() {
+fn s7_5_workspace_symbols_have_ids_and_sort_by_location_name_kind_and_container() {
     let with = |mut one: Value, container: &str| {
         one["containerName"] = json!(container);
         one

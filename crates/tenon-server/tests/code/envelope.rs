@@ -1,15 +1,17 @@
-//! §3.0: what surrounds a payload.
+//! §3.0 and §3.1: the result around a payload.
 
 use serde_json::{Value, json};
-use tenon_fake_lsp::Workbench;
-
-use crate::stage::{
-    DEFINITION, DOCUMENT_DIAGNOSTICS, DOCUMENT_SYMBOLS, HOVER, REFERENCES, Stage, TOOLS,
-    WORKSPACE_DIAGNOSTICS, WORKSPACE_SYMBOLS, arguments, location, range, reply, script, symbol,
+use tenon_fake_lsp::scripts::{location, range, reply, script, symbol};
+use tenon_fake_lsp::{Builder, Workbench};
+use tenon_testkit::code_tools::{
+    DEFINITION, DOCUMENT_DIAGNOSTICS, DOCUMENT_SYMBOLS, HOVER, REFERENCES, TOOLS, WORKSPACE_DIAGNOSTICS,
+    WORKSPACE_SYMBOLS,
 };
 
-/// A server with something to say to every question.
-fn talkative() -> Value {
+use crate::stage::Stage;
+
+/// A server that finds something for every tool.
+fn answering() -> Value {
     let here = |line: u32| location("$root/src/a.fake", [line, 0, line, 3]);
     script(&[
         reply("textDocument/definition", json!([here(1)])),
@@ -23,16 +25,16 @@ fn talkative() -> Value {
     ])
 }
 
-fn workspace() -> tenon_fake_lsp::Builder {
-    Workbench::new().file("src/a.fake", "one bad\none\none\n").server("fake", talkative())
+fn workspace() -> Builder {
+    Workbench::new().file("src/a.fake", "one bad\none\none\n").server("fake", answering())
 }
 
 #[test]
-fn s3_0_a_result_is_the_payload_and_nothing_beside_it() {
+fn s3_0_result_holds_the_payload_and_no_text() {
     let stage = Stage::open(workspace());
     for tool in TOOLS {
-        let payload = stage.payload(tool, arguments(&stage, tool, "src/a.fake"));
-        let params = json!({ "name": tool, "arguments": arguments(&stage, tool, "src/a.fake") });
+        let payload = stage.payload(tool, stage.arguments(tool, "src/a.fake"));
+        let params = json!({ "name": tool, "arguments": stage.arguments(tool, "src/a.fake") });
         let result = stage.client().request("tools/call", params).unwrap();
         assert_eq!(result["isError"], false, "{result}");
         assert_eq!(result["content"], json!([]), "{result}");
@@ -41,7 +43,7 @@ fn s3_0_a_result_is_the_payload_and_nothing_beside_it() {
 }
 
 #[test]
-fn s3_0_failures_are_errors_never_results() {
+fn s3_0_failures_are_json_rpc_errors() {
     let stage = Stage::open(workspace());
     let params = json!({ "name": HOVER, "arguments": stage.at("src/a.fake", 9, 9) });
     let error = stage.client().request("tools/call", params).unwrap_err();
@@ -60,17 +62,17 @@ fn s3_1_every_payload_has_a_short_summary_without_a_path() {
         (DOCUMENT_DIAGNOSTICS, "Returned 1 diagnostic."),
         (WORKSPACE_DIAGNOSTICS, "Returned diagnostics for 1 file."),
     ] {
-        let payload = stage.payload(tool, arguments(&stage, tool, "src/a.fake"));
+        let payload = stage.payload(tool, stage.arguments(tool, "src/a.fake"));
         assert_eq!(payload["summary"], expected);
     }
 }
 
 #[test]
-fn s3_0_with_text_the_content_is_a_listing_in_words_never_the_payload_again() {
+fn s3_0_text_content_is_a_listing_without_the_payload() {
     let stage = Stage::with(workspace(), |settings| settings.listing = true);
     let listing = |tool: &str| {
-        stage.payload(tool, arguments(&stage, tool, "src/a.fake"));
-        let result = stage.client().call_tool(tool, arguments(&stage, tool, "src/a.fake")).unwrap();
+        stage.payload(tool, stage.arguments(tool, "src/a.fake"));
+        let result = stage.client().call_tool(tool, stage.arguments(tool, "src/a.fake")).unwrap();
         assert_eq!(result.text.len(), 1);
         let text = result.text.into_iter().next().unwrap();
         assert!(!text.contains("file://") && !text.contains("{\""), "{text}");
@@ -86,7 +88,7 @@ fn s3_0_with_text_the_content_is_a_listing_in_words_never_the_payload_again() {
         listing(WORKSPACE_DIAGNOSTICS),
         "Returned diagnostics for 1 file.\nsrc/a.fake:1:5 error: this is bad"
     );
-    let mut arguments = arguments(&stage, REFERENCES, "src/a.fake");
+    let mut arguments = stage.arguments(REFERENCES, "src/a.fake");
     arguments["pageSize"] = json!(2);
     let result = stage.client().call_tool(REFERENCES, arguments).unwrap();
     let cursor = result.structured["nextCursor"].as_str().unwrap();
@@ -96,7 +98,7 @@ fn s3_0_with_text_the_content_is_a_listing_in_words_never_the_payload_again() {
 #[test]
 fn s1_1_no_tool_changes_a_file() {
     let stage = Stage::open(workspace());
-    let look = || -> Vec<(String, Vec<u8>)> {
+    let files = || -> Vec<(String, Vec<u8>)> {
         let mut found = Vec::new();
         let mut folders = vec![stage.bench.root()];
         while let Some(folder) = folders.pop() {
@@ -112,9 +114,27 @@ fn s1_1_no_tool_changes_a_file() {
         found.sort();
         found
     };
-    let before = look();
+    let before = files();
     for tool in TOOLS {
-        stage.payload(tool, arguments(&stage, tool, "src/a.fake"));
+        stage.payload(tool, stage.arguments(tool, "src/a.fake"));
     }
-    assert_eq!(look(), before);
+    assert_eq!(files(), before);
+}
+
+#[test]
+fn s1_3_repeated_calls_have_the_same_bytes() {
+    let stage = Stage::open(workspace().file("b.fake", "bad"));
+    let raw = |tool: &str| {
+        stage.payload(tool, stage.arguments(tool, "src/a.fake"));
+        let params = json!({ "name": tool, "arguments": stage.arguments(tool, "src/a.fake") });
+        stage.client().request("tools/call", params).unwrap().to_string()
+    };
+    let first: Vec<String> = TOOLS.iter().map(|tool| raw(tool)).collect();
+    for tool in TOOLS {
+        stage.payload(tool, stage.arguments(tool, "b.fake"));
+    }
+    for _ in 0..3 {
+        let again: Vec<String> = TOOLS.iter().rev().map(|tool| raw(tool)).collect();
+        assert!(again.iter().rev().eq(&first));
+    }
 }

@@ -1,33 +1,22 @@
-//! §4.5: answers that take long, and what is said meanwhile. Shared work.
+//! §4.5: late answers, retries, and work that identical calls share.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tenon_fake_lsp::Workbench;
-use tenon_servers::registry::Ready;
-use tenon_testkit::client::RpcError;
-
-use crate::stage::{
-    DEFINITION, DOCUMENT_DIAGNOSTICS, HOVER, REFERENCES, Stage, WORKSPACE_DIAGNOSTICS, WORKSPACE_SYMBOLS,
-    code, location, reply, script, symbol,
+use tenon_code::CodeError;
+use tenon_fake_lsp::scripts::{location, reply, script, slow_reply, symbol};
+use tenon_fake_lsp::{Ready, Workbench};
+use tenon_testkit::code_tools::{
+    DEFINITION, DOCUMENT_DIAGNOSTICS, HOVER, REFERENCES, WORKSPACE_DIAGNOSTICS, WORKSPACE_SYMBOLS,
 };
 
-fn reason(error: &RpcError) -> &str {
-    assert_eq!(code(error), "CAP_EXCEEDED", "{error:?}");
-    assert!(error.data["details"]["retryAfterMs"].as_u64().is_some_and(|pause| pause > 0), "{error:?}");
-    error.data["details"]["reason"].as_str().unwrap()
-}
-
-/// A server that answers after a while.
-fn slow(on: &str, pause_ms: u64, value: Value) -> Value {
-    json!({ "on": on, "do": [{ "wait_ms": pause_ms }, { "reply": value }] })
-}
+use crate::stage::{Stage, server_id};
 
 #[test]
-fn s4_5_late_is_an_error_and_the_retry_gets_the_answer() {
+fn s4_5_late_answer_is_an_error_and_the_retry_gets_it() {
     let rules = [
-        slow("textDocument/definition", 600, json!([location("$root/a.fake", [0, 0, 0, 1])])),
-        slow("workspace/symbol", 600, json!([symbol("s", 12, "$root/a.fake", [0, 0, 0, 1])])),
+        slow_reply("textDocument/definition", 600, json!([location("$root/a.fake", [0, 0, 0, 1])])),
+        slow_reply("workspace/symbol", 600, json!([symbol("s", 12, "$root/a.fake", [0, 0, 0, 1])])),
     ];
     let builder = Workbench::new().file("a.fake", "x").server("fake", script(&rules));
     let stage = Stage::with(builder, |settings| settings.limits.timeout = Duration::from_millis(250));
@@ -35,18 +24,17 @@ fn s4_5_late_is_an_error_and_the_retry_gets_the_answer() {
         (DEFINITION, stage.at("a.fake", 0, 0), "textDocument/definition"),
         (WORKSPACE_SYMBOLS, json!({ "query": "s" }), "workspace/symbol"),
     ] {
-        // Before the server runs, it is what is late; a question that it answers at once shows that it does.
+        // A server that has not started yet would be the reason for lateness, so wait until it answers.
         stage.payload(DOCUMENT_DIAGNOSTICS, json!({ "uri": stage.uri("a.fake") }));
-        let error = stage.ask(tool, arguments.clone()).unwrap_err();
-        assert_eq!(reason(&error), "timeout");
+        assert_eq!(stage.ask(tool, arguments.clone()), Err(CodeError::Timeout));
         let payload = stage.payload(tool, arguments);
         assert!(payload["summary"].as_str().unwrap().contains('1'), "{payload}");
-        assert_eq!(stage.bench.received("fake", method).len(), 1, "the retry found what was under way");
+        assert_eq!(stage.bench.received("fake", method).len(), 1, "the retry joins the request in flight");
     }
 }
 
 #[test]
-fn s4_5_a_server_that_is_not_ready_is_indexing_never_a_partial_list() {
+fn s4_5_server_that_is_not_ready_gives_indexing_not_a_partial_list() {
     let mut rules = vec![
         json!({ "on": "textDocument/didOpen", "nth": 1, "do": [
             { "progress": { "token": "load", "kind": "begin" } },
@@ -69,9 +57,8 @@ fn s4_5_a_server_that_is_not_ready_is_indexing_never_a_partial_list() {
         (HOVER, stage.at("a.fake", 0, 0)),
         (DOCUMENT_DIAGNOSTICS, json!({ "uri": stage.uri("a.fake") })),
     ] {
-        let error = stage.ask(tool, arguments).unwrap_err();
-        assert_eq!(reason(&error), "indexing", "{tool}");
-        assert_eq!(error.data["details"]["servers"], json!(["fake"]), "{tool}");
+        let indexing = CodeError::Indexing { servers: vec![server_id("fake")], progress: None };
+        assert_eq!(stage.ask(tool, arguments), Err(indexing), "{tool}");
     }
     let references = stage.payload(REFERENCES, stage.at("a.fake", 0, 0));
     assert_eq!(references["items"].as_array().unwrap().len(), 1);
@@ -80,7 +67,7 @@ fn s4_5_a_server_that_is_not_ready_is_indexing_never_a_partial_list() {
 }
 
 #[test]
-fn s4_5_workspace_diagnostics_say_how_far_they_are() {
+fn s4_5_late_workspace_diagnostics_report_their_progress() {
     let mut builder = Workbench::new().server_with(
         "fake",
         json!({ "capabilities": { "textDocumentSync": 1 }, "rules": [
@@ -93,33 +80,30 @@ fn s4_5_workspace_diagnostics_say_how_far_they_are() {
     }
     let stage = Stage::with(builder, |settings| settings.limits.timeout = Duration::from_millis(400));
     let error = stage.ask(WORKSPACE_DIAGNOSTICS, json!({})).unwrap_err();
-    assert_eq!(reason(&error), "indexing");
+    assert!(matches!(error, CodeError::Indexing { .. }), "{error:?}");
     let mut last = 0;
     let payload = loop {
         match stage.ask(WORKSPACE_DIAGNOSTICS, json!({})) {
-            Ok(payload) => break payload,
-            Err(error) => {
-                assert_eq!(reason(&error), "indexing");
-                let details = &error.data["details"];
-                let (done, total) = (details["done"].as_u64(), details["total"].as_u64());
-                if total.is_none() {
-                    // The files are not even counted yet.
-                    continue;
-                }
-                assert_eq!(total, Some(40), "{error:?}");
-                assert!(done >= Some(last) && done <= total, "{error:?}");
-                last = done.unwrap();
+            Ok(reply) => break reply.payload,
+            Err(CodeError::Indexing { progress: Some((done, total)), .. }) => {
+                assert_eq!(total, 40);
+                assert!((last..=total).contains(&done), "{done} after {last}");
+                last = done;
             }
+            // The files are not counted yet.
+            Err(CodeError::Indexing { progress: None, .. }) => {}
+            Err(error) => panic!("{error:?}"),
         }
     };
-    assert!(last > 0, "some of it was done when it was asked again");
+    assert!(last > 0, "a retry reports progress");
     assert_eq!(payload["items"].as_array().unwrap().len(), 40);
     assert_eq!(stage.bench.received("fake", "textDocument/didOpen").len(), 40, "every file was opened once");
 }
 
 #[test]
 fn identical_calls_in_flight_share_one_computation() {
-    let rules = [slow("textDocument/references", 1500, json!([location("$root/a.fake", [0, 0, 0, 1])]))];
+    let rules =
+        [slow_reply("textDocument/references", 1500, json!([location("$root/a.fake", [0, 0, 0, 1])]))];
     let stage = Stage::open(Workbench::new().file("a.fake", "x").server("fake", script(&rules)));
     std::thread::scope(|scope| {
         let asking: Vec<_> =
@@ -131,7 +115,7 @@ fn identical_calls_in_flight_share_one_computation() {
 }
 
 #[test]
-fn s4_5_what_a_server_asks_to_be_asked_again_is_asked_again() {
+fn s4_5_request_that_a_server_wants_repeated_is_repeated() {
     let rules = [
         json!({ "on": "textDocument/references", "nth": 1, "do": [{ "refuse": { "code": -32801, "message": "modified" } }] }),
         json!({ "on": "textDocument/references", "nth": 2, "do": [{ "refuse": { "code": -32802, "message": "busy" } }] }),
@@ -143,7 +127,7 @@ fn s4_5_what_a_server_asks_to_be_asked_again_is_asked_again() {
 }
 
 #[test]
-fn a_document_that_changes_while_the_request_runs_is_asked_about_again() {
+fn change_during_a_request_repeats_the_request() {
     let rules = [
         json!({ "on": "textDocument/hover", "text": "old", "do": [{ "wait_ms": 500 }, { "reply_word": null }] }),
         json!({ "on": "textDocument/hover", "text": "new", "do": [{ "reply_word": null }] }),
@@ -157,7 +141,7 @@ fn a_document_that_changes_while_the_request_runs_is_asked_about_again() {
         }
         stage.bench.write("a.fake", "new\n");
         let later = stage.payload(HOVER, stage.at("a.fake", 0, 1));
-        assert_eq!(later["contents"][0]["value"], "new", "who asks after the change sees the change");
+        assert_eq!(later["contents"][0]["value"], "new", "a request after the change sees the new text");
         let payload = asking.join().unwrap();
         assert_eq!(payload["contents"][0]["value"], "new");
     });

@@ -1,54 +1,34 @@
-//! The seven tools over fake language servers, served as the product serves them, with what a test wants to turn.
+//! The seven tools over fake language servers, served over HTTP as the product serves them.
 
 use std::net::SocketAddr;
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use tenon_code::{Code, CodeLimits, Options};
-use tenon_contract::clock::{Clock, ClockControl, Entropy};
+use tenon_contract::clock::{Clock, Entropy};
 use tenon_contract::snapshot::SnapshotLimits;
 use tenon_fake_lsp::{Builder, Workbench};
 use tenon_server::http::{self, Authority, Endpoint, HttpLimits, Principal};
 use tenon_server::surfaces::Surfaces;
 use tenon_server::surfaces::code::CodeSurface;
 use tenon_testkit::client::{RpcError, ToolResult};
-use tenon_testkit::{Client, PATIENCE, Revision};
+use tenon_testkit::{Client, PATIENCE, Revision, code_tools};
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
-pub const DEFINITION: &str = "vscode.lsp.definition";
-pub const REFERENCES: &str = "vscode.lsp.references";
-pub const HOVER: &str = "vscode.lsp.hover";
-pub const DOCUMENT_SYMBOLS: &str = "vscode.lsp.documentSymbols";
-pub const WORKSPACE_SYMBOLS: &str = "vscode.lsp.workspaceSymbols";
-pub const DOCUMENT_DIAGNOSTICS: &str = "vscode.lsp.diagnostics.document";
-pub const WORKSPACE_DIAGNOSTICS: &str = "vscode.lsp.diagnostics.workspace";
-
-pub const TOOLS: [&str; 7] = [
-    DEFINITION,
-    REFERENCES,
-    HOVER,
-    DOCUMENT_SYMBOLS,
-    WORKSPACE_SYMBOLS,
-    DOCUMENT_DIAGNOSTICS,
-    WORKSPACE_DIAGNOSTICS,
-];
-
-/// What a test may turn.
+/// What a test may change.
 pub struct Settings {
     pub limits: CodeLimits,
     pub snapshots: SnapshotLimits,
     pub listing: bool,
 }
 
-/// A served workspace. Ends with everything it started.
+/// A served workspace; dropping it ends everything it started.
 pub struct Stage {
     runtime: Runtime,
     pub bench: Workbench,
     pub code: Code,
-    /// Turns the clock that snapshots age by.
-    pub hands: ClockControl,
     address: SocketAddr,
     stop: CancellationToken,
     serving: Option<JoinHandle<()>>,
@@ -73,12 +53,11 @@ impl Stage {
         change(&mut settings);
         let runtime = Runtime::new().unwrap();
         let bench = runtime.block_on(builder.open());
-        let (clock, hands) = Clock::fixed("2026-01-02T03:04:05Z".parse().unwrap());
         let code = Code::new(Options {
             engine: bench.orchestrator.clone(),
             limits: settings.limits,
             snapshots: settings.snapshots,
-            clock,
+            clock: Clock::system(),
             listing: settings.listing,
         });
         let endpoint = Endpoint {
@@ -96,28 +75,28 @@ impl Stage {
             let (handle, stop) = (runtime.handle().clone(), stop.clone());
             std::thread::spawn(move || handle.block_on(http::serve(listener, endpoint, stop)))
         };
-        Self { runtime, bench, code, hands, address, stop, serving: Some(serving) }
+        Self { runtime, bench, code, address, stop, serving: Some(serving) }
     }
 
-    /// A client that has shaken hands.
+    /// A client after its handshake.
     pub fn client(&self) -> Client {
         let mut client = Client::over_http(self.address, "/mcp/code", Some("anything"), Revision::Sessions);
         client.initialize();
         client
     }
 
-    /// Calls a tool once, as a client of its own.
+    /// Calls a tool once, with a new client.
     pub fn ask(&self, tool: &str, arguments: Value) -> Result<Value, RpcError> {
         self.client().call_tool(tool, arguments).map(|result: ToolResult| result.structured)
     }
 
-    /// Calls a tool as patient clients do: one that says to come back is asked again. For tests that are not about time.
+    /// Repeats a call while the error asks for a retry. For tests that are not about time.
     pub fn call(&self, tool: &str, arguments: Value) -> Result<Value, RpcError> {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let outcome = self.ask(tool, arguments.clone());
-            let again = matches!(&outcome, Err(error) if error.data["details"]["retryAfterMs"].is_u64());
-            if !again || Instant::now() > deadline {
+            let retry = matches!(&outcome, Err(error) if error.data["details"]["retryAfterMs"].is_u64());
+            if !retry || Instant::now() > deadline {
                 return outcome;
             }
         }
@@ -128,22 +107,27 @@ impl Stage {
         self.call(tool, arguments).unwrap_or_else(|error| panic!("{tool}: {error:?}"))
     }
 
-    /// The code of a call that fails, with the error around it.
-    pub fn refusal(&self, tool: &str, arguments: Value) -> (String, RpcError) {
+    /// The contract's code of a call that fails, and the error itself.
+    pub fn failure(&self, tool: &str, arguments: Value) -> (String, RpcError) {
         let error = match self.call(tool, arguments) {
             Err(error) => error,
-            Ok(payload) => panic!("{tool} answered: {payload}"),
+            Ok(payload) => panic!("{tool} succeeded: {payload}"),
         };
         (code(&error), error)
     }
 
     pub fn uri(&self, relative: &str) -> String {
-        self.bench.path(relative).uri().as_str().to_owned()
+        self.bench.uri(relative)
     }
 
     /// `{uri, position}`.
     pub fn at(&self, relative: &str, line: u32, character: u32) -> Value {
-        json!({ "uri": self.uri(relative), "position": { "line": line, "character": character } })
+        code_tools::at(&self.uri(relative), line, character)
+    }
+
+    /// Arguments that a tool accepts, for one file of the workspace.
+    pub fn arguments(&self, tool: &str, file: &str) -> Value {
+        code_tools::arguments(tool, &self.uri(file))
     }
 
     pub fn block_on<T>(&self, work: impl Future<Output = T>) -> T {
@@ -164,7 +148,7 @@ impl Drop for Stage {
     }
 }
 
-/// The contract's code of an error, which must be there and fit the JSON-RPC code.
+/// The contract's code of an error. Panics unless it goes with the JSON-RPC code and a short message.
 pub fn code(error: &RpcError) -> String {
     let code = error.data["code"].as_str().unwrap_or_else(|| panic!("no code: {error:?}"));
     let short = code.strip_prefix("MCP_LSP_GATEWAY/").unwrap_or_else(|| panic!("{code}"));
@@ -172,70 +156,10 @@ pub fn code(error: &RpcError) -> String {
         "INVALID_PARAMS" | "URI_INVALID" | "WORKSPACE_DENIED" | "SNAPSHOT_TOO_LARGE" => -32602,
         "CURSOR_INVALID" | "CURSOR_STALE" | "CURSOR_EXPIRED" => -32602,
         "NOT_FOUND" | "CAP_EXCEEDED" | "PROVIDER_UNAVAILABLE" | "INTERNAL" => -32603,
-        other => panic!("`{other}` is no code of the contract"),
+        other => panic!("the contract has no code `{other}`"),
     };
     assert_eq!(error.code, expected, "{error:?}");
     let message = error.data["message"].as_str().unwrap_or_else(|| panic!("no message: {error:?}"));
     assert!(!message.is_empty() && message.len() <= 300, "{message}");
     short.to_owned()
-}
-
-/// Everything a server of the seven tools offers.
-pub fn capabilities() -> Value {
-    json!({
-        "textDocumentSync": 1, "definitionProvider": true, "referencesProvider": true, "hoverProvider": true,
-        "documentSymbolProvider": true, "workspaceSymbolProvider": true,
-    })
-}
-
-/// A server that offers everything, does what `rules` say, and finds `bad` wrong in every text.
-pub fn script(rules: &[Value]) -> Value {
-    let mut all = vec![
-        json!({ "on": "textDocument/didOpen", "do": [{ "publish": { "uri": "$uri" } }] }),
-        json!({ "on": "textDocument/didChange", "do": [{ "publish": { "uri": "$uri" } }] }),
-    ];
-    all.extend_from_slice(rules);
-    json!({ "capabilities": capabilities(), "rules": all })
-}
-
-/// A rule that answers a request.
-pub fn reply(on: &str, value: Value) -> Value {
-    json!({ "on": on, "do": [{ "reply": value }] })
-}
-
-pub fn range(numbers: [u32; 4]) -> Value {
-    let [line, character, end_line, end_character] = numbers;
-    json!({
-        "start": { "line": line, "character": character },
-        "end": { "line": end_line, "character": end_character },
-    })
-}
-
-/// A location in the server's words; `$root/…` is a file of the workspace.
-pub fn location(uri: &str, numbers: [u32; 4]) -> Value {
-    json!({ "uri": uri, "range": range(numbers) })
-}
-
-/// A symbol of the workspace in the server's words.
-pub fn symbol(name: &str, kind: u32, uri: &str, numbers: [u32; 4]) -> Value {
-    json!({ "name": name, "kind": kind, "location": location(uri, numbers) })
-}
-
-/// Arguments that every tool accepts, for one file of the workspace.
-pub fn arguments(stage: &Stage, tool: &str, file: &str) -> Value {
-    match tool {
-        DEFINITION | REFERENCES | HOVER => stage.at(file, 0, 0),
-        DOCUMENT_SYMBOLS | DOCUMENT_DIAGNOSTICS => json!({ "uri": stage.uri(file) }),
-        WORKSPACE_SYMBOLS => json!({ "query": "a" }),
-        _ => json!({}),
-    }
-}
-
-/// The tools that take a URI.
-pub const ABOUT_A_FILE: [&str; 5] = [DEFINITION, REFERENCES, HOVER, DOCUMENT_SYMBOLS, DOCUMENT_DIAGNOSTICS];
-
-/// The same arguments for another URI.
-pub fn with_uri(mut arguments: Value, uri: &str) -> Value {
-    arguments["uri"] = json!(uri);
-    arguments
 }

@@ -1,13 +1,12 @@
-//! §4.2, §4.3 and §7: the payload of each tool, from what servers said in any order and more than once.
+//! §4.2, §4.3 and §7: the payload of each tool from unsorted server answers with duplicates.
 
 use serde_json::{Value, json};
 use tenon_contract::id::sha256_hex;
 use tenon_fake_lsp::Workbench;
+use tenon_fake_lsp::scripts::{location, range, reply, script};
+use tenon_testkit::code_tools::{DEFINITION, DOCUMENT_DIAGNOSTICS, HOVER, REFERENCES, WORKSPACE_DIAGNOSTICS};
 
-use crate::stage::{
-    DEFINITION, DOCUMENT_DIAGNOSTICS, HOVER, REFERENCES, Stage, WORKSPACE_DIAGNOSTICS, location, range,
-    reply, script,
-};
+use crate::stage::Stage;
 
 fn id(text: &str) -> String {
     format!("sha256:{}", sha256_hex(text))
@@ -47,7 +46,7 @@ fn s7_1_definitions_are_sorted_and_without_duplicates() {
 }
 
 #[test]
-fn s7_1_one_location_is_a_list_of_one() {
+fn s7_1_single_location_becomes_a_list_of_one() {
     let rules = [reply("textDocument/definition", location("$root/a.fake", [0, 0, 0, 1]))];
     let stage = Stage::open(Workbench::new().file("a.fake", "x").server("fake", script(&rules)));
     let payload = stage.payload(DEFINITION, stage.at("a.fake", 0, 0));
@@ -79,7 +78,7 @@ fn s7_2_references_of_several_servers_are_merged_sorted_and_without_duplicates()
 }
 
 #[test]
-fn s7_3_every_form_of_hover_becomes_kind_and_value() {
+fn s7_3_every_hover_format_becomes_kind_and_value() {
     let rules = [reply(
         "textDocument/hover",
         json!({
@@ -111,7 +110,7 @@ fn s7_3_markup_keeps_its_kind() {
     }
 }
 
-/// A diagnostic in the server's words.
+/// A diagnostic as a server sends it.
 fn diagnostic(numbers: [u32; 4], fields: &Value) -> Value {
     let mut value = json!({ "range": range(numbers), "message": "m" });
     for (key, field) in fields.as_object().unwrap() {
@@ -176,7 +175,7 @@ fn s7_6_diagnostics_are_normalised_sorted_and_without_exact_duplicates() {
 }
 
 #[test]
-fn s7_6_a_diagnostic_with_a_broken_range_costs_only_itself() {
+fn s7_6_only_the_diagnostic_with_an_invalid_range_is_dropped() {
     let mut broken = diagnostic([0, 0, 0, 1], &json!({}));
     broken["range"]["start"]["line"] = json!(-1);
     let list = [broken, diagnostic([0, 0, 0, 1], &json!({ "severity": 1 }))];

@@ -1,4 +1,4 @@
-//! §1.2, §3.2 and §4.1: nothing outside the roots goes in or comes out.
+//! §1.2, §3.2 and §4.1: no path outside the roots is accepted or returned.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -6,11 +6,13 @@ use std::os::unix::fs::symlink;
 use serde_json::{Value, json};
 use tenon_contract::root::RootGate;
 use tenon_fake_lsp::Workbench;
-
-use crate::stage::{
-    ABOUT_A_FILE, DEFINITION, DOCUMENT_SYMBOLS, REFERENCES, Stage, TOOLS, WORKSPACE_DIAGNOSTICS,
-    WORKSPACE_SYMBOLS, arguments, location, range, reply, script, symbol, with_uri,
+use tenon_fake_lsp::scripts::{location, range, reply, script, symbol};
+use tenon_testkit::code_tools::{
+    self, DEFINITION, DOCUMENT_DIAGNOSTICS, FILE_TOOLS, REFERENCES, TOOLS, WORKSPACE_DIAGNOSTICS,
+    WORKSPACE_SYMBOLS,
 };
+
+use crate::stage::Stage;
 
 #[test]
 fn s1_2_only_file_uris_are_allowed() {
@@ -32,15 +34,15 @@ fn s1_2_only_file_uris_are_allowed() {
         format!("file://{path}%zz"),
         "file:a.fake".to_owned(),
     ] {
-        for tool in ABOUT_A_FILE {
-            let (code, _) = stage.refusal(tool, with_uri(arguments(&stage, tool, "a.fake"), &wrong));
+        for tool in FILE_TOOLS {
+            let (code, _) = stage.failure(tool, code_tools::arguments(tool, &wrong));
             assert_eq!(code, "URI_INVALID", "{tool} {wrong}");
         }
     }
 }
 
 #[test]
-fn s4_1_outside_the_roots_is_denied_whether_or_not_something_is_there() {
+fn s4_1_paths_outside_the_roots_are_denied_whether_or_not_they_exist() {
     let outside = tempfile::tempdir().unwrap();
     fs::write(outside.path().join("there.fake"), "secret").unwrap();
     let stage = Stage::open(Workbench::new().file("a.fake", "").server("fake", script(&[])));
@@ -62,18 +64,18 @@ fn s4_1_outside_the_roots_is_denied_whether_or_not_something_is_there() {
         uri(&root.join("../../etc/passwd")),
         format!("{}/%2e%2e/%2e%2e/etc/passwd", uri(&root)),
     ] {
-        for tool in ABOUT_A_FILE {
-            let (code, error) = stage.refusal(tool, with_uri(arguments(&stage, tool, "a.fake"), &denied));
+        for tool in FILE_TOOLS {
+            let (code, error) = stage.failure(tool, code_tools::arguments(tool, &denied));
             assert_eq!(code, "WORKSPACE_DENIED", "{tool} {denied}");
-            let said = format!("{error:?}");
-            assert!(!said.contains("etc") && !said.contains("there"), "{said}");
+            let text = format!("{error:?}");
+            assert!(!text.contains("etc") && !text.contains("there"), "{text}");
         }
     }
-    assert!(stage.bench.received("fake", "initialize").is_empty(), "no server was bothered");
+    assert!(stage.bench.received("fake", "initialize").is_empty(), "no server is started");
 }
 
 #[test]
-fn s4_1_what_is_missing_or_no_file_inside_the_roots() {
+fn s4_1_missing_and_unreadable_files_inside_the_roots_are_rejected() {
     let stage = Stage::open(
         Workbench::new().file("a.fake", "").file("folder/b.fake", "").server("fake", script(&[])),
     );
@@ -98,9 +100,9 @@ fn s4_1_what_is_missing_or_no_file_inside_the_roots() {
         ("binary.fake", "NOT_FOUND"),
         ("large.fake", "NOT_FOUND"),
     ] {
-        for tool in ABOUT_A_FILE {
+        for tool in FILE_TOOLS {
             let uri = format!("file://{}", root.join(name).display());
-            let (code, error) = stage.refusal(tool, with_uri(arguments(&stage, tool, "a.fake"), &uri));
+            let (code, error) = stage.failure(tool, code_tools::arguments(tool, &uri));
             assert_eq!(code, expected, "{tool} {name} {error:?}");
         }
     }
@@ -115,24 +117,19 @@ fn s6_3_without_roots_every_tool_is_denied() {
         .option(|options| options.gate = RootGate::new(Vec::<&str>::new()).unwrap());
     let stage = Stage::open(builder);
     for tool in TOOLS {
-        let arguments = match tool {
-            WORKSPACE_SYMBOLS => json!({ "query": "a" }),
-            WORKSPACE_DIAGNOSTICS => json!({}),
-            DOCUMENT_SYMBOLS | "vscode.lsp.diagnostics.document" => json!({ "uri": "file:///a" }),
-            _ => json!({ "uri": "file:///a", "position": { "line": 0, "character": 0 } }),
-        };
-        assert_eq!(stage.refusal(tool, arguments).0, "WORKSPACE_DENIED", "{tool}");
+        let (code, _) = stage.failure(tool, code_tools::arguments(tool, "file:///a"));
+        assert_eq!(code, "WORKSPACE_DENIED", "{tool}");
     }
 }
 
-/// Places that a server may name and nobody may see, beside the one in `a.fake` that everybody may.
-fn foreign(stage_root: &str) -> Vec<String> {
+/// URIs that a server may return and a client must not see.
+fn foreign_uris(root: &str) -> Vec<String> {
     vec![
         "file:///etc/passwd".to_owned(),
         "file:///usr/lib/python3/dist-packages/os.fake".to_owned(),
-        format!("{stage_root}/../node_modules/x/index.fake"),
-        format!("{stage_root}/outside.fake"),
-        format!("{stage_root}/missing.fake"),
+        format!("{root}/../node_modules/x/index.fake"),
+        format!("{root}/outside.fake"),
+        format!("{root}/missing.fake"),
         "file://host/etc/hostname".to_owned(),
         "untitled:Untitled-1".to_owned(),
         "jdt://contents/java.base/java/lang/String.class".to_owned(),
@@ -142,20 +139,20 @@ fn foreign(stage_root: &str) -> Vec<String> {
 }
 
 #[test]
-fn s1_2_results_outside_the_roots_are_dropped_not_redacted() {
+fn s1_2_results_outside_the_roots_are_dropped() {
     let outside = tempfile::tempdir().unwrap();
     fs::write(outside.path().join("x.fake"), "").unwrap();
-    let locations: Vec<Value> = foreign("$root")
+    let locations: Vec<Value> = foreign_uris("$root")
         .iter()
         .chain(&["$root/a.fake".to_owned()])
         .map(|uri| location(uri, [0, 0, 0, 1]))
         .collect();
-    let links: Vec<Value> = foreign("$root")
+    let links: Vec<Value> = foreign_uris("$root")
         .iter()
         .chain(&["$root/a.fake".to_owned()])
         .map(|uri| json!({ "targetUri": uri, "targetRange": range([0, 0, 0, 1]), "targetSelectionRange": range([0, 0, 0, 1]) }))
         .collect();
-    let symbols: Vec<Value> = foreign("$root")
+    let symbols: Vec<Value> = foreign_uris("$root")
         .iter()
         .chain(&["$root/a.fake".to_owned()])
         .map(|uri| symbol("a", 12, uri, [0, 0, 0, 1]))
@@ -165,7 +162,7 @@ fn s1_2_results_outside_the_roots_are_dropped_not_redacted() {
         reply("textDocument/definition", json!(links)),
         reply("workspace/symbol", json!(symbols)),
     ];
-    for uri in foreign("$root") {
+    for uri in foreign_uris("$root") {
         let params =
             json!({ "uri": uri, "diagnostics": [{ "range": range([0, 0, 0, 1]), "message": "leak" }] });
         let notify = json!({ "method": "textDocument/publishDiagnostics", "params": params });
@@ -189,19 +186,7 @@ fn s1_2_results_outside_the_roots_are_dropped_not_redacted() {
 }
 
 #[test]
-fn s5_1_the_cap_counts_what_is_left_after_filtering() {
-    let mut locations: Vec<Value> =
-        (0..50).map(|line| location("file:///etc/passwd", [line, 0, line, 1])).collect();
-    locations.extend((0..3).map(|line| location("$root/a.fake", [line, 0, line, 1])));
-    let rules = [reply("textDocument/references", json!(locations))];
-    let builder = Workbench::new().file("a.fake", "a\nb\nc\n").server("fake", script(&rules));
-    let stage = Stage::with(builder, |settings| settings.limits.references = 3);
-    let payload = stage.payload(REFERENCES, stage.at("a.fake", 0, 0));
-    assert_eq!(payload["items"].as_array().unwrap().len(), 3);
-}
-
-#[test]
-fn s3_2_uris_are_canonical_whatever_a_client_or_a_server_spells() {
+fn s3_2_uris_are_canonical_however_clients_and_servers_spell_them() {
     let rules = [json!({ "on": "textDocument/references", "do": [{ "reply": [
         location("$root/d%C3%A9%20x/%61.fake", [0, 0, 0, 1]),
         location("$root/link/a.fake", [0, 0, 0, 1]),
@@ -218,10 +203,10 @@ fn s3_2_uris_are_canonical_whatever_a_client_or_a_server_spells() {
         at["uri"] = json!(format!("file://{}/{spelled}", root.display()));
         let payload = stage.payload(REFERENCES, at.clone());
         assert_eq!(payload["items"], json!([location(&canonical, [0, 0, 0, 1])]), "{spelled}");
-        let diagnostics = stage.payload("vscode.lsp.diagnostics.document", json!({ "uri": at["uri"] }));
+        let diagnostics = stage.payload(DOCUMENT_DIAGNOSTICS, json!({ "uri": at["uri"] }));
         assert_eq!(diagnostics["uri"], canonical.as_str());
     }
-    // However it is spelled, it is one question, of which a server sees one spelling.
-    let asked = stage.bench.received("fake", "textDocument/references");
-    assert!(asked.iter().all(|message| message["params"]["textDocument"]["uri"] == canonical.as_str()));
+    // Servers see the canonical spelling only.
+    let requests = stage.bench.received("fake", "textDocument/references");
+    assert!(requests.iter().all(|message| message["params"]["textDocument"]["uri"] == canonical.as_str()));
 }

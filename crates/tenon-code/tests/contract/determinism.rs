@@ -1,13 +1,15 @@
-//! §1.3 and §4: the same state and the same question, the same bytes.
+//! §1.3 and §4: the same question about the same state has the same answer.
 
 use serde_json::{Value, json};
 use tenon_fake_lsp::Workbench;
+use tenon_fake_lsp::scripts::{location, range, reply, script, symbol};
+use tenon_testkit::code_tools::TOOLS;
 
-use crate::stage::{Stage, TOOLS, arguments, location, range, reply, script, symbol};
+use crate::stage::Stage;
 
-/// A server that answers in another order each time it is made.
+/// A server whose lists are in an order that depends on the seed, each with a duplicate.
 fn shuffled(seed: usize) -> Value {
-    let turn = |mut list: Vec<Value>| {
+    let shuffle = |mut list: Vec<Value>| {
         let by = seed % list.len();
         list.rotate_left(by);
         if seed % 2 == 1 {
@@ -25,14 +27,14 @@ fn shuffled(seed: usize) -> Value {
     let diagnostics: Vec<Value> = (0..6)
         .map(|n| json!({ "range": range([n % 2, 0, n % 2, n]), "message": format!("m{}", n % 3) }))
         .collect();
-    let params = json!({ "uri": "$uri", "version": 1, "diagnostics": turn(diagnostics) });
+    let params = json!({ "uri": "$uri", "version": 1, "diagnostics": shuffle(diagnostics) });
     let hover: Vec<Value> = (0..4).map(|n| json!(format!("part {n}"))).collect();
     script(&[
-        reply("textDocument/definition", turn(locations.clone())),
-        reply("textDocument/references", turn(locations)),
-        reply("textDocument/hover", json!({ "contents": turn(hover) })),
-        reply("textDocument/documentSymbol", turn(nested)),
-        reply("workspace/symbol", turn(symbols)),
+        reply("textDocument/definition", shuffle(locations.clone())),
+        reply("textDocument/references", shuffle(locations)),
+        reply("textDocument/hover", json!({ "contents": shuffle(hover) })),
+        reply("textDocument/documentSymbol", shuffle(nested)),
+        reply("workspace/symbol", shuffle(symbols)),
         json!({ "on": "textDocument/didOpen", "do": [
             { "notify": { "method": "textDocument/publishDiagnostics", "params": params } },
         ] }),
@@ -40,13 +42,13 @@ fn shuffled(seed: usize) -> Value {
 }
 
 #[test]
-fn s1_3_whatever_order_a_server_answers_in_the_bytes_are_the_same() {
+fn s1_3_bytes_do_not_depend_on_the_order_of_a_servers_answers() {
     let bytes = |seed: usize| -> Vec<String> {
         let stage = Stage::open(Workbench::new().file("a.fake", "x\nx\nx\n").server("fake", shuffled(seed)));
         let root = format!("file://{}", stage.bench.root().display());
         let text = |tool: &str| {
-            let mut payload = stage.payload(tool, arguments(&stage, tool, "a.fake"));
-            forget_ids(&mut payload);
+            let mut payload = stage.payload(tool, stage.arguments(tool, "a.fake"));
+            remove_ids(&mut payload);
             payload.to_string().replace(&root, "")
         };
         TOOLS.iter().map(|tool| text(tool)).collect()
@@ -57,34 +59,30 @@ fn s1_3_whatever_order_a_server_answers_in_the_bytes_are_the_same() {
     }
 }
 
-/// Ids hold the path of the workspace, which differs here.
-fn forget_ids(value: &mut Value) {
+/// Removes ids: they are hashes that include the path of the workspace.
+fn remove_ids(value: &mut Value) {
     match value {
         Value::Object(fields) => {
             fields.remove("id");
-            fields.values_mut().for_each(forget_ids);
+            fields.values_mut().for_each(remove_ids);
         }
-        Value::Array(items) => items.iter_mut().for_each(forget_ids),
+        Value::Array(items) => items.iter_mut().for_each(remove_ids),
         _ => {}
     }
 }
 
 #[test]
-fn s1_3_asked_again_after_other_questions_the_bytes_are_the_same() {
+fn s1_3_answers_do_not_depend_on_earlier_requests() {
     let stage = Stage::open(
         Workbench::new().file("a.fake", "x bad\nx\nx\n").file("b.fake", "bad").server("fake", shuffled(3)),
     );
-    let raw = |tool: &str| {
-        stage.payload(tool, arguments(&stage, tool, "a.fake"));
-        let params = json!({ "name": tool, "arguments": arguments(&stage, tool, "a.fake") });
-        stage.client().request("tools/call", params).unwrap().to_string()
-    };
-    let first: Vec<String> = TOOLS.iter().map(|tool| raw(tool)).collect();
+    let ask = |tool: &str, file: &str| stage.payload(tool, stage.arguments(tool, file)).to_string();
+    let first: Vec<String> = TOOLS.iter().map(|tool| ask(tool, "a.fake")).collect();
     for tool in TOOLS {
-        stage.payload(tool, arguments(&stage, tool, "b.fake"));
+        ask(tool, "b.fake");
     }
     for _ in 0..3 {
-        let again: Vec<String> = TOOLS.iter().rev().map(|tool| raw(tool)).collect();
+        let again: Vec<String> = TOOLS.iter().rev().map(|tool| ask(tool, "a.fake")).collect();
         assert!(again.iter().rev().eq(&first));
     }
 }

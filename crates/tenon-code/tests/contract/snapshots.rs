@@ -1,16 +1,20 @@
-//! §3.6.1 and §3.6.2: what makes a cursor stale, what does not, and what is kept for how long.
+//! §3.6.1 and §3.6.2: what makes a cursor stale, and how long snapshots are kept.
 
 use std::fs;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tenon_code::CodeError;
+use tenon_contract::cursor::CursorError;
 use tenon_contract::snapshot::SnapshotLimits;
+use tenon_fake_lsp::scripts::{reply, script, symbol};
 use tenon_fake_lsp::{Builder, Workbench};
-
-use crate::stage::{
-    DEFINITION, DOCUMENT_DIAGNOSTICS, DOCUMENT_SYMBOLS, HOVER, REFERENCES, Stage, WORKSPACE_DIAGNOSTICS,
-    WORKSPACE_SYMBOLS, reply, script, symbol,
+use tenon_testkit::code_tools::{
+    DEFINITION, DOCUMENT_DIAGNOSTICS, DOCUMENT_SYMBOLS, HOVER, REFERENCES, WORKSPACE_DIAGNOSTICS,
+    WORKSPACE_SYMBOLS,
 };
+
+use crate::stage::{Stage, server_id};
 
 fn workspace() -> Builder {
     let symbols: Vec<Value> =
@@ -40,24 +44,22 @@ fn paged(stage: &Stage) -> [(&'static str, Value); 3] {
     ]
 }
 
-/// The first page's arguments with the cursor of the second.
+/// The arguments for the second page: those of the first with its next cursor.
 fn second(stage: &Stage, tool: &str, mut arguments: Value) -> Value {
     arguments["cursor"] = stage.payload(tool, arguments.clone())["nextCursor"].clone();
     assert!(arguments["cursor"].is_string(), "{tool}");
     arguments
 }
 
-/// Mints cursors, lets something happen, and says which tools' cursors are stale then.
-fn stale_after(stage: &Stage, happens: impl FnOnce(&Stage)) -> Vec<&'static str> {
+/// The tools whose cursors are stale after something happened.
+fn stale_after(stage: &Stage, event: impl FnOnce(&Stage)) -> Vec<&'static str> {
     let minted: Vec<(&'static str, Value)> =
         paged(stage).into_iter().map(|(tool, arguments)| (tool, second(stage, tool, arguments))).collect();
-    happens(stage);
+    event(stage);
     let is_stale = |(tool, arguments): &(&'static str, Value)| match stage.call(tool, arguments.clone()) {
         Ok(_) => false,
-        Err(error) => {
-            assert_eq!(crate::stage::code(&error), "CURSOR_STALE", "{tool} {error:?}");
-            true
-        }
+        Err(CodeError::Cursor(CursorError::Stale)) => true,
+        Err(error) => panic!("{tool}: {error:?}"),
     };
     minted.iter().filter(|one| is_stale(one)).map(|(tool, _)| *tool).collect()
 }
@@ -66,15 +68,15 @@ const ALL: [&str; 3] = [REFERENCES, WORKSPACE_SYMBOLS, WORKSPACE_DIAGNOSTICS];
 const NONE: [&str; 0] = [];
 
 #[test]
-fn s3_6_1_an_edit_between_pages_makes_cursors_stale() {
+fn s3_6_1_edit_between_pages_makes_cursors_stale() {
     let stage = Stage::open(workspace());
     assert_eq!(stale_after(&stage, |stage| stage.bench.write("b.fake", "bad\nother\n")), ALL);
-    // Also one that leaves the size as it was.
+    // An edit that keeps the file's size counts as well.
     assert_eq!(stale_after(&stage, |stage| stage.bench.write("b.fake", "bad\nOTHER\n")), ALL);
 }
 
 #[test]
-fn s3_6_2_files_that_come_go_or_are_renamed_make_cursors_stale() {
+fn s3_6_2_created_renamed_and_deleted_files_make_cursors_stale() {
     let stage = Stage::open(workspace());
     assert_eq!(stale_after(&stage, |stage| stage.bench.write("new.fake", "fine")), ALL);
     let root = stage.bench.root();
@@ -87,7 +89,7 @@ fn s3_6_2_files_that_come_go_or_are_renamed_make_cursors_stale() {
 }
 
 #[test]
-fn s3_6_2_ignored_files_and_version_control_make_no_cursor_stale() {
+fn s3_6_2_ignored_files_and_version_control_leave_cursors_valid() {
     let stage = Stage::open(workspace());
     let quiet = |stage: &Stage| {
         stage.bench.write("ignored/x.fake", "bad");
@@ -100,7 +102,7 @@ fn s3_6_2_ignored_files_and_version_control_make_no_cursor_stale() {
 }
 
 #[test]
-fn s3_6_2_other_questions_make_no_cursor_stale() {
+fn s3_6_2_other_requests_leave_cursors_valid() {
     let stage = Stage::open(workspace());
     let asking = |stage: &Stage| {
         for file in ["a.fake", "b.fake", "c.fake"] {
@@ -117,7 +119,7 @@ fn s3_6_2_other_questions_make_no_cursor_stale() {
 }
 
 #[test]
-fn s3_6_1_the_first_call_on_a_file_does_not_make_its_own_cursor_stale() {
+fn s3_6_1_first_request_for_a_file_leaves_its_own_cursor_valid() {
     for tool in ALL {
         let stage = Stage::open(workspace());
         let (tool, arguments) = paged(&stage).into_iter().find(|(name, _)| *name == tool).unwrap();
@@ -127,17 +129,16 @@ fn s3_6_1_the_first_call_on_a_file_does_not_make_its_own_cursor_stale() {
 }
 
 #[test]
-fn s3_6_1_a_restarted_server_makes_cursors_of_code_stale() {
+fn s3_6_1_server_restart_makes_cursors_of_references_and_symbols_stale() {
     let stage = Stage::open(workspace());
     let stale = stale_after(&stage, |stage| {
-        let id = tenon_servers::registry::ServerId::new("fake").unwrap();
-        stage.block_on(stage.bench.orchestrator.restart(&id));
+        stage.block_on(stage.bench.orchestrator.restart(&server_id("fake")));
     });
     assert!(stale.starts_with(&[REFERENCES, WORKSPACE_SYMBOLS]), "{stale:?}");
 }
 
 #[test]
-fn s3_5_pages_come_from_what_was_kept_not_from_a_second_answer() {
+fn s3_5_pages_come_from_the_snapshot_not_from_a_second_request() {
     let rules = [
         json!({ "on": "workspace/symbol", "nth": 1, "do": [{ "reply": [
             symbol("a", 1, "$root/a.fake", [0, 0, 0, 1]), symbol("b", 1, "$root/a.fake", [0, 0, 0, 1]),
@@ -152,7 +153,7 @@ fn s3_5_pages_come_from_what_was_kept_not_from_a_second_answer() {
 }
 
 #[test]
-fn s3_6_a_snapshot_that_left_is_expired() {
+fn s3_6_cursor_of_an_evicted_snapshot_is_expired() {
     let limits = SnapshotLimits { entries: 2, ..SnapshotLimits::default() };
     let stage = Stage::with(workspace(), |settings| settings.snapshots = limits);
     let query = |name: &str| json!({ "query": name, "pageSize": 1 });
@@ -160,28 +161,31 @@ fn s3_6_a_snapshot_that_left_is_expired() {
     let other = second(&stage, WORKSPACE_SYMBOLS, query("two"));
     stage.payload(WORKSPACE_SYMBOLS, first.clone());
     stage.payload(WORKSPACE_SYMBOLS, query("three"));
-    assert_eq!(stage.refusal(WORKSPACE_SYMBOLS, other).0, "CURSOR_EXPIRED", "least recently used");
+    let error = stage.error(WORKSPACE_SYMBOLS, other);
+    assert_eq!(error, CodeError::CursorExpired, "the least recently used is evicted");
     stage.payload(WORKSPACE_SYMBOLS, first);
 }
 
 #[test]
-fn s3_6_a_snapshot_is_kept_for_ten_minutes() {
+fn s3_6_snapshot_is_kept_for_ten_minutes() {
     let stage = Stage::open(workspace());
     let next = second(&stage, WORKSPACE_SYMBOLS, json!({ "query": "q", "pageSize": 1 }));
-    stage.hands.advance(Duration::from_secs(599));
+    stage.clock_control.advance(Duration::from_secs(599));
     stage.payload(WORKSPACE_SYMBOLS, next.clone());
-    stage.hands.advance(Duration::from_secs(1));
-    assert_eq!(stage.refusal(WORKSPACE_SYMBOLS, next).0, "CURSOR_EXPIRED");
+    stage.clock_control.advance(Duration::from_secs(1));
+    assert_eq!(stage.error(WORKSPACE_SYMBOLS, next), CodeError::CursorExpired);
 }
 
 #[test]
-fn s3_6_what_cannot_be_kept_is_too_large_unless_it_is_one_page() {
+fn s3_6_result_over_the_snapshot_limit_is_rejected_unless_it_fits_one_page() {
     let limits = SnapshotLimits { entry_bytes: 500, ..SnapshotLimits::default() };
     let stage = Stage::with(workspace(), |settings| settings.snapshots = limits);
     for (tool, mut arguments) in paged(&stage) {
-        let (code, error) = stage.refusal(tool, arguments.clone());
-        assert_eq!(code, "SNAPSHOT_TOO_LARGE", "{tool}");
-        assert_eq!(error.data["details"]["limit"], 500);
+        let error = stage.error(tool, arguments.clone());
+        assert!(
+            matches!(error, CodeError::Snapshot(too_large) if too_large.limit == 500),
+            "{tool}: {error:?}"
+        );
         arguments["pageSize"] = json!(100);
         let whole = stage.payload(tool, arguments);
         assert_eq!(whole["nextCursor"], Value::Null, "{tool}");
@@ -189,7 +193,7 @@ fn s3_6_what_cannot_be_kept_is_too_large_unless_it_is_one_page() {
 }
 
 #[test]
-fn s5_1_twenty_thousand_items_can_be_kept() {
+fn s5_1_default_snapshot_limits_are_16_mib_each_64_mib_in_all_and_ten_minutes() {
     let limits = SnapshotLimits::default();
     assert_eq!((limits.entry_bytes, limits.total_bytes), (16 << 20, 64 << 20));
     assert_eq!(limits.age, Duration::from_secs(600));

@@ -1,12 +1,12 @@
-//! §2: what `tools/list` shows, and §8: the schemas in it.
+//! §2 and §8: the tools and schemas that `tools/list` shows.
 
 use serde_json::{Value, json};
 use tenon_fake_lsp::Workbench;
+use tenon_fake_lsp::scripts::script;
+use tenon_testkit::code_tools::{FILE_TOOLS, REFERENCES, TOOLS, WORKSPACE_DIAGNOSTICS, WORKSPACE_SYMBOLS};
 use tenon_testkit::tree::repository;
 
-use crate::stage::{
-    ABOUT_A_FILE, REFERENCES, Stage, TOOLS, WORKSPACE_DIAGNOSTICS, WORKSPACE_SYMBOLS, code, script,
-};
+use crate::stage::{Stage, code};
 
 fn listed(stage: &Stage) -> Vec<Value> {
     let mut listed = stage.client().request("tools/list", json!({})).unwrap();
@@ -21,7 +21,7 @@ fn stage() -> Stage {
 }
 
 #[test]
-fn s2_1_the_catalog_is_exactly_the_seven_tools() {
+fn s2_1_catalog_is_exactly_the_seven_tools() {
     let tools = listed(&stage());
     let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
     assert_eq!(names, TOOLS);
@@ -41,13 +41,13 @@ fn s2_2_every_tool_has_name_description_schemas_and_the_read_only_hint() {
 }
 
 #[test]
-fn the_list_costs_at_most_12_kb() {
+fn tool_list_has_at_most_12_kib() {
     let bytes = serde_json::to_string(&json!({ "tools": listed(&stage()) })).unwrap().len();
     assert!(bytes <= 12 * 1024, "{bytes}");
 }
 
 #[test]
-fn s8_the_published_schemas_are_the_files_named_after_the_tools() {
+fn s8_published_schemas_equal_the_files_named_after_the_tools() {
     for tool in listed(&stage()) {
         let name = tool["name"].as_str().unwrap();
         for (field, ending) in [("inputSchema", "json"), ("outputSchema", "output.json")] {
@@ -73,7 +73,7 @@ fn objects<'a>(schema: &'a Value, path: &str, found: &mut Vec<(String, &'a Value
 }
 
 #[test]
-fn s8_schemas_are_closed_and_say_what_is_required() {
+fn s8_schemas_are_closed_and_list_required_fields() {
     for tool in listed(&stage()) {
         for field in ["inputSchema", "outputSchema"] {
             let mut found = Vec::new();
@@ -95,12 +95,12 @@ fn s8_schemas_are_closed_and_say_what_is_required() {
         for paging in ["pageSize", "cursor"] {
             assert_eq!(tool["inputSchema"]["properties"][paging].is_object(), paged, "{name}");
         }
-        assert_eq!(tool["inputSchema"]["properties"]["uri"].is_object(), ABOUT_A_FILE.contains(&name));
+        assert_eq!(tool["inputSchema"]["properties"]["uri"].is_object(), FILE_TOOLS.contains(&name));
     }
 }
 
 #[test]
-fn names_may_be_said_with_underscores() {
+fn tool_names_may_use_underscores_for_dots() {
     let stage = stage();
     let mut client = stage.client();
     let dotted = client.call_tool("vscode.lsp.documentSymbols", json!({ "uri": "x" })).unwrap_err();
@@ -110,7 +110,7 @@ fn names_may_be_said_with_underscores() {
 }
 
 #[test]
-fn s6_3_an_unknown_tool_is_invalid_params() {
+fn s6_3_unknown_tool_is_invalid_params() {
     let error = stage().client().call_tool("vscode.lsp.rename", json!({})).unwrap_err();
     assert_eq!(code(&error), "INVALID_PARAMS");
 }
