@@ -1,11 +1,11 @@
-//! Bad input: typed errors, and nothing written.
+//! Invalid input gets a typed error and writes nothing.
 
 use serde_json::{Value, json};
 
 use crate::client::{Client, on_both};
 use crate::fixture::{bare_task, field, revision, step, step_of, task};
 
-/// A chain of steps, one inside the other.
+/// Nested steps.
 fn chain(depth: usize) -> Value {
     (1..depth).fold(step("leaf"), |inner, _| {
         let mut outer = step("branch");
@@ -15,7 +15,7 @@ fn chain(depth: usize) -> Value {
 }
 
 on_both! {
-    async fn arguments_must_follow_the_schema(client: &Client) {
+    async fn arguments_that_violate_the_schema_are_rejected(client: &Client) {
         task(client).await;
         for (tool, args) in [
             ("tasks_create", json!({})),
@@ -71,20 +71,20 @@ on_both! {
         let checkpoints = json!({"criteria": {"confirmed": true}, "tests": null});
         client.ok("tasks_verify", json!({"task": "TASK-001", "path": "s:1", "checkpoints": checkpoints})).await;
         assert_eq!(step_of(client, "TASK-001", "s:1").await["confirmed"], json!(["criteria"]));
-        // What must be there is missed, and an error below says where.
+        // A required null is still missing, and unknown names are rejected even with null.
         let nothing = json!({"criteria": {"confirmed": null}});
         client.call("tasks_verify", json!({"task": "TASK-001", "path": "s:1", "checkpoints": nothing})).await.fails("INVALID_INPUT");
         client.call("tasks_verify", json!({"task": "TASK-001", "path": "s:1", "checkpoints": {"speed": null}})).await.fails("INVALID_INPUT");
         let mut bad = step("root");
         bad["steps"] = json!([step("fine"), {"title": 5, "success_criteria": ["c"]}]);
-        let refused = client.call("tasks_decompose", json!({"task": "TASK-001", "steps": [bad]})).await.fails("INVALID_INPUT");
-        assert!(refused.error()["message"].as_str().unwrap().contains("/steps/0/steps/1/title"), "{}", refused.text);
+        let rejected = client.call("tasks_decompose", json!({"task": "TASK-001", "steps": [bad]})).await.fails("INVALID_INPUT");
+        assert!(rejected.error()["message"].as_str().unwrap().contains("/steps/0/steps/1/title"), "{}", rejected.text);
         // Free data keeps its own.
         client.ok("tasks_edit", json!({"task": "TASK-001", "title": null, "contract_data": {"kept": null}})).await;
         assert_eq!(field(client, "TASK-001", "contract_data").await, json!({"kept": null}));
     }
 
-    async fn what_is_too_large_is_refused(client: &Client) {
+    async fn oversized_input_is_rejected(client: &Client) {
         bare_task(client).await;
         let megabytes = "x".repeat(10 * 1024 * 1024);
         for (tool, args) in [
@@ -98,8 +98,8 @@ on_both! {
             ("tasks_decompose", json!({"task": "TASK-001", "steps": [chain(17)]})),
             ("memory_graph_apply", json!({"ops": vec![json!({"op": "node_upsert", "id": "a", "type": "t"}); 1001]})),
         ] {
-            let refused = client.call(tool, args).await.fails("INVALID_INPUT");
-            assert!(refused.error()["recovery"].is_string(), "{}", refused.text);
+            let rejected = client.call(tool, args).await.fails("INVALID_INPUT");
+            assert!(rejected.error()["recovery"].is_string(), "{}", rejected.text);
         }
         assert_eq!(revision(client, "TASK-001").await, 0);
         client.ok("tasks_edit", json!({"task": "TASK-001", "title": "ä".repeat(500), "description": "x".repeat(256 * 1024)})).await;
@@ -108,7 +108,7 @@ on_both! {
         assert_eq!(full.ok()["steps"].as_array().unwrap().len(), 1000);
     }
 
-    async fn a_task_has_no_more_than_ten_thousand_steps(client: &Client) {
+    async fn task_with_ten_thousand_steps_takes_no_more(client: &Client) {
         bare_task(client).await;
         for _ in 0..10 {
             let args = json!({"task": "TASK-001", "steps": vec![step("s"); 1000]});
@@ -116,9 +116,9 @@ on_both! {
         }
         let before = revision(client, "TASK-001").await;
         let more = json!({"task": "TASK-001", "steps": [step("s")]});
-        let refused = client.call("tasks_decompose", more.clone()).await.fails("INVALID_INPUT");
-        // Splitting the call would not help.
-        assert!(refused.error()["recovery"].as_str().unwrap().contains("another task"), "{}", refused.text);
+        let rejected = client.call("tasks_decompose", more.clone()).await.fails("INVALID_INPUT");
+        // The hint must not suggest to split the call.
+        assert!(rejected.error()["recovery"].as_str().unwrap().contains("another task"), "{}", rejected.text);
         let below = json!({"task": "TASK-001", "parent": "s:0", "steps": [step("s")]});
         client.call("tasks_decompose", below).await.fails("INVALID_INPUT");
         assert_eq!(revision(client, "TASK-001").await, before);
@@ -126,12 +126,12 @@ on_both! {
         client.ok("tasks_decompose", more).await;
     }
 
-    async fn control_characters_and_bars_do_not_get_into_graph_ids(client: &Client) {
+    async fn invalid_graph_ids_are_rejected(client: &Client) {
         for id in ["a|b", "a\nb", "a\u{7f}b", "", "   ", &"x".repeat(257), "a\u{0}b"] {
             let ops = json!([{"op": "node_upsert", "id": "fine", "type": "t"}, {"op": "node_upsert", "id": id, "type": "t"}]);
-            let refused = client.call("memory_graph_apply", json!({"ops": ops})).await.fails("INVALID_INPUT");
+            let rejected = client.call("memory_graph_apply", json!({"ops": ops})).await.fails("INVALID_INPUT");
             if !id.contains('\0') {
-                assert_eq!(refused.error()["index"], 1, "{id:?}");
+                assert_eq!(rejected.error()["index"], 1, "{id:?}");
             }
         }
         let edge = |rel: &str| json!({"op": "edge_upsert", "from": "a", "rel": rel, "to": "b"});
@@ -140,12 +140,12 @@ on_both! {
             json!({"op": "edge_delete", "from": "a", "rel": "r", "to": "b", "title": "t"})] {
             client.call("memory_graph_apply", json!({"ops": [op]})).await.fails("INVALID_INPUT");
         }
-        client.call("memory_graph_apply", json!({"ops": [{"op": "node_delete", "id": "nobody"}]})).await.fails("UNKNOWN_ID");
+        client.call("memory_graph_apply", json!({"ops": [{"op": "node_delete", "id": "missing"}]})).await.fails("UNKNOWN_ID");
         let found = client.ok("memory_graph_query", json!({})).await;
         assert_eq!(found["nodes"], json!([]));
     }
 
-    async fn a_bad_cursor_is_refused(client: &Client) {
+    async fn invalid_or_stale_cursor_is_rejected(client: &Client) {
         task(client).await;
         for number in 0..5 {
             client.ok("tasks_note", json!({"task": "TASK-001", "note": format!("n{number}")})).await;
@@ -161,10 +161,10 @@ on_both! {
             ("memory_show", json!({"target": "TASK-001", "cursor": "not a cursor"})),
             ("memory_show", json!({"target": "TASK-001", "cursor": format!("{cursor}A")})),
         ] {
-            let refused = client.call(tool, args).await.fails("INVALID_INPUT");
-            assert!(refused.error()["recovery"].as_str().unwrap().contains("without cursor"));
+            let rejected = client.call(tool, args).await.fails("INVALID_INPUT");
+            assert!(rejected.error()["recovery"].as_str().unwrap().contains("without cursor"));
         }
-        // Positions in a digest hold for one revision.
+        // A cursor of a digest is valid for one revision only.
         let radar = client.ok("tasks_radar", json!({"task": "TASK-001", "limit": 2})).await;
         let cursor = radar["pagination"]["next_cursor"].clone();
         client.ok("tasks_radar", json!({"task": "TASK-001", "limit": 2, "cursor": cursor})).await;

@@ -1,4 +1,4 @@
-//! Batches: one transaction.
+//! Batches run in one transaction.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use crate::client::{Client, on_both};
 use crate::fixture::{confirmed, field, revision, task};
 
 on_both! {
-    async fn a_batch_happens_as_a_whole(client: &Client) {
+    async fn batch_runs_in_one_transaction(client: &Client) {
         let operations = json!([
             {"tool": "tasks_create", "args": {"title": "Plan"}},
             {"tool": "tasks_create", "args": {"title": "Task", "parent": "PLAN-001", "steps": [{"title": "s", "success_criteria": ["c"]}]}},
@@ -25,7 +25,7 @@ on_both! {
         assert_eq!(field(client, "TASK-001", "status").await, "done");
     }
 
-    async fn a_failure_names_its_operation_and_leaves_nothing(client: &Client) {
+    async fn failed_batch_names_the_operation_and_rolls_back(client: &Client) {
         task(client).await;
         let note = json!({"tool": "tasks_note", "args": {"task": "TASK-001", "note": "n"}});
         for (bad, code) in [
@@ -37,8 +37,8 @@ on_both! {
             (json!({"tool": "tasks_batch", "args": {"operations": [note]}}), "INVALID_INPUT"),
             (json!({"tool": "tasks_note", "args": {"workspace": "other", "task": "TASK-001", "note": "n"}}), "INVALID_INPUT"),
         ] {
-            let refused = client.call("tasks_batch", json!({"operations": [note, note, bad]})).await.fails(code);
-            assert_eq!(refused.error()["index"], 2);
+            let rejected = client.call("tasks_batch", json!({"operations": [note, note, bad]})).await.fails(code);
+            assert_eq!(rejected.error()["index"], 2);
         }
         assert_eq!(revision(client, "TASK-001").await, 0);
         let delta = client.ok("tasks_delta", json!({})).await;
@@ -47,28 +47,28 @@ on_both! {
         assert_eq!(found["hits"], json!([]));
     }
 
-    async fn a_failure_tells_nothing_that_was_taken_back(client: &Client) {
+    async fn failed_batch_reports_no_rolled_back_state(client: &Client) {
         task(client).await;
         let note = json!({"tool": "tasks_note", "args": {"task": "TASK-001", "note": "n"}});
         let edit = |task: &str| json!({"tool": "tasks_edit", "args": {"task": task, "title": "x", "expected_revision": 7}});
-        // Nothing was written before it: all it says holds.
-        let refused = client.call("tasks_batch", json!({"operations": [edit("TASK-001"), note]})).await.fails("REVISION_MISMATCH");
-        assert_eq!((refused.error()["actual"].clone(), refused.envelope["context"]["current"]["revision"].clone()), (json!(0), json!(0)));
-        assert_eq!(refused.suggested(), ["tasks_context", "tasks_edit"]);
-        let refused = client.call("tasks_batch", json!({"operations": [note, edit("TASK-001")]})).await.fails("REVISION_MISMATCH");
-        assert_eq!((&refused.error()["expected"], &refused.error()["index"]), (&json!(7), &json!(1)));
-        assert_eq!((&refused.error()["actual"], &refused.envelope["context"]), (&json!(null), &json!({})));
-        assert!(refused.error()["recovery"].as_str().unwrap().contains("nothing of the batch was kept"), "{}", refused.text);
-        assert_eq!(refused.suggested(), ["tasks_context"]);
-        // Of what was made in the batch there is nothing to look at.
+        // No operation came before, so the reported state is valid.
+        let rejected = client.call("tasks_batch", json!({"operations": [edit("TASK-001"), note]})).await.fails("REVISION_MISMATCH");
+        assert_eq!((rejected.error()["actual"].clone(), rejected.envelope["context"]["current"]["revision"].clone()), (json!(0), json!(0)));
+        assert_eq!(rejected.suggested(), ["tasks_context", "tasks_edit"]);
+        let rejected = client.call("tasks_batch", json!({"operations": [note, edit("TASK-001")]})).await.fails("REVISION_MISMATCH");
+        assert_eq!((&rejected.error()["expected"], &rejected.error()["index"]), (&json!(7), &json!(1)));
+        assert_eq!((&rejected.error()["actual"], &rejected.envelope["context"]), (&json!(null), &json!({})));
+        assert!(rejected.error()["recovery"].as_str().unwrap().contains("nothing of the batch was kept"), "{}", rejected.text);
+        assert_eq!(rejected.suggested(), ["tasks_context"]);
+        // A task that the batch created no longer exists after the rollback.
         let make = json!({"tool": "tasks_create", "args": {"title": "t", "parent": "PLAN-001"}});
-        let refused = client.call("tasks_batch", json!({"operations": [make, edit("TASK-002")]})).await.fails("REVISION_MISMATCH");
-        assert_eq!((&refused.envelope["context"], refused.suggested().len()), (&json!({}), 0));
+        let rejected = client.call("tasks_batch", json!({"operations": [make, edit("TASK-002")]})).await.fails("REVISION_MISMATCH");
+        assert_eq!((&rejected.envelope["context"], rejected.suggested().len()), (&json!({}), 0));
         let found = client.call("tasks_context", json!({"ids": ["TASK-002"]})).await;
         assert!(found.warns("TASK-002 is not among them"));
     }
 
-    async fn a_batch_expects_what_its_first_operation_would(client: &Client) {
+    async fn batch_checks_expected_revision_and_target_of_its_first_operation(client: &Client) {
         task(client).await;
         let note = json!({"tool": "tasks_note", "args": {"task": "TASK-001", "note": "n"}});
         client.call("tasks_batch", json!({"operations": [note, note], "expected_revision": 5})).await.fails("REVISION_MISMATCH");
@@ -77,7 +77,7 @@ on_both! {
         assert_eq!(revision(client, "TASK-001").await, 2);
     }
 
-    async fn a_thousand_operations_are_the_most(client: &Client) {
+    async fn batch_takes_at_most_a_thousand_operations(client: &Client) {
         task(client).await;
         let note = json!({"tool": "tasks_note", "args": {"task": "TASK-001", "note": "n"}});
         let many = vec![note.clone(); 1001];

@@ -1,4 +1,4 @@
-//! Budgets: every reading tool, at every budget from 600 to 20,000, delivers within it and loses nothing.
+//! Budgets: every reading tool stays within any budget from 600 to 20,000, and all pages together are complete.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::client::{Client, on_both};
 use crate::fixture::{close, step};
 use crate::graph::{edge, node};
 
-/// A workspace with everything in it, some of it large.
+/// Fills a workspace with records of every kind, some of them large.
 pub async fn fill(client: &Client) {
     client.ok("tasks_create", json!({"title": "Plan ".repeat(20), "description": "p".repeat(1200)})).await;
     let steps: Vec<Value> = (0..5)
@@ -60,7 +60,7 @@ pub async fn fill(client: &Client) {
     client.ok("memory_notes_commit", json!({"branch": "a", "doc": "notes", "content": "short"})).await;
 }
 
-/// Every reading tool with arguments that make it answer at length.
+/// Every reading tool, with arguments that give a long answer.
 async fn reads(client: &Client) -> Vec<(&'static str, Value)> {
     let conflicts = client.ok("memory_graph_conflicts", json!({"into": "main", "doc": "g"})).await;
     vec![
@@ -89,18 +89,18 @@ async fn reads(client: &Client) -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// Everything that a walk through all pages delivers, list by list, slices joined.
+/// The content of all pages of an answer, list by list, with slices joined.
 #[derive(Debug, Default, PartialEq)]
-struct Whole {
+struct Content {
     lists: BTreeMap<String, Vec<Value>>,
     values: BTreeMap<String, Value>,
 }
 
 const CURSORS: [&str; 3] = ["/pagination", "/notes/pagination", "/trace/pagination"];
 
-/// Follows every cursor to its end. `newest_first` lists come page by page from the newest, ascending inside.
-async fn walk(client: &Client, tool: &str, args: &Value, max_chars: usize) -> Whole {
-    let mut whole = Whole::default();
+/// Follows every cursor to the end. Entries come page by page from the newest, ascending inside a page.
+async fn read_all(client: &Client, tool: &str, args: &Value, max_chars: usize) -> Content {
+    let mut content = Content::default();
     let mut open: BTreeMap<String, String> = BTreeMap::new();
     let mut todo: Vec<Value> = vec![Value::Null];
     let mut pages = 0;
@@ -115,7 +115,7 @@ async fn walk(client: &Client, tool: &str, args: &Value, max_chars: usize) -> Wh
         }
         let mut answer = client.call_quietly(tool, args.clone()).await;
         if answer.envelope["success"] == json!(false) {
-            // Below the useful minimum, which is told and does.
+            // The budget is below the minimum; with the reported minimum the call succeeds.
             answer = answer.fails("BUDGET_EXCEEDED");
             let minimum = answer.error()["minimum"].as_u64().unwrap();
             assert!(minimum as usize > max_chars);
@@ -129,7 +129,7 @@ async fn walk(client: &Client, tool: &str, args: &Value, max_chars: usize) -> Wh
         assert_eq!(budget["used"].as_u64().unwrap() as usize, answer.text.len());
         assert_eq!(result["truncated"], budget["truncated"]);
         assert_eq!(answer.warns("cut to max_chars"), result["truncated"] == json!(true), "{}", answer.text);
-        collect(&result, "", &mut whole, &mut open);
+        collect(&result, "", &mut content, &mut open);
         for pointer in CURSORS {
             if let Some(next) =
                 result.pointer(&format!("{pointer}/next_cursor")).filter(|next| next.is_string())
@@ -138,19 +138,19 @@ async fn walk(client: &Client, tool: &str, args: &Value, max_chars: usize) -> Wh
             }
         }
     }
-    assert!(open.is_empty(), "{tool}: {open:?} was never finished");
-    whole
+    assert!(open.is_empty(), "{tool}: {open:?} was never completed");
+    content
 }
 
-/// Puts the lists of a page to those of the pages before. Entries come from the newest, so older pages go first.
-fn collect(value: &Value, at: &str, whole: &mut Whole, open: &mut BTreeMap<String, String>) {
+/// Adds the lists of a page to those of earlier pages. Entries are prepended, since later pages are older.
+fn collect(value: &Value, at: &str, content: &mut Content, open: &mut BTreeMap<String, String>) {
     let Value::Object(fields) = value else { return };
     for (name, value) in fields {
         let path = format!("{at}/{name}");
         match value {
             Value::Array(items) if name != "supported_types" => {
                 let items: Vec<Value> = items.iter().filter_map(|item| joined(&path, item, open)).collect();
-                let list = whole.lists.entry(path).or_default();
+                let list = content.lists.entry(path).or_default();
                 if name == "entries" {
                     list.splice(0..0, items);
                 } else {
@@ -159,37 +159,37 @@ fn collect(value: &Value, at: &str, whole: &mut Whole, open: &mut BTreeMap<Strin
             }
             Value::Object(inner) if inner.contains_key("content_truncated") => {
                 if let Some(item) = joined(&path, value, open) {
-                    whole.values.insert(path, item);
+                    content.values.insert(path, item);
                 }
             }
             Value::Object(_) if name == "pagination" || name == "budget" => {}
             Value::Object(_) if ["task", "base", "theirs", "ours", "template"].contains(&name.as_str()) => {
-                whole.values.insert(path, value.clone());
+                content.values.insert(path, value.clone());
             }
-            Value::Object(_) => collect(value, &path, whole, open),
+            Value::Object(_) => collect(value, &path, content, open),
             Value::Null => {}
             _ if name == "truncated" => {}
             _ => {
-                whole.values.insert(path, value.clone());
+                content.values.insert(path, value.clone());
             }
         }
     }
 }
 
-/// A whole item, or the item that a slice completes.
+/// A complete item, or the item that this slice completes.
 fn joined(path: &str, item: &Value, open: &mut BTreeMap<String, String>) -> Option<Value> {
     if item.get("content_truncated").is_none() {
         return Some(item.clone());
     }
     let text = open.entry(path.to_owned()).or_default();
-    assert_eq!(item["content_offset"], text.len(), "slices follow each other");
+    assert_eq!(item["content_offset"], text.len(), "slices are contiguous");
     text.push_str(item["content"].as_str().unwrap());
     if text.len() < item["content_bytes"].as_u64().unwrap() as usize {
         return None;
     }
     let text = open.remove(path).unwrap();
     if item.get("doc").is_some() && item.get("kind").is_some() && item.get("seq").is_some() {
-        // An entry: its own fields beside the joined content.
+        // An entry: other fields plus the joined content.
         let mut entry: Map<String, Value> = item.as_object().unwrap().clone();
         entry.retain(|name, _| !name.starts_with("content_"));
         entry.insert("content".into(), json!(text));
@@ -198,32 +198,32 @@ fn joined(path: &str, item: &Value, open: &mut BTreeMap<String, String>) -> Opti
     Some(serde_json::from_str(&text).unwrap_or(Value::String(text)))
 }
 
-/// An edge whose two nodes are on different pages is shown with both.
-fn once(whole: &mut Whole) {
-    if let Some(edges) = whole.lists.get_mut("/edges") {
+/// Removes duplicate edges: an edge between nodes on different pages is on both pages.
+fn deduplicate_edges(content: &mut Content) {
+    if let Some(edges) = content.lists.get_mut("/edges") {
         let mut seen = std::collections::BTreeSet::new();
         edges.retain(|edge| seen.insert(edge["key"].as_str().unwrap().to_owned()));
         edges.sort_by_key(|edge| edge["key"].as_str().unwrap().to_owned());
     }
 }
 
-/// The smallest budget that must be of use, and a dozen anywhere above it, others for each tool.
+/// The smallest useful budget and a dozen larger ones, different for each tool.
 fn budgets(tool: &str) -> Vec<usize> {
     let entropy = tenon_contract::clock::Entropy::seeded(tool.len() as u64);
-    let anywhere = std::iter::repeat_with(|| 601 + u32::from_le_bytes(entropy.bytes()) as usize % 19_400);
-    std::iter::once(600).chain(anywhere.take(12)).collect()
+    let random = std::iter::repeat_with(|| 601 + u32::from_le_bytes(entropy.bytes()) as usize % 19_400);
+    std::iter::once(600).chain(random.take(12)).collect()
 }
 
 on_both! {
-    async fn every_read_fits_its_budget_and_loses_nothing(client: &Client) {
+    async fn paged_reads_fit_the_budget_and_are_complete(client: &Client) {
         fill(client).await;
         for (tool, args) in reads(client).await {
-            let mut expected = walk(client, tool, &args, 100_000).await;
-            once(&mut expected);
-            assert!(!expected.lists.values().all(Vec::is_empty) || !expected.values.is_empty(), "{tool} tells something");
+            let mut expected = read_all(client, tool, &args, 100_000).await;
+            deduplicate_edges(&mut expected);
+            assert!(!expected.lists.values().all(Vec::is_empty) || !expected.values.is_empty(), "{tool} has content");
             for max_chars in budgets(tool) {
-                let mut found = walk(client, tool, &args, max_chars).await;
-                once(&mut found);
+                let mut found = read_all(client, tool, &args, max_chars).await;
+                deduplicate_edges(&mut found);
                 assert_eq!(found, expected, "{tool} at {max_chars}");
             }
         }

@@ -1,4 +1,4 @@
-//! Cards and the search.
+//! Cards and search.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ fn hits(result: &Value) -> Vec<(String, String)> {
 }
 
 on_both! {
-    async fn a_card_goes_to_trace_and_graph_as_one(client: &Client) {
+    async fn card_is_written_to_trace_and_graph(client: &Client) {
         task(client).await;
         let card = json!({"id": "c1", "type": "hypothesis", "title": "It is the cache", "text": "since yesterday", "tags": ["Cache"]});
         let written = client.ok("memory_think_card", json!({"target": "TASK-001", "card": card, "supports": ["c0"], "blocks": []})).await;
@@ -25,19 +25,19 @@ on_both! {
         let trace = client.ok("memory_show", json!({"target": "TASK-001", "doc_kind": "trace", "limit": 1})).await;
         let entry = &trace["entries"][0];
         assert_eq!((entry["format"].as_str(), entry["meta"]["card_id"].as_str()), (Some("card"), Some("c1")));
-        let kept: Value = serde_json::from_str(entry["content"].as_str().unwrap()).unwrap();
-        assert_eq!(kept["title"], "It is the cache");
+        let stored: Value = serde_json::from_str(entry["content"].as_str().unwrap()).unwrap();
+        assert_eq!(stored["title"], "It is the cache");
         let graph = client.ok("memory_graph_query", json!({"target": "TASK-001"})).await;
         assert_eq!((graph["nodes"][0]["id"].as_str(), graph["nodes"][0]["type"].as_str()), (Some("c1"), Some("hypothesis")));
         assert_eq!(graph["edges"][0]["key"], "c1|supports|c0");
 
-        // The same card again, in other spellings, is no new card.
+        // The same card in another spelling is not inserted again.
         let lines = "id: c1\ntype: hypothesis\ntitle: It is the cache\ntext: since yesterday\ntags: cache";
         for same in [card.clone(), json!(card.to_string()), json!(lines)] {
             let again = client.ok("memory_think_card", json!({"target": "TASK-001", "card": same, "supports": ["c0"]})).await;
             assert_eq!((again["inserted"].as_bool(), again["graph_applied"].as_bool()), (Some(false), Some(false)));
         }
-        // Another content under the same id is.
+        // Changed content under the same id is inserted.
         let changed = client.ok("memory_think_card", json!({"target": "TASK-001", "card": {"id": "c1", "type": "hypothesis", "title": "It is not"}})).await;
         assert_eq!(changed["inserted"], true);
         let context = client.ok("memory_think_context", json!({"target": "TASK-001"})).await;
@@ -45,7 +45,7 @@ on_both! {
         assert_eq!((context["cards"][0]["title"].as_str(), context["cards"][0]["revision"].as_i64()), (Some("It is not"), Some(1)));
     }
 
-    async fn a_card_without_an_id_gets_the_same_one_every_time(client: &Client) {
+    async fn card_without_id_gets_a_deterministic_id(client: &Client) {
         client.ok("memory_init", json!({})).await;
         let card = json!({"card": {"type": "note", "text": "remember"}, "branch": "main", "graph_doc": "g", "trace_doc": "t"});
         let first = client.ok("memory_think_card", card.clone()).await;
@@ -66,7 +66,7 @@ on_both! {
         assert_eq!(trace["entries"].as_array().unwrap().len(), 7);
     }
 
-    async fn lines_are_read_as_strictly_as_objects(client: &Client) {
+    async fn card_lines_are_parsed_as_strictly_as_objects(client: &Client) {
         client.ok("memory_init", json!({})).await;
         let lines = "type: note\nid: l\nmeta: {\"a\": 1}\ntags: [b, a]\ntext: m\n  bogus: part of the text";
         client.ok("memory_think_card", json!({"card": lines})).await;
@@ -74,12 +74,12 @@ on_both! {
         assert_eq!((&card["meta"], &card["tags"]), (&json!({"a": 1}), &json!(["a", "b"])));
         assert_eq!(card["text"], "m\n  bogus: part of the text");
         for bogus in [json!("type: note\ntext: m\nbogus: x"), json!({"type": "note", "text": "m", "bogus": "x"})] {
-            let refused = client.call("memory_think_card", json!({"card": bogus})).await.fails("INVALID_INPUT");
-            assert!(refused.error()["message"].as_str().unwrap().contains("unknown field `bogus`"), "{}", refused.text);
+            let rejected = client.call("memory_think_card", json!({"card": bogus})).await.fails("INVALID_INPUT");
+            assert!(rejected.error()["message"].as_str().unwrap().contains("unknown field `bogus`"), "{}", rejected.text);
         }
     }
 
-    async fn templates_are_cards(client: &Client) {
+    async fn every_template_is_a_valid_card(client: &Client) {
         for kind in ["frame", "hypothesis", "question", "test", "evidence", "decision", "note", "update"] {
             let template = client.ok("memory_think_template", json!({"type": kind})).await;
             assert_eq!(template["supported_types"].as_array().unwrap().len(), 8);
@@ -87,7 +87,7 @@ on_both! {
         }
     }
 
-    async fn the_search_goes_over_notes_cards_and_tasks_newest_first(client: &Client) {
+    async fn search_finds_notes_cards_and_tasks_newest_first(client: &Client) {
         task(client).await;
         let note = client.ok("memory_notes_commit", json!({"content": "The compiler crashes on Größe in src/main.rs", "title": "Found"})).await;
         client.ok("memory_think_card", json!({"target": "TASK-001", "card": {"id": "c1", "type": "question", "title": "Which compiler?"}})).await;
@@ -119,7 +119,7 @@ on_both! {
         }
     }
 
-    async fn the_search_follows_changes(client: &Client) {
+    async fn search_follows_changes(client: &Client) {
         task(client).await;
         let count = async |query: &str| {
             client.ok("memory_search", json!({"query": query})).await["hits"].as_array().unwrap().len()
@@ -138,7 +138,7 @@ on_both! {
         client.ok("memory_think_card", json!({"card": {"id": "c", "type": "note", "title": "old words"}})).await;
         client.ok("memory_think_card", json!({"card": {"id": "c", "type": "note", "title": "new words"}})).await;
         assert_eq!((count("old").await, count("new").await, count("words").await), (0, 1, 1));
-        // A rename of the word inside a branch leaves the base's card as it was.
+        // A change on a branch does not affect the card on the base.
         client.ok("memory_branch_create", json!({"name": "a"})).await;
         client.ok("memory_think_card", json!({"branch": "a", "graph_doc": "graph", "trace_doc": "trace", "card": {"id": "c", "type": "note", "title": "branch words"}})).await;
         let on = async |branch: &str, text: &str| {
@@ -147,7 +147,7 @@ on_both! {
         assert_eq!((on("main", "new").await, on("a", "new").await, on("a", "branch").await, on("main", "branch").await), (1, 0, 1, 0));
     }
 
-    async fn the_search_pages_through_everything_once(client: &Client) {
+    async fn search_pages_contain_every_hit_once(client: &Client) {
         client.ok("memory_init", json!({})).await;
         for number in 0..23 {
             client.ok("memory_notes_commit", json!({"content": format!("needle {number} {}", if number % 3 == 0 { "odd" } else { "even" })})).await;

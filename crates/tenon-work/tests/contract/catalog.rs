@@ -1,11 +1,11 @@
-//! The catalog: its size, its schemas, and that both agree with the code behind them.
+//! The tool catalog: its size, and that its schemas agree with the code.
 
 use serde_json::{Map, Value, json};
 use tenon_work::{Access, WorkErrorCode, WorkSurfaceKind, WorkTool};
 
 use crate::client::{Client, On};
 
-/// What `tools/list` says of a surface.
+/// The `tools/list` response of a surface.
 fn listed(surface: WorkSurfaceKind) -> String {
     let tools = WorkTool::ALL.iter().filter(|tool| tool.surface() == surface);
     let entries: Vec<Value> = tools
@@ -23,7 +23,7 @@ fn listed(surface: WorkSurfaceKind) -> String {
 }
 
 #[test]
-fn each_surface_lists_its_tools_in_less_than_sixteen_kilobytes() {
+fn tool_list_of_each_surface_is_under_16_kib() {
     for (surface, tools) in [(WorkSurfaceKind::Tasks, 25), (WorkSurfaceKind::Memory, 22)] {
         assert_eq!(WorkTool::ALL.iter().filter(|tool| tool.surface() == surface).count(), tools);
         let bytes = listed(surface).len();
@@ -32,14 +32,14 @@ fn each_surface_lists_its_tools_in_less_than_sixteen_kilobytes() {
 }
 
 #[test]
-fn the_schema_of_envelopes_knows_every_code() {
+fn envelope_schema_lists_every_error_code() {
     let schema: Value = serde_json::from_str(include_str!("../../../../schemas/envelope.json")).unwrap();
     let known: Vec<&str> = WorkErrorCode::ALL.iter().map(|code| code.as_str()).collect();
     assert_eq!(schema["properties"]["error"]["properties"]["code"]["enum"], json!(known));
 }
 
 #[test]
-fn every_write_and_every_read_takes_what_all_of_them_take() {
+fn all_writes_and_reads_take_the_common_arguments() {
     for tool in WorkTool::ALL {
         let schema: Value = serde_json::from_str(tool.schema()).unwrap();
         let has = |name: &str| schema["properties"].get(name).is_some();
@@ -54,7 +54,7 @@ fn every_write_and_every_read_takes_what_all_of_them_take() {
     }
 }
 
-/// A value that satisfies a schema of ours.
+/// A value that satisfies one of our schemas.
 fn sample(schema: &Value) -> Value {
     if let Some(first) = schema["enum"].as_array().and_then(|values| values.first()) {
         return first.clone();
@@ -64,7 +64,7 @@ fn sample(schema: &Value) -> Value {
         Some("string") => json!("x"),
         Some("integer") => json!(1),
         Some("boolean") => json!(false),
-        // Steps inside steps have a shape that no schema repeats.
+        // Nested steps: the schema does not repeat their shape.
         Some("array") if schema["items"] == json!({"type": "object"}) => json!([]),
         Some("array") => json!([sample(&schema["items"])]),
         Some("object") => {
@@ -79,7 +79,7 @@ fn sample(schema: &Value) -> Value {
     }
 }
 
-/// Every argument that a schema offers is one that the code reads, and in the type it reads.
+/// The code accepts every argument of a schema, with the type in the schema.
 #[tokio::test]
 async fn schemas_and_code_agree() {
     let client = Client::new(On::Sqlite).await;
@@ -97,7 +97,7 @@ async fn schemas_and_code_agree() {
         }
         for mut args in samples {
             args["workspace"] = json!("w");
-            // What a card holds is no matter of the schema.
+            // The schema does not describe the content of a card.
             if args.get("card").is_some() {
                 args["card"] = json!("type: note\ntext: x");
             }

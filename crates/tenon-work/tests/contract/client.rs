@@ -1,5 +1,5 @@
-//! The test client: every answer is checked against the schema of envelopes, and every suggestion ever seen is
-//! run verbatim, each on a copy of the store, and must succeed.
+//! The test client. It checks every answer against the envelope schema and executes every suggestion verbatim on a
+//! copy of the store, where it must succeed.
 
 use std::future::Future;
 use std::ops::Deref;
@@ -20,14 +20,14 @@ static ENVELOPE: LazyLock<jsonschema::Validator> = LazyLock::new(|| {
     jsonschema::validator_for(&schema).unwrap()
 });
 
-/// The engine that a test runs on.
+/// The backend that a test runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum On {
     Sqlite,
     Postgres,
 }
 
-/// An answer that has passed the checks of the client.
+/// An answer that passed the checks of the client.
 #[derive(Clone, Debug)]
 pub struct Answer {
     pub envelope: Value,
@@ -56,7 +56,7 @@ impl Answer {
         &self.envelope["error"]
     }
 
-    /// The tools that the suggestions name, in order.
+    /// The tools of the suggestions, in order.
     pub fn suggested(&self) -> Vec<&str> {
         let suggestions = self.envelope["suggestions"].as_array().unwrap();
         suggestions.iter().map(|suggestion| suggestion["target"].as_str().unwrap()).collect()
@@ -73,7 +73,7 @@ impl Answer {
 
 pub struct Client {
     pub work: Work,
-    pub hands: ClockControl,
+    pub clock_control: ClockControl,
     clock: Clock,
     settings: WorkSettings,
     folder: TempDir,
@@ -94,18 +94,18 @@ impl Client {
         };
         let store = Store::open(&location).await.unwrap();
         let start = "2026-01-02T03:04:05Z".parse().unwrap();
-        let (clock, hands) = Clock::stepping(start, Duration::from_millis(1));
+        let (clock, clock_control) = Clock::stepping(start, Duration::from_millis(1));
         let work = Work::new(store, clock.clone(), settings.clone());
-        Self { work, hands, clock, settings, folder, location }
+        Self { work, clock_control, clock, settings, folder, location }
     }
 
-    /// Another daemon on the same store.
+    /// A second daemon on the same store.
     pub async fn peer(&self) -> Work {
         let store = Store::open(&self.location).await.unwrap();
         Work::new(store, self.clock.clone(), self.settings.clone())
     }
 
-    /// Calls a tool and succeeds.
+    /// Calls a tool, which must succeed.
     #[track_caller]
     pub fn ok<'a>(&'a self, tool: &'a str, args: Value) -> Pin<Box<dyn Future<Output = Value> + 'a>> {
         let caller = std::panic::Location::caller();
@@ -116,22 +116,22 @@ impl Client {
         })
     }
 
-    /// Calls a tool, checks the envelope, and tries out its suggestions.
+    /// Calls a tool, checks the envelope, and executes the suggestions.
     pub async fn call(&self, tool: &str, args: Value) -> Answer {
         let answer = self.call_quietly(tool, args).await;
         for suggestion in answer.envelope["suggestions"].as_array().unwrap() {
-            self.try_out(suggestion).await;
+            self.execute(suggestion).await;
         }
         answer
     }
 
-    /// The same without trying the suggestions, for loops that ask the same thing many times.
+    /// Like `call`, but does not execute the suggestions. For loops with many similar calls.
     pub async fn call_quietly(&self, tool: &str, args: Value) -> Answer {
         call(&self.work, tool, args).await
     }
 
-    /// Runs a suggestion on a copy of the store.
-    async fn try_out(&self, suggestion: &Value) {
+    /// Executes a suggestion on a copy of the store.
+    async fn execute(&self, suggestion: &Value) {
         let copy = self.copy().await;
         let (tool, params) = (suggestion["target"].as_str().unwrap(), suggestion["params"].clone());
         let answer = call(&copy, tool, params).await;
@@ -144,7 +144,7 @@ impl Client {
         copy.store().close().await;
     }
 
-    /// A copy of the store in a file of its own, with the same clock and no default workspace.
+    /// A copy of the store in a separate SQLite file, with the same clock and no default workspace.
     pub async fn copy(&self) -> Work {
         let mut export = Vec::new();
         self.work.store().export(&mut export).await.unwrap();
@@ -176,7 +176,7 @@ pub async fn call(work: &Work, tool: &str, args: Value) -> Answer {
     assert_eq!(envelope["intent"], json!(tool.intent()));
     if envelope["success"] == json!(false) {
         assert!(text.len() <= 2048, "{} bytes of error", text.len());
-        assert!(envelope["error"]["recovery"].is_string(), "no way on: {text}");
+        assert!(envelope["error"]["recovery"].is_string(), "no recovery: {text}");
     }
     if let Some(used) = envelope["result"]["budget"]["used"].as_u64() {
         assert_eq!(used as usize, text.len());
@@ -185,7 +185,7 @@ pub async fn call(work: &Work, tool: &str, args: Value) -> Answer {
     Answer { envelope, text }
 }
 
-/// The same test on both engines.
+/// Runs the same test on both backends.
 macro_rules! on_both {
     ($(async fn $name:ident($client:ident: &Client) $body:block)*) => {$(
         mod $name {

@@ -17,7 +17,7 @@ fn ids(result: &Value) -> Vec<String> {
 }
 
 on_both! {
-    async fn events_come_in_order_from_behind_since(client: &Client) {
+    async fn events_after_since_come_in_order(client: &Client) {
         task(client).await;
         for number in 0..5 {
             client.ok("tasks_note", json!({"task": "TASK-001", "note": format!("n{number}")})).await;
@@ -40,18 +40,18 @@ on_both! {
         assert_eq!(seen, ids(&all));
     }
 
-    async fn a_wait_out_of_range_is_clamped_and_told(client: &Client) {
+    async fn wait_ms_out_of_range_is_clamped_with_a_warning(client: &Client) {
         task(client).await;
-        for (wait, told) in [(json!(-1), "wait_ms was clamped to 0"), (json!(25_001), "wait_ms was clamped to 25000"),
+        for (wait, warning) in [(json!(-1), "wait_ms was clamped to 0"), (json!(25_001), "wait_ms was clamped to 25000"),
             (json!(1e30), "wait_ms was clamped to 25000")] {
             let answer = client.call("tasks_delta", json!({"wait_ms": wait})).await;
-            assert!(answer.warns(told), "{}", answer.text);
+            assert!(answer.warns(warning), "{}", answer.text);
         }
         let answer = client.call("tasks_delta", json!({"wait_ms": 25_000})).await;
         assert_eq!(answer.envelope["warnings"], json!([]));
     }
 
-    async fn every_event_is_taken_into_the_trace_of_its_target(client: &Client) {
+    async fn every_event_is_recorded_in_the_trace_document(client: &Client) {
         task(client).await;
         client.ok("tasks_note", json!({"task": "TASK-001", "path": "s:1", "note": "n"})).await;
         let trace = client.ok("memory_show", json!({"target": "TASK-001", "doc_kind": "trace"})).await;
@@ -66,29 +66,29 @@ on_both! {
         assert_eq!(payload, delta["events"][0]["payload"]);
     }
 
-    async fn waiting_ends_with_the_news_or_with_the_time(client: &Client) {
+    async fn wait_ends_with_an_event_or_the_timeout(client: &Client) {
         task(client).await;
-        // Nothing comes: the wait is as long as asked for, and the answer empty.
+        // No event: the call waits for the given time and returns an empty list.
         let none = client.ok("tasks_delta", json!({"since": "evt_0000000000000002", "wait_ms": 30})).await;
         assert_eq!(ids(&none), Vec::<String>::new());
-        // This daemon and then another one write while the call waits.
+        // This daemon and another one write while the call waits.
         let peer = client.peer().await;
         for (writer, event) in [(&client.work, 3), (&peer, 4), (&client.work, 5), (&peer, 6)] {
             let since = format!("evt_{:016}", event - 1);
             let waiting = client.ok("tasks_delta", json!({"since": since, "wait_ms": 20_000}));
-            // Without the news the answer would come when the wait is over, which is past this deadline.
+            // If the event does not end the wait, the answer comes after this deadline.
             let waiting = tokio::time::timeout(Duration::from_secs(15), waiting);
             let writing = async {
-                // The wait is polled first; give it some turns to begin. Either order must work.
+                // Usually lets the wait begin before the write; the test must pass in either order.
                 for _ in 0..100 {
                     tokio::task::yield_now().await;
                 }
                 call(writer, "tasks_note", json!({"task": "TASK-001", "note": "news"})).await.ok();
             };
             let (delta, ()) = tokio::join!(waiting, writing);
-            assert_eq!(ids(&delta.expect("woken by the news")), [format!("evt_{event:016}")]);
+            assert_eq!(ids(&delta.expect("the event ends the wait")), [format!("evt_{event:016}")]);
         }
-        // With something to tell there is no wait at all.
+        // With pending events there is no wait.
         let now = client.ok("tasks_delta", json!({"wait_ms": 25_000})).await;
         assert_eq!(ids(&now).len(), 6);
         peer.store().close().await;

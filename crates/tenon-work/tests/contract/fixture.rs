@@ -1,10 +1,10 @@
-//! A small plan that most tests start from.
+//! A small plan that most tests start with.
 
 use serde_json::{Value, json};
 
 use crate::client::Client;
 
-/// `PLAN-001` with `TASK-001`, whose steps are `s:0` (with `s:0.s:0` and `s:0.s:1` below) and `s:1`.
+/// `PLAN-001` with `TASK-001`, which has the steps `s:0` (with `s:0.s:0` and `s:0.s:1`) and `s:1`.
 pub async fn task(client: &Client) -> Value {
     client.ok("tasks_create", json!({"title": "Ship it"})).await;
     client
@@ -68,7 +68,7 @@ pub async fn field(client: &Client, id: &str, name: &str) -> Value {
     found[list][0][name].clone()
 }
 
-/// A step as tasks_resume shows it.
+/// A step in the answer of tasks_resume.
 pub async fn step_of(client: &Client, task: &str, path: &str) -> Value {
     let found = client.ok("tasks_resume", json!({"task": task, "limit": 200, "max_chars": 100_000})).await;
     let steps = found["steps"].as_array().unwrap();

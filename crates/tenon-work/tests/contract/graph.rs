@@ -1,4 +1,4 @@
-//! Graphs: versions, views, queries, faults, merges, conflicts.
+//! Graphs: versions, views, queries, validation, merges, conflicts.
 
 use serde_json::{Value, json};
 use tenon_work::{Store, StoreLocation};
@@ -29,7 +29,7 @@ fn column<'a>(result: &'a Value, list: &str, name: &str) -> Vec<&'a str> {
 }
 
 on_both! {
-    async fn applying_writes_versions_and_counts_them(client: &Client) {
+    async fn apply_writes_versions_and_counts_them(client: &Client) {
         client.ok("memory_init", json!({})).await;
         let done = apply(client, "main", json!([node("a", "A"), node("b", "B"), edge("a", "b")])).await;
         assert_eq!(done["applied"], json!({"nodes_upserted": 2, "nodes_deleted": 0, "edges_upserted": 1, "edges_deleted": 0}));
@@ -50,8 +50,8 @@ on_both! {
         assert_eq!(column(&found, "nodes", "id"), ["a"]);
     }
 
-    // The longest names there are, of characters that take the most bytes and cannot be packed any smaller.
-    async fn the_longest_keys_can_be_stored_and_found(client: &Client) {
+    // The longest allowed names, with random four-byte characters that do not compress.
+    async fn longest_keys_can_be_stored_and_found(client: &Client) {
         let mut state = 1_u32;
         let mut name = |length: usize| -> String {
             let characters = std::iter::repeat_with(|| {
@@ -62,7 +62,7 @@ on_both! {
         };
         let (from, rel, to, of_type) = (name(256), name(128), name(256), name(128));
         let (doc, branch) = ("d".repeat(128), "b".repeat(128));
-        // Documents that begin alike are different ones nevertheless.
+        // Documents whose names differ only in the last character are different.
         let other = format!("{}e", "d".repeat(127));
         client.ok("memory_init", json!({})).await;
         let nodes = json!([
@@ -94,7 +94,7 @@ on_both! {
         assert_eq!(merged["merged"], 2);
         let card = json!({"type": "note", "id": from, "text": "long"});
         client.ok("memory_think_card", json!({"branch": "main", "trace_doc": "t", "graph_doc": doc, "card": card, "supports": [to]})).await;
-        // What one engine holds the other one holds too.
+        // The other backend can store it too.
         let mut export = Vec::new();
         client.work.store().export(&mut export).await.unwrap();
         let fresh = Store::open(&StoreLocation::Postgres(tenon_testkit::postgres::database())).await.unwrap();
@@ -105,7 +105,7 @@ on_both! {
         assert!(again == export);
     }
 
-    async fn ids_are_canonical_before_they_are_stored(client: &Client) {
+    async fn ids_are_normalised_before_storing(client: &Client) {
         client.ok("memory_init", json!({})).await;
         apply(client, "main", json!([{"op": "node_upsert", "id": "  e\u{301}a ", "type": " t ", "tags": ["B", "a", "b "]}])).await;
         let found = query(client, "main", json!({"ids": ["éa"]})).await;
@@ -116,7 +116,7 @@ on_both! {
         assert_eq!(again["last_seq"], json!(null));
     }
 
-    async fn applying_is_all_or_nothing(client: &Client) {
+    async fn apply_is_atomic(client: &Client) {
         client.ok("memory_init", json!({})).await;
         apply(client, "main", json!([node("a", "A")])).await;
         for (op, code) in [
@@ -127,8 +127,8 @@ on_both! {
             (json!({"op": "node_upsert", "id": "x|y", "type": "t"}), "INVALID_INPUT"),
         ] {
             let args = json!({"branch": "main", "doc": "g", "ops": [node("b", "B"), node("c", "C"), op]});
-            let refused = client.call("memory_graph_apply", args).await.fails(code);
-            assert_eq!(refused.error()["index"], 2);
+            let rejected = client.call("memory_graph_apply", args).await.fails(code);
+            assert_eq!(rejected.error()["index"], 2);
         }
         assert_eq!(column(&query(client, "main", json!({})).await, "nodes", "id"), ["a"]);
         let expected = json!([{"op": "node_upsert", "id": "a", "type": "t", "expected_revision": 0},
@@ -137,7 +137,7 @@ on_both! {
         apply(client, "main", expected).await;
     }
 
-    async fn an_unexpected_revision_comes_with_a_way_to_look(client: &Client) {
+    async fn revision_mismatch_suggests_a_query(client: &Client) {
         task(client).await;
         apply(client, "main", json!([node("a", "A"), node("b", "B"), edge("a", "b")])).await;
         apply(client, "main", json!([{"op": "edge_delete", "from": "a", "rel": "to", "to": "b"}])).await;
@@ -154,20 +154,20 @@ on_both! {
             for scope in [json!({"branch": "main", "doc": "g"}), json!({"target": "TASK-001"})] {
                 let mut args = scope.clone();
                 args["ops"] = json!([op]);
-                let refused = client.call("memory_graph_apply", args).await.fails("REVISION_MISMATCH");
-                assert_eq!(refused.suggested(), ["memory_graph_query"]);
-                let params = &refused.envelope["suggestions"][0]["params"];
+                let rejected = client.call("memory_graph_apply", args).await.fails("REVISION_MISMATCH");
+                assert_eq!(rejected.suggested(), ["memory_graph_query"]);
+                let params = &rejected.envelope["suggestions"][0]["params"];
                 assert_eq!((&params["ids"], &params["branch"], &params["target"]), (&ids, &scope["branch"], &scope["target"]));
                 if scope["target"].is_null() {
-                    assert_eq!(refused.error()["actual"], actual);
+                    assert_eq!(rejected.error()["actual"], actual);
                 }
-                assert!(refused.error().get("actual").is_some());
-                assert_eq!(refused.text.contains("is not there"), refused.error()["actual"].is_null(), "{}", refused.text);
+                assert!(rejected.error().get("actual").is_some());
+                assert_eq!(rejected.text.contains("is not there"), rejected.error()["actual"].is_null(), "{}", rejected.text);
             }
         }
     }
 
-    async fn queries_filter_by_everything(client: &Client) {
+    async fn queries_filter_by_every_field(client: &Client) {
         client.ok("memory_init", json!({})).await;
         apply(client, "main", json!([
             {"op": "node_upsert", "id": "n1", "type": "bug", "title": "Crash on start", "status": "open", "tags": ["ui", "p1"]},
@@ -193,7 +193,7 @@ on_both! {
         }
     }
 
-    async fn nodes_and_edges_page_without_loss(client: &Client) {
+    async fn pages_contain_every_node_and_edge(client: &Client) {
         client.ok("memory_init", json!({})).await;
         let mut ops: Vec<Value> = (0..9).map(|n| node(&format!("n{n}"), "t")).collect();
         ops.extend((0..9).flat_map(|n| (0..4).map(move |m| edge(&format!("n{n}"), &format!("n{m}")))));
@@ -217,7 +217,7 @@ on_both! {
         assert_eq!(without["edges"], json!([]));
     }
 
-    async fn validation_finds_edges_without_ends(client: &Client) {
+    async fn validate_finds_dangling_edges(client: &Client) {
         client.ok("memory_init", json!({})).await;
         apply(client, "main", json!([node("a", "A"), node("b", "B"), edge("a", "b"), edge("b", "c"), edge("x", "y")])).await;
         let checked = client.ok("memory_graph_validate", json!({"branch": "main", "doc": "g"})).await;
@@ -237,14 +237,14 @@ on_both! {
         apply(client, "main", json!([node("c", "C"), {"op": "edge_delete", "from": "x", "rel": "to", "to": "y"}])).await;
         let checked = client.ok("memory_graph_validate", json!({"branch": "main", "doc": "g"})).await;
         assert_eq!(checked["ok"], true);
-        // A node that only the branch deletes is missing only there.
+        // A node deleted on the branch is missing only there.
         client.ok("memory_branch_create", json!({"name": "a"})).await;
         apply(client, "a", json!([{"op": "node_delete", "id": "c"}])).await;
         assert_eq!(client.ok("memory_graph_validate", json!({"branch": "a", "doc": "g"})).await["ok"], false);
         assert_eq!(client.ok("memory_graph_validate", json!({"branch": "main", "doc": "g"})).await["ok"], true);
     }
 
-    async fn the_graph_of_a_task_is_its_own(client: &Client) {
+    async fn each_task_has_a_separate_graph(client: &Client) {
         task(client).await;
         let done = client.ok("memory_graph_apply", json!({"target": "TASK-001", "ops": [node("a", "A")]})).await;
         assert_eq!((done["branch"].as_str(), done["doc"].as_str()), (Some("task/TASK-001"), Some("TASK-001-graph")));
@@ -254,7 +254,7 @@ on_both! {
         assert_eq!(other["nodes"], json!([]));
     }
 
-    async fn merging_is_three_way_into_the_base_and_merging_twice_is_merging_once(client: &Client) {
+    async fn merge_into_base_is_three_way_and_idempotent(client: &Client) {
         client.ok("memory_init", json!({})).await;
         apply(client, "main", json!([node("same", "0"), node("theirs", "0"), node("ours", "0"), node("both", "0"), node("equal", "0"),
             node("gone", "0"), node("gone-both", "0"), edge("same", "theirs")])).await;
@@ -273,8 +273,8 @@ on_both! {
             client.call("memory_graph_merge", json!({"from": from, "into": into, "doc": "g"})).await.fails("MERGE_NOT_SUPPORTED");
         }
         client.ok("memory_branch_create", json!({"name": "b", "from": "a"})).await;
-        let refused = client.call("memory_graph_merge", json!({"from": "b", "into": "main", "doc": "g"})).await.fails("MERGE_NOT_SUPPORTED");
-        assert_eq!(refused.suggested(), ["memory_graph_merge"]);
+        let rejected = client.call("memory_graph_merge", json!({"from": "b", "into": "main", "doc": "g"})).await.fails("MERGE_NOT_SUPPORTED");
+        assert_eq!(rejected.suggested(), ["memory_graph_merge"]);
 
         let merge = json!({"from": "a", "into": "main", "doc": "g"});
         let dry = client.ok("memory_graph_merge", json!({"from": "a", "into": "main", "doc": "g", "dry_run": true})).await;
@@ -294,17 +294,17 @@ on_both! {
 
         let again = client.ok("memory_graph_merge", merge.clone()).await;
         assert_eq!((again["merged"].as_i64(), again["conflicts_created"].as_i64()), (Some(0), Some(0)));
-        // What the base does with it afterwards is no reason to bring it up again.
+        // Later changes on the base do not cause another merge.
         apply(client, "main", json!([node("theirs", "later")])).await;
         let third = client.ok("memory_graph_merge", merge.clone()).await;
         assert_eq!((third["merged"].as_i64(), third["conflicts_created"].as_i64()), (Some(0), Some(0)));
-        // But a newer change of the branch is, and is measured against what was merged.
+        // A newer change on the branch does, compared with the last merge.
         apply(client, "a", json!([node("theirs", "T2"), node("new", "N2")])).await;
         let fourth = client.ok("memory_graph_merge", merge).await;
         assert_eq!((fourth["merged"].as_i64(), fourth["conflicts_created"].as_i64()), (Some(1), Some(1)));
     }
 
-    async fn conflicts_are_deterministic_and_all_reachable(client: &Client) {
+    async fn conflict_ids_are_deterministic_and_all_listed(client: &Client) {
         let other = Client::new(crate::client::On::Sqlite).await;
         let mut ids = Vec::new();
         for client in [client, &other] {
@@ -327,11 +327,11 @@ on_both! {
             assert_eq!(json!(paged), merged["conflict_ids"]);
             ids.push(paged);
         }
-        assert_eq!(ids[0], ids[1], "the same on both engines");
+        assert_eq!(ids[0], ids[1], "same on both backends");
         assert!(ids[0].iter().all(|id| id.len() == 41 && id.starts_with("CONFLICT-")));
     }
 
-    async fn a_conflict_is_resolved_once(client: &Client) {
+    async fn conflict_is_resolved_once(client: &Client) {
         client.ok("memory_init", json!({})).await;
         apply(client, "main", json!([node("x", "0"), node("y", "0"), node("z", "0")])).await;
         client.ok("memory_branch_create", json!({"name": "a"})).await;
@@ -355,9 +355,9 @@ on_both! {
         let again = client.call("memory_graph_conflict_resolve", json!({"conflict_id": ids[0], "resolution": "use_from"})).await;
         assert!(again.warns("already"));
         client.call("memory_graph_conflict_resolve", json!({"conflict_id": ids[0], "resolution": "use_into"})).await.fails("CONFLICT");
-        let kept = client.ok("memory_graph_conflict_resolve", json!({"conflict_id": ids[1], "resolution": "use_into"})).await;
-        assert_eq!(kept["applied"], false);
-        // Newer work in the base is not overwritten.
+        let unchanged = client.ok("memory_graph_conflict_resolve", json!({"conflict_id": ids[1], "resolution": "use_into"})).await;
+        assert_eq!(unchanged["applied"], false);
+        // Newer changes on the base are not overwritten.
         apply(client, "main", json!([node("z", "newer")])).await;
         client.call("memory_graph_conflict_resolve", json!({"conflict_id": ids[2], "resolution": "use_from"})).await.fails("CONFLICT");
         client.ok("memory_graph_conflict_resolve", json!({"conflict_id": ids[2], "resolution": "use_into"})).await;

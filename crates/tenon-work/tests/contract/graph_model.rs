@@ -1,4 +1,4 @@
-//! Graphs against a model: whatever is done on whichever branch, every view is what a plain map would show.
+//! Graphs compared with a simple model: after random operations on random branches, every view equals a plain map.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::client::{Client, On};
 
-/// A node by its number, or an edge between two.
+/// A node by number, or an edge between two nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Key {
     Node(u8),
@@ -33,9 +33,9 @@ enum Op {
     Resolve(usize, bool),
 }
 
-/// What a key says and how often it has been said.
+/// The content of a key and its revision.
 #[derive(Debug, Clone, PartialEq, Default)]
-struct Said {
+struct Version {
     content: Option<u8>,
     revision: i64,
 }
@@ -43,40 +43,40 @@ struct Said {
 #[derive(Debug, Clone, Default)]
 struct Branch {
     base: Option<usize>,
-    shown: BTreeMap<Key, Said>,
-    /// What this branch and its base last agreed on.
-    agreed: BTreeMap<Key, Option<u8>>,
-    /// What it wrote since it was last merged.
+    view: BTreeMap<Key, Version>,
+    /// The content at the last merge or at the fork.
+    merge_base: BTreeMap<Key, Option<u8>>,
+    /// Keys written since the last merge.
     written: BTreeSet<Key>,
 }
 
 impl Branch {
-    fn says(&self, key: Key) -> Option<u8> {
-        self.shown.get(&key).and_then(|said| said.content)
+    fn content(&self, key: Key) -> Option<u8> {
+        self.view.get(&key).and_then(|version| version.content)
     }
 
-    fn say(&mut self, key: Key, content: Option<u8>) {
-        let revision = self.shown.get(&key).map_or(0, |said| said.revision + 1);
-        self.shown.insert(key, Said { content, revision });
+    fn write(&mut self, key: Key, content: Option<u8>) {
+        let revision = self.view.get(&key).map_or(0, |version| version.revision + 1);
+        self.view.insert(key, Version { content, revision });
         self.written.insert(key);
     }
 }
 
-/// An open conflict: which branch, which key, what each side said, and what the base's revision was.
+/// An open conflict: the target branch, the key, and both versions.
 #[derive(Debug, Clone)]
 struct Conflict {
     id: String,
     into: usize,
     key: Key,
     theirs: Option<u8>,
-    ours: Option<Said>,
+    ours: Option<Version>,
 }
 
 fn name(branch: usize) -> String {
     if branch == 0 { "main".into() } else { format!("b{branch}") }
 }
 
-fn write(key: Key, content: Option<u8>) -> Value {
+fn operation(key: Key, content: Option<u8>) -> Value {
     match (key, content) {
         (Key::Node(_), Some(content)) => {
             json!({"op": "node_upsert", "id": key.name(), "type": "t", "title": format!("v{content}")})
@@ -91,13 +91,13 @@ fn write(key: Key, content: Option<u8>) -> Value {
     }
 }
 
-struct World<'a> {
+struct Model<'a> {
     client: &'a Client,
     branches: Vec<Branch>,
     conflicts: Vec<Conflict>,
 }
 
-impl World<'_> {
+impl Model<'_> {
     async fn step(&mut self, op: &Op) {
         match *op {
             Op::Upsert(branch, key, content) => {
@@ -113,9 +113,9 @@ impl World<'_> {
                 let new = self.branches.len();
                 let args = json!({"name": name(new), "from": name(base)});
                 self.client.call_quietly("memory_branch_create", args).await.ok();
-                let shown = self.branches[base].shown.clone();
-                let agreed = shown.iter().map(|(key, said)| (*key, said.content)).collect();
-                self.branches.push(Branch { base: Some(base), shown, agreed, written: BTreeSet::new() });
+                let view = self.branches[base].view.clone();
+                let merge_base = view.iter().map(|(key, version)| (*key, version.content)).collect();
+                self.branches.push(Branch { base: Some(base), view, merge_base, written: BTreeSet::new() });
             }
             Op::Merge(from) => self.merge(from % self.branches.len()).await,
             Op::Resolve(which, use_from) => {
@@ -128,15 +128,19 @@ impl World<'_> {
     }
 
     async fn apply(&mut self, branch: usize, key: Key, content: Option<u8>) {
-        let args = json!({"branch": name(branch), "doc": "g", "ops": [write(key, content)]});
+        let args = json!({"branch": name(branch), "doc": "g", "ops": [operation(key, content)]});
         let answer = self.client.call_quietly("memory_graph_apply", args).await;
-        let before = self.branches[branch].says(key);
+        let before = self.branches[branch].content(key);
         if content.is_none() && before.is_none() {
             answer.fails("UNKNOWN_ID");
         } else {
-            assert_eq!(answer.ok()["last_seq"].is_null(), before == content, "equal content is no version");
+            assert_eq!(
+                answer.ok()["last_seq"].is_null(),
+                before == content,
+                "equal content creates no version"
+            );
             if before != content {
-                self.branches[branch].say(key, content);
+                self.branches[branch].write(key, content);
             }
         }
     }
@@ -152,15 +156,15 @@ impl World<'_> {
         let result = answer.ok();
         let (mut merged, mut conflicts) = (0, Vec::new());
         for key in std::mem::take(&mut self.branches[from].written) {
-            let theirs = self.branches[from].says(key);
-            let ours = self.branches[into].says(key);
-            let agreed = self.branches[from].agreed.get(&key).copied().flatten();
-            self.branches[from].agreed.insert(key, theirs);
-            if theirs == ours || theirs == agreed {
+            let theirs = self.branches[from].content(key);
+            let ours = self.branches[into].content(key);
+            let base = self.branches[from].merge_base.get(&key).copied().flatten();
+            self.branches[from].merge_base.insert(key, theirs);
+            if theirs == ours || theirs == base {
                 continue;
             }
-            if ours == agreed {
-                self.branches[into].say(key, theirs);
+            if ours == base {
+                self.branches[into].write(key, theirs);
                 merged += 1;
             } else {
                 conflicts.push((key, theirs));
@@ -172,14 +176,14 @@ impl World<'_> {
         );
         let ids: Vec<String> = serde_json::from_value(result["conflict_ids"].clone()).unwrap();
         for ((key, theirs), id) in conflicts.into_iter().zip(ids) {
-            let ours = self.branches[into].shown.get(&key).cloned();
+            let ours = self.branches[into].view.get(&key).cloned();
             self.conflicts.push(Conflict { id, into, key, theirs, ours });
         }
         let again = self.client.call_quietly("memory_graph_merge", args).await.ok();
         assert_eq!(
             (again["merged"].clone(), again["conflicts_created"].clone()),
             (json!(0), json!(0)),
-            "merging twice"
+            "a second merge changes nothing"
         );
     }
 
@@ -187,7 +191,7 @@ impl World<'_> {
         let resolution = if use_from { "use_from" } else { "use_into" };
         let args = json!({"conflict_id": conflict.id, "resolution": resolution});
         let answer = self.client.call_quietly("memory_graph_conflict_resolve", args).await;
-        let moved = self.branches[conflict.into].shown.get(&conflict.key).cloned() != conflict.ours;
+        let moved = self.branches[conflict.into].view.get(&conflict.key).cloned() != conflict.ours;
         if use_from && moved {
             answer.fails("CONFLICT");
             self.conflicts.push(conflict);
@@ -195,7 +199,7 @@ impl World<'_> {
         }
         assert_eq!(answer.ok()["applied"], json!(use_from));
         if use_from {
-            self.branches[conflict.into].say(conflict.key, conflict.theirs);
+            self.branches[conflict.into].write(conflict.key, conflict.theirs);
         }
     }
 
@@ -228,7 +232,7 @@ impl World<'_> {
         }
     }
 
-    /// Everything that all pages of an answer list.
+    /// The items of all pages of an answer.
     async fn walk(&self, tool: &str, mut args: Value, lists: &[&str]) -> Vec<Value> {
         let mut items = Vec::new();
         loop {
@@ -241,7 +245,7 @@ impl World<'_> {
         }
     }
 
-    /// What the store shows: nodes, the edges at them, and their revisions.
+    /// The view in the store: nodes and their edges, with content and revision.
     async fn found(&self, branch: usize) -> BTreeMap<String, (u8, i64)> {
         let args = json!({"branch": name(branch), "doc": "g", "limit": 3, "edges_limit": 4});
         let items = self.walk("memory_graph_query", args, &["nodes", "edges"]).await;
@@ -253,17 +257,19 @@ impl World<'_> {
         items.iter().map(|item| (key(item), (content(item), item["revision"].as_i64().unwrap()))).collect()
     }
 
-    /// The same from the model. Edges are shown with their nodes, so those without any are not.
+    /// The view in the model. Queries return edges with their nodes, so an edge without any node is left out.
     fn expected(&self, branch: usize) -> BTreeMap<String, (u8, i64)> {
         let branch = &self.branches[branch];
-        let shown = branch.shown.iter().filter_map(|(key, said)| Some((*key, said.content?, said.revision)));
-        shown
-            .filter(|(key, ..)| match *key {
-                Key::Node(_) => true,
-                Key::Edge(a, b) => branch.says(Key::Node(a)).is_some() || branch.says(Key::Node(b)).is_some(),
-            })
-            .map(|(key, content, revision)| (key.name(), (content, revision)))
-            .collect()
+        let live =
+            branch.view.iter().filter_map(|(key, version)| Some((*key, version.content?, version.revision)));
+        live.filter(|(key, ..)| match *key {
+            Key::Node(_) => true,
+            Key::Edge(a, b) => {
+                branch.content(Key::Node(a)).is_some() || branch.content(Key::Node(b)).is_some()
+            }
+        })
+        .map(|(key, content, revision)| (key.name(), (content, revision)))
+        .collect()
     }
 
     async fn compare_faults(&self, branch: usize) {
@@ -277,10 +283,10 @@ impl World<'_> {
             })
             .collect();
         let mut expected = Vec::new();
-        for key in model.shown.keys().filter(|key| model.says(**key).is_some()) {
+        for key in model.view.keys().filter(|key| model.content(**key).is_some()) {
             if let Key::Edge(a, b) = *key {
                 for (end, code) in [(a, "EDGE_FROM_MISSING"), (b, "EDGE_TO_MISSING")] {
-                    if model.says(Key::Node(end)).is_none() {
+                    if model.content(Key::Node(end)).is_none() {
                         expected.push((key.name(), code.to_owned()));
                     }
                 }
@@ -290,7 +296,7 @@ impl World<'_> {
         assert_eq!(faults, expected, "faults of {}", name(branch));
         let checked = self.client.call_quietly("memory_graph_validate", args).await.ok();
         let count = |edges: bool| {
-            let keys = model.shown.keys().filter(|key| model.says(**key).is_some());
+            let keys = model.view.keys().filter(|key| model.content(**key).is_some());
             keys.filter(|key| matches!(key, Key::Edge(..)) == edges).count()
         };
         assert_eq!(checked["stats"], json!({"nodes": count(false), "edges": count(true)}));
@@ -303,9 +309,10 @@ impl World<'_> {
             .iter()
             .map(|change| change["id"].as_str().or(change["key"].as_str()).unwrap().to_owned())
             .collect();
-        assert_eq!(changed.len(), changes.len(), "each key once");
-        let keys = self.branches[from].shown.keys().chain(self.branches[to].shown.keys());
-        let expected = keys.filter(|key| self.branches[from].says(**key) != self.branches[to].says(**key));
+        assert_eq!(changed.len(), changes.len(), "each key occurs once");
+        let keys = self.branches[from].view.keys().chain(self.branches[to].view.keys());
+        let expected =
+            keys.filter(|key| self.branches[from].content(**key) != self.branches[to].content(**key));
         assert_eq!(changed, expected.map(|key| key.name()).collect(), "{} against {}", name(from), name(to));
     }
 }
@@ -335,12 +342,12 @@ fn check(on: On, cases: u32) {
         runtime.block_on(async {
             let client = Client::new(on).await;
             client.ok("memory_init", json!({})).await;
-            let mut world =
-                World { client: &client, branches: vec![Branch::default()], conflicts: Vec::new() };
+            let mut model =
+                Model { client: &client, branches: vec![Branch::default()], conflicts: Vec::new() };
             for op in &ops {
-                world.step(op).await;
+                model.step(op).await;
             }
-            world.compare().await;
+            model.compare().await;
             assert_eq!(client.work.store().check().await.unwrap().problems, Vec::<String>::new());
             client.work.store().close().await;
         });
@@ -352,11 +359,11 @@ fn check(on: On, cases: u32) {
 }
 
 #[test]
-fn graphs_are_what_a_plain_map_would_show_on_sqlite() {
+fn graph_views_match_the_model_on_sqlite() {
     check(On::Sqlite, 40);
 }
 
 #[test]
-fn graphs_are_what_a_plain_map_would_show_on_postgres() {
+fn graph_views_match_the_model_on_postgres() {
     check(On::Postgres, 10);
 }

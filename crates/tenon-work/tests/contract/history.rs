@@ -14,7 +14,7 @@ async fn tools(client: &Client) -> Vec<(String, bool)> {
         .collect()
 }
 
-/// All that tasks_resume tells about the state, without revisions and times.
+/// The state of TASK-001 without revisions and times.
 async fn state(client: &Client) -> Value {
     let mut found =
         client.ok("tasks_resume", json!({"task": "TASK-001", "limit": 200, "max_chars": 100_000})).await;
@@ -29,7 +29,7 @@ async fn state(client: &Client) -> Value {
 }
 
 on_both! {
-    async fn undo_and_redo_walk_back_and_forth(client: &Client) {
+    async fn undo_and_redo_restore_every_state(client: &Client) {
         task(client).await;
         let mut states = vec![state(client).await];
         let writes = [
@@ -57,36 +57,36 @@ on_both! {
         }
         expected.iter_mut().for_each(|op| op.1 = true);
         assert_eq!(tools(client).await, expected);
-        let refused = client.call("tasks_undo", json!({"task": "TASK-001"})).await.fails("CONFLICT");
-        assert_eq!(refused.suggested(), ["tasks_history"]);
+        let rejected = client.call("tasks_undo", json!({"task": "TASK-001"})).await.fails("CONFLICT");
+        assert_eq!(rejected.suggested(), ["tasks_history"]);
         for round in 0..writes.len() {
             client.ok("tasks_redo", json!({"task": "TASK-001"})).await;
             assert_eq!(state(client).await, states[round + 1], "redo of {}", writes[round].0);
         }
         client.call("tasks_redo", json!({"task": "TASK-001"})).await.fails("CONFLICT");
-        // Every step of the way moved the revision by one.
+        // Every write, undo and redo incremented the revision.
         assert_eq!(revision(client, "TASK-001").await, 24);
     }
 
-    async fn an_undo_never_overwrites_newer_work(client: &Client) {
+    async fn undo_does_not_overwrite_newer_changes(client: &Client) {
         task(client).await;
         client.ok("tasks_edit", json!({"task": "TASK-001", "status": "active"})).await;
         client.ok("tasks_edit", json!({"task": "TASK-001", "status": "todo"})).await;
-        // A claim is no operation, but it changes the status that the undo would restore.
+        // A claim is not an operation, but it changes the status that the undo would restore.
         client.ok("tasks_next", json!({"claim": true, "agent": "a"})).await;
-        let refused = client.call("tasks_undo", json!({"task": "TASK-001"})).await.fails("CONFLICT");
-        assert_eq!((refused.error()["expected"].as_str(), refused.error()["actual"].as_str()), (Some("todo"), Some("active")));
+        let rejected = client.call("tasks_undo", json!({"task": "TASK-001"})).await.fails("CONFLICT");
+        assert_eq!((rejected.error()["expected"].as_str(), rejected.error()["actual"].as_str()), (Some("todo"), Some("active")));
         assert_eq!(field(client, "TASK-001", "status").await, "active");
     }
 
-    async fn redo_after_a_newer_edit_is_refused(client: &Client) {
+    async fn redo_after_a_newer_change_is_rejected(client: &Client) {
         task(client).await;
         client.ok("tasks_edit", json!({"task": "TASK-001", "title": "a"})).await;
         client.ok("tasks_undo", json!({"task": "TASK-001"})).await;
         client.ok("tasks_note", json!({"task": "TASK-001", "note": "n"})).await;
-        let refused = client.call("tasks_redo", json!({"task": "TASK-001"})).await.fails("CONFLICT");
-        assert!(refused.error()["message"].as_str().unwrap().contains("changed after the undo"));
-        // What came later can be undone and redone; the older one stays out of reach.
+        let rejected = client.call("tasks_redo", json!({"task": "TASK-001"})).await.fails("CONFLICT");
+        assert!(rejected.error()["message"].as_str().unwrap().contains("changed after the undo"));
+        // The later operation can be undone and redone; the older one cannot be redone.
         client.ok("tasks_undo", json!({"task": "TASK-001"})).await;
         client.ok("tasks_redo", json!({"task": "TASK-001"})).await;
         client.call("tasks_redo", json!({"task": "TASK-001"})).await.fails("CONFLICT");
@@ -104,7 +104,7 @@ on_both! {
         client.call("tasks_undo", json!({"task": "PLAN-001"})).await.fails("CONFLICT");
     }
 
-    async fn a_task_comes_back_only_under_a_plan_that_is_there(client: &Client) {
+    async fn undo_of_a_task_deletion_requires_the_plan(client: &Client) {
         task(client).await;
         client.ok("tasks_delete", json!({"task": "TASK-001"})).await;
         client.ok("tasks_delete", json!({"task": "PLAN-001"})).await;
@@ -117,7 +117,7 @@ on_both! {
         client.call("tasks_radar", json!({"task": "TASK-001"})).await.fails("UNKNOWN_ID");
     }
 
-    async fn a_claimed_task_stays_active_whatever_is_undone(client: &Client) {
+    async fn claimed_task_stays_active_after_undo(client: &Client) {
         task(client).await;
         client.ok("tasks_note", json!({"task": "TASK-001", "path": "s:1", "note": "n"})).await;
         client.ok("tasks_next", json!({"claim": true, "agent": "a", "ttl_s": 60})).await;
@@ -126,13 +126,13 @@ on_both! {
             assert_eq!(field(client, "TASK-001", "status").await, "active", "{tool}");
         }
         client.ok("tasks_redo", json!({"task": "TASK-001"})).await;
-        // A lease that is over holds nothing.
-        client.hands.advance(std::time::Duration::from_secs(61));
+        // An expired lease has no effect.
+        client.clock_control.advance(std::time::Duration::from_secs(61));
         client.ok("tasks_undo", json!({"task": "TASK-001"})).await;
         assert_eq!(field(client, "TASK-001", "status").await, "todo");
     }
 
-    async fn an_undone_note_stays_in_the_document(client: &Client) {
+    async fn undone_note_stays_in_the_document(client: &Client) {
         task(client).await;
         client.ok("tasks_note", json!({"task": "TASK-001", "path": "s:1", "note": "kept"})).await;
         let undone = client.call("tasks_undo", json!({"task": "TASK-001"})).await;
@@ -142,7 +142,7 @@ on_both! {
         assert_eq!(shown["entries"].as_array().unwrap().len(), 1);
     }
 
-    async fn history_pages_from_the_newest(client: &Client) {
+    async fn history_pages_start_with_the_newest(client: &Client) {
         task(client).await;
         for number in 0..7 {
             client.ok("tasks_edit", json!({"task": "TASK-001", "title": format!("t{number}")})).await;

@@ -1,4 +1,4 @@
-//! Identifiers: their patterns, their counters, and what is not one.
+//! Identifiers: patterns, counters and errors.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use crate::client::{Client, on_both};
 use crate::fixture::{bare_task, step, task};
 
 on_both! {
-    async fn ids_follow_their_patterns_and_are_never_reused(client: &Client) {
+    async fn ids_match_their_patterns_and_are_never_reused(client: &Client) {
         let made = task(client).await;
         assert_eq!(made["id"], "TASK-001");
         let ids: Vec<&str> = made["steps"].as_array().unwrap().iter().map(|s| s["step_id"].as_str().unwrap()).collect();
@@ -27,7 +27,7 @@ on_both! {
         assert!(ids.is_sorted());
     }
 
-    async fn the_wrong_kind_of_id_is_invalid_and_an_absent_one_unknown(client: &Client) {
+    async fn malformed_id_is_invalid_and_missing_id_unknown(client: &Client) {
         task(client).await;
         for wrong in ["STEP-00000001", "TASK-1", "task-001", "", "TASK-001 ", "s:0", "CONFLICT-00"] {
             client.call("tasks_radar", json!({"task": wrong})).await.fails("INVALID_INPUT");
@@ -63,7 +63,7 @@ on_both! {
         client.call("tasks_create", json!({"workspace": "other", "title": "t", "parent": "PLAN-002"})).await.fails("UNKNOWN_ID");
         let note = client.ok("memory_notes_commit", json!({"content": "mine"})).await;
         client.call("memory_show", json!({"workspace": "other", "seq": note["entry"]["seq"]})).await.fails("UNKNOWN_ID");
-        // Both have their own counters.
+        // Each workspace has separate counters.
         let theirs = client.ok("tasks_create", json!({"workspace": "other", "title": "t", "parent": "PLAN-001"})).await;
         assert_eq!(theirs["id"], "TASK-001");
     }
@@ -74,12 +74,12 @@ on_both! {
         client.ok("tasks_note", both).await;
         let differing = json!({"task": "TASK-001", "step_id": "STEP-00000002", "path": "s:1", "note": "x"});
         client.call("tasks_note", differing).await.fails("INVALID_INPUT");
-        // A step of another task is not this task's.
+        // A step of another task is unknown.
         client.ok("tasks_create", json!({"title": "o", "parent": "PLAN-001", "steps": [step("x")]})).await;
         client.call("tasks_done", json!({"task": "TASK-001", "step_id": "STEP-00000005"})).await.fails("UNKNOWN_ID");
     }
 
-    async fn a_path_keeps_its_meaning_when_others_go(client: &Client) {
+    async fn paths_stay_stable_after_deletions(client: &Client) {
         bare_task(client).await;
         let steps = json!([step("a"), step("b"), step("c")]);
         client.ok("tasks_decompose", json!({"task": "TASK-001", "steps": steps})).await;

@@ -1,4 +1,4 @@
-//! What an import refuses: whatever a store could not hold, told alike by both engines; what it keeps can be read.
+//! Imports: both backends reject the same invalid rows with the same message, and every accepted row can be read.
 
 use std::collections::BTreeSet;
 
@@ -18,8 +18,8 @@ async fn export(client: &Client) -> String {
     String::from_utf8(bytes).unwrap()
 }
 
-/// A workspace with rows of every shape in every table.
-async fn everything(client: &Client) {
+/// A workspace with rows of every kind in every table.
+async fn rows_of_every_kind(client: &Client) {
     task(client).await;
     for (tool, args) in [
         ("tasks_create", json!({"title": "Later", "parent": "PLAN-001", "depends_on": ["TASK-001"]})),
@@ -79,7 +79,7 @@ async fn everything(client: &Client) {
     client.call_quietly("memory_graph_conflict_resolve", resolution).await.ok();
 }
 
-/// Every reading tool, about everything that there is.
+/// Every reading tool, with arguments that cover all tables.
 fn reads(export: &str) -> Vec<(&'static str, Value)> {
     let lines = export.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let conflict =
@@ -114,13 +114,13 @@ fn reads(export: &str) -> Vec<(&'static str, Value)> {
     reads
 }
 
-/// One line of each kind that a table has.
-fn kinds(lines: &[Value]) -> Vec<usize> {
+/// The first line of each kind of row in each table.
+fn one_line_per_kind(lines: &[Value]) -> Vec<usize> {
     let mut known = BTreeSet::new();
     let kind = |line: &Value| {
         let row = line["row"].as_object()?;
-        let words = ["kind", "deleted", "resolution"].map(|name| row.get(name).map(Value::to_string));
-        Some((line["table"].to_string(), words))
+        let variant = ["kind", "deleted", "resolution"].map(|name| row.get(name).map(Value::to_string));
+        Some((line["table"].to_string(), variant))
     };
     (0..lines.len()).filter(|&at| kind(&lines[at]).is_some_and(|kind| known.insert(kind))).collect()
 }
@@ -130,8 +130,8 @@ async fn open(location: &StoreLocation) -> Work {
     Work::new(Store::open(location).await.unwrap(), clock, WorkSettings { workspace: None, strict: true })
 }
 
-/// Why an import was refused, if it was.
-async fn refusal(work: &Work, export: &str) -> Option<String> {
+/// The error of a rejected import.
+async fn import_error(work: &Work, export: &str) -> Option<String> {
     match work.store().import(&mut export.as_bytes()).await {
         Ok(_) => None,
         Err(error @ StoreError::Import { .. }) => Some(error.to_string()),
@@ -139,11 +139,11 @@ async fn refusal(work: &Work, export: &str) -> Option<String> {
     }
 }
 
-/// Text, numbers and null into every column, and texts that are none.
+/// Puts texts, numbers, null and malformed texts into every column.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whatever_is_changed_in_an_export_is_refused_or_can_be_read() {
+async fn altered_export_is_rejected_or_readable() {
     let client = Client::new(On::Sqlite).await;
-    everything(&client).await;
+    rows_of_every_kind(&client).await;
     let export = export(&client).await;
     let reads = reads(&export);
     let lines: Vec<&str> = export.lines().collect();
@@ -152,8 +152,8 @@ async fn whatever_is_changed_in_an_export_is_refused_or_can_be_read() {
     let sqlite = open(&StoreLocation::Sqlite(folder.path().join("store.db"))).await;
     let postgres = open(&StoreLocation::Postgres(postgres::database())).await;
     let others = [json!("zzz"), json!(7), json!(null), json!(-1), json!("a\0b"), json!("{\"broken\":")];
-    let (mut tried, mut kept) = (0, 0);
-    for at in kinds(&good) {
+    let (mut tried, mut accepted) = (0, 0);
+    for at in one_line_per_kind(&good) {
         for column in good[at]["row"].as_object().unwrap().keys() {
             for other in others.iter().filter(|other| **other != good[at]["row"][column]) {
                 let change = format!("{column} of {} to {other}", lines[at]);
@@ -167,17 +167,18 @@ async fn whatever_is_changed_in_an_export_is_refused_or_can_be_read() {
                 changed[1] = &workspace;
                 changed[at] = &line;
                 let text = changed.join("\n");
-                let (here, there) = tokio::join!(refusal(&sqlite, &text), refusal(&postgres, &text));
+                let (here, there) =
+                    tokio::join!(import_error(&sqlite, &text), import_error(&postgres, &text));
                 tried += 1;
                 match &here {
-                    // The database itself has refused it, in its own words.
-                    Some(refusal) if refusal.contains("does not fit") => assert!(there.is_some(), "{change}"),
+                    // The database itself rejected the row; the backends word this differently.
+                    Some(error) if error.contains("does not fit") => assert!(there.is_some(), "{change}"),
                     _ => assert_eq!(here, there, "{change}"),
                 }
                 if here.is_some() {
                     continue;
                 }
-                kept += 1;
+                accepted += 1;
                 for (tool, args) in &reads {
                     let mut args = args.clone();
                     args["workspace"] = name.clone();
@@ -191,23 +192,23 @@ async fn whatever_is_changed_in_an_export_is_refused_or_can_be_read() {
     }
     for work in [&sqlite, &postgres] {
         let report = work.store().check().await.unwrap();
-        assert_eq!((report.workspaces, report.problems), (kept, Vec::new()));
+        assert_eq!((report.workspaces, report.problems), (accepted, Vec::new()));
     }
-    assert!(kept > 30 && kept < tried / 5, "{kept} of {tried}");
+    assert!(accepted > 30 && accepted < tried / 5, "{accepted} of {tried}");
 }
 
-/// Puts other values into the first line of a table that fits.
-fn changed(export: &str, table: &str, fits: impl Fn(&Value) -> bool, changes: Value) -> String {
+/// Changes values in the first matching line of a table.
+fn changed(export: &str, table: &str, matches: impl Fn(&Value) -> bool, changes: Value) -> String {
     let mut lines: Vec<Value> = export.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let line = lines.iter_mut().find(|line| line["table"] == table && fits(&line["row"])).unwrap();
+    let line = lines.iter_mut().find(|line| line["table"] == table && matches(&line["row"])).unwrap();
     line["row"].as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_refusal_says_where_and_what() {
+async fn import_error_names_the_line_and_the_reason() {
     let client = Client::new(On::Sqlite).await;
-    everything(&client).await;
+    rows_of_every_kind(&client).await;
     let export = export(&client).await;
     let folder = TempDir::new().unwrap();
     let sqlite = open(&StoreLocation::Sqlite(folder.path().join("store.db"))).await;
@@ -256,15 +257,15 @@ async fn a_refusal_says_where_and_what() {
         ),
         (changed(&export, "workspaces", |_| true, json!({"seqs": 41})), "the counter stands at 41"),
     ] {
-        let (here, there) = tokio::join!(refusal(&sqlite, &export), refusal(&postgres, &export));
+        let (here, there) = tokio::join!(import_error(&sqlite, &export), import_error(&postgres, &export));
         assert_eq!(here, there);
         assert!(here.as_ref().is_some_and(|here| here.contains(said)), "{here:?}: {said}");
     }
 }
 
-/// A base below a base, and so on: as deep as a view goes, but no deeper.
+/// Branches may be nested 32 deep, in imports too.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn branches_nest_as_deep_as_they_may_be_made() {
+async fn import_limits_the_depth_of_branches() {
     let client = Client::new(On::Sqlite).await;
     for number in 1..=32 {
         let from = if number == 1 { "main".to_owned() } else { format!("b{}", number - 1) };
@@ -283,7 +284,7 @@ async fn branches_nest_as_deep_as_they_may_be_made() {
     let deeper =
         format!("{row}{deeper}\n{{\"rows\":{rows}}}\n").replace("\"branches\":33", "\"branches\":34");
     assert!(end.starts_with(':'));
-    let said = refusal(&work, &deeper).await.unwrap();
+    let said = import_error(&work, &deeper).await.unwrap();
     assert!(said.contains("branch 34 has no base, or too many"), "{said}");
-    assert_eq!(refusal(&work, &export).await, None);
+    assert_eq!(import_error(&work, &export).await, None);
 }

@@ -1,6 +1,6 @@
-//! The contract of plans, tasks and memory, rule by rule, on both engines with the same code.
+//! The contract of plans, tasks and memory: every rule is tested on both backends with the same code.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
+#![expect(clippy::unwrap_used, reason = "a test fails if its setup fails")]
 
 mod client;
 

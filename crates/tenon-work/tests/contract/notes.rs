@@ -1,4 +1,4 @@
-//! Documents on branches: notes, views, pages, diffs, merges, exports.
+//! Documents on branches: notes, views, paging, diffs, merges, exports.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ async fn note(client: &Client, branch: &str, content: &str) -> i64 {
     written["entry"]["seq"].as_i64().unwrap()
 }
 
-/// The contents that a branch shows, oldest first, through pages of three.
+/// The contents of all entries, oldest first, read in pages of three.
 async fn shown(client: &Client, tool: &str, mut args: Value) -> Vec<String> {
     let mut pages = Vec::new();
     args["limit"] = json!(3);
@@ -37,7 +37,7 @@ async fn view(client: &Client, branch: &str) -> Vec<String> {
 }
 
 on_both! {
-    async fn no_secret_reaches_the_store_in_any_guise(client: &Client) {
+    async fn secrets_are_redacted_in_every_spelling(client: &Client) {
         let token = |end: char| format!("ghp_{}{end}", "a1".repeat(18));
         let texts = [
             "-----BEGIN PGP PRIVATE KEY BLOCK-----\n\nlQdGBFm1\n-----END PGP PRIVATE KEY BLOCK-----",
@@ -60,7 +60,7 @@ on_both! {
         }
     }
 
-    async fn a_note_is_an_entry(client: &Client) {
+    async fn note_is_stored_as_an_entry(client: &Client) {
         let args = json!({"content": "hello", "title": "T", "format": "markdown", "meta": {"who": "me"}});
         let answer = client.call("memory_notes_commit", args).await;
         assert!(answer.warns("took document `notes` on branch `main`"));
@@ -80,7 +80,7 @@ on_both! {
         assert_eq!(long.envelope["result"]["entry"]["content_bytes"], 40_000);
     }
 
-    async fn a_view_is_its_own_entries_and_the_bases_up_to_its_start(client: &Client) {
+    async fn branch_view_has_own_entries_and_base_entries_before_the_fork(client: &Client) {
         for content in ["m1", "m2"] {
             note(client, "main", content).await;
         }
@@ -103,7 +103,7 @@ on_both! {
         client.call("memory_diff", diff("a", "nowhere")).await.fails("UNKNOWN_ID");
     }
 
-    async fn merging_notes_copies_each_once(client: &Client) {
+    async fn merge_copies_each_note_once(client: &Client) {
         note(client, "main", "m1").await;
         client.ok("memory_branch_create", json!({"name": "a"})).await;
         for number in 0..5 {
@@ -117,7 +117,7 @@ on_both! {
         let dry = client.ok("memory_merge", merge(json!({"dry_run": true}))).await;
         assert_eq!((dry["merged"].as_i64(), dry["skipped"].as_i64()), (Some(5), Some(0)));
         assert_eq!(view(client, "main").await, ["m1"]);
-        // In pages: each call goes on where the last one ended.
+        // In pages: each call continues where the previous one ended.
         let first = client.ok("memory_merge", merge(json!({"limit": 2}))).await;
         assert_eq!((first["merged"].as_i64(), first["pagination"]["has_more"].as_bool()), (Some(2), Some(true)));
         let second = client.ok("memory_merge", merge(json!({"limit": 2, "cursor": first["pagination"]["next_cursor"]}))).await;
@@ -127,18 +127,18 @@ on_both! {
         assert_eq!(view(client, "main").await, ["m1", "a0", "a1", "a2", "a3", "a4"]);
         let again = client.ok("memory_merge", merge(json!({}))).await;
         assert_eq!((again["merged"].as_i64(), again["skipped"].as_i64()), (Some(0), Some(5)));
-        // Nor does anything come back as a copy of a copy.
+        // Copies are not copied back.
         let back = client.ok("memory_merge", json!({"from": "main", "into": "a"})).await;
         assert_eq!(back["merged"], 0);
         let shown = client.ok("memory_show", json!({"branch": "main", "doc": "notes", "limit": 1})).await;
         assert_eq!(shown["entries"][0]["meta"]["merged_from"]["branch"], "a");
     }
 
-    async fn branches_are_listed_checked_out_and_never_made_twice(client: &Client) {
+    async fn branches_can_be_listed_and_checked_out_but_not_duplicated(client: &Client) {
         task(client).await;
         client.ok("memory_branch_create", json!({"name": "idea", "from": "task/TASK-001"})).await;
-        let refused = client.call("memory_branch_create", json!({"name": "idea"})).await.fails("CONFLICT");
-        assert_eq!(refused.suggested(), ["memory_checkout"]);
+        let rejected = client.call("memory_branch_create", json!({"name": "idea"})).await.fails("CONFLICT");
+        assert_eq!(rejected.suggested(), ["memory_checkout"]);
         let moved = client.ok("memory_checkout", json!({"ref": "idea"})).await;
         assert_eq!((moved["previous"].as_str(), moved["current"].as_str()), (Some("main"), Some("idea")));
         let unknown = client.call("memory_checkout", json!({"ref": "elsewhere"})).await.fails("UNKNOWN_ID");
@@ -158,7 +158,7 @@ on_both! {
         assert_eq!(names, ["main", "idea", "second", "plan/PLAN-001", "task/TASK-001"]);
     }
 
-    async fn branches_nest_thirty_two_deep(client: &Client) {
+    async fn branches_nest_at_most_32_deep(client: &Client) {
         note(client, "main", "root").await;
         let mut from = "main".to_owned();
         for depth in 1..=32 {
@@ -171,7 +171,7 @@ on_both! {
         client.call("memory_branch_create", json!({"name": "b33", "from": from})).await.fails("INVALID_INPUT");
     }
 
-    async fn an_export_has_notes_and_trace_each_with_its_own_cursor(client: &Client) {
+    async fn export_pages_notes_and_trace_separately(client: &Client) {
         task(client).await;
         for number in 0..4 {
             client.ok("tasks_note", json!({"task": "TASK-001", "note": format!("n{number}")})).await;
@@ -210,7 +210,7 @@ on_both! {
         }
     }
 
-    async fn an_entry_can_be_read_from_any_byte_on(client: &Client) {
+    async fn entry_can_be_read_from_any_offset(client: &Client) {
         let content: String = (0..3000).map(|n| if n % 7 == 0 { 'é' } else { 'x' }).collect();
         let seq = note(client, "main", &content).await;
         let mut joined = String::new();
@@ -223,7 +223,7 @@ on_both! {
             if joined.len() == content.len() { break; }
         }
         assert_eq!(joined, content);
-        // Inside a character means at its beginning; past the end is the end.
+        // An offset inside a character is moved to its start, an offset past the end to the end.
         let inside = client.ok("memory_show", json!({"seq": seq, "offset": 1})).await;
         assert_eq!(inside["entries"][0].get("content_offset"), Some(&json!(0)));
         let past = client.ok("memory_show", json!({"seq": seq, "offset": 1_000_000})).await;

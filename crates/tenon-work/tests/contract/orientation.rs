@@ -6,11 +6,11 @@ use crate::client::{Client, on_both};
 use crate::fixture::{close, task};
 
 on_both! {
-    async fn the_focus_is_what_calls_without_a_task_mean(client: &Client) {
+    async fn calls_without_a_task_use_the_focus(client: &Client) {
         task(client).await;
         assert_eq!(client.ok("tasks_focus_get", json!({})).await["focus"], json!(null));
-        let refused = client.call("tasks_note", json!({"note": "n"})).await.fails("INVALID_INPUT");
-        assert_eq!(refused.suggested(), ["tasks_context"]);
+        let rejected = client.call("tasks_note", json!({"note": "n"})).await.fails("INVALID_INPUT");
+        assert_eq!(rejected.suggested(), ["tasks_context"]);
         let set = client.ok("tasks_focus_set", json!({"task": "TASK-001"})).await;
         assert_eq!((set["focus"].clone(), set["previous"].clone()), (json!("TASK-001"), json!(null)));
         client.ok("tasks_note", json!({"note": "n"})).await;
@@ -21,12 +21,12 @@ on_both! {
         assert_eq!((cleared["cleared"].clone(), cleared["previous"].clone()), (json!(true), json!("PLAN-001")));
         assert_eq!(client.ok("tasks_focus_clear", json!({})).await["cleared"], false);
         client.call("tasks_focus_set", json!({"task": "TASK-009"})).await.fails("UNKNOWN_ID");
-        // It is no state of a task: no event, no revision.
+        // The focus is not part of a task: no event, no revision.
         let delta = client.ok("tasks_delta", json!({})).await;
         assert_eq!(delta["events"].as_array().unwrap().len(), 3);
     }
 
-    async fn the_radar_tells_now_why_verify_next_and_blockers(client: &Client) {
+    async fn radar_has_now_why_verify_next_and_blockers(client: &Client) {
         task(client).await;
         client.ok("tasks_create", json!({"title": "First", "parent": "PLAN-001"})).await;
         client.ok("tasks_edit", json!({"task": "TASK-001", "depends_on": ["TASK-002"]})).await;
@@ -57,7 +57,7 @@ on_both! {
         assert_eq!(radar["steps"]["open"], 0);
     }
 
-    async fn without_a_task_there_is_nothing_but_a_way_on(client: &Client) {
+    async fn without_task_and_focus_a_suggestion_is_returned(client: &Client) {
         for tool in ["tasks_radar", "tasks_handoff", "tasks_resume"] {
             let answer = client.call(tool, json!({})).await;
             assert!(answer.warns("no focus"));
@@ -66,7 +66,7 @@ on_both! {
         }
     }
 
-    async fn a_handoff_tells_what_is_done_what_remains_and_what_can_go_wrong(client: &Client) {
+    async fn handoff_lists_done_remaining_and_risks(client: &Client) {
         task(client).await;
         close(client, "TASK-001", "s:0.s:1").await;
         client.ok("tasks_block", json!({"task": "TASK-001", "path": "s:1", "blocked": true, "reason": "no compiler"})).await;
@@ -82,7 +82,7 @@ on_both! {
         assert!(handoff["reasoning_ref"].is_object());
     }
 
-    async fn a_resume_has_all_it_takes_to_go_on(client: &Client) {
+    async fn resume_has_steps_notes_cards_and_events(client: &Client) {
         task(client).await;
         client.ok("tasks_note", json!({"task": "TASK-001", "note": "first"})).await;
         client.ok("tasks_note", json!({"task": "TASK-001", "note": "second"})).await;

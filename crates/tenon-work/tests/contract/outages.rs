@@ -1,4 +1,4 @@
-//! A server that goes away: what is said about it, and what is known of a call that it did not answer.
+//! Outages of the PostgreSQL server: error messages, retries and unanswered commits.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 
 use crate::client::call;
 
-/// Far beyond what a test may take: an answer that comes is not owed to it.
+/// Longer than any test: no answer is caused by this timeout.
 const PATIENCE: Duration = Duration::from_secs(3600);
 
 async fn work(url: &str) -> Work {
@@ -24,28 +24,28 @@ async fn work(url: &str) -> Work {
     Work::new(store, Clock::system(), settings)
 }
 
-/// Stands between a store and its server.
-struct Between {
+/// A TCP proxy proxy a store and its server.
+struct Proxy {
     url: String,
     faults: Arc<Faults>,
 }
 
 #[derive(Default)]
 struct Faults {
-    /// All connections break.
+    /// Breaks all connections.
     breaks: Notify,
-    /// How many of the next connections end as soon as they have begun.
-    refused: AtomicUsize,
-    /// The next commit reaches the server, and nothing comes back.
-    cut: AtomicBool,
+    /// Number of next connections to close immediately.
+    reject_next: AtomicUsize,
+    /// Forward the next commit, but not its answer.
+    drop_commit_answer: AtomicBool,
 }
 
-impl Between {
+impl Proxy {
     async fn new(server: &Server) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = server.database();
-        let (_, place) = url.rsplit_once('@').unwrap();
-        let (address, database) = place.split_once('/').unwrap();
+        let (_, after_user) = url.rsplit_once('@').unwrap();
+        let (address, database) = after_user.split_once('/').unwrap();
         let url = format!("postgres://tenon@{}/{database}", listener.local_addr().unwrap());
         let faults = Arc::new(Faults::default());
         tokio::spawn(serve(listener, address.to_owned(), Arc::clone(&faults)));
@@ -56,29 +56,29 @@ impl Between {
 async fn serve(listener: TcpListener, server: String, faults: Arc<Faults>) {
     while let Ok((client, _)) = listener.accept().await {
         let fewer = |left: usize| left.checked_sub(1);
-        if faults.refused.try_update(Ordering::SeqCst, Ordering::SeqCst, fewer).is_err() {
+        if faults.reject_next.try_update(Ordering::SeqCst, Ordering::SeqCst, fewer).is_err() {
             let server = TcpStream::connect(&server).await.unwrap();
-            tokio::spawn(carry(client, server, Arc::clone(&faults)));
+            tokio::spawn(forward(client, server, Arc::clone(&faults)));
         }
     }
 }
 
-async fn carry(client: TcpStream, server: TcpStream, faults: Arc<Faults>) {
+async fn forward(client: TcpStream, server: TcpStream, faults: Arc<Faults>) {
     let (from_client, to_client) = client.into_split();
     let (mut from_server, to_server) = server.into_split();
-    let cut = tokio::select! {
-        cut = asked(from_client, to_server, &faults) => cut,
-        () = answered(&mut from_server, to_client) => false,
+    let dropped = tokio::select! {
+        dropped = forward_requests(from_client, to_server, &faults) => dropped,
+        () = forward_answers(&mut from_server, to_client) => false,
         () = faults.breaks.notified() => false,
     };
-    if cut {
-        // Once the server says anything it has done what it was asked.
+    if dropped {
+        // The first byte of the answer means that the server has committed.
         let _ = from_server.read(&mut [0]).await;
     }
 }
 
-/// Hands on what the client says. True if it ends with a commit that is not to be answered.
-async fn asked(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, faults: &Faults) -> bool {
+/// Forwards requests. Returns true after a commit whose answer must be dropped.
+async fn forward_requests(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, faults: &Faults) -> bool {
     let mut bytes = vec![0; 1 << 16];
     loop {
         let count = match from.read(&mut bytes).await {
@@ -86,14 +86,14 @@ async fn asked(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, faults: &Faults)
             _ => return false,
         };
         let commits = bytes[..count].windows(6).any(|word| word == b"COMMIT");
-        let cut = commits && faults.cut.swap(false, Ordering::SeqCst);
-        if to.write_all(&bytes[..count]).await.is_err() || cut {
-            return cut;
+        let dropped = commits && faults.drop_commit_answer.swap(false, Ordering::SeqCst);
+        if to.write_all(&bytes[..count]).await.is_err() || dropped {
+            return dropped;
         }
     }
 }
 
-async fn answered(from: &mut OwnedReadHalf, mut to: OwnedWriteHalf) {
+async fn forward_answers(from: &mut OwnedReadHalf, mut to: OwnedWriteHalf) {
     let mut bytes = vec![0; 1 << 16];
     while let Ok(count) = from.read(&mut bytes).await {
         if count == 0 || to.write_all(&bytes[..count]).await.is_err() {
@@ -103,7 +103,7 @@ async fn answered(from: &mut OwnedReadHalf, mut to: OwnedWriteHalf) {
 }
 
 #[tokio::test]
-async fn a_server_that_is_gone_is_said_to_be_gone() {
+async fn unreachable_server_is_reported() {
     let server = Server::new();
     let work = work(&server.database()).await;
     call(&work, "tasks_create", json!({"title": "Plan"})).await.ok();
@@ -123,28 +123,28 @@ async fn a_server_that_is_gone_is_said_to_be_gone() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_back_soon_was_never_gone() {
+async fn short_outage_is_retried() {
     let server = Server::new();
-    let between = Between::new(&server).await;
-    let work = work(&between.url).await;
+    let proxy = Proxy::new(&server).await;
+    let work = work(&proxy.url).await;
     call(&work, "tasks_create", json!({"title": "Plan"})).await.ok();
     for (tool, args) in
         [("tasks_context", json!({})), ("tasks_note", json!({"task": "PLAN-001", "note": "n"}))]
     {
-        between.faults.refused.store(1, Ordering::SeqCst);
-        between.faults.breaks.notify_waiters();
+        proxy.faults.reject_next.store(1, Ordering::SeqCst);
+        proxy.faults.breaks.notify_waiters();
         call(&work, tool, args).await.ok();
-        assert_eq!(between.faults.refused.load(Ordering::SeqCst), 0, "{tool}");
+        assert_eq!(proxy.faults.reject_next.load(Ordering::SeqCst), 0, "{tool}");
     }
 }
 
 #[tokio::test]
-async fn a_commit_that_nobody_answered_may_be_stored() {
+async fn unanswered_commit_is_reported_as_unknown() {
     let server = Server::new();
-    let between = Between::new(&server).await;
-    let work = work(&between.url).await;
+    let proxy = Proxy::new(&server).await;
+    let work = work(&proxy.url).await;
     call(&work, "memory_init", json!({})).await.ok();
-    between.faults.cut.store(true, Ordering::SeqCst);
+    proxy.faults.drop_commit_answer.store(true, Ordering::SeqCst);
     let answer = call(&work, "tasks_create", json!({"title": "Plan"})).await.fails("STORE_ERROR");
     let error = answer.error();
     assert!(error["message"].as_str().unwrap().contains("not known whether it was stored"), "{error}");

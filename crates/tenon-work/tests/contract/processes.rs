@@ -1,6 +1,6 @@
-//! Many processes on one store, processes that are killed, and a disk that is full.
+//! Many processes on one store, killed processes, and a full disk.
 //!
-//! The other processes are this test binary again: [`child`] is a test that does nothing unless it is told to.
+//! The other processes run this test binary: [`child`] is a test that does nothing unless a role is set.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Lines};
@@ -36,16 +36,16 @@ fn spawn(role: &str, store: &str) -> Child {
     command.spawn().unwrap()
 }
 
-/// What a child has to tell: the lines that begin with `=`.
-fn told(child: &mut Child) -> impl Iterator<Item = String> + use<> {
+/// The output of a child: the lines that begin with `=`.
+fn output_of(child: &mut Child) -> impl Iterator<Item = String> + use<> {
     let lines: Lines<BufReader<ChildStdout>> = BufReader::new(child.stdout.take().unwrap()).lines();
     lines.map_while(Result::ok).filter_map(|line| line.strip_prefix('=').map(str::to_owned))
 }
 
-/// On a line of its own, since the harness may have begun one.
-#[expect(clippy::print_stdout, reason = "this is how a child answers")]
-fn tell(what: impl std::fmt::Display) {
-    println!("\n={what}");
+/// Prints a value on a separate line, since the test harness may have printed part of a line.
+#[expect(clippy::print_stdout, reason = "the parent process reads stdout")]
+fn output(value: impl std::fmt::Display) {
+    println!("\n={value}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -63,7 +63,7 @@ async fn child() {
     }
 }
 
-/// Writes to a shared task, sometimes makes one; tells the ids of the events.
+/// Writes notes to a shared task and sometimes creates a task. Outputs the event ids.
 async fn mutate(work: &Work, count: usize) {
     for number in 0..count {
         let (tool, args) = if number % 10 == 9 {
@@ -72,21 +72,21 @@ async fn mutate(work: &Work, count: usize) {
             ("tasks_note", json!({"task": "TASK-001", "note": format!("note {number}")}))
         };
         let written = call(work, tool, args).await.ok();
-        tell(written["event"]["event_id"].as_str().unwrap());
+        output(written["event"]["event_id"].as_str().unwrap());
     }
 }
 
-/// Claims until nothing is left.
+/// Claims tasks until the queue is empty.
 async fn claim(work: &Work, agent: &str) {
     loop {
         let claimed = call(work, "tasks_next", json!({"claim": true, "agent": agent, "limit": 1})).await.ok();
         let Some(task) = claimed["task"]["id"].as_str() else { return };
-        tell(task);
+        output(task);
         call(work, "tasks_edit", json!({"task": task, "status": "done"})).await.ok();
     }
 }
 
-/// Edits with the revision it has just read, twenty times with success.
+/// Edits with the revision it just read, until twenty edits have succeeded.
 async fn race(work: &Work) {
     let mut won = 0;
     while won < 20 {
@@ -97,14 +97,14 @@ async fn race(work: &Work) {
         let answer = call(work, "tasks_edit", args).await;
         if answer.envelope["success"] == json!(true) {
             won += 1;
-            tell(revision + 1);
+            output(revision + 1);
         } else {
             answer.fails("REVISION_MISMATCH");
         }
     }
 }
 
-/// Writes all kinds of things until it is killed, or long after that should have happened.
+/// Writes records of many kinds until it is killed. Ends by itself long after that.
 async fn write(work: &Work) {
     for number in 0..2000 {
         let (tool, args) = match number % 4 {
@@ -118,7 +118,7 @@ async fn write(work: &Work) {
         };
         let written = call(work, tool, args).await.ok();
         if let Some(event) = written["event"]["event_id"].as_str() {
-            tell(event);
+            output(event);
         }
     }
 }
@@ -132,35 +132,35 @@ async fn prepare(location: &StoreLocation) -> Work {
     work
 }
 
-/// Runs children to their end and gathers what each has told.
+/// Runs children until they exit and collects the output of each.
 fn run(roles: &[String], store: &str) -> Vec<Vec<String>> {
     let mut children: Vec<Child> = roles.iter().map(|role| spawn(role, store)).collect();
-    // Each pipe is read by a thread of its own, so that no child waits for another's.
+    // One thread per pipe, so that no child blocks on a full pipe.
     let readers: Vec<_> = children
         .iter_mut()
         .map(|child| {
-            let lines = told(child);
+            let lines = output_of(child);
             std::thread::spawn(move || lines.collect::<Vec<String>>())
         })
         .collect();
-    let told = readers.into_iter().map(|reader| reader.join().unwrap()).collect();
+    let outputs = readers.into_iter().map(|reader| reader.join().unwrap()).collect();
     for (child, role) in children.iter_mut().zip(roles) {
         assert!(child.wait().unwrap().success(), "{role} failed");
     }
-    told
+    outputs
 }
 
-/// So many processes write so often: nothing is lost, refused or counted twice.
-async fn crowd(location: &StoreLocation, store: &str, processes: usize, writes: usize) {
+/// Many processes write concurrently: no write is lost, rejected or counted twice.
+async fn concurrent_writes(location: &StoreLocation, store: &str, processes: usize, writes: usize) {
     let work = prepare(location).await;
     let roles = vec![format!("mutate-{writes}"); processes];
-    let told = run(&roles, store);
-    assert!(told.iter().all(|events| events.len() == writes));
-    for events in &told {
-        assert!(events.is_sorted_by(|a, b| a < b), "events of one process come in order");
+    let outputs = run(&roles, store);
+    assert!(outputs.iter().all(|events| events.len() == writes));
+    for events in &outputs {
+        assert!(events.is_sorted_by(|a, b| a < b), "event ids of one process ascend");
     }
-    let all: BTreeSet<&String> = told.iter().flatten().collect();
-    assert_eq!(all.len(), processes * writes, "no event was given twice");
+    let all: BTreeSet<&String> = outputs.iter().flatten().collect();
+    assert_eq!(all.len(), processes * writes, "event ids are unique");
     let report = work.store().check().await.unwrap();
     assert_eq!(report.problems, Vec::<String>::new());
     assert_eq!(report.events as usize, processes * writes + 2);
@@ -172,25 +172,26 @@ async fn crowd(location: &StoreLocation, store: &str, processes: usize, writes: 
     work.store().close().await;
 }
 
-/// No task is handed to two, and every task to one.
-async fn claims(location: &StoreLocation, store: &str, processes: usize, tasks: usize) {
+/// Every task is claimed by exactly one process.
+async fn concurrent_claims(location: &StoreLocation, store: &str, processes: usize, tasks: usize) {
     let work = open(location).await;
     call(&work, "tasks_create", json!({"title": "Plan"})).await.ok();
     for _ in 0..tasks {
         call(&work, "tasks_create", json!({"title": "t", "parent": "PLAN-001"})).await.ok();
     }
     let roles: Vec<String> = (0..processes).map(|number| format!("claim-agent{number}")).collect();
-    let told: Vec<String> = run(&roles, store).into_iter().flatten().collect();
-    assert_eq!(told.len(), tasks);
-    assert_eq!(told.iter().collect::<BTreeSet<_>>().len(), tasks);
+    let claimed: Vec<String> = run(&roles, store).into_iter().flatten().collect();
+    assert_eq!(claimed.len(), tasks);
+    assert_eq!(claimed.iter().collect::<BTreeSet<_>>().len(), tasks);
     work.store().close().await;
 }
 
-/// Of all that expect the same revision exactly one wins.
-async fn races(location: &StoreLocation, store: &str, processes: usize) {
+/// Of all edits that expect the same revision, exactly one succeeds.
+async fn concurrent_edits(location: &StoreLocation, store: &str, processes: usize) {
     let work = prepare(location).await;
-    let told: Vec<String> = run(&vec!["race-0".to_owned(); processes], store).into_iter().flatten().collect();
-    let mut revisions: Vec<usize> = told.iter().map(|revision| revision.parse().unwrap()).collect();
+    let outputs = run(&vec!["race-0".to_owned(); processes], store);
+    let mut revisions: Vec<usize> =
+        outputs.iter().flatten().map(|revision| revision.parse().unwrap()).collect();
     revisions.sort_unstable();
     assert_eq!(revisions, (1..=processes * 20).collect::<Vec<_>>());
     assert_eq!(work.store().check().await.unwrap().problems, Vec::<String>::new());
@@ -203,53 +204,53 @@ fn sqlite(folder: &TempDir) -> (StoreLocation, String) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn sixteen_processes_write_to_one_file() {
+async fn sixteen_processes_write_to_one_sqlite_file() {
     let folder = TempDir::new().unwrap();
     let (location, store) = sqlite(&folder);
-    crowd(&location, &store, 16, 500).await;
+    concurrent_writes(&location, &store, 16, 500).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn four_daemons_write_to_one_server() {
+async fn four_daemons_write_to_one_postgres_server() {
     let url = postgres::database();
-    crowd(&StoreLocation::Postgres(url.clone()), &url, 4, 250).await;
+    concurrent_writes(&StoreLocation::Postgres(url.clone()), &url, 4, 250).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn no_task_is_handed_to_two_by_one_file() {
+async fn each_task_is_claimed_once_on_sqlite() {
     let folder = TempDir::new().unwrap();
     let (location, store) = sqlite(&folder);
-    claims(&location, &store, 8, 60).await;
+    concurrent_claims(&location, &store, 8, 60).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn no_task_is_handed_to_two_by_one_server() {
+async fn each_task_is_claimed_once_on_postgres() {
     let url = postgres::database();
-    claims(&StoreLocation::Postgres(url.clone()), &url, 4, 40).await;
+    concurrent_claims(&StoreLocation::Postgres(url.clone()), &url, 4, 40).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn one_of_the_racers_wins_on_one_file() {
+async fn one_edit_wins_per_revision_on_sqlite() {
     let folder = TempDir::new().unwrap();
     let (location, store) = sqlite(&folder);
-    races(&location, &store, 6).await;
+    concurrent_edits(&location, &store, 6).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn one_of_the_racers_wins_on_one_server() {
+async fn one_edit_wins_per_revision_on_postgres() {
     let url = postgres::database();
-    races(&StoreLocation::Postgres(url.clone()), &url, 4).await;
+    concurrent_edits(&StoreLocation::Postgres(url.clone()), &url, 4).await;
 }
 
-/// Kills writers at random moments; what they were told is written is there, and the store adds up.
+/// Kills writers at random moments: acknowledged writes must survive, and the store must stay consistent.
 async fn kill(location: StoreLocation, store: String, seed: u64, rounds: usize) {
     let work = prepare(&location).await;
     let entropy = Entropy::seeded(seed);
     let mut acknowledged = BTreeSet::new();
     for round in 0..rounds {
         let mut child = spawn("write-0", &store);
-        let mut lines = told(&mut child);
-        // Somewhere in the middle of something: after some acknowledged writes and a while of no particular length.
+        let mut lines = output_of(&mut child);
+        // Kill at a random moment: after some acknowledged writes and a random delay.
         let [writes, low, high] = entropy.bytes();
         acknowledged.extend(lines.by_ref().take(usize::from(writes % 8) + 1));
         for _ in 0..u16::from_le_bytes([low, high]) {
@@ -276,16 +277,16 @@ async fn kill(location: StoreLocation, store: String, seed: u64, rounds: usize) 
     }
     let lost: Vec<&String> = acknowledged.difference(&found).collect();
     assert!(lost.is_empty(), "acknowledged but lost: {lost:?}");
-    assert!(acknowledged.len() >= rounds, "every round wrote something");
+    assert!(acknowledged.len() >= rounds, "every round has acknowledged writes");
     work.store().close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn nothing_acknowledged_is_lost_by_kill_9() {
+async fn acknowledged_writes_survive_kill_9() {
     let folders = [TempDir::new().unwrap(), TempDir::new().unwrap()];
     let [(first, first_store), (second, second_store)] = [sqlite(&folders[0]), sqlite(&folders[1])];
     let url = postgres::database();
-    // Three stores side by side: 300 kills in all.
+    // Three stores in parallel: 300 kills in total.
     let rounds = [
         tokio::spawn(kill(first, first_store, 1, 130)),
         tokio::spawn(kill(second, second_store, 2, 130)),
@@ -296,7 +297,7 @@ async fn nothing_acknowledged_is_lost_by_kill_9() {
     }
 }
 
-/// On a disk of two megabytes: fills it up, makes room, goes on.
+/// Fills a disk of two megabytes, frees space, and continues.
 async fn fill_the_disk(work: &Work, folder: &str) {
     call(work, "tasks_create", json!({"title": "Plan"})).await.ok();
     let ballast = std::path::Path::new(folder).join("ballast");
@@ -308,7 +309,7 @@ async fn fill_the_disk(work: &Work, folder: &str) {
             break answer;
         }
         written += 1;
-        assert!(written < 500, "the disk is never full");
+        assert!(written < 500, "the disk does not fill up");
     };
     let failure = failure.fails("STORE_ERROR");
     assert_eq!(
@@ -316,7 +317,7 @@ async fn fill_the_disk(work: &Work, folder: &str) {
         (Some("the disk is full"), Some(true))
     );
     assert!(failure.error()["recovery"].is_string());
-    // Still full, still the same, and readable all the while.
+    // While the disk is full, writes keep failing and reads work.
     call(work, "tasks_note", json!({"task": "PLAN-001", "note": "x".repeat(20_000)}))
         .await
         .fails("STORE_ERROR");
@@ -326,14 +327,14 @@ async fn fill_the_disk(work: &Work, folder: &str) {
     call(work, "tasks_note", json!({"task": "PLAN-001", "note": "room again"})).await.ok();
     assert_eq!(notes().await, written + 1);
     assert_eq!(work.store().check().await.unwrap().problems, Vec::<String>::new());
-    tell("done");
+    output("done");
 }
 
 #[test]
-fn a_full_disk_is_a_typed_error_and_nothing_is_half_written() {
+fn full_disk_is_a_typed_error_and_writes_stay_atomic() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().display().to_string();
-    // A file system of its own, in a mount namespace that ends with the process; no privileges are needed.
+    // A tmpfs in a mount namespace that ends with the process; needs no privileges.
     let script = r#"mount -t tmpfs -o size=2m tmpfs "$1" && exec "$2" --exact processes::child --nocapture --test-threads=1"#;
     let output = Command::new("unshare")
         .args(["--map-root-user", "--mount", "sh", "-c", script, "sh", &path])

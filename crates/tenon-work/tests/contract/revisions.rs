@@ -6,36 +6,36 @@ use crate::client::{Client, on_both};
 use crate::fixture::{confirmed, revision, task};
 
 on_both! {
-    async fn a_stale_revision_is_refused_with_a_way_on(client: &Client) {
+    async fn stale_revision_is_rejected_with_suggestions(client: &Client) {
         task(client).await;
-        client.ok("tasks_note", json!({"task": "TASK-001", "note": "somebody else"})).await;
+        client.ok("tasks_note", json!({"task": "TASK-001", "note": "from another client"})).await;
         let stale = json!({"task": "TASK-001", "title": "Mine", "expected_revision": 0});
-        let refused = client.call("tasks_edit", stale).await.fails("REVISION_MISMATCH");
-        assert_eq!((refused.error()["expected"].clone(), refused.error()["actual"].clone()), (json!(0), json!(1)));
-        assert!(refused.error()["recovery"].is_string());
-        assert_eq!(refused.envelope["context"]["current"]["id"], "TASK-001");
-        assert_eq!(refused.envelope["context"]["current"]["revision"], 1);
-        assert_eq!(refused.suggested(), ["tasks_context", "tasks_edit"]);
-        let [look, again] = refused.envelope["suggestions"].as_array().unwrap().as_slice() else { panic!("two") };
+        let rejected = client.call("tasks_edit", stale).await.fails("REVISION_MISMATCH");
+        assert_eq!((rejected.error()["expected"].clone(), rejected.error()["actual"].clone()), (json!(0), json!(1)));
+        assert!(rejected.error()["recovery"].is_string());
+        assert_eq!(rejected.envelope["context"]["current"]["id"], "TASK-001");
+        assert_eq!(rejected.envelope["context"]["current"]["revision"], 1);
+        assert_eq!(rejected.suggested(), ["tasks_context", "tasks_edit"]);
+        let [look, again] = rejected.envelope["suggestions"].as_array().unwrap().as_slice() else { panic!("two") };
         assert_eq!(look["params"], json!({"workspace": "w", "ids": ["TASK-001"]}));
         assert_eq!(look["priority"], "high");
         assert_eq!(again["params"], json!({"workspace": "w", "task": "TASK-001", "title": "Mine", "expected_revision": 1}));
         assert_eq!(again["priority"], "low");
-        // The same call again would fail at a gate, so it is not suggested.
+        // A retry would fail for missing checkpoints, so it is not suggested.
         let gated = json!({"task": "TASK-001", "path": "s:0", "expected_version": 7});
-        let refused = client.call("tasks_done", gated).await.fails("REVISION_MISMATCH");
-        assert_eq!(refused.suggested(), ["tasks_context"]);
+        let rejected = client.call("tasks_done", gated).await.fails("REVISION_MISMATCH");
+        assert_eq!(rejected.suggested(), ["tasks_context"]);
     }
 
-    async fn an_expected_revision_is_told_as_it_was_sent(client: &Client) {
+    async fn expected_revision_is_reported_as_sent(client: &Client) {
         task(client).await;
         let edit = |revision: serde_json::Value| json!({"task": "TASK-001", "title": "x", "expected_revision": revision});
         for sent in [i64::MAX, -1, i64::MIN] {
-            let refused = client.call("tasks_edit", edit(json!(sent))).await.fails("REVISION_MISMATCH");
-            assert_eq!(refused.error()["expected"], json!(sent));
+            let rejected = client.call("tasks_edit", edit(json!(sent))).await.fails("REVISION_MISMATCH");
+            assert_eq!(rejected.error()["expected"], json!(sent));
         }
-        for beyond in [json!(1_u64 << 63), json!(1e30), json!(-1e19)] {
-            client.call("tasks_edit", edit(beyond)).await.fails("INVALID_INPUT");
+        for out_of_range in [json!(1_u64 << 63), json!(1e30), json!(-1e19)] {
+            client.call("tasks_edit", edit(out_of_range)).await.fails("INVALID_INPUT");
         }
     }
 
@@ -70,7 +70,7 @@ on_both! {
             client.ok(tool, args).await;
         }
         assert_eq!(revision(client, "TASK-001").await, 13);
-        // Making a task, and writing memory about one, look at the revision of the plan or task they name.
+        // Creating a task checks the revision of the plan, and memory writes that of the target.
         let make = json!({"title": "t", "parent": "PLAN-001", "expected_revision": 3});
         client.call("tasks_create", make).await.fails("REVISION_MISMATCH");
         for (tool, args) in [
@@ -88,17 +88,17 @@ on_both! {
         client.call("memory_notes_commit", json!({"content": "c", "expected_revision": 0})).await.fails("INVALID_INPUT");
     }
 
-    async fn strict_targeting_wants_to_know_what_is_written_to(client: &Client) {
+    async fn strict_targeting_requires_expected_target_id(client: &Client) {
         task(client).await;
         client.ok("tasks_focus_set", json!({"task": "TASK-001"})).await;
         let without = json!({"note": "n", "strict_targeting": true});
-        let refused = client.call("tasks_note", without).await.fails("STRICT_TARGETING_REQUIRES_EXPECTED_TARGET_ID");
-        assert_eq!(refused.suggested(), ["tasks_note"]);
+        let rejected = client.call("tasks_note", without).await.fails("STRICT_TARGETING_REQUIRES_EXPECTED_TARGET_ID");
+        assert_eq!(rejected.suggested(), ["tasks_note"]);
         let wrong = json!({"note": "n", "strict_targeting": true, "expected_target_id": "PLAN-001"});
-        let refused = client.call("tasks_note", wrong).await.fails("EXPECTED_TARGET_MISMATCH");
-        assert_eq!((refused.error()["expected"].as_str(), refused.error()["actual"].as_str()), (Some("PLAN-001"), Some("TASK-001")));
-        assert_eq!(refused.suggested(), ["tasks_context", "tasks_note"]);
-        // What is expected must hold whether strict or not.
+        let rejected = client.call("tasks_note", wrong).await.fails("EXPECTED_TARGET_MISMATCH");
+        assert_eq!((rejected.error()["expected"].as_str(), rejected.error()["actual"].as_str()), (Some("PLAN-001"), Some("TASK-001")));
+        assert_eq!(rejected.suggested(), ["tasks_context", "tasks_note"]);
+        // An expected target is checked even without strict targeting.
         client.call("tasks_note", json!({"note": "n", "expected_target_id": "PLAN-001"})).await.fails("EXPECTED_TARGET_MISMATCH");
         client.ok("tasks_note", json!({"note": "n", "strict_targeting": true, "expected_target_id": "TASK-001"})).await;
         client.call("memory_notes_commit", json!({"content": "c", "strict_targeting": true})).await.fails("STRICT_TARGETING_REQUIRES_EXPECTED_TARGET_ID");
@@ -107,14 +107,14 @@ on_both! {
         client.ok("memory_notes_commit", json!({"target": "TASK-001", "content": "c", "strict_targeting": true, "expected_target_id": "TASK-001"})).await;
     }
 
-    async fn checks_come_in_their_order(client: &Client) {
+    async fn checks_run_in_a_fixed_order(client: &Client) {
         task(client).await;
-        // Everything is wrong; each call mends what the last one was refused for.
+        // All arguments are invalid; each round fixes the one that was just rejected.
         let mut args = json!({"workspace": "no such/name!", "task": "TASK-009", "path": "s:0", "strict_targeting": true,
             "expected_revision": 9, "bogus": 1});
-        let mut expect = async |code: &str, mend: &dyn Fn(&mut serde_json::Value)| {
+        let mut expect = async |code: &str, fix: &dyn Fn(&mut serde_json::Value)| {
             client.call("tasks_done", args.clone()).await.fails(code);
-            mend(&mut args);
+            fix(&mut args);
         };
         expect("INVALID_INPUT", &|args| drop(args.as_object_mut().unwrap().remove("bogus"))).await;
         expect("INVALID_NAME", &|args| drop(args.as_object_mut().unwrap().remove("workspace"))).await;

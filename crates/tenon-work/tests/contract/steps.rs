@@ -6,7 +6,7 @@ use crate::client::{Client, on_both};
 use crate::fixture::{close, confirmed, field, revision, step_of, task};
 
 on_both! {
-    async fn a_step_write_moves_its_own_and_its_tasks_revision_by_one(client: &Client) {
+    async fn step_write_increments_step_and_task_revision(client: &Client) {
         task(client).await;
         let writes = [
             ("tasks_note", json!({"note": "n"})),
@@ -33,17 +33,17 @@ on_both! {
         assert_eq!(step_of(client, "TASK-001", "s:0").await["revision"], 0);
     }
 
-    async fn criteria_and_tests_gate_every_step_and_declared_ones_too(client: &Client) {
+    async fn step_closes_only_with_all_checkpoints_confirmed(client: &Client) {
         task(client).await;
         let done = json!({"task": "TASK-001", "path": "s:0.s:0"});
-        let refused = client.call("tasks_done", done.clone()).await.fails("CHECKPOINTS_NOT_CONFIRMED");
-        assert_eq!(refused.error()["missing"], json!(["criteria", "tests"]));
-        assert_eq!(refused.suggested(), ["tasks_verify"]);
+        let rejected = client.call("tasks_done", done.clone()).await.fails("CHECKPOINTS_NOT_CONFIRMED");
+        assert_eq!(rejected.error()["missing"], json!(["criteria", "tests"]));
+        assert_eq!(rejected.suggested(), ["tasks_verify"]);
         let docs = client.call("tasks_done", json!({"task": "TASK-001", "path": "s:1"})).await.fails("CHECKPOINTS_NOT_CONFIRMED");
         assert_eq!(docs.error()["missing"], json!(["criteria", "tests", "docs"]));
         client.ok("tasks_verify", json!({"task": "TASK-001", "path": "s:0.s:0", "checkpoints": confirmed(&["criteria"])})).await;
-        let refused = client.call("tasks_done", done.clone()).await.fails("CHECKPOINTS_NOT_CONFIRMED");
-        assert_eq!(refused.error()["missing"], json!(["tests"]));
+        let rejected = client.call("tasks_done", done.clone()).await.fails("CHECKPOINTS_NOT_CONFIRMED");
+        assert_eq!(rejected.error()["missing"], json!(["tests"]));
         client.ok("tasks_verify", json!({"task": "TASK-001", "path": "s:0.s:0", "checkpoints": confirmed(&["tests"])})).await;
         let closed = client.ok("tasks_done", done.clone()).await;
         assert_eq!(closed["step"], json!({"step_id": "STEP-00000002", "path": "s:0.s:0", "revision": 3, "completed": true}));
@@ -54,20 +54,20 @@ on_both! {
         assert_eq!(revision(client, "TASK-001").await, 3);
     }
 
-    async fn a_parent_closes_after_its_children(client: &Client) {
+    async fn parent_step_closes_after_its_children(client: &Client) {
         task(client).await;
         client.ok("tasks_verify", json!({"task": "TASK-001", "path": "s:0", "checkpoints": confirmed(&["criteria", "tests"])})).await;
         for tool in ["tasks_done", "tasks_close_step"] {
-            let refused = client.call(tool, json!({"task": "TASK-001", "path": "s:0"})).await.fails("CHECKPOINTS_NOT_CONFIRMED");
-            assert_eq!(refused.error()["missing"], json!(["children"]));
-            assert_eq!(refused.suggested(), ["tasks_verify"]);
+            let rejected = client.call(tool, json!({"task": "TASK-001", "path": "s:0"})).await.fails("CHECKPOINTS_NOT_CONFIRMED");
+            assert_eq!(rejected.error()["missing"], json!(["children"]));
+            assert_eq!(rejected.suggested(), ["tasks_verify"]);
         }
         close(client, "TASK-001", "s:0.s:0").await;
         close(client, "TASK-001", "s:0.s:1").await;
         client.ok("tasks_done", json!({"task": "TASK-001", "path": "s:0"})).await;
         close(client, "TASK-001", "s:1").await;
         assert_eq!(field(client, "TASK-001", "status").await, "done");
-        // Opening a child opens everything above it.
+        // Reopening a child reopens its parents.
         let ops = json!([{"op": "set", "field": "completed", "value": false}]);
         let reopened = client.call("tasks_patch", json!({"task": "TASK-001", "path": "s:0.s:1", "ops": ops})).await;
         assert!(reopened.warns("s:0 was reopened"));
@@ -75,23 +75,23 @@ on_both! {
         assert_eq!(step_of(client, "TASK-001", "s:0").await["completed"], false);
     }
 
-    async fn closing_is_one_operation_with_two_events(client: &Client) {
+    async fn close_step_is_one_operation_with_two_events(client: &Client) {
         task(client).await;
         let closed = close(client, "TASK-001", "s:0.s:0").await;
         let types: Vec<&str> = closed["events"].as_array().unwrap().iter().map(|e| e["type"].as_str().unwrap()).collect();
         assert_eq!(types, ["step_verified", "step_done"]);
         assert_eq!(closed["event"], closed["events"][1]);
         assert_eq!(closed["revision"], 1);
-        let refused = client.call("tasks_close_step", json!({"task": "TASK-001", "path": "s:1", "checkpoints": confirmed(&["criteria"])})).await;
-        assert_eq!(refused.fails("CHECKPOINTS_NOT_CONFIRMED").error()["missing"], json!(["tests", "docs"]));
-        // Nothing of the refused call stays, the confirmation neither.
+        let rejected = client.call("tasks_close_step", json!({"task": "TASK-001", "path": "s:1", "checkpoints": confirmed(&["criteria"])})).await;
+        assert_eq!(rejected.fails("CHECKPOINTS_NOT_CONFIRMED").error()["missing"], json!(["tests", "docs"]));
+        // A rejected call keeps nothing, not even the confirmation.
         assert_eq!(step_of(client, "TASK-001", "s:1").await["confirmed"], json!([]));
         client.ok("tasks_undo", json!({"task": "TASK-001"})).await;
         let step = step_of(client, "TASK-001", "s:0.s:0").await;
         assert_eq!((step["completed"].clone(), step["confirmed"].clone()), (json!(false), json!([])));
     }
 
-    async fn defining_again_resets_what_was_confirmed(client: &Client) {
+    async fn define_resets_confirmed_checkpoints(client: &Client) {
         task(client).await;
         let at = |extra: serde_json::Value| {
             let mut args = json!({"task": "TASK-001", "path": "s:1"});
@@ -107,19 +107,19 @@ on_both! {
         let step = step_of(client, "TASK-001", "s:1").await;
         assert_eq!(step["missing"], json!(["criteria", "tests", "security", "perf"]));
         assert_eq!(step["title"], "Compile all");
-        // A closed step whose criteria change is open again.
+        // Changing the criteria of a closed step reopens it.
         client.ok("tasks_close_step", at(json!({"checkpoints": confirmed(&["criteria", "tests", "security", "perf"])}))).await;
         let opened = client.call("tasks_define", at(json!({"success_criteria": ["more"]}))).await;
         assert!(opened.warns("reopened"));
         assert_eq!(opened.ok()["step"]["completed"], false);
     }
 
-    async fn verifying_can_be_taken_back(client: &Client) {
+    async fn confirmation_can_be_withdrawn(client: &Client) {
         task(client).await;
         close(client, "TASK-001", "s:1").await;
         let args = json!({"task": "TASK-001", "path": "s:1", "checkpoints": {"docs": {"confirmed": false}}});
-        let taken = client.call("tasks_verify", args.clone()).await;
-        assert!(taken.warns("reopened"));
+        let withdrawn = client.call("tasks_verify", args.clone()).await;
+        assert!(withdrawn.warns("reopened"));
         let same = client.call("tasks_verify", args).await;
         assert!(same.warns("nothing changed"));
         for bad in [json!({}), json!({"speed": {"confirmed": true}}), json!({"docs": true}), json!({"docs": {}})] {
@@ -127,7 +127,7 @@ on_both! {
         }
     }
 
-    async fn being_blocked_is_having_blockers(client: &Client) {
+    async fn block_adds_and_removes_blockers(client: &Client) {
         task(client).await;
         client.ok("tasks_block", json!({"task": "TASK-001", "blocked": true, "reason": "no key"})).await;
         client.ok("tasks_block", json!({"task": "TASK-001", "blocked": true})).await;
@@ -146,7 +146,7 @@ on_both! {
         assert_eq!(field(client, "TASK-001", "blockers").await, json!([]));
     }
 
-    async fn notes_are_mirrored_with_their_provenance(client: &Client) {
+    async fn notes_are_mirrored_to_memory_with_provenance(client: &Client) {
         task(client).await;
         let noted = client.ok("tasks_note", json!({"task": "TASK-001", "path": "s:1", "note": "look out"})).await;
         let shown = client.ok("memory_show", json!({"target": "TASK-001"})).await;
@@ -163,16 +163,16 @@ on_both! {
         assert_eq!(field(client, "PLAN-001", "notes").await, 1);
     }
 
-    async fn a_step_has_a_hundred_pieces_of_evidence_at_most(client: &Client) {
+    async fn step_takes_at_most_100_evidence_items(client: &Client) {
         task(client).await;
         let attach = |pieces: usize| json!({"task": "TASK-001", "path": "s:1", "checkpoint": "tests",
             "items": vec![json!({"kind": "diagnostics", "output": "o"}); pieces]});
         client.ok("tasks_evidence", attach(100)).await;
-        let refused = client.call("tasks_evidence", attach(1)).await.fails("INVALID_INPUT");
-        assert!(refused.error()["recovery"].as_str().unwrap().contains("another step"), "{}", refused.text);
+        let rejected = client.call("tasks_evidence", attach(1)).await.fails("INVALID_INPUT");
+        assert!(rejected.error()["recovery"].as_str().unwrap().contains("another step"), "{}", rejected.text);
     }
 
-    async fn evidence_is_attached_to_a_checkpoint(client: &Client) {
+    async fn evidence_is_attached_to_a_checkpoint_and_readable(client: &Client) {
         task(client).await;
         let sha = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
         let items = json!([
@@ -188,7 +188,7 @@ on_both! {
         assert_eq!(evidence[1]["sha256"], sha);
         let step = step_of(client, "TASK-001", "s:1").await;
         assert_eq!(step["evidence"][0]["checkpoint"], "tests");
-        // What was attached can be read.
+        // Attached evidence can be read.
         let seq: i64 = evidence[0]["id"].as_str().unwrap().strip_prefix("evd_").unwrap().parse().unwrap();
         let entry = client.ok("memory_show", json!({"seq": seq})).await["entries"][0].clone();
         assert_eq!(entry["content"], "42 passed");
@@ -198,12 +198,12 @@ on_both! {
             (json!([{"kind": "file_hash", "path": "a", "sha256": "xyz"}]), 0),
         ] {
             let args = json!({"task": "TASK-001", "path": "s:1", "checkpoint": "tests", "items": bad});
-            let refused = client.call("tasks_evidence", args).await.fails("INVALID_INPUT");
-            assert_eq!(refused.error()["index"], index);
+            let rejected = client.call("tasks_evidence", args).await.fails("INVALID_INPUT");
+            assert_eq!(rejected.error()["index"], index);
         }
     }
 
-    async fn secrets_are_redacted_before_they_are_stored(client: &Client) {
+    async fn secrets_are_redacted_before_storing(client: &Client) {
         task(client).await;
         let note = "use token=Zx81-kkQ2pLm and token_count=128, key AKIAIOSFODNN7EXAMPLE";
         let noted = client.call("tasks_note", json!({"task": "TASK-001", "note": note})).await;

@@ -1,4 +1,4 @@
-//! The store as a whole: schema versions, export and import, check, and its own failures.
+//! The store: schema versions, export and import, checks, and errors.
 
 use std::time::Duration;
 
@@ -13,8 +13,8 @@ use crate::client::{Client, On, call, on_both};
 use crate::fixture::{close, revision, task};
 use tenon_testkit::postgres;
 
-/// Runs a statement behind the back of the store.
-async fn behind_its_back(location: &StoreLocation, sql: &'static str) {
+/// Runs a statement on the database directly, bypassing the store.
+async fn execute_directly(location: &StoreLocation, sql: &'static str) {
     match location {
         StoreLocation::Sqlite(path) => {
             rusqlite::Connection::open(path).unwrap().execute_batch(sql).unwrap();
@@ -44,18 +44,18 @@ async fn empty(on: On) -> (Store, StoreLocation, TempDir) {
 }
 
 on_both! {
-    async fn a_newer_schema_is_refused_with_a_hint(client: &Client) {
+    async fn newer_schema_is_rejected_with_a_hint(client: &Client) {
         task(client).await;
-        behind_its_back(&client.location, "UPDATE tenon_schema SET version = 99").await;
+        execute_directly(&client.location, "UPDATE tenon_schema SET version = 99").await;
         let Err(error) = Store::open(&client.location).await else { panic!("opened") };
         assert!(matches!(error, StoreError::NewerSchema { found: 99, known: 3 }), "{error}");
         assert!(error.hint().unwrap().contains("upgrade"));
-        // The refusal has changed nothing.
-        behind_its_back(&client.location, "UPDATE tenon_schema SET version = 3").await;
+        // The failed open changed nothing.
+        execute_directly(&client.location, "UPDATE tenon_schema SET version = 3").await;
         Store::open(&client.location).await.unwrap();
     }
 
-    async fn opening_again_finds_everything(client: &Client) {
+    async fn reopened_store_has_the_same_content(client: &Client) {
         task(client).await;
         close(client, "TASK-001", "s:1").await;
         let before = exported(client.work.store()).await;
@@ -65,7 +65,7 @@ on_both! {
         assert_eq!(again.schema_version(), 3);
     }
 
-    async fn an_export_comes_back_as_the_same_bytes_from_either_engine(client: &Client) {
+    async fn export_round_trips_through_both_backends(client: &Client) {
         fill(client).await;
         client.ok("tasks_undo", json!({"task": "TASK-001"})).await;
         client.ok("tasks_create", json!({"workspace": "another", "title": "Zürich \u{1f600} \"quoted\""})).await;
@@ -79,7 +79,7 @@ on_both! {
             assert_eq!(store.check().await.unwrap().problems, Vec::<String>::new());
             folders.push(folder);
 
-            // The copy answers like the original and goes on counting where it stood.
+            // The copy answers like the original and continues its counters.
             let settings = WorkSettings { workspace: Some(WorkspaceName::parse("w").unwrap()), strict: false };
             let copy = Work::new(store, Clock::fixed("2026-02-03T04:05:06Z".parse().unwrap()).0, settings);
             for (tool, args) in [
@@ -100,7 +100,7 @@ on_both! {
         }
     }
 
-    async fn an_import_is_all_or_nothing(client: &Client) {
+    async fn import_is_atomic(client: &Client) {
         task(client).await;
         let export = exported(client.work.store()).await;
         assert!(matches!(client.work.store().import(&mut export.as_bytes()).await, Err(StoreError::WorkspaceExists(name)) if name == "w"));
@@ -120,7 +120,7 @@ on_both! {
             export.replacen("\"notes\":0,", "", 1),
             export.replacen("\"name\":\"w\"", "\"name\":\"-\"", 1),
             [lines[0], lines[2], lines[last]].join("\n"),
-            // Nothing stands behind the last line.
+            // Unexpected data after the last line.
             format!("{export}{export}"),
             format!("{export}x"),
             format!("{export}\n\n\n\n"),
@@ -137,7 +137,7 @@ on_both! {
         assert_eq!(exported(&store).await, export);
     }
 
-    async fn a_check_finds_rows_that_are_not_what_their_table_holds(client: &Client) {
+    async fn check_finds_invalid_rows(client: &Client) {
         fill(client).await;
         client.ok("tasks_focus_set", json!({"task": "TASK-001"})).await;
         let export = exported(client.work.store()).await;
@@ -157,7 +157,7 @@ on_both! {
             ("UPDATE steps SET target = 77 WHERE step = 3", "a step is of no plan or task"),
             ("INSERT INTO dependencies SELECT ws, 1099511627777, 1099511627778 FROM workspaces", "dependencies are not those"),
         ];
-        // The types of PostgreSQL keep these out.
+        // PostgreSQL rejects these by type.
         let untyped = [
             ("UPDATE workspaces SET branches = 'zzz'", "`branches` of workspaces is not a count"),
             ("UPDATE entries SET seq = 'zzz' WHERE event = 3", "`seq` of entries is not a number from 1 on"),
@@ -168,17 +168,17 @@ on_both! {
         for (sql, word) in anywhere.into_iter().chain(untyped) {
             let (store, location, _folder) = empty(on).await;
             store.import(&mut export.as_bytes()).await.unwrap();
-            behind_its_back(&location, sql).await;
+            execute_directly(&location, sql).await;
             let problems = store.check().await.unwrap().problems;
             assert!(problems.iter().any(|problem| problem.contains(word)), "{sql}: {problems:?}");
-            // Nor does anybody else take them.
+            // Another store does not import them either.
             let carried = other.import(&mut exported(&store).await.as_bytes()).await;
             assert!(matches!(carried, Err(StoreError::Import { .. })), "{sql}: {carried:?}");
             store.close().await;
         }
     }
 
-    async fn a_check_finds_what_does_not_add_up(client: &Client) {
+    async fn check_finds_inconsistencies(client: &Client) {
         fill(client).await;
         close(client, "TASK-001", "s:1").await;
         client.ok("tasks_delete", json!({"task": "TASK-002"})).await;
@@ -193,13 +193,13 @@ on_both! {
             ("UPDATE graph SET next = NULL WHERE next IS NOT NULL", "next one of its key"),
             ("UPDATE workspaces SET seqs = 1", "the counter stands at 1"),
         ] {
-            behind_its_back(&client.location, sql).await;
+            execute_directly(&client.location, sql).await;
             let problems = client.work.store().check().await.unwrap().problems;
             assert!(problems.iter().any(|problem| problem.contains(word)), "{sql}: {problems:?}");
         }
     }
 
-    async fn a_store_that_others_hold_is_busy(client: &Client) {
+    async fn locked_store_is_busy(client: &Client) {
         task(client).await;
         let store = Store::open_with(&client.location, Duration::from_millis(200)).await.unwrap();
         let settings = WorkSettings { workspace: Some(WorkspaceName::parse("w").unwrap()), strict: false };
@@ -211,7 +211,7 @@ on_both! {
                 held.execute_batch("BEGIN IMMEDIATE").unwrap();
                 let answer = call(&impatient, "tasks_note", note.clone()).await.fails("STORE_BUSY");
                 assert_eq!(answer.error()["retryable"], true);
-                // Readers are not in the way of writers, nor the other way round.
+                // Readers and writers do not block each other.
                 call(&impatient, "tasks_radar", json!({"task": "TASK-001"})).await.ok();
                 held.execute_batch("ROLLBACK").unwrap();
             }
@@ -229,19 +229,19 @@ on_both! {
         assert_eq!(revision(client, "TASK-001").await, 1);
     }
 
-    async fn a_store_that_fails_says_so(client: &Client) {
+    async fn database_error_is_a_store_error(client: &Client) {
         task(client).await;
-        behind_its_back(&client.location, "ALTER TABLE events RENAME TO elsewhere").await;
+        execute_directly(&client.location, "ALTER TABLE events RENAME TO elsewhere").await;
         let answer = client.call("tasks_note", json!({"task": "TASK-001", "note": "n"})).await.fails("STORE_ERROR");
         assert_eq!(answer.error()["retryable"], false);
-        behind_its_back(&client.location, "ALTER TABLE elsewhere RENAME TO events").await;
+        execute_directly(&client.location, "ALTER TABLE elsewhere RENAME TO events").await;
         assert_eq!(revision(client, "TASK-001").await, 0);
         client.ok("tasks_note", json!({"task": "TASK-001", "note": "n"})).await;
     }
 }
 
 #[tokio::test]
-async fn what_cannot_be_opened_is_refused() {
+async fn store_that_cannot_be_opened_is_an_error() {
     let folder = TempDir::new().unwrap();
     std::fs::write(folder.path().join("file"), "not a database, but long enough to look at".repeat(100))
         .unwrap();
@@ -251,14 +251,14 @@ async fn what_cannot_be_opened_is_refused() {
     assert!(matches!(inside, Err(StoreError::Folder { .. })));
     let directory = Store::open(&StoreLocation::Sqlite(folder.path().to_owned())).await;
     assert!(matches!(directory, Err(StoreError::Open(_))));
-    let nobody = StoreLocation::Postgres("postgres://nobody@127.0.0.1:1/none".into());
-    let nobody = Store::open_with(&nobody, Duration::from_secs(2)).await;
-    assert!(nobody.is_err());
+    let unreachable = StoreLocation::Postgres("postgres://ada@127.0.0.1:1/none".into());
+    let unreachable = Store::open_with(&unreachable, Duration::from_secs(2)).await;
+    assert!(unreachable.is_err());
 }
 
-/// Nothing is said in the clear to a server that was to be spoken to in secret: nobody even calls.
+/// TLS is not supported, so a URL that requests it must not lead to an unencrypted connection.
 #[tokio::test]
-async fn a_url_that_asks_for_tls_is_refused_before_anybody_is_called() {
+async fn url_with_tls_is_rejected_before_connecting() {
     let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     server.set_nonblocking(true).unwrap();
     let port = server.local_addr().unwrap().port();
@@ -279,12 +279,12 @@ async fn a_url_that_asks_for_tls_is_refused_before_anybody_is_called() {
     assert_eq!(server.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
 }
 
-/// A store that was made before there were statistics gets them when it is opened.
+/// Opening a store from before schema 2 adds the planner statistics.
 #[tokio::test]
-async fn an_older_store_learns_what_its_planner_should_know() {
+async fn migration_adds_planner_statistics() {
     let (store, location, _folder) = empty(On::Sqlite).await;
     store.close().await;
-    behind_its_back(&location, "DELETE FROM sqlite_stat1; UPDATE tenon_schema SET version = 1").await;
+    execute_directly(&location, "DELETE FROM sqlite_stat1; UPDATE tenon_schema SET version = 1").await;
     let store = Store::open(&location).await.unwrap();
     assert_eq!((store.found_version(), store.schema_version()), (1, 3));
     store.close().await;
@@ -295,9 +295,9 @@ async fn an_older_store_learns_what_its_planner_should_know() {
     assert!(lines > 20);
 }
 
-/// Without its statistics SQLite would walk through the whole workspace for each of these.
+/// Without the statistics, SQLite would scan the whole workspace for each of these queries.
 #[tokio::test]
-async fn an_index_leads_to_what_is_asked_for() {
+async fn queries_use_the_intended_index() {
     let (store, location, _folder) = empty(On::Sqlite).await;
     let StoreLocation::Sqlite(path) = location else { panic!("a file") };
     let connection = rusqlite::Connection::open(path).unwrap();
@@ -329,7 +329,7 @@ async fn an_index_leads_to_what_is_asked_for() {
 }
 
 #[test]
-fn a_location_is_a_url_or_an_absolute_path() {
+fn location_is_a_postgres_url_or_an_absolute_path() {
     assert!(matches!(StoreLocation::parse("postgres://u@h/d"), Ok(StoreLocation::Postgres(_))));
     assert!(matches!(StoreLocation::parse("postgresql://u@h/d"), Ok(StoreLocation::Postgres(_))));
     assert!(matches!(StoreLocation::parse("/tmp/store.db"), Ok(StoreLocation::Sqlite(_))));
@@ -348,24 +348,24 @@ fn a_location_is_a_url_or_an_absolute_path() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn the_file_is_nobody_elses_business() {
+async fn sqlite_file_is_private_to_the_user() {
     use std::os::unix::fs::PermissionsExt;
     let (_store, location, _folder) = empty(On::Sqlite).await;
     let StoreLocation::Sqlite(path) = location else { panic!("a file") };
     assert_eq!(std::fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600);
 }
 
-/// What is written into a file without a name is lost.
+/// Writes to a file that has been deleted or replaced would be lost.
 #[cfg(unix)]
 #[tokio::test]
-async fn a_file_that_was_replaced_takes_nothing_more() {
+async fn replaced_sqlite_file_is_rejected() {
     let client = Client::new(On::Sqlite).await;
     task(&client).await;
     let StoreLocation::Sqlite(path) = &client.location else { panic!("a file") };
     let aside = path.with_extension("aside");
     std::fs::rename(path, &aside).unwrap();
-    for put_in_its_place in [false, true] {
-        if put_in_its_place {
+    for replaced in [false, true] {
+        if replaced {
             std::fs::copy(&aside, path).unwrap();
         }
         for tool in ["tasks_note", "tasks_radar"] {

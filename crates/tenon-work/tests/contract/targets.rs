@@ -1,4 +1,4 @@
-//! Plans and tasks: making, editing, patching, listing, deleting.
+//! Plans and tasks: create, edit, patch, list, delete.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use crate::client::{Client, on_both};
 use crate::fixture::{bare_task, close, field, revision, step, task};
 
 on_both! {
-    async fn a_task_stands_under_an_existing_plan(client: &Client) {
+    async fn task_requires_an_existing_plan(client: &Client) {
         client.call("tasks_create", json!({"title": "t", "kind": "task"})).await.fails("INVALID_INPUT");
         client.call("tasks_create", json!({"title": "t", "parent": "PLAN-001"})).await.fails("UNKNOWN_ID");
         task(client).await;
@@ -16,7 +16,7 @@ on_both! {
         assert_eq!((plan["kind"].as_str(), plan["revision"].as_i64()), (Some("plan"), Some(0)));
     }
 
-    async fn creation_is_an_event_with_all_that_was_set(client: &Client) {
+    async fn create_event_has_all_given_fields(client: &Client) {
         let made = task(client).await;
         let after = &made["event"]["payload"]["after"];
         assert_eq!(after["TASK-001"], json!({
@@ -33,7 +33,7 @@ on_both! {
         assert_eq!(made["event"]["workspace"], "w");
     }
 
-    async fn edits_set_fields_and_say_before_and_after(client: &Client) {
+    async fn edit_event_has_fields_before_and_after(client: &Client) {
         task(client).await;
         let edited = client.ok("tasks_edit", json!({"task": "TASK-001", "title": "Build", "priority": "low", "tags": ["b", "A", "a"]})).await;
         assert_eq!(edited["revision"], 1);
@@ -47,41 +47,41 @@ on_both! {
         assert_eq!(revision(client, "TASK-001").await, 1);
     }
 
-    async fn a_task_without_steps_is_closed_by_hand_and_one_with_steps_by_them(client: &Client) {
+    async fn task_without_steps_is_closed_by_edit_and_one_with_steps_by_its_steps(client: &Client) {
         bare_task(client).await;
         client.ok("tasks_edit", json!({"task": "TASK-001", "status": "done"})).await;
         assert_eq!(field(client, "TASK-001", "status").await, "done");
         client.ok("tasks_create", json!({"title": "s", "parent": "PLAN-001", "steps": [step("a"), step("b")]})).await;
-        let refused = client.call("tasks_edit", json!({"task": "TASK-002", "status": "done"})).await.fails("CHECKPOINTS_NOT_CONFIRMED");
-        assert_eq!(refused.error()["missing"], json!(["steps"]));
-        assert_eq!(refused.suggested(), ["tasks_verify"]);
-        // A plan waits for its tasks.
-        let refused = client.call("tasks_edit", json!({"task": "PLAN-001", "status": "done"})).await.fails("CHECKPOINTS_NOT_CONFIRMED");
-        assert_eq!(refused.error()["missing"], json!(["tasks"]));
+        let rejected = client.call("tasks_edit", json!({"task": "TASK-002", "status": "done"})).await.fails("CHECKPOINTS_NOT_CONFIRMED");
+        assert_eq!(rejected.error()["missing"], json!(["steps"]));
+        assert_eq!(rejected.suggested(), ["tasks_verify"]);
+        // A plan cannot be closed before its tasks.
+        let rejected = client.call("tasks_edit", json!({"task": "PLAN-001", "status": "done"})).await.fails("CHECKPOINTS_NOT_CONFIRMED");
+        assert_eq!(rejected.error()["missing"], json!(["tasks"]));
         close(client, "TASK-002", "s:0").await;
         assert_eq!(field(client, "TASK-002", "status").await, "active");
         close(client, "TASK-002", "s:1").await;
         assert_eq!(field(client, "TASK-002", "status").await, "done");
         client.call("tasks_edit", json!({"task": "TASK-002", "status": "todo"})).await.fails("INVALID_INPUT");
         client.ok("tasks_edit", json!({"task": "PLAN-001", "status": "done"})).await;
-        // New work opens what was done.
+        // New steps reopen the task and the plan.
         client.ok("tasks_decompose", json!({"task": "TASK-002", "steps": [step("c")]})).await;
         assert_eq!(field(client, "TASK-002", "status").await, "active");
         assert_eq!(field(client, "PLAN-001", "status").await, "active");
     }
 
-    async fn a_plan_is_done_only_while_its_tasks_are(client: &Client) {
+    async fn plan_is_reopened_with_its_tasks(client: &Client) {
         bare_task(client).await;
         let status = async |task: &str, status: &str| client.ok("tasks_edit", json!({"task": task, "status": status})).await;
         let plan = async || field(client, "PLAN-001", "status").await;
         status("TASK-001", "done").await;
         status("PLAN-001", "done").await;
-        // A task is made.
+        // Creating a task reopens the plan.
         let before = revision(client, "PLAN-001").await;
         let made = client.ok("tasks_create", json!({"title": "b", "parent": "PLAN-001"})).await;
         assert_eq!(made["event"]["payload"]["after"]["PLAN-001"], json!({"status": "active", "revision": before + 1}));
         assert_eq!(plan().await, "active");
-        // Opened again, and that undone, redone, and undone.
+        // Reopening a task reopens the plan; undo and redo follow.
         status("TASK-002", "done").await;
         status("PLAN-001", "done").await;
         let opened = client.ok("tasks_edit", json!({"task": "TASK-001", "status": "todo"})).await;
@@ -90,27 +90,27 @@ on_both! {
             client.ok(tool, json!({"task": "TASK-001"})).await;
             assert_eq!(plan().await, now, "{tool}");
         }
-        // Another task opens before the first closes again by undo: the plan stays open.
+        // If another task is reopened before the undo, the plan stays open.
         status("TASK-002", "todo").await;
         client.ok("tasks_undo", json!({"task": "TASK-001"})).await;
         assert_eq!((field(client, "TASK-001", "status").await, plan().await), (json!("done"), json!("active")));
-        // A deletion is undone.
+        // Undoing a deletion reopens the plan.
         client.ok("tasks_delete", json!({"task": "TASK-002"})).await;
         status("PLAN-001", "done").await;
         client.ok("tasks_undo", json!({"task": "TASK-002"})).await;
         assert_eq!(plan().await, "active");
-        // The plan's own end is not redone over a task that opened since.
+        // Closing the plan cannot be redone while a task is open.
         status("TASK-002", "done").await;
         status("PLAN-001", "done").await;
         client.ok("tasks_undo", json!({"task": "PLAN-001"})).await;
         client.ok("tasks_create", json!({"title": "c", "parent": "PLAN-001"})).await;
-        let refused = client.call("tasks_redo", json!({"task": "PLAN-001"})).await.fails("CONFLICT");
-        assert!(refused.error()["message"].as_str().unwrap().contains("TASK-003 is open"), "{}", refused.text);
+        let rejected = client.call("tasks_redo", json!({"task": "PLAN-001"})).await.fails("CONFLICT");
+        assert!(rejected.error()["message"].as_str().unwrap().contains("TASK-003 is open"), "{}", rejected.text);
         let report = client.work.store().check().await.unwrap();
         assert_eq!(report.problems, Vec::<String>::new());
     }
 
-    async fn the_first_step_write_makes_a_task_active(client: &Client) {
+    async fn first_step_write_makes_a_task_active(client: &Client) {
         task(client).await;
         assert_eq!(field(client, "TASK-001", "status").await, "todo");
         client.ok("tasks_note", json!({"task": "TASK-001", "note": "about the task"})).await;
@@ -120,7 +120,7 @@ on_both! {
         assert_eq!(field(client, "TASK-001", "status").await, "active");
     }
 
-    async fn dependencies_are_existing_tasks_without_cycles(client: &Client) {
+    async fn dependencies_must_exist_and_be_acyclic(client: &Client) {
         bare_task(client).await;
         for _ in 0..3 {
             client.ok("tasks_create", json!({"title": "t", "parent": "PLAN-001"})).await;
@@ -139,11 +139,11 @@ on_both! {
             let patch = json!({"task": task, "ops": [{"op": "append", "field": "depends_on", "value": needs}]});
             client.call("tasks_patch", patch).await.fails(code);
         }
-        let refused = client.call("tasks_delete", json!({"task": "TASK-001"})).await.fails("CONFLICT");
-        assert_eq!(refused.suggested(), ["tasks_patch"]);
+        let rejected = client.call("tasks_delete", json!({"task": "TASK-001"})).await.fails("CONFLICT");
+        assert_eq!(rejected.suggested(), ["tasks_patch"]);
     }
 
-    async fn a_patch_reaches_every_field(client: &Client) {
+    async fn patch_sets_every_field(client: &Client) {
         task(client).await;
         let ops = json!([
             {"op": "set", "field": "title", "value": "New"},
@@ -172,11 +172,11 @@ on_both! {
         assert_eq!(patched["step"]["revision"], 1);
         assert_eq!(patched["revision"], 2);
         let ops = json!([{"op": "set", "field": "completed", "value": true}]);
-        let refused = client.call("tasks_patch", json!({"task": "TASK-001", "path": "s:1", "ops": ops})).await.fails("CHECKPOINTS_NOT_CONFIRMED");
-        assert_eq!(refused.error()["missing"], json!(["tests", "docs"]));
+        let rejected = client.call("tasks_patch", json!({"task": "TASK-001", "path": "s:1", "ops": ops})).await.fails("CHECKPOINTS_NOT_CONFIRMED");
+        assert_eq!(rejected.error()["missing"], json!(["tests", "docs"]));
     }
 
-    async fn a_patch_that_does_not_fit_names_its_op(client: &Client) {
+    async fn invalid_patch_names_the_operation(client: &Client) {
         task(client).await;
         for (op, path) in [
             (json!({"op": "set", "field": "revision", "value": 7}), None),
@@ -191,8 +191,8 @@ on_both! {
         ] {
             let good = json!({"op": "append", "field": "blockers", "value": "x"});
             let args = json!({"task": "TASK-001", "path": path, "ops": [good, op]});
-            let refused = client.call("tasks_patch", args).await.fails("INVALID_INPUT");
-            assert_eq!(refused.error()["index"], 1, "{op}");
+            let rejected = client.call("tasks_patch", args).await.fails("INVALID_INPUT");
+            assert_eq!(rejected.error()["index"], 1, "{op}");
         }
         client.call("tasks_patch", json!({"task": "TASK-001", "ops": [{"op": "unset", "field": "title"}]})).await.fails("INVALID_INPUT");
         let args = json!({"task": "TASK-001", "path": "s:1", "ops": [{"op": "unset", "field": "success_criteria"}]});
@@ -250,35 +250,35 @@ on_both! {
         assert!(missing.warns("TASK-099"));
     }
 
-    async fn a_list_of_tasks_is_of_a_plan_that_is_there(client: &Client) {
+    async fn list_with_missing_parent_is_rejected(client: &Client) {
         task(client).await;
         for wrong in ["TASK-001", "STEP-00000001", "plan"] {
             client.call("tasks_context", json!({"parent": wrong})).await.fails("INVALID_INPUT");
         }
-        let refused = client.call("tasks_context", json!({"parent": "PLAN-009"})).await.fails("UNKNOWN_ID");
-        assert_eq!(refused.suggested(), ["tasks_context"]);
+        let rejected = client.call("tasks_context", json!({"parent": "PLAN-009"})).await.fails("UNKNOWN_ID");
+        assert_eq!(rejected.suggested(), ["tasks_context"]);
         client.ok("tasks_delete", json!({"task": "PLAN-001"})).await;
         client.call("tasks_context", json!({"parent": "PLAN-001"})).await.fails("UNKNOWN_ID");
     }
 
-    async fn numbers_of_memory_are_clamped_and_told(client: &Client) {
+    async fn memory_numbers_are_clamped_with_a_warning(client: &Client) {
         client.ok("memory_notes_commit", json!({"content": "words"})).await;
-        for (tool, arguments, told) in [
+        for (tool, arguments, warning) in [
             ("memory_show", json!({"seq": 1, "offset": -1}), "offset was clamped to 0"),
             ("memory_show", json!({"seq": 1, "offset": 9}), "offset was clamped to 5"),
             ("memory_graph_validate", json!({"max_errors": 0}), "max_errors was clamped to 1"),
             ("memory_graph_query", json!({"edges_limit": -1}), "edges_limit was clamped to 0"),
         ] {
-            assert!(client.call(tool, arguments).await.warns(told), "{told}");
+            assert!(client.call(tool, arguments).await.warns(warning), "{warning}");
         }
     }
 
-    async fn limits_are_clamped_and_the_clamped_value_is_told(client: &Client) {
+    async fn limits_are_clamped_and_reported(client: &Client) {
         task(client).await;
-        for (asked, told) in [(0, 1), (-5, 1), (201, 200), (1_000_000_000, 200), (7, 7)] {
+        for (asked, used) in [(0, 1), (-5, 1), (201, 200), (1_000_000_000, 200), (7, 7)] {
             let answer = client.call("tasks_context", json!({"limit": asked})).await;
-            assert_eq!(answer.envelope["result"]["pagination"]["limit"], told);
-            assert_eq!(answer.warns("clamped"), asked != told);
+            assert_eq!(answer.envelope["result"]["pagination"]["limit"], used);
+            assert_eq!(answer.warns("clamped"), asked != used);
         }
         let found = client.ok("tasks_context", json!({})).await;
         assert_eq!(found["pagination"]["limit"], 50);
@@ -287,7 +287,7 @@ on_both! {
         }
     }
 
-    async fn deleting_a_plan_takes_its_tasks_and_undo_brings_them_back(client: &Client) {
+    async fn deleting_a_plan_deletes_its_tasks_and_undo_restores_them(client: &Client) {
         task(client).await;
         client.ok("tasks_create", json!({"title": "b", "parent": "PLAN-001", "depends_on": ["TASK-001"]})).await;
         client.ok("tasks_focus_set", json!({"task": "TASK-002"})).await;
@@ -305,7 +305,7 @@ on_both! {
         assert_eq!(field(client, "TASK-002", "depends_on").await, json!(["TASK-001"]));
     }
 
-    async fn a_deletion_is_redone_only_if_it_leaves_nobody_behind(client: &Client) {
+    async fn redo_of_a_deletion_requires_no_dependents(client: &Client) {
         task(client).await;
         client.ok("tasks_create", json!({"title": "b", "parent": "PLAN-001"})).await;
         for task in ["TASK-002", "PLAN-001"] {
@@ -324,7 +324,7 @@ on_both! {
         assert_eq!(found["counts"]["tasks"], 1);
     }
 
-    async fn deleting_a_step_takes_those_below_and_the_focus_is_cleared_with_its_task(client: &Client) {
+    async fn deleting_a_step_deletes_its_children(client: &Client) {
         task(client).await;
         let gone = client.ok("tasks_delete", json!({"task": "TASK-001", "path": "s:0"})).await;
         assert_eq!(gone["deleted"], json!(["STEP-00000001", "STEP-00000002", "STEP-00000003"]));

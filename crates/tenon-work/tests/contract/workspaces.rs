@@ -1,4 +1,4 @@
-//! Workspaces: names, defaults, strictness.
+//! Workspaces: names, defaults, strict mode.
 
 use serde_json::json;
 use tenon_work::WorkSettings;
@@ -6,7 +6,7 @@ use tenon_work::WorkSettings;
 use crate::client::{Client, On, on_both};
 
 on_both! {
-    async fn names_follow_the_seed(client: &Client) {
+    async fn workspace_branch_and_document_names_are_validated(client: &Client) {
         for good in ["a", "github.com/owner/repo", "A.b_c-d/9", &"x".repeat(128)] {
             client.ok("tasks_context", json!({"workspace": good})).await;
             client.ok("tasks_create", json!({"workspace": good, "title": "t"})).await;
@@ -14,7 +14,7 @@ on_both! {
         for bad in ["", "-a", "/a", "a b", "ä", "a|b", "a\nb", "a\u{0}b", &"x".repeat(129)] {
             for tool in ["tasks_context", "memory_init", "memory_status"] {
                 let answer = client.call(tool, json!({"workspace": bad})).await;
-                // NUL is refused before anything is read.
+                // NUL is rejected before any other check.
                 answer.fails(if bad.contains('\0') { "INVALID_INPUT" } else { "INVALID_NAME" });
             }
         }
@@ -27,7 +27,7 @@ on_both! {
         client.call("memory_show", json!({"branch": "main", "doc": "a b"})).await.fails("INVALID_INPUT");
     }
 
-    async fn the_first_write_makes_the_workspace_and_reads_before_are_empty(client: &Client) {
+    async fn first_write_creates_the_workspace_and_earlier_reads_are_empty(client: &Client) {
         for tool in ["tasks_context", "tasks_next", "tasks_delta", "memory_show", "memory_branch_list", "memory_status",
             "memory_graph_query", "memory_graph_validate", "memory_think_context", "tasks_focus_get", "tasks_radar"] {
             let answer = client.call(tool, json!({})).await;
@@ -49,13 +49,13 @@ on_both! {
         assert_eq!(status["schema_version"], 3);
     }
 
-    async fn initialising_is_idempotent(client: &Client) {
+    async fn memory_init_is_idempotent(client: &Client) {
         let first = client.ok("memory_init", json!({})).await;
         assert_eq!((first["created"].clone(), first["schema_version"].clone()), (json!(true), json!(3)));
         assert_eq!(client.ok("memory_init", json!({})).await["created"], false);
     }
 
-    async fn a_refused_first_write_leaves_no_workspace(client: &Client) {
+    async fn rejected_first_write_creates_no_workspace(client: &Client) {
         client.call("tasks_create", json!({"title": "t", "parent": "PLAN-001"})).await.fails("UNKNOWN_ID");
         assert_eq!(client.ok("memory_status", json!({})).await["workspace_exists"], false);
     }
@@ -64,12 +64,12 @@ on_both! {
 async fn strict(on: On) {
     let client = Client::with(on, WorkSettings { workspace: None, strict: true }).await;
     client.call("tasks_context", json!({})).await.fails("INVALID_INPUT");
-    let refused = client.call("tasks_context", json!({"workspace": "s"})).await.fails("UNKNOWN_WORKSPACE");
-    assert_eq!(refused.suggested(), ["memory_init"]);
-    let refused =
+    let rejected = client.call("tasks_context", json!({"workspace": "s"})).await.fails("UNKNOWN_WORKSPACE");
+    assert_eq!(rejected.suggested(), ["memory_init"]);
+    let rejected =
         client.call("tasks_create", json!({"workspace": "s", "title": "t"})).await.fails("NOT_INITIALIZED");
-    assert_eq!(refused.suggested(), ["memory_init"]);
-    // Asking whether it is there is always allowed.
+    assert_eq!(rejected.suggested(), ["memory_init"]);
+    // `memory_status` is always allowed.
     assert_eq!(client.ok("memory_status", json!({"workspace": "s"})).await["workspace_exists"], false);
     client.ok("memory_init", json!({"workspace": "s"})).await;
     client.ok("tasks_create", json!({"workspace": "s", "title": "t"})).await;
@@ -77,11 +77,11 @@ async fn strict(on: On) {
 }
 
 #[tokio::test]
-async fn strict_workspaces_are_made_before_they_are_used_on_sqlite() {
+async fn strict_mode_requires_initialised_workspace_on_sqlite() {
     strict(On::Sqlite).await;
 }
 
 #[tokio::test]
-async fn strict_workspaces_are_made_before_they_are_used_on_postgres() {
+async fn strict_mode_requires_initialised_workspace_on_postgres() {
     strict(On::Postgres).await;
 }

@@ -1,4 +1,4 @@
-//! `tenon tasks` and `tenon memory`: what people see and what scripts get.
+//! `tenon tasks` and `tenon memory`: text output and JSON output.
 
 use serde_json::{Value, json};
 use tenon_testkit::Sandbox;
@@ -6,7 +6,7 @@ use tenon_testkit::Sandbox;
 use crate::{assert_envelope, call, connect, planned, tenon, transcript};
 
 #[test]
-fn a_list_is_a_line_each() {
+fn list_prints_one_line_per_item() {
     let sandbox = planned();
     insta::assert_snapshot!(transcript(&sandbox, &["tasks"]), @"
     exit: 0
@@ -28,7 +28,7 @@ fn a_list_is_a_line_each() {
 }
 
 #[test]
-fn a_long_list_says_how_to_go_on() {
+fn long_list_prints_the_next_cursor() {
     let sandbox = planned();
     let mut seen = Vec::new();
     let mut line = vec!["tasks".to_owned(), "list".into(), "--limit".into(), "3".into()];
@@ -46,10 +46,10 @@ fn a_long_list_says_how_to_go_on() {
 }
 
 #[test]
-fn one_task_is_shown_whole() {
+fn show_prints_the_whole_task() {
     let sandbox = planned();
     let shown = transcript(&sandbox, &["tasks", "show", "TASK-001"]);
-    // The moment of the note is the only thing that differs.
+    // Replace the time of the note, which differs between runs.
     let shown: Vec<String> = shown
         .lines()
         .map(|line| match line.strip_prefix("note: ") {
@@ -79,7 +79,7 @@ fn one_task_is_shown_whole() {
 }
 
 #[test]
-fn a_card_is_shown_by_its_title_or_else_by_its_text() {
+fn card_is_shown_by_title_or_text() {
     let sandbox = planned();
     let mut client = connect(&sandbox);
     for card in [
@@ -95,7 +95,7 @@ fn a_card_is_shown_by_its_title_or_else_by_its_text() {
 }
 
 #[test]
-fn the_ready_queue_goes_on_page_by_page() {
+fn next_takes_a_cursor() {
     let sandbox = planned();
     let first = tenon(&sandbox, &["tasks", "next", "--limit", "1", "--json"]);
     let envelope: Value = serde_json::from_slice(&first.stdout).unwrap();
@@ -105,7 +105,7 @@ fn the_ready_queue_goes_on_page_by_page() {
 }
 
 #[test]
-fn the_radar_is_a_few_lines() {
+fn radar_prints_a_summary() {
     let sandbox = planned();
     insta::assert_snapshot!(transcript(&sandbox, &["tasks", "radar", "TASK-001"]), @"
     exit: 0
@@ -130,7 +130,7 @@ fn the_radar_is_a_few_lines() {
 }
 
 #[test]
-fn the_next_task_can_be_claimed() {
+fn next_can_claim_a_task() {
     let sandbox = planned();
     insta::assert_snapshot!(transcript(&sandbox, &["tasks", "next"]), @"
     exit: 0
@@ -144,14 +144,14 @@ fn the_next_task_can_be_claimed() {
     assert_envelope(&envelope);
     assert_eq!(envelope["result"]["task"]["id"], "TASK-001");
     assert_eq!(envelope["result"]["claim"]["agent"], "ada");
-    // The next agent gets the next task, and then there is none.
+    // The next agent gets the next task; a third agent gets none.
     let envelope: Value = serde_json::from_slice(&claim("bob").stdout).unwrap();
     assert_eq!(envelope["result"]["task"]["id"], "TASK-003");
     assert_eq!(claim("eve").status.code(), Some(1));
 }
 
 #[test]
-fn words_are_found_and_their_lack_is_a_no() {
+fn search_prints_hits_and_exits_1_without_any() {
     let sandbox = planned();
     insta::assert_snapshot!(transcript(&sandbox, &["memory", "search", "LEMONS"]), @"
     exit: 0
@@ -171,7 +171,7 @@ fn words_are_found_and_their_lack_is_a_no() {
 }
 
 #[test]
-fn json_is_the_envelope_whatever_it_says() {
+fn json_output_is_the_envelope_for_success_and_failure() {
     let sandbox = planned();
     for (line, code, intent) in [
         (&["tasks", "list"][..], 0, "context"),
@@ -196,7 +196,7 @@ fn json_is_the_envelope_whatever_it_says() {
 }
 
 #[test]
-fn refusals_have_words_a_hint_and_a_code() {
+fn errors_have_a_message_a_hint_and_an_exit_code() {
     let sandbox = planned();
     insta::assert_snapshot!(transcript(&sandbox, &["tasks", "show", "TASK-404"]), @"
     exit: 1

@@ -1,4 +1,4 @@
-//! Several daemons on one store: teams on PostgreSQL, and processes on one file.
+//! Several daemons on one store, PostgreSQL or SQLite.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -11,7 +11,7 @@ use tenon_testkit::{Client, Sandbox, postgres};
 
 use crate::{call, connect_by};
 
-/// A machine of the team: its own user, folders and daemon, and the store of all.
+/// A machine of a team: separate user, folders and daemon, but a shared store.
 struct Machine {
     sandbox: Sandbox,
     store: String,
@@ -43,8 +43,8 @@ fn team(store: &str, size: usize) -> Vec<Machine> {
     machines
 }
 
-/// Runs something with a client on every machine at once.
-fn at_once<T: Send>(machines: &[Machine], work: impl Fn(&mut Client, usize) -> T + Sync) -> Vec<T> {
+/// Runs a function with a client on every machine concurrently.
+fn on_all_machines<T: Send>(machines: &[Machine], work: impl Fn(&mut Client, usize) -> T + Sync) -> Vec<T> {
     thread::scope(|scope| {
         let work = &work;
         let threads: Vec<_> = machines
@@ -63,10 +63,10 @@ fn at_once<T: Send>(machines: &[Machine], work: impl Fn(&mut Client, usize) -> T
     })
 }
 
-fn four_daemons_write(store: &str) {
+fn write_from_four_daemons(store: &str) {
     const WRITES: usize = 60;
     let machines = team(store, 4);
-    let events = at_once(&machines, |client, number| {
+    let events = on_all_machines(&machines, |client, number| {
         let write = |index| {
             let note = json!({"task": "TASK-001", "note": format!("{number}.{index}")});
             let written = call(client, "tasks_note", note);
@@ -78,17 +78,17 @@ fn four_daemons_write(store: &str) {
     assert!(events.iter().all(|events| events.is_sorted_by(|one, next| one < next)));
     let all: BTreeSet<&String> = events.iter().flatten().collect();
     let expected: Vec<String> = (3..3 + 4 * WRITES).map(|number| format!("evt_{number:016}")).collect();
-    assert!(all.into_iter().eq(&expected), "events are dense and each was given once");
+    assert!(all.into_iter().eq(&expected), "event ids are consecutive and unique");
     let mut client = machines[3].connect();
     let found = call(&mut client, "tasks_context", json!({"ids": ["TASK-001"]}));
     assert_eq!(found["result"]["tasks"][0]["revision"], 4 * WRITES);
 
-    // Every task goes to one of them.
+    // Every task is claimed by exactly one machine.
     for number in 0..40 {
         call(&mut client, "tasks_create", json!({"title": format!("Task {number}"), "parent": "PLAN-001"}));
     }
     client.close();
-    let claimed = at_once(&machines, |client, number| {
+    let claimed = on_all_machines(&machines, |client, number| {
         let mut mine = Vec::new();
         loop {
             let arguments = json!({"claim": true, "agent": format!("agent {number}"), "limit": 1});
@@ -107,18 +107,18 @@ fn four_daemons_write(store: &str) {
 }
 
 #[test]
-fn four_daemons_write_to_one_server() {
-    four_daemons_write(&postgres::database());
+fn four_daemons_write_to_one_postgres_server() {
+    write_from_four_daemons(&postgres::database());
 }
 
 #[test]
-fn four_daemons_write_to_one_file() {
+fn four_daemons_write_to_one_sqlite_file() {
     let folder = Sandbox::new();
-    four_daemons_write(folder.folder().join("team.db").to_str().unwrap());
+    write_from_four_daemons(folder.folder().join("team.db").to_str().unwrap());
 }
 
-/// One waits for news while another, on another machine, makes some.
-fn news_arrive(store: &str) {
+/// One client waits for events while a client on another machine writes.
+fn wait_for_event_of_another_daemon(store: &str) {
     const ROUNDS: std::ops::Range<usize> = 3..8;
     let machines = team(store, 1);
     let event = |number: usize| format!("evt_{number:016}");
@@ -130,10 +130,10 @@ fn news_arrive(store: &str) {
                 ready.send(()).unwrap();
                 let arguments = json!({"since": event(round - 1), "wait_ms": 25_000});
                 let asked = Instant::now();
-                let news = call(&mut client, "tasks_delta", arguments);
-                // Who is not woken answers when the wait is over.
-                assert!(asked.elapsed() < Duration::from_secs(20), "the news did not arrive");
-                assert_eq!(news["result"]["events"][0]["event_id"], event(round));
+                let delta = call(&mut client, "tasks_delta", arguments);
+                // Without a wake-up the answer comes only after the full wait.
+                assert!(asked.elapsed() < Duration::from_secs(20), "the event did not arrive");
+                assert_eq!(delta["result"]["events"][0]["event_id"], event(round));
             }
             client.close();
             machines
@@ -151,12 +151,12 @@ fn news_arrive(store: &str) {
 }
 
 #[test]
-fn news_reach_another_daemon_through_one_file() {
+fn events_reach_another_daemon_through_sqlite() {
     let folder = Sandbox::new();
-    news_arrive(folder.folder().join("team.db").to_str().unwrap());
+    wait_for_event_of_another_daemon(folder.folder().join("team.db").to_str().unwrap());
 }
 
 #[test]
-fn news_reach_another_daemon_through_one_server() {
-    news_arrive(&postgres::database());
+fn events_reach_another_daemon_through_postgres() {
+    wait_for_event_of_another_daemon(&postgres::database());
 }

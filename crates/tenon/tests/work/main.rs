@@ -1,8 +1,8 @@
-//! Plans, tasks and memory through the program: the surfaces, the commands, and the store behind both.
+//! Plans, tasks and memory end to end: surfaces, commands and store.
 //!
-//! Every test runs the real program in a sandbox of its own.
+//! Every test runs the real program in a separate sandbox.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "a test fails if its setup fails")]
 
 mod commands;
 mod daemons;
@@ -24,7 +24,7 @@ fn connect_by(command: &mut Command) -> Client {
     client
 }
 
-/// Calls a tool and checks what holds for every answer: one envelope, twice, of the published shape.
+/// Calls a tool and checks the answer: the same valid envelope as structured result and as text.
 fn call(client: &mut Client, tool: &str, arguments: Value) -> Value {
     let result = client.call_tool(tool, arguments).unwrap();
     let envelope = result.structured;

@@ -1,4 +1,4 @@
-//! `tenon store`: migrating, checking, and moving everything from one engine to the other.
+//! `tenon store`: migrate, check, export and import.
 
 use std::fs;
 use std::io::Write;
@@ -24,13 +24,13 @@ fn import(sandbox: &Sandbox, store: &str, input: &[u8]) -> Output {
         .stderr(Stdio::piped())
         .spawn()
         .expect("the program can be started");
-    // A program that has refused reads no further.
+    // The program stops reading after an error, which breaks the pipe.
     let _ = child.stdin.take().unwrap().write_all(input);
     child.wait_with_output().unwrap()
 }
 
 #[test]
-fn everything_moves_from_engine_to_engine_as_the_same_bytes() {
+fn export_and_import_between_backends_keep_the_same_bytes() {
     let sandbox = planned();
     let first = text(&tenon(&sandbox, &["store", "export"]).stdout);
     assert!(first.starts_with("{\"format\":\"tenon-store\""), "{first}");
@@ -39,21 +39,21 @@ fn everything_moves_from_engine_to_engine_as_the_same_bytes() {
     for store in [postgres::database(), there, postgres::database()] {
         let output = import(&sandbox, &store, from.as_bytes());
         assert!(output.status.success(), "{output:?}");
-        let told: Value = serde_json::from_slice(&output.stdout).unwrap();
-        assert_eq!(told, json!({"workspaces": 1, "rows": first.lines().count() - 2}));
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(report, json!({"workspaces": 1, "rows": first.lines().count() - 2}));
         from = export(&sandbox, &store);
         assert_eq!(from, first, "{store}");
         let mut command = sandbox.tenon();
         let output = command.args(["store", "check"]).env("TENON_WORK_STORE", &store).output().unwrap();
         assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
-        // The other store answers like this one.
+        // The imported store answers like the original.
         let listed = sandbox.tenon().args(["tasks"]).env("TENON_WORK_STORE", &store).output().unwrap();
         assert_eq!(listed.stdout, tenon(&sandbox, &["tasks"]).stdout);
     }
 }
 
 #[test]
-fn an_import_is_all_or_nothing() {
+fn import_is_atomic() {
     let sandbox = planned();
     let export_here = text(&tenon(&sandbox, &["store", "export"]).stdout);
     for (number, store) in
@@ -61,7 +61,7 @@ fn an_import_is_all_or_nothing() {
     {
         let nothing = export(&sandbox, store);
         let half: String = export_here.split_inclusive('\n').take(12).collect();
-        // Well-formed, but a title that no event ever gave.
+        // Well-formed, but no event has set this title.
         let forged = export_here.replacen("\"title\":\"Build\"", "\"title\":\"Forged\"", 1);
         let twice = export_here.repeat(2);
         for broken in
@@ -84,7 +84,7 @@ fn an_import_is_all_or_nothing() {
 }
 
 #[test]
-fn a_file_can_be_imported_by_its_name() {
+fn import_reads_a_named_file() {
     let sandbox = planned();
     sandbox.tree().write("backup.jsonl", &text(&tenon(&sandbox, &["store", "export"]).stdout));
     let mut command = sandbox.tenon();
@@ -103,7 +103,7 @@ fn a_file_can_be_imported_by_its_name() {
 }
 
 #[test]
-fn a_store_is_made_and_migrated_once() {
+fn migrate_creates_the_store_once() {
     let sandbox = Sandbox::new();
     insta::assert_snapshot!(transcript(&sandbox, &["store", "migrate"]), @"
     exit: 0
@@ -115,17 +115,23 @@ fn a_store_is_made_and_migrated_once() {
     migrated from 0
     ");
     let again = tenon(&sandbox, &["store", "migrate", "--json"]);
-    let told: Value = serde_json::from_slice(&again.stdout).unwrap();
-    assert_eq!((&told["engine"], &told["schema"], &told["was"]), (&json!("sqlite"), &json!(3), &json!(3)));
+    let report: Value = serde_json::from_slice(&again.stdout).unwrap();
+    assert_eq!(
+        (&report["engine"], &report["schema"], &report["was"]),
+        (&json!("sqlite"), &json!(3), &json!(3))
+    );
 }
 
 #[test]
-fn a_check_that_finds_something_says_no() {
+fn check_exits_1_on_problems() {
     let sandbox = planned();
     let good = tenon(&sandbox, &["store", "check", "--json"]);
-    let told: Value = serde_json::from_slice(&good.stdout).unwrap();
-    assert_eq!((good.status.code(), &told["good"], &told["problems"]), (Some(0), &json!(true), &json!([])));
-    // A page in the middle of the file is not what it was.
+    let report: Value = serde_json::from_slice(&good.stdout).unwrap();
+    assert_eq!(
+        (good.status.code(), &report["good"], &report["problems"]),
+        (Some(0), &json!(true), &json!([]))
+    );
+    // Corrupt a page in the middle of the file.
     let migrated: Value =
         serde_json::from_slice(&tenon(&sandbox, &["store", "migrate", "--json"]).stdout).unwrap();
     let file = migrated["store"].as_str().unwrap();
@@ -138,7 +144,7 @@ fn a_check_that_finds_something_says_no() {
 }
 
 #[test]
-fn a_store_that_cannot_be_had_is_an_error_with_a_hint_and_without_its_secret() {
+fn unreachable_store_error_does_not_reveal_the_password() {
     let sandbox = Sandbox::with_tree("//- file\nx\n");
     let secret = "correct-horse-battery";
     for store in [
@@ -162,7 +168,7 @@ fn a_store_that_cannot_be_had_is_an_error_with_a_hint_and_without_its_secret() {
 }
 
 #[test]
-fn a_store_of_another_scheme_or_of_the_current_folder_is_refused_with_a_hint() {
+fn invalid_store_location_is_rejected_with_a_hint() {
     let sandbox = Sandbox::with_tree("//- file\nx\n");
     let said = |store: &str| {
         let mut command = sandbox.tenon();
@@ -178,14 +184,14 @@ fn a_store_of_another_scheme_or_of_the_current_folder_is_refused_with_a_hint() {
     Some(3)
     error: `work.store` must be an absolute path, start with `~/`, or be a `postgres://` URL (the environment variable `TENON_WORK_STORE`)
     ");
-    // Nothing was made of it.
+    // No file was created.
     let left: Vec<_> =
         fs::read_dir(sandbox.root()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left, ["file"]);
 }
 
 #[test]
-fn a_newer_store_is_refused_with_a_hint() {
+fn newer_export_is_rejected_with_a_hint() {
     let sandbox = planned();
     let export =
         text(&tenon(&sandbox, &["store", "export"]).stdout).replacen("\"schema\":3", "\"schema\":9", 1);

@@ -1,4 +1,4 @@
-//! The two surfaces through the program: envelopes, codes, and what lasts.
+//! The `tasks` and `memory` surfaces: envelopes, error codes, persistence.
 
 use serde_json::json;
 use tenon_testkit::{Client, Revision, Sandbox};
@@ -6,7 +6,7 @@ use tenon_testkit::{Client, Revision, Sandbox};
 use crate::{call, connect};
 
 #[test]
-fn a_plan_outlives_the_process_that_made_it() {
+fn plan_survives_a_restart() {
     let sandbox = Sandbox::new();
     let mut client = connect(&sandbox);
     let plan = call(&mut client, "tasks_create", json!({ "title": "Ship it" }));
@@ -30,7 +30,7 @@ fn a_plan_outlives_the_process_that_made_it() {
 }
 
 #[test]
-fn faults_are_envelopes_and_only_an_unknown_tool_is_an_error_of_the_protocol() {
+fn tool_errors_are_envelopes_and_unknown_tools_protocol_errors() {
     let sandbox = Sandbox::new();
     let mut client = connect(&sandbox);
     for (tool, arguments, code) in [
@@ -52,7 +52,7 @@ fn faults_are_envelopes_and_only_an_unknown_tool_is_an_error_of_the_protocol() {
 }
 
 #[test]
-fn the_catalogs_are_small() {
+fn tool_list_is_under_16_kib() {
     let sandbox = Sandbox::new();
     for surface in ["tasks", "memory"] {
         let mut command = sandbox.tenon();
