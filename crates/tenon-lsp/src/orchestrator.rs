@@ -258,7 +258,7 @@ impl Orchestrator {
     }
 
     /// Gives broken servers another chance, as when a new session begins.
-    pub fn forgive(&self) {
+    pub fn reset_failures(&self) {
         let mut slots = lock(&self.0.slots);
         let before = slots.len();
         slots.retain(|_, slot| !slot.is_broken());

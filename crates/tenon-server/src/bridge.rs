@@ -14,7 +14,7 @@ const CHUNK: usize = 64 * 1024;
 
 /// How a bridge came down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum BridgeEnd {
     /// The agent closed its side, and everything was answered.
     Served,
     /// The agent does not read any more.
@@ -29,7 +29,7 @@ pub fn pass(
     mut output: impl Write,
     early: &[u8],
     daemon: UnixStream,
-) -> io::Result<Ended> {
+) -> io::Result<BridgeEnd> {
     let agent_done = Arc::new(AtomicBool::new(false));
     let mut to_daemon = daemon.try_clone()?;
     // Not joined: it may be waiting for input that never comes when everything else is over.
@@ -46,11 +46,11 @@ pub fn pass(
     })?;
     let mut from_daemon = early.chain(daemon);
     match copy(&mut from_daemon, &mut output) {
-        Ok(true) if agent_done.load(Ordering::Acquire) => Ok(Ended::Served),
-        Ok(true) => Ok(Ended::DaemonGone),
-        Ok(false) => Ok(Ended::AgentGone),
+        Ok(true) if agent_done.load(Ordering::Acquire) => Ok(BridgeEnd::Served),
+        Ok(true) => Ok(BridgeEnd::DaemonGone),
+        Ok(false) => Ok(BridgeEnd::AgentGone),
         // The kernel reports a killed peer as a reset.
-        Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(Ended::DaemonGone),
+        Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(BridgeEnd::DaemonGone),
         Err(error) => Err(error),
     }
 }
@@ -86,7 +86,7 @@ mod tests {
         });
         let mut output = Vec::new();
         let ended = pass(&b"question"[..], &mut output, b"early ", ours).unwrap();
-        assert_eq!(ended, Ended::Served);
+        assert_eq!(ended, BridgeEnd::Served);
         assert_eq!(output, b"early answer");
         assert_eq!(daemon.join().unwrap(), "question");
     }
@@ -96,7 +96,7 @@ mod tests {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let (input, _open) = UnixStream::pair().unwrap();
         drop(theirs);
-        assert_eq!(pass(input, Vec::new(), b"", ours).unwrap(), Ended::DaemonGone);
+        assert_eq!(pass(input, Vec::new(), b"", ours).unwrap(), BridgeEnd::DaemonGone);
     }
 
     #[test]
@@ -113,6 +113,6 @@ mod tests {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         let (input, _open) = UnixStream::pair().unwrap();
         theirs.write_all(b"x").unwrap();
-        assert_eq!(pass(input, Closed, b"", ours).unwrap(), Ended::AgentGone);
+        assert_eq!(pass(input, Closed, b"", ours).unwrap(), BridgeEnd::AgentGone);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Precedence, lowest first: built-in defaults, the user's `config.toml`, the workspace's `tenon.toml`, the environment,
 //! flags. A later layer replaces an earlier one, except that lists of ignored files grow and that a repository can only
-//! lower a limit. What a repository may not say (see [`key::Reach`]) does not take effect and is listed as ignored.
+//! lower a limit. What a repository may not say (see [`key::SettingScope`]) does not take effect and is listed as ignored.
 //!
 //! Invariant: an unknown key or a value of the wrong kind is an error wherever it stands, in an untrusted repository
 //! too; nothing is skipped silently.
@@ -27,10 +27,10 @@ mod value;
 
 pub use env::Environment;
 pub use file::FileKind;
-pub use problem::{ConfigError, Place, Problem, SourceText};
+pub use problem::{ConfigError, ConfigLocation, ConfigProblem, SourceText};
 pub use sections::*;
 
-use key::{Fallback, KEYS, Key, Merge, Reach};
+use key::{DefaultValue, KEYS, Key, MergeRule, SettingScope};
 use value::Anchors;
 
 /// The name of the workspace's own file, in its root.
@@ -41,14 +41,14 @@ const MAX_FILE_BYTES: usize = 1024 * 1024;
 
 /// Where a value comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Origin {
+pub enum SettingOrigin {
     Default,
     File { kind: FileKind, path: Utf8PathBuf, line: usize },
     Variable(&'static str),
     Flag(&'static str),
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for SettingOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Default => f.write_str("default"),
@@ -66,7 +66,7 @@ struct Entry {
     path: String,
     value: Value,
     note: Option<String>,
-    origin: Origin,
+    origin: SettingOrigin,
 }
 
 /// A setting in force.
@@ -74,22 +74,22 @@ struct Entry {
 pub struct Setting {
     pub value: Value,
     /// One, or several for a list that layers added to.
-    pub origins: Vec<Origin>,
+    pub origins: Vec<SettingOrigin>,
     /// Said when the value was not taken as it was written.
     pub note: Option<String>,
 }
 
 /// A setting that was written and does not take effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ignored {
+pub struct IgnoredSetting {
     pub path: String,
-    pub origin: Origin,
-    pub reason: IgnoredBecause,
+    pub origin: SettingOrigin,
+    pub reason: IgnoredReason,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum IgnoredBecause {
+pub enum IgnoredReason {
     /// The repository is not trusted.
     Untrusted,
     /// Only the user's own configuration may say it.
@@ -98,7 +98,7 @@ pub enum IgnoredBecause {
     NotStricter,
 }
 
-impl fmt::Display for IgnoredBecause {
+impl fmt::Display for IgnoredReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Untrusted => "the workspace is not trusted",
@@ -110,7 +110,7 @@ impl fmt::Display for IgnoredBecause {
 
 /// A setting made by a command-line flag.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Flag {
+pub struct FlagSetting {
     /// As it is written: `--port`.
     pub name: &'static str,
     pub key: &'static str,
@@ -119,13 +119,13 @@ pub struct Flag {
 
 /// The places that settings come from.
 #[derive(Debug)]
-pub struct Sources<'a> {
+pub struct ConfigSources<'a> {
     pub root: &'a Utf8Path,
     pub home: Option<&'a Utf8Path>,
     pub user: Option<&'a SourceText>,
     pub workspace: Option<&'a SourceText>,
     pub environment: &'a Environment,
-    pub flags: &'a [Flag],
+    pub flags: &'a [FlagSetting],
     /// Whether the workspace's own word counts.
     pub trusted: bool,
 }
@@ -134,12 +134,12 @@ pub struct Sources<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     in_force: BTreeMap<String, Setting>,
-    ignored: Vec<Ignored>,
+    ignored: Vec<IgnoredSetting>,
 }
 
 impl Settings {
     /// Reads every source and lays them over each other.
-    pub fn resolve(sources: &Sources<'_>) -> Result<Self, ConfigError> {
+    pub fn resolve(sources: &ConfigSources<'_>) -> Result<Self, ConfigError> {
         let mut problems = Vec::new();
         let mut layers = vec![defaults()];
         let anchors = Anchors { base: None, home: sources.home };
@@ -172,35 +172,35 @@ impl Settings {
     }
 
     /// What was written without effect, in the order of the files.
-    pub fn ignored(&self) -> &[Ignored] {
+    pub fn ignored(&self) -> &[IgnoredSetting] {
         &self.ignored
     }
 
     fn lay(&mut self, entry: Entry, trusted: bool) {
         let Entry { key, path, value, note, origin } = entry;
-        let from_repository = matches!(origin, Origin::File { kind: FileKind::Workspace, .. });
+        let from_repository = matches!(origin, SettingOrigin::File { kind: FileKind::Workspace, .. });
         let below = self.in_force.get_mut(&path);
-        let refusal = match key.reach {
+        let refusal = match key.scope {
             _ if !from_repository => None,
-            Reach::User => Some(IgnoredBecause::UserOnly),
-            Reach::Trusted if !trusted => Some(IgnoredBecause::Untrusted),
+            SettingScope::User => Some(IgnoredReason::UserOnly),
+            SettingScope::Trusted if !trusted => Some(IgnoredReason::Untrusted),
             _ => {
-                let weaker = key.merge == Merge::Strictest
+                let weaker = key.merge == MergeRule::Strictest
                     && below.as_ref().is_some_and(|below| below.value.as_u64() < value.as_u64());
-                weaker.then_some(IgnoredBecause::NotStricter)
+                weaker.then_some(IgnoredReason::NotStricter)
             }
         };
         if let Some(reason) = refusal {
-            self.ignored.push(Ignored { path, origin, reason });
+            self.ignored.push(IgnoredSetting { path, origin, reason });
             return;
         }
         match (key.merge, below, value) {
             (
-                Merge::Append,
+                MergeRule::Append,
                 Some(Setting { value: Value::Array(items), origins, .. }),
                 Value::Array(more),
             ) => {
-                origins.retain(|origin| *origin != Origin::Default);
+                origins.retain(|origin| *origin != SettingOrigin::Default);
                 origins.push(origin);
                 items.extend(more);
             }
@@ -233,7 +233,7 @@ pub(crate) fn repository_servers(
     root: &Utf8Path,
 ) -> Result<BTreeMap<String, Value>, ConfigError> {
     let environment = Environment::default();
-    let sources = Sources {
+    let sources = ConfigSources {
         root,
         home: None,
         user: None,
@@ -268,21 +268,21 @@ pub fn read_file(path: &Utf8Path) -> Result<Option<SourceText>, ConfigError> {
 }
 
 fn defaults() -> Vec<Entry> {
-    let value = |fallback| match fallback {
-        Fallback::Absent => None,
-        Fallback::Flag(flag) => Some(Value::from(flag)),
-        Fallback::Number(number) => Some(Value::from(number)),
-        Fallback::Text(text) => Some(Value::from(text)),
-        Fallback::Texts(texts) => Some(Value::from(texts)),
+    let value = |default| match default {
+        DefaultValue::Absent => None,
+        DefaultValue::Flag(flag) => Some(Value::from(flag)),
+        DefaultValue::Number(number) => Some(Value::from(number)),
+        DefaultValue::Text(text) => Some(Value::from(text)),
+        DefaultValue::Texts(texts) => Some(Value::from(texts)),
     };
     let entry = |key: &'static Key| {
-        let value = value(key.fallback)?;
-        Some(Entry { key, path: key.path.to_owned(), value, note: None, origin: Origin::Default })
+        let value = value(key.default)?;
+        Some(Entry { key, path: key.path.to_owned(), value, note: None, origin: SettingOrigin::Default })
     };
     KEYS.iter().filter_map(entry).collect()
 }
 
-fn from_flags(flags: &[Flag], anchors: Anchors<'_>) -> Result<Vec<Entry>, Vec<Problem>> {
+fn from_flags(flags: &[FlagSetting], anchors: Anchors<'_>) -> Result<Vec<Entry>, Vec<ConfigProblem>> {
     let mut entries = Vec::new();
     let mut problems = Vec::new();
     for flag in flags {
@@ -293,12 +293,12 @@ fn from_flags(flags: &[Flag], anchors: Anchors<'_>) -> Result<Vec<Entry>, Vec<Pr
                 path: flag.key.to_owned(),
                 value: reading.value,
                 note: reading.note,
-                origin: Origin::Flag(flag.name),
+                origin: SettingOrigin::Flag(flag.name),
             }),
-            Err(misfit) => problems.push(Problem {
+            Err(misfit) => problems.push(ConfigProblem {
                 message: format!("`{}` {misfit}", flag.key),
                 hint: None,
-                place: Place::Flag(flag.name),
+                location: ConfigLocation::Flag(flag.name),
             }),
         }
     }
@@ -316,12 +316,12 @@ mod tests {
         user: &str,
         workspace: &str,
         variables: Environment,
-        flags: &[Flag],
+        flags: &[FlagSetting],
         trusted: bool,
     ) -> Settings {
         let user = SourceText::new("/home/ada/config.toml", user);
         let workspace = SourceText::new("/w/tenon.toml", workspace);
-        Settings::resolve(&Sources {
+        Settings::resolve(&ConfigSources {
             root: Utf8Path::new("/w"),
             home: Some(Utf8Path::new("/home/ada")),
             user: Some(&user),
@@ -335,7 +335,7 @@ mod tests {
 
     fn shown(settings: &Settings, path: &str) -> String {
         let setting = settings.get(path).unwrap();
-        let origins: Vec<String> = setting.origins.iter().map(Origin::to_string).collect();
+        let origins: Vec<String> = setting.origins.iter().map(SettingOrigin::to_string).collect();
         format!("{} from {}", setting.value, origins.join(" and "))
     }
 
@@ -353,16 +353,20 @@ mod tests {
             .iter()
             .map(|key| {
                 let value = match key.kind {
-                    key::Kind::Flag => "true".to_owned(),
-                    key::Kind::Number { max, .. } | key::Kind::Limit { max, .. } => max.to_string(),
-                    key::Kind::Duration { .. } => "\"1m\"".to_owned(),
-                    key::Kind::Workspace => "\"x\"".to_owned(),
-                    key::Kind::Text | key::Kind::Path | key::Kind::Store => "\"/x\"".to_owned(),
-                    key::Kind::Choice(choices) => format!("{:?}", choices[0]),
-                    key::Kind::Texts | key::Kind::Globs | key::Kind::Paths => "[\"/x\"]".to_owned(),
-                    key::Kind::Choices(choices) => format!("{choices:?}"),
-                    key::Kind::TextMap => "{a = \"b\"}".to_owned(),
-                    key::Kind::Object => "{a = {b = [1.5, 2]}}".to_owned(),
+                    key::ValueKind::Flag => "true".to_owned(),
+                    key::ValueKind::Number { max, .. } | key::ValueKind::Limit { max, .. } => max.to_string(),
+                    key::ValueKind::Duration { .. } => "\"1m\"".to_owned(),
+                    key::ValueKind::Workspace => "\"x\"".to_owned(),
+                    key::ValueKind::Text | key::ValueKind::Path | key::ValueKind::Store => {
+                        "\"/x\"".to_owned()
+                    }
+                    key::ValueKind::Choice(choices) => format!("{:?}", choices[0]),
+                    key::ValueKind::Texts | key::ValueKind::Globs | key::ValueKind::Paths => {
+                        "[\"/x\"]".to_owned()
+                    }
+                    key::ValueKind::Choices(choices) => format!("{choices:?}"),
+                    key::ValueKind::TextMap => "{a = \"b\"}".to_owned(),
+                    key::ValueKind::Object => "{a = {b = [1.5, 2]}}".to_owned(),
                 };
                 format!("{} = {value}\n", key.path.replace('*', "x"))
             })
@@ -375,7 +379,7 @@ mod tests {
     #[test]
     fn later_layers_win_and_origins_are_kept() {
         let variables = Environment::from([("TENON_MCP_CONTENT", "text")]);
-        let flags = [Flag { name: "--port", key: "http.port", value: "7".to_owned() }];
+        let flags = [FlagSetting { name: "--port", key: "http.port", value: "7".to_owned() }];
         let user = "[http]\nport = 1\n[daemon]\nidle = \"1m\"\n[mcp]\ncontent = \"structured\"\n[work]\nstrict = true\n";
         let workspace = "[http]\nport = 2\n[daemon]\nidle = \"2m\"\n";
         let settings = resolve(user, workspace, variables, &flags, true);
@@ -404,7 +408,7 @@ mod tests {
             let both = "[\"*.log\",\"gen/\"] from /home/ada/config.toml:4 and /w/tenon.toml:5";
             assert_eq!(shown(&settings, "workspace.ignore"), both);
             assert_eq!(settings.ignored().len(), 1);
-            assert_eq!(settings.ignored()[0].reason, IgnoredBecause::NotStricter);
+            assert_eq!(settings.ignored()[0].reason, IgnoredReason::NotStricter);
         }
     }
 
@@ -426,7 +430,7 @@ mod tests {
 
     #[test]
     fn edits_are_allowed_below_the_named_folders_only() {
-        let edit = Edit { allow: vec!["/nowhere/a".into()], severities: Vec::new(), wait_ms: 0 };
+        let edit = EditSection { allow: vec!["/nowhere/a".into()], severities: Vec::new(), wait_ms: 0 };
         assert!(edit.allows(Utf8Path::new("/nowhere/a")));
         assert!(edit.allows(Utf8Path::new("/nowhere/a/b")));
         assert!(!edit.allows(Utf8Path::new("/nowhere/ab")));

@@ -26,29 +26,29 @@ use std::path::Path;
 
 use camino::Utf8PathBuf;
 
-pub mod hello;
+pub mod protocol;
 
 #[cfg(unix)]
-pub mod client;
+mod connected_clients;
 #[cfg(unix)]
-mod clients;
+pub mod connection;
 #[cfg(unix)]
-pub mod folder;
+pub mod daemon_paths;
 #[cfg(unix)]
-pub mod lock;
+pub mod daemon_server;
 #[cfg(unix)]
-pub mod serve;
+pub mod file_lock;
 #[cfg(unix)]
-pub mod spawn;
+pub mod start;
 
 /// What tells one build of the program from another.
 ///
 /// The version alone does not: an upgrade may carry the same number, and a developer's builds all do. So the size and the
 /// time of the program file belong to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Build(String);
+pub struct BuildId(String);
 
-impl Build {
+impl BuildId {
     /// The build of the running program. Ask early: the file may be replaced while the program runs.
     pub fn current() -> Self {
         let program = std::env::current_exe().ok();
@@ -68,7 +68,7 @@ fn describe(program: Option<&Path>) -> Option<String> {
 
 /// How a request to stop went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stopped {
+pub enum StopOutcome {
     Ended,
     NotRunning,
 }
@@ -98,15 +98,15 @@ pub enum DaemonError {
     #[error("the path of the socket is too long: `{path}`")]
     PathTooLong { path: Utf8PathBuf },
     #[error("the process behind `{socket}` belongs to another user")]
-    Foreign { socket: Utf8PathBuf },
+    OtherOwner { socket: Utf8PathBuf },
     #[error("cannot talk to the daemon")]
     Io(#[from] std::io::Error),
     #[error("the daemon did not answer within {seconds} s")]
-    Silent { seconds: u64, pid: Option<i32> },
+    Timeout { seconds: u64, pid: Option<i32> },
     #[error("the daemon said something that this version does not understand")]
-    Unintelligible,
+    InvalidResponse,
     #[error("{0}")]
-    Refused(hello::Refusal),
+    Rejected(protocol::HandshakeRejection),
     #[error("the daemon could not be started: {0}")]
     Start(String),
     #[error("another process has been starting or ending the daemon for {seconds} s")]

@@ -20,7 +20,7 @@ use tokio::sync::OnceCell;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::daemon::hello::{Errand, ErrandDone, ServerLine};
+use crate::daemon::protocol::{DaemonRequest, DaemonResponse, ServerSummary};
 use crate::service::edit_limits;
 use crate::trust::TrustState;
 use crate::workspace::Workspace;
@@ -77,51 +77,51 @@ impl Engine {
     }
 
     /// How the servers are; nothing before anyone has asked for one.
-    pub fn status(&self) -> Vec<ServerLine> {
+    pub fn status(&self) -> Vec<ServerSummary> {
         let status = self.opened.get().map(Orchestrator::status).unwrap_or_default();
         status.into_iter().map(line).collect()
     }
 
     /// Does what a person asked of the servers. What can be left undone is, once that person is `gone`.
-    pub async fn run(&self, errand: Errand, gone: &CancellationToken) -> ErrandDone {
+    pub async fn run(&self, request: DaemonRequest, gone: &CancellationToken) -> DaemonResponse {
         let orchestrator = match self.orchestrator().await {
             Ok(orchestrator) => orchestrator,
-            Err(error) => return ErrandDone::Failed(error.to_string()),
+            Err(error) => return DaemonResponse::Failed(error.to_string()),
         };
         let known = |id: &str| {
             let status = orchestrator.status();
             let found = status.into_iter().find(|status| status.id.as_str() == id).map(|status| status.id);
-            found.ok_or_else(|| ErrandDone::Failed(format!("no language server is called `{id}`")))
+            found.ok_or_else(|| DaemonResponse::Failed(format!("no language server is called `{id}`")))
         };
-        match errand {
-            Errand::List => ErrandDone::List(self.status()),
-            Errand::WarmUp => {
+        match request {
+            DaemonRequest::List => DaemonResponse::List(self.status()),
+            DaemonRequest::WarmUp => {
                 orchestrator.survey_again().await;
                 self.warm_up().await;
-                ErrandDone::List(self.status())
+                DaemonResponse::List(self.status())
             }
-            Errand::Prove => match Registry::configured(&self.workspace.config().servers) {
-                Ok(registry) => ErrandDone::Proved(proof::prove(orchestrator, &registry).await),
-                Err(error) => ErrandDone::Failed(error.to_string()),
+            DaemonRequest::Prove => match Registry::configured(&self.workspace.config().servers) {
+                Ok(registry) => DaemonResponse::Proved(proof::prove(orchestrator, &registry).await),
+                Err(error) => DaemonResponse::Failed(error.to_string()),
             },
-            Errand::Restart { id } => match known(&id) {
+            DaemonRequest::Restart { id } => match known(&id) {
                 Ok(id) => {
                     orchestrator.restart(&id).await;
-                    ErrandDone::Restarted
+                    DaemonResponse::Restarted
                 }
                 Err(failed) => failed,
             },
-            Errand::Logs { id } => match known(&id) {
-                Ok(id) => ErrandDone::Logs(newest(orchestrator.logs(&id))),
+            DaemonRequest::Logs { id } => match known(&id) {
+                Ok(id) => DaemonResponse::Logs(newest(orchestrator.logs(&id))),
                 Err(failed) => failed,
             },
-            Errand::Aftermath { files, wait_ms } => ErrandDone::Aftermath(
+            DaemonRequest::Aftermath { files, wait_ms } => DaemonResponse::Aftermath(
                 self.aftermath(orchestrator, &files, Duration::from_millis(wait_ms), gone).await,
             ),
-            Errand::Check { files, severities, wait_seconds } => {
+            DaemonRequest::Check { files, severities, wait_seconds } => {
                 let files = admitted(orchestrator, &files);
                 let call = Call::new(Instant::now() + Duration::from_secs(wait_seconds), gone.clone());
-                ErrandDone::Checked(
+                DaemonResponse::Checked(
                     workspace_check::run(orchestrator, &files, &severities, &call, &mut |_| {}).await,
                 )
             }
@@ -147,9 +147,9 @@ impl Engine {
     }
 
     /// Gives broken servers another chance: a client has come while there was none.
-    pub fn forgive(&self) {
+    pub fn reset_failures(&self) {
         if let Some(orchestrator) = self.opened.get() {
-            orchestrator.forgive();
+            orchestrator.reset_failures();
         }
     }
 
@@ -179,8 +179,8 @@ fn newest(lines: Vec<String>) -> Vec<String> {
     lines[lines.len() - kept..].to_vec()
 }
 
-fn line(status: ServerStatus) -> ServerLine {
-    ServerLine {
+fn line(status: ServerStatus) -> ServerSummary {
+    ServerSummary {
         id: status.id.to_string(),
         status: status.state,
         language: status.language,

@@ -29,21 +29,21 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::mcp::Handler;
-use crate::mcp::envelope::{self, Incoming};
+use crate::mcp::envelope::{self, IncomingMessage};
 use crate::mcp::session::{Session, detached_peer};
 use crate::surfaces::Surfaces;
-use refusal::Refusal;
-use reply::Shape;
+use http_sessions::HttpSessions;
+use rejection::HttpRejection;
+use response::Shape;
 use revision::Lifecycle;
-use sessions::Sessions;
 use tenon_contract::clock::Entropy;
 
-mod body;
-mod front;
-mod refusal;
-mod reply;
+mod head_checks;
+mod http_sessions;
+mod rejection;
+mod request_body;
+mod response;
 mod revision;
-mod sessions;
 
 /// Who sent a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -129,7 +129,7 @@ struct Edge {
     configured: Handler,
     /// Shared by all requests that stand alone.
     peer: Peer<RoleServer>,
-    sessions: Sessions,
+    sessions: HttpSessions,
     slots: Arc<Semaphore>,
     /// Where tool calls run.
     workers: Handle,
@@ -234,25 +234,25 @@ impl Edge {
         let peer = detached_peer(&configured);
         let slots = Arc::new(Semaphore::new(endpoint.limits.in_flight));
         let workers = Handle::current();
-        Self { named, configured, peer, sessions: Sessions::default(), slots, workers, stop, endpoint }
+        Self { named, configured, peer, sessions: HttpSessions::default(), slots, workers, stop, endpoint }
     }
 
     async fn receive(&self, request: Request<Body>) -> Response {
         let (parts, body) = request.into_parts();
         let admitted = match self.admit(&parts.method, &parts.uri, &parts.headers) {
             Ok(admitted) => admitted,
-            Err(refusal) => {
-                body::discard(body).await;
-                return refusal.into_response();
+            Err(rejection) => {
+                request_body::discard(body).await;
+                return rejection.into_response();
             }
         };
         let outcome = if parts.method == Method::DELETE {
-            body::discard(body).await;
+            request_body::discard(body).await;
             self.end_session(&admitted, &parts.headers)
         } else {
             self.post(admitted, &parts.headers, body).await
         };
-        outcome.unwrap_or_else(Refusal::into_response)
+        outcome.unwrap_or_else(HttpRejection::into_response)
     }
 
     /// Every check that needs no body: path, method, host, origin, token, load.
@@ -261,66 +261,82 @@ impl Edge {
         method: &Method,
         uri: &axum::http::Uri,
         headers: &HeaderMap,
-    ) -> Result<Admitted, Refusal> {
+    ) -> Result<Admitted, HttpRejection> {
         let named = self.find(uri.path())?;
         if method != Method::POST && method != Method::DELETE {
-            return Err(Refusal::method_not_allowed());
+            return Err(HttpRejection::method_not_allowed());
         }
-        front::check_host(uri, headers)?;
-        front::check_origin(headers)?;
-        let principal =
-            self.endpoint.authority.principal(front::bearer(headers)).ok_or_else(Refusal::unauthorized)?;
+        head_checks::check_host(uri, headers)?;
+        head_checks::check_origin(headers)?;
+        let principal = self
+            .endpoint
+            .authority
+            .principal(head_checks::bearer(headers))
+            .ok_or_else(HttpRejection::unauthorized)?;
         let open = principal.surfaces.as_ref().unwrap_or(&self.endpoint.open_surfaces);
         let handler = match (named, &principal.surfaces) {
             (Some((name, handler)), _) if open.iter().any(|open| open == name) => handler.clone(),
-            (Some(_), _) => return Err(Refusal::forbidden("the token does not open this surface")),
+            (Some(_), _) => return Err(HttpRejection::forbidden("the token does not open this surface")),
             (None, None) => self.configured.clone(),
             (None, Some(open)) => self.endpoint.configured(open),
         };
-        let slot = Arc::clone(&self.slots).try_acquire_owned().map_err(|_| Refusal::too_many_requests())?;
+        let slot =
+            Arc::clone(&self.slots).try_acquire_owned().map_err(|_| HttpRejection::too_many_requests())?;
         Ok(Admitted { principal, surface: named.map(|(name, _)| name), handler, slot })
     }
 
     /// The surface that a path names, if it names one.
-    fn find(&self, path: &str) -> Result<Option<(&'static str, &Handler)>, Refusal> {
+    fn find(&self, path: &str) -> Result<Option<(&'static str, &Handler)>, HttpRejection> {
         let Some(below) = path.strip_prefix("/mcp") else {
-            return Err(Refusal::not_found("nothing is served here but `/mcp`"));
+            return Err(HttpRejection::not_found("nothing is served here but `/mcp`"));
         };
         if below.is_empty() {
             return Ok(None);
         }
-        let name = front::unescaped(below.strip_prefix('/').unwrap_or(below));
+        let name = head_checks::unescaped(below.strip_prefix('/').unwrap_or(below));
         match self.named.get_key_value(&*name) {
             Some((name, handler)) if below.starts_with('/') => Ok(Some((name, handler))),
-            _ => Err(Refusal::not_found(self.endpoint.surfaces.unknown(&name).to_string())),
+            _ => Err(HttpRejection::not_found(self.endpoint.surfaces.unknown(&name).to_string())),
         }
     }
 
-    fn end_session(&self, admitted: &Admitted, headers: &HeaderMap) -> Result<Response, Refusal> {
-        let id = front::session_id(headers)?;
+    fn end_session(&self, admitted: &Admitted, headers: &HeaderMap) -> Result<Response, HttpRejection> {
+        let id = head_checks::session_id(headers)?;
         self.sessions.end(id, &admitted.principal.id, admitted.surface)?;
-        Ok(reply::empty(StatusCode::NO_CONTENT))
+        Ok(response::empty(StatusCode::NO_CONTENT))
     }
 
-    async fn post(&self, admitted: Admitted, headers: &HeaderMap, body: Body) -> Result<Response, Refusal> {
-        let head = front::check_content_type(headers).and_then(|()| front::check_accept(headers));
-        if let Err(refusal) = head {
-            body::discard(body).await;
-            return Err(refusal);
+    async fn post(
+        &self,
+        admitted: Admitted,
+        headers: &HeaderMap,
+        body: Body,
+    ) -> Result<Response, HttpRejection> {
+        let head = head_checks::check_content_type(headers).and_then(|()| head_checks::check_accept(headers));
+        if let Err(rejection) = head {
+            request_body::discard(body).await;
+            return Err(rejection);
         }
         let limits = self.endpoint.limits;
-        let bytes = body::read(headers, body, limits.request_bytes, limits.read_timeout).await?;
-        let incoming = envelope::read(&bytes).map_err(Refusal::envelope)?;
+        let bytes = request_body::read(headers, body, limits.request_bytes, limits.read_timeout).await?;
+        let incoming = envelope::read(&bytes).map_err(HttpRejection::envelope)?;
         match revision::lifecycle(headers, &incoming)? {
             Lifecycle::Alone => {
                 let session =
                     Arc::new(Session::alone(admitted.handler, self.peer.clone(), self.stop.child_token()));
                 match incoming {
-                    Incoming::Request { id, request } => {
-                        Ok(reply::answer(&session, id, *request, Shape::Alone, admitted.slot, &self.workers)
-                            .await)
+                    IncomingMessage::Request { id, request } => Ok(response::answer(
+                        &session,
+                        id,
+                        *request,
+                        Shape::Alone,
+                        admitted.slot,
+                        &self.workers,
+                    )
+                    .await),
+                    IncomingMessage::Notification(_) | IncomingMessage::Response => {
+                        Ok(response::empty(StatusCode::ACCEPTED))
                     }
-                    Incoming::Notification(_) | Incoming::Response => Ok(reply::empty(StatusCode::ACCEPTED)),
                 }
             }
             Lifecycle::Opening => self.open_session(admitted, incoming).await,
@@ -329,8 +345,12 @@ impl Edge {
     }
 
     /// `initialize`: the one request that comes without a session and leaves with one.
-    async fn open_session(&self, admitted: Admitted, incoming: Incoming) -> Result<Response, Refusal> {
-        let Incoming::Request { id, request } = incoming else {
+    async fn open_session(
+        &self,
+        admitted: Admitted,
+        incoming: IncomingMessage,
+    ) -> Result<Response, HttpRejection> {
+        let IncomingMessage::Request { id, request } = incoming else {
             unreachable!("only `initialize` requests open a session")
         };
         let session = Arc::new(Session::new(admitted.handler.clone(), self.stop.child_token()));
@@ -338,12 +358,12 @@ impl Edge {
             Ok(opening) => opening.answer(None).await,
             Err(refused) => *refused,
         };
-        let mut response = reply::json(StatusCode::OK, &answer);
+        let mut response = response::json(StatusCode::OK, &answer);
         if matches!(answer, ServerJsonRpcMessage::Response(_)) {
             let id = self.endpoint.entropy.token();
             let value = id.parse().expect("hex digits make a header value");
             self.sessions.add(id, session, &admitted.principal.id, admitted.surface);
-            response.headers_mut().insert(front::SESSION_ID, value);
+            response.headers_mut().insert(head_checks::SESSION_ID, value);
         }
         Ok(response)
     }
@@ -352,21 +372,22 @@ impl Edge {
         &self,
         admitted: Admitted,
         headers: &HeaderMap,
-        incoming: Incoming,
-    ) -> Result<Response, Refusal> {
-        let id = front::session_id(headers)?;
+        incoming: IncomingMessage,
+    ) -> Result<Response, HttpRejection> {
+        let id = head_checks::session_id(headers)?;
         let session = self.sessions.find(id, &admitted.principal.id, admitted.surface)?;
         revision::check_session(headers, &session)?;
         match incoming {
-            Incoming::Request { id, request } => {
+            IncomingMessage::Request { id, request } => {
                 debug_assert!(!matches!(*request, ClientRequest::InitializeRequest(_)), "it opens a session");
-                Ok(reply::answer(&session, id, *request, Shape::Session, admitted.slot, &self.workers).await)
+                Ok(response::answer(&session, id, *request, Shape::Session, admitted.slot, &self.workers)
+                    .await)
             }
-            Incoming::Notification(notification) => {
+            IncomingMessage::Notification(notification) => {
                 session.notice(&notification);
-                Ok(reply::empty(StatusCode::ACCEPTED))
+                Ok(response::empty(StatusCode::ACCEPTED))
             }
-            Incoming::Response => Ok(reply::empty(StatusCode::ACCEPTED)),
+            IncomingMessage::Response => Ok(response::empty(StatusCode::ACCEPTED)),
         }
     }
 }

@@ -16,15 +16,14 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 pub mod redact;
-mod rotate;
+mod rotating_file;
 
-pub use rotate::RotatingFile;
+pub use rotating_file::RotatingFile;
 
-use crate::config::Level;
-use crate::config::Log;
+use crate::config::{LogLevel, LogSection};
 
 /// Sends everything that is traced in this process to `file` from now on. Once per process.
-pub fn to_file(file: RotatingFile, level: Level, clock: Clock) {
+pub fn to_file(file: RotatingFile, level: LogLevel, clock: Clock) {
     let layer = tracing_subscriber::fmt::layer()
         .json()
         .with_current_span(false)
@@ -46,7 +45,7 @@ pub fn path(folder: &Utf8Path, root: &Utf8Path) -> Utf8PathBuf {
 }
 
 /// A rotating file as the configuration wants it.
-pub fn open(path: Utf8PathBuf, settings: &Log) -> RotatingFile {
+pub fn open(path: Utf8PathBuf, settings: &LogSection) -> RotatingFile {
     RotatingFile::new(path, settings.max_bytes, settings.keep)
 }
 
@@ -56,14 +55,14 @@ fn install(subscriber: impl SubscriberInitExt) {
     std::panic::set_hook(Box::new(|panic| tracing::error!(%panic, "a task panicked")));
 }
 
-fn filter(level: Level) -> Targets {
+fn filter(level: LogLevel) -> Targets {
     let level = match level {
-        Level::Off => LevelFilter::OFF,
-        Level::Error => LevelFilter::ERROR,
-        Level::Warn => LevelFilter::WARN,
-        Level::Info => LevelFilter::INFO,
-        Level::Debug => LevelFilter::DEBUG,
-        Level::Trace => LevelFilter::TRACE,
+        LogLevel::Off => LevelFilter::OFF,
+        LogLevel::Error => LevelFilter::ERROR,
+        LogLevel::Warn => LevelFilter::WARN,
+        LogLevel::Info => LevelFilter::INFO,
+        LogLevel::Debug => LevelFilter::DEBUG,
+        LogLevel::Trace => LevelFilter::TRACE,
     };
     // It logs whole messages as warnings, and every session several times.
     let chatty = if level >= LevelFilter::DEBUG { level } else { level.min(LevelFilter::ERROR) };

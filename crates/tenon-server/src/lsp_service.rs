@@ -27,8 +27,10 @@ use crate::surface::{SurfaceSet, ToolNames};
 use crate::surfaces::nav::{NavOptions, NavSurface};
 
 mod bootstrap;
-mod rpc;
-mod wire;
+mod diagnostics_json;
+mod rpc_service;
+
+use rpc_service::RpcService;
 
 pub use bootstrap::{Bootstrap, BootstrapError};
 
@@ -87,10 +89,10 @@ where
         None
     };
 
-    let (service, outbox) = rpc::Service::new(orchestrator.clone(), bootstrap.severities);
+    let (service, outbox) = RpcService::new(orchestrator.clone(), bootstrap.severities);
     service.notify(tenon_lsp::service::READY, &json!({})).await;
     let ended = tokio::select! {
-        ended = rpc::run(&service, outbox, stdin, stdout) => ended,
+        ended = rpc_service::run(&service, outbox, stdin, stdout) => ended,
         () = signals.any() => Ok(()),
     };
     stop.cancel();

@@ -17,14 +17,14 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, RoleServer};
 
 use crate::surface::{Caller, InputEnded, SurfaceSet, ToolAnswer};
-use progress::Progress;
+use progress::ProgressReporter;
 
 pub mod envelope;
+pub mod json_writer;
 pub mod progress;
+mod request_id;
 pub mod session;
-mod skim;
 pub mod stream;
-pub mod wire;
 
 /// The revisions we serve, oldest first. A client that asks for any other gets the first.
 pub const REVISIONS: [ProtocolVersion; 2] = [ProtocolVersion::V_2025_11_25, ProtocolVersion::V_2026_07_28];
@@ -113,7 +113,7 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let progress = context.extensions.get::<Progress>().cloned().unwrap_or_default();
+        let progress = context.extensions.get::<ProgressReporter>().cloned().unwrap_or_default();
         let arguments = request.arguments.unwrap_or_default();
         let input_ended = context.extensions.get::<InputEnded>().cloned().unwrap_or_default();
         let caller = Caller { cancel: context.ct, input_ended, progress };

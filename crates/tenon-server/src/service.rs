@@ -8,11 +8,9 @@ use std::sync::Arc;
 
 use tenon_contract::clock::Entropy;
 use tenon_lsp::block::Limits;
-use tenon_lsp::model::Severity;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
-use crate::config;
 use crate::engine::Engine;
 use crate::http::{self, BindError, Endpoint, HttpLimits};
 use crate::mcp::Handler;
@@ -127,21 +125,11 @@ impl Service {
 
 /// The `nav` tools show the severities that a check of this workspace does.
 fn nav_options(workspace: &Workspace) -> NavOptions {
-    NavOptions { severities: severities(&workspace.config().check.severities), ..NavOptions::default() }
+    NavOptions { severities: workspace.config().check.severities.clone(), ..NavOptions::default() }
 }
 
 /// What an agent is told after an edit.
 pub(crate) fn edit_limits(workspace: &Workspace) -> Limits {
-    let severities: Vec<Severity> = severities(&workspace.config().edit.severities);
-    Limits { severities: severities.into_iter().collect(), ..Limits::default() }
-}
-
-fn severities(configured: &[config::Severity]) -> Vec<Severity> {
-    let known = configured.iter().map(|severity| match severity {
-        config::Severity::Error => Severity::Error,
-        config::Severity::Warning => Severity::Warning,
-        config::Severity::Info => Severity::Info,
-        config::Severity::Hint => Severity::Hint,
-    });
-    known.collect()
+    let severities = workspace.config().edit.severities.iter().copied().collect();
+    Limits { severities, ..Limits::default() }
 }

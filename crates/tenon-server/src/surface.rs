@@ -21,7 +21,7 @@ pub use surface_set::{SurfaceSet, ToolNames};
 pub(crate) use catalog::tool_set;
 pub(crate) use surface_set::AnySurface;
 
-use crate::mcp::progress::Progress;
+use crate::mcp::progress::ProgressReporter;
 
 mod catalog;
 mod input_check;
@@ -95,7 +95,7 @@ pub struct Caller {
     pub cancel: CancellationToken,
     pub input_ended: InputEnded,
     /// Reaches the client only if it asked for progress.
-    pub progress: Progress,
+    pub progress: ProgressReporter,
 }
 
 /// The request that a running tool belongs to.

@@ -38,9 +38,9 @@ use tenon_contract::clock::Clock;
 use tenon_contract::id::sha256_hex;
 
 use crate::config::{ConfigError, FILE_NAME, SourceText, repository_servers};
-use named::named_files;
+use pinned_files::pinned_files;
 
-mod named;
+mod pinned_files;
 
 /// The version of the format.
 const VERSION: u32 = 1;
@@ -79,7 +79,7 @@ impl TrustState {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Decision {
+pub enum TrustDecision {
     Trusted,
     Excluded,
 }
@@ -87,10 +87,10 @@ pub enum Decision {
 /// One decision as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Record {
+pub struct TrustRecord {
     version: u32,
     pub root: Utf8PathBuf,
-    pub decision: Decision,
+    pub decision: TrustDecision,
     pub decided_at: String,
     /// Paths relative to the root with the hash of their content; `None` where there was no file.
     pub pins: BTreeMap<Utf8PathBuf, Option<String>>,
@@ -123,7 +123,7 @@ impl TrustStore {
         let Some(record) = self.record(root) else {
             return TrustState::Untrusted;
         };
-        if record.decision == Decision::Excluded {
+        if record.decision == TrustDecision::Excluded {
             return TrustState::Excluded;
         }
         let unchanged = |(path, pinned): &(&Utf8PathBuf, &Option<String>)| {
@@ -143,28 +143,28 @@ impl TrustStore {
     }
 
     /// The decision about `root`, if there is a sound one.
-    pub fn record(&self, root: &Utf8Path) -> Option<Record> {
+    pub fn record(&self, root: &Utf8Path) -> Option<TrustRecord> {
         let text = fs::read_to_string(self.file_of(root)).ok()?;
-        let record: Record = serde_json::from_str(&text).ok()?;
+        let record: TrustRecord = serde_json::from_str(&text).ok()?;
         (record.version == VERSION && record.root == root).then_some(record)
     }
 
     /// Trusts the workspace as it is now.
-    pub fn trust(&self, root: &Utf8Path, settings: Option<&SourceText>) -> Result<Record, TrustError> {
+    pub fn trust(&self, root: &Utf8Path, settings: Option<&SourceText>) -> Result<TrustRecord, TrustError> {
         let mut pins = BTreeMap::from([(Utf8PathBuf::from(FILE_NAME), settings.map(hash_of))]);
         if let Some(settings) = settings {
-            for path in named_files(root, &repository_servers(settings, root)?) {
+            for path in pinned_files(root, &repository_servers(settings, root)?) {
                 let hash = pin(&root.join(&path))
                     .map_err(|source| TrustError::Pin { path: path.clone(), source })?;
                 pins.insert(path, hash);
             }
         }
-        self.write(root, Decision::Trusted, pins)
+        self.write(root, TrustDecision::Trusted, pins)
     }
 
     /// Settles that the workspace is not trusted and that nobody need ask.
-    pub fn exclude(&self, root: &Utf8Path) -> Result<Record, TrustError> {
-        self.write(root, Decision::Excluded, BTreeMap::new())
+    pub fn exclude(&self, root: &Utf8Path) -> Result<TrustRecord, TrustError> {
+        self.write(root, TrustDecision::Excluded, BTreeMap::new())
     }
 
     /// Takes a decision back. Whether there was one.
@@ -179,10 +179,10 @@ impl TrustStore {
     fn write(
         &self,
         root: &Utf8Path,
-        decision: Decision,
+        decision: TrustDecision,
         pins: BTreeMap<Utf8PathBuf, Option<String>>,
-    ) -> Result<Record, TrustError> {
-        let record = Record {
+    ) -> Result<TrustRecord, TrustError> {
+        let record = TrustRecord {
             version: VERSION,
             root: root.to_owned(),
             decision,
@@ -260,7 +260,7 @@ mod tests {
             crate::config::read_file(&self.root.join(FILE_NAME)).unwrap()
         }
 
-        fn trust(&self) -> Record {
+        fn trust(&self) -> TrustRecord {
             self.store.trust(&self.root, self.settings().as_ref()).unwrap()
         }
 

@@ -15,8 +15,8 @@ use tenon_contract::root::{RootError, RootGate};
 use tenon_servers::registry::Registry;
 
 use crate::config::{
-    Config, ConfigError, Environment, FILE_NAME, Flag, Origin, Place, Problem, Settings, SourceText, Sources,
-    read_file,
+    Config, ConfigError, ConfigLocation, ConfigProblem, ConfigSources, Environment, FILE_NAME, FlagSetting,
+    SettingOrigin, Settings, SourceText, read_file,
 };
 use crate::dirs::Dirs;
 use crate::trust::{TrustState, TrustStore};
@@ -81,10 +81,10 @@ pub fn canonical_root(root: &Utf8Path) -> Result<Utf8PathBuf, WorkspaceError> {
 
 /// What a workspace is opened with.
 #[derive(Debug, Clone)]
-pub struct Opening {
+pub struct WorkspaceOptions {
     pub dirs: Dirs,
     pub environment: Environment,
-    pub flags: Vec<Flag>,
+    pub flags: Vec<FlagSetting>,
     pub clock: Clock,
 }
 
@@ -97,7 +97,7 @@ pub struct Workspace {
     config: Config,
     trust: TrustState,
     fingerprint: String,
-    opening: Opening,
+    options: WorkspaceOptions,
 }
 
 /// The files that settings and trust come from, as they are at one moment.
@@ -110,16 +110,16 @@ struct Inputs {
 
 impl Workspace {
     /// Opens the workspace at `root`.
-    pub fn open(root: &Utf8Path, opening: Opening) -> Result<Self, WorkspaceError> {
+    pub fn open(root: &Utf8Path, options: WorkspaceOptions) -> Result<Self, WorkspaceError> {
         let root = canonical_root(root)?;
-        let inputs = read_inputs(&root, &opening)?;
-        let settings = Settings::resolve(&Sources {
+        let inputs = read_inputs(&root, &options)?;
+        let settings = Settings::resolve(&ConfigSources {
             root: &root,
-            home: Some(&opening.dirs.home),
+            home: Some(&options.dirs.home),
             user: inputs.user.as_ref(),
             workspace: inputs.workspace.as_ref(),
-            environment: &opening.environment,
-            flags: &opening.flags,
+            environment: &options.environment,
+            flags: &options.flags,
             trusted: inputs.trust.is_trusted(),
         })?;
         let config = settings.typed();
@@ -129,7 +129,7 @@ impl Workspace {
         }
         let gate = RootGate::new(std::iter::once(&root).chain(&config.workspace.roots))?;
         let Inputs { trust, fingerprint, .. } = inputs;
-        Ok(Self { root, gate, settings, config, trust, fingerprint, opening })
+        Ok(Self { root, gate, settings, config, trust, fingerprint, options })
     }
 
     /// The canonical root.
@@ -157,40 +157,40 @@ impl Workspace {
     }
 
     pub fn dirs(&self) -> &Dirs {
-        &self.opening.dirs
+        &self.options.dirs
     }
 
     pub fn clock(&self) -> &Clock {
-        &self.opening.clock
+        &self.options.clock
     }
 
     pub fn environment(&self) -> &Environment {
-        &self.opening.environment
+        &self.options.environment
     }
 
     /// The state of trust right now. Ask before anything that lies in the workspace is run: a program that was
     /// pinned may have changed since the workspace was opened.
     pub fn trust_now(&self) -> TrustState {
         match read_file(&self.root.join(FILE_NAME)) {
-            Ok(text) => trust_store(&self.opening).state(&self.root, text.as_ref()),
+            Ok(text) => trust_store(&self.options).state(&self.root, text.as_ref()),
             Err(_) => TrustState::Untrusted,
         }
     }
 
-    /// Whether opening the workspace now would read the same settings under the same trust.
+    /// Whether options the workspace now would read the same settings under the same trust.
     pub fn is_current(&self) -> bool {
-        read_inputs(&self.root, &self.opening).is_ok_and(|inputs| inputs.fingerprint == self.fingerprint)
+        read_inputs(&self.root, &self.options).is_ok_and(|inputs| inputs.fingerprint == self.fingerprint)
     }
 
     /// The log file of this workspace's daemon.
     pub fn log_path(&self) -> Utf8PathBuf {
-        let folder = self.config.log.folder.clone().unwrap_or_else(|| self.opening.dirs.logs());
+        let folder = self.config.log.folder.clone().unwrap_or_else(|| self.options.dirs.logs());
         crate::log::path(&folder, &self.root)
     }
 }
 
 /// What is wrong with the configured language servers, each at the first line that speaks of it.
-fn server_problems(config: &Config, settings: &Settings, inputs: &Inputs) -> Vec<Problem> {
+fn server_problems(config: &Config, settings: &Settings, inputs: &Inputs) -> Vec<ConfigProblem> {
     let texts = || [&inputs.user, &inputs.workspace].into_iter().flatten();
     let problem = |(id, value): (&String, &Value)| {
         let alone = BTreeMap::from([(id.clone(), value.clone())]);
@@ -198,25 +198,25 @@ fn server_problems(config: &Config, settings: &Settings, inputs: &Inputs) -> Vec
         let prefix = format!("servers.{id}.");
         let origins = settings.iter().filter(|(path, _)| path.starts_with(&prefix));
         let lines = origins.flat_map(|(_, setting)| &setting.origins).filter_map(|origin| match origin {
-            Origin::File { path, line, .. } => Some((path, *line)),
-            Origin::Default | Origin::Variable(_) | Origin::Flag(_) => None,
+            SettingOrigin::File { path, line, .. } => Some((path, *line)),
+            SettingOrigin::Default | SettingOrigin::Variable(_) | SettingOrigin::Flag(_) => None,
         });
         let (path, line) = lines.min()?;
         let source = texts().find(|text| text.path == *path)?;
-        let place = Place::Text { source: source.clone(), span: source.span_of_line(line) };
-        Some(Problem { message, hint: None, place })
+        let location = ConfigLocation::Text { source: source.clone(), span: source.span_of_line(line) };
+        Some(ConfigProblem { message, hint: None, location })
     };
     config.servers.iter().filter_map(problem).collect()
 }
 
-fn trust_store(opening: &Opening) -> TrustStore {
-    TrustStore::new(opening.dirs.trust(), opening.clock.clone())
+fn trust_store(options: &WorkspaceOptions) -> TrustStore {
+    TrustStore::new(options.dirs.trust(), options.clock.clone())
 }
 
-fn read_inputs(root: &Utf8Path, opening: &Opening) -> Result<Inputs, ConfigError> {
-    let user = read_file(&opening.dirs.config_file)?;
+fn read_inputs(root: &Utf8Path, options: &WorkspaceOptions) -> Result<Inputs, ConfigError> {
+    let user = read_file(&options.dirs.config_file)?;
     let workspace = read_file(&root.join(FILE_NAME))?;
-    let trust = trust_store(opening).state(root, workspace.as_ref());
+    let trust = trust_store(options).state(root, workspace.as_ref());
     let text = |source: &Option<SourceText>| source.as_ref().map_or("-".into(), |source| source.text.clone());
     let fingerprint = sha256_hex_joined(&[&text(&user), &text(&workspace), &trust.name()]);
     Ok(Inputs { user, workspace, trust, fingerprint })
@@ -241,9 +241,14 @@ mod tests {
     }
 
     impl Repository {
-        fn opening(&self) -> Opening {
+        fn options(&self) -> WorkspaceOptions {
             let dirs = Dirs::below(&self.base);
-            Opening { dirs, environment: Environment::default(), flags: vec![], clock: Clock::system() }
+            WorkspaceOptions {
+                dirs,
+                environment: Environment::default(),
+                flags: vec![],
+                clock: Clock::system(),
+            }
         }
 
         fn write(&self, path: &str, text: &str) {
@@ -252,7 +257,7 @@ mod tests {
 
         fn trust(&self) {
             let text = read_file(&self.root.join(FILE_NAME)).unwrap();
-            trust_store(&self.opening()).trust(&self.root, text.as_ref()).unwrap();
+            trust_store(&self.options()).trust(&self.root, text.as_ref()).unwrap();
         }
     }
 
@@ -284,7 +289,7 @@ mod tests {
         let place = place();
         place.write("file", "");
         for name in ["missing", "file"] {
-            let refused = Workspace::open(&place.root.join(name), place.opening());
+            let refused = Workspace::open(&place.root.join(name), place.options());
             assert!(matches!(refused, Err(WorkspaceError::Missing { .. })), "{refused:?}");
         }
     }
@@ -294,11 +299,11 @@ mod tests {
         let place = place();
         place.write("server", "#!/bin/sh\n");
         place.write("tenon.toml", "[servers.x]\ncommand = \"./server\"\nextensions = [\".x\"]\n");
-        let servers = || Workspace::open(&place.root, place.opening()).unwrap().config().servers.len();
+        let servers = || Workspace::open(&place.root, place.options()).unwrap().config().servers.len();
         assert_eq!(servers(), 0);
         place.trust();
         assert_eq!(servers(), 1);
-        let served = Workspace::open(&place.root, place.opening()).unwrap();
+        let served = Workspace::open(&place.root, place.options()).unwrap();
         assert!(served.trust_now().is_trusted() && served.is_current());
         place.write("server", "#!/bin/sh\nevil\n");
         assert!(!served.trust_now().is_trusted() && !served.is_current());
@@ -311,7 +316,7 @@ mod tests {
         std::fs::create_dir_all(place.base.join("config")).unwrap();
         let text = "[servers.pyrigt]\nenabled = false\n[servers.new]\ncommand = \"new\"\n";
         std::fs::write(place.base.join("config/config.toml"), text).unwrap();
-        let refused = Workspace::open(&place.root, place.opening()).unwrap_err();
+        let refused = Workspace::open(&place.root, place.options()).unwrap_err();
         let WorkspaceError::Config(ConfigError::Invalid(problems)) = refused else { panic!("{refused:?}") };
         let words: Vec<String> = problems
             .iter()
@@ -326,7 +331,7 @@ mod tests {
     #[test]
     fn a_change_of_settings_is_noticed() {
         let place = place();
-        let served = Workspace::open(&place.root, place.opening()).unwrap();
+        let served = Workspace::open(&place.root, place.options()).unwrap();
         assert!(served.is_current());
         place.write("tenon.toml", "[limits]\nmax_page_size = 10\n");
         assert!(!served.is_current());
@@ -340,7 +345,7 @@ mod tests {
         std::fs::write(beside.join("a.txt"), "").unwrap();
         place.write("tenon.toml", "[workspace]\nroots = [\"../beside\"]\n");
         let reaches = || {
-            let served = Workspace::open(&place.root, place.opening()).unwrap();
+            let served = Workspace::open(&place.root, place.options()).unwrap();
             served.gate().admit_path(beside.join("a.txt")).is_ok()
         };
         assert!(!reaches());

@@ -14,9 +14,11 @@ use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use tenon_lsp::workspace_check::Report;
-use tenon_server::config::Flag;
+use tenon_server::config::FlagSetting;
 use tenon_server::daemon::DaemonError;
-use tenon_server::daemon::hello::{Errand, ErrandDone, Proof, ServerLine, Welcome};
+use tenon_server::daemon::protocol::{
+    DaemonInfo, DaemonRequest, DaemonResponse, LanguageProbe, ServerSummary,
+};
 use tenon_server::service::Service;
 use tokio_util::sync::CancellationToken;
 
@@ -27,7 +29,7 @@ use crate::invocation::{Invocation, block_on};
 /// A daemon's answer to a `tools/list` request.
 #[derive(Debug)]
 pub(crate) struct Probe {
-    pub(crate) welcome: Welcome,
+    pub(crate) welcome: DaemonInfo,
     pub(crate) tools: Vec<String>,
 }
 
@@ -44,11 +46,11 @@ pub(crate) struct DaemonCheck {
 pub(crate) struct ServeOptions {
     pub(crate) http: bool,
     pub(crate) port: Option<u16>,
-    pub(crate) flags: Vec<Flag>,
+    pub(crate) flags: Vec<FlagSetting>,
 }
 
 /// The status of the daemon of `root`, or `None` if it is not running.
-pub(crate) fn status(invocation: &Invocation, root: &Utf8Path) -> Result<Option<Welcome>, Failure> {
+pub(crate) fn status(invocation: &Invocation, root: &Utf8Path) -> Result<Option<DaemonInfo>, Failure> {
     system::status(invocation, root)
 }
 
@@ -72,15 +74,15 @@ pub(crate) fn probe(invocation: &Invocation, root: &Utf8Path) -> Result<Probe, F
 }
 
 /// Waits until the running daemon's language servers have loaded the workspace, and returns their states.
-pub(crate) fn warm_up(invocation: &Invocation, root: &Utf8Path) -> Result<Vec<ServerLine>, Failure> {
+pub(crate) fn warm_up(invocation: &Invocation, root: &Utf8Path) -> Result<Vec<ServerSummary>, Failure> {
     system::warm_up(invocation, root)
 }
 
 /// Runs one definition and one diagnostics request per language through the running daemon.
-pub(crate) fn prove(invocation: &Invocation, root: &Utf8Path) -> Result<Vec<Proof>, Failure> {
-    match request(invocation, root, Errand::Prove)? {
-        ErrandDone::Proved(proofs) => Ok(proofs),
-        _ => Err(DaemonError::Unintelligible.into()),
+pub(crate) fn prove(invocation: &Invocation, root: &Utf8Path) -> Result<Vec<LanguageProbe>, Failure> {
+    match request(invocation, root, DaemonRequest::Prove)? {
+        DaemonResponse::Proved(proofs) => Ok(proofs),
+        _ => Err(DaemonError::InvalidResponse.into()),
     }
 }
 
@@ -88,9 +90,9 @@ pub(crate) fn prove(invocation: &Invocation, root: &Utf8Path) -> Result<Vec<Proo
 pub(crate) fn request(
     invocation: &Invocation,
     root: &Utf8Path,
-    errand: Errand,
-) -> Result<ErrandDone, Failure> {
-    system::request(invocation, root, errand)
+    request: DaemonRequest,
+) -> Result<DaemonResponse, Failure> {
+    system::request(invocation, root, request)
 }
 
 /// Asks the daemon of `root`, starting it if necessary, for the diagnostics that edits of `files` caused.
@@ -104,15 +106,19 @@ pub(crate) fn edit_diagnostics(
 ) -> Result<String, Failure> {
     let wait_ms = invocation.workspace(root, vec![])?.config().edit.wait_ms;
     let timeout = timeout + Duration::from_millis(wait_ms);
-    match system::request_or_start(invocation, root, Errand::Aftermath { files, wait_ms }, timeout)? {
-        ErrandDone::Aftermath(text) => Ok(text),
-        _ => Err(DaemonError::Unintelligible.into()),
+    match system::request_or_start(invocation, root, DaemonRequest::Aftermath { files, wait_ms }, timeout)? {
+        DaemonResponse::Aftermath(text) => Ok(text),
+        _ => Err(DaemonError::InvalidResponse.into()),
     }
 }
 
 /// Checks files through the daemon of `root`. `None` if it is not running or has outdated settings.
-pub(crate) fn check_files(invocation: &Invocation, root: &Utf8Path, errand: Errand) -> Option<DaemonCheck> {
-    system::check_files(invocation, root, errand)
+pub(crate) fn check_files(
+    invocation: &Invocation,
+    root: &Utf8Path,
+    request: DaemonRequest,
+) -> Option<DaemonCheck> {
+    system::check_files(invocation, root, request)
 }
 
 /// Serves `root` in the foreground.

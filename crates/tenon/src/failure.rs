@@ -8,8 +8,8 @@ use std::fmt::{self, Write as _};
 use std::io;
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
-use tenon_server::config::{ConfigError, Place, Problem};
-use tenon_server::daemon::hello::RefusalCode;
+use tenon_server::config::{ConfigError, ConfigLocation, ConfigProblem};
+use tenon_server::daemon::protocol::RejectionCode;
 use tenon_server::daemon::{DaemonError, FolderProblem};
 use tenon_server::dirs::DirsError;
 use tenon_server::token::TokenError;
@@ -27,7 +27,7 @@ pub(crate) struct Failure {
     message: String,
     causes: Vec<String>,
     hints: Vec<String>,
-    problems: Vec<Problem>,
+    problems: Vec<ConfigProblem>,
     /// Stdout is a broken pipe: exit without a message.
     silent: bool,
 }
@@ -106,9 +106,9 @@ const BLUE: &str = "\u{1b}[1;36m";
 const RESET: &str = "\u{1b}[0m";
 
 /// Renders a problem with its source line.
-fn render_problem(problem: &Problem) -> String {
+fn render_problem(problem: &ConfigProblem) -> String {
     let title = Level::ERROR.primary_title(problem.message.as_str());
-    let Place::Text { source, span } = &problem.place else {
+    let ConfigLocation::Text { source, span } = &problem.location else {
         let hint = problem.hint.as_ref().map(|hint| format!("  {BLUE}hint{RESET}: {hint}\n"));
         return format!("{RED}error{RESET}: {problem}\n{}", hint.unwrap_or_default());
     };
@@ -246,18 +246,18 @@ impl From<DaemonError> for Failure {
             DaemonError::FolderIo { .. } | DaemonError::PathTooLong { .. } => {
                 failure.hint("set `TENON_RUNTIME_DIR` to another folder")
             }
-            DaemonError::Foreign { .. } => failure.hint("`tenon mcp --no-daemon` works without a daemon"),
-            DaemonError::Silent { .. } | DaemonError::Locked { .. } => {
+            DaemonError::OtherOwner { .. } => failure.hint("`tenon mcp --no-daemon` works without a daemon"),
+            DaemonError::Timeout { .. } | DaemonError::Locked { .. } => {
                 failure.hint("run `tenon stop --force` to kill it")
             }
-            DaemonError::Refused(refusal) => match refusal.code {
-                RefusalCode::Surface => Self { exit: Exit::Usage, ..failure },
-                RefusalCode::Protocol | RefusalCode::Malformed => {
+            DaemonError::Rejected(refusal) => match refusal.code {
+                RejectionCode::Surface => Self { exit: Exit::Usage, ..failure },
+                RejectionCode::Protocol | RejectionCode::Malformed => {
                     failure.hint("run `tenon stop`; the next client starts a new daemon")
                 }
-                RefusalCode::Leaving | RefusalCode::Http => failure,
+                RejectionCode::Leaving | RejectionCode::Http => failure,
             },
-            DaemonError::Unintelligible => {
+            DaemonError::InvalidResponse => {
                 failure.hint("run `tenon stop --force`; the next client starts a new daemon")
             }
             DaemonError::AlreadyServed => {

@@ -6,10 +6,10 @@ use std::io::{self, Write};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use tenon_contract::clock::Clock;
-use tenon_server::config::{Environment, Flag};
+use tenon_server::config::{Environment, FlagSetting};
 use tenon_server::dirs::Dirs;
 use tenon_server::trust::TrustStore;
-use tenon_server::workspace::{Opening, Workspace, canonical_root, find_root};
+use tenon_server::workspace::{Workspace, WorkspaceOptions, canonical_root, find_root};
 
 use crate::failure::Failure;
 
@@ -53,10 +53,10 @@ impl Invocation {
     }
 
     /// Opens the workspace at `root` with settings from flags.
-    pub(crate) fn workspace(&self, root: &Utf8Path, flags: Vec<Flag>) -> Result<Workspace, Failure> {
+    pub(crate) fn workspace(&self, root: &Utf8Path, flags: Vec<FlagSetting>) -> Result<Workspace, Failure> {
         let environment = self.environment.clone();
-        let opening = Opening { dirs: self.dirs()?, environment, flags, clock: Clock::system() };
-        Ok(Workspace::open(root, opening)?)
+        let options = WorkspaceOptions { dirs: self.dirs()?, environment, flags, clock: Clock::system() };
+        Ok(Workspace::open(root, options)?)
     }
 
     pub(crate) fn trust_store(&self) -> Result<TrustStore, Failure> {

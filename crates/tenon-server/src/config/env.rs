@@ -6,9 +6,9 @@
 use std::collections::BTreeMap;
 
 use super::key::KEYS;
-use super::problem::{Place, Problem};
+use super::problem::{ConfigLocation, ConfigProblem};
 use super::value::{self, Anchors};
-use super::{Entry, Origin};
+use super::{Entry, SettingOrigin};
 
 /// The user's configuration file, instead of `config.toml` in the user's configuration folder.
 pub const CONFIG: &str = "TENON_CONFIG";
@@ -84,7 +84,10 @@ impl<const N: usize> From<[(&str, &str); N]> for Environment {
 }
 
 /// The settings that the environment makes.
-pub(super) fn read(environment: &Environment, anchors: Anchors<'_>) -> Result<Vec<Entry>, Vec<Problem>> {
+pub(super) fn read(
+    environment: &Environment,
+    anchors: Anchors<'_>,
+) -> Result<Vec<Entry>, Vec<ConfigProblem>> {
     let mut entries = Vec::new();
     let mut problems = Vec::new();
     for key in KEYS {
@@ -96,12 +99,12 @@ pub(super) fn read(environment: &Environment, anchors: Anchors<'_>) -> Result<Ve
                 path: key.path.to_owned(),
                 value: reading.value,
                 note: reading.note,
-                origin: Origin::Variable(name),
+                origin: SettingOrigin::Variable(name),
             }),
-            Err(misfit) => problems.push(Problem {
+            Err(misfit) => problems.push(ConfigProblem {
                 message: format!("`{}` {misfit}", key.path),
                 hint: None,
-                place: Place::Variable(name),
+                location: ConfigLocation::Variable(name),
             }),
         }
     }
@@ -125,7 +128,7 @@ mod tests {
             Environment::from([("CONTEXT_CACHE_ROOT", "/old"), ("TENON_CONTEXT_CACHE_ROOT", "/new")]);
         let entries = read(&environment, Anchors::default()).unwrap();
         assert_eq!(entries[0].value, serde_json::json!("/new"));
-        assert_eq!(entries[0].origin, Origin::Variable("TENON_CONTEXT_CACHE_ROOT"));
+        assert_eq!(entries[0].origin, SettingOrigin::Variable("TENON_CONTEXT_CACHE_ROOT"));
     }
 
     #[test]

@@ -9,9 +9,9 @@ use camino::Utf8Path;
 use toml::de::{DeTable, DeValue};
 
 use super::key::{self, Key};
-use super::problem::{Place, Problem, SourceText};
+use super::problem::{ConfigLocation, ConfigProblem, SourceText};
 use super::value::{self, Anchors};
-use super::{Entry, Origin};
+use super::{Entry, SettingOrigin};
 
 /// Which of the two files a text is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
@@ -27,7 +27,7 @@ pub(super) fn read(
     kind: FileKind,
     root: &Utf8Path,
     home: Option<&Utf8Path>,
-) -> Result<Vec<Entry>, Vec<Problem>> {
+) -> Result<Vec<Entry>, Vec<ConfigProblem>> {
     let base = (kind == FileKind::Workspace).then_some(root);
     let mut walk = Walk { source, kind, anchors: Anchors { base, home }, entries: vec![], problems: vec![] };
     match DeTable::parse(&source.text) {
@@ -40,9 +40,9 @@ pub(super) fn read(
     if walk.problems.is_empty() {
         return Ok(walk.entries);
     }
-    walk.problems.sort_by_key(|problem| match &problem.place {
-        Place::Text { span, .. } => span.start,
-        Place::Variable(_) | Place::Flag(_) => 0,
+    walk.problems.sort_by_key(|problem| match &problem.location {
+        ConfigLocation::Text { span, .. } => span.start,
+        ConfigLocation::Variable(_) | ConfigLocation::Flag(_) => 0,
     });
     Err(walk.problems)
 }
@@ -52,7 +52,7 @@ struct Walk<'a> {
     kind: FileKind,
     anchors: Anchors<'a>,
     entries: Vec<Entry>,
-    problems: Vec<Problem>,
+    problems: Vec<ConfigProblem>,
 }
 
 impl Walk<'_> {
@@ -80,7 +80,7 @@ impl Walk<'_> {
         match value::from_toml(key.kind, value, self.anchors) {
             Ok(reading) => {
                 let line = self.source.line_of(span.start);
-                let origin = Origin::File { kind: self.kind, path: self.source.path.clone(), line };
+                let origin = SettingOrigin::File { kind: self.kind, path: self.source.path.clone(), line };
                 self.entries.push(Entry { key, path, value: reading.value, note: reading.note, origin });
             }
             Err(misfit) => self.problem(span, format!("`{path}` {misfit}"), None),
@@ -98,8 +98,8 @@ impl Walk<'_> {
     }
 
     fn problem(&mut self, span: Range<usize>, message: String, hint: Option<String>) {
-        let place = Place::Text { source: self.source.clone(), span };
-        self.problems.push(Problem { message, hint, place });
+        let location = ConfigLocation::Text { source: self.source.clone(), span };
+        self.problems.push(ConfigProblem { message, hint, location });
     }
 }
 

@@ -3,7 +3,7 @@
 //! One table feeds everything that knows settings: the reader of `tenon.toml`, environment variables, `tenon config
 //! show`, the editors' schema and the reference page. A setting that is not in [`KEYS`] does not exist.
 //!
-//! Invariant: a key reaches as far as its [`Reach`] says and no further. What an untrusted repository may set can only
+//! Invariant: a key reaches as far as its [`SettingScope`] says and no further. What an untrusted repository may set can only
 //! hide files, choose what is reported, or tighten a limit.
 
 /// One setting.
@@ -11,19 +11,19 @@
 pub struct Key {
     /// Dotted name; `*` stands for a name that the user chooses.
     pub path: &'static str,
-    pub kind: Kind,
-    pub fallback: Fallback,
+    pub kind: ValueKind,
+    pub default: DefaultValue,
     /// Environment variables that set it, the first that is present wins.
     pub variables: &'static [&'static str],
-    pub reach: Reach,
-    pub merge: Merge,
+    pub scope: SettingScope,
+    pub merge: MergeRule,
     /// Complete sentences for the reference page and for editors.
     pub doc: &'static str,
 }
 
 /// What a setting may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ValueKind {
     Flag,
     /// A whole number; outside the bounds is an error.
     Number {
@@ -61,7 +61,7 @@ pub enum Kind {
 
 /// The value when nobody sets one.
 #[derive(Debug, Clone, Copy)]
-pub enum Fallback {
+pub enum DefaultValue {
     Absent,
     Flag(bool),
     Number(u64),
@@ -71,7 +71,7 @@ pub enum Fallback {
 
 /// Whose word counts for a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach {
+pub enum SettingScope {
     /// Everyone's, an untrusted repository's too.
     Anyone,
     /// The user's, and a repository's once it is trusted.
@@ -82,7 +82,7 @@ pub enum Reach {
 
 /// How a layer meets the layers below it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Merge {
+pub enum MergeRule {
     Replace,
     /// Lists grow.
     Append,
@@ -96,8 +96,14 @@ pub const SURFACES: &[&str] = &["code", "nav", "explore", "edit", "context", "ta
 const SEVERITIES: &[&str] = &["error", "warning", "info", "hint"];
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
-const fn key(path: &'static str, kind: Kind, fallback: Fallback, reach: Reach, doc: &'static str) -> Key {
-    Key { path, kind, fallback, variables: &[], reach, merge: Merge::Replace, doc }
+const fn key(
+    path: &'static str,
+    kind: ValueKind,
+    default: DefaultValue,
+    scope: SettingScope,
+    doc: &'static str,
+) -> Key {
+    Key { path, kind, default, variables: &[], scope, merge: MergeRule::Replace, doc }
 }
 
 const fn limit(
@@ -106,9 +112,9 @@ const fn limit(
     variables: &'static [&'static str],
     doc: &'static str,
 ) -> Key {
-    let kind = Kind::Limit { min: 1, max: maximum };
-    let fallback = Fallback::Number(maximum);
-    Key { path, kind, fallback, variables, reach: Reach::Anyone, merge: Merge::Strictest, doc }
+    let kind = ValueKind::Limit { min: 1, max: maximum };
+    let default = DefaultValue::Number(maximum);
+    Key { path, kind, default, variables, scope: SettingScope::Anyone, merge: MergeRule::Strictest, doc }
 }
 
 impl Key {
@@ -118,7 +124,7 @@ impl Key {
     }
 
     const fn appending(mut self) -> Self {
-        self.merge = Merge::Append;
+        self.merge = MergeRule::Append;
         self
     }
 
@@ -145,51 +151,51 @@ impl Key {
 pub static KEYS: &[Key] = &[
     key(
         "workspace.id",
-        Kind::Workspace,
-        Fallback::Absent,
-        Reach::Trusted,
+        ValueKind::Workspace,
+        DefaultValue::Absent,
+        SettingScope::Trusted,
         "The name under which plans and memory of this workspace are kept. Without it the git remote decides, or else \
          the folder.",
     )
     .with_variables(&["TENON_WORKSPACE_ID"]),
     key(
         "workspace.roots",
-        Kind::Paths,
-        Fallback::Texts(&[]),
-        Reach::Trusted,
+        ValueKind::Paths,
+        DefaultValue::Texts(&[]),
+        SettingScope::Trusted,
         "More folders that may be read, beside the workspace root.",
     )
     .with_variables(&["TENON_WORKSPACE_ROOTS"]),
     key(
         "workspace.ignore",
-        Kind::Globs,
-        Fallback::Texts(&[]),
-        Reach::Anyone,
+        ValueKind::Globs,
+        DefaultValue::Texts(&[]),
+        SettingScope::Anyone,
         "Files to leave out, beside what `.gitignore` already leaves out: gitignore-style patterns, relative to the root.",
     )
     .appending(),
     key(
         "mcp.surfaces",
-        Kind::Choices(SURFACES),
-        Fallback::Texts(&["code", "workspace"]),
-        Reach::Trusted,
+        ValueKind::Choices(SURFACES),
+        DefaultValue::Texts(&["code", "workspace"]),
+        SettingScope::Trusted,
         "The surfaces a client gets that does not choose. `edit` also needs `edit.allow`.",
     )
     .with_variables(&["TENON_MCP_SURFACES"]),
     key(
         "mcp.content",
-        Kind::Choice(&["structured", "text"]),
-        Fallback::Text("structured"),
-        Reach::Trusted,
+        ValueKind::Choice(&["structured", "text"]),
+        DefaultValue::Text("structured"),
+        SettingScope::Trusted,
         "Whether results carry structured content alone, or also a compact listing in words for clients that show the \
          model nothing else.",
     )
     .with_variables(&["TENON_MCP_CONTENT"]),
     key(
         "mcp.tool_names",
-        Kind::Choice(&["dotted", "underscore"]),
-        Fallback::Text("dotted"),
-        Reach::Trusted,
+        ValueKind::Choice(&["dotted", "underscore"]),
+        DefaultValue::Text("dotted"),
+        SettingScope::Trusted,
         "How tool names are listed. Calls are accepted in both forms.",
     )
     .with_variables(&["TENON_MCP_TOOL_NAMES"]),
@@ -243,143 +249,143 @@ pub static KEYS: &[Key] = &[
     ),
     key(
         "http.port",
-        Kind::Number { min: 0, max: 65_535 },
-        Fallback::Number(0),
-        Reach::Trusted,
+        ValueKind::Number { min: 0, max: 65_535 },
+        DefaultValue::Number(0),
+        SettingScope::Trusted,
         "The loopback port of `tenon serve --http`. 0 takes any free one and says which.",
     )
     .with_variables(&["TENON_HTTP_PORT"]),
     key(
         "daemon.idle",
-        Kind::Duration { min_ms: 50, max_ms: 30 * DAY_MS },
-        Fallback::Text("15m"),
-        Reach::Trusted,
+        ValueKind::Duration { min_ms: 50, max_ms: 30 * DAY_MS },
+        DefaultValue::Text("15m"),
+        SettingScope::Trusted,
         "How long the daemon stays when no client is connected.",
     )
     .with_variables(&["TENON_DAEMON_IDLE"]),
     key(
         "log.level",
-        Kind::Choice(&["off", "error", "warn", "info", "debug", "trace"]),
-        Fallback::Text("info"),
-        Reach::Trusted,
+        ValueKind::Choice(&["off", "error", "warn", "info", "debug", "trace"]),
+        DefaultValue::Text("info"),
+        SettingScope::Trusted,
         "What the daemon writes to its log.",
     )
     .with_variables(&["TENON_LOG_LEVEL"]),
     key(
         "log.folder",
-        Kind::Path,
-        Fallback::Absent,
-        Reach::User,
+        ValueKind::Path,
+        DefaultValue::Absent,
+        SettingScope::User,
         "Where logs go instead of the user's state folder.",
     )
     .with_variables(&["TENON_LOG_FOLDER"]),
     key(
         "log.max_bytes",
-        Kind::Number { min: 64 * 1024, max: 1024 * 1024 * 1024 },
-        Fallback::Number(8 * 1024 * 1024),
-        Reach::Trusted,
+        ValueKind::Number { min: 64 * 1024, max: 1024 * 1024 * 1024 },
+        DefaultValue::Number(8 * 1024 * 1024),
+        SettingScope::Trusted,
         "The size at which a log file is set aside and a new one begun.",
     ),
     key(
         "log.keep",
-        Kind::Number { min: 0, max: 100 },
-        Fallback::Number(3),
-        Reach::Trusted,
+        ValueKind::Number { min: 0, max: 100 },
+        DefaultValue::Number(3),
+        SettingScope::Trusted,
         "How many set-aside log files are kept.",
     ),
     key(
         "servers.*.command",
-        Kind::Text,
-        Fallback::Absent,
-        Reach::Trusted,
+        ValueKind::Text,
+        DefaultValue::Absent,
+        SettingScope::Trusted,
         "The language server's program: a name to look up, or a path; a relative path starts at the workspace root.",
     ),
-    key("servers.*.args", Kind::Texts, Fallback::Absent, Reach::Trusted, "Its arguments."),
+    key("servers.*.args", ValueKind::Texts, DefaultValue::Absent, SettingScope::Trusted, "Its arguments."),
     key(
         "servers.*.extensions",
-        Kind::Texts,
-        Fallback::Absent,
-        Reach::Trusted,
+        ValueKind::Texts,
+        DefaultValue::Absent,
+        SettingScope::Trusted,
         "The files it is asked about, by extension with the dot.",
     ),
-    key("servers.*.languageId", Kind::Text, Fallback::Absent, Reach::Trusted, "The language id of those files."),
+    key("servers.*.languageId", ValueKind::Text, DefaultValue::Absent, SettingScope::Trusted, "The language id of those files."),
     key(
         "servers.*.rootMarkers",
-        Kind::Texts,
-        Fallback::Absent,
-        Reach::Trusted,
+        ValueKind::Texts,
+        DefaultValue::Absent,
+        SettingScope::Trusted,
         "File names that mark a project root for it.",
     ),
-    key("servers.*.env", Kind::TextMap, Fallback::Absent, Reach::Trusted, "Environment variables it is started with."),
+    key("servers.*.env", ValueKind::TextMap, DefaultValue::Absent, SettingScope::Trusted, "Environment variables it is started with."),
     key(
         "servers.*.initializationOptions",
-        Kind::Object,
-        Fallback::Absent,
-        Reach::Trusted,
+        ValueKind::Object,
+        DefaultValue::Absent,
+        SettingScope::Trusted,
         "What it is told in `initialize`, merged into what Tenon says.",
     ),
     key(
         "servers.*.settings",
-        Kind::Object,
-        Fallback::Absent,
-        Reach::Trusted,
+        ValueKind::Object,
+        DefaultValue::Absent,
+        SettingScope::Trusted,
         "What it gets when it asks for its configuration, merged into what Tenon says.",
     ),
-    key("servers.*.enabled", Kind::Flag, Fallback::Absent, Reach::Trusted, "Whether it is used at all."),
+    key("servers.*.enabled", ValueKind::Flag, DefaultValue::Absent, SettingScope::Trusted, "Whether it is used at all."),
     key(
         "check.severities",
-        Kind::Choices(SEVERITIES),
-        Fallback::Texts(&["error", "warning"]),
-        Reach::Anyone,
+        ValueKind::Choices(SEVERITIES),
+        DefaultValue::Texts(&["error", "warning"]),
+        SettingScope::Anyone,
         "What `tenon check` reports and counts as a finding.",
     )
     .with_variables(&["TENON_CHECK_SEVERITIES"]),
     key(
         "context.cache_root",
-        Kind::Path,
-        Fallback::Absent,
-        Reach::Trusted,
+        ValueKind::Path,
+        DefaultValue::Absent,
+        SettingScope::Trusted,
         "The folder that holds the context caches the `context` surface may name.",
     )
     .with_variables(&["TENON_CONTEXT_CACHE_ROOT", "CONTEXT_CACHE_ROOT"]),
     key(
         "work.store",
-        Kind::Store,
-        Fallback::Absent,
-        Reach::Trusted,
+        ValueKind::Store,
+        DefaultValue::Absent,
+        SettingScope::Trusted,
         "Where plans and memory are kept: the path of an SQLite file or a `postgres://` URL. Without it, a file in the \
          user's data folder.",
     )
     .with_variables(&["TENON_WORK_STORE"]),
     key(
         "work.strict",
-        Kind::Flag,
-        Fallback::Flag(false),
-        Reach::Trusted,
+        ValueKind::Flag,
+        DefaultValue::Flag(false),
+        SettingScope::Trusted,
         "Whether plans and memory want `memory_init` before the first write.",
     )
     .with_variables(&["TENON_WORK_STRICT"]),
     key(
         "edit.allow",
-        Kind::Paths,
-        Fallback::Texts(&[]),
-        Reach::User,
+        ValueKind::Paths,
+        DefaultValue::Texts(&[]),
+        SettingScope::User,
         "The workspaces, by folder, whose files the `edit` surface may change. Folders below a named one count too.",
     )
     .with_variables(&["TENON_EDIT_ALLOW"]),
     key(
         "edit.severities",
-        Kind::Choices(SEVERITIES),
-        Fallback::Texts(&["error"]),
-        Reach::User,
+        ValueKind::Choices(SEVERITIES),
+        DefaultValue::Texts(&["error"]),
+        SettingScope::User,
         "Which diagnostics an agent is told after an edit, by the `edit` surface or by a hook.",
     )
     .with_variables(&["TENON_EDIT_SEVERITIES"]),
     key(
         "edit.wait_ms",
-        Kind::Number { min: 0, max: 600_000 },
-        Fallback::Number(2000),
-        Reach::User,
+        ValueKind::Number { min: 0, max: 600_000 },
+        DefaultValue::Number(2000),
+        SettingScope::User,
         "How long what an edit broke in other files may take to show, in milliseconds. Nobody waits longer than the language \
          servers take.",
     )
@@ -466,11 +472,11 @@ mod tests {
     #[test]
     fn an_untrusted_repository_can_only_narrow() {
         let narrowing = ["workspace.ignore", "check.severities"];
-        for key in KEYS.iter().filter(|key| key.reach == Reach::Anyone) {
+        for key in KEYS.iter().filter(|key| key.scope == SettingScope::Anyone) {
             assert!(key.path.starts_with("limits.") || narrowing.contains(&key.path), "{}", key.path);
         }
         for key in KEYS.iter().filter(|key| key.path.starts_with("limits.")) {
-            assert_eq!(key.merge, Merge::Strictest, "{}", key.path);
+            assert_eq!(key.merge, MergeRule::Strictest, "{}", key.path);
         }
     }
 

@@ -38,13 +38,13 @@ impl SourceText {
 
 /// Where a problem is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum ConfigLocation {
     Text { source: SourceText, span: Range<usize> },
     Variable(&'static str),
     Flag(&'static str),
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for ConfigLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Text { source, span } => write!(f, "{}:{}", source.path, source.line_of(span.start)),
@@ -56,11 +56,11 @@ impl fmt::Display for Place {
 
 /// One thing that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message} ({place})")]
-pub struct Problem {
+#[error("{message} ({location})")]
+pub struct ConfigProblem {
     pub message: String,
     pub hint: Option<String>,
-    pub place: Place,
+    pub location: ConfigLocation,
 }
 
 /// Why there is no configuration.
@@ -68,7 +68,7 @@ pub struct Problem {
 pub enum ConfigError {
     /// At least one problem, in the order of the layers and then of the text.
     #[error("{}", first(.0))]
-    Invalid(Vec<Problem>),
+    Invalid(Vec<ConfigProblem>),
     #[error("`{path}` is larger than {limit} bytes")]
     TooLarge { path: Utf8PathBuf, limit: usize },
     #[error("`{path}` is not UTF-8 text")]
@@ -79,7 +79,7 @@ pub enum ConfigError {
     Unreadable { path: Utf8PathBuf, source: std::io::Error },
 }
 
-fn first(problems: &[Problem]) -> String {
+fn first(problems: &[ConfigProblem]) -> String {
     match problems {
         [] => "the configuration is invalid".to_owned(),
         [only] => only.to_string(),

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::env::VARIABLES;
-use super::key::{Fallback, KEYS, Kind, Reach};
+use super::key::{DefaultValue, KEYS, SettingScope, ValueKind};
 
 /// What stands before and after the generated part of the page.
 const BEGIN: &str = "<!-- reference: begin (cargo xtask schemas) -->\n";
@@ -20,26 +20,26 @@ fn markdown() -> String {
             let _ = write!(page, "\n### `[{}]`\n\n", table.replace('*', "<id>"));
         }
         let _ = write!(page, "- **`{name}`** ({}", kind(key.kind));
-        match key.fallback {
-            Fallback::Absent => {}
-            Fallback::Flag(flag) => {
+        match key.default {
+            DefaultValue::Absent => {}
+            DefaultValue::Flag(flag) => {
                 let _ = write!(page, ", default `{flag}`");
             }
-            Fallback::Number(number) => {
+            DefaultValue::Number(number) => {
                 let _ = write!(page, ", default `{number}`");
             }
-            Fallback::Text(text) => {
+            DefaultValue::Text(text) => {
                 let _ = write!(page, ", default `\"{text}\"`");
             }
-            Fallback::Texts(texts) => {
+            DefaultValue::Texts(texts) => {
                 let _ = write!(page, ", default `{texts:?}`");
             }
         }
         let _ = write!(page, "). {}", key.doc);
-        match key.reach {
-            Reach::Anyone => page.push_str(" Takes effect in an untrusted workspace."),
-            Reach::Trusted => {}
-            Reach::User => page.push_str(" Only in the user's own configuration."),
+        match key.scope {
+            SettingScope::Anyone => page.push_str(" Takes effect in an untrusted workspace."),
+            SettingScope::Trusted => {}
+            SettingScope::User => page.push_str(" Only in the user's own configuration."),
         }
         if let [first, others @ ..] = key.variables {
             let _ = write!(page, " Variable: `{first}`");
@@ -65,23 +65,23 @@ fn refresh(page: &str) -> Option<String> {
     Some(format!("{before}{BEGIN}{}{END}{after}", markdown()))
 }
 
-fn kind(kind: Kind) -> String {
+fn kind(kind: ValueKind) -> String {
     match kind {
-        Kind::Flag => "`true` or `false`".to_owned(),
-        Kind::Number { min, max } => format!("number from {min} to {max}"),
-        Kind::Limit { max, .. } => format!("number, at most {max}"),
-        Kind::Duration { .. } => "span of time".to_owned(),
-        Kind::Text => "string".to_owned(),
-        Kind::Choice(choices) => format!("`\"{}\"`", choices.join("\"` or `\"")),
-        Kind::Texts => "list of strings".to_owned(),
-        Kind::Choices(choices) => format!("list of `\"{}\"`", choices.join("\"`, `\"")),
-        Kind::Globs => "list of patterns".to_owned(),
-        Kind::Path => "path".to_owned(),
-        Kind::Store => "path or URL".to_owned(),
-        Kind::Workspace => "name".to_owned(),
-        Kind::Paths => "list of paths".to_owned(),
-        Kind::TextMap => "table of strings".to_owned(),
-        Kind::Object => "table".to_owned(),
+        ValueKind::Flag => "`true` or `false`".to_owned(),
+        ValueKind::Number { min, max } => format!("number from {min} to {max}"),
+        ValueKind::Limit { max, .. } => format!("number, at most {max}"),
+        ValueKind::Duration { .. } => "span of time".to_owned(),
+        ValueKind::Text => "string".to_owned(),
+        ValueKind::Choice(choices) => format!("`\"{}\"`", choices.join("\"` or `\"")),
+        ValueKind::Texts => "list of strings".to_owned(),
+        ValueKind::Choices(choices) => format!("list of `\"{}\"`", choices.join("\"`, `\"")),
+        ValueKind::Globs => "list of patterns".to_owned(),
+        ValueKind::Path => "path".to_owned(),
+        ValueKind::Store => "path or URL".to_owned(),
+        ValueKind::Workspace => "name".to_owned(),
+        ValueKind::Paths => "list of paths".to_owned(),
+        ValueKind::TextMap => "table of strings".to_owned(),
+        ValueKind::Object => "table".to_owned(),
     }
 }
 

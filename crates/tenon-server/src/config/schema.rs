@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::key::{Fallback, KEYS, Key, Kind, Reach};
+use super::key::{DefaultValue, KEYS, Key, SettingScope, ValueKind};
 
 /// The schema as it is checked in: pretty-printed, with a newline at its end.
 pub fn json() -> String {
@@ -53,34 +53,34 @@ fn properties_of(table: &mut Value) -> &mut Map<String, Value> {
 
 fn describe(key: &Key) -> Value {
     let mut schema = match key.kind {
-        Kind::Flag => json!({"type": "boolean"}),
-        Kind::Number { min, max } => json!({"type": "integer", "minimum": min, "maximum": max}),
+        ValueKind::Flag => json!({"type": "boolean"}),
+        ValueKind::Number { min, max } => json!({"type": "integer", "minimum": min, "maximum": max}),
         // Larger numbers are taken as the maximum: no reason for a red line.
-        Kind::Limit { min, .. } => json!({"type": "integer", "minimum": min}),
-        Kind::Duration { .. } => json!({"type": "string", "examples": ["15m", "1h 30m"]}),
-        Kind::Text | Kind::Path | Kind::Store => json!({"type": "string", "minLength": 1}),
-        Kind::Workspace => json!({"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$"}),
-        Kind::Choice(choices) => json!({"enum": choices}),
-        Kind::Texts | Kind::Globs | Kind::Paths => {
+        ValueKind::Limit { min, .. } => json!({"type": "integer", "minimum": min}),
+        ValueKind::Duration { .. } => json!({"type": "string", "examples": ["15m", "1h 30m"]}),
+        ValueKind::Text | ValueKind::Path | ValueKind::Store => json!({"type": "string", "minLength": 1}),
+        ValueKind::Workspace => json!({"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$"}),
+        ValueKind::Choice(choices) => json!({"enum": choices}),
+        ValueKind::Texts | ValueKind::Globs | ValueKind::Paths => {
             json!({"type": "array", "items": {"type": "string", "minLength": 1}})
         }
-        Kind::Choices(choices) => json!({"type": "array", "items": {"enum": choices}}),
-        Kind::TextMap => json!({"type": "object", "additionalProperties": {"type": "string"}}),
-        Kind::Object => json!({"type": "object"}),
+        ValueKind::Choices(choices) => json!({"type": "array", "items": {"enum": choices}}),
+        ValueKind::TextMap => json!({"type": "object", "additionalProperties": {"type": "string"}}),
+        ValueKind::Object => json!({"type": "object"}),
     };
     let about = schema.as_object_mut().expect("every kind is an object");
-    let reach = match key.reach {
-        Reach::Anyone => "",
-        Reach::Trusted => " In a workspace: only once it is trusted.",
-        Reach::User => " Only in the user's own configuration.",
+    let scope = match key.scope {
+        SettingScope::Anyone => "",
+        SettingScope::Trusted => " In a workspace: only once it is trusted.",
+        SettingScope::User => " Only in the user's own configuration.",
     };
-    about.insert("description".to_owned(), json!(format!("{}{reach}", key.doc)));
-    match key.fallback {
-        Fallback::Absent => {}
-        Fallback::Flag(flag) => drop(about.insert("default".to_owned(), json!(flag))),
-        Fallback::Number(number) => drop(about.insert("default".to_owned(), json!(number))),
-        Fallback::Text(text) => drop(about.insert("default".to_owned(), json!(text))),
-        Fallback::Texts(texts) => drop(about.insert("default".to_owned(), json!(texts))),
+    about.insert("description".to_owned(), json!(format!("{}{scope}", key.doc)));
+    match key.default {
+        DefaultValue::Absent => {}
+        DefaultValue::Flag(flag) => drop(about.insert("default".to_owned(), json!(flag))),
+        DefaultValue::Number(number) => drop(about.insert("default".to_owned(), json!(number))),
+        DefaultValue::Text(text) => drop(about.insert("default".to_owned(), json!(text))),
+        DefaultValue::Texts(texts) => drop(about.insert("default".to_owned(), json!(texts))),
     }
     schema
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Deserializer, de};
 use serde_json::Value;
+use tenon_lsp::model::Severity;
 
 use super::value;
 use crate::surface::ToolNames;
@@ -17,18 +18,18 @@ use crate::surface::ToolNames;
 #[serde(deny_unknown_fields)]
 pub struct Config {
     pub workspace: WorkspaceSection,
-    pub mcp: Mcp,
-    pub limits: Limits,
-    pub http: Http,
-    pub daemon: Daemon,
-    pub log: Log,
+    pub mcp: McpSection,
+    pub limits: LimitsSection,
+    pub http: HttpSection,
+    pub daemon: DaemonSection,
+    pub log: LogSection,
     #[serde(default)]
     pub servers: BTreeMap<String, Value>,
-    pub check: Check,
+    pub check: CheckSection,
     #[serde(default)]
-    pub context: Context,
-    pub work: Work,
-    pub edit: Edit,
+    pub context: ContextSection,
+    pub work: WorkSection,
+    pub edit: EditSection,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -41,9 +42,9 @@ pub struct WorkspaceSection {
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Mcp {
+pub struct McpSection {
     pub surfaces: Vec<String>,
-    pub content: Content,
+    pub content: ContentMode,
     #[serde(deserialize_with = "tool_names")]
     pub tool_names: ToolNames,
 }
@@ -51,7 +52,7 @@ pub struct Mcp {
 /// What a result carries beside its structured content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Content {
+pub enum ContentMode {
     Structured,
     Text,
 }
@@ -59,7 +60,7 @@ pub enum Content {
 /// The caps of the `code` surface and of every request; never above the contract's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Limits {
+pub struct LimitsSection {
     pub max_request_bytes: usize,
     pub max_response_bytes: usize,
     pub request_timeout_ms: u64,
@@ -72,21 +73,21 @@ pub struct Limits {
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Http {
+pub struct HttpSection {
     pub port: u16,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Daemon {
+pub struct DaemonSection {
     #[serde(deserialize_with = "span_of_time")]
     pub idle: Duration,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Log {
-    pub level: Level,
+pub struct LogSection {
+    pub level: LogLevel,
     pub folder: Option<Utf8PathBuf>,
     pub max_bytes: u64,
     pub keep: usize,
@@ -95,7 +96,7 @@ pub struct Log {
 /// How much the log says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Level {
+pub enum LogLevel {
     Off,
     Error,
     Warn,
@@ -106,41 +107,32 @@ pub enum Level {
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Check {
+pub struct CheckSection {
     pub severities: Vec<Severity>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Severity {
-    Error,
-    Warning,
-    Info,
-    Hint,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Context {
+pub struct ContextSection {
     pub cache_root: Option<Utf8PathBuf>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Work {
+pub struct WorkSection {
     pub store: Option<String>,
     pub strict: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Edit {
+pub struct EditSection {
     pub allow: Vec<Utf8PathBuf>,
     pub severities: Vec<Severity>,
     pub wait_ms: u64,
 }
 
-impl Edit {
+impl EditSection {
     /// How long what an edit broke in other files may take to show.
     pub fn wait(&self) -> Duration {
         Duration::from_millis(self.wait_ms)

@@ -12,7 +12,7 @@ use tenon_work::WorkspaceName;
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
-use super::key::Kind;
+use super::key::ValueKind;
 
 /// A value that fits its key.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,19 +40,31 @@ pub(super) struct Anchors<'a> {
 }
 
 /// Reads a TOML value.
-pub(super) fn from_toml(kind: Kind, value: &DeValue<'_>, anchors: Anchors<'_>) -> Result<Reading, Misfit> {
+pub(super) fn from_toml(
+    kind: ValueKind,
+    value: &DeValue<'_>,
+    anchors: Anchors<'_>,
+) -> Result<Reading, Misfit> {
     match (kind, value) {
-        (Kind::Flag, DeValue::Boolean(flag)) => Ok(Value::Bool(*flag).into()),
-        (Kind::Number { .. } | Kind::Limit { .. }, DeValue::Integer(integer)) => {
+        (ValueKind::Flag, DeValue::Boolean(flag)) => Ok(Value::Bool(*flag).into()),
+        (ValueKind::Number { .. } | ValueKind::Limit { .. }, DeValue::Integer(integer)) => {
             let number =
                 i128::from_str_radix(integer.as_str(), integer.radix()).map_err(|_| expected(kind))?;
             number_of(kind, number)
         }
         (
-            Kind::Duration { .. } | Kind::Text | Kind::Choice(_) | Kind::Path | Kind::Store | Kind::Workspace,
+            ValueKind::Duration { .. }
+            | ValueKind::Text
+            | ValueKind::Choice(_)
+            | ValueKind::Path
+            | ValueKind::Store
+            | ValueKind::Workspace,
             DeValue::String(text),
         ) => string_of(kind, text, anchors).map(Reading::from),
-        (Kind::Texts | Kind::Choices(_) | Kind::Globs | Kind::Paths, DeValue::Array(items)) => {
+        (
+            ValueKind::Texts | ValueKind::Choices(_) | ValueKind::Globs | ValueKind::Paths,
+            DeValue::Array(items),
+        ) => {
             let item = item_kind(kind);
             let values = items.iter().map(|value| match value.get_ref() {
                 DeValue::String(text) => string_of(item, text, anchors),
@@ -60,7 +72,7 @@ pub(super) fn from_toml(kind: Kind, value: &DeValue<'_>, anchors: Anchors<'_>) -
             });
             values.collect::<Result<Vec<_>, _>>().map(|values| Value::Array(values).into())
         }
-        (Kind::TextMap, DeValue::Table(table)) => {
+        (ValueKind::TextMap, DeValue::Table(table)) => {
             let strings = table.iter().map(|(name, value)| match value.get_ref() {
                 DeValue::String(text) => Ok((name.get_ref().to_string(), Value::from(text.as_ref()))),
                 other => {
@@ -69,57 +81,60 @@ pub(super) fn from_toml(kind: Kind, value: &DeValue<'_>, anchors: Anchors<'_>) -
             });
             strings.collect::<Result<_, _>>().map(|map| Value::Object(map).into())
         }
-        (Kind::Object, DeValue::Table(table)) => object_of(table).map(Reading::from),
+        (ValueKind::Object, DeValue::Table(table)) => object_of(table).map(Reading::from),
         (_, other) => Err(format!("{}, not {}", expected(kind), name_of(other))),
     }
 }
 
 /// Reads a plain string. Lists are split at commas, lists of paths at the system's path separator.
-pub(super) fn from_text(kind: Kind, text: &str, anchors: Anchors<'_>) -> Result<Reading, Misfit> {
+pub(super) fn from_text(kind: ValueKind, text: &str, anchors: Anchors<'_>) -> Result<Reading, Misfit> {
     match kind {
-        Kind::Flag => match text {
+        ValueKind::Flag => match text {
             "true" | "1" => Ok(Value::Bool(true).into()),
             "false" | "0" => Ok(Value::Bool(false).into()),
             _ => Err("must be `true` or `false`".to_owned()),
         },
-        Kind::Number { .. } | Kind::Limit { .. } => {
+        ValueKind::Number { .. } | ValueKind::Limit { .. } => {
             number_of(kind, text.trim().parse().map_err(|_| expected(kind))?)
         }
-        Kind::Duration { .. } | Kind::Text | Kind::Choice(_) | Kind::Path | Kind::Store | Kind::Workspace => {
-            string_of(kind, text, anchors).map(Reading::from)
-        }
-        Kind::Texts | Kind::Choices(_) | Kind::Globs | Kind::Paths => {
+        ValueKind::Duration { .. }
+        | ValueKind::Text
+        | ValueKind::Choice(_)
+        | ValueKind::Path
+        | ValueKind::Store
+        | ValueKind::Workspace => string_of(kind, text, anchors).map(Reading::from),
+        ValueKind::Texts | ValueKind::Choices(_) | ValueKind::Globs | ValueKind::Paths => {
             let separator = match kind {
-                Kind::Paths if cfg!(windows) => ';',
-                Kind::Paths => ':',
+                ValueKind::Paths if cfg!(windows) => ';',
+                ValueKind::Paths => ':',
                 _ => ',',
             };
             let items = text.split(separator).map(str::trim).filter(|item| !item.is_empty());
             let values = items.map(|item| string_of(item_kind(kind), item, anchors));
             values.collect::<Result<Vec<_>, _>>().map(|values| Value::Array(values).into())
         }
-        Kind::TextMap | Kind::Object => Err("can only be set in a file".to_owned()),
+        ValueKind::TextMap | ValueKind::Object => Err("can only be set in a file".to_owned()),
     }
 }
 
-/// The time that a `Kind::Duration` value stands for.
+/// The time that a `ValueKind::Duration` value stands for.
 pub(super) fn duration(text: &str) -> Option<Duration> {
     let span: SignedDuration = text.trim().parse().ok()?;
     Duration::try_from(span).ok()
 }
 
-fn item_kind(list: Kind) -> Kind {
+fn item_kind(list: ValueKind) -> ValueKind {
     match list {
-        Kind::Choices(choices) => Kind::Choice(choices),
-        Kind::Paths => Kind::Path,
+        ValueKind::Choices(choices) => ValueKind::Choice(choices),
+        ValueKind::Paths => ValueKind::Path,
         other => other,
     }
 }
 
-fn number_of(kind: Kind, number: i128) -> Result<Reading, Misfit> {
+fn number_of(kind: ValueKind, number: i128) -> Result<Reading, Misfit> {
     let (min, max, clamps) = match kind {
-        Kind::Number { min, max } => (min, max, false),
-        Kind::Limit { min, max } => (min, max, true),
+        ValueKind::Number { min, max } => (min, max, false),
+        ValueKind::Limit { min, max } => (min, max, true),
         _ => unreachable!("only numbers get here"),
     };
     match u64::try_from(number) {
@@ -132,9 +147,9 @@ fn number_of(kind: Kind, number: i128) -> Result<Reading, Misfit> {
     }
 }
 
-fn string_of(kind: Kind, text: &str, anchors: Anchors<'_>) -> Result<Value, Misfit> {
+fn string_of(kind: ValueKind, text: &str, anchors: Anchors<'_>) -> Result<Value, Misfit> {
     match kind {
-        Kind::Duration { min_ms, max_ms } => {
+        ValueKind::Duration { min_ms, max_ms } => {
             let Some(span) = duration(text) else {
                 return Err(expected(kind));
             };
@@ -145,18 +160,18 @@ fn string_of(kind: Kind, text: &str, anchors: Anchors<'_>) -> Result<Value, Misf
             }
             Ok(Value::from(text.trim()))
         }
-        Kind::Choice(choices) => match choices.contains(&text) {
+        ValueKind::Choice(choices) => match choices.contains(&text) {
             true => Ok(Value::from(text)),
             false => Err(format!("must be {}, not `{text}`", one_of(choices))),
         },
-        Kind::Path => path_of(text, anchors).map(|path| Value::from(path.into_string())),
-        Kind::Store if !text.contains("://") => {
+        ValueKind::Path => path_of(text, anchors).map(|path| Value::from(path.into_string())),
+        ValueKind::Store if !text.contains("://") => {
             // What looks like a path may be a URL with a typing mistake, and hold a password.
             let path = path_of(text, anchors).map_err(|_| expected(kind))?;
             Ok(Value::from(path.into_string()))
         }
-        Kind::Workspace if WorkspaceName::parse(text).is_err() => Err(expected(kind)),
-        Kind::Globs if text.is_empty() || text.contains(['\0', '\n']) => {
+        ValueKind::Workspace if WorkspaceName::parse(text).is_err() => Err(expected(kind)),
+        ValueKind::Globs if text.is_empty() || text.contains(['\0', '\n']) => {
             Err("must hold patterns, each on one line and none empty".to_owned())
         }
         _ if text.is_empty() => Err("must not be empty".to_owned()),
@@ -211,25 +226,27 @@ fn array_of(items: &DeArray<'_>) -> Result<Value, Misfit> {
 }
 
 /// `must be …`, for a value of the wrong type.
-fn expected(kind: Kind) -> String {
+fn expected(kind: ValueKind) -> String {
     match kind {
-        Kind::Flag => "must be `true` or `false`".to_owned(),
-        Kind::Number { min, max } | Kind::Limit { min, max } => {
+        ValueKind::Flag => "must be `true` or `false`".to_owned(),
+        ValueKind::Number { min, max } | ValueKind::Limit { min, max } => {
             format!("must be a whole number from {min} to {max}")
         }
-        Kind::Duration { .. } => {
+        ValueKind::Duration { .. } => {
             "must be a span of time with its unit, like \"15m\" or \"1h 30m\"".to_owned()
         }
-        Kind::Text => "must be a string".to_owned(),
-        Kind::Workspace => "must be 1 to 128 of A-Z a-z 0-9 . _ / - with a letter or digit first".to_owned(),
-        Kind::Choice(choices) => format!("must be {}", one_of(choices)),
-        Kind::Texts => "must be a list of strings".to_owned(),
-        Kind::Choices(choices) => format!("must be a list of {}", one_of(choices)),
-        Kind::Globs => "must be a list of patterns".to_owned(),
-        Kind::Path => "must be a path".to_owned(),
-        Kind::Store => "must be an absolute path, start with `~/`, or be a `postgres://` URL".to_owned(),
-        Kind::Paths => "must be a list of paths".to_owned(),
-        Kind::TextMap | Kind::Object => "must be a table".to_owned(),
+        ValueKind::Text => "must be a string".to_owned(),
+        ValueKind::Workspace => {
+            "must be 1 to 128 of A-Z a-z 0-9 . _ / - with a letter or digit first".to_owned()
+        }
+        ValueKind::Choice(choices) => format!("must be {}", one_of(choices)),
+        ValueKind::Texts => "must be a list of strings".to_owned(),
+        ValueKind::Choices(choices) => format!("must be a list of {}", one_of(choices)),
+        ValueKind::Globs => "must be a list of patterns".to_owned(),
+        ValueKind::Path => "must be a path".to_owned(),
+        ValueKind::Store => "must be an absolute path, start with `~/`, or be a `postgres://` URL".to_owned(),
+        ValueKind::Paths => "must be a list of paths".to_owned(),
+        ValueKind::TextMap | ValueKind::Object => "must be a table".to_owned(),
     }
 }
 
@@ -259,36 +276,36 @@ mod tests {
 
     use super::*;
 
-    fn text(kind: Kind, text: &str) -> Result<Value, String> {
+    fn text(kind: ValueKind, text: &str) -> Result<Value, String> {
         let anchors = Anchors { base: None, home: Some(Utf8Path::new("/home/ada")) };
         from_text(kind, text, anchors).map(|reading| reading.value)
     }
 
     #[test]
     fn strings_become_values_of_their_kind() {
-        assert_eq!(text(Kind::Flag, "1"), Ok(json!(true)));
-        assert_eq!(text(Kind::Number { min: 0, max: 9 }, "7"), Ok(json!(7)));
-        assert_eq!(text(Kind::Choices(&["a", "b"]), "b, a,"), Ok(json!(["b", "a"])));
-        assert_eq!(text(Kind::Path, "~/x"), Ok(json!("/home/ada/x")));
-        assert_eq!(text(Kind::Store, "~/x"), Ok(json!("/home/ada/x")));
-        assert_eq!(text(Kind::Store, "postgres://db/x"), Ok(json!("postgres://db/x")));
-        assert_eq!(text(Kind::Duration { min_ms: 1, max_ms: 9_000 }, "1s 500ms"), Ok(json!("1s 500ms")));
+        assert_eq!(text(ValueKind::Flag, "1"), Ok(json!(true)));
+        assert_eq!(text(ValueKind::Number { min: 0, max: 9 }, "7"), Ok(json!(7)));
+        assert_eq!(text(ValueKind::Choices(&["a", "b"]), "b, a,"), Ok(json!(["b", "a"])));
+        assert_eq!(text(ValueKind::Path, "~/x"), Ok(json!("/home/ada/x")));
+        assert_eq!(text(ValueKind::Store, "~/x"), Ok(json!("/home/ada/x")));
+        assert_eq!(text(ValueKind::Store, "postgres://db/x"), Ok(json!("postgres://db/x")));
+        assert_eq!(text(ValueKind::Duration { min_ms: 1, max_ms: 9_000 }, "1s 500ms"), Ok(json!("1s 500ms")));
     }
 
     #[test]
     fn misfits_say_what_would_fit() {
         let refusals = [
-            text(Kind::Flag, "yes"),
-            text(Kind::Number { min: 1, max: 9 }, "-1"),
-            text(Kind::Number { min: 1, max: 9 }, "99999999999999999999999999999999999999999999"),
-            text(Kind::Choice(&["a", "b", "c"]), "d"),
-            text(Kind::Path, "relative"),
-            text(Kind::Store, "postgres:/ada:secret@db/x"),
-            text(Kind::Duration { min_ms: 1, max_ms: 9_000 }, "15"),
-            text(Kind::Duration { min_ms: 1, max_ms: 9_000 }, "1h"),
-            text(Kind::Workspace, "bad id!"),
-            text(Kind::Text, ""),
-            text(Kind::Object, "{}"),
+            text(ValueKind::Flag, "yes"),
+            text(ValueKind::Number { min: 1, max: 9 }, "-1"),
+            text(ValueKind::Number { min: 1, max: 9 }, "99999999999999999999999999999999999999999999"),
+            text(ValueKind::Choice(&["a", "b", "c"]), "d"),
+            text(ValueKind::Path, "relative"),
+            text(ValueKind::Store, "postgres:/ada:secret@db/x"),
+            text(ValueKind::Duration { min_ms: 1, max_ms: 9_000 }, "15"),
+            text(ValueKind::Duration { min_ms: 1, max_ms: 9_000 }, "1h"),
+            text(ValueKind::Workspace, "bad id!"),
+            text(ValueKind::Text, ""),
+            text(ValueKind::Object, "{}"),
         ];
         let messages: Vec<String> = refusals.into_iter().map(Result::unwrap_err).collect();
         insta::assert_snapshot!(messages.join("\n"), @r#"
@@ -308,7 +325,7 @@ mod tests {
 
     #[test]
     fn a_limit_above_its_maximum_is_taken_as_the_maximum_and_said() {
-        let reading = from_text(Kind::Limit { min: 1, max: 200 }, "500", Anchors::default()).unwrap();
+        let reading = from_text(ValueKind::Limit { min: 1, max: 200 }, "500", Anchors::default()).unwrap();
         assert_eq!(reading.value, json!(200));
         assert_eq!(reading.note.as_deref(), Some("500 is above the maximum, 200"));
     }

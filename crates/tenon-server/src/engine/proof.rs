@@ -1,4 +1,4 @@
-//! Proof that language servers answer: one definition and one diagnostic for each language of the workspace.
+//! LanguageProbe that language servers answer: one definition and one diagnostic for each language of the workspace.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tenon_lsp::call::Call;
 use tenon_lsp::orchestrator::Orchestrator;
 use tenon_servers::registry::{Capability, Registry};
 
-use crate::daemon::hello::Proof;
+use crate::daemon::protocol::LanguageProbe;
 
 /// How long one language may take.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -20,7 +20,7 @@ const FILES: usize = 12;
 const SYMBOLS: usize = 10;
 
 /// Asks about the first files of each language, until there is something to show.
-pub(super) async fn prove(orchestrator: &Orchestrator, registry: &Registry) -> Vec<Proof> {
+pub(super) async fn prove(orchestrator: &Orchestrator, registry: &Registry) -> Vec<LanguageProbe> {
     let coverage = orchestrator.covered(Capability::Definition, &Call::within(PATIENCE)).await;
     let mut languages: BTreeMap<&str, Vec<&WorkspacePath>> = BTreeMap::new();
     for file in &coverage.files {
@@ -32,9 +32,9 @@ pub(super) async fn prove(orchestrator: &Orchestrator, registry: &Registry) -> V
     join_all(languages.iter().map(|(language, files)| prove_one(orchestrator, language, files))).await
 }
 
-async fn prove_one(orchestrator: &Orchestrator, language: &str, files: &[&WorkspacePath]) -> Proof {
+async fn prove_one(orchestrator: &Orchestrator, language: &str, files: &[&WorkspacePath]) -> LanguageProbe {
     let call = Call::within(PATIENCE);
-    let mut proof = Proof { language: language.to_owned(), definition: None, diagnostic: None };
+    let mut proof = LanguageProbe { language: language.to_owned(), definition: None, diagnostic: None };
     for file in files.iter().take(FILES) {
         if proof.diagnostic.is_none() {
             proof.diagnostic = diagnostic(orchestrator, file, &call).await;

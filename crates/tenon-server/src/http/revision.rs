@@ -9,10 +9,10 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rmcp::model::{ClientRequest, ErrorCode, ErrorData, GetMeta, ProtocolVersion, RequestId};
 
-use super::front::PROTOCOL_VERSION;
-use super::refusal::Refusal;
+use super::head_checks::PROTOCOL_VERSION;
+use super::rejection::HttpRejection;
 use crate::mcp::REVISIONS;
-use crate::mcp::envelope::Incoming;
+use crate::mcp::envelope::IncomingMessage;
 use crate::mcp::session::Session;
 
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
@@ -29,10 +29,10 @@ pub(super) enum Lifecycle {
     Alone,
 }
 
-pub(super) fn lifecycle(headers: &HeaderMap, incoming: &Incoming) -> Result<Lifecycle, Refusal> {
+pub(super) fn lifecycle(headers: &HeaderMap, incoming: &IncomingMessage) -> Result<Lifecycle, HttpRejection> {
     let (id, request) = match incoming {
-        Incoming::Request { id, request } => (Some(id), Some(request.as_ref())),
-        Incoming::Notification(_) | Incoming::Response => (None, None),
+        IncomingMessage::Request { id, request } => (Some(id), Some(request.as_ref())),
+        IncomingMessage::Notification(_) | IncomingMessage::Response => (None, None),
     };
     let header = version_header(headers, id)?;
     let stateless = header == Some(ProtocolVersion::V_2026_07_28.as_str());
@@ -41,7 +41,7 @@ pub(super) fn lifecycle(headers: &HeaderMap, incoming: &Incoming) -> Result<Life
     };
     if stateless && request.method() == "initialize" {
         let error = ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "2026-07-28 has no `initialize`", None);
-        return Err(Refusal::error(StatusCode::NOT_FOUND, Some(id.clone()), error));
+        return Err(HttpRejection::error(StatusCode::NOT_FOUND, Some(id.clone()), error));
     }
     if matches!(request, ClientRequest::InitializeRequest(_)) {
         return Ok(Lifecycle::Opening);
@@ -60,47 +60,50 @@ pub(super) fn lifecycle(headers: &HeaderMap, incoming: &Incoming) -> Result<Life
     if !missing.is_empty() {
         let message = format!("the request's `_meta` lacks {}", missing.join(", "));
         let error = ErrorData::invalid_params(message, None);
-        return Err(Refusal::error(StatusCode::BAD_REQUEST, Some(id.clone()), error));
+        return Err(HttpRejection::error(StatusCode::BAD_REQUEST, Some(id.clone()), error));
     }
     check_routing(headers, id, request)?;
     Ok(Lifecycle::Alone)
 }
 
 /// A request inside a session names the revision that the session agreed on.
-pub(super) fn check_session(headers: &HeaderMap, session: &Session) -> Result<(), Refusal> {
+pub(super) fn check_session(headers: &HeaderMap, session: &Session) -> Result<(), HttpRejection> {
     let header = version_header(headers, None)?
-        .ok_or_else(|| Refusal::bad_request("`MCP-Protocol-Version` is missing"))?;
+        .ok_or_else(|| HttpRejection::bad_request("`MCP-Protocol-Version` is missing"))?;
     let agreed = session.revision();
     if agreed.is_some_and(|agreed| agreed.as_str() == header) {
         Ok(())
     } else {
-        Err(Refusal::bad_request("`MCP-Protocol-Version` is not the one this session agreed on"))
+        Err(HttpRejection::bad_request("`MCP-Protocol-Version` is not the one this session agreed on"))
     }
 }
 
 /// The version header, if it names a revision that we serve.
-fn version_header<'h>(headers: &'h HeaderMap, id: Option<&RequestId>) -> Result<Option<&'h str>, Refusal> {
+fn version_header<'h>(
+    headers: &'h HeaderMap,
+    id: Option<&RequestId>,
+) -> Result<Option<&'h str>, HttpRejection> {
     let mut values = headers.get_all(PROTOCOL_VERSION).iter();
     let value = match (values.next(), values.next()) {
         (None, _) => return Ok(None),
         (Some(value), None) => value.to_str().ok(),
         (Some(_), Some(_)) => None,
     };
-    let value = value.ok_or_else(|| Refusal::bad_request("`MCP-Protocol-Version` is malformed"))?;
+    let value = value.ok_or_else(|| HttpRejection::bad_request("`MCP-Protocol-Version` is malformed"))?;
     if REVISIONS.iter().any(|revision| revision.as_str() == value) {
         return Ok(Some(value));
     }
     let shown: String = value.chars().take(32).collect();
     let asked = serde_json::from_value(shown.into()).expect("any string is a version");
     let error = ErrorData::unsupported_protocol_version(asked, &REVISIONS);
-    Err(Refusal::error(StatusCode::BAD_REQUEST, id.cloned(), error))
+    Err(HttpRejection::error(StatusCode::BAD_REQUEST, id.cloned(), error))
 }
 
-fn mismatch(id: &RequestId, why: &'static str) -> Refusal {
-    Refusal::error(StatusCode::BAD_REQUEST, Some(id.clone()), ErrorData::header_mismatch(why, None))
+fn mismatch(id: &RequestId, why: &'static str) -> HttpRejection {
+    HttpRejection::error(StatusCode::BAD_REQUEST, Some(id.clone()), ErrorData::header_mismatch(why, None))
 }
 
-fn check_routing(headers: &HeaderMap, id: &RequestId, request: &ClientRequest) -> Result<(), Refusal> {
+fn check_routing(headers: &HeaderMap, id: &RequestId, request: &ClientRequest) -> Result<(), HttpRejection> {
     if routed(headers, &METHOD).as_deref() != Some(request.method()) {
         return Err(mismatch(id, "`Mcp-Method` is missing or differs from the body"));
     }

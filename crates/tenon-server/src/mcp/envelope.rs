@@ -11,11 +11,11 @@ use rmcp::model::{
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::skim::Skim;
+use super::request_id::RequestIdScanner;
 
 /// One message of a client.
 #[derive(Debug)]
-pub enum Incoming {
+pub enum IncomingMessage {
     Request {
         id: RequestId,
         request: Box<ClientRequest>,
@@ -27,15 +27,15 @@ pub enum Incoming {
 
 /// Bytes that are no message; what is known of their id goes back with the error.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Fault {
+pub struct MessageFault {
     id: Option<RequestId>,
     error: ErrorData,
 }
 
-impl Fault {
+impl MessageFault {
     /// Who sent what cannot be read waits for an answer all the same, if it has an id.
     fn unreadable(bytes: &[u8]) -> Self {
-        let mut skim = Skim::default();
+        let mut skim = RequestIdScanner::default();
         skim.pass(bytes);
         let why =
             "the message is not valid JSON in UTF-8: no half surrogates, no numbers too large, not too deep";
@@ -56,28 +56,28 @@ impl Fault {
 }
 
 /// Reads one message.
-pub fn read(bytes: &[u8]) -> Result<Incoming, Fault> {
-    let value: Value = serde_json::from_slice(bytes).map_err(|_| Fault::unreadable(bytes))?;
+pub fn read(bytes: &[u8]) -> Result<IncomingMessage, MessageFault> {
+    let value: Value = serde_json::from_slice(bytes).map_err(|_| MessageFault::unreadable(bytes))?;
     let Value::Object(members) = &value else {
         let what = if value.is_array() { "batches are not supported" } else { "a message is a JSON object" };
-        return Err(Fault::invalid(None, what));
+        return Err(MessageFault::invalid(None, what));
     };
     let id = match members.get("id") {
         None => None,
         Some(Value::String(text)) => Some(RequestId::String(text.as_str().into())),
         Some(Value::Number(number)) => match number.as_i64() {
             Some(number) => Some(RequestId::Number(number)),
-            None => return Err(Fault::invalid(None, "`id` is a string or an integer")),
+            None => return Err(MessageFault::invalid(None, "`id` is a string or an integer")),
         },
-        Some(_) => return Err(Fault::invalid(None, "`id` is a string or an integer")),
+        Some(_) => return Err(MessageFault::invalid(None, "`id` is a string or an integer")),
     };
-    let fault = |why: &str| Err(Fault::invalid(id.clone(), why));
+    let fault = |why: &str| Err(MessageFault::invalid(id.clone(), why));
     if members.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
         return fault("`jsonrpc` is exactly \"2.0\"");
     }
     let answers = members.contains_key("result") || members.contains_key("error");
     match members.get("method") {
-        None if answers => return Ok(Incoming::Response),
+        None if answers => return Ok(IncomingMessage::Response),
         None => return fault("a message has a `method`, a `result` or an `error`"),
         Some(_) if answers => return fault("a request has no `result` and no `error`"),
         Some(Value::String(_)) => {}
@@ -101,18 +101,18 @@ pub fn read(bytes: &[u8]) -> Result<Incoming, Fault> {
         && let Some(request) =
             members.get("method").and_then(Value::as_str).and_then(|name| served(name, &value))
     {
-        return Ok(Incoming::Request { id: id.clone(), request: Box::new(request) });
+        return Ok(IncomingMessage::Request { id: id.clone(), request: Box::new(request) });
     }
     match serde_json::from_value(value) {
         Ok(ClientJsonRpcMessage::Request(message)) => {
             let request = if lost_parameters { unread(message.request) } else { message.request };
-            Ok(Incoming::Request { id: message.id, request: Box::new(request) })
+            Ok(IncomingMessage::Request { id: message.id, request: Box::new(request) })
         }
         Ok(ClientJsonRpcMessage::Notification(message)) => {
-            Ok(Incoming::Notification(Box::new(message.notification)))
+            Ok(IncomingMessage::Notification(Box::new(message.notification)))
         }
-        Ok(_) => Ok(Incoming::Response),
-        Err(_) => Err(Fault::invalid(id, "the message is no JSON-RPC message")),
+        Ok(_) => Ok(IncomingMessage::Response),
+        Err(_) => Err(MessageFault::invalid(id, "the message is no JSON-RPC message")),
     }
 }
 
@@ -183,13 +183,13 @@ mod tests {
     #[test]
     fn requests_notifications_and_responses_are_told_apart() {
         let request = read(br#"{"jsonrpc":"2.0","id":"a","method":"tools/list"}"#).expect("a request");
-        assert!(matches!(&request, Incoming::Request { request, .. }
+        assert!(matches!(&request, IncomingMessage::Request { request, .. }
             if matches!(**request, ClientRequest::ListToolsRequest(_))));
         let notification = read(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).expect("one");
-        assert!(matches!(&notification, Incoming::Notification(n)
+        assert!(matches!(&notification, IncomingMessage::Notification(n)
             if matches!(**n, ClientNotification::InitializedNotification(_))));
         let response = read(br#"{"jsonrpc":"2.0","id":1,"result":{}}"#).expect("a response");
-        assert!(matches!(response, Incoming::Response));
+        assert!(matches!(response, IncomingMessage::Response));
     }
 
     /// The short way reads what the long one would have.
@@ -208,7 +208,7 @@ mod tests {
                 let Ok(ClientJsonRpcMessage::Request(expected)) = serde_json::from_str(&text) else {
                     panic!("no request: {text}");
                 };
-                let Ok(Incoming::Request { id, request }) = read(text.as_bytes()) else {
+                let Ok(IncomingMessage::Request { id, request }) = read(text.as_bytes()) else {
                     panic!("refused: {text}");
                 };
                 assert_eq!(
@@ -222,7 +222,7 @@ mod tests {
     #[test]
     fn malformed_parameters_of_a_known_method_stay_a_request() {
         let text = br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":7}}"#;
-        assert!(matches!(read(text), Ok(Incoming::Request { request, .. })
+        assert!(matches!(read(text), Ok(IncomingMessage::Request { request, .. })
             if matches!(*request, ClientRequest::CustomRequest(_))));
     }
 }

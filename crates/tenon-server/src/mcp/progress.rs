@@ -15,11 +15,11 @@ pub const OUTBOX_CAPACITY: usize = 64;
 
 /// Reports progress to the client that asked for it, and to nobody otherwise.
 #[derive(Debug, Clone, Default)]
-pub struct Progress {
+pub struct ProgressReporter {
     sink: Option<(ProgressToken, Outbox)>,
 }
 
-impl Progress {
+impl ProgressReporter {
     pub fn new(token: ProgressToken, outbox: Outbox) -> Self {
         Self { sink: Some((token, outbox)) }
     }

@@ -19,7 +19,7 @@ use rmcp::transport::Transport;
 use tokio_util::sync::CancellationToken;
 
 use super::Handler;
-use super::progress::{Outbox, Progress};
+use super::progress::{Outbox, ProgressReporter};
 use crate::surface::InputEnded;
 
 /// JSON-RPC code for a request that its own client took back (the number LSP uses).
@@ -86,7 +86,7 @@ impl Session {
         self: &Arc<Self>,
         id: RequestId,
         request: ClientRequest,
-    ) -> Result<Exchange, Box<ServerJsonRpcMessage>> {
+    ) -> Result<PendingRequest, Box<ServerJsonRpcMessage>> {
         let refused = |error| Box::new(ServerJsonRpcMessage::error(error, Some(id.clone())));
         self.admit(&request).map_err(refused)?;
         let cancel = self.closed.child_token();
@@ -98,7 +98,7 @@ impl Session {
             }
         };
         let entry = InFlight { session: Arc::clone(self), key, cancel };
-        Ok(Exchange { entry, id, request })
+        Ok(PendingRequest { entry, id, request })
     }
 
     /// Takes note of a notification; there is never an answer.
@@ -153,13 +153,13 @@ fn key_of(id: &RequestId) -> String {
 }
 
 /// A request on its way to its answer. Dropping it cancels the call.
-pub struct Exchange {
+pub struct PendingRequest {
     entry: InFlight,
     id: RequestId,
     request: ClientRequest,
 }
 
-impl Exchange {
+impl PendingRequest {
     /// Whether this is the `initialize` that everything after it waits for.
     pub fn opens_session(&self) -> bool {
         matches!(self.request, ClientRequest::InitializeRequest(_))
@@ -218,7 +218,7 @@ impl Handler {
         context.extensions = std::mem::take(request.extensions_mut());
         context.extensions.insert(session.input_ended.clone());
         if let (Some(token), Some(outbox)) = (context.meta.get_progress_token(), outbox) {
-            context.extensions.insert(Progress::new(token, outbox.clone()));
+            context.extensions.insert(ProgressReporter::new(token, outbox.clone()));
         }
         self.handle_request(request, context).await
     }

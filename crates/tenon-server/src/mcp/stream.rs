@@ -14,11 +14,11 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::Handler;
-use super::envelope::{self, Fault, Incoming};
+use super::envelope::{self, IncomingMessage, MessageFault};
+use super::json_writer;
 use super::progress::OUTBOX_CAPACITY;
+use super::request_id::RequestIdScanner;
 use super::session::Session;
-use super::skim::Skim;
-use super::wire;
 
 /// The bounds of one connection.
 #[derive(Debug, Clone, Copy)]
@@ -67,14 +67,14 @@ where
             Ok(Line::TooLong(id)) => {
                 let why =
                     format!("a message has at most {} bytes: send less at a time", limits.request_bytes);
-                send(&outbox, Fault::invalid(id, why).into_message()).await;
+                send(&outbox, MessageFault::invalid(id, why).into_message()).await;
                 continue;
             }
             Ok(Line::End) => break Ok(()),
             Err(error) => break Err(error),
         };
         match envelope::read(bytes) {
-            Ok(Incoming::Request { id, request }) => {
+            Ok(IncomingMessage::Request { id, request }) => {
                 let Ok(slot) = Arc::clone(&slots).try_acquire_owned() else {
                     let error = ErrorData::new(TOO_MANY_REQUESTS, "too many requests in flight", None);
                     send(&outbox, ServerJsonRpcMessage::error(error, Some(id))).await;
@@ -95,8 +95,8 @@ where
                     Err(refused) => send(&outbox, *refused).await,
                 }
             }
-            Ok(Incoming::Notification(notification)) => session.notice(&notification),
-            Ok(Incoming::Response) => {}
+            Ok(IncomingMessage::Notification(notification)) => session.notice(&notification),
+            Ok(IncomingMessage::Response) => {}
             Err(fault) => send(&outbox, fault.into_message()).await,
         }
     };
@@ -124,7 +124,7 @@ async fn write_messages<W: AsyncWrite + Unpin>(
     let mut bytes = Vec::new();
     while let Some(message) = messages.recv().await {
         bytes.clear();
-        wire::write(&mut bytes, &message);
+        json_writer::write(&mut bytes, &message);
         bytes.push(b'\n');
         write.write_all(&bytes).await?;
         write.flush().await?;
@@ -147,7 +147,7 @@ struct Lines<R> {
     cap: usize,
     line: Vec<u8>,
     /// Of a line that is too long to be kept.
-    skim: Option<Skim>,
+    skim: Option<RequestIdScanner>,
     complete: bool,
 }
 
@@ -180,7 +180,7 @@ impl<R: AsyncBufRead + Unpin> Lines<R> {
             } else {
                 self.line.extend_from_slice(&available[..taken]);
                 if self.line.len() > self.cap {
-                    self.skim.insert(Skim::default()).pass(&self.line);
+                    self.skim.insert(RequestIdScanner::default()).pass(&self.line);
                     self.line.clear();
                 }
             }

@@ -16,7 +16,7 @@ use tenon_contract::snapshot::SnapshotLimits;
 use tenon_servers::registry::OverrideError;
 use tokio::sync::OnceCell;
 
-use crate::config::Content;
+use crate::config::ContentMode;
 use crate::engine::Engine;
 use crate::surface::{
     Arguments, CallFailure, CallLimits, Catalog, ErrorData, Surface, ToolAnswer, ToolCall, ToolOutcome,
@@ -70,7 +70,7 @@ impl CodeSurface {
                     limits,
                     snapshots: SnapshotLimits::default(),
                     clock: workspace.clock().clone(),
-                    listing: workspace.config().mcp.content == Content::Text,
+                    listing: workspace.config().mcp.content == ContentMode::Text,
                 };
                 Ok(Code::new(options))
             }

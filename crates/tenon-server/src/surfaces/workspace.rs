@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tenon_work::StoreLocation;
 
-use crate::config::{Origin, Setting};
+use crate::config::{Setting, SettingOrigin};
 use crate::engine::Engine;
 use crate::log::redact::redact;
 use crate::mcp::REVISIONS;
@@ -56,7 +56,8 @@ impl WorkspaceSurface {
             TrustState::Stale { changed } => changed.as_slice(),
             _ => &[],
         };
-        let made = workspace.settings().iter().filter(|(_, setting)| setting.origins != [Origin::Default]);
+        let made =
+            workspace.settings().iter().filter(|(_, setting)| setting.origins != [SettingOrigin::Default]);
         let ignored = workspace.settings().ignored().iter().map(|ignored| {
             json!({"key": ignored.path, "origin": ignored.origin.to_string(), "reason": ignored.reason})
         });
@@ -78,7 +79,7 @@ impl WorkspaceSurface {
 }
 
 fn shown(path: &str, setting: &Setting) -> Value {
-    let origins: Vec<String> = setting.origins.iter().map(Origin::to_string).collect();
+    let origins: Vec<String> = setting.origins.iter().map(SettingOrigin::to_string).collect();
     json!({"key": path, "value": masked(&setting.value), "origin": origins.join(", ")})
 }
 

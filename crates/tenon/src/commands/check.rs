@@ -11,8 +11,7 @@ use tenon_lsp::call::Call;
 use tenon_lsp::model::Severity;
 use tenon_lsp::orchestrator::{Options, Orchestrator};
 use tenon_lsp::workspace_check::{self, Report, Verdict, files};
-use tenon_server::config::Severity as Configured;
-use tenon_server::daemon::hello::Errand;
+use tenon_server::daemon::protocol::DaemonRequest;
 use tenon_server::workspace::Workspace;
 use tenon_servers::find::{Availability, Finder};
 use tenon_servers::registry::Registry;
@@ -122,15 +121,7 @@ fn check(args: Args, invocation: &mut Invocation) -> Result<Exit, Failure> {
 
 fn severities(args: &Args, workspace: &Workspace) -> BTreeSet<Severity> {
     if args.severity.is_empty() {
-        let configured = workspace.config().check.severities.iter();
-        return configured
-            .map(|one| match one {
-                Configured::Error => Severity::Error,
-                Configured::Warning => Severity::Warning,
-                Configured::Info => Severity::Info,
-                Configured::Hint => Severity::Hint,
-            })
-            .collect();
+        return workspace.config().check.severities.iter().copied().collect();
     }
     let given = args.severity.iter();
     given
@@ -176,8 +167,8 @@ fn ask_daemon(
         ProgressBar::new_spinner().with_message(format!("asking the daemon about {} files", files.len()));
     bar.enable_steady_tick(Duration::from_millis(100));
     let files = files.iter().map(|file| file.as_path().to_owned()).collect();
-    let errand = Errand::Check { files, severities: severities.clone(), wait_seconds: args.wait };
-    let asked = daemon_client::check_files(invocation, root, errand);
+    let request = DaemonRequest::Check { files, severities: severities.clone(), wait_seconds: args.wait };
+    let asked = daemon_client::check_files(invocation, root, request);
     bar.finish_and_clear();
     let DaemonCheck { report, interrupted } = asked?;
     let owing = report.files.iter().flat_map(|file| &file.missing).any(|missing| missing.server.is_some());

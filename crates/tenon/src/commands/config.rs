@@ -1,7 +1,7 @@
 //! `tenon config`: shows the settings and where each comes from.
 
 use serde_json::{Value, json};
-use tenon_server::config::{Origin, Setting, schema};
+use tenon_server::config::{Setting, SettingOrigin, schema};
 use tenon_server::surfaces::workspace::masked;
 use tenon_server::workspace::Workspace;
 
@@ -41,7 +41,7 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
         Command::Show { explicit, json } => {
             let root = invocation.root(None)?;
             let workspace = invocation.workspace(&root, vec![])?;
-            let shown = |setting: &Setting| !explicit || setting.origins != [Origin::Default];
+            let shown = |setting: &Setting| !explicit || setting.origins != [SettingOrigin::Default];
             let settings = workspace.settings().iter().filter(|(_, setting)| shown(setting));
             if json {
                 let settings: Vec<Value> = settings.map(|(path, setting)| describe(path, setting)).collect();
@@ -78,7 +78,7 @@ fn line(path: &str, setting: &Setting) -> String {
 }
 
 fn origins(setting: &Setting) -> String {
-    let origins: Vec<String> = setting.origins.iter().map(Origin::to_string).collect();
+    let origins: Vec<String> = setting.origins.iter().map(SettingOrigin::to_string).collect();
     origins.join(", ")
 }
 

@@ -1,6 +1,6 @@
 //! `tenon serve`: runs the daemon in the foreground, optionally with HTTP.
 
-use tenon_server::config::Flag;
+use tenon_server::config::FlagSetting;
 
 use crate::daemon_client::{self, ServeOptions};
 use crate::exit::Exit;
@@ -29,7 +29,7 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
     let root = invocation.root(None)?;
     let mut flags = Vec::new();
     if args.allow_edit {
-        flags.push(Flag { name: "--allow-edit", key: "edit.allow", value: root.to_string() });
+        flags.push(FlagSetting { name: "--allow-edit", key: "edit.allow", value: root.to_string() });
     }
     daemon_client::serve(invocation, &root, ServeOptions { http: args.http, port: args.port, flags })
 }

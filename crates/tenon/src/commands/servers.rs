@@ -5,7 +5,7 @@ use clap::Subcommand;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 use tenon_server::daemon::DaemonError;
-use tenon_server::daemon::hello::{Errand, ErrandDone, ServerLine};
+use tenon_server::daemon::protocol::{DaemonRequest, DaemonResponse, ServerSummary};
 use tenon_servers::find::{Availability, Origin};
 use tenon_servers::install::{self, InstallError, Installed, Lock, Managed, Progress, Tools};
 use tenon_servers::language_count::LanguageCount;
@@ -100,13 +100,13 @@ fn list(json: bool, invocation: &mut Invocation) -> Result<Exit, Failure> {
 }
 
 /// The servers that the daemon runs, if a daemon is running.
-fn running(root: &Utf8Path, invocation: &Invocation) -> Result<Vec<ServerLine>, Failure> {
+fn running(root: &Utf8Path, invocation: &Invocation) -> Result<Vec<ServerSummary>, Failure> {
     if daemon_client::status(invocation, root)?.is_none() {
         return Ok(Vec::new());
     }
-    match daemon_client::request(invocation, root, Errand::List)? {
-        ErrandDone::List(lines) => Ok(lines.into_iter().filter(|line| line.project.is_some()).collect()),
-        _ => Err(DaemonError::Unintelligible.into()),
+    match daemon_client::request(invocation, root, DaemonRequest::List)? {
+        DaemonResponse::List(lines) => Ok(lines.into_iter().filter(|line| line.project.is_some()).collect()),
+        _ => Err(DaemonError::InvalidResponse.into()),
     }
 }
 
@@ -127,7 +127,7 @@ impl ServerRow {
         entry: &ServerEntry,
         availability: Availability,
         installed: &[Installed],
-        running: &[ServerLine],
+        running: &[ServerSummary],
     ) -> Vec<Self> {
         let versions: Vec<String> = match &entry.install {
             Install::Managed { locks } => {
@@ -246,15 +246,15 @@ fn root_with_server(id: &str, invocation: &Invocation) -> Result<Utf8PathBuf, Fa
 
 fn restart(id: String, invocation: &mut Invocation) -> Result<Exit, Failure> {
     let root = root_with_server(&id, invocation)?;
-    daemon_client::request(invocation, &root, Errand::Restart { id: id.clone() })?;
+    daemon_client::request(invocation, &root, DaemonRequest::Restart { id: id.clone() })?;
     invocation.print(format!("restarted: {id}"))?;
     Ok(Exit::Success)
 }
 
 fn logs(id: String, invocation: &mut Invocation) -> Result<Exit, Failure> {
     let root = root_with_server(&id, invocation)?;
-    match daemon_client::request(invocation, &root, Errand::Logs { id })? {
-        ErrandDone::Logs(lines) => {
+    match daemon_client::request(invocation, &root, DaemonRequest::Logs { id })? {
+        DaemonResponse::Logs(lines) => {
             for line in lines {
                 // Drops escape sequences: a log may repeat text of an untrusted workspace.
                 let plain: String = line.chars().filter(|one| !one.is_control() || *one == '\t').collect();
@@ -262,7 +262,7 @@ fn logs(id: String, invocation: &mut Invocation) -> Result<Exit, Failure> {
             }
             Ok(Exit::Success)
         }
-        _ => Err(DaemonError::Unintelligible.into()),
+        _ => Err(DaemonError::InvalidResponse.into()),
     }
 }
 

@@ -3,7 +3,7 @@
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::json;
 use tenon_server::config::{self, FILE_NAME};
-use tenon_server::trust::{Record, TrustState};
+use tenon_server::trust::{TrustRecord, TrustState};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -18,7 +18,7 @@ use crate::invocation::Invocation;
 pub(crate) struct Args {
     /// Workspace [default: the workspace of the current folder]
     dir: Option<Utf8PathBuf>,
-    /// Record that you do not trust this workspace
+    /// TrustRecord that you do not trust this workspace
     #[arg(long, conflicts_with_all = ["revoke", "show"])]
     exclude: bool,
     /// Remove your decision about this workspace
@@ -67,7 +67,7 @@ fn changed(state: &TrustState) -> &[Utf8PathBuf] {
     }
 }
 
-fn explain(state: &TrustState, record: Option<&Record>, root: &Utf8Path, invocation: &mut Invocation) {
+fn explain(state: &TrustState, record: Option<&TrustRecord>, root: &Utf8Path, invocation: &mut Invocation) {
     match state {
         TrustState::Trusted => {
             for (path, hash) in record.map(|record| &record.pins).into_iter().flatten() {

@@ -5,7 +5,7 @@ use std::io::{BufRead, IsTerminal, Write as _};
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
 use tenon_lsp::orchestrator::ServerState;
-use tenon_server::daemon::hello::{Proof, ServerLine};
+use tenon_server::daemon::protocol::{LanguageProbe, ServerSummary};
 use tenon_server::trust::TrustState;
 use tenon_server::workspace::Workspace;
 use tenon_servers::install::{self, Lock, Tools};
@@ -138,7 +138,7 @@ fn confirm_install(install: Option<bool>, invocation: &mut Invocation) -> Result
     Ok(matches!(answer.trim().to_lowercase().as_str(), "" | "y" | "yes"))
 }
 
-fn print_servers(servers: &[ServerLine], invocation: &mut Invocation) {
+fn print_servers(servers: &[ServerSummary], invocation: &mut Invocation) {
     for server in servers {
         let state = if server.ready { "ready" } else { server.status.as_str() };
         let detail = server.detail.as_ref().map(|detail| format!(": {detail}")).unwrap_or_default();
@@ -148,7 +148,7 @@ fn print_servers(servers: &[ServerLine], invocation: &mut Invocation) {
     }
 }
 
-fn print_proofs(proofs: &[Proof], invocation: &mut Invocation) {
+fn print_proofs(proofs: &[LanguageProbe], invocation: &mut Invocation) {
     for proof in proofs.iter().filter(|proof| proof.definition.is_some() || proof.diagnostic.is_some()) {
         let definition = proof.definition.as_deref().unwrap_or("no definition found");
         let diagnostic = proof.diagnostic.as_deref().unwrap_or("no diagnostics");
@@ -177,7 +177,12 @@ fn print_agents(agents: &[AgentConfig], invocation: &mut Invocation) -> Result<(
     Ok(())
 }
 
-fn describe(workspace: &Workspace, probe: &Probe, servers: &[ServerLine], agents: &[AgentConfig]) -> Value {
+fn describe(
+    workspace: &Workspace,
+    probe: &Probe,
+    servers: &[ServerSummary],
+    agents: &[AgentConfig],
+) -> Value {
     let agents = agents.iter().map(
         |agent| json!({"name": agent.name, "title": agent.title, "file": agent.file, "text": agent.text}),
     );

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use camino::Utf8Path;
-use tenon_server::daemon::hello::{Errand, ErrandDone, ServerLine, Welcome};
+use tenon_server::daemon::protocol::{DaemonInfo, DaemonRequest, DaemonResponse, ServerSummary};
 
 use super::{DaemonCheck, Probe, ServeOptions};
 use crate::exit::Exit;
@@ -15,7 +15,7 @@ fn unsupported() -> Failure {
         .hint("`tenon mcp` works without it")
 }
 
-pub(super) fn status(_: &Invocation, _: &Utf8Path) -> Result<Option<Welcome>, Failure> {
+pub(super) fn status(_: &Invocation, _: &Utf8Path) -> Result<Option<DaemonInfo>, Failure> {
     Ok(None)
 }
 
@@ -35,24 +35,24 @@ pub(super) fn probe(_: &Invocation, _: &Utf8Path) -> Result<Probe, Failure> {
     Err(unsupported())
 }
 
-pub(super) fn warm_up(_: &Invocation, _: &Utf8Path) -> Result<Vec<ServerLine>, Failure> {
+pub(super) fn warm_up(_: &Invocation, _: &Utf8Path) -> Result<Vec<ServerSummary>, Failure> {
     Err(unsupported())
 }
 
-pub(super) fn request(_: &Invocation, _: &Utf8Path, _: Errand) -> Result<ErrandDone, Failure> {
+pub(super) fn request(_: &Invocation, _: &Utf8Path, _: DaemonRequest) -> Result<DaemonResponse, Failure> {
     Err(unsupported())
 }
 
 pub(super) fn request_or_start(
     _: &Invocation,
     _: &Utf8Path,
-    _: Errand,
+    _: DaemonRequest,
     _: Duration,
-) -> Result<ErrandDone, Failure> {
+) -> Result<DaemonResponse, Failure> {
     Err(unsupported())
 }
 
-pub(super) fn check_files(_: &Invocation, _: &Utf8Path, _: Errand) -> Option<DaemonCheck> {
+pub(super) fn check_files(_: &Invocation, _: &Utf8Path, _: DaemonRequest) -> Option<DaemonCheck> {
     None
 }
 

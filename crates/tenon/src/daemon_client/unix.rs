@@ -10,14 +10,16 @@ use std::time::Duration;
 
 use camino::Utf8Path;
 use serde_json::{Value, json};
-use tenon_server::bridge::{self, Ended};
-use tenon_server::daemon::client::{self, Connection, Launch};
-use tenon_server::daemon::folder::Place;
-use tenon_server::daemon::hello::{Errand, ErrandDone, Hello, ServerLine, Want, Welcome};
-use tenon_server::daemon::lock::Lock;
-use tenon_server::daemon::serve::{Daemon, DaemonSocket, ExitPolicy};
-use tenon_server::daemon::spawn::{self, START_DEADLINE, Started};
-use tenon_server::daemon::{DaemonError, Stopped};
+use tenon_server::bridge::{self, BridgeEnd};
+use tenon_server::daemon::connection::{self, DaemonCommand, DaemonConnection};
+use tenon_server::daemon::daemon_paths::DaemonPaths;
+use tenon_server::daemon::daemon_server::{DaemonServer, DaemonSocket, ExitPolicy};
+use tenon_server::daemon::file_lock::FileLock;
+use tenon_server::daemon::protocol::{
+    ClientHello, ConnectionKind, DaemonInfo, DaemonRequest, DaemonResponse, ServerSummary,
+};
+use tenon_server::daemon::start::{self, START_DEADLINE, StartReport};
+use tenon_server::daemon::{DaemonError, StopOutcome};
 use tenon_server::service::Service;
 use tenon_server::workspace::Workspace;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt};
@@ -35,9 +37,9 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The time limit for blocked threads to finish when the daemon exits.
 const THREAD_SHUTDOWN: Duration = Duration::from_secs(1);
 
-pub(super) fn status(invocation: &Invocation, root: &Utf8Path) -> Result<Option<Welcome>, Failure> {
-    let place = Place::of(root, &invocation.environment)?;
-    match block_on(client::connect(&place, &Hello::new(Want::Status)))? {
+pub(super) fn status(invocation: &Invocation, root: &Utf8Path) -> Result<Option<DaemonInfo>, Failure> {
+    let place = DaemonPaths::of(root, &invocation.environment)?;
+    match block_on(connection::connect(&place, &ClientHello::new(ConnectionKind::Status)))? {
         Ok(connection) => Ok(Some(connection.welcome)),
         Err(DaemonError::NotRunning) => Ok(None),
         Err(error) => Err(error.into()),
@@ -45,10 +47,10 @@ pub(super) fn status(invocation: &Invocation, root: &Utf8Path) -> Result<Option<
 }
 
 pub(super) fn stop(invocation: &Invocation, root: &Utf8Path, force: bool) -> Result<bool, Failure> {
-    let place = Place::of(root, &invocation.environment)?;
-    match block_on(client::stop(&place, force))?? {
-        Stopped::Ended => Ok(true),
-        Stopped::NotRunning => Ok(false),
+    let place = DaemonPaths::of(root, &invocation.environment)?;
+    match block_on(connection::stop(&place, force))?? {
+        StopOutcome::Ended => Ok(true),
+        StopOutcome::NotRunning => Ok(false),
     }
 }
 
@@ -57,25 +59,25 @@ pub(super) fn bridge(
     root: &Utf8Path,
     surfaces: Option<Vec<String>>,
 ) -> Result<Exit, Failure> {
-    let connection = block_on(connect_or_start(invocation, root, Want::Mcp { surfaces }))??;
+    let connection = block_on(connect_or_start(invocation, root, ConnectionKind::Mcp { surfaces }))??;
     let log = connection.welcome.log.clone();
     let (early, stream) = connection.into_blocking()?;
     // Unbuffered: the standard handles' buffers would only delay messages.
     let input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
     let output = File::from(io::stdout().as_fd().try_clone_to_owned()?);
     match bridge::pass(input, output, &early, stream)? {
-        Ended::Served | Ended::AgentGone => Ok(Exit::Success),
-        Ended::DaemonGone => Err(Failure::new(Exit::Daemon, "the daemon exited during the session")
+        BridgeEnd::Served | BridgeEnd::AgentGone => Ok(Exit::Success),
+        BridgeEnd::DaemonGone => Err(Failure::new(Exit::Daemon, "the daemon exited during the session")
             .hint(format!("reconnect to start a new daemon; its log is `{log}`"))),
     }
 }
 
 pub(super) fn probe(invocation: &Invocation, root: &Utf8Path) -> Result<Probe, Failure> {
     block_on(async {
-        let connection = connect_or_start(invocation, root, Want::Mcp { surfaces: None }).await?;
+        let connection = connect_or_start(invocation, root, ConnectionKind::Mcp { surfaces: None }).await?;
         let welcome = connection.welcome.clone();
         let listed = tokio::time::timeout(PROBE_TIMEOUT, list_tools(connection)).await;
-        let silent = |_| DaemonError::Silent { seconds: PROBE_TIMEOUT.as_secs(), pid: None };
+        let silent = |_| DaemonError::Timeout { seconds: PROBE_TIMEOUT.as_secs(), pid: None };
         let tools = listed.map_err(silent)?.map_err(|error| {
             Failure::new(Exit::Daemon, "the daemon does not answer MCP requests").caused_by(error.to_string())
         })?;
@@ -84,7 +86,7 @@ pub(super) fn probe(invocation: &Invocation, root: &Utf8Path) -> Result<Probe, F
 }
 
 /// Runs the MCP handshake and `tools/list` as any client would.
-async fn list_tools(connection: Connection) -> io::Result<Vec<String>> {
+async fn list_tools(connection: DaemonConnection) -> io::Result<Vec<String>> {
     let mut stream = connection.stream;
     let initialize = json!({
         "protocolVersion": "2025-11-25",
@@ -109,43 +111,47 @@ async fn list_tools(connection: Connection) -> io::Result<Vec<String>> {
     Ok(tools.iter().filter_map(|tool| Some(tool["name"].as_str()?.to_owned())).collect())
 }
 
-pub(super) fn warm_up(invocation: &Invocation, root: &Utf8Path) -> Result<Vec<ServerLine>, Failure> {
-    match request(invocation, root, Errand::WarmUp)? {
-        ErrandDone::List(servers) => Ok(servers),
-        _ => Err(DaemonError::Unintelligible.into()),
+pub(super) fn warm_up(invocation: &Invocation, root: &Utf8Path) -> Result<Vec<ServerSummary>, Failure> {
+    match request(invocation, root, DaemonRequest::WarmUp)? {
+        DaemonResponse::List(servers) => Ok(servers),
+        _ => Err(DaemonError::InvalidResponse.into()),
     }
 }
 
 pub(super) fn request(
     invocation: &Invocation,
     root: &Utf8Path,
-    errand: Errand,
-) -> Result<ErrandDone, Failure> {
-    let place = Place::of(root, &invocation.environment)?;
-    into_result(block_on(client::run(&place, errand))??)
+    request: DaemonRequest,
+) -> Result<DaemonResponse, Failure> {
+    let place = DaemonPaths::of(root, &invocation.environment)?;
+    into_result(block_on(connection::run(&place, request))??)
 }
 
 pub(super) fn request_or_start(
     invocation: &Invocation,
     root: &Utf8Path,
-    errand: Errand,
+    request: DaemonRequest,
     timeout: Duration,
-) -> Result<ErrandDone, Failure> {
-    let place = Place::of(root, &invocation.environment)?;
+) -> Result<DaemonResponse, Failure> {
+    let place = DaemonPaths::of(root, &invocation.environment)?;
     let asked = async {
-        let running = client::run_or_start(&place, errand, || launch(invocation, root));
-        let silent = |_| DaemonError::Silent { seconds: timeout.as_secs(), pid: None };
+        let running = connection::run_or_start(&place, request, || launch(invocation, root));
+        let silent = |_| DaemonError::Timeout { seconds: timeout.as_secs(), pid: None };
         tokio::time::timeout(timeout, running).await.map_err(silent)?
     };
     into_result(block_on(asked)??)
 }
 
-pub(super) fn check_files(invocation: &Invocation, root: &Utf8Path, errand: Errand) -> Option<DaemonCheck> {
-    let place = Place::of(root, &invocation.environment).ok()?;
+pub(super) fn check_files(
+    invocation: &Invocation,
+    root: &Utf8Path,
+    request: DaemonRequest,
+) -> Option<DaemonCheck> {
+    let place = DaemonPaths::of(root, &invocation.environment).ok()?;
     let asked = async {
         // Registered first: an interrupt before that would end the process.
         let mut interrupts = signal(SignalKind::interrupt())?;
-        let status = client::connect(&place, &Hello::new(Want::Status)).await?;
+        let status = connection::connect(&place, &ClientHello::new(ConnectionKind::Status)).await?;
         if status.welcome.outdated {
             return Err(DaemonError::NotRunning);
         }
@@ -154,18 +160,18 @@ pub(super) fn check_files(invocation: &Invocation, root: &Utf8Path, errand: Erra
             interrupts.recv().await;
             interrupted = true;
         };
-        let done = client::run_until(&place, errand, interrupt).await?;
+        let done = connection::run_until(&place, request, interrupt).await?;
         Ok((done, interrupted))
     };
     match block_on(asked).ok()? {
-        Ok((ErrandDone::Checked(report), interrupted)) => Some(DaemonCheck { report, interrupted }),
+        Ok((DaemonResponse::Checked(report), interrupted)) => Some(DaemonCheck { report, interrupted }),
         Ok(_) | Err(_) => None,
     }
 }
 
-fn into_result(done: ErrandDone) -> Result<ErrandDone, Failure> {
+fn into_result(done: DaemonResponse) -> Result<DaemonResponse, Failure> {
     match done {
-        ErrandDone::Failed(why) => Err(Failure::new(Exit::Config, why)),
+        DaemonResponse::Failed(why) => Err(Failure::new(Exit::Config, why)),
         done => Ok(done),
     }
 }
@@ -173,19 +179,19 @@ fn into_result(done: ErrandDone) -> Result<ErrandDone, Failure> {
 async fn connect_or_start(
     invocation: &Invocation,
     root: &Utf8Path,
-    want: Want,
-) -> Result<Connection, Failure> {
-    let place = Place::of(root, &invocation.environment)?;
-    client::connect_or_start(&place, &Hello::new(want), || launch(invocation, root)).await
+    want: ConnectionKind,
+) -> Result<DaemonConnection, Failure> {
+    let place = DaemonPaths::of(root, &invocation.environment)?;
+    connection::connect_or_start(&place, &ClientHello::new(want), || launch(invocation, root)).await
 }
 
 /// The command that starts the daemon of `root`.
-fn launch(invocation: &Invocation, root: &Utf8Path) -> Result<Launch, Failure> {
+fn launch(invocation: &Invocation, root: &Utf8Path) -> Result<DaemonCommand, Failure> {
     // Reports invalid settings here, with their line, instead of a daemon that fails to start.
     invocation.workspace(root, vec![])?;
     let mut program = Command::new(current_program()?);
     program.args(["daemon", "--start-lock-held", "--root"]).arg(root);
-    Ok(Launch { program, environment: spawn::environment(&invocation.environment, root) })
+    Ok(DaemonCommand { program, environment: start::environment(&invocation.environment, root) })
 }
 
 /// The running program, even if its file has been replaced since it started.
@@ -200,14 +206,14 @@ pub(super) fn serve(
     serving: ServeOptions,
 ) -> Result<Exit, Failure> {
     let workspace = invocation.workspace(root, serving.flags)?;
-    let place = Place::of(root, &invocation.environment)?;
+    let place = DaemonPaths::of(root, &invocation.environment)?;
     let _life = run_to_completion(async {
         let stop = stop_on_signals()?;
-        let starting = Lock::take(&place.start_lock(), START_DEADLINE).await?;
+        let starting = FileLock::take(&place.start_lock(), START_DEADLINE).await?;
         let running = match DaemonSocket::take(place.clone()).await {
             Ok(socket) => {
                 start_log(&workspace);
-                let daemon = Daemon::new(Service::new(workspace), stop.clone());
+                let daemon = DaemonServer::new(Service::new(workspace), stop.clone());
                 Some(tokio::spawn(daemon.run(socket, ExitPolicy::OnRequest)))
             }
             // The running daemon can serve HTTP for us.
@@ -238,11 +244,11 @@ pub(super) fn serve(
 /// Makes the daemon serve HTTP until `stop` is cancelled or the daemon exits, and prints the address.
 async fn keep_http_open(
     invocation: &mut Invocation,
-    place: &Place,
+    place: &DaemonPaths,
     port: Option<u16>,
     stop: &CancellationToken,
 ) -> Result<(), Failure> {
-    let held = client::connect(place, &Hello::new(Want::Http { port })).await?;
+    let held = connection::connect(place, &ClientHello::new(ConnectionKind::Http { port })).await?;
     let address = held.welcome.http.clone().unwrap_or_default();
     invocation.eprint("clients must send `Authorization: Bearer TOKEN`; `tenon token show` prints a token");
     invocation.print(format!("{address}/mcp"))?;
@@ -254,11 +260,11 @@ async fn keep_http_open(
 }
 
 pub(super) fn run_daemon(invocation: &Invocation, root: &Utf8Path, start_lock_held: bool) -> Exit {
-    let detached = spawn::detach().map_err(Failure::from);
+    let detached = start::detach().map_err(Failure::from);
     match detached.and_then(|()| serve_detached(invocation, root, start_lock_held)) {
         Ok(()) => Exit::Success,
         Err(failure) => {
-            let _ = spawn::announce(&Started::Failed(failure.to_string()));
+            let _ = start::announce(&StartReport::Failed(failure.to_string()));
             failure.exit
         }
     }
@@ -266,18 +272,18 @@ pub(super) fn run_daemon(invocation: &Invocation, root: &Utf8Path, start_lock_he
 
 fn serve_detached(invocation: &Invocation, root: &Utf8Path, start_lock_held: bool) -> Result<(), Failure> {
     let workspace = invocation.workspace(root, vec![])?;
-    let place = Place::of(root, &invocation.environment)?;
+    let place = DaemonPaths::of(root, &invocation.environment)?;
     start_log(&workspace);
     let _life = run_to_completion(async {
         let stop = stop_on_signals()?;
         let starting = match start_lock_held {
             true => None,
-            false => Lock::take(&place.start_lock(), START_DEADLINE).await?,
+            false => FileLock::take(&place.start_lock(), START_DEADLINE).await?,
         };
         let socket = DaemonSocket::take(place).await?;
         let exit_policy = ExitPolicy::WhenIdle(workspace.config().daemon.idle);
-        let daemon = Daemon::new(Service::new(workspace), stop);
-        spawn::announce(&Started::Ready)?;
+        let daemon = DaemonServer::new(Service::new(workspace), stop);
+        start::announce(&StartReport::Ready)?;
         drop(starting);
         Ok::<_, Failure>(daemon.run(socket, exit_policy).await)
     })??;

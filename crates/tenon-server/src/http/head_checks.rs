@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use axum::http::{HeaderMap, HeaderName, Uri, header};
 
-use super::refusal::Refusal;
+use super::rejection::HttpRejection;
 
 pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 pub(super) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -31,8 +31,8 @@ pub(super) fn unescaped(name: &str) -> Cow<'_, str> {
 }
 
 /// `Host` must name this machine by a loopback name, whatever the port.
-pub(super) fn check_host(uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
-    let foreign = || Refusal::forbidden("`Host` is not a loopback name");
+pub(super) fn check_host(uri: &Uri, headers: &HeaderMap) -> Result<(), HttpRejection> {
+    let foreign = || HttpRejection::forbidden("`Host` is not a loopback name");
     let mut hosts = headers.get_all(header::HOST).iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else {
         return Err(foreign());
@@ -43,8 +43,8 @@ pub(super) fn check_host(uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> 
 }
 
 /// Browsers say where a page comes from; only pages of this machine may ask.
-pub(super) fn check_origin(headers: &HeaderMap) -> Result<(), Refusal> {
-    let foreign = || Refusal::forbidden("`Origin` is foreign");
+pub(super) fn check_origin(headers: &HeaderMap) -> Result<(), HttpRejection> {
+    let foreign = || HttpRejection::forbidden("`Origin` is foreign");
     for origin in headers.get_all(header::ORIGIN) {
         let origin = origin.to_str().map_err(|_| foreign())?;
         let authority = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
@@ -93,12 +93,12 @@ pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim_start_matches(' '))
 }
 
-pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), Refusal> {
+pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), HttpRejection> {
     let mut values = headers.get_all(header::CONTENT_TYPE).iter();
     let (Some(value), None) = (values.next(), values.next()) else {
-        return Err(Refusal::unsupported_media_type());
+        return Err(HttpRejection::unsupported_media_type());
     };
-    let value = value.to_str().map_err(|_| Refusal::unsupported_media_type())?;
+    let value = value.to_str().map_err(|_| HttpRejection::unsupported_media_type())?;
     let mut parts = value.split(';').map(str::trim);
     let is_json = parts.next().is_some_and(|kind| kind.eq_ignore_ascii_case("application/json"));
     let is_utf8 = parts.all(|parameter| match parameter.split_once('=') {
@@ -107,11 +107,11 @@ pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), Refusal> {
         }
         _ => true,
     });
-    if is_json && is_utf8 { Ok(()) } else { Err(Refusal::unsupported_media_type()) }
+    if is_json && is_utf8 { Ok(()) } else { Err(HttpRejection::unsupported_media_type()) }
 }
 
 /// Both types must be listed by name: `*/*` does not say that the client can read an event stream.
-pub(super) fn check_accept(headers: &HeaderMap) -> Result<(), Refusal> {
+pub(super) fn check_accept(headers: &HeaderMap) -> Result<(), HttpRejection> {
     let accepts = |wanted: &str| {
         headers
             .get_all(header::ACCEPT)
@@ -127,7 +127,7 @@ pub(super) fn check_accept(headers: &HeaderMap) -> Result<(), Refusal> {
     if accepts("application/json") && accepts("text/event-stream") {
         Ok(())
     } else {
-        Err(Refusal::not_acceptable())
+        Err(HttpRejection::not_acceptable())
     }
 }
 
@@ -136,9 +136,10 @@ fn is_zero_weight(parameter: &str) -> bool {
     weight.is_some_and(|(_, value)| value.trim().parse::<f32>().is_ok_and(|weight| weight == 0.0))
 }
 
-pub(super) fn session_id(headers: &HeaderMap) -> Result<&str, Refusal> {
-    let value = headers.get(SESSION_ID).ok_or_else(|| Refusal::bad_request("`MCP-Session-Id` is missing"))?;
-    value.to_str().map_err(|_| Refusal::bad_request("`MCP-Session-Id` is malformed"))
+pub(super) fn session_id(headers: &HeaderMap) -> Result<&str, HttpRejection> {
+    let value =
+        headers.get(SESSION_ID).ok_or_else(|| HttpRejection::bad_request("`MCP-Session-Id` is missing"))?;
+    value.to_str().map_err(|_| HttpRejection::bad_request("`MCP-Session-Id` is malformed"))
 }
 
 #[cfg(test)]

@@ -4,23 +4,23 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use rmcp::model::{ErrorCode, ErrorData, RequestId};
 
-use crate::mcp::envelope::Fault;
+use crate::mcp::envelope::MessageFault;
 
-use super::reply;
+use super::response;
 
 /// Why a request was refused.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Refusal {
+pub(super) struct HttpRejection {
     status: StatusCode,
-    fault: Box<Fault>,
+    fault: Box<MessageFault>,
     header: Option<(header::HeaderName, HeaderValue)>,
     closes: bool,
 }
 
-impl Refusal {
+impl HttpRejection {
     /// A JSON-RPC error that has an HTTP status of its own.
     pub(super) fn error(status: StatusCode, id: Option<RequestId>, error: ErrorData) -> Self {
-        Self { status, fault: Box::new(Fault::new(id, error)), header: None, closes: false }
+        Self { status, fault: Box::new(MessageFault::new(id, error)), header: None, closes: false }
     }
 
     fn plain(status: StatusCode, why: impl Into<String>) -> Self {
@@ -31,14 +31,14 @@ impl Refusal {
         Self::plain(StatusCode::BAD_REQUEST, why)
     }
 
-    pub(super) fn envelope(fault: Fault) -> Self {
+    pub(super) fn envelope(fault: MessageFault) -> Self {
         Self { status: StatusCode::BAD_REQUEST, fault: Box::new(fault), header: None, closes: false }
     }
 
     pub(super) fn unauthorized() -> Self {
-        let mut refusal = Self::plain(StatusCode::UNAUTHORIZED, "a valid bearer token is needed");
-        refusal.header = Some((header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer")));
-        refusal
+        let mut rejection = Self::plain(StatusCode::UNAUTHORIZED, "a valid bearer token is needed");
+        rejection.header = Some((header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer")));
+        rejection
     }
 
     pub(super) fn forbidden(why: &str) -> Self {
@@ -50,9 +50,9 @@ impl Refusal {
     }
 
     pub(super) fn method_not_allowed() -> Self {
-        let mut refusal = Self::plain(StatusCode::METHOD_NOT_ALLOWED, "the endpoint takes POST and DELETE");
-        refusal.header = Some((header::ALLOW, HeaderValue::from_static("POST, DELETE")));
-        refusal
+        let mut rejection = Self::plain(StatusCode::METHOD_NOT_ALLOWED, "the endpoint takes POST and DELETE");
+        rejection.header = Some((header::ALLOW, HeaderValue::from_static("POST, DELETE")));
+        rejection
     }
 
     pub(super) fn not_acceptable() -> Self {
@@ -65,32 +65,32 @@ impl Refusal {
     }
 
     pub(super) fn too_large(limit: usize) -> Self {
-        let mut refusal =
+        let mut rejection =
             Self::plain(StatusCode::PAYLOAD_TOO_LARGE, format!("a request has at most {limit} bytes"));
-        refusal.closes = true;
-        refusal
+        rejection.closes = true;
+        rejection
     }
 
     pub(super) fn too_slow() -> Self {
-        let mut refusal = Self::plain(StatusCode::REQUEST_TIMEOUT, "the body took too long");
-        refusal.closes = true;
-        refusal
+        let mut rejection = Self::plain(StatusCode::REQUEST_TIMEOUT, "the body took too long");
+        rejection.closes = true;
+        rejection
     }
 
     pub(super) fn broken_body() -> Self {
-        let mut refusal = Self::bad_request("the body broke off");
-        refusal.closes = true;
-        refusal
+        let mut rejection = Self::bad_request("the body broke off");
+        rejection.closes = true;
+        rejection
     }
 
     pub(super) fn too_many_requests() -> Self {
-        let mut refusal = Self::plain(StatusCode::TOO_MANY_REQUESTS, "too many requests in flight");
-        refusal.header = Some((header::RETRY_AFTER, HeaderValue::from_static("1")));
-        refusal
+        let mut rejection = Self::plain(StatusCode::TOO_MANY_REQUESTS, "too many requests in flight");
+        rejection.header = Some((header::RETRY_AFTER, HeaderValue::from_static("1")));
+        rejection
     }
 
     pub(super) fn into_response(self) -> Response {
-        let mut response = reply::json(self.status, &self.fault.into_message());
+        let mut response = response::json(self.status, &self.fault.into_message());
         if let Some((name, value)) = self.header {
             response.headers_mut().insert(name, value);
         }

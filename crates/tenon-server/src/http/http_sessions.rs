@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use indexmap::IndexMap;
 
-use super::refusal::Refusal;
+use super::rejection::HttpRejection;
 use crate::mcp::session::Session;
 
 const KEPT: usize = 64;
@@ -25,11 +25,11 @@ impl Entry {
 }
 
 #[derive(Default)]
-pub(super) struct Sessions {
+pub(super) struct HttpSessions {
     open: Mutex<IndexMap<String, Entry>>,
 }
 
-impl Sessions {
+impl HttpSessions {
     pub(super) fn add(&self, id: String, session: Arc<Session>, owner: &str, surface: Option<&'static str>) {
         let entry = Entry { session, owner: owner.to_owned(), surface };
         let mut open = self.lock();
@@ -41,13 +41,18 @@ impl Sessions {
         }
     }
 
-    pub(super) fn find(&self, id: &str, owner: &str, surface: Option<&str>) -> Result<Arc<Session>, Refusal> {
+    pub(super) fn find(
+        &self,
+        id: &str,
+        owner: &str,
+        surface: Option<&str>,
+    ) -> Result<Arc<Session>, HttpRejection> {
         let open = self.lock();
         let entry = open.get(id).filter(|entry| entry.belongs_to(owner, surface)).ok_or_else(unknown)?;
         Ok(Arc::clone(&entry.session))
     }
 
-    pub(super) fn end(&self, id: &str, owner: &str, surface: Option<&str>) -> Result<(), Refusal> {
+    pub(super) fn end(&self, id: &str, owner: &str, surface: Option<&str>) -> Result<(), HttpRejection> {
         self.find(id, owner, surface)?.close();
         self.lock().shift_remove(id);
         Ok(())
@@ -58,6 +63,6 @@ impl Sessions {
     }
 }
 
-fn unknown() -> Refusal {
-    Refusal::not_found("there is no such session")
+fn unknown() -> HttpRejection {
+    HttpRejection::not_found("there is no such session")
 }

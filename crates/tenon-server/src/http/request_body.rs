@@ -6,9 +6,9 @@ use axum::http::{HeaderMap, header};
 use http_body_util::BodyExt;
 use hyper::body::Incoming as Body;
 
-use super::refusal::Refusal;
+use super::rejection::HttpRejection;
 
-/// What is read and thrown away before a refusal, so that the client gets to see it: a connection
+/// What is read and thrown away before a rejection, so that the client gets to see it: a connection
 /// closed on a client that still writes would take the answer with it.
 const DISCARDED_BYTES: usize = 4 * 1024 * 1024;
 const DISCARDED_TIME: Duration = Duration::from_secs(1);
@@ -19,24 +19,24 @@ pub(super) async fn read(
     mut body: Body,
     cap: usize,
     patience: Duration,
-) -> Result<Vec<u8>, Refusal> {
+) -> Result<Vec<u8>, HttpRejection> {
     let declared = headers
         .get(header::CONTENT_LENGTH)
         .and_then(|length| length.to_str().ok()?.parse::<usize>().ok())
         .unwrap_or(0);
     if declared > cap {
         discard(body).await;
-        return Err(Refusal::too_large(cap));
+        return Err(HttpRejection::too_large(cap));
     }
     let mut bytes = Vec::with_capacity(declared);
     let reading = async {
         while let Some(frame) = body.frame().await {
             let Ok(frame) = frame else {
-                return Err(Refusal::broken_body());
+                return Err(HttpRejection::broken_body());
             };
             let Some(data) = frame.data_ref() else { continue };
             if bytes.len() + data.len() > cap {
-                return Err(Refusal::too_large(cap));
+                return Err(HttpRejection::too_large(cap));
             }
             bytes.extend_from_slice(data);
         }
@@ -44,11 +44,11 @@ pub(super) async fn read(
     };
     match tokio::time::timeout(patience, reading).await {
         Ok(Ok(())) => Ok(bytes),
-        Ok(Err(refusal)) => {
+        Ok(Err(rejection)) => {
             discard(body).await;
-            Err(refusal)
+            Err(rejection)
         }
-        Err(_elapsed) => Err(Refusal::too_slow()),
+        Err(_elapsed) => Err(HttpRejection::too_slow()),
     }
 }
 

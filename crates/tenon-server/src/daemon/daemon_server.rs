@@ -10,14 +10,15 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::client;
-use super::clients::{ClientGuard, Clients};
-use super::folder::{Place, own_uid};
-use super::hello::{
-    self, Errand, Hello, PROTOCOL, ReadLineError, Refusal, RefusalCode, Reply, Want, Welcome,
+use super::connected_clients::{ClientGuard, ConnectedClients};
+use super::connection;
+use super::daemon_paths::{DaemonPaths, own_uid};
+use super::file_lock::FileLock;
+use super::protocol::{
+    self, ClientHello, ConnectionKind, DaemonInfo, DaemonRequest, HandshakeRejection, PROTOCOL,
+    ReadLineError, RejectionCode, ServerHello,
 };
-use super::lock::Lock;
-use super::{Build, DaemonError};
+use super::{BuildId, DaemonError};
 use crate::service::Service;
 
 /// How long a daemon on its way out is waited for.
@@ -32,20 +33,20 @@ const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
 /// The listening socket of a workspace's daemon, with the life lock that makes it the only one.
 #[derive(Debug)]
 pub struct DaemonSocket {
-    place: Place,
+    paths: DaemonPaths,
     listener: UnixListener,
-    life: Lock,
+    life: FileLock,
 }
 
 impl DaemonSocket {
-    /// Takes the place, waiting for a daemon that is on its way out. The caller, or who started it, holds the start
+    /// Takes the life lock and binds the socket, waiting for a daemon that is on its way out. The caller, or who started it, holds the start
     /// lock: a daemon that is there but does not answer is not one that is about to.
-    pub async fn take(place: Place) -> Result<Self, DaemonError> {
-        let mut life = match Lock::try_take(&place.life_lock())? {
+    pub async fn take(paths: DaemonPaths) -> Result<Self, DaemonError> {
+        let mut life = match FileLock::try_take(&paths.life_lock())? {
             Some(life) => life,
-            None => match client::connect(&place, &Hello::new(Want::Status)).await {
+            None => match connection::connect(&paths, &ClientHello::new(ConnectionKind::Status)).await {
                 Err(DaemonError::NotRunning) => {
-                    let waited = Lock::take(&place.life_lock(), LIFE_LOCK_PATIENCE).await?;
+                    let waited = FileLock::take(&paths.life_lock(), LIFE_LOCK_PATIENCE).await?;
                     waited.ok_or(DaemonError::Locked { seconds: LIFE_LOCK_PATIENCE.as_secs() })?
                 }
                 Ok(_) => return Err(DaemonError::AlreadyServed),
@@ -53,11 +54,11 @@ impl DaemonSocket {
             },
         };
         life.note(&format!("{}\n", std::process::id()))?;
-        Self::bind(place, life)
+        Self::bind(paths, life)
     }
 
-    fn bind(place: Place, life: Lock) -> Result<Self, DaemonError> {
-        let socket = place.socket();
+    fn bind(paths: DaemonPaths, life: FileLock) -> Result<Self, DaemonError> {
+        let socket = paths.socket();
         // Whoever made this one is dead: we hold its life lock.
         match socket.symlink_metadata() {
             Ok(metadata) if metadata.file_type().is_socket() => std::fs::remove_file(&socket)?,
@@ -67,7 +68,7 @@ impl DaemonSocket {
         }
         let listener = UnixListener::bind(&socket)?;
         std::fs::set_permissions(&socket, std::fs::Permissions::from_mode(0o600))?;
-        Ok(Self { place, listener, life })
+        Ok(Self { paths, listener, life })
     }
 }
 
@@ -81,24 +82,24 @@ pub enum ExitPolicy {
 }
 
 /// A running daemon.
-pub struct Daemon {
+pub struct DaemonServer {
     service: Arc<Service>,
-    build: Build,
+    build: BuildId,
     started_at: String,
-    clients: Clients,
+    clients: ConnectedClients,
     stop: CancellationToken,
     http: Arc<Mutex<Option<String>>>,
     /// Connections that wait for the daemon's end; they close when it has come.
     farewell: Mutex<Vec<BufReader<UnixStream>>>,
 }
 
-impl Daemon {
+impl DaemonServer {
     pub fn new(service: Service, stop: CancellationToken) -> Arc<Self> {
         Arc::new(Self {
             started_at: service.workspace().clock().rfc3339(),
             service: Arc::new(service),
-            build: Build::current(),
-            clients: Clients::default(),
+            build: BuildId::current(),
+            clients: ConnectedClients::default(),
             stop,
             http: Arc::default(),
             farewell: Mutex::default(),
@@ -109,8 +110,8 @@ impl Daemon {
     ///
     /// Whoever waits for the daemon's end waits for its life lock, so keep that to the end of the process.
     #[must_use = "a life lock that is dropped says that the process has ended"]
-    pub async fn run(self: Arc<Self>, socket: DaemonSocket, exit_policy: ExitPolicy) -> Lock {
-        let DaemonSocket { place, listener, life } = socket;
+    pub async fn run(self: Arc<Self>, socket: DaemonSocket, exit_policy: ExitPolicy) -> FileLock {
+        let DaemonSocket { paths, listener, life } = socket;
         let tasks = TaskTracker::new();
         let client = (exit_policy == ExitPolicy::OnRequest).then(|| self.clients.enter());
         tasks.spawn({
@@ -153,7 +154,7 @@ impl Daemon {
         }
         // Nobody finds us any more; who is in the queue sees the end of the connection and starts another.
         self.clients.leave();
-        let _ = std::fs::remove_file(place.socket());
+        let _ = std::fs::remove_file(paths.socket());
         drop(listener);
         drop(client);
         tasks.close();
@@ -174,21 +175,22 @@ impl Daemon {
         }
         let mut stream = BufReader::with_capacity(4 * 1024, stream);
         let hello = tokio::select! {
-            hello = hello::read_line::<Hello>(&mut stream) => hello,
+            hello = protocol::read_line::<ClientHello>(&mut stream) => hello,
             () = self.stop.cancelled() => return,
         };
         let outcome = match hello {
             Ok(hello) => self.admit(hello, &mut stream).await,
-            Err(ReadLineError::Malformed) => {
-                Err(Refusal::new(RefusalCode::Malformed, "the first line is no greeting of Tenon"))
-            }
+            Err(ReadLineError::Malformed) => Err(HandshakeRejection::new(
+                RejectionCode::Malformed,
+                "the first line is no greeting of Tenon",
+            )),
             Err(_) => return,
         };
         match outcome {
             Ok(Some(admitted)) => self.attend(admitted, stream).await,
             Ok(None) => {}
-            Err(refusal) => {
-                let _ = hello::write_line(&mut stream, &Reply::Refused(refusal)).await;
+            Err(rejection) => {
+                let _ = protocol::write_line(&mut stream, &ServerHello::Rejected(rejection)).await;
             }
         }
     }
@@ -196,53 +198,56 @@ impl Daemon {
     /// Answers the greeting. What there is to do afterwards.
     async fn admit(
         &self,
-        hello: Hello,
+        hello: ClientHello,
         stream: &mut BufReader<UnixStream>,
-    ) -> Result<Option<Admitted>, Refusal> {
+    ) -> Result<Option<Admitted>, HandshakeRejection> {
         if hello.tenon != PROTOCOL {
             let message = format!(
                 "the daemon of version {} speaks protocol {PROTOCOL}, not {}",
                 env!("CARGO_PKG_VERSION"),
                 hello.tenon
             );
-            return Err(Refusal::new(RefusalCode::Protocol, message));
+            return Err(HandshakeRejection::new(RejectionCode::Protocol, message));
         }
-        let leaving = || Refusal::new(RefusalCode::Leaving, "the daemon is leaving");
+        let leaving = || HandshakeRejection::new(RejectionCode::Leaving, "the daemon is leaving");
         let current = self.is_current().await;
         let admitted = match hello.want {
-            Want::Status => None,
-            Want::Stop => Some(Admitted::Stop),
+            ConnectionKind::Status => None,
+            ConnectionKind::Stop => Some(Admitted::Stop),
             // Whoever would start a daemon wants one that is up to date.
-            Want::Servers(Errand::Aftermath { .. }) | Want::Mcp { .. } | Want::Http { .. }
+            ConnectionKind::Servers(DaemonRequest::Aftermath { .. })
+            | ConnectionKind::Mcp { .. }
+            | ConnectionKind::Http { .. }
                 if self.must_leave(&hello.build, current) =>
             {
                 return Err(leaving());
             }
-            Want::Servers(errand) => {
-                Some(Admitted::Servers { errand, _client: self.clients.enter().ok_or_else(leaving)? })
+            ConnectionKind::Servers(request) => {
+                Some(Admitted::Servers { request, _client: self.clients.enter().ok_or_else(leaving)? })
             }
-            Want::Mcp { surfaces } => {
+            ConnectionKind::Mcp { surfaces } => {
                 let handler = self.service.handler(surfaces.as_deref());
-                let handler =
-                    handler.map_err(|error| Refusal::new(RefusalCode::Surface, error.to_string()))?;
+                let handler = handler
+                    .map_err(|error| HandshakeRejection::new(RejectionCode::Surface, error.to_string()))?;
                 let client = self.clients.enter().ok_or_else(leaving)?;
                 if self.clients.count() == 1 {
-                    self.service.engine().forgive();
+                    self.service.engine().reset_failures();
                 }
                 Some(Admitted::Mcp { handler, client })
             }
-            Want::Http { port } => {
+            ConnectionKind::Http { port } => {
                 let bound = self.service.bind_http(port).await;
-                let listener = bound.map_err(|error| Refusal::new(RefusalCode::Http, chain(&error)))?;
+                let listener =
+                    bound.map_err(|error| HandshakeRejection::new(RejectionCode::Http, chain(&error)))?;
                 let client = self.clients.enter().ok_or_else(leaving)?;
                 let address = listener.local_addr().map_err(|error| {
-                    Refusal::new(RefusalCode::Http, format!("the port cannot be told: {error}"))
+                    HandshakeRejection::new(RejectionCode::Http, format!("the port cannot be told: {error}"))
                 })?;
                 self.set_http(Some(format!("http://{address}")));
                 Some(Admitted::Http { listener, client })
             }
         };
-        let welcomed = hello::write_line(stream, &Reply::Welcome(self.welcome(current))).await;
+        let welcomed = protocol::write_line(stream, &ServerHello::Welcome(self.welcome(current))).await;
         if welcomed.is_err() && !matches!(admitted, Some(Admitted::Stop)) {
             return Ok(None);
         }
@@ -261,8 +266,8 @@ impl Daemon {
         tokio::task::spawn_blocking(move || workspace.is_current()).await.unwrap_or(false)
     }
 
-    fn welcome(&self, current: bool) -> Welcome {
-        Welcome {
+    fn welcome(&self, current: bool) -> DaemonInfo {
+        DaemonInfo {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
             root: self.service.workspace().root().to_owned(),
@@ -302,10 +307,10 @@ impl Daemon {
                 self.set_http(None);
                 drop(client);
             }
-            Admitted::Servers { errand, .. } => {
+            Admitted::Servers { request, .. } => {
                 let mut stream = stream;
                 let gone = CancellationToken::new();
-                let running = self.service.engine().run(errand, &gone);
+                let running = self.service.engine().run(request, &gone);
                 tokio::pin!(running);
                 let done = tokio::select! {
                     done = &mut running => done,
@@ -315,7 +320,7 @@ impl Daemon {
                         running.await
                     }
                 };
-                let _ = hello::write_line(&mut stream, &done).await;
+                let _ = protocol::write_line(&mut stream, &done).await;
             }
             Admitted::Stop => {
                 self.farewell.lock().unwrap_or_else(PoisonError::into_inner).push(stream);
@@ -328,7 +333,7 @@ impl Daemon {
 enum Admitted {
     Mcp { handler: crate::mcp::Handler, client: ClientGuard },
     Http { listener: tokio::net::TcpListener, client: ClientGuard },
-    Servers { errand: Errand, _client: ClientGuard },
+    Servers { request: DaemonRequest, _client: ClientGuard },
     Stop,
 }
 

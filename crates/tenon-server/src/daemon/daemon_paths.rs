@@ -18,21 +18,21 @@ const MAX_SOCKET_PATH: usize = 103;
 
 /// Where the daemon of one workspace is found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct DaemonPaths {
     folder: Utf8PathBuf,
     name: String,
 }
 
-impl Place {
-    /// The place for the canonical `root`. Makes and checks the folder.
+impl DaemonPaths {
+    /// The paths for the canonical `root`. Makes and checks the folder.
     pub fn of(root: &Utf8Path, environment: &Environment) -> Result<Self, DaemonError> {
         let folder = runtime_folder(environment);
         prepare(&folder)?;
-        let place = Self { folder, name: sha256_hex(root.as_str())[..16].to_owned() };
-        let socket = place.socket();
+        let paths = Self { folder, name: sha256_hex(root.as_str())[..16].to_owned() };
+        let socket = paths.socket();
         match socket.as_str().len() > MAX_SOCKET_PATH {
             true => Err(DaemonError::PathTooLong { path: socket }),
-            false => Ok(place),
+            false => Ok(paths),
         }
     }
 
@@ -162,7 +162,7 @@ mod tests {
         let (_guard, base) = temporary();
         let long = base.join("x".repeat(100));
         let environment = Environment::from([("TENON_RUNTIME_DIR", long.as_str())]);
-        let refused = Place::of(Utf8Path::new("/w"), &environment);
+        let refused = DaemonPaths::of(Utf8Path::new("/w"), &environment);
         assert!(matches!(refused, Err(DaemonError::PathTooLong { .. })));
     }
 }

@@ -74,7 +74,7 @@ pub fn environment(client: &Environment, root: &Utf8Path) -> BTreeMap<String, St
 /// What a starting daemon says on its stdout, once.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Started {
+pub enum StartReport {
     /// It accepts connections.
     Ready,
     Failed(String),
@@ -100,10 +100,10 @@ pub async fn start(mut program: Command, environment: BTreeMap<String, String>) 
         let _ = child.wait();
     })?;
     let waited = tokio::time::timeout(START_DEADLINE, said).await;
-    let line = waited.map_err(|_| DaemonError::Silent { seconds: START_DEADLINE.as_secs(), pid: None })?;
+    let line = waited.map_err(|_| DaemonError::Timeout { seconds: START_DEADLINE.as_secs(), pid: None })?;
     match line.ok().and_then(|line| serde_json::from_str(&line).ok()) {
-        Some(Started::Ready) => Ok(()),
-        Some(Started::Failed(reason)) => Err(DaemonError::Start(reason)),
+        Some(StartReport::Ready) => Ok(()),
+        Some(StartReport::Failed(reason)) => Err(DaemonError::Start(reason)),
         None => Err(DaemonError::Start("it ended without a word".to_owned())),
     }
 }
@@ -125,7 +125,7 @@ pub fn detach() -> io::Result<()> {
 }
 
 /// Tells the starter how it went, and lets go of its pipe.
-pub fn announce(started: &Started) -> io::Result<()> {
+pub fn announce(started: &StartReport) -> io::Result<()> {
     let mut line = serde_json::to_vec(started)?;
     line.push(b'\n');
     let mut output = io::stdout().lock();

@@ -23,7 +23,7 @@ use tokio_util::codec::Decoder;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::wire;
+use super::diagnostics_json;
 
 /// Answers on their way out. A host that does not read makes the requests behind it wait.
 const OUTBOX: usize = 256;
@@ -37,7 +37,7 @@ const WAIT: Duration = Duration::from_millis(250);
 const MAX_WAIT: Duration = Duration::from_secs(60);
 
 /// Answers the methods of the contract.
-pub(super) struct Service {
+pub(super) struct RpcService {
     orchestrator: Orchestrator,
     severities: Vec<Severity>,
     outbox: mpsc::Sender<Bytes>,
@@ -45,7 +45,7 @@ pub(super) struct Service {
     tasks: TaskTracker,
 }
 
-impl Service {
+impl RpcService {
     pub(super) fn new(
         orchestrator: Orchestrator,
         severities: Vec<Severity>,
@@ -74,7 +74,7 @@ impl Service {
             service::CHECK_FILE => Ok(self.check_file(params, call).await),
             service::DIAGNOSTICS => {
                 let files = self.orchestrator.diagnostics().await;
-                Ok(json!(wire::files(self.orchestrator.gate(), &files, &self.severities)))
+                Ok(json!(diagnostics_json::files(self.orchestrator.gate(), &files, &self.severities)))
             }
             service::GET_DIAGNOSTIC_EPOCH => Ok(json!(self.orchestrator.epoch())),
             service::DIAGNOSTICS_AFTER => self.diagnostics_after(params, call).await,
@@ -99,7 +99,7 @@ impl Service {
             return nothing();
         };
         match self.orchestrator.check(&path, params.text, call).await {
-            Ok(answer) => json!(wire::file(gate, &path, &answer.value, &self.severities)),
+            Ok(answer) => json!(diagnostics_json::file(gate, &path, &answer.value, &self.severities)),
             Err(_) => nothing(),
         }
     }
@@ -109,7 +109,7 @@ impl Service {
             params.parse().map_err(|error| RpcError::new(RpcError::INVALID_PARAMS, error.to_string()))?;
         let wait = params.wait_ms.map_or(WAIT, Duration::from_millis).min(MAX_WAIT);
         let files = self.orchestrator.diagnostics_after(params.after_epoch, wait, call).await;
-        Ok(json!(wire::files(self.orchestrator.gate(), &files, &self.severities)))
+        Ok(json!(diagnostics_json::files(self.orchestrator.gate(), &files, &self.severities)))
     }
 
     /// Starts a request. `true` when it was the one that ends the service.
@@ -193,7 +193,7 @@ impl Service {
 
 /// Serves until the host ends it or goes away. What was answered before the end is written, unless the host does not read.
 pub(super) async fn run<R, W>(
-    service: &Arc<Service>,
+    service: &Arc<RpcService>,
     outbox: mpsc::Receiver<Bytes>,
     stdin: R,
     stdout: W,
@@ -216,7 +216,7 @@ where
     ended
 }
 
-async fn read(service: &Arc<Service>, mut stdin: impl AsyncRead + Unpin) -> io::Result<()> {
+async fn read(service: &Arc<RpcService>, mut stdin: impl AsyncRead + Unpin) -> io::Result<()> {
     let mut decoder = FrameDecoder::default();
     let mut buffer = BytesMut::new();
     loop {

@@ -10,7 +10,7 @@ use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 use serde_json::Value;
 
 /// The files inside `root` that the commands of `servers` name, relative to it.
-pub(super) fn named_files(root: &Utf8Path, servers: &BTreeMap<String, Value>) -> BTreeSet<Utf8PathBuf> {
+pub(super) fn pinned_files(root: &Utf8Path, servers: &BTreeMap<String, Value>) -> BTreeSet<Utf8PathBuf> {
     let mut named = Named { root, files: BTreeSet::new() };
     for server in servers.values() {
         named.command(&Command::of(server));
@@ -253,7 +253,7 @@ mod tests {
         }
         let text = command.to_string().replace("ROOT", root.as_str());
         let servers = BTreeMap::from([("a".to_owned(), serde_json::from_str(&text).unwrap())]);
-        named_files(&root, &servers).iter().map(ToString::to_string).collect()
+        pinned_files(&root, &servers).iter().map(ToString::to_string).collect()
     }
 
     /// Words that look like the name of a file are pinned too, as absent, which costs nothing; these must be there.

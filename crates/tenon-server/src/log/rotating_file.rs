@@ -108,12 +108,12 @@ impl RotatingFile {
 
 /// One event of the log: gathered, then written as a whole.
 #[derive(Debug)]
-pub struct Line<'a> {
+pub struct LogLine<'a> {
     file: &'a RotatingFile,
     bytes: Vec<u8>,
 }
 
-impl Write for Line<'_> {
+impl Write for LogLine<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.bytes.extend_from_slice(bytes);
         Ok(bytes.len())
@@ -124,7 +124,7 @@ impl Write for Line<'_> {
     }
 }
 
-impl Drop for Line<'_> {
+impl Drop for LogLine<'_> {
     fn drop(&mut self) {
         if !self.bytes.is_empty() {
             self.file.append(&self.bytes);
@@ -133,10 +133,10 @@ impl Drop for Line<'_> {
 }
 
 impl<'a> MakeWriter<'a> for RotatingFile {
-    type Writer = Line<'a>;
+    type Writer = LogLine<'a>;
 
-    fn make_writer(&'a self) -> Line<'a> {
-        Line { file: self, bytes: Vec::new() }
+    fn make_writer(&'a self) -> LogLine<'a> {
+        LogLine { file: self, bytes: Vec::new() }
     }
 }
 

@@ -9,7 +9,7 @@ use rmcp::model::RequestId;
 const LONGEST: usize = 256;
 
 #[derive(Default)]
-pub(super) struct Skim {
+pub(super) struct RequestIdScanner {
     /// How many objects and lists are open.
     depth: usize,
     in_string: bool,
@@ -21,7 +21,7 @@ pub(super) struct Skim {
     id: Option<RequestId>,
 }
 
-impl Skim {
+impl RequestIdScanner {
     /// Looks at the next bytes.
     pub(super) fn pass(&mut self, bytes: &[u8]) {
         for &byte in bytes {
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     fn skimmed(text: &str, piece: usize) -> Option<RequestId> {
-        let mut skim = Skim::default();
+        let mut skim = RequestIdScanner::default();
         text.as_bytes().chunks(piece).for_each(|bytes| skim.pass(bytes));
         skim.id()
     }

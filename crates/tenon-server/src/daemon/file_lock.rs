@@ -9,9 +9,9 @@ use tokio::sync::oneshot;
 
 /// A held lock. Dropping it releases it; so does any end of the process.
 #[derive(Debug)]
-pub struct Lock(File);
+pub struct FileLock(File);
 
-impl Lock {
+impl FileLock {
     /// Takes the lock if nobody holds it.
     pub fn try_take(path: &Utf8Path) -> io::Result<Option<Self>> {
         let file = open(path)?;
@@ -60,13 +60,13 @@ mod tests {
     async fn one_holder_at_a_time_and_the_next_one_is_woken() {
         let folder = tempfile::tempdir().unwrap();
         let path = camino::Utf8PathBuf::from_path_buf(folder.path().join("x.life")).unwrap();
-        let mut held = Lock::try_take(&path).unwrap().unwrap();
+        let mut held = FileLock::try_take(&path).unwrap().unwrap();
         held.note("42\n").unwrap();
-        assert!(Lock::try_take(&path).unwrap().is_none());
-        assert!(Lock::take(&path, Duration::from_millis(1)).await.unwrap().is_none());
+        assert!(FileLock::try_take(&path).unwrap().is_none());
+        assert!(FileLock::take(&path, Duration::from_millis(1)).await.unwrap().is_none());
         let waiting = tokio::spawn({
             let path = path.clone();
-            async move { Lock::take(&path, Duration::from_secs(60)).await.unwrap().is_some() }
+            async move { FileLock::take(&path, Duration::from_secs(60)).await.unwrap().is_some() }
         });
         drop(held);
         assert!(waiting.await.unwrap());

@@ -11,11 +11,14 @@ use tokio::io::{AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::net::unix::UCred;
 
-use super::folder::{Place, own_uid};
-use super::hello::{self, Errand, ErrandDone, Hello, ReadLineError, RefusalCode, Reply, Want, Welcome};
-use super::lock::Lock;
-use super::spawn;
-use super::{DaemonError, Stopped};
+use super::daemon_paths::{DaemonPaths, own_uid};
+use super::file_lock::FileLock;
+use super::protocol::{
+    self, ClientHello, ConnectionKind, DaemonInfo, DaemonRequest, DaemonResponse, ReadLineError,
+    RejectionCode, ServerHello,
+};
+use super::start;
+use super::{DaemonError, StopOutcome};
 
 /// How long other clients may take to start the daemon before this one gives up on them.
 const START_LOCK_PATIENCE: Duration = Duration::from_secs(40);
@@ -37,12 +40,12 @@ const ATTEMPTS: usize = 5;
 
 /// An open connection, past its first two lines.
 #[derive(Debug)]
-pub struct Connection {
+pub struct DaemonConnection {
     pub stream: BufReader<UnixStream>,
-    pub welcome: Welcome,
+    pub welcome: DaemonInfo,
 }
 
-impl Connection {
+impl DaemonConnection {
     /// The bytes that came with the welcome, and the stream after them, for use without a runtime.
     pub fn into_blocking(self) -> std::io::Result<(Vec<u8>, BlockingStream)> {
         let early = self.stream.buffer().to_vec();
@@ -58,49 +61,52 @@ impl Connection {
 }
 
 /// Has the running daemon do something about its language servers.
-pub async fn run(place: &Place, errand: Errand) -> Result<ErrandDone, DaemonError> {
-    run_until(place, errand, std::future::pending()).await
+pub async fn run(paths: &DaemonPaths, request: DaemonRequest) -> Result<DaemonResponse, DaemonError> {
+    run_until(paths, request, std::future::pending()).await
 }
 
 /// As [`run`]. At `enough`, the daemon is told to answer with what it has.
 pub async fn run_until(
-    place: &Place,
-    errand: Errand,
+    paths: &DaemonPaths,
+    request: DaemonRequest,
     enough: impl Future<Output = ()>,
-) -> Result<ErrandDone, DaemonError> {
-    let patience = patience(&errand);
-    let connection = connect(place, &Hello::new(Want::Servers(errand))).await?;
+) -> Result<DaemonResponse, DaemonError> {
+    let patience = patience(&request);
+    let connection = connect(paths, &ClientHello::new(ConnectionKind::Servers(request))).await?;
     answer(connection, patience, enough).await
 }
 
 /// As [`run`], starting the daemon if need be.
 pub async fn run_or_start<E: From<DaemonError>>(
-    place: &Place,
-    errand: Errand,
-    launch: impl FnMut() -> Result<Launch, E>,
-) -> Result<ErrandDone, E> {
-    let patience = patience(&errand);
-    let connection = connect_or_start(place, &Hello::new(Want::Servers(errand)), launch).await?;
+    paths: &DaemonPaths,
+    request: DaemonRequest,
+    launch: impl FnMut() -> Result<DaemonCommand, E>,
+) -> Result<DaemonResponse, E> {
+    let patience = patience(&request);
+    let connection =
+        connect_or_start(paths, &ClientHello::new(ConnectionKind::Servers(request)), launch).await?;
     Ok(answer(connection, patience, std::future::pending()).await?)
 }
 
-fn patience(errand: &Errand) -> Duration {
-    match errand {
-        Errand::WarmUp | Errand::Prove => WARM_UP_PATIENCE,
-        Errand::Aftermath { wait_ms, .. } => AFTERMATH_PATIENCE + Duration::from_millis(*wait_ms),
-        Errand::Check { wait_seconds, .. } => Duration::from_secs(*wait_seconds) + hello::DEADLINE,
-        Errand::List | Errand::Restart { .. } | Errand::Logs { .. } => hello::DEADLINE,
+fn patience(request: &DaemonRequest) -> Duration {
+    match request {
+        DaemonRequest::WarmUp | DaemonRequest::Prove => WARM_UP_PATIENCE,
+        DaemonRequest::Aftermath { wait_ms, .. } => AFTERMATH_PATIENCE + Duration::from_millis(*wait_ms),
+        DaemonRequest::Check { wait_seconds, .. } => Duration::from_secs(*wait_seconds) + protocol::DEADLINE,
+        DaemonRequest::List | DaemonRequest::Restart { .. } | DaemonRequest::Logs { .. } => {
+            protocol::DEADLINE
+        }
     }
 }
 
 async fn answer(
-    connection: Connection,
+    connection: DaemonConnection,
     patience: Duration,
     enough: impl Future<Output = ()>,
-) -> Result<ErrandDone, DaemonError> {
+) -> Result<DaemonResponse, DaemonError> {
     let (read, mut write) = tokio::io::split(connection.stream);
     let mut read = BufReader::new(read);
-    let answer = hello::read_answer(&mut read, patience);
+    let answer = protocol::read_answer(&mut read, patience);
     tokio::pin!(answer);
     let done = tokio::select! {
         done = &mut answer => done,
@@ -113,22 +119,22 @@ async fn answer(
     done.map_err(|error| match error {
         ReadLineError::Io(error) => DaemonError::Io(error),
         ReadLineError::Late => {
-            DaemonError::Silent { seconds: patience.as_secs(), pid: connection.welcome.pid.try_into().ok() }
+            DaemonError::Timeout { seconds: patience.as_secs(), pid: connection.welcome.pid.try_into().ok() }
         }
-        ReadLineError::Closed | ReadLineError::Malformed => DaemonError::Unintelligible,
+        ReadLineError::Closed | ReadLineError::Malformed => DaemonError::InvalidResponse,
     })
 }
 
 /// How to start a daemon.
-pub struct Launch {
+pub struct DaemonCommand {
     pub program: Command,
     pub environment: BTreeMap<String, String>,
 }
 
 /// Connects to a daemon that runs.
-pub async fn connect(place: &Place, hello: &Hello) -> Result<Connection, DaemonError> {
+pub async fn connect(paths: &DaemonPaths, hello: &ClientHello) -> Result<DaemonConnection, DaemonError> {
     for _ in 0..ATTEMPTS {
-        match attempt(place, hello).await? {
+        match attempt(paths, hello).await? {
             Attempt::Connected(connection) => return Ok(*connection),
             Attempt::Nobody => return Err(DaemonError::NotRunning),
             Attempt::Leaving => {}
@@ -139,24 +145,25 @@ pub async fn connect(place: &Place, hello: &Hello) -> Result<Connection, DaemonE
 
 /// Connects to the daemon, starting it if need be. `launch` is asked once for each start.
 pub async fn connect_or_start<E: From<DaemonError>>(
-    place: &Place,
-    hello: &Hello,
-    mut launch: impl FnMut() -> Result<Launch, E>,
-) -> Result<Connection, E> {
+    paths: &DaemonPaths,
+    hello: &ClientHello,
+    mut launch: impl FnMut() -> Result<DaemonCommand, E>,
+) -> Result<DaemonConnection, E> {
     for _ in 0..ATTEMPTS {
-        if let Attempt::Connected(connection) = attempt(place, hello).await? {
+        if let Attempt::Connected(connection) = attempt(paths, hello).await? {
             return Ok(*connection);
         }
-        let locked = Lock::take(&place.start_lock(), START_LOCK_PATIENCE).await.map_err(DaemonError::from)?;
+        let locked =
+            FileLock::take(&paths.start_lock(), START_LOCK_PATIENCE).await.map_err(DaemonError::from)?;
         let _starting = locked.ok_or(DaemonError::Locked { seconds: START_LOCK_PATIENCE.as_secs() })?;
-        match attempt(place, hello).await? {
+        match attempt(paths, hello).await? {
             Attempt::Connected(connection) => return Ok(*connection),
             Attempt::Nobody | Attempt::Leaving => {
-                let Launch { program, environment } = launch()?;
-                spawn::start(program, environment).await?;
+                let DaemonCommand { program, environment } = launch()?;
+                start::start(program, environment).await?;
             }
         }
-        if let Attempt::Connected(connection) = attempt(place, hello).await? {
+        if let Attempt::Connected(connection) = attempt(paths, hello).await? {
             return Ok(*connection);
         }
     }
@@ -164,17 +171,17 @@ pub async fn connect_or_start<E: From<DaemonError>>(
 }
 
 /// Ends the daemon and waits until it is gone. With `force`, one that does not end soon is killed.
-pub async fn stop(place: &Place, force: bool) -> Result<Stopped, DaemonError> {
+pub async fn stop(paths: &DaemonPaths, force: bool) -> Result<StopOutcome, DaemonError> {
     let polite = async {
-        let connection = connect(place, &Hello::new(Want::Stop)).await?;
+        let connection = connect(paths, &ClientHello::new(ConnectionKind::Stop)).await?;
         Ok(connection.closed().await?)
     };
     let patience = if force { FORCE_PATIENCE } else { STOP_PATIENCE };
-    let pid = peer_pid(place).await?;
+    let pid = peer_pid(paths).await?;
     match tokio::time::timeout(patience, polite).await {
-        Ok(Err(DaemonError::NotRunning)) => return Ok(Stopped::NotRunning),
+        Ok(Err(DaemonError::NotRunning)) => return Ok(StopOutcome::NotRunning),
         Ok(asked) if !force => asked?,
-        Err(_) if !force => return Err(DaemonError::Silent { seconds: patience.as_secs(), pid }),
+        Err(_) if !force => return Err(DaemonError::Timeout { seconds: patience.as_secs(), pid }),
         Ok(Ok(())) => {}
         Ok(Err(_)) | Err(_) => {
             // One that has ended meanwhile is what we want.
@@ -184,38 +191,38 @@ pub async fn stop(place: &Place, force: bool) -> Result<Stopped, DaemonError> {
         }
     }
     // The connection closes a moment before the process is gone; its lock does not.
-    match Lock::take(&place.life_lock(), STOP_PATIENCE).await? {
-        Some(_) => Ok(Stopped::Ended),
+    match FileLock::take(&paths.life_lock(), STOP_PATIENCE).await? {
+        Some(_) => Ok(StopOutcome::Ended),
         None => Err(DaemonError::Locked { seconds: STOP_PATIENCE.as_secs() }),
     }
 }
 
 /// The process behind the socket, as the kernel knows it.
-async fn peer_pid(place: &Place) -> Result<Option<i32>, DaemonError> {
-    match UnixStream::connect(place.socket()).await {
-        Ok(stream) => Ok(own(&stream, place)?.pid()),
+async fn peer_pid(paths: &DaemonPaths) -> Result<Option<i32>, DaemonError> {
+    match UnixStream::connect(paths.socket()).await {
+        Ok(stream) => Ok(own(&stream, paths)?.pid()),
         Err(_) => Ok(None),
     }
 }
 
 /// The credentials of the other end, which must be ours.
-fn own(stream: &UnixStream, place: &Place) -> Result<UCred, DaemonError> {
+fn own(stream: &UnixStream, paths: &DaemonPaths) -> Result<UCred, DaemonError> {
     let peer = stream.peer_cred()?;
     match peer.uid() == own_uid() {
         true => Ok(peer),
-        false => Err(DaemonError::Foreign { socket: place.socket() }),
+        false => Err(DaemonError::OtherOwner { socket: paths.socket() }),
     }
 }
 
 enum Attempt {
-    Connected(Box<Connection>),
+    Connected(Box<DaemonConnection>),
     Nobody,
     /// There was a daemon, and it has gone or is going.
     Leaving,
 }
 
-async fn attempt(place: &Place, hello: &Hello) -> Result<Attempt, DaemonError> {
-    let stream = match UnixStream::connect(place.socket()).await {
+async fn attempt(paths: &DaemonPaths, hello: &ClientHello) -> Result<Attempt, DaemonError> {
+    let stream = match UnixStream::connect(paths.socket()).await {
         Ok(stream) => stream,
         Err(error) => {
             use std::io::ErrorKind::{ConnectionRefused, ConnectionReset, NotFound};
@@ -227,20 +234,24 @@ async fn attempt(place: &Place, hello: &Hello) -> Result<Attempt, DaemonError> {
             };
         }
     };
-    let peer = own(&stream, place)?;
+    let peer = own(&stream, paths)?;
     let mut stream = BufReader::new(stream);
     // A daemon that ends at this moment breaks the pipe or closes it.
-    if hello::write_line(&mut stream, hello).await.is_err() {
+    if protocol::write_line(&mut stream, hello).await.is_err() {
         return Ok(Attempt::Leaving);
     }
-    match hello::read_line::<Reply>(&mut stream).await {
-        Ok(Reply::Welcome(welcome)) => Ok(Attempt::Connected(Box::new(Connection { stream, welcome }))),
-        Ok(Reply::Refused(refusal)) if refusal.code == RefusalCode::Leaving => Ok(Attempt::Leaving),
-        Ok(Reply::Refused(refusal)) => Err(DaemonError::Refused(refusal)),
+    match protocol::read_line::<ServerHello>(&mut stream).await {
+        Ok(ServerHello::Welcome(welcome)) => {
+            Ok(Attempt::Connected(Box::new(DaemonConnection { stream, welcome })))
+        }
+        Ok(ServerHello::Rejected(rejection)) if rejection.code == RejectionCode::Leaving => {
+            Ok(Attempt::Leaving)
+        }
+        Ok(ServerHello::Rejected(rejection)) => Err(DaemonError::Rejected(rejection)),
         Err(ReadLineError::Closed | ReadLineError::Io(_)) => Ok(Attempt::Leaving),
-        Err(ReadLineError::Malformed) => Err(DaemonError::Unintelligible),
+        Err(ReadLineError::Malformed) => Err(DaemonError::InvalidResponse),
         Err(ReadLineError::Late) => {
-            Err(DaemonError::Silent { seconds: hello::DEADLINE.as_secs(), pid: peer.pid() })
+            Err(DaemonError::Timeout { seconds: protocol::DEADLINE.as_secs(), pid: peer.pid() })
         }
     }
 }

@@ -14,13 +14,13 @@ struct State {
 
 /// The clients of one daemon.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Clients(Arc<watch::Sender<State>>);
+pub(super) struct ConnectedClients(Arc<watch::Sender<State>>);
 
 /// Counts one client as connected until it is dropped.
 #[derive(Debug)]
 pub(super) struct ClientGuard(Arc<watch::Sender<State>>);
 
-impl Clients {
+impl ConnectedClients {
     /// Counts a client in, unless the daemon is leaving.
     pub(super) fn enter(&self) -> Option<ClientGuard> {
         let mut entered = false;
@@ -86,7 +86,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_daemon_leaves_only_after_a_whole_idle_time_without_clients() {
-        let (clients, stop) = (Clients::default(), CancellationToken::new());
+        let (clients, stop) = (ConnectedClients::default(), CancellationToken::new());
         let watching = tokio::spawn({
             let (clients, stop) = (clients.clone(), stop.clone());
             async move { clients.watch(IDLE, stop).await }
@@ -107,7 +107,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_daemon_with_clients_does_not_leave_unless_told() {
-        let clients = Clients::default();
+        let clients = ConnectedClients::default();
         let client = clients.enter().unwrap();
         assert!(!clients.leave_if_idle());
         clients.leave();

@@ -21,7 +21,7 @@ pub const PROTOCOL: u32 = 1;
 /// The longest line, with the names of all files of a large workspace in it.
 const MAX_LINE_BYTES: usize = 4 * 1024 * 1024;
 
-/// The longest answer to an errand: what all servers say about a large workspace.
+/// The longest answer to a request: what all servers say about a large workspace.
 const MAX_ANSWER_BYTES: usize = 64 * 1024 * 1024;
 
 /// How long either side may take for its line.
@@ -29,16 +29,16 @@ pub const DEADLINE: Duration = Duration::from_secs(10);
 
 /// The client's line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Hello {
+pub struct ClientHello {
     pub tenon: u32,
     pub version: String,
     pub build: String,
-    pub want: Want,
+    pub want: ConnectionKind,
 }
 
-impl Hello {
-    pub fn new(want: Want) -> Self {
-        let build = super::Build::current().as_str().to_owned();
+impl ClientHello {
+    pub fn new(want: ConnectionKind) -> Self {
+        let build = super::BuildId::current().as_str().to_owned();
         Self { tenon: PROTOCOL, version: env!("CARGO_PKG_VERSION").to_owned(), build, want }
     }
 }
@@ -46,13 +46,13 @@ impl Hello {
 /// What the rest of the connection is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Want {
+pub enum ConnectionKind {
     /// MCP, one message a line, with these surfaces; without a choice, the configured ones.
     Mcp { surfaces: Option<Vec<String>> },
     /// HTTP on a loopback port for as long as the connection lasts.
     Http { port: Option<u16> },
     /// Something about the language servers; one line of answer follows the welcome.
-    Servers(Errand),
+    Servers(DaemonRequest),
     /// Nothing but the answer.
     Status,
     /// The daemon's end. The connection closes when it has ended.
@@ -62,7 +62,7 @@ pub enum Want {
 /// What a person wants of the daemon's language servers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Errand {
+pub enum DaemonRequest {
     /// How they are.
     List,
     /// Look for them again, start those that the workspace's files need, and say how they are when they are ready.
@@ -79,12 +79,12 @@ pub enum Errand {
     Check { files: Vec<Utf8PathBuf>, severities: BTreeSet<Severity>, wait_seconds: u64 },
 }
 
-/// How the errand went.
+/// How the request went.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ErrandDone {
-    List(Vec<ServerLine>),
-    Proved(Vec<Proof>),
+pub enum DaemonResponse {
+    List(Vec<ServerSummary>),
+    Proved(Vec<LanguageProbe>),
     Restarted,
     Logs(Vec<String>),
     /// In words for a model; none when there is nothing to say.
@@ -95,7 +95,7 @@ pub enum ErrandDone {
 
 /// What servers said about the files of one language.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Proof {
+pub struct LanguageProbe {
     pub language: String,
     /// Where a symbol is defined.
     pub definition: Option<String>,
@@ -106,7 +106,7 @@ pub struct Proof {
 /// One language server, as `lsp/status` names its fields.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ServerLine {
+pub struct ServerSummary {
     pub id: String,
     pub status: ServerState,
     pub language: String,
@@ -123,14 +123,15 @@ pub struct ServerLine {
 /// The daemon's line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Reply {
-    Welcome(Welcome),
-    Refused(Refusal),
+pub enum ServerHello {
+    Welcome(DaemonInfo),
+    #[serde(rename = "refused")]
+    Rejected(HandshakeRejection),
 }
 
 /// Who the daemon is and how it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Welcome {
+pub struct DaemonInfo {
     pub version: String,
     pub pid: u32,
     pub root: Utf8PathBuf,
@@ -149,14 +150,14 @@ pub struct Welcome {
 /// Why the daemon does not do it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
-pub struct Refusal {
-    pub code: RefusalCode,
+pub struct HandshakeRejection {
+    pub code: RejectionCode,
     pub message: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum RefusalCode {
+pub enum RejectionCode {
     /// It is on its way out: connect again.
     Leaving,
     /// It speaks another protocol.
@@ -169,8 +170,8 @@ pub enum RefusalCode {
     Http,
 }
 
-impl Refusal {
-    pub fn new(code: RefusalCode, message: impl Into<String>) -> Self {
+impl HandshakeRejection {
+    pub fn new(code: RejectionCode, message: impl Into<String>) -> Self {
         Self { code, message: message.into() }
     }
 }
@@ -203,11 +204,11 @@ pub async fn read_line<T: DeserializeOwned>(
     read(reader, MAX_LINE_BYTES, DEADLINE).await
 }
 
-/// The same for the answer to an errand, which may take its time and be long.
+/// The same for the answer to a request, which may take its time and be long.
 pub async fn read_answer(
     reader: &mut (impl AsyncBufRead + Unpin),
     patience: Duration,
-) -> Result<ErrandDone, ReadLineError> {
+) -> Result<DaemonResponse, ReadLineError> {
     read(reader, MAX_ANSWER_BYTES, patience).await
 }
 
@@ -252,11 +253,11 @@ mod tests {
     #[tokio::test]
     async fn a_line_is_read_and_the_bytes_after_it_stay() {
         let mut bytes = Vec::new();
-        let hello = Hello::new(Want::Mcp { surfaces: Some(vec!["code".to_owned()]) });
+        let hello = ClientHello::new(ConnectionKind::Mcp { surfaces: Some(vec!["code".to_owned()]) });
         write_line(&mut bytes, &hello).await.unwrap();
         bytes.extend_from_slice(b"{\"jsonrpc\"");
         let mut reader = tokio::io::BufReader::new(bytes.as_slice());
-        assert_eq!(read_line::<Hello>(&mut reader).await.unwrap(), hello);
+        assert_eq!(read_line::<ClientHello>(&mut reader).await.unwrap(), hello);
         assert_eq!(reader.buffer(), b"{\"jsonrpc\"");
     }
 
@@ -264,17 +265,17 @@ mod tests {
     async fn what_is_no_hello_is_refused() {
         let long = vec![b'x'; MAX_LINE_BYTES + 1];
         for bytes in [&b"GET / HTTP/1.1\r\n\r\n"[..], b"{}\n", b"\xff\n", &long] {
-            let read = read_line::<Hello>(&mut tokio::io::BufReader::new(bytes)).await;
+            let read = read_line::<ClientHello>(&mut tokio::io::BufReader::new(bytes)).await;
             assert!(matches!(read, Err(ReadLineError::Malformed)), "{read:?}");
         }
-        let cut = read_line::<Hello>(&mut tokio::io::BufReader::new(&b"{\"tenon\""[..])).await;
+        let cut = read_line::<ClientHello>(&mut tokio::io::BufReader::new(&b"{\"tenon\""[..])).await;
         assert!(matches!(cut, Err(ReadLineError::Closed)));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_peer_that_says_nothing_is_not_waited_for() {
         let (ours, _theirs) = tokio::io::duplex(64);
-        let silent = read_line::<Hello>(&mut tokio::io::BufReader::new(ours)).await;
+        let silent = read_line::<ClientHello>(&mut tokio::io::BufReader::new(ours)).await;
         assert!(matches!(silent, Err(ReadLineError::Late)));
     }
 }

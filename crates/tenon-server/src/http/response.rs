@@ -13,9 +13,9 @@ use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::mcp::json_writer;
 use crate::mcp::progress::{OUTBOX_CAPACITY, Outbox};
 use crate::mcp::session::Session;
-use crate::mcp::wire;
 
 /// Whose rules map JSON-RPC errors to statuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub(super) fn empty(status: StatusCode) -> Response {
 
 pub(super) fn json(status: StatusCode, message: &ServerJsonRpcMessage) -> Response {
     let mut bytes = Vec::with_capacity(128);
-    wire::write(&mut bytes, message);
+    json_writer::write(&mut bytes, message);
     let mut response = Response::new(Body::from(bytes));
     *response.status_mut() = status;
     let kind = HeaderValue::from_static("application/json");
@@ -151,7 +151,7 @@ fn event_stream(
 
 fn event(message: &ServerJsonRpcMessage) -> Bytes {
     let mut bytes = b"event: message\ndata: ".to_vec();
-    wire::write(&mut bytes, message);
+    json_writer::write(&mut bytes, message);
     bytes.extend_from_slice(b"\n\n");
     Bytes::from(bytes)
 }
