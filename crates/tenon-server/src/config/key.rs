@@ -91,7 +91,7 @@ pub enum MergeRule {
 }
 
 /// The names of all surfaces, in the order in which they are listed.
-pub const SURFACES: &[&str] = &["code", "nav", "explore", "edit", "context", "tasks", "memory", "workspace"];
+pub const SURFACES: &[&str] = &["code", "nav", "edit", "context", "tasks", "memory", "workspace"];
 
 const SEVERITIES: &[&str] = &["error", "warning", "info", "hint"];
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
