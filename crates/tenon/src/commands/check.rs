@@ -1,4 +1,4 @@
-//! `tenon check`: what all language servers say about files.
+//! `tenon check`: reports the diagnostics of all language servers for files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -31,52 +31,52 @@ mod json;
 mod sarif;
 mod text;
 
-/// The code for a check that came to no verdict.
-pub(crate) const COULD_NOT_CHECK: Exit = Exit::Contract(2);
+/// The exit code of a check that is incomplete or failed.
+pub(crate) const INCOMPLETE: Exit = Exit::Contract(2);
 
-/// How many files are named in a note before it counts the rest.
-const NAMED: usize = 3;
+/// How many files a note lists before it counts the rest.
+const MAX_LISTED_FILES: usize = 3;
 
-/// Report what the language servers find wrong with files
+/// Check files with all language servers
 ///
-/// Checks the given files and folders, the changed files, or the whole workspace. Ends with 0 when nothing was found, 1
-/// when something was, and 2 when it could not be told: no server could look, or one did not finish. Servers that
-/// are not installed, or may not run before the workspace is trusted, are named on stderr and change nothing.
+/// Checks the given files and folders, the changed files, or the whole workspace. Exits with 0 if there are no findings, 1
+/// if there are, and 2 if the check is incomplete: no server checked any file, or a server did not finish. Servers that are
+/// not installed, or that need a trusted workspace, are listed on stderr and do not make the check incomplete.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Files and folders; otherwise the whole workspace
+    /// Files and folders to check [default: the whole workspace]
     paths: Vec<Utf8PathBuf>,
-    /// Only files that differ from the last commit
+    /// Check only files that differ from the last commit
     #[arg(long, conflicts_with = "paths")]
     changed: bool,
-    /// What to report [default: the setting `check.severities`]
+    /// Severities to report [default: the setting `check.severities`]
     #[arg(long, value_name = "SEVERITY", value_delimiter = ',')]
-    severity: Vec<Reported>,
-    /// The form of the report
+    severity: Vec<SeverityArg>,
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-    /// How long to wait for all answers together
+    /// Time limit for the whole check
     #[arg(long, value_name = "SECONDS", default_value_t = 600)]
     wait: u64,
-    /// Start language servers for this check alone, even if the workspace's daemon has some
+    /// Start separate language servers instead of using the daemon's
     #[arg(long)]
     no_daemon: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// Messages with their source lines
+    /// Messages with source lines
     Text,
     /// One JSON document
     Json,
     /// SARIF 2.1.0, for code scanning
     Sarif,
-    /// Workflow commands, which GitHub shows at the changed lines
+    /// GitHub Actions workflow commands, shown at the changed lines
     Github,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Reported {
+enum SeverityArg {
     Error,
     Warning,
     Info,
@@ -84,8 +84,8 @@ enum Reported {
 }
 
 pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failure> {
-    // Whatever keeps a check from a verdict is the same to a script.
-    check(args, invocation).map_err(|failure| failure.with_exit(COULD_NOT_CHECK))
+    // Any failure means the same to a script: the check is incomplete.
+    check(args, invocation).map_err(|failure| failure.with_exit(INCOMPLETE))
 }
 
 fn check(args: Args, invocation: &mut Invocation) -> Result<Exit, Failure> {
@@ -94,14 +94,16 @@ fn check(args: Args, invocation: &mut Invocation) -> Result<Exit, Failure> {
     let registry = language_servers::registry(&workspace)?;
     let finder = language_servers::finder(&workspace);
     let severities = severities(&args, &workspace);
-    let files = block_on(chosen(&args, &workspace, &registry))??;
-    let asked = if args.no_daemon { None } else { ask_daemon(&files, &args, &severities, &root, invocation) };
-    let report = match asked {
+    let files = block_on(select_files(&args, &workspace, &registry))??;
+    let from_daemon =
+        if args.no_daemon { None } else { check_with_daemon(&files, &args, &severities, &root, invocation) };
+    let report = match from_daemon {
         Some(report) => report,
         None => {
             let wait = Duration::from_secs(args.wait);
-            let looking = look(files, &workspace, registry.clone(), finder.clone(), &severities, wait);
-            block_on(looking)?
+            let checking =
+                check_in_process(files, &workspace, registry.clone(), finder.clone(), &severities, wait);
+            block_on(checking)?
         }
     };
 
@@ -111,11 +113,11 @@ fn check(args: Args, invocation: &mut Invocation) -> Result<Exit, Failure> {
         Format::Sarif => invocation.print(sarif::render(&report))?,
         Format::Github => write!(invocation.out, "{}", github::render(&report))?,
     }
-    tell(&report, &registry, &finder, invocation);
+    print_notes(&report, &registry, &finder, invocation);
     Ok(match report.verdict() {
         Verdict::Clean => Exit::Success,
         Verdict::Findings => Exit::No,
-        Verdict::Incomplete => COULD_NOT_CHECK,
+        Verdict::Incomplete => INCOMPLETE,
     })
 }
 
@@ -126,15 +128,15 @@ fn severities(args: &Args, workspace: &Workspace) -> BTreeSet<Severity> {
     let given = args.severity.iter();
     given
         .map(|one| match one {
-            Reported::Error => Severity::Error,
-            Reported::Warning => Severity::Warning,
-            Reported::Info => Severity::Info,
-            Reported::Hint => Severity::Hint,
+            SeverityArg::Error => Severity::Error,
+            SeverityArg::Warning => Severity::Warning,
+            SeverityArg::Info => Severity::Info,
+            SeverityArg::Hint => Severity::Hint,
         })
         .collect()
 }
 
-async fn chosen(
+async fn select_files(
     args: &Args,
     workspace: &Workspace,
     registry: &Registry,
@@ -144,19 +146,18 @@ async fn chosen(
         let search = language_servers::search_path(workspace);
         return Ok(files::changed(&walk, workspace.gate(), registry, &search).await?);
     }
-    let here = std::env::current_dir().map_err(Failure::no_current_folder)?;
+    let current = std::env::current_dir().map_err(Failure::no_current_folder)?;
     let paths = args.paths.iter().map(|path| {
-        Utf8PathBuf::from_path_buf(here.join(path)).map_err(|path| {
-            Failure::new(COULD_NOT_CHECK, format!("the path `{}` is not UTF-8", path.display()))
-        })
+        Utf8PathBuf::from_path_buf(current.join(path))
+            .map_err(|path| Failure::new(INCOMPLETE, format!("the path `{}` is not UTF-8", path.display())))
     });
     let paths = paths.collect::<Result<Vec<_>, _>>()?;
     Ok(files::of_paths(&paths, &walk, workspace.gate(), registry)?)
 }
 
-/// What the servers of the running daemon say, which have loaded the workspace already. Only their last word counts: one that
-/// is broken there may well do in a fresh start.
-fn ask_daemon(
+/// Checks with the running daemon, whose servers have loaded the workspace. `None` if one of them did not finish: a server
+/// that is broken there may work after a fresh start.
+fn check_with_daemon(
     files: &[WorkspacePath],
     args: &Args,
     severities: &BTreeSet<Severity>,
@@ -164,18 +165,20 @@ fn ask_daemon(
     invocation: &Invocation,
 ) -> Option<Report> {
     let bar =
-        ProgressBar::new_spinner().with_message(format!("asking the daemon about {} files", files.len()));
+        ProgressBar::new_spinner().with_message(format!("checking {} files with the daemon", files.len()));
     bar.enable_steady_tick(Duration::from_millis(100));
     let files = files.iter().map(|file| file.as_path().to_owned()).collect();
     let request = DaemonRequest::Check { files, severities: severities.clone(), wait_seconds: args.wait };
-    let asked = daemon_client::check_files(invocation, root, request);
+    let checked = daemon_client::check_files(invocation, root, request);
     bar.finish_and_clear();
-    let DaemonCheck { report, interrupted } = asked?;
-    let owing = report.files.iter().flat_map(|file| &file.missing).any(|missing| missing.server.is_some());
-    (interrupted || !owing).then_some(report)
+    let DaemonCheck { report, interrupted } = checked?;
+    let unfinished =
+        report.files.iter().flat_map(|file| &file.missing).any(|missing| missing.server.is_some());
+    (interrupted || !unfinished).then_some(report)
 }
 
-async fn look(
+/// Checks with language servers of this process.
+async fn check_in_process(
     files: Vec<WorkspacePath>,
     workspace: &Workspace,
     registry: Registry,
@@ -195,7 +198,7 @@ async fn look(
     tokio::pin!(checking);
     let done = tokio::select! {
         done = &mut checking => done,
-        // What was found till then is shown; the rest counts as not checked.
+        // Reports the findings so far; the rest counts as not checked.
         _ = tokio::signal::ctrl_c() => {
             call.cancel.cancel();
             checking.await
@@ -206,14 +209,15 @@ async fn look(
     done
 }
 
-/// Shows itself on a terminal only.
+/// A progress bar, drawn only on a terminal.
 fn progress(files: usize) -> ProgressBar {
     let style = ProgressStyle::with_template("checking {pos}/{len} files {wide_bar} {elapsed}")
         .expect("the template is fixed");
     ProgressBar::new(files as u64).with_style(style)
 }
 
-fn tell(report: &Report, registry: &Registry, finder: &Finder, invocation: &mut Invocation) {
+/// Prints what was not checked and why, then the summary.
+fn print_notes(report: &Report, registry: &Registry, finder: &Finder, invocation: &mut Invocation) {
     let fixes: BTreeMap<String, String> = finder
         .survey(registry)
         .into_iter()
@@ -226,13 +230,13 @@ fn tell(report: &Report, registry: &Registry, finder: &Finder, invocation: &mut 
         .collect();
     for (server, absent) in &report.absent {
         let files = if absent.files == 1 { "1 file".to_owned() } else { format!("{} files", absent.files) };
-        invocation.eprint(format!("note: `{server}` did not look at {files}: {}", absent.why));
+        invocation.eprint(format!("note: `{server}` did not check {files}: {}", absent.why));
         if let Some(fix) = fixes.get(server.as_str()) {
             invocation.eprint(format!("  hint: {fix}"));
         }
     }
     if !report.unserved.is_empty() {
-        invocation.eprint(format!("note: no language server for {}", named(&report.unserved)));
+        invocation.eprint(format!("note: no language server for {}", list_files(&report.unserved)));
     }
     let mut missing: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for file in &report.files {
@@ -240,15 +244,16 @@ fn tell(report: &Report, registry: &Registry, finder: &Finder, invocation: &mut 
             missing.entry(one.to_string()).or_default().push(file.file.clone());
         }
     }
-    for (why, files) in missing {
-        invocation.eprint(format!("not checked: {}: {why}", named(&files)));
+    for (reason, files) in missing {
+        invocation.eprint(format!("not checked: {}: {reason}", list_files(&files)));
     }
     invocation.eprint(text::summary(report));
 }
 
-fn named(files: &[String]) -> String {
-    let shown = files.iter().take(NAMED).map(|file| format!("`{file}`")).collect::<Vec<_>>().join(", ");
-    match files.len().saturating_sub(NAMED) {
+fn list_files(files: &[String]) -> String {
+    let shown =
+        files.iter().take(MAX_LISTED_FILES).map(|file| format!("`{file}`")).collect::<Vec<_>>().join(", ");
+    match files.len().saturating_sub(MAX_LISTED_FILES) {
         0 => shown,
         more => format!("{shown} and {more} more"),
     }

@@ -38,13 +38,13 @@ fn clean_file_exits_with_0_and_file_without_a_server_with_2() {
     insta::assert_snapshot!(transcript(&sandbox, sandbox.tenon().args(["check", "good.py"])), @r#"
     exit: 0
     --- stderr
-    nothing found in 1 file
+    no findings in 1 file
     "#);
     insta::assert_snapshot!(transcript(&sandbox, sandbox.tenon().args(["check", "notes.txt"])), @r#"
     exit: 2
     --- stderr
     note: no language server for `notes.txt`
-    nothing found in 0 files, but not everything could be checked
+    no findings in 0 files, but the check is incomplete
     "#);
 }
 
@@ -127,7 +127,7 @@ fn incomplete_check_exits_with_2() {
     --- stderr
     not checked: `bad.py`: pyright: still loading the project
     not checked: `bad.py`: ruff: still loading the project
-    nothing found in 0 files, but not everything could be checked
+    no findings in 0 files, but the check is incomplete
     "#);
     sandbox.tree().write("tenon.toml", "nonsense = 1\n");
     assert_eq!(tenon(&sandbox, &["check"]).status.code(), Some(2));
@@ -137,10 +137,10 @@ fn incomplete_check_exits_with_2() {
     insta::assert_snapshot!(transcript(&sandbox, without.args(["check", "bad.py"]).env("PATH", "/usr/bin:/bin")), @r#"
     exit: 2
     --- stderr
-    note: `pyright` did not look at 1 file: not found
+    note: `pyright` did not check 1 file: not found
       hint: run `tenon servers install pyright`
-    note: `ruff` did not look at 1 file: not found
+    note: `ruff` did not check 1 file: not found
       hint: run `tenon servers install ruff`
-    nothing found in 0 files, but not everything could be checked
+    no findings in 0 files, but the check is incomplete
     "#);
 }

@@ -1,11 +1,11 @@
-//! A report as workflow commands, which GitHub shows at the lines of a change.
+//! A report as GitHub Actions workflow commands, which GitHub shows at the lines of a change.
 
 use std::fmt::Write;
 
 use tenon_lsp::model::Severity;
 use tenon_lsp::workspace_check::Report;
 
-/// One command a line.
+/// One command per line.
 pub(crate) fn render(report: &Report) -> String {
     let mut text = String::new();
     for (file, found) in report.findings() {
@@ -16,7 +16,7 @@ pub(crate) fn render(report: &Report) -> String {
         };
         let (start, end) = (found.range.start, found.range.end);
         let _ = write!(text, "::{command} file={},line={}", property(&file.file), start.line + 1);
-        // A column of the end means nothing to it when the lines differ.
+        // GitHub ignores the end column of a range over several lines.
         if start.line == end.line {
             let _ = write!(text, ",col={},endColumn={}", start.character + 1, end.character + 1);
         } else {
@@ -35,7 +35,7 @@ pub(crate) fn render(report: &Report) -> String {
     text
 }
 
-/// A message can hold neither a line break nor a percent sign as such.
+/// Escapes line breaks and percent signs in a message.
 fn data(text: &str) -> String {
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn github_gets_one_command_a_line() {
+    fn findings_are_rendered_as_one_command_per_line() {
         insta::assert_snapshot!(render(&example()), @r#"
         ::notice file=b.ts,line=1,endLine=4,title=ts 2554::Expected 1 argument
         ::error file=src/a b.py,line=1,col=10,endColumn=15,title=Pyright reportAssignmentType::Type "str" is not%0A  assignable to "int"

@@ -1,4 +1,4 @@
-//! A report as JSON: canonical, positions one-based, columns in UTF-16 units as on every surface.
+//! A report as canonical JSON, with one-based positions and columns in UTF-16 units, as on every surface.
 
 use serde_json::{Value, json};
 use tenon_contract::json::canonical_value;
@@ -6,7 +6,7 @@ use tenon_contract::json::canonical_value;
 use tenon_lsp::model::{Diagnostic, Severity};
 use tenon_lsp::workspace_check::{CheckedFile, Report};
 
-/// One line. Files without findings are left out unless something about them is missing.
+/// One line. Leaves out files without findings, unless their check is incomplete.
 pub(crate) fn render(report: &Report) -> String {
     let files: Vec<Value> = report
         .files
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_is_canonical_and_counts_from_one() {
+    fn json_is_canonical_with_one_based_positions() {
         insta::assert_snapshot!(render(&example()), @r#"{"checked":2,"complete":true,"counts":{"error":1,"hint":0,"info":1,"warning":1},"files":[{"diagnostics":[{"character":1,"code":"2554","endCharacter":2,"endLine":4,"line":1,"message":"Expected 1 argument","severity":"info","source":"ts"}],"file":"b.ts","missing":[]},{"diagnostics":[{"character":10,"code":"reportAssignmentType","endCharacter":15,"endLine":1,"line":1,"message":"Type \"str\" is not\n  assignable to \"int\"","severity":"error","source":"Pyright"},{"character":7,"endCharacter":16,"endLine":2,"line":2,"message":"100% wrong, really: yes","severity":"warning"}],"file":"src/a b.py","missing":[]}],"unavailable":[],"unserved":[],"version":1}"#);
         let mut partial = report(vec![file("a.py", "", vec![])]);
         let pyright = ServerId::new("pyright").unwrap();

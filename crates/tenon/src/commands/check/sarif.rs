@@ -1,7 +1,7 @@
 //! A report as SARIF 2.1.0, for code scanning services.
 //!
-//! One run, whoever found what: a service that knows the run as `tenon` closes its alerts when a later run has none. The
-//! source and the code of a diagnostic make the rule's id.
+//! All servers share one run, so that a service closes the alerts of `tenon` when a later run has none. A rule's id is the
+//! source and the code of a diagnostic.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +11,13 @@ use tenon_contract::json::canonical_value;
 use tenon_lsp::model::{Diagnostic, Severity};
 use tenon_lsp::workspace_check::{CheckedFile, Report};
 
-/// The base that file addresses are relative to: the root of the sources.
+/// The base of file URIs: the root of the sources.
 const BASE: &str = "%SRCROOT%";
 
 pub(crate) fn render(report: &Report) -> String {
     let mut rules: BTreeMap<String, usize> = report.findings().map(|(_, found)| (rule(found), 0)).collect();
-    for (index, place) in rules.values_mut().enumerate() {
-        *place = index;
+    for (position, index) in rules.values_mut().enumerate() {
+        *index = position;
     }
     let results: Vec<Value> = report.findings().map(|(file, found)| result(file, found, &rules)).collect();
     let notes: Vec<Value> = report
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sarif_names_rules_and_escapes_addresses() {
+    fn sarif_has_rules_and_escaped_uris() {
         let text = render(&example());
         let value: Value = serde_json::from_str(&text).unwrap();
         let run = &value["runs"][0];
@@ -148,7 +148,7 @@ mod tests {
         "#);
         assert_eq!(run["results"][0]["level"], "note");
         assert_eq!(run["invocations"][0]["executionSuccessful"], true);
-        // A run without findings is a run: it closes alerts.
+        // A run without findings is still reported: it closes alerts.
         let clean: Value = serde_json::from_str(&render(&report(vec![]))).unwrap();
         assert_eq!(clean["runs"][0]["results"], serde_json::json!([]));
     }

@@ -1,4 +1,4 @@
-//! A report as a compiler prints it: the message, where it is, and the line itself.
+//! A report as text, like a compiler's: the message, its location and the source line.
 
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use tenon_contract::position::Encoding;
@@ -7,13 +7,13 @@ use tenon_lsp::finding::{MAX_MESSAGE, one_line};
 use tenon_lsp::model::{Diagnostic, Severity};
 use tenon_lsp::workspace_check::{CheckedFile, Report, Verdict};
 
-/// More lines of a long range say less about it.
+/// A longer range is cut after this many lines.
 const MAX_LINES: u32 = 5;
 
-/// Lines longer than this are cut around the place.
+/// Longer lines are cut around the finding.
 const TERM_WIDTH: usize = 140;
 
-/// All findings, each followed by an empty line. Styled for a terminal; who prints it elsewhere strips the styles.
+/// All findings, each followed by an empty line. Styled for a terminal; the caller strips styles for other outputs.
 pub(crate) fn render(report: &Report) -> String {
     let renderer = Renderer::styled().term_width(TERM_WIDTH);
     let mut text = String::new();
@@ -31,14 +31,14 @@ fn finding<'r>(file: &'r CheckedFile, found: &'r Diagnostic) -> Group<'r> {
         Severity::Info => Level::INFO,
         Severity::Hint => Level::HELP,
     };
-    let mut title = level.primary_title(words(found));
+    let mut title = level.primary_title(message_with_source(found));
     if let Some(code) = &found.code {
         title = title.id(one_line(code, MAX_MESSAGE));
     }
     let Some(lines) = &file.lines else {
         return title.element(Origin::path(file.file.as_str()));
     };
-    // Servers may name places beyond the end.
+    // A server may report a position after the end of the text.
     let first = found.range.start.line.min(lines.line_count().saturating_sub(1));
     let last = found.range.end.line.clamp(first, first + MAX_LINES - 1);
     let from = lines.offset_clamped(position(first), Encoding::Utf16);
@@ -58,8 +58,8 @@ fn position(line: u32) -> tenon_contract::position::Position {
     tenon_contract::position::Position::new(line, 0)
 }
 
-/// The message with the name of who says it.
-fn words(found: &Diagnostic) -> String {
+/// The message with its source.
+fn message_with_source(found: &Diagnostic) -> String {
     match &found.source {
         Some(source) => format!("{} ({})", found.message.trim_end(), one_line(source, MAX_MESSAGE)),
         None => found.message.trim_end().to_owned(),
@@ -68,14 +68,14 @@ fn words(found: &Diagnostic) -> String {
 
 /// `2 errors and 1 warning in 2 files`.
 pub(crate) fn summary(report: &Report) -> String {
-    let found = found(report);
+    let counts = counts(report);
     match report.verdict() {
-        Verdict::Incomplete => format!("{found}, but not everything could be checked"),
-        Verdict::Clean | Verdict::Findings => found,
+        Verdict::Incomplete => format!("{counts}, but the check is incomplete"),
+        Verdict::Clean | Verdict::Findings => counts,
     }
 }
 
-fn found(report: &Report) -> String {
+fn counts(report: &Report) -> String {
     let counts: Vec<String> = [
         (Severity::Error, "error"),
         (Severity::Warning, "warning"),
@@ -89,7 +89,7 @@ fn found(report: &Report) -> String {
     .collect();
     let found = report.files.iter().filter(|file| !file.diagnostics.is_empty()).count();
     match counts.split_last() {
-        None => format!("nothing found in {}", plural(report.checked, "file")),
+        None => format!("no findings in {}", plural(report.checked, "file")),
         Some((only, [])) => format!("{only} in {}", plural(found, "file")),
         Some((last, others)) => {
             format!("{} and {last} in {}", others.join(", "), plural(found, "file"))
@@ -108,12 +108,11 @@ mod tests {
 
     fn plain(report: &Report) -> String {
         let styled = render(report);
-        // The styles are for terminals; who prints elsewhere strips them.
         anstream::adapter::strip_str(&styled).to_string()
     }
 
     #[test]
-    fn text_reads_like_a_compiler() {
+    fn findings_are_rendered_like_compiler_errors() {
         insta::assert_snapshot!(plain(&example()), @r#"
         info[2554]: Expected 1 argument (ts)
          --> b.ts:1:1
@@ -138,11 +137,11 @@ mod tests {
           |       ^^^^^^^^^
         "#);
         assert_eq!(summary(&example()), "1 error, 1 warning and 1 remark in 2 files");
-        assert_eq!(summary(&report(vec![])), "nothing found in 0 files");
+        assert_eq!(summary(&report(vec![])), "no findings in 0 files");
     }
 
     #[test]
-    fn places_beyond_the_text_and_control_characters_do_no_harm() {
+    fn positions_beyond_the_text_and_control_characters_are_harmless() {
         let odd = file(
             "a.py",
             "x\u{1b}[31m = 1",
