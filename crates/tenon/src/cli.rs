@@ -24,7 +24,14 @@ use crate::invocation::Invocation;
 )]
 pub(crate) struct Cli {
     /// Workspace root [default: the nearest parent folder with a `tenon.toml` or under version control]
-    #[arg(long, global = true, value_name = "DIR", env = "TENON_ROOT")]
+    #[arg(
+        long,
+        global = true,
+        value_name = "DIR",
+        env = "TENON_ROOT",
+        hide_env_values = true,
+        help_heading = "Global options"
+    )]
     root: Option<Utf8PathBuf>,
     #[command(subcommand)]
     command: Command,

@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 
+use tenon_contract::root::GateError;
 use tenon_lsp::workspace_check::files::FilesError;
 use tenon_server::workspace::Workspace;
 use tenon_servers::find::{Finder, SearchPath, Trust};
@@ -52,7 +53,10 @@ impl From<FilesError> for Failure {
         let failure = Self::of(Exit::Workspace, &error);
         match error {
             FilesError::NoGit => failure.hint("install git, or pass the files to check"),
-            FilesError::Refused { .. } => failure.hint("pass another workspace with `--root DIR`"),
+            FilesError::Refused { source: GateError::Denied, .. } => {
+                failure.hint("pass another workspace with `--root DIR`")
+            }
+            FilesError::Refused { .. } => failure,
             FilesError::Spawn(_) | FilesError::SlowGit | FilesError::Git(_) => {
                 failure.hint("pass the files to check instead of `--changed`")
             }
@@ -68,9 +72,12 @@ impl From<InstallError> for Failure {
             InstallError::Folder(_) => Exit::Files,
         };
         let failure = Self::of(exit, &error);
-        match error.hint() {
-            Some(hint) => failure.hint(hint),
-            None => failure,
+        match (error.hint(), &error) {
+            (Some(hint), _) => failure.hint(hint),
+            (None, InstallError::UnknownServer { .. }) => {
+                failure.hint("run `tenon servers list` to see all servers")
+            }
+            (None, _) => failure,
         }
     }
 }

@@ -18,7 +18,7 @@ const GIT_DEADLINE: Duration = Duration::from_secs(60);
 /// Why the files cannot be told.
 #[derive(Debug, thiserror::Error)]
 pub enum FilesError {
-    #[error("`{path}` is not in the workspace")]
+    #[error("cannot check `{path}`")]
     Refused {
         path: Utf8PathBuf,
         #[source]
@@ -26,11 +26,11 @@ pub enum FilesError {
     },
     #[error("`git` is not installed")]
     NoGit,
-    #[error("`git` cannot be run")]
+    #[error("cannot run `git`")]
     Spawn(#[source] io::Error),
     #[error("`git` took longer than {} s", GIT_DEADLINE.as_secs())]
     SlowGit,
-    #[error("`git` refused: {0}")]
+    #[error("`git` failed: {0}")]
     Git(String),
 }
 

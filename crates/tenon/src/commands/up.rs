@@ -141,7 +141,7 @@ fn confirm_install(install: Option<bool>, invocation: &mut Invocation) -> Result
 fn print_servers(servers: &[ServerSummary], invocation: &mut Invocation) {
     for server in servers {
         let state = if server.ready { "ready" } else { server.status.as_str() };
-        let detail = server.detail.as_ref().map(|detail| format!(": {detail}")).unwrap_or_default();
+        let detail = server.detail.as_ref().map(|detail| format!(" ({detail})")).unwrap_or_default();
         let project = server.project.as_ref().filter(|project| !project.is_empty() && *project != ".");
         let project = project.map(|project| format!(" in {project}")).unwrap_or_default();
         invocation.eprint(format!("  {} ({}){project}: {state}{detail}", server.id, server.language));
@@ -152,7 +152,7 @@ fn print_proofs(proofs: &[LanguageProbe], invocation: &mut Invocation) {
     for proof in proofs.iter().filter(|proof| proof.definition.is_some() || proof.diagnostic.is_some()) {
         let definition = proof.definition.as_deref().unwrap_or("no definition found");
         let diagnostic = proof.diagnostic.as_deref().unwrap_or("no diagnostics");
-        invocation.eprint(format!("{}:\n  {definition}\n  {diagnostic}", proof.language));
+        invocation.eprint(format!("test requests ({}):\n  {definition}\n  {diagnostic}", proof.language));
     }
 }
 

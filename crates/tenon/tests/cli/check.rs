@@ -112,14 +112,14 @@ fn incomplete_check_exits_with_2() {
     insta::assert_snapshot!(transcript(&sandbox, sandbox.tenon().args(["check", "/etc/passwd"])), @r#"
     exit: 2
     --- stderr
-    error: `/etc/passwd` is not in the workspace
+    error: cannot check `/etc/passwd`
       caused by: outside the allowed roots
       hint: pass another workspace with `--root DIR`
     "#);
     insta::assert_snapshot!(transcript(&sandbox, sandbox.tenon().args(["check", "--changed"])), @r#"
     exit: 2
     --- stderr
-    error: `git` refused: fatal: not a git repository (or any of the parent directories): .git
+    error: `git` failed: fatal: not a git repository (or any of the parent directories): .git
       hint: pass the files to check instead of `--changed`
     "#);
     insta::assert_snapshot!(transcript(&sandbox, sandbox.tenon().args(["check", "bad.py", "--wait", "0"])), @r#"
