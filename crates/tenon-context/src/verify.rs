@@ -41,7 +41,7 @@ pub(crate) struct ValidCache<T> {
     pub bytes: u64,
 }
 
-/// CacheStamps of the folder and the lists, taken before any file is read.
+/// Stamps of the folder and the lists, taken before any file is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CacheStamps {
     folder: FileStamp,
