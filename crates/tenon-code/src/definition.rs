@@ -5,15 +5,15 @@ use serde_json::json;
 use tenon_contract::cursor::RequestKey;
 use tenon_contract::epoch::EpochSet;
 use tenon_contract::position::Position;
-use tenon_lsp::call::Call;
+use tenon_lsp::CallContext;
 
 use crate::canonical::{Location, canonicalise};
-use crate::code::{Code, Question};
+use crate::code_reply::CodeReply;
+use crate::code_tools::{CodeTools, Question};
+use crate::completeness::{RequiredServers, require_complete};
 use crate::error::CodeError;
 use crate::listing::Listed;
-use crate::reply::Reply;
 use crate::summary::{Caveats, count};
-use crate::whole::{Expect, whole};
 
 /// The arguments of `vscode.lsp.definition`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -27,8 +27,8 @@ impl Definition {
     pub const TOOL: &'static str = "vscode.lsp.definition";
 }
 
-impl Code {
-    pub async fn definition(&self, input: Definition, call: &Call) -> Result<Reply, CodeError> {
+impl CodeTools {
+    pub async fn definition(&self, input: Definition, call: &CallContext) -> Result<CodeReply, CodeError> {
         let Definition { uri, position } = input;
         let path = self.admit(uri).await?;
         let parts = RequestKey::new(Definition::TOOL, &[path.uri(), &position.line, &position.character]);
@@ -37,7 +37,7 @@ impl Code {
             let path = path.clone();
             async move {
                 let answer = state.engine.definition(&path, position, &call).await?;
-                let found = whole(answer, Expect::Someone)?;
+                let found = require_complete(answer, RequiredServers::AtLeastOne)?;
                 let mut locations = canonicalise(found.value.into_iter().map(Location::from).collect());
                 let capped = locations.len() > state.limits.items;
                 locations.truncate(state.limits.items);
@@ -48,7 +48,7 @@ impl Code {
                     .listing
                     .then(|| locations.iter().flat_map(|location| location.lines(state.gate())).collect());
                 let payload = json!({ "locations": locations, "summary": summary });
-                Reply::new(payload, lines).within(state.limits.payload_bytes())
+                CodeReply::new(payload, lines).within(state.limits.payload_bytes())
             }
         })
         .await

@@ -4,15 +4,15 @@ use serde::Deserialize;
 use serde_json::json;
 use tenon_contract::cursor::RequestKey;
 use tenon_contract::epoch::EpochSet;
-use tenon_lsp::call::Call;
+use tenon_lsp::CallContext;
 
 use crate::canonical::{Diagnostic, canonicalise};
-use crate::code::{Code, Question};
+use crate::code_reply::CodeReply;
+use crate::code_tools::{CodeTools, Question};
+use crate::completeness::{RequiredServers, require_complete};
 use crate::error::CodeError;
 use crate::listing;
-use crate::reply::Reply;
 use crate::summary::{Caveats, count};
-use crate::whole::{Expect, whole};
 
 /// The arguments of `vscode.lsp.diagnostics.document`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -25,12 +25,12 @@ impl DocumentDiagnostics {
     pub const TOOL: &'static str = "vscode.lsp.diagnostics.document";
 }
 
-impl Code {
+impl CodeTools {
     pub async fn document_diagnostics(
         &self,
         input: DocumentDiagnostics,
-        call: &Call,
-    ) -> Result<Reply, CodeError> {
+        call: &CallContext,
+    ) -> Result<CodeReply, CodeError> {
         let path = self.admit(input.uri).await?;
         let question = Question {
             request: RequestKey::new(DocumentDiagnostics::TOOL, &[path.uri()]),
@@ -40,7 +40,10 @@ impl Code {
         self.reply(question, call, move |state, call| {
             let path = path.clone();
             async move {
-                let found = whole(state.engine.check(&path, None, &call).await?, Expect::Someone)?;
+                let found = require_complete(
+                    state.engine.check(&path, None, &call).await?,
+                    RequiredServers::AtLeastOne,
+                )?;
                 let all = found.value.into_iter().map(|one| Diagnostic::new(&path, one)).collect();
                 let mut diagnostics = canonicalise(all);
                 let capped = diagnostics.len() > state.limits.items;
@@ -53,7 +56,7 @@ impl Code {
                     diagnostics.iter().map(line).collect()
                 });
                 let payload = json!({ "uri": path.uri(), "diagnostics": diagnostics, "summary": summary });
-                Reply::new(payload, lines).within(state.limits.payload_bytes())
+                CodeReply::new(payload, lines).within(state.limits.payload_bytes())
             }
         })
         .await

@@ -4,16 +4,16 @@ use serde::Deserialize;
 use serde_json::json;
 use tenon_contract::cursor::RequestKey;
 use tenon_contract::epoch::EpochSet;
-use tenon_lsp::call::Call;
+use tenon_lsp::CallContext;
 
 use crate::canonical::{DocumentSymbol, canonicalise};
-use crate::code::{Code, Question};
+use crate::code_reply::CodeReply;
+use crate::code_tools::{CodeTools, Question};
+use crate::completeness::{RequiredServers, require_complete};
 use crate::error::CodeError;
 use crate::limits::VISITED_SYMBOLS;
 use crate::listing;
-use crate::reply::Reply;
 use crate::summary::{Caveats, count};
-use crate::whole::{Expect, whole};
 
 /// The arguments of `vscode.lsp.documentSymbols`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -26,8 +26,12 @@ impl DocumentSymbols {
     pub const TOOL: &'static str = "vscode.lsp.documentSymbols";
 }
 
-impl Code {
-    pub async fn document_symbols(&self, input: DocumentSymbols, call: &Call) -> Result<Reply, CodeError> {
+impl CodeTools {
+    pub async fn document_symbols(
+        &self,
+        input: DocumentSymbols,
+        call: &CallContext,
+    ) -> Result<CodeReply, CodeError> {
         let path = self.admit(input.uri).await?;
         let question = Question {
             request: RequestKey::new(DocumentSymbols::TOOL, &[path.uri()]),
@@ -38,7 +42,7 @@ impl Code {
             let path = path.clone();
             async move {
                 let answer = state.engine.document_symbols(&path, &call).await?;
-                let found = whole(answer, Expect::Someone)?;
+                let found = require_complete(answer, RequiredServers::AtLeastOne)?;
                 if found.value.len() > VISITED_SYMBOLS {
                     return Err(CodeError::TooMany {
                         what: "symbols in the document",
@@ -56,7 +60,7 @@ impl Code {
                     symbols.iter().map(line).collect()
                 });
                 let payload = json!({ "symbols": symbols, "summary": summary });
-                Reply::new(payload, lines).within(state.limits.payload_bytes())
+                CodeReply::new(payload, lines).within(state.limits.payload_bytes())
             }
         })
         .await

@@ -17,23 +17,23 @@ use serde::Deserialize;
 use tenon_contract::clock::Entropy;
 use tenon_contract::id::sha256_hex;
 use tenon_contract::root::{GateError, RootGate, WorkspacePath};
+use tenon_lsp::CallContext;
 use tenon_lsp::aftermath::{Aftermath, Touched};
-use tenon_lsp::call::Call;
 use tenon_lsp::orchestrator::{MAX_TEXT_BYTES, Orchestrator};
 use tokio::task::spawn_blocking;
 
+mod directory;
 mod error;
-mod place;
+mod file_locks;
 mod protected;
 mod text;
-mod turns;
 
 pub use error::EditError;
 pub use text::Lines;
 
-use place::{Folder, Found, Unread, Unwritten};
+use directory::{DirectoryHandle, FileSnapshot, ReadFailure, WriteFailure};
+use file_locks::{FileLocks, ShowGuard};
 use text::{Rewritten, Text};
-use turns::{Showing, Turns};
 
 /// How often a file that someone else changes meanwhile is read again.
 const TRIES: usize = 5;
@@ -90,7 +90,7 @@ pub struct Changed {
     pub change: Change,
     path: WorkspacePath,
     texts: Texts,
-    showing: Showing,
+    showing: ShowGuard,
 }
 
 /// The text of a file around a change, as servers count in it.
@@ -103,13 +103,13 @@ struct Texts {
 impl Changed {
     /// Shows the new text and collects what it broke; elsewhere that may take `wait` to show. Ends at once when a newer edit
     /// of the file overtakes it.
-    pub async fn aftermath(self, servers: &Orchestrator, wait: Duration, call: &Call) -> Aftermath {
+    pub async fn aftermath(self, servers: &Orchestrator, wait: Duration, call: &CallContext) -> Aftermath {
         let either = call.cancel.child_token();
-        let call = Call::new(call.deadline, either.clone());
+        let call = CallContext::new(call.deadline, either.clone());
         let Texts { before, after } = self.texts;
         let touched = [Touched { path: self.path, text: Some(after), before }];
-        let overtaken = async {
-            self.showing.overtaken.cancelled().await;
+        let superseded = async {
+            self.showing.superseded.cancelled().await;
             either.cancel();
             // What is known by then is still an answer.
             std::future::pending().await
@@ -117,15 +117,15 @@ impl Changed {
         let mut found = tokio::select! {
             biased;
             found = Aftermath::of(servers, &touched, wait, &call) => found,
-            found = overtaken => found,
+            found = superseded => found,
         };
-        found.complete &= !self.showing.overtaken.is_cancelled();
+        found.complete &= !self.showing.superseded.is_cancelled();
         found
     }
 }
 
 /// What an edit wants a file's text to be.
-enum Wish {
+enum RequestedText {
     Replace { old: String, new: String },
     Whole(String),
 }
@@ -134,41 +134,49 @@ enum Wish {
 pub struct Editor {
     gate: RootGate,
     inner: Arc<Inner>,
-    turns: Turns,
+    turns: FileLocks,
 }
 
 struct Inner {
     root: Utf8PathBuf,
-    kept: Vec<Utf8PathBuf>,
+    own_paths: Vec<Utf8PathBuf>,
     entropy: Entropy,
     /// Folders in which leftovers were looked for.
     cleaned: Mutex<BTreeSet<Utf8PathBuf>>,
 }
 
 impl Editor {
-    /// For the files below `root`, which must be a real path. `kept` are files and folders of our own.
-    pub fn new(root: &Utf8Path, kept: Vec<Utf8PathBuf>) -> Result<Self, tenon_contract::root::RootError> {
+    /// For the files below `root`, which must be a real path. `own_paths` are files and folders of our own.
+    pub fn new(
+        root: &Utf8Path,
+        own_paths: Vec<Utf8PathBuf>,
+    ) -> Result<Self, tenon_contract::root::RootError> {
         let real = |path: Utf8PathBuf| path.canonicalize_utf8().unwrap_or(path);
         let inner = Inner {
             root: root.to_owned(),
-            kept: kept.into_iter().map(real).collect(),
+            own_paths: own_paths.into_iter().map(real).collect(),
             entropy: Entropy::system(),
             cleaned: Mutex::default(),
         };
-        Ok(Self { gate: RootGate::new([root])?, inner: Arc::new(inner), turns: Turns::default() })
+        Ok(Self { gate: RootGate::new([root])?, inner: Arc::new(inner), turns: FileLocks::default() })
     }
 
     pub async fn edit(&self, edit: EditFile) -> Result<Changed, EditError> {
         let EditFile { file, old_text, new_text, expected_sha256 } = edit;
-        self.change(file, Wish::Replace { old: old_text, new: new_text }, expected_sha256).await
+        self.change(file, RequestedText::Replace { old: old_text, new: new_text }, expected_sha256).await
     }
 
     pub async fn write(&self, write: WriteFile) -> Result<Changed, EditError> {
         let WriteFile { file, text, expected_sha256 } = write;
-        self.change(file, Wish::Whole(text), expected_sha256).await
+        self.change(file, RequestedText::Whole(text), expected_sha256).await
     }
 
-    async fn change(&self, file: String, wish: Wish, expected: Option<String>) -> Result<Changed, EditError> {
+    async fn change(
+        &self,
+        file: String,
+        requested: RequestedText,
+        expected: Option<String>,
+    ) -> Result<Changed, EditError> {
         let (gate, inner) = (self.gate.clone(), Arc::clone(&self.inner));
         let path = blocking(move || admit(&gate, &inner, &file)).await?;
         let turn = self.turns.of(&path);
@@ -176,7 +184,7 @@ impl Editor {
         let (inner, target) = (Arc::clone(&self.inner), path.clone());
         // The turn goes along: a caller that leaves must not let the next one in before the file is written.
         let (writing, (texts, mut change)) = blocking(move || {
-            let done = inner.change(&target, &wish, expected.as_deref())?;
+            let done = inner.change(&target, &requested, expected.as_deref())?;
             Ok((writing, done))
         })
         .await?;
@@ -204,7 +212,7 @@ fn admit(gate: &RootGate, inner: &Inner, file: &str) -> Result<WorkspacePath, Ed
     })?;
     let asked = Utf8Path::new(file);
     let asked = asked.strip_prefix(&inner.root).unwrap_or(asked);
-    match protected::reason(&inner.root, path.as_path(), asked, &inner.kept) {
+    match protected::reason(&inner.root, path.as_path(), asked, &inner.own_paths) {
         Some(why) => Err(EditError::Protected(why)),
         None => Ok(path),
     }
@@ -215,7 +223,7 @@ impl Inner {
     fn change(
         &self,
         path: &WorkspacePath,
-        wish: &Wish,
+        requested: &RequestedText,
         expected: Option<&str>,
     ) -> Result<(Texts, Change), EditError> {
         let below = path.as_path().strip_prefix(&self.root).map_err(|_| EditError::Outside)?;
@@ -223,17 +231,17 @@ impl Inner {
             return Err(EditError::NotAFile);
         };
         for _ in 0..TRIES {
-            let (folder, made) = match (Folder::open(&self.root, parent), wish) {
+            let (folder, made) = match (DirectoryHandle::open(&self.root, parent), requested) {
                 (Ok(folder), _) => (folder, None),
-                (Err(error), Wish::Whole(_)) if error.kind() == std::io::ErrorKind::NotFound => {
+                (Err(error), RequestedText::Whole(_)) if error.kind() == std::io::ErrorKind::NotFound => {
                     refuse_hash_of_nothing(expected)?;
-                    let (folder, made) = Folder::make(&self.root, parent)?;
+                    let (folder, made) = DirectoryHandle::make(&self.root, parent)?;
                     (folder, Some(made))
                 }
                 (Err(error), _) => return Err(error.into()),
             };
             self.clean(&folder, parent);
-            match self.change_in(&folder, name, wish, expected) {
+            match self.change_in(&folder, name, requested, expected) {
                 Err(EditError::Changing) => {}
                 Ok(done) => return Ok(done),
                 Err(error) => {
@@ -249,18 +257,18 @@ impl Inner {
 
     fn change_in(
         &self,
-        folder: &Folder,
+        folder: &DirectoryHandle,
         name: &str,
-        wish: &Wish,
+        requested: &RequestedText,
         expected: Option<&str>,
     ) -> Result<(Texts, Change), EditError> {
         let found = folder.read(name, MAX_TEXT_BYTES).map_err(|error| match error {
-            Unread::NotAFile => EditError::NotAFile,
-            Unread::TooLarge => EditError::TooLarge { limit: MAX_TEXT_BYTES },
-            Unread::Io(error) => error.into(),
+            ReadFailure::NotAFile => EditError::NotAFile,
+            ReadFailure::TooLarge => EditError::TooLarge { limit: MAX_TEXT_BYTES },
+            ReadFailure::Io(error) => error.into(),
         })?;
         let before = found.as_ref().map(|found| sha256_hex(&found.bytes));
-        let rewritten = rewrite(found.as_ref(), before.as_deref(), wish, expected)?;
+        let rewritten = rewrite(found.as_ref(), before.as_deref(), requested, expected)?;
         let bytes = rewritten.text.to_bytes();
         if bytes.len() as u64 > MAX_TEXT_BYTES {
             return Err(EditError::TooLarge { limit: MAX_TEXT_BYTES });
@@ -268,8 +276,8 @@ impl Inner {
         let after = sha256_hex(&bytes);
         if before.as_deref() != Some(&after) {
             folder.replace(name, &bytes, found.as_ref(), &self.entropy).map_err(|error| match error {
-                Unwritten::Changed => EditError::Changing,
-                Unwritten::Io(error) => error.into(),
+                WriteFailure::Changed => EditError::Changing,
+                WriteFailure::Io(error) => error.into(),
             })?;
         }
         let replaced = before.is_some().then_some(rewritten.old);
@@ -279,7 +287,7 @@ impl Inner {
     }
 
     /// Once for each folder: whoever left something there has died before us.
-    fn clean(&self, folder: &Folder, below: &Utf8Path) {
+    fn clean(&self, folder: &DirectoryHandle, below: &Utf8Path) {
         let first = self.cleaned.lock().unwrap_or_else(PoisonError::into_inner).insert(below.to_owned());
         if first {
             folder.clean();
@@ -289,33 +297,33 @@ impl Inner {
 
 /// The new text of a file that is or is not there.
 fn rewrite(
-    found: Option<&Found>,
+    found: Option<&FileSnapshot>,
     before: Option<&str>,
-    wish: &Wish,
+    requested: &RequestedText,
     expected: Option<&str>,
 ) -> Result<Rewritten, EditError> {
     let (Some(found), Some(before)) = (found, before) else {
-        let Wish::Whole(text) = wish else {
+        let RequestedText::Whole(text) = requested else {
             return Err(EditError::NotFound);
         };
         refuse_hash_of_nothing(expected)?;
-        let lines = text::whole(text);
+        let lines = text::require_complete(text);
         return Ok(Rewritten { text: Text::new(text.clone()), old: lines, new: lines });
     };
-    match (expected, wish) {
+    match (expected, requested) {
         (Some(expected), _) if !expected.eq_ignore_ascii_case(before) => {
             return Err(EditError::HashMismatch { actual: Some(before.to_owned()) });
         }
-        (None, Wish::Whole(_)) => return Err(EditError::HashRequired { actual: before.to_owned() }),
+        (None, RequestedText::Whole(_)) => return Err(EditError::HashRequired { actual: before.to_owned() }),
         _ => {}
     }
     if !found.writable {
         return Err(EditError::ReadOnly);
     }
     let text = Text::read(found.bytes.clone())?;
-    match wish {
-        Wish::Replace { old, new } => text.replace(old, new),
-        Wish::Whole(new) => Ok(text.overwrite(new)),
+    match requested {
+        RequestedText::Replace { old, new } => text.replace(old, new),
+        RequestedText::Whole(new) => Ok(text.overwrite(new)),
     }
 }
 

@@ -9,15 +9,15 @@ use tenon_contract::budget::{cut_bytes, cut_characters};
 use tenon_contract::cursor::RequestKey;
 use tenon_contract::epoch::EpochSet;
 use tenon_contract::position::{Position, Range};
-use tenon_lsp::call::Call;
+use tenon_lsp::CallContext;
 use tenon_lsp::model::{self, Markup};
 
-use crate::code::{Code, Question};
-use crate::desk::Weighed;
+use crate::code_reply::CodeReply;
+use crate::code_tools::{CodeTools, Question};
+use crate::completeness::{RequiredServers, require_complete};
 use crate::error::CodeError;
-use crate::reply::Reply;
+use crate::in_flight_cache::ByteSized;
 use crate::summary::Caveats;
-use crate::whole::{Expect, whole};
 
 const FRAGMENTS: usize = 8;
 const CODE_POINTS: usize = 8_192;
@@ -34,8 +34,8 @@ impl Hover {
     pub const TOOL: &'static str = "vscode.lsp.hover";
 }
 
-impl Code {
-    pub async fn hover(&self, input: Hover, call: &Call) -> Result<Reply, CodeError> {
+impl CodeTools {
+    pub async fn hover(&self, input: Hover, call: &CallContext) -> Result<CodeReply, CodeError> {
         let Hover { uri, position } = input;
         let path = self.admit(uri).await?;
         let request = RequestKey::new(Hover::TOOL, &[path.uri(), &position.line, &position.character]);
@@ -43,9 +43,12 @@ impl Code {
         self.reply(question, call, move |state, call| {
             let path = path.clone();
             async move {
-                let found = whole(state.engine.hover(&path, position, &call).await?, Expect::Someone)?;
+                let found = require_complete(
+                    state.engine.hover(&path, position, &call).await?,
+                    RequiredServers::AtLeastOne,
+                )?;
                 let caveats = Caveats { unproven: found.unproven, ..Caveats::default() };
-                let card = Card::new(found.value, caveats, state.listing);
+                let card = CanonicalHover::new(found.value, caveats, state.listing);
                 card.within(state.limits.payload_bytes())
             }
         })
@@ -62,7 +65,7 @@ struct Fragment {
 
 /// A hover in canonical form.
 #[derive(Debug, Clone)]
-struct Card {
+struct CanonicalHover {
     contents: Vec<Fragment>,
     range: Option<Range>,
     truncated: bool,
@@ -70,8 +73,8 @@ struct Card {
     listing: bool,
 }
 
-impl Card {
-    fn new(hover: Option<model::Hover>, caveats: Caveats, listing: bool) -> Self {
+impl CanonicalHover {
+    fn new(hover: Option<model::HoverInfo>, caveats: Caveats, listing: bool) -> Self {
         let (parts, range) = hover.map_or((Vec::new(), None), |hover| (hover.parts, hover.range));
         let mut contents: Vec<Fragment> =
             parts.into_iter().map(|part| Fragment { kind: kind(part.markup), value: part.value }).collect();
@@ -88,7 +91,7 @@ impl Card {
     }
 
     /// The longest reply of at most `limit` bytes.
-    fn within(mut self, limit: usize) -> Result<Reply, CodeError> {
+    fn within(mut self, limit: usize) -> Result<CodeReply, CodeError> {
         while self.reply().bytes() > limit {
             self.truncated = true;
             let Some(last) = self.contents.pop() else { break };
@@ -117,7 +120,7 @@ impl Card {
         longer
     }
 
-    fn reply(&self) -> Reply {
+    fn reply(&self) -> CodeReply {
         let beginning = match (self.contents.is_empty(), self.truncated) {
             (true, _) => "No hover available",
             (false, false) => "Hover available",
@@ -129,7 +132,7 @@ impl Card {
             payload["range"] = json!(range);
         }
         let lines = self.listing.then(|| self.contents.iter().map(|one| one.value.clone()).collect());
-        Reply::new(payload, lines)
+        CodeReply::new(payload, lines)
     }
 }
 
@@ -147,21 +150,21 @@ mod tests {
 
     use super::*;
 
-    fn card(parts: &[(Markup, &str)]) -> Card {
+    fn card(parts: &[(Markup, &str)]) -> CanonicalHover {
         let parts: Vec<HoverPart> = parts
             .iter()
             .map(|(markup, value)| HoverPart { markup: *markup, value: (*value).to_owned() })
             .collect();
-        Card::new(Some(model::Hover { parts, range: None }), Caveats::default(), false)
+        CanonicalHover::new(Some(model::HoverInfo { parts, range: None }), Caveats::default(), false)
     }
 
-    fn values(reply: &Reply) -> Vec<(String, String)> {
+    fn values(reply: &CodeReply) -> Vec<(String, String)> {
         let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
         let contents = reply.payload["contents"].as_array().unwrap();
         contents.iter().map(|one| (text(&one["kind"]), text(&one["value"]))).collect()
     }
 
-    fn summary(reply: &Reply) -> &str {
+    fn summary(reply: &CodeReply) -> &str {
         reply.payload["summary"].as_str().unwrap()
     }
 
@@ -181,7 +184,7 @@ mod tests {
 
     #[test]
     fn s7_3_nothing_to_say_is_an_answer() {
-        let reply = Card::new(None, Caveats::default(), false).within(10_000).unwrap();
+        let reply = CanonicalHover::new(None, Caveats::default(), false).within(10_000).unwrap();
         assert_eq!(reply.payload, json!({ "contents": [], "summary": "No hover available." }));
     }
 
@@ -233,8 +236,8 @@ mod tests {
                 value: value.clone(),
             };
             let reply = |parts: Vec<HoverPart>| {
-                let hover = model::Hover { parts, range: Some(Range::default()) };
-                Card::new(Some(hover), Caveats::default(), false).within(limit).unwrap()
+                let hover = model::HoverInfo { parts, range: Some(Range::default()) };
+                CanonicalHover::new(Some(hover), Caveats::default(), false).within(limit).unwrap()
             };
             let forwards = reply(parts.iter().map(part).collect());
             prop_assert!(forwards.bytes() <= limit);

@@ -3,27 +3,28 @@
 //! The seven tools of the gateway contract, without its wire: one file a tool, from typed arguments to the payload.
 //! Section numbers (§) are those of docs/contract.md.
 
+mod background_check;
 mod canonical;
-mod code;
+mod code_reply;
+mod code_tools;
+mod completeness;
 mod definition;
-mod desk;
 mod document_diagnostics;
 mod document_symbols;
 pub mod edit;
 mod error;
 mod hover;
+mod in_flight_cache;
 mod limits;
 mod listing;
 mod page;
 mod references;
-mod reply;
 mod summary;
-mod sweep;
-mod whole;
 mod workspace_diagnostics;
 mod workspace_symbols;
 
-pub use code::{Code, Options};
+pub use code_reply::CodeReply;
+pub use code_tools::{CodeTools, Options};
 pub use definition::Definition;
 pub use document_diagnostics::DocumentDiagnostics;
 pub use document_symbols::DocumentSymbols;
@@ -32,6 +33,5 @@ pub use hover::Hover;
 pub use limits::{CodeLimits, RETRY_AFTER};
 pub use page::PageSize;
 pub use references::References;
-pub use reply::Reply;
 pub use workspace_diagnostics::WorkspaceDiagnostics;
 pub use workspace_symbols::WorkspaceSymbols;

@@ -63,7 +63,7 @@ pub(crate) const DEFAULT_PAGE_SIZE: usize = 100;
 pub(crate) const VISITED_SYMBOLS: usize = 20_000;
 
 /// How long work may go on after its caller was told to come back.
-pub(crate) const AFTERLIFE: Duration = Duration::from_secs(30);
+pub(crate) const DETACHED_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// When a caller that was told to come back may try again.
 pub const RETRY_AFTER: Duration = Duration::from_millis(500);

@@ -10,16 +10,16 @@ use tenon_contract::budget::serialized_len;
 use tenon_contract::cursor::Cursor;
 use tenon_contract::root::RootGate;
 
-use crate::desk::Weighed;
+use crate::code_reply::CodeReply;
 use crate::error::CodeError;
+use crate::in_flight_cache::ByteSized;
 use crate::limits::DEFAULT_PAGE_SIZE;
 use crate::listing::Listed;
-use crate::reply::Reply;
 use crate::summary::Caveats;
 
 /// How much of a list, and from where on.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Paging {
+pub(crate) struct PageRequest {
     pub(crate) size: Option<PageSize>,
     pub(crate) cursor: Option<String>,
 }
@@ -37,9 +37,9 @@ impl PageSize {
 
 impl<'de> Deserialize<'de> for PageSize {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Whole;
+        struct PageSizeVisitor;
 
-        impl Visitor<'_> for Whole {
+        impl Visitor<'_> for PageSizeVisitor {
             type Value = PageSize;
 
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -69,7 +69,7 @@ impl<'de> Deserialize<'de> for PageSize {
             }
         }
 
-        deserializer.deserialize_any(Whole)
+        deserializer.deserialize_any(PageSizeVisitor)
     }
 }
 
@@ -94,18 +94,18 @@ impl<T: Serialize + Listed + Send + Sync> Items for Vec<T> {
     }
 }
 
-/// Words for a number of items: `Returned 3 references`.
-pub(crate) type Words = fn(usize) -> String;
+/// CountText for a number of items: `Returned 3 references`.
+pub(crate) type CountText = fn(usize) -> String;
 
 /// The full canonical result of a paged question.
-pub(crate) struct Full {
+pub(crate) struct PagedList {
     items: Box<dyn Items>,
     bytes: usize,
-    words: Words,
+    words: CountText,
     caveats: Caveats,
 }
 
-impl Weighed for Full {
+impl ByteSized for PagedList {
     fn bytes(&self) -> usize {
         self.bytes
     }
@@ -119,8 +119,8 @@ pub(crate) struct Delivery<'a> {
     pub(crate) listing: bool,
 }
 
-impl Full {
-    pub(crate) fn new<T>(items: Vec<T>, words: Words, caveats: Caveats) -> Self
+impl PagedList {
+    pub(crate) fn new<T>(items: Vec<T>, words: CountText, caveats: Caveats) -> Self
     where
         T: Serialize + Listed + Send + Sync + 'static,
     {
@@ -138,7 +138,7 @@ impl Full {
         cursor: &Cursor,
         size: usize,
         delivery: Delivery<'_>,
-    ) -> Result<Reply, CodeError> {
+    ) -> Result<CodeReply, CodeError> {
         let Delivery { limit, .. } = delivery;
         let page = self.build(cursor, size, delivery);
         if page.bytes() <= limit {
@@ -156,7 +156,7 @@ impl Full {
         Err(CodeError::ResponseTooLarge { limit, fits: (fits > 0).then_some(fits) })
     }
 
-    fn build(&self, cursor: &Cursor, size: usize, delivery: Delivery<'_>) -> Reply {
+    fn build(&self, cursor: &Cursor, size: usize, delivery: Delivery<'_>) -> CodeReply {
         let (range, next) = cursor.page(size, self.len());
         let summary = self.caveats.summary(&(self.words)(range.len()), next.is_some());
         let lines = delivery.listing.then(|| self.items.lines(range.clone(), delivery.gate));
@@ -165,7 +165,7 @@ impl Full {
             "nextCursor": next.map(|cursor| cursor.encode()),
             "summary": summary,
         });
-        Reply::new(payload, lines)
+        CodeReply::new(payload, lines)
     }
 }
 
@@ -199,11 +199,11 @@ mod tests {
         (request, snapshot)
     }
 
-    fn full(lengths: impl IntoIterator<Item = usize>) -> Full {
+    fn full(lengths: impl IntoIterator<Item = usize>) -> PagedList {
         let item =
             |(index, length): (usize, usize)| Item { text: format!("{index:05}{}", "x".repeat(length)) };
         let items: Vec<Item> = lengths.into_iter().enumerate().map(item).collect();
-        Full::new(items, |count| format!("Returned {count} items"), Caveats::default())
+        PagedList::new(items, |count| format!("Returned {count} items"), Caveats::default())
     }
 
     fn delivery(gate: &RootGate) -> Delivery<'_> {

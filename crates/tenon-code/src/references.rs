@@ -4,15 +4,15 @@ use serde::Deserialize;
 use tenon_contract::cursor::RequestKey;
 use tenon_contract::epoch::EpochSet;
 use tenon_contract::position::Position;
-use tenon_lsp::call::Call;
+use tenon_lsp::CallContext;
 
 use crate::canonical::{Location, canonicalise};
-use crate::code::{Code, Question};
+use crate::code_reply::CodeReply;
+use crate::code_tools::{CodeTools, Question};
+use crate::completeness::{RequiredServers, require_complete};
 use crate::error::CodeError;
-use crate::page::{Full, PageSize, Paging};
-use crate::reply::Reply;
+use crate::page::{PageRequest, PageSize, PagedList};
 use crate::summary::{Caveats, count};
-use crate::whole::{Expect, whole};
 
 /// The arguments of `vscode.lsp.references`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -34,8 +34,8 @@ fn request(uri: &str, position: Position, include_declaration: bool) -> RequestK
     RequestKey::new(References::TOOL, &[&uri, &position.line, &position.character, &include_declaration])
 }
 
-impl Code {
-    pub async fn references(&self, input: References, call: &Call) -> Result<Reply, CodeError> {
+impl CodeTools {
+    pub async fn references(&self, input: References, call: &CallContext) -> Result<CodeReply, CodeError> {
         let References { uri, position, include_declaration, page_size, cursor } = input;
         let path = self.admit(uri).await?;
         let question = Question {
@@ -43,18 +43,18 @@ impl Code {
             epochs: EpochSet::CODE,
             path: Some(path.clone()),
         };
-        self.page(question, Paging { size: page_size, cursor }, call, move |state, call| {
+        self.page(question, PageRequest { size: page_size, cursor }, call, move |state, call| {
             let path = path.clone();
             async move {
                 let answer = state.engine.references(&path, position, include_declaration, &call).await?;
-                let found = whole(answer, Expect::Someone)?.proven()?;
+                let found = require_complete(answer, RequiredServers::AtLeastOne)?.require_proven()?;
                 let locations = canonicalise(found.value.into_iter().map(Location::from).collect());
                 let limit = state.limits.references;
                 if locations.len() > limit {
                     return Err(CodeError::TooMany { what: "references", limit });
                 }
                 let words = |number| format!("Returned {}", count(number, "reference"));
-                Ok(Full::new(locations, words, Caveats::default()))
+                Ok(PagedList::new(locations, words, Caveats::default()))
             }
         })
         .await

@@ -3,13 +3,13 @@
 use serde::Deserialize;
 use tenon_contract::cursor::RequestKey;
 use tenon_contract::epoch::EpochSet;
-use tenon_lsp::call::Call;
+use tenon_lsp::CallContext;
 
 use crate::canonical::{Diagnostic, FileDiagnostics, canonicalise};
-use crate::code::{Code, Question};
+use crate::code_reply::CodeReply;
+use crate::code_tools::{CodeTools, Question};
 use crate::error::CodeError;
-use crate::page::{Full, PageSize, Paging};
-use crate::reply::Reply;
+use crate::page::{PageRequest, PageSize, PagedList};
 use crate::summary::{Caveats, count};
 
 /// The arguments of `vscode.lsp.diagnostics.workspace`.
@@ -24,12 +24,12 @@ impl WorkspaceDiagnostics {
     pub const TOOL: &'static str = "vscode.lsp.diagnostics.workspace";
 }
 
-impl Code {
+impl CodeTools {
     pub async fn workspace_diagnostics(
         &self,
         input: WorkspaceDiagnostics,
-        call: &Call,
-    ) -> Result<Reply, CodeError> {
+        call: &CallContext,
+    ) -> Result<CodeReply, CodeError> {
         let WorkspaceDiagnostics { page_size, cursor } = input;
         self.admit_workspace()?;
         let question = Question {
@@ -37,8 +37,8 @@ impl Code {
             epochs: EpochSet::DIAGNOSTICS,
             path: None,
         };
-        self.page(question, Paging { size: page_size, cursor }, call, move |state, call| async move {
-            let found = state.sweep.files(&call).await?;
+        self.page(question, PageRequest { size: page_size, cursor }, call, move |state, call| async move {
+            let found = state.background_check.files(&call).await?;
             let uncovered = state.uncovered(&found);
             let mut capped = false;
             let files = found.value.iter().map(|(path, diagnostics)| {
@@ -55,7 +55,7 @@ impl Code {
             }
             let words = |number| format!("Returned diagnostics for {}", count(number, "file"));
             let unproven = found.unproven.clone();
-            Ok(Full::new(files, words, Caveats { uncovered, unproven, capped }))
+            Ok(PagedList::new(files, words, Caveats { uncovered, unproven, capped }))
         })
         .await
     }

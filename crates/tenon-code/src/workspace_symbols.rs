@@ -3,16 +3,16 @@
 use serde::Deserialize;
 use tenon_contract::cursor::RequestKey;
 use tenon_contract::epoch::EpochSet;
+use tenon_lsp::CallContext;
 use tenon_lsp::Capability;
-use tenon_lsp::call::Call;
 
 use crate::canonical::{WorkspaceSymbol, canonicalise};
-use crate::code::{Code, Question};
+use crate::code_reply::CodeReply;
+use crate::code_tools::{CodeTools, Question};
+use crate::completeness::{RequiredServers, require_complete};
 use crate::error::CodeError;
-use crate::page::{Full, PageSize, Paging};
-use crate::reply::Reply;
+use crate::page::{PageRequest, PageSize, PagedList};
 use crate::summary::{Caveats, count};
-use crate::whole::{Expect, whole};
 
 /// The arguments of `vscode.lsp.workspaceSymbols`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -32,8 +32,12 @@ fn request(query: &str) -> RequestKey {
     RequestKey::new(WorkspaceSymbols::TOOL, &[&query])
 }
 
-impl Code {
-    pub async fn workspace_symbols(&self, input: WorkspaceSymbols, call: &Call) -> Result<Reply, CodeError> {
+impl CodeTools {
+    pub async fn workspace_symbols(
+        &self,
+        input: WorkspaceSymbols,
+        call: &CallContext,
+    ) -> Result<CodeReply, CodeError> {
         let WorkspaceSymbols { query, page_size, cursor } = input;
         let query = query.trim().to_owned();
         if query.is_empty() {
@@ -41,10 +45,13 @@ impl Code {
         }
         self.admit_workspace()?;
         let question = Question { request: request(&query), epochs: EpochSet::CODE, path: None };
-        self.page(question, Paging { size: page_size, cursor }, call, move |state, call| {
+        self.page(question, PageRequest { size: page_size, cursor }, call, move |state, call| {
             let query = query.clone();
             async move {
-                let mut found = whole(state.engine.workspace_symbols(&query, &call).await, Expect::Anyone)?;
+                let mut found = require_complete(
+                    state.engine.workspace_symbols(&query, &call).await,
+                    RequiredServers::AnyNumber,
+                )?;
                 found.unavailable =
                     state.engine.covered(Capability::WorkspaceSymbols, &call).await.unavailable;
                 let uncovered = state.uncovered(&found);
@@ -54,7 +61,11 @@ impl Code {
                     return Err(CodeError::TooMany { what: "symbols", limit });
                 }
                 let words = |number| format!("Returned {}", count(number, "workspace symbol"));
-                Ok(Full::new(symbols, words, Caveats { uncovered, unproven: found.unproven, capped: false }))
+                Ok(PagedList::new(
+                    symbols,
+                    words,
+                    Caveats { uncovered, unproven: found.unproven, capped: false },
+                ))
             }
         })
         .await

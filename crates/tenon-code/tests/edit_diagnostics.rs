@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tenon_fake_lsp::Workbench;
+use tenon_lsp::CallContext;
 use tenon_lsp::aftermath::{Aftermath, Touched, UNFINISHED};
-use tenon_lsp::call::Call;
 
 /// How long what broke elsewhere may take to show.
 const WAIT: Duration = Duration::from_secs(2);
@@ -34,10 +34,10 @@ async fn edit(bench: &Workbench, file: &str, text: &str) -> Aftermath {
 
 /// `file: message, …` for the touched files, then for the others.
 fn told(found: &Aftermath) -> (Vec<String>, Vec<String>) {
-    let lines = |files: &[tenon_lsp::aftermath::FileFindings]| {
-        let line = |file: &tenon_lsp::aftermath::FileFindings| {
+    let lines = |files: &[tenon_lsp::aftermath::FileDiagnosticLines]| {
+        let line = |file: &tenon_lsp::aftermath::FileDiagnosticLines| {
             let all: Vec<String> =
-                file.diagnostics.iter().map(tenon_lsp::finding::Finding::to_line).collect();
+                file.diagnostics.iter().map(tenon_lsp::diagnostic_line::DiagnosticLine::to_line).collect();
             format!("{}: {}", file.file, all.join(", "))
         };
         files.iter().map(line).collect()
@@ -224,7 +224,7 @@ async fn nothing_changes_under_a_search_that_is_left_with_a_server() {
     let bench = builder.server_with("fake", script, |entry| entry.keeps = keeps).patient().open().await;
     let (path, place) = (bench.path("a.fake"), Workbench::at(0, 0));
     bench.orchestrator.hover(&path, place, &Workbench::call()).await.unwrap();
-    let hasty = Call::within(Duration::from_millis(1));
+    let hasty = CallContext::within(Duration::from_millis(1));
     let _ = bench.orchestrator.references(&path, place, false, &hasty).await;
     Workbench::until("asked", || bench.heard("fake", "textDocument/references") == 1).await;
     let found = edit(&bench, "a.fake", "bad").await;

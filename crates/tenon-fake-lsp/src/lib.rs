@@ -13,7 +13,7 @@ pub use script::{
     Action, Diagnostic, Initialize, Locations, Partial, Progress, Publish, Rule, Script, Version,
 };
 pub use server::serve;
-pub use tenon_servers::registry::{Ready, ServerEntry};
+pub use tenon_servers::registry::{ReadinessRule, ServerEntry};
 pub use workbench::{Builder, Workbench};
 
 use std::path::{Path, PathBuf};

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tenon_contract::position::Position;
 use tenon_contract::root::{RootGate, WorkspacePath};
-use tenon_lsp::call::Call;
-use tenon_lsp::model::{Answer, Diagnostic};
+use tenon_lsp::CallContext;
+use tenon_lsp::model::{Diagnostic, LspAnswer};
 use tenon_lsp::orchestrator::{Options, Orchestrator};
 use tenon_servers::find::{Finder, SearchPath, Trust};
 use tenon_servers::registry::{Registry, ServerEntry};
@@ -66,11 +66,11 @@ impl Workbench {
     }
 
     /// Checks a file with the text on disk.
-    pub async fn check(&self, relative: &str) -> Answer<Vec<Diagnostic>> {
+    pub async fn check(&self, relative: &str) -> LspAnswer<Vec<Diagnostic>> {
         self.check_text(relative, None).await
     }
 
-    pub async fn check_text(&self, relative: &str, text: Option<&str>) -> Answer<Vec<Diagnostic>> {
+    pub async fn check_text(&self, relative: &str, text: Option<&str>) -> LspAnswer<Vec<Diagnostic>> {
         let call = Self::call();
         let path = self.path(relative);
         let checked = self.orchestrator.check(&path, text.map(str::to_owned), &call);
@@ -124,8 +124,8 @@ impl Workbench {
     }
 
     /// A call that nobody cancels and that outlives every test.
-    pub fn call() -> Call {
-        Call::within(Duration::from_secs(900))
+    pub fn call() -> CallContext {
+        CallContext::within(Duration::from_secs(900))
     }
 
     pub fn at(line: u32, character: u32) -> Position {

@@ -10,9 +10,9 @@ use futures::future::join_all;
 use serde::{Deserialize, Serialize};
 use tenon_contract::root::WorkspacePath;
 
-use crate::call::Call;
-use crate::finding::Finding;
-use crate::model::{Diagnostic, Gap, Why};
+use crate::call_context::CallContext;
+use crate::diagnostic_line::DiagnosticLine;
+use crate::model::{Diagnostic, Gap, GapReason};
 use crate::orchestrator::Orchestrator;
 
 /// How the names of files begin that an edit writes first and renames then. Nobody hears of them.
@@ -30,20 +30,20 @@ pub struct Touched {
 
 /// The findings of one file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FileFindings {
+pub struct FileDiagnosticLines {
     /// Relative to the workspace.
     pub file: String,
     /// By place.
-    pub diagnostics: Vec<Finding>,
+    pub diagnostics: Vec<DiagnosticLine>,
 }
 
 /// What an edit led to. The default is that nothing is known, nor expected from anyone.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Aftermath {
     /// The touched files, in the order given.
-    pub touched: Vec<FileFindings>,
+    pub touched: Vec<FileDiagnosticLines>,
     /// All other files that a server complains about, by name.
-    pub others: Vec<FileFindings>,
+    pub others: Vec<FileDiagnosticLines>,
     /// Whether every server that is there had its say about exactly these texts.
     pub complete: bool,
     /// The servers that were not done in time, by name.
@@ -52,7 +52,12 @@ pub struct Aftermath {
 
 impl Aftermath {
     /// Shows files to their servers and collects what follows. What follows elsewhere may take `wait` to show.
-    pub async fn of(orchestrator: &Orchestrator, touched: &[Touched], wait: Duration, call: &Call) -> Self {
+    pub async fn of(
+        orchestrator: &Orchestrator,
+        touched: &[Touched],
+        wait: Duration,
+        call: &CallContext,
+    ) -> Self {
         let before = orchestrator.epoch();
         let checks = touched.iter().map(|one| {
             orchestrator.check_and_look(&one.path, one.text.clone(), one.before.clone(), wait, call)
@@ -69,14 +74,14 @@ impl Aftermath {
             };
             found.complete &= answer.is_complete();
             found.pending.extend(answer.pending().map(ToString::to_string));
-            let absent = |gap: &&Gap| matches!(gap.why, Why::Unavailable(_) | Why::Broken);
+            let absent = |gap: &&Gap| matches!(gap.why, GapReason::Unavailable(_) | GapReason::Broken);
             served |= answer.servers.len() > answer.gaps.iter().filter(absent).count();
             here.push(answer.value);
         }
         if served && !call.cancel.is_cancelled() {
             let versions = |one: &Touched| orchestrator.versions(&one.path, one.text.as_deref());
             let seen: Vec<_> = touched.iter().map(versions).collect();
-            let elsewhere = orchestrator.elsewhere(before, wait, call).await;
+            let elsewhere = orchestrator.settled_diagnostics(before, wait, call).await;
             for ((one, known), seen) in touched.iter().zip(&mut here).zip(seen) {
                 if seen.is_none() || seen != versions(one) {
                     found.complete = false;
@@ -103,6 +108,6 @@ impl Aftermath {
     }
 }
 
-fn findings(file: String, items: &[Diagnostic]) -> FileFindings {
-    FileFindings { file, diagnostics: items.iter().map(Finding::from).collect() }
+fn findings(file: String, items: &[Diagnostic]) -> FileDiagnosticLines {
+    FileDiagnosticLines { file, diagnostics: items.iter().map(DiagnosticLine::from).collect() }
 }

@@ -8,8 +8,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::aftermath::{Aftermath, FileFindings};
-use crate::finding::{Finding, plural};
+use crate::aftermath::{Aftermath, FileDiagnosticLines};
+use crate::diagnostic_line::{DiagnosticLine, plural};
 use crate::model::Severity;
 
 /// How much is shown.
@@ -32,7 +32,7 @@ impl Default for Limits {
 pub struct ShownFile {
     /// Relative to the workspace.
     pub file: String,
-    pub diagnostics: Vec<Finding>,
+    pub diagnostics: Vec<DiagnosticLine>,
     /// How many of the wanted severities there are besides.
     pub more: usize,
 }
@@ -49,12 +49,12 @@ pub struct Block {
 impl Block {
     pub fn new(aftermath: &Aftermath, limits: &Limits) -> Self {
         let mut lines = limits.lines;
-        let mut shown = |file: &FileFindings| {
-            let wanted: Vec<&Finding> =
+        let mut shown = |file: &FileDiagnosticLines| {
+            let wanted: Vec<&DiagnosticLine> =
                 file.diagnostics.iter().filter(|one| limits.severities.contains(&one.severity)).collect();
             let fitting = wanted.len().min(limits.per_file).min(lines);
             lines -= fitting;
-            let diagnostics: Vec<Finding> = wanted[..fitting].iter().copied().cloned().collect();
+            let diagnostics: Vec<DiagnosticLine> = wanted[..fitting].iter().copied().cloned().collect();
             let more = wanted.len() - fitting;
             (fitting > 0).then(|| ShownFile { file: file.file.clone(), diagnostics, more })
         };
@@ -95,7 +95,7 @@ impl fmt::Display for Block {
 
 impl fmt::Display for ShownFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = crate::finding::one_line(&self.file, usize::MAX);
+        let name = crate::diagnostic_line::one_line(&self.file, usize::MAX);
         writeln!(f, "<diagnostics file=\"{}\">", escaped(&name).replace('"', "&quot;"))?;
         for found in &self.diagnostics {
             writeln!(f, "{}", escaped(&found.to_line()))?;
@@ -125,17 +125,17 @@ fn escaped(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn found(line: u32, severity: Severity, message: &str, code: Option<&str>) -> Finding {
+    fn found(line: u32, severity: Severity, message: &str, code: Option<&str>) -> DiagnosticLine {
         let code = code.map(str::to_owned);
-        Finding { line, character: 5, severity, message: message.to_owned(), code, source: None }
+        DiagnosticLine { line, character: 5, severity, message: message.to_owned(), code, source: None }
     }
 
-    fn errors(file: &str, count: u32) -> FileFindings {
+    fn errors(file: &str, count: u32) -> FileDiagnosticLines {
         let all = (1..=count).map(|line| found(line, Severity::Error, "wrong", None));
-        FileFindings { file: file.to_owned(), diagnostics: all.collect() }
+        FileDiagnosticLines { file: file.to_owned(), diagnostics: all.collect() }
     }
 
-    fn aftermath(touched: FileFindings, others: Vec<FileFindings>) -> Aftermath {
+    fn aftermath(touched: FileDiagnosticLines, others: Vec<FileDiagnosticLines>) -> Aftermath {
         Aftermath { touched: vec![touched], others, ..Aftermath::default() }
     }
 
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn the_whole_text() {
-        let touched = FileFindings {
+        let touched = FileDiagnosticLines {
             file: "src/a.ts".to_owned(),
             diagnostics: vec![
                 found(12, Severity::Error, "Type 'Array<string>' is not\n  assignable", Some("2322")),
@@ -178,7 +178,7 @@ mod tests {
     fn nothing_to_show_is_no_block() {
         let clean = aftermath(errors("a", 0), vec![errors("b", 0)]);
         assert_eq!(Block::new(&clean, &Limits::default()).below("Written."), "Written.");
-        let hints = FileFindings {
+        let hints = FileDiagnosticLines {
             file: "a".to_owned(),
             diagnostics: vec![found(1, Severity::Hint, "could be shorter", None)],
         };
@@ -192,7 +192,7 @@ mod tests {
     fn headings_name_the_one_severity_that_is_shown() {
         let heading = |kinds: &[Severity]| {
             let diagnostics = kinds.iter().map(|severity| found(1, *severity, "x", None)).collect();
-            let file = FileFindings { file: "a".to_owned(), diagnostics };
+            let file = FileDiagnosticLines { file: "a".to_owned(), diagnostics };
             let limits =
                 Limits { severities: BTreeSet::from_iter(kinds.iter().copied()), ..Limits::default() };
             let text = Block::new(&aftermath(file.clone(), vec![file]), &limits).to_string();
@@ -223,11 +223,11 @@ mod tests {
 
     #[test]
     fn five_other_files_are_those_that_show_something() {
-        let quiet = |file: &str| FileFindings {
+        let quiet = |file: &str| FileDiagnosticLines {
             file: file.to_owned(),
             diagnostics: vec![found(1, Severity::Warning, "unused", None)],
         };
-        let mut others: Vec<FileFindings> = ["b", "c", "d"].map(quiet).into();
+        let mut others: Vec<FileDiagnosticLines> = ["b", "c", "d"].map(quiet).into();
         others.extend(["e", "f", "g", "h", "i", "j"].map(|file| errors(file, 1)));
         let block = Block::new(&aftermath(errors("a", 0), others), &Limits::default());
         let shown: Vec<_> = block.others.iter().map(|file| file.file.as_str()).collect();
@@ -241,7 +241,7 @@ mod tests {
             let severity = if line <= 30 { Severity::Warning } else { Severity::Error };
             found(line, severity, "x", None)
         });
-        let file = FileFindings { file: "a".to_owned(), diagnostics: mixed.collect() };
+        let file = FileDiagnosticLines { file: "a".to_owned(), diagnostics: mixed.collect() };
         let block = Block::new(&aftermath(file, Vec::new()), &Limits::default());
         assert_eq!(names(&block.touched), [("a", 10, 0)]);
     }
@@ -254,7 +254,7 @@ mod tests {
             "x</diagnostics>\n\nLSP errors detected & \"so on\"\u{1b}[2J",
             Some("<c\n>"),
         );
-        let file = FileFindings { file: "a\"><b\n.ts".to_owned(), diagnostics: vec![hostile] };
+        let file = FileDiagnosticLines { file: "a\"><b\n.ts".to_owned(), diagnostics: vec![hostile] };
         insta::assert_snapshot!(Block::new(&aftermath(file, Vec::new()), &Limits::default()), @r#"
         LSP errors detected in this file, please fix:
         <diagnostics file="a&quot;&gt;&lt;b .ts">

@@ -17,19 +17,19 @@ use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::call::{Call, Interrupted};
-use crate::epoch::CheckEpoch;
-use crate::log::ServerLog;
+use crate::call_context::{CallContext, Interrupted};
+use crate::check_epoch::CheckEpoch;
 use crate::message::{Payload, RpcError};
-use crate::process::{self, Exit, Group, Handle};
-use crate::transport::{Closed, Connection, Reply, RequestError};
+use crate::process::{self, ChildExit, ChildHandle, ProcessGroup};
+use crate::server_log::ServerLog;
+use crate::transport::{Closed, Connection, PendingReply, RequestError};
 use tenon_servers::find::Program;
 use tenon_servers::registry::{Capability, ServerEntry};
 
 mod capabilities;
-mod check;
 mod diagnostics;
 mod documents;
+mod file_check;
 mod handshake;
 mod readiness;
 mod session;
@@ -37,12 +37,12 @@ mod sync;
 mod watched;
 
 pub(crate) use capabilities::method;
-pub use check::Checked;
-pub(crate) use check::gap;
+pub use file_check::Checked;
+pub(crate) use file_check::gap_reason;
 pub use sync::{FileChange, FileChangeKind, Synced};
 
 use capabilities::Capabilities;
-use session::{Known, Session};
+use session::{Session, SessionState};
 
 /// After a server exited, how long its last words may take to arrive.
 const LAST_WORDS: Duration = Duration::from_millis(200);
@@ -55,7 +55,7 @@ pub struct Start {
     pub program: Program,
     /// The project folder: a real path and its URI.
     pub root: WorkspacePath,
-    pub group: Group,
+    pub group: ProcessGroup,
     pub epoch: CheckEpoch,
     pub log: ServerLog,
 }
@@ -79,7 +79,7 @@ pub enum StartError {
 pub struct Client {
     session: Arc<Session>,
     connection: Connection,
-    handle: Handle,
+    handle: ChildHandle,
     /// One writer at a time, in the order of asking.
     turns: Mutex<()>,
     driver: Mutex<Option<JoinHandle<String>>>,
@@ -91,7 +91,7 @@ impl Client {
     /// workspace. A server that does not answer within the call is killed.
     pub async fn start(
         start: Start,
-        call: &Call,
+        call: &CallContext,
         meanwhile: impl Future<Output = ()>,
     ) -> Result<Arc<Self>, StartError> {
         let Start { entry, program, root, group, epoch, log } = start;
@@ -126,7 +126,7 @@ impl Client {
             checked: AtomicBool::new(false),
         });
         meanwhile.await;
-        match client.shake_hands(program, &root, call).await {
+        match client.handshake(program, &root, call).await {
             Ok(()) => Ok(client),
             Err(error) => {
                 client.kill();
@@ -142,17 +142,17 @@ impl Client {
         }
     }
 
-    async fn shake_hands(
+    async fn handshake(
         &self,
         program: Program,
         root: &WorkspacePath,
-        call: &Call,
+        call: &CallContext,
     ) -> Result<(), RequestError> {
         let params =
             handshake::initialize_params(program.initialization_options, root.as_str(), root.uri().as_str());
         let answer = self.connection.request(call, "initialize", &params).await?.wait(call).await?;
         let answer: Value = answer.parse().unwrap_or_default();
-        self.session.known().capabilities = Capabilities::from_initialize(&answer);
+        self.session.state().capabilities = Capabilities::from_initialize(&answer);
         self.connection.notify(call, "initialized", &json!({})).await?;
         let settings = &program.settings;
         if self.entry().asks_for_settings || settings.as_object().is_none_or(serde_json::Map::is_empty) {
@@ -171,12 +171,12 @@ impl Client {
     }
 
     pub fn is_alive(&self) -> bool {
-        !self.session.known().ended
+        !self.session.state().ended
     }
 
     /// How the server ended, once it has.
     pub fn ending(&self) -> Option<String> {
-        self.session.known().ending.clone()
+        self.session.state().ending.clone()
     }
 
     /// Waits for the server's end and says how it came.
@@ -193,8 +193,8 @@ impl Client {
     }
 
     /// Ends the server: asks it to, then signals. `polite` bounds the asking, `grace` the time after SIGTERM.
-    pub async fn shutdown(&self, polite: Duration, grace: Duration) -> Exit {
-        let call = Call::within(polite);
+    pub async fn shutdown(&self, polite: Duration, grace: Duration) -> ChildExit {
+        let call = CallContext::within(polite);
         let asked = async {
             self.connection.request(&call, "shutdown", &Value::Null).await?.wait(&call).await?;
             self.connection.notify(&call, "exit", &Value::Null).await?;
@@ -207,7 +207,7 @@ impl Client {
     }
 
     pub fn has(&self, capability: Capability) -> bool {
-        self.entry().has(capability) && self.session.known().capabilities.has(capability)
+        self.entry().has(capability) && self.session.state().capabilities.has(capability)
     }
 
     pub fn encoding(&self) -> Encoding {
@@ -216,12 +216,12 @@ impl Client {
 
     /// Whether its answers can be trusted now, as far as the registry knows how to tell.
     pub fn is_ready(&self) -> bool {
-        self.session.known().is_ready(Instant::now())
+        self.session.state().is_ready(Instant::now())
     }
 
     /// Whether it has shown that its answers are complete, as far as the registry knows how to tell.
-    pub fn is_proved(&self) -> bool {
-        self.session.known().readiness.is_proved()
+    pub fn is_proven(&self) -> bool {
+        self.session.state().readiness.is_proven()
     }
 
     /// Whether a check of any file has been through.
@@ -230,24 +230,24 @@ impl Client {
     }
 
     /// Tells a server that is not ready of a document, and asks for its diagnostics where that is what makes it ready.
-    pub(crate) async fn settle_in(
+    pub(crate) async fn open_to_load(
         &self,
-        call: &Call,
+        call: &CallContext,
         path: &WorkspacePath,
         lines: &LineIndex,
     ) -> Result<(), RequestError> {
         let synced = self.sync(call, path, lines, true).await?;
-        self.provoke_diagnostics(call, &synced).await;
+        self.pull_first_diagnostics(call, &synced).await;
         Ok(())
     }
 
     /// Waits until the server is ready. `false` when it ended or the call did before.
-    pub async fn ready(&self, call: &Call) -> bool {
-        self.wait_until(call, |known, now| {
-            if known.ended {
+    pub async fn ready(&self, call: &CallContext) -> bool {
+        self.wait_until(call, |state, now| {
+            if state.ended {
                 return Wait::Done(false);
             }
-            match known.readiness.state(now) {
+            match state.readiness.state(now) {
                 readiness::State::Since(_) => Wait::Done(true),
                 readiness::State::NotBefore(at) => Wait::Until(at),
                 readiness::State::Waiting => Wait::ForChange,
@@ -260,13 +260,13 @@ impl Client {
     /// Looks at the state after every change until `look` is satisfied.
     async fn wait_until<T>(
         &self,
-        call: &Call,
-        look: impl Fn(&Known, Instant) -> Wait<T>,
+        call: &CallContext,
+        look: impl Fn(&SessionState, Instant) -> Wait<T>,
     ) -> Result<T, Interrupted> {
         let mut changes = self.session.subscribe();
         loop {
             changes.mark_unchanged();
-            let outcome = look(&self.session.known(), Instant::now());
+            let outcome = look(&self.session.state(), Instant::now());
             let next = match outcome {
                 Wait::Done(value) => return Ok(value),
                 Wait::Until(at) => Some(at),
@@ -292,11 +292,11 @@ impl Client {
     /// changed under it or that it gave up by itself.
     pub async fn ask<P: Serialize + ?Sized>(
         &self,
-        call: &Call,
+        call: &CallContext,
         method: &str,
         params: &P,
     ) -> Result<Payload, RequestError> {
-        let mut pause = Pause::default();
+        let mut pause = RetryDelay::default();
         loop {
             let turn = call.bound(self.turns.lock()).await?;
             let reply = self.send_question(call, method, params, |_| {}).await?;
@@ -311,13 +311,13 @@ impl Client {
     /// As [`Client::ask`], sent in one turn with a document's text, so that no other write comes between.
     pub async fn ask_about<P: Serialize + ?Sized>(
         &self,
-        call: &Call,
+        call: &CallContext,
         path: &WorkspacePath,
         lines: &LineIndex,
         method: &str,
         params: &P,
     ) -> Result<Payload, RequestError> {
-        let mut pause = Pause::default();
+        let mut pause = RetryDelay::default();
         loop {
             let (reply, _pin) = {
                 let turn = call.bound(self.turns.lock()).await?;
@@ -337,14 +337,14 @@ impl Client {
     }
 
     /// Sends a question, in the sender's turn. It is left with the server for good where its entry wants that, and nothing
-    /// changes for the server before it has answered: see [`Client::searches_are_over`].
+    /// changes for the server before it has answered: see [`Client::wait_for_searches`].
     async fn send_question<P: Serialize + ?Sized>(
         &self,
-        call: &Call,
+        call: &CallContext,
         method: &str,
         params: &P,
         on_reply: impl FnOnce(&Result<Payload, RpcError>) + Send + 'static,
-    ) -> Result<Reply, RequestError> {
+    ) -> Result<PendingReply, RequestError> {
         if !self.entry().keeps.iter().any(|kept| kept == method) {
             return self.connection.request_with(call, method, params, on_reply).await;
         }
@@ -353,14 +353,14 @@ impl Client {
             on_reply(answer);
             drop(search);
         };
-        Ok(self.connection.request_with(call, method, params, on_reply).await?.kept())
+        Ok(self.connection.request_with(call, method, params, on_reply).await?.without_cancel())
     }
 
     /// Waits until the server has answered all questions that are left with it. What changes under such a search stays half
     /// unseen for good: after one, pyright went on to report errors of the text before, as the answer to a pull for the text
     /// after.
-    async fn searches_are_over(&self, call: &Call) -> Result<(), Interrupted> {
-        let over = |known: &Known, _: Instant| match known.searches == 0 || known.ended {
+    async fn wait_for_searches(&self, call: &CallContext) -> Result<(), Interrupted> {
+        let over = |state: &SessionState, _: Instant| match state.searches == 0 || state.ended {
             true => Wait::Done(()),
             false => Wait::ForChange,
         };
@@ -370,16 +370,16 @@ impl Client {
 
 /// The time before another try: short at first, since most servers cancel what a change overtakes and are ready again at
 /// once.
-struct Pause(Duration);
+struct RetryDelay(Duration);
 
-impl Default for Pause {
+impl Default for RetryDelay {
     fn default() -> Self {
         Self(Duration::from_millis(1))
     }
 }
 
-impl Pause {
-    async fn wait(&mut self, call: &Call) -> Result<(), Interrupted> {
+impl RetryDelay {
+    async fn wait(&mut self, call: &CallContext) -> Result<(), Interrupted> {
         let pause = self.0;
         self.0 = (pause * 2).min(LONGEST_PAUSE);
         call.bound(tokio::time::sleep(pause)).await
@@ -410,7 +410,7 @@ enum Wait<T> {
 async fn drive(
     run: impl Future<Output = Closed> + Send + 'static,
     connection: Connection,
-    handle: Handle,
+    handle: ChildHandle,
     session: Arc<Session>,
     log: ServerLog,
     stderr: impl AsyncRead + Unpin + Send + 'static,
@@ -445,7 +445,7 @@ async fn drive(
     };
     drained.abort();
     match closed {
-        Closed::EndOfStream | Closed::Ours => exit.to_string(),
+        Closed::EndOfStream | Closed::Locally => exit.to_string(),
         closed => format!("{closed}; {exit}"),
     }
 }

@@ -1,26 +1,27 @@
 //! Language servers at work: transport, client, orchestrator.
 
+pub use call_context::{CallContext, Interrupted};
 pub use tenon_servers::registry::{Capability, ServerId};
 
 pub mod aftermath;
 pub mod block;
-pub mod call;
+mod call_context;
+pub mod check_epoch;
 pub mod client;
 pub mod codec;
-pub mod epoch;
-pub mod finding;
-pub mod log;
+pub mod diagnostic_line;
+mod from_protocol;
+mod identifiers;
 pub mod message;
 pub mod model;
 pub mod orchestrator;
 #[cfg(unix)]
 pub mod process;
 #[cfg(not(unix))]
-#[path = "process/portable.rs"]
+#[path = "process/non_unix.rs"]
 pub mod process;
+pub mod server_log;
 pub mod service;
 pub mod transport;
 pub mod watch;
-mod wire;
-mod words;
 pub mod workspace_check;

@@ -100,7 +100,7 @@ pub struct HoverPart {
 
 /// What a server says about a place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hover {
+pub struct HoverInfo {
     pub parts: Vec<HoverPart>,
     pub range: Option<Range>,
 }
@@ -186,7 +186,7 @@ pub fn merge_diagnostics(shares: Vec<Vec<Diagnostic>>) -> Vec<Diagnostic> {
 
 /// Why a server's share is missing from an answer or cannot be vouched for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Why {
+pub enum GapReason {
     /// It was still starting or loading its project when the time was up.
     Indexing,
     /// It was ready but did not answer in time, or a newer edit overtook the question.
@@ -207,12 +207,12 @@ pub enum Why {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Gap {
     pub server: ServerId,
-    pub why: Why,
+    pub why: GapReason,
 }
 
 /// An answer, with what it rests on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer<T> {
+pub struct LspAnswer<T> {
     pub value: T,
     /// The servers that were asked or should have been, in registry order.
     pub servers: Vec<ServerId>,
@@ -220,19 +220,22 @@ pub struct Answer<T> {
     pub gaps: Vec<Gap>,
 }
 
-impl<T> Answer<T> {
+impl<T> LspAnswer<T> {
     /// Whether this is all there is to say.
     pub fn is_complete(&self) -> bool {
-        self.gaps.iter().all(|gap| matches!(gap.why, Why::Unavailable(_)))
+        self.gaps.iter().all(|gap| matches!(gap.why, GapReason::Unavailable(_)))
     }
 
     /// The servers whose share is still to come.
     pub fn pending(&self) -> impl Iterator<Item = &ServerId> {
-        self.gaps.iter().filter(|gap| matches!(gap.why, Why::Indexing | Why::Pending)).map(|gap| &gap.server)
+        self.gaps
+            .iter()
+            .filter(|gap| matches!(gap.why, GapReason::Indexing | GapReason::Pending))
+            .map(|gap| &gap.server)
     }
 
-    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Answer<U> {
-        Answer { value: change(self.value), servers: self.servers, gaps: self.gaps }
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> LspAnswer<U> {
+        LspAnswer { value: change(self.value), servers: self.servers, gaps: self.gaps }
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Servers are keyed by id and project root and started on the first question, once, however many ask. A server that ends
 //! by itself is broken until someone asks for a restart; the others go on. Every answer says what it rests on
-//! ([`Answer`]), so that a surface can refuse a partial one.
+//! ([`LspAnswer`]), so that a surface can refuse a partial one.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,29 +17,29 @@ use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::call::Call;
-use crate::client::{Client, FileChangeKind, gap};
-use crate::epoch::CheckEpoch;
-use crate::model::Why;
-use crate::process::Group;
+use crate::call_context::CallContext;
+use crate::check_epoch::CheckEpoch;
+use crate::client::{Client, FileChangeKind, gap_reason};
+use crate::model::GapReason;
+use crate::process::ProcessGroup;
 use crate::watch::Watch;
 use tenon_servers::find::{Availability, Finder};
 use tenon_servers::registry::{Capability, Registry, ServerEntry, ServerId};
 
-mod check;
 mod convert;
-mod elsewhere;
-mod follow;
+mod dependents;
+mod disk_sync;
+mod file_diagnostics;
+mod instance;
 mod navigate;
-mod slot;
+mod pending_changes;
 mod status;
-mod untold;
-mod warm;
+mod warm_up;
 
 pub use status::{ServerState, ServerStatus};
-pub use warm::{Coverage, Warmth};
+pub use warm_up::{Coverage, WarmUpResult};
 
-use slot::Slot;
+use instance::ServerInstance;
 
 /// Larger files are not sent to servers: nobody writes them by hand.
 pub const MAX_TEXT_BYTES: u64 = 8 * 1024 * 1024;
@@ -85,7 +85,7 @@ pub struct Options {
     pub finder: Finder,
     pub epochs: Arc<Epochs>,
     pub timeouts: Timeouts,
-    pub group: Group,
+    pub group: ProcessGroup,
     /// Whether to follow changes on disk. Without, a changed file is noticed when it is asked about.
     pub watch: bool,
     /// What the configuration leaves out of the workspace, in the form of `.gitignore`.
@@ -101,7 +101,7 @@ impl Options {
             finder,
             epochs: Arc::new(Epochs::starting_now(&Clock::system())),
             timeouts: Timeouts::default(),
-            group: Group::Own,
+            group: ProcessGroup::Own,
             watch: true,
             ignore: Vec::new(),
         }
@@ -118,7 +118,7 @@ pub enum AskError {
 }
 
 /// A server that may run here, or why it may not.
-struct Surveyed {
+struct ServerAvailability {
     entry: Arc<ServerEntry>,
     availability: Availability,
 }
@@ -134,12 +134,12 @@ struct Inner {
     epochs: Arc<Epochs>,
     epoch: CheckEpoch,
     timeouts: Timeouts,
-    group: Group,
-    survey: Mutex<Arc<Vec<Surveyed>>>,
-    slots: Mutex<BTreeMap<Key, Arc<Slot>>>,
+    group: ProcessGroup,
+    servers: Mutex<Arc<Vec<ServerAvailability>>>,
+    instances: Mutex<BTreeMap<Key, Arc<ServerInstance>>>,
     roots: Mutex<RootCache>,
-    recent: Mutex<Vec<elsewhere::Edited>>,
-    users: Mutex<elsewhere::Users>,
+    recent: Mutex<Vec<dependents::RecentEdit>>,
+    users: Mutex<dependents::DependentsCache>,
     /// Texts that servers are shown instead of those on disk.
     unsaved: Mutex<BTreeMap<WorkspacePath, Arc<str>>>,
     watch: Option<Watch>,
@@ -182,8 +182,8 @@ impl Orchestrator {
             epochs,
             timeouts,
             group,
-            survey: Mutex::default(),
-            slots: Mutex::default(),
+            servers: Mutex::default(),
+            instances: Mutex::default(),
             roots: Mutex::default(),
             recent: Mutex::default(),
             users: Mutex::default(),
@@ -194,17 +194,17 @@ impl Orchestrator {
             closing: CancellationToken::new(),
         };
         let orchestrator = Self(Arc::new(inner));
-        orchestrator.survey_again().await;
-        orchestrator.0.tasks.spawn(Arc::clone(&orchestrator.0).follow());
+        orchestrator.refresh_servers().await;
+        orchestrator.0.tasks.spawn(Arc::clone(&orchestrator.0).sync_with_disk());
         orchestrator
     }
 
     /// Looks for servers again, after some were installed or removed. Running ones are not touched.
-    pub async fn survey_again(&self) {
+    pub async fn refresh_servers(&self) {
         let inner = Arc::clone(&self.0);
-        let survey = spawn_blocking(move || inner.look_for_servers()).await;
-        if let Ok(survey) = survey {
-            *lock(&self.0.survey) = Arc::new(survey);
+        let servers = spawn_blocking(move || inner.look_for_servers()).await;
+        if let Ok(servers) = servers {
+            *lock(&self.0.servers) = Arc::new(servers);
         }
     }
 
@@ -237,32 +237,32 @@ impl Orchestrator {
     /// Ends all servers and everything that runs on their behalf.
     pub async fn shutdown(&self) {
         self.0.closing.cancel();
-        let slots = std::mem::take(&mut *lock(&self.0.slots));
+        let instances = std::mem::take(&mut *lock(&self.0.instances));
         let (polite, grace) = (self.0.timeouts.polite, self.0.timeouts.grace);
-        futures::future::join_all(slots.values().map(|slot| slot.shutdown(polite, grace))).await;
+        futures::future::join_all(instances.values().map(|instance| instance.shutdown(polite, grace))).await;
         self.0.tasks.close();
         self.0.tasks.wait().await;
     }
 
     /// Ends the servers with this id, broken marks included; the next question starts them anew.
     pub async fn restart(&self, id: &ServerId) {
-        let gone: Vec<Arc<Slot>> = {
-            let mut slots = lock(&self.0.slots);
-            let keys: Vec<Key> = slots.keys().filter(|key| key.0 == *id).cloned().collect();
-            keys.iter().filter_map(|key| slots.remove(key)).collect()
+        let gone: Vec<Arc<ServerInstance>> = {
+            let mut instances = lock(&self.0.instances);
+            let keys: Vec<Key> = instances.keys().filter(|key| key.0 == *id).cloned().collect();
+            keys.iter().filter_map(|key| instances.remove(key)).collect()
         };
         let (polite, grace) = (self.0.timeouts.polite, self.0.timeouts.grace);
-        futures::future::join_all(gone.iter().map(|slot| slot.shutdown(polite, grace))).await;
-        self.survey_again().await;
+        futures::future::join_all(gone.iter().map(|instance| instance.shutdown(polite, grace))).await;
+        self.refresh_servers().await;
         self.0.epochs.advance(Epoch::Text);
     }
 
     /// Gives broken servers another chance, as when a new session begins.
     pub fn reset_failures(&self) {
-        let mut slots = lock(&self.0.slots);
-        let before = slots.len();
-        slots.retain(|_, slot| !slot.is_broken());
-        if slots.len() < before {
+        let mut instances = lock(&self.0.instances);
+        let before = instances.len();
+        instances.retain(|_, instance| !instance.is_broken());
+        if instances.len() < before {
             self.0.epochs.advance(Epoch::Text);
         }
     }
@@ -286,31 +286,31 @@ impl Orchestrator {
         for candidate in self.candidates(path).await {
             if candidate.entry.has(capability) {
                 // Why it cannot start is for the question to say.
-                let _ = self.slot(&candidate);
+                let _ = self.instance(&candidate);
             }
         }
     }
 
     /// The place of a server, which is started if need be.
-    fn slot(&self, candidate: &Candidate) -> Result<Arc<Slot>, Why> {
+    fn instance(&self, candidate: &Candidate) -> Result<Arc<ServerInstance>, GapReason> {
         let root = match &candidate.place {
             Ok(root) => root,
-            Err(reason) => return Err(Why::Unavailable(reason.clone())),
+            Err(reason) => return Err(GapReason::Unavailable(reason.clone())),
         };
-        let mut slots = lock(&self.0.slots);
+        let mut instances = lock(&self.0.instances);
         if self.0.closing.is_cancelled() {
-            return Err(Why::Broken);
+            return Err(GapReason::Broken);
         }
         let key = (candidate.entry.id.clone(), root.as_path().to_owned());
-        Ok(Arc::clone(slots.entry(key).or_insert_with(|| {
-            let slot = Slot::new(Arc::clone(&candidate.entry), root.clone());
-            self.0.tasks.spawn(Arc::clone(&slot).run(Arc::clone(&self.0)));
-            slot
+        Ok(Arc::clone(instances.entry(key).or_insert_with(|| {
+            let instance = ServerInstance::new(Arc::clone(&candidate.entry), root.clone());
+            self.0.tasks.spawn(Arc::clone(&instance).run(Arc::clone(&self.0)));
+            instance
         })))
     }
 
     /// A running server, started if need be, that knows what changed on disk.
-    async fn client(&self, candidate: &Candidate, call: &Call) -> Result<Arc<Client>, Why> {
+    async fn client(&self, candidate: &Candidate, call: &CallContext) -> Result<Arc<Client>, GapReason> {
         self.client_that_saw(None, candidate, call).await
     }
 
@@ -319,18 +319,18 @@ impl Orchestrator {
         &self,
         shown: Option<(&WorkspacePath, &LineIndex)>,
         candidate: &Candidate,
-        call: &Call,
-    ) -> Result<Arc<Client>, Why> {
-        let slot = self.slot(candidate)?;
-        let client = slot.client(call).await?;
+        call: &CallContext,
+    ) -> Result<Arc<Client>, GapReason> {
+        let instance = self.instance(candidate)?;
+        let client = instance.client(call).await?;
         if let Some((path, before)) = shown
             && client.open_text(path.as_str()).is_none()
         {
             // However this call ends, it hears of what is on disk before it is asked again.
-            lock(&slot.untold).note(path, FileChangeKind::Changed);
-            self.show_before(&client, path, before, call).await.map_err(|error| gap(&error))?;
+            lock(&instance.pending_changes).note(path, FileChangeKind::Changed);
+            self.show_before(&client, path, before, call).await.map_err(|error| gap_reason(&error))?;
         }
-        self.0.tell(&slot, &client, call).await?;
+        self.0.send_changes(&instance, &client, call).await?;
         Ok(client)
     }
 
@@ -341,38 +341,39 @@ impl Orchestrator {
 
 impl Inner {
     fn read(&self, path: &WorkspacePath) -> Result<LineIndex, ReadError> {
-        let open = lock(&self.slots).values().find_map(|slot| slot.live()?.open_text(path.as_str()));
+        let open =
+            lock(&self.instances).values().find_map(|instance| instance.live()?.open_text(path.as_str()));
         read_text(&self.gate, path, open)
     }
 
     /// The servers that run now.
     fn live(&self) -> Vec<Arc<Client>> {
-        lock(&self.slots).values().filter_map(|slot| slot.live()).collect()
+        lock(&self.instances).values().filter_map(|instance| instance.live()).collect()
     }
 
-    fn look_for_servers(&self) -> Vec<Surveyed> {
+    fn look_for_servers(&self) -> Vec<ServerAvailability> {
         self.finder
-            .survey(&self.registry)
+            .find_all(&self.registry)
             .into_iter()
-            .map(|(entry, availability)| Surveyed { entry: Arc::new(entry.clone()), availability })
+            .map(|(entry, availability)| ServerAvailability { entry: Arc::new(entry.clone()), availability })
             .collect()
     }
 
     /// The servers of a file when all their project roots are known already.
     fn known_candidates(&self, path: &WorkspacePath) -> Option<Vec<Candidate>> {
-        let survey = Arc::clone(&*lock(&self.survey));
-        let mut found = Vec::new();
-        for (_, surveyed) in serving(&survey, path.as_path()) {
-            let root = self.known_root(&surveyed.entry, path.as_path())?;
-            found.extend(surveyed.candidate(root));
+        let servers = Arc::clone(&*lock(&self.servers));
+        let mut candidates = Vec::new();
+        for (_, found) in serving(&servers, path.as_path()) {
+            let root = self.known_root(&found.entry, path.as_path())?;
+            candidates.extend(found.candidate(root));
         }
-        Some(found)
+        Some(candidates)
     }
 
     fn find_candidates(&self, path: &WorkspacePath) -> Vec<Candidate> {
-        let survey = Arc::clone(&*lock(&self.survey));
-        serving(&survey, path.as_path())
-            .filter_map(|(_, surveyed)| surveyed.candidate(self.root_for(&surveyed.entry, path.as_path())))
+        let servers = Arc::clone(&*lock(&self.servers));
+        serving(&servers, path.as_path())
+            .filter_map(|(_, found)| found.candidate(self.root_for(&found.entry, path.as_path())))
             .collect()
     }
 
@@ -411,7 +412,7 @@ impl Inner {
     }
 }
 
-impl Surveyed {
+impl ServerAvailability {
     /// `None` when the server has nothing to do for a file without a project of its kind.
     fn candidate(&self, root: Option<WorkspacePath>) -> Option<Candidate> {
         let place = match &self.availability {
@@ -427,10 +428,12 @@ impl Surveyed {
 }
 
 /// The servers that serve a file by its name, with their place in the registry; disabled ones are left out.
-fn serving<'a>(survey: &'a [Surveyed], file: &'a Utf8Path) -> impl Iterator<Item = (usize, &'a Surveyed)> {
-    survey.iter().enumerate().filter(move |(_, surveyed)| {
-        !matches!(surveyed.availability, Availability::Disabled(_))
-            && surveyed.entry.language_id(file).is_some()
+fn serving<'a>(
+    servers: &'a [ServerAvailability],
+    file: &'a Utf8Path,
+) -> impl Iterator<Item = (usize, &'a ServerAvailability)> {
+    servers.iter().enumerate().filter(move |(_, found)| {
+        !matches!(found.availability, Availability::Disabled(_)) && found.entry.language_id(file).is_some()
     })
 }
 

@@ -24,7 +24,7 @@ use tokio::sync::{oneshot, watch};
 
 /// Whose process group a child belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Group {
+pub enum ProcessGroup {
     /// Its own: ending it ends all that it started.
     Own,
     /// Ours: a host that kills our group reaches it.
@@ -33,13 +33,13 @@ pub enum Group {
 
 /// How a child ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exit {
+pub enum ChildExit {
     Code(i32),
     Signal(i32),
     Unknown,
 }
 
-impl std::fmt::Display for Exit {
+impl std::fmt::Display for ChildExit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Code(code) => write!(f, "exit code {code}"),
@@ -53,23 +53,23 @@ impl std::fmt::Display for Exit {
 }
 
 /// A running child with its three pipes.
-pub struct Process {
+pub struct ChildProcess {
     pub stdin: pipe::Sender,
     pub stdout: pipe::Receiver,
     pub stderr: pipe::Receiver,
-    pub handle: Handle,
+    pub handle: ChildHandle,
 }
 
 /// Watches and ends a child. Clones share it; the last one to go ends the child.
 #[derive(Clone)]
-pub struct Handle(Arc<Attended>);
+pub struct ChildHandle(Arc<ChildState>);
 
-struct Attended {
+struct ChildState {
     kill: Arc<Kill>,
-    exit: watch::Receiver<Option<Exit>>,
+    exit: watch::Receiver<Option<ChildExit>>,
 }
 
-impl Drop for Attended {
+impl Drop for ChildState {
     fn drop(&mut self) {
         self.kill.signal(Signal::SIGKILL);
     }
@@ -77,7 +77,7 @@ impl Drop for Attended {
 
 struct Kill {
     pid: Pid,
-    group: Group,
+    group: ProcessGroup,
     /// Locked while a signal is sent and while the child is reaped.
     reaped: Mutex<bool>,
 }
@@ -94,28 +94,28 @@ impl Kill {
     fn send(&self, signal: Signal) {
         // An error means that nobody is left to receive it.
         let _ = match self.group {
-            Group::Own => killpg(self.pid, signal),
-            Group::Inherited => kill(self.pid, signal),
+            ProcessGroup::Own => killpg(self.pid, signal),
+            ProcessGroup::Inherited => kill(self.pid, signal),
         };
     }
 }
 
-impl Handle {
+impl ChildHandle {
     pub fn pid(&self) -> u32 {
         self.0.kill.pid.as_raw().unsigned_abs()
     }
 
     /// How the child ended, once it has.
-    pub fn exit(&self) -> Option<Exit> {
+    pub fn exit(&self) -> Option<ChildExit> {
         *self.0.exit.borrow()
     }
 
     /// Waits for the end of the child.
-    pub async fn ended(&self) -> Exit {
+    pub async fn ended(&self) -> ChildExit {
         let mut exit = self.0.exit.clone();
         match exit.wait_for(Option::is_some).await {
-            Ok(exit) => exit.unwrap_or(Exit::Unknown),
-            Err(_) => Exit::Unknown,
+            Ok(exit) => exit.unwrap_or(ChildExit::Unknown),
+            Err(_) => ChildExit::Unknown,
         }
     }
 
@@ -125,7 +125,7 @@ impl Handle {
     }
 
     /// Ends the child with SIGTERM, and with SIGKILL when it still runs after `grace`.
-    pub async fn terminate(&self, grace: Duration) -> Exit {
+    pub async fn terminate(&self, grace: Duration) -> ChildExit {
         self.0.kill.signal(Signal::SIGTERM);
         match tokio::time::timeout(grace, self.ended()).await {
             Ok(exit) => exit,
@@ -137,15 +137,15 @@ impl Handle {
     }
 }
 
-struct Order {
+struct SpawnRequest {
     command: Command,
     reply: oneshot::Sender<io::Result<Child>>,
 }
 
 /// The one thread that starts children. It holds its own sender's other end for ever, so it never ends.
-static SPAWNER: LazyLock<io::Result<mpsc::SyncSender<Order>>> = LazyLock::new(|| {
+static SPAWNER: LazyLock<io::Result<mpsc::SyncSender<SpawnRequest>>> = LazyLock::new(|| {
     // A few servers start at once; more wait in their callers.
-    let (orders, inbox) = mpsc::sync_channel::<Order>(64);
+    let (orders, inbox) = mpsc::sync_channel::<SpawnRequest>(64);
     std::thread::Builder::new().name("spawner".to_owned()).spawn(move || {
         while let Ok(mut order) = inbox.recv() {
             if let Err(Ok(mut child)) = order.reply.send(order.command.spawn()) {
@@ -159,21 +159,21 @@ static SPAWNER: LazyLock<io::Result<mpsc::SyncSender<Order>>> = LazyLock::new(||
 });
 
 /// Starts a child with its pipes. It dies when we do.
-pub async fn spawn(command: Command, group: Group) -> io::Result<Process> {
+pub async fn spawn(command: Command, group: ProcessGroup) -> io::Result<ChildProcess> {
     spawn_with(command, group, Vec::new()).await
 }
 
 /// As [`spawn`]; the child also gets these descriptors, under these numbers.
 pub async fn spawn_with(
     mut command: Command,
-    group: Group,
+    group: ProcessGroup,
     handed: Vec<(OwnedFd, RawFd)>,
-) -> io::Result<Process> {
+) -> io::Result<ChildProcess> {
     if !handed.is_empty() {
         hand_down(&mut command, handed)?;
     }
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    if group == Group::Own {
+    if group == ProcessGroup::Own {
         command.process_group(0);
     }
     die_with_parent(&mut command);
@@ -181,14 +181,14 @@ pub async fn spawn_with(
     let spawner = SPAWNER.as_ref().map_err(|error| io::Error::new(error.kind(), error.to_string()))?;
     let (reply, started) = oneshot::channel();
     spawner
-        .try_send(Order { command, reply })
+        .try_send(SpawnRequest { command, reply })
         .map_err(|_| io::Error::other("too many processes are being started"))?;
     let child = started.await.map_err(|_| io::Error::other("the spawning thread is gone"))??;
     attend(child, group)
 }
 
 /// Takes the pipes and sets a thread to wait for the end.
-fn attend(mut child: Child, group: Group) -> io::Result<Process> {
+fn attend(mut child: Child, group: ProcessGroup) -> io::Result<ChildProcess> {
     let missing = || io::Error::other("a pipe of the child is missing");
     let stdin = child.stdin.take().ok_or_else(missing)?;
     let stdout = child.stdout.take().ok_or_else(missing)?;
@@ -200,15 +200,15 @@ fn attend(mut child: Child, group: Group) -> io::Result<Process> {
     std::thread::Builder::new().name(format!("wait-{pid}")).stack_size(64 * 1024).spawn(move || {
         let _ = ended.send(Some(wait(child, &waiter)));
     })?;
-    Ok(Process {
+    Ok(ChildProcess {
         stdin: pipe::Sender::from_owned_fd(stdin.into())?,
         stdout: pipe::Receiver::from_owned_fd(stdout.into())?,
         stderr: pipe::Receiver::from_owned_fd(stderr.into())?,
-        handle: Handle(Arc::new(Attended { kill, exit })),
+        handle: ChildHandle(Arc::new(ChildState { kill, exit })),
     })
 }
 
-fn wait(mut child: Child, kill: &Kill) -> Exit {
+fn wait(mut child: Child, kill: &Kill) -> ChildExit {
     use std::os::unix::process::ExitStatusExt;
 
     // Notices the end and leaves the child unreaped, so that its group's number stays taken.
@@ -216,16 +216,18 @@ fn wait(mut child: Child, kill: &Kill) -> Exit {
         == Err(nix::errno::Errno::EINTR)
     {}
     let mut reaped = kill.reaped.lock().unwrap_or_else(PoisonError::into_inner);
-    if kill.group == Group::Own {
+    if kill.group == ProcessGroup::Own {
         kill.send(Signal::SIGKILL);
     }
     let status = child.wait();
     *reaped = true;
     match status {
-        Ok(status) => {
-            status.code().map(Exit::Code).or(status.signal().map(Exit::Signal)).unwrap_or(Exit::Unknown)
-        }
-        Err(_) => Exit::Unknown,
+        Ok(status) => status
+            .code()
+            .map(ChildExit::Code)
+            .or(status.signal().map(ChildExit::Signal))
+            .unwrap_or(ChildExit::Unknown),
+        Err(_) => ChildExit::Unknown,
     }
 }
 

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::aftermath::{Aftermath, FileFindings};
-use crate::finding::Finding;
+use crate::aftermath::{Aftermath, FileDiagnosticLines};
+use crate::diagnostic_line::DiagnosticLine;
 use crate::model::{self, Severity};
 use crate::orchestrator::{self, ServerState};
 
@@ -70,12 +70,12 @@ pub type Files = BTreeMap<String, Vec<Diagnostic>>;
 impl Diagnostic {
     /// What a server said about `file`.
     pub fn new(file: &str, diagnostic: &model::Diagnostic) -> Self {
-        let Finding { line, character, severity, message, code, source } = diagnostic.into();
+        let DiagnosticLine { line, character, severity, message, code, source } = diagnostic.into();
         Self { file: file.to_owned(), line, character, severity, message, code, source }
     }
 }
 
-impl From<Diagnostic> for Finding {
+impl From<Diagnostic> for DiagnosticLine {
     fn from(diagnostic: Diagnostic) -> Self {
         let Diagnostic { file: _, line, character, severity, message, code, source } = diagnostic;
         Self { line, character, severity, message, code, source }
@@ -87,9 +87,9 @@ impl From<Diagnostic> for Finding {
 pub fn aftermath(file: &str, checked: Vec<Diagnostic>, mut all: Files) -> Aftermath {
     // The same text, looked at longer.
     let here = all.remove(file).unwrap_or(checked);
-    let findings = |(file, items): (String, Vec<Diagnostic>)| FileFindings {
+    let findings = |(file, items): (String, Vec<Diagnostic>)| FileDiagnosticLines {
         file,
-        diagnostics: items.into_iter().map(Finding::from).collect(),
+        diagnostics: items.into_iter().map(DiagnosticLine::from).collect(),
     };
     Aftermath {
         touched: vec![findings((file.to_owned(), here))],

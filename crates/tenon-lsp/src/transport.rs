@@ -21,7 +21,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::codec::Decoder;
 use tokio_util::sync::CancellationToken;
 
-use crate::call::{Call, Interrupted};
+use crate::call_context::{CallContext, Interrupted};
 use crate::codec::{CodecError, FrameDecoder};
 use crate::message::{self, Message, Payload, RequestId, RpcError};
 
@@ -55,7 +55,7 @@ pub enum Closed {
     #[error("the peer asks without reading the answers")]
     Flooded,
     #[error("we closed it")]
-    Ours,
+    Locally,
 }
 
 impl From<CodecError> for Closed {
@@ -80,32 +80,32 @@ pub enum RequestError {
     Unwritable(#[from] serde_json::Error),
 }
 
-type Ending = Result<Payload, RequestError>;
+type Outcome = Result<Payload, RequestError>;
 type OnReply = Box<dyn FnOnce(&Result<Payload, RpcError>) + Send>;
 
-struct Waiting {
+struct PendingRequest {
     /// Nobody, for a request of which only the moment of its answer counts.
-    reply: Option<oneshot::Sender<Ending>>,
+    reply: Option<oneshot::Sender<Outcome>>,
     /// Runs in the reader, before anything that the peer sent after the answer is handled.
     on_reply: Option<OnReply>,
 }
 
 #[derive(Default)]
-struct Table {
+struct RequestTable {
     next_id: i64,
-    waiting: BTreeMap<i64, Waiting>,
+    waiting: BTreeMap<i64, PendingRequest>,
     closed: Option<Closed>,
 }
 
 struct Shared {
-    table: Mutex<Table>,
+    table: Mutex<RequestTable>,
     outgoing: mpsc::Sender<Bytes>,
     /// Cancelled when the connection ends.
     ended: CancellationToken,
 }
 
 impl Shared {
-    fn table(&self) -> MutexGuard<'_, Table> {
+    fn table(&self) -> MutexGuard<'_, RequestTable> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -128,7 +128,7 @@ impl Shared {
     }
 
     fn closed_error(&self) -> Closed {
-        self.table().closed.clone().unwrap_or(Closed::Ours)
+        self.table().closed.clone().unwrap_or(Closed::Locally)
     }
 
     fn complete(&self, id: Option<RequestId>, outcome: Result<Payload, RpcError>) {
@@ -174,7 +174,7 @@ impl Connection {
             let why = tokio::select! {
                 why = read_loop(&shared, reader, &*peer, answers) => why,
                 why = write_loop(writer, queue, answer_queue) => why,
-                () = shared.ended.cancelled() => Closed::Ours,
+                () = shared.ended.cancelled() => Closed::Locally,
             };
             shared.close(why);
             shared.closed_error()
@@ -185,45 +185,45 @@ impl Connection {
     /// Sends a notification after everything sent before.
     pub async fn notify<P: Serialize + ?Sized>(
         &self,
-        call: &Call,
+        call: &CallContext,
         method: &str,
         params: &P,
     ) -> Result<(), RequestError> {
         self.send(call, message::notification(method, params)?).await
     }
 
-    /// Sends a request after everything sent before. The answer is awaited with [`Reply::wait`].
+    /// Sends a request after everything sent before. The answer is awaited with [`PendingReply::wait`].
     pub async fn request<P: Serialize + ?Sized>(
         &self,
-        call: &Call,
+        call: &CallContext,
         method: &str,
         params: &P,
-    ) -> Result<Reply, RequestError> {
+    ) -> Result<PendingReply, RequestError> {
         self.start(call, method, params, None).await
     }
 
     /// As [`Connection::request`]; `on_reply` sees the answer before anything the peer sent later is handled.
     pub async fn request_with<P: Serialize + ?Sized>(
         &self,
-        call: &Call,
+        call: &CallContext,
         method: &str,
         params: &P,
         on_reply: impl FnOnce(&Result<Payload, RpcError>) + Send + 'static,
-    ) -> Result<Reply, RequestError> {
+    ) -> Result<PendingReply, RequestError> {
         self.start(call, method, params, Some(Box::new(on_reply))).await
     }
 
     /// Sends a request of which only the moment of its answer counts. It is never taken back.
     pub async fn request_mark<P: Serialize + ?Sized>(
         &self,
-        call: &Call,
+        call: &CallContext,
         method: &str,
         params: &P,
         on_reply: impl FnOnce(&Result<Payload, RpcError>) + Send + 'static,
     ) -> Result<(), RequestError> {
         let id = self.next_id();
         let frame = message::request(&RequestId::Number(id), method, params)?;
-        self.expect(id, Waiting { reply: None, on_reply: Some(Box::new(on_reply)) })?;
+        self.expect(id, PendingRequest { reply: None, on_reply: Some(Box::new(on_reply)) })?;
         let sent = self.send(call, frame).await;
         if sent.is_err() {
             self.shared.table().waiting.remove(&id);
@@ -233,16 +233,17 @@ impl Connection {
 
     async fn start<P: Serialize + ?Sized>(
         &self,
-        call: &Call,
+        call: &CallContext,
         method: &str,
         params: &P,
         on_reply: Option<OnReply>,
-    ) -> Result<Reply, RequestError> {
+    ) -> Result<PendingReply, RequestError> {
         let (sender, receiver) = oneshot::channel();
         let id = self.next_id();
         let frame = message::request(&RequestId::Number(id), method, params)?;
-        self.expect(id, Waiting { reply: Some(sender), on_reply })?;
-        let mut reply = Reply { id, receiver, shared: Arc::clone(&self.shared), sent: false, kept: false };
+        self.expect(id, PendingRequest { reply: Some(sender), on_reply })?;
+        let mut reply =
+            PendingReply { id, receiver, shared: Arc::clone(&self.shared), sent: false, uncancelled: false };
         self.send(call, frame).await?;
         reply.sent = true;
         Ok(reply)
@@ -255,7 +256,7 @@ impl Connection {
     }
 
     /// Notes a request before it is sent, so that no answer can come too early.
-    fn expect(&self, id: i64, waiting: Waiting) -> Result<(), Closed> {
+    fn expect(&self, id: i64, waiting: PendingRequest) -> Result<(), Closed> {
         let mut table = self.shared.table();
         match &table.closed {
             Some(why) => Err(why.clone()),
@@ -267,14 +268,14 @@ impl Connection {
     }
 
     /// Waits for room to write, so that writing itself can neither be interrupted nor wait.
-    pub(crate) async fn room(&self, call: &Call) -> Result<Room<'_>, RequestError> {
+    pub(crate) async fn reserve(&self, call: &CallContext) -> Result<SendPermit<'_>, RequestError> {
         match call.bound(self.shared.outgoing.reserve()).await? {
-            Ok(permit) if !self.shared.ended.is_cancelled() => Ok(Room(permit)),
+            Ok(permit) if !self.shared.ended.is_cancelled() => Ok(SendPermit(permit)),
             _ => Err(self.shared.closed_error().into()),
         }
     }
 
-    async fn send(&self, call: &Call, frame: Bytes) -> Result<(), RequestError> {
+    async fn send(&self, call: &CallContext, frame: Bytes) -> Result<(), RequestError> {
         match call.bound(self.shared.outgoing.send(frame)).await? {
             Ok(()) if self.shared.ended.is_cancelled() => Err(self.shared.closed_error().into()),
             Ok(()) => Ok(()),
@@ -284,7 +285,7 @@ impl Connection {
 
     /// Ends the connection; every open request ends now.
     pub fn close(&self) {
-        self.shared.close(Closed::Ours);
+        self.shared.close(Closed::Locally);
     }
 
     /// Ends when the connection does.
@@ -293,39 +294,39 @@ impl Connection {
     }
 }
 
-/// Room for frames that follow each other without a gap.
-pub(crate) struct Room<'a>(mpsc::Permit<'a, Bytes>);
+/// SendPermit for frames that follow each other without a gap.
+pub(crate) struct SendPermit<'a>(mpsc::Permit<'a, Bytes>);
 
-impl Room<'_> {
+impl SendPermit<'_> {
     pub(crate) fn send(self, frames: impl Into<Bytes>) {
         self.0.send(frames.into());
     }
 }
 
 /// The answer to come for one request. Dropped before it came, it takes the request back.
-pub struct Reply {
+pub struct PendingReply {
     id: i64,
-    receiver: oneshot::Receiver<Ending>,
+    receiver: oneshot::Receiver<Outcome>,
     shared: Arc<Shared>,
     sent: bool,
-    kept: bool,
+    uncancelled: bool,
 }
 
-impl Reply {
+impl PendingReply {
     /// The request is never taken back: the peer goes on with it, and nobody listens.
     #[must_use]
-    pub fn kept(mut self) -> Self {
-        self.kept = true;
+    pub fn without_cancel(mut self) -> Self {
+        self.uncancelled = true;
         self
     }
 
-    pub async fn wait(mut self, call: &Call) -> Result<Payload, RequestError> {
+    pub async fn wait(mut self, call: &CallContext) -> Result<Payload, RequestError> {
         let ending = call.bound(&mut self.receiver).await?;
         ending.unwrap_or_else(|_| Err(self.shared.closed_error().into()))
     }
 }
 
-impl Drop for Reply {
+impl Drop for PendingReply {
     fn drop(&mut self) {
         let was_open = {
             let mut table = self.shared.table();
@@ -339,7 +340,7 @@ impl Drop for Reply {
                 Some(_) => table.waiting.remove(&self.id).is_some(),
             }
         };
-        if !was_open || !self.sent || self.kept {
+        if !was_open || !self.sent || self.uncancelled {
             return;
         }
         if let Ok(frame) = message::notification("$/cancelRequest", &json!({ "id": self.id })) {
@@ -428,7 +429,7 @@ async fn write_loop(
             biased;
             Some(answer) = answers.recv() => answer,
             Some(frame) = queue.recv() => frame,
-            else => return Closed::Ours,
+            else => return Closed::Locally,
         };
         match write_frame(&mut writer, frame).await {
             Ok(()) => {}

@@ -20,18 +20,18 @@ use tenon_contract::epoch::Epochs;
 use tenon_contract::root::RootGate;
 use tokio::sync::{Notify, oneshot};
 
-use crate::call::Call;
+use crate::call_context::CallContext;
 use crate::client::FileChangeKind;
 
+mod file_table;
 mod ignored;
-mod table;
 mod worker;
 
 /// Messages between the kernel's reader and our thread. A checkout of ten thousand files fits; past it we read the tree.
 const QUEUE: usize = 32 * 1024;
 
 /// What the thread is told.
-enum Order {
+enum WorkerMessage {
     Event(notify::Event),
     /// Something was lost.
     Rescan,
@@ -44,7 +44,7 @@ struct Shared {
     roots: Vec<Utf8PathBuf>,
     ignore: Vec<String>,
     epochs: Arc<Epochs>,
-    files: Mutex<table::Table>,
+    files: Mutex<file_table::FileTable>,
     changes: Mutex<BTreeMap<Utf8PathBuf, FileChangeKind>>,
     changed: Notify,
     cookies: Mutex<BTreeMap<u64, oneshot::Sender<()>>>,
@@ -59,7 +59,7 @@ struct Shared {
 /// Watches the roots of a workspace until it is dropped.
 pub struct Watch {
     shared: Arc<Shared>,
-    orders: SyncSender<Order>,
+    orders: SyncSender<WorkerMessage>,
     /// Holds the cookie; private to us.
     folder: tempfile::TempDir,
     /// The number that is the cookie's present name. Locked while it is renamed.
@@ -95,11 +95,11 @@ impl Watch {
     }
 
     /// Waits until everything is known that happened on disk before this call. `false` when the call ended first.
-    pub async fn flush(&self, call: &Call) -> bool {
+    pub async fn flush(&self, call: &CallContext) -> bool {
         let (done, flushed) = oneshot::channel();
         if self.shared.blind.load(Ordering::Relaxed) || self.drop_cookie(done).is_err() {
             let (done, rescanned) = oneshot::channel();
-            let _ = self.orders.try_send(Order::Asked(done));
+            let _ = self.orders.try_send(WorkerMessage::Asked(done));
             return matches!(call.bound(rescanned).await, Ok(Ok(())));
         }
         matches!(call.bound(flushed).await, Ok(Ok(())))
@@ -154,7 +154,7 @@ impl Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        let _ = self.orders.send(Order::Stop);
+        let _ = self.orders.send(WorkerMessage::Stop);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }

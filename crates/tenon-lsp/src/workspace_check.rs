@@ -13,8 +13,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use tenon_contract::position::LineIndex;
 use tenon_contract::root::{ReadError, WorkspacePath};
 
-use crate::call::Call;
-use crate::model::{Answer, Diagnostic, Severity, Why};
+use crate::call_context::CallContext;
+use crate::model::{Diagnostic, GapReason, LspAnswer, Severity};
 use crate::orchestrator::{Orchestrator, Timeouts};
 use tenon_servers::registry::ServerId;
 
@@ -45,18 +45,18 @@ pub struct CheckedFile {
     /// Those of the wanted severities, sorted.
     pub diagnostics: Vec<Diagnostic>,
     /// What keeps the list from being all there is to say.
-    pub missing: Vec<Missing>,
+    pub missing: Vec<MissingCheck>,
 }
 
 /// Why something was not said about a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Missing {
+pub struct MissingCheck {
     /// Whose word is missing; nobody's when the file could not be read.
     pub server: Option<ServerId>,
     pub why: String,
 }
 
-impl fmt::Display for Missing {
+impl fmt::Display for MissingCheck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.server {
             Some(server) => write!(f, "{server}: {}", self.why),
@@ -76,7 +76,7 @@ pub enum Verdict {
 
 /// The outcome of a check.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Report {
+pub struct CheckReport {
     /// By path, in byte order; every file that was to be checked.
     pub files: Vec<CheckedFile>,
     /// How many files at least one server looked at.
@@ -84,17 +84,17 @@ pub struct Report {
     /// Files that no server serves.
     pub unserved: Vec<String>,
     /// Servers that are not installed or may not run, and how many files did without them.
-    pub absent: BTreeMap<ServerId, Absent>,
+    pub absent: BTreeMap<ServerId, AbsentServer>,
 }
 
 /// A server that is not there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Absent {
+pub struct AbsentServer {
     pub why: String,
     pub files: usize,
 }
 
-impl Report {
+impl CheckReport {
     pub fn verdict(&self) -> Verdict {
         if self.files.iter().any(|file| !file.diagnostics.is_empty()) {
             Verdict::Findings
@@ -132,7 +132,7 @@ fn read_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<LineIn
 
 /// How far a check has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Progress {
+pub struct CheckProgress {
     pub done: usize,
     pub total: usize,
 }
@@ -142,9 +142,9 @@ pub async fn run(
     orchestrator: &Orchestrator,
     files: &[WorkspacePath],
     severities: &BTreeSet<Severity>,
-    call: &Call,
-    report: &mut (dyn FnMut(Progress) + Send),
-) -> Report {
+    call: &CallContext,
+    report: &mut (dyn FnMut(CheckProgress) + Send),
+) -> CheckReport {
     let total = files.len();
     let mut done = Vec::with_capacity(total);
     // One batch after the other: typescript-language-server forgets files whose check it had begun when another is
@@ -154,17 +154,17 @@ pub async fn run(
             batch.iter().map(|path| check_file(orchestrator, path, severities, call)).collect();
         while let Some(checked) = checks.next().await {
             done.push(checked);
-            report(Progress { done: done.len(), total });
+            report(CheckProgress { done: done.len(), total });
         }
     }
 
-    let mut whole = Report::default();
+    let mut whole = CheckReport::default();
     for One { file, absent, served, looked_at } in done {
         if !served {
             whole.unserved.push(file.file.clone());
         }
         for (server, why) in absent {
-            whole.absent.entry(server).or_insert(Absent { why, files: 0 }).files += 1;
+            whole.absent.entry(server).or_insert(AbsentServer { why, files: 0 }).files += 1;
         }
         whole.checked += usize::from(looked_at);
         whole.files.push(file);
@@ -185,7 +185,7 @@ async fn check_file(
     orchestrator: &Orchestrator,
     path: &WorkspacePath,
     severities: &BTreeSet<Severity>,
-    call: &Call,
+    call: &CallContext,
 ) -> One {
     let file = orchestrator.gate().display(path);
     let mut one = One {
@@ -197,24 +197,24 @@ async fn check_file(
     let (lines, answer) = match settled(orchestrator, path, &call.at_most(PER_FILE)).await {
         Ok(settled) => settled,
         Err(error) => {
-            one.file.missing.push(Missing { server: None, why: error.to_string() });
+            one.file.missing.push(MissingCheck { server: None, why: error.to_string() });
             return one;
         }
     };
     for gap in answer.gaps {
         let why = match gap.why {
             // A list of diagnostics has no limit, and what there is has been said.
-            Why::Limit | Why::Unproven => continue,
-            Why::Unavailable(why) => {
+            GapReason::Limit | GapReason::Unproven => continue,
+            GapReason::Unavailable(why) => {
                 one.absent.push((gap.server, why));
                 continue;
             }
-            Why::Indexing => "still loading the project".to_owned(),
-            Why::Pending => "not done in time".to_owned(),
-            Why::Broken => "ended unexpectedly".to_owned(),
-            Why::Refused(why) => why,
+            GapReason::Indexing => "still loading the project".to_owned(),
+            GapReason::Pending => "not done in time".to_owned(),
+            GapReason::Broken => "ended unexpectedly".to_owned(),
+            GapReason::Refused(why) => why,
         };
-        one.file.missing.push(Missing { server: Some(gap.server), why });
+        one.file.missing.push(MissingCheck { server: Some(gap.server), why });
     }
     one.served = !answer.servers.is_empty();
     one.looked_at = answer.servers.len() > one.absent.len() + one.file.missing.len();
@@ -229,8 +229,8 @@ async fn check_file(
 async fn settled(
     orchestrator: &Orchestrator,
     path: &WorkspacePath,
-    call: &Call,
-) -> Result<(LineIndex, Answer<Vec<Diagnostic>>), ReadError> {
+    call: &CallContext,
+) -> Result<(LineIndex, LspAnswer<Vec<Diagnostic>>), ReadError> {
     for _ in 1..MAX_ROUNDS {
         let (lines, answer) = look(orchestrator, path, call).await?;
         if answer.pending().next().is_none() || call.cancel.is_cancelled() || call.remaining().is_zero() {
@@ -243,8 +243,8 @@ async fn settled(
 async fn look(
     orchestrator: &Orchestrator,
     path: &WorkspacePath,
-    call: &Call,
-) -> Result<(LineIndex, Answer<Vec<Diagnostic>>), ReadError> {
+    call: &CallContext,
+) -> Result<(LineIndex, LspAnswer<Vec<Diagnostic>>), ReadError> {
     let lines = orchestrator.read(path).await?;
     let answer = orchestrator.check(path, Some(lines.text().to_string()), call).await?;
     Ok((lines, answer))
@@ -265,11 +265,11 @@ mod tests {
         }
     }
 
-    fn report(files: Vec<CheckedFile>) -> Report {
-        Report { checked: files.len(), files, ..Report::default() }
+    fn report(files: Vec<CheckedFile>) -> CheckReport {
+        CheckReport { checked: files.len(), files, ..CheckReport::default() }
     }
 
-    fn with_finding() -> Report {
+    fn with_finding() -> CheckReport {
         let found = Diagnostic {
             range: Range::default(),
             severity: Some(1),
@@ -286,12 +286,12 @@ mod tests {
         assert_eq!(report(vec![file(Vec::new())]).verdict(), Verdict::Clean);
         assert_eq!(with_finding().verdict(), Verdict::Findings);
         let mut unread = report(vec![file(Vec::new())]);
-        unread.files[0].missing.push(Missing { server: None, why: "gone".to_owned() });
+        unread.files[0].missing.push(MissingCheck { server: None, why: "gone".to_owned() });
         assert_eq!(unread.verdict(), Verdict::Incomplete);
-        let unchecked = Report { checked: 0, ..report(vec![file(Vec::new())]) };
+        let unchecked = CheckReport { checked: 0, ..report(vec![file(Vec::new())]) };
         assert_eq!(unchecked.verdict(), Verdict::Incomplete);
         let mut both = with_finding();
-        both.files[0].missing.push(Missing { server: None, why: "gone".to_owned() });
+        both.files[0].missing.push(MissingCheck { server: None, why: "gone".to_owned() });
         assert_eq!(both.verdict(), Verdict::Findings);
     }
 }

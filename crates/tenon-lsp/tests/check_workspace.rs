@@ -6,16 +6,16 @@ use std::collections::BTreeSet;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use tenon_contract::root::RootGate;
-use tenon_lsp::call::Call;
+use tenon_lsp::CallContext;
 use tenon_lsp::model::Severity;
 use tenon_lsp::orchestrator::{Options, Orchestrator};
-use tenon_lsp::workspace_check::{self, Progress, Report, Verdict, files};
+use tenon_lsp::workspace_check::{self, CheckProgress, CheckReport, Verdict, files};
 use tenon_servers::find::{Finder, SearchPath, Trust};
 use tenon_servers::registry::Registry;
 use tenon_servers::walk::Walk;
 use tenon_testkit::{PATIENCE, Tree, program};
 
-async fn check(root: &Utf8Path, severities: &[Severity]) -> (Report, Vec<Progress>) {
+async fn check(root: &Utf8Path, severities: &[Severity]) -> (CheckReport, Vec<CheckProgress>) {
     let gate = RootGate::new([root]).unwrap();
     let finder = Finder::new(root.to_owned(), Trust::Untrusted, SearchPath::new(&program::search_path()));
     let registry = Registry::built_in();
@@ -28,7 +28,7 @@ async fn check(root: &Utf8Path, severities: &[Severity]) -> (Report, Vec<Progres
     .await;
     let mut progress = Vec::new();
     let severities = severities.iter().copied().collect::<BTreeSet<_>>();
-    let call = Call::within(PATIENCE);
+    let call = CallContext::within(PATIENCE);
     let report =
         workspace_check::run(&orchestrator, &files, &severities, &call, &mut |one| progress.push(one)).await;
     orchestrator.shutdown().await;
@@ -42,7 +42,7 @@ fn workspace(description: &str) -> (tempfile::TempDir, Utf8PathBuf) {
     (folder, root)
 }
 
-fn lines(report: &Report) -> Vec<String> {
+fn lines(report: &CheckReport) -> Vec<String> {
     report
         .findings()
         .map(|(file, found)| {
@@ -108,9 +108,9 @@ async fn several_languages_and_two_servers_on_one_file() {
     "#);
     assert!(report.is_complete(), "{report:#?}");
     assert_eq!(report.verdict(), Verdict::Findings);
-    assert_eq!(progress.last(), Some(&Progress { done: report.files.len(), total: report.files.len() }));
+    assert_eq!(progress.last(), Some(&CheckProgress { done: report.files.len(), total: report.files.len() }));
 
-    let json = |report: &Report| serde_json::to_string(report).unwrap();
+    let json = |report: &CheckReport| serde_json::to_string(report).unwrap();
     let (again, _) = check(&root, &[Severity::Error, Severity::Warning]).await;
     assert_eq!(json(&report), json(&again), "two runs of one check differ");
 }

@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use tenon_contract::root::RootGate;
-use tenon_lsp::call::Call;
+use tenon_lsp::CallContext;
 use tenon_lsp::model::Severity;
 use tenon_lsp::orchestrator::{Options, Orchestrator, ServerState};
-use tenon_lsp::workspace_check::{self, Report, files};
+use tenon_lsp::workspace_check::{self, CheckReport, files};
 use tenon_servers::find::{Finder, SearchPath, Trust};
 use tenon_servers::registry::Registry;
 use tenon_servers::walk::Walk;
@@ -108,7 +108,7 @@ impl Repository {
     }
 
     /// With the repository's own folders first on PATH, as after a careless `direnv allow`.
-    async fn check(&self, trust: Trust) -> (Report, Vec<(String, ServerState)>) {
+    async fn check(&self, trust: Trust) -> (CheckReport, Vec<(String, ServerState)>) {
         let own = [self.root().join("bin"), self.root().join("node_modules/.bin"), Utf8PathBuf::from("bin")];
         let rest = program::search_path();
         let rest = std::env::split_paths(&rest);
@@ -125,7 +125,7 @@ impl Repository {
         })
         .await;
         let severities = BTreeSet::from([Severity::Error]);
-        let call = Call::within(PATIENCE);
+        let call = CallContext::within(PATIENCE);
         let report = workspace_check::run(&orchestrator, &files, &severities, &call, &mut |_| {}).await;
         let status =
             orchestrator.status().into_iter().map(|line| (line.id.to_string(), line.state)).collect();

@@ -13,8 +13,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tenon_contract::position::{Encoding, LineIndex, Position, Range};
 use tenon_contract::root::RootGate;
-use tenon_lsp::call::Call;
-use tenon_lsp::model::{Answer, Location, Symbol};
+use tenon_lsp::CallContext;
+use tenon_lsp::model::{Location, LspAnswer, Symbol};
 use tenon_lsp::orchestrator::{Options, Orchestrator};
 use tenon_servers::find::{Finder, SearchPath, Trust};
 use tenon_servers::registry::{Registry, ServerEntry, Switch};
@@ -115,7 +115,7 @@ async fn ask_all(case: &Case, root: &Path) -> datatest_stable::Result<Vec<Value>
 }
 
 async fn ask(orchestrator: &Orchestrator, question: &Question) -> datatest_stable::Result<Value> {
-    let call = Call::within(Duration::from_secs(120));
+    let call = CallContext::within(Duration::from_secs(120));
     let gate = orchestrator.gate();
     if let Ask::WorkspaceSymbols = question.ask {
         let query = question.query.as_deref().unwrap_or_default();
@@ -132,7 +132,7 @@ async fn ask(orchestrator: &Orchestrator, question: &Question) -> datatest_stabl
         Ok(lines.position(at, Encoding::Utf16)?)
     };
     let place = format!("{file} {}", question.at.as_deref().unwrap_or_default());
-    let locations = |answer: Answer<Vec<Location>>, name: &str| {
+    let locations = |answer: LspAnswer<Vec<Location>>, name: &str| {
         let shown: Vec<_> = answer.value.iter().map(|one| location(gate, one)).collect();
         shown_as(&format!("{name} {place}"), &answer, json!(shown))
     };
@@ -174,7 +174,7 @@ async fn ask(orchestrator: &Orchestrator, question: &Question) -> datatest_stabl
     })
 }
 
-fn shown_as<T>(question: &str, answer: &Answer<T>, shown: Value) -> Value {
+fn shown_as<T>(question: &str, answer: &LspAnswer<T>, shown: Value) -> Value {
     let gaps: Vec<String> = answer.gaps.iter().map(|gap| format!("{}: {:?}", gap.server, gap.why)).collect();
     let mut value = json!({ "question": question.trim_end(), "answer": shown });
     if !gaps.is_empty() {

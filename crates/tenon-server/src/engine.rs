@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use camino::Utf8PathBuf;
 use tenon_contract::root::WorkspacePath;
+use tenon_lsp::CallContext;
 use tenon_lsp::aftermath::{Aftermath, Touched};
 use tenon_lsp::block::Block;
-use tenon_lsp::call::Call;
 use tenon_lsp::orchestrator::{Options, Orchestrator, ServerStatus};
 use tenon_lsp::workspace_check;
 use tenon_servers::find::{Finder, Trust};
@@ -67,7 +67,7 @@ impl Engine {
             Ok(orchestrator) => orchestrator,
             Err(error) => return tracing::warn!(%error, "no language server can be used"),
         };
-        let call = Call::new(Instant::now() + WARM_UP, self.closing.clone());
+        let call = CallContext::new(Instant::now() + WARM_UP, self.closing.clone());
         orchestrator
             .warm_up(&call, |warmth| match &warmth.why {
                 None => tracing::info!(server = %warmth.server, project = %warmth.project.as_path(), "ready"),
@@ -96,7 +96,7 @@ impl Engine {
         match request {
             DaemonRequest::List => DaemonResponse::List(self.status()),
             DaemonRequest::WarmUp => {
-                orchestrator.survey_again().await;
+                orchestrator.refresh_servers().await;
                 self.warm_up().await;
                 DaemonResponse::List(self.status())
             }
@@ -120,7 +120,7 @@ impl Engine {
             ),
             DaemonRequest::Check { files, severities, wait_seconds } => {
                 let files = admitted(orchestrator, &files);
-                let call = Call::new(Instant::now() + Duration::from_secs(wait_seconds), gone.clone());
+                let call = CallContext::new(Instant::now() + Duration::from_secs(wait_seconds), gone.clone());
                 DaemonResponse::Checked(
                     workspace_check::run(orchestrator, &files, &severities, &call, &mut |_| {}).await,
                 )
@@ -141,7 +141,7 @@ impl Engine {
         if touched.is_empty() {
             return String::new();
         }
-        let call = Call::new(Instant::now() + AFTERMATH + wait, gone.clone());
+        let call = CallContext::new(Instant::now() + AFTERMATH + wait, gone.clone());
         let aftermath = Aftermath::of(orchestrator, &touched, wait, &call).await;
         Block::new(&aftermath, &edit_limits(&self.workspace)).to_string()
     }
@@ -195,7 +195,7 @@ fn line(status: ServerStatus) -> ServerSummary {
 fn finder(workspace: &Arc<Workspace>) -> Finder {
     let asked = Arc::clone(workspace);
     Finder::from_env(workspace.root().to_owned(), trust(workspace.trust()))
-        .with_vouch(move || trust(&asked.trust_now()))
+        .with_trust_check(move || trust(&asked.trust_now()))
         .with_managed(Managed::new(workspace.dirs().servers()))
 }
 

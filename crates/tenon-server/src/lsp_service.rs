@@ -13,7 +13,7 @@ use std::time::Duration;
 use serde_json::json;
 use tenon_contract::root::RootGate;
 use tenon_lsp::orchestrator::{Options, Orchestrator};
-use tenon_lsp::process::Group;
+use tenon_lsp::process::ProcessGroup;
 use tenon_servers::find::Finder;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixStream;
@@ -71,7 +71,7 @@ where
     // Before anything is started, so that no signal finds us without a hand on it.
     let mut signals = Signals::new()?;
     let mut options = Options::new(gate, bootstrap.registry, finder);
-    options.group = Group::Inherited;
+    options.group = ProcessGroup::Inherited;
     options.timeouts.check = bootstrap.check_timeout;
     options.timeouts.first_check = bootstrap.first_check_timeout;
     options.timeouts.start = bootstrap.request_timeout;

@@ -20,7 +20,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::Value;
 
 use crate::install::Managed;
-use crate::registry::{Install, Launch, Registry, ServerEntry, ServerId, Switch};
+use crate::registry::{Install, LaunchCommand, Registry, ServerEntry, ServerId, Switch};
 
 mod rustup;
 mod search_path;
@@ -28,7 +28,7 @@ mod virtualenv;
 
 pub use search_path::SearchPath;
 
-/// Whether the user vouched for the root.
+/// Whether the user trusts the root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trust {
     Trusted,
@@ -37,7 +37,7 @@ pub enum Trust {
 
 /// Where a program was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
+pub enum ProgramOrigin {
     UserConfig,
     Workspace,
     Managed,
@@ -55,13 +55,13 @@ pub struct Program {
     pub initialization_options: Option<Value>,
     /// The entry's, completed for this place.
     pub settings: Value,
-    pub origin: Origin,
+    pub origin: ProgramOrigin,
 }
 
 /// Why a server cannot be started, and what the user can do about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unavailable {
-    pub reason: Reason,
+    pub reason: UnavailableReason,
     pub fix: Fix,
 }
 
@@ -84,12 +84,12 @@ impl fmt::Display for Fix {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reason {
+pub enum UnavailableReason {
     Untrusted,
     NotFound,
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for UnavailableReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Untrusted => "untrusted",
@@ -124,11 +124,11 @@ pub enum Availability {
 
 /// Says whether the user still vouches for the root.
 #[derive(Clone)]
-struct Vouch(Arc<dyn Fn() -> Trust + Send + Sync>);
+struct TrustCheck(Arc<dyn Fn() -> Trust + Send + Sync>);
 
-impl fmt::Debug for Vouch {
+impl fmt::Debug for TrustCheck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Vouch")
+        f.write_str("TrustCheck")
     }
 }
 
@@ -137,7 +137,7 @@ impl fmt::Debug for Vouch {
 pub struct Finder {
     root: Utf8PathBuf,
     trust: Trust,
-    vouch: Option<Vouch>,
+    trust_check: Option<TrustCheck>,
     search: SearchPath,
     managed: Option<Managed>,
     rustup_home: Option<Utf8PathBuf>,
@@ -146,7 +146,7 @@ pub struct Finder {
 impl Finder {
     /// `root` is canonical: the comparison with it decides what may run.
     pub fn new(root: Utf8PathBuf, trust: Trust, search: SearchPath) -> Self {
-        Self { root, trust, vouch: None, search, managed: None, rustup_home: None }
+        Self { root, trust, trust_check: None, search, managed: None, rustup_home: None }
     }
 
     pub fn with_managed(mut self, managed: Managed) -> Self {
@@ -155,8 +155,8 @@ impl Finder {
     }
 
     /// Asks anew before every start: a program that was pinned may have changed since the root was trusted.
-    pub fn with_vouch(mut self, vouch: impl Fn() -> Trust + Send + Sync + 'static) -> Self {
-        self.vouch = Some(Vouch(Arc::new(vouch)));
+    pub fn with_trust_check(mut self, trust_check: impl Fn() -> Trust + Send + Sync + 'static) -> Self {
+        self.trust_check = Some(TrustCheck(Arc::new(trust_check)));
         self
     }
 
@@ -168,7 +168,7 @@ impl Finder {
     /// Looks in this process's environment: its PATH and its rustup.
     pub fn from_env(root: Utf8PathBuf, trust: Trust) -> Self {
         let rustup_home = rustup::home_from_env();
-        Self { root, trust, vouch: None, search: SearchPath::from_env(), managed: None, rustup_home }
+        Self { root, trust, trust_check: None, search: SearchPath::from_env(), managed: None, rustup_home }
     }
 
     pub fn trust(&self) -> Trust {
@@ -176,7 +176,7 @@ impl Finder {
     }
 
     /// Every server of the registry, in its order, with one of each group chosen.
-    pub fn survey<'r>(&self, registry: &'r Registry) -> Vec<(&'r ServerEntry, Availability)> {
+    pub fn find_all<'r>(&self, registry: &'r Registry) -> Vec<(&'r ServerEntry, Availability)> {
         let mut chosen: BTreeMap<&str, &ServerId> = registry
             .entries()
             .iter()
@@ -185,7 +185,7 @@ impl Finder {
             .filter_map(|entry| Some((entry.group.as_deref()?, &entry.id)))
             .collect();
         let mut surveyed = Vec::new();
-        let finder = self.vouched();
+        let finder = self.with_current_trust();
         let path = finder.path();
         for entry in registry.entries() {
             let rival = entry.group.as_deref().and_then(|group| chosen.get(group));
@@ -220,15 +220,15 @@ impl Finder {
 
     /// The program for a server in one project of the workspace.
     pub fn find(&self, entry: &ServerEntry, project: &Utf8Path) -> Result<Program, Unavailable> {
-        let finder = self.vouched();
+        let finder = self.with_current_trust();
         finder.find_in(&finder.path(), entry, project)
     }
 
-    /// This, or one that trusts no more, should the user not vouch for the root any more.
-    fn vouched(&self) -> Cow<'_, Self> {
-        match (self.trust, &self.vouch) {
-            (Trust::Trusted, Some(vouch)) if (vouch.0)() == Trust::Untrusted => {
-                Cow::Owned(Self { trust: Trust::Untrusted, vouch: None, ..self.clone() })
+    /// This finder, or an untrusting one if the user no longer trusts the root.
+    fn with_current_trust(&self) -> Cow<'_, Self> {
+        match (self.trust, &self.trust_check) {
+            (Trust::Trusted, Some(trust_check)) if (trust_check.0)() == Trust::Untrusted => {
+                Cow::Owned(Self { trust: Trust::Untrusted, trust_check: None, ..self.clone() })
             }
             _ => Cow::Borrowed(self),
         }
@@ -246,13 +246,13 @@ impl Finder {
         entry: &ServerEntry,
         project: &Utf8Path,
     ) -> Result<Program, Unavailable> {
-        let mut reason = Reason::NotFound;
+        let mut reason = UnavailableReason::NotFound;
         for launch in entry.launches() {
             let located = self.locate(path, entry, &launch, project);
             if self.trust == Trust::Untrusted && launch.runs_workspace_code {
                 // Trust may also bring a program of the workspace; of a fallback that is nowhere we do not speak.
                 if entry.runs_workspace_code || located.is_some() {
-                    reason = Reason::Untrusted;
+                    reason = UnavailableReason::Untrusted;
                 }
                 continue;
             }
@@ -261,14 +261,14 @@ impl Finder {
             };
             match self.equip(path, entry, launch, program, origin, project) {
                 Some(program) => return Ok(program),
-                None => reason = Reason::Untrusted,
+                None => reason = UnavailableReason::Untrusted,
             }
         }
         Err(Unavailable {
             reason,
             fix: match reason {
-                Reason::Untrusted => Fix::Run("tenon trust".to_owned()),
-                Reason::NotFound => how_to_install(entry),
+                UnavailableReason::Untrusted => Fix::Run("tenon trust".to_owned()),
+                UnavailableReason::NotFound => how_to_install(entry),
             },
         })
     }
@@ -277,20 +277,20 @@ impl Finder {
         &self,
         path: &[&Utf8Path],
         entry: &ServerEntry,
-        launch: &Launch,
+        launch: &LaunchCommand,
         project: &Utf8Path,
-    ) -> Option<(Utf8PathBuf, Origin)> {
+    ) -> Option<(Utf8PathBuf, ProgramOrigin)> {
         let command = Utf8Path::new(&launch.command);
         if command.is_absolute() {
-            return search_path::is_program(command).then(|| (command.to_owned(), Origin::UserConfig));
+            return search_path::is_program(command).then(|| (command.to_owned(), ProgramOrigin::UserConfig));
         }
         if launch.command.contains('/') {
             let path = self.root.join(command);
             return (self.trust == Trust::Trusted && search_path::is_program(&path))
-                .then_some((path, Origin::UserConfig));
+                .then_some((path, ProgramOrigin::UserConfig));
         }
         let in_workspace = || {
-            let origin = Origin::Workspace;
+            let origin = ProgramOrigin::Workspace;
             self.workspace_bins(project).into_iter().map(move |folder| (folder.join(command), origin))
         };
         let in_managed = || {
@@ -301,11 +301,11 @@ impl Finder {
             self.managed
                 .iter()
                 .flat_map(|managed| managed.bins(locks))
-                .map(|folder| (folder.join(command), Origin::Managed))
+                .map(|folder| (folder.join(command), ProgramOrigin::Managed))
         };
-        let on_path = || path.iter().map(|folder| (folder.join(command), Origin::Path));
-        let candidates: Vec<(Utf8PathBuf, Origin)> = if entry.user_command {
-            on_path().map(|(path, _)| (path, Origin::UserConfig)).collect()
+        let on_path = || path.iter().map(|folder| (folder.join(command), ProgramOrigin::Path));
+        let candidates: Vec<(Utf8PathBuf, ProgramOrigin)> = if entry.user_command {
+            on_path().map(|(path, _)| (path, ProgramOrigin::UserConfig)).collect()
         } else {
             in_workspace().chain(in_managed()).chain(on_path()).collect()
         };
@@ -316,7 +316,7 @@ impl Finder {
     }
 
     /// Refuses what is not the server, or lies in the root where it must not run; follows rustup's stand-ins.
-    fn admit(&self, launch: &Launch, path: Utf8PathBuf, project: &Utf8Path) -> Option<Utf8PathBuf> {
+    fn admit(&self, launch: &LaunchCommand, path: Utf8PathBuf, project: &Utf8Path) -> Option<Utf8PathBuf> {
         let real = path.canonicalize_utf8().ok()?;
         if self.forbidden().is_some_and(|root| real.starts_with(root)) {
             return None;
@@ -337,9 +337,9 @@ impl Finder {
         &self,
         path: &[&Utf8Path],
         entry: &ServerEntry,
-        launch: Launch,
+        launch: LaunchCommand,
         program: Utf8PathBuf,
-        origin: Origin,
+        origin: ProgramOrigin,
         project: &Utf8Path,
     ) -> Option<Program> {
         let mut program = Program {

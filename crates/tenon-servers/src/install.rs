@@ -22,7 +22,7 @@ use crate::registry::{Install, Registry, ServerEntry, ServerId, Switch};
 mod lock;
 mod tool;
 
-pub use lock::{Lock, Manager};
+pub use lock::{PackageLock, PackageManager};
 pub use tool::{ToolError, Tools};
 
 const COMPLETE: &str = ".complete";
@@ -57,27 +57,27 @@ impl InstallError {
 
 /// What an installation is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
+pub enum InstallProgress {
     /// Another installation is under way.
     Waiting,
     /// A step of this lock's installation begins.
     Step {
-        lock: &'static Lock,
+        lock: &'static PackageLock,
         what: &'static str,
     },
     Installed {
-        lock: &'static Lock,
+        lock: &'static PackageLock,
     },
     /// It was there already.
     Kept {
-        lock: &'static Lock,
+        lock: &'static PackageLock,
     },
 }
 
 /// A lock that is installed completely.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Installed {
-    pub lock: &'static Lock,
+    pub lock: &'static PackageLock,
     pub version: String,
     pub folder: Utf8PathBuf,
     /// Whether it is what this version of Tenon would install.
@@ -110,7 +110,7 @@ impl Managed {
             .into_iter()
             .filter_map(|name| {
                 let folder = self.folder.join(&name);
-                let (lock, version) = Lock::of_folder(&name)?;
+                let (lock, version) = PackageLock::of_folder(&name)?;
                 folder.join(COMPLETE).is_file().then(|| Installed {
                     lock,
                     version: version.to_owned(),
@@ -136,35 +136,35 @@ impl Managed {
     /// Installs one lock; does nothing when it is there.
     pub fn install(
         &self,
-        lock: &'static Lock,
+        lock: &'static PackageLock,
         tools: &Tools,
-        report: &mut dyn FnMut(Progress),
+        report: &mut dyn FnMut(InstallProgress),
     ) -> Result<Utf8PathBuf, InstallError> {
         let _guard = self.guard(report)?;
         let folder = self.folder.join(lock.folder_name());
         if folder.join(COMPLETE).is_file() {
-            report(Progress::Kept { lock });
+            report(InstallProgress::Kept { lock });
             return Ok(folder);
         }
         clear(&folder)?;
         fs_err::create_dir_all(&folder)?;
         let built = tools.build(lock, &folder, &mut |what| {
-            report(Progress::Step { lock, what });
+            report(InstallProgress::Step { lock, what });
         });
         if let Err(source) = built {
             clear(&folder)?;
             return Err(InstallError::Tool { lock: lock.name, source });
         }
         fs_err::write(folder.join(COMPLETE), "")?;
-        report(Progress::Installed { lock });
+        report(InstallProgress::Installed { lock });
         Ok(folder)
     }
 
     /// Removes every version of a lock and says which there were.
     pub fn remove(
         &self,
-        lock: &'static Lock,
-        report: &mut dyn FnMut(Progress),
+        lock: &'static PackageLock,
+        report: &mut dyn FnMut(InstallProgress),
     ) -> Result<Vec<String>, InstallError> {
         let _guard = self.guard(report)?;
         let mut removed = Vec::new();
@@ -179,11 +179,11 @@ impl Managed {
         Ok(removed)
     }
 
-    fn guard(&self, report: &mut dyn FnMut(Progress)) -> Result<File, InstallError> {
+    fn guard(&self, report: &mut dyn FnMut(InstallProgress)) -> Result<File, InstallError> {
         fs_err::create_dir_all(&self.folder)?;
         let file = fs_err::File::create(self.folder.join(".lock"))?.into_file();
         if file.try_lock().is_err() {
-            report(Progress::Waiting);
+            report(InstallProgress::Waiting);
             file.lock()?;
         }
         Ok(file)
@@ -202,7 +202,7 @@ pub fn locks_for(
     registry: &Registry,
     ids: &[String],
     tools: &Tools,
-) -> Result<Vec<&'static Lock>, InstallError> {
+) -> Result<Vec<&'static PackageLock>, InstallError> {
     let mut locks = Vec::new();
     for id in ids {
         let entry = entry_of(registry, id)?;
@@ -215,14 +215,14 @@ pub fn locks_for(
 }
 
 /// Every lock that may have brought one of these servers, each once.
-pub fn all_locks_of(registry: &Registry, ids: &[String]) -> Result<Vec<&'static Lock>, InstallError> {
+pub fn all_locks_of(registry: &Registry, ids: &[String]) -> Result<Vec<&'static PackageLock>, InstallError> {
     let mut locks = Vec::new();
     for id in ids {
         let entry = entry_of(registry, id)?;
         let Install::Managed { locks: names } = &entry.install else {
             return Err(not_managed(entry));
         };
-        for lock in names.iter().filter_map(|name| Lock::named(name)) {
+        for lock in names.iter().filter_map(|name| PackageLock::named(name)) {
             if !locks.contains(&lock) {
                 locks.push(lock);
             }
@@ -249,7 +249,7 @@ pub fn locks_for_workspace(
     managed: &Managed,
     search: &SearchPath,
     tools: &Tools,
-) -> Vec<&'static Lock> {
+) -> Vec<&'static PackageLock> {
     let present = |entry: &ServerEntry| {
         let locks = match &entry.install {
             Install::Managed { locks } => locks.as_slice(),
@@ -289,10 +289,10 @@ pub fn locks_for_workspace(
 }
 
 /// The first lock of an entry whose package manager is there; the first one when none is, for its error message.
-fn lock_of(entry: &ServerEntry, tools: &Tools) -> Option<&'static Lock> {
+fn lock_of(entry: &ServerEntry, tools: &Tools) -> Option<&'static PackageLock> {
     let Install::Managed { locks } = &entry.install else {
         return None;
     };
-    let known: Vec<&'static Lock> = locks.iter().filter_map(|name| Lock::named(name)).collect();
+    let known: Vec<&'static PackageLock> = locks.iter().filter_map(|name| PackageLock::named(name)).collect();
     known.iter().find(|lock| tools.has(lock.manager)).or(known.first()).copied()
 }

@@ -141,7 +141,7 @@ impl Capability {
 /// An entry without a rule counts as ready for waits, but its answers are never called complete.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Ready {
+pub enum ReadinessRule {
     /// From the answer to `initialize` on: every question is answered from the files as they are.
     Immediate,
     /// When the first diagnostics arrive, pushed or pulled, for a document that we opened.
@@ -155,7 +155,7 @@ pub enum Ready {
     LogMessage { contains: String },
 }
 
-impl Ready {
+impl ReadinessRule {
     /// How long to wait for the first `begin`, for servers that announce their work by progress.
     pub fn grace(&self) -> Option<Duration> {
         match self {
@@ -204,7 +204,7 @@ pub enum Switch {
 /// One way to start a server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Launch {
+pub struct LaunchCommand {
     /// A program name looked up by [`crate::find`], or a path.
     pub command: String,
     #[serde(default)]
@@ -231,7 +231,7 @@ pub struct Pin {
 /// How a server learns of a virtualenv in the workspace; dotted settings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Virtualenv {
+pub struct VirtualenvSettings {
     /// Takes the interpreter. The server runs it, so it is set only once the root is trusted.
     pub interpreter: String,
     /// Takes a list of package folders, which are only read.
@@ -250,7 +250,7 @@ pub struct ServerEntry {
     pub args: Vec<String>,
     /// Tried in order when `command` is not found (pyright → basedpyright).
     #[serde(default)]
-    pub fallbacks: Vec<Launch>,
+    pub fallbacks: Vec<LaunchCommand>,
     /// File name endings with their language id. The longest ending that fits counts, so `tsconfig.json` may differ
     /// from `.json`.
     pub extensions: BTreeMap<String, String>,
@@ -264,7 +264,7 @@ pub struct ServerEntry {
     pub capabilities: Vec<Capability>,
     pub install: Install,
     #[serde(default)]
-    pub ready: Option<Ready>,
+    pub ready: Option<ReadinessRule>,
     /// Questions that it answers whole before it is ready: it reads what they need, whatever else it has still to read.
     #[serde(default)]
     pub early: Vec<Capability>,
@@ -297,7 +297,7 @@ pub struct ServerEntry {
     #[serde(default)]
     pub pin: Option<Pin>,
     #[serde(default)]
-    pub virtualenv: Option<Virtualenv>,
+    pub virtualenv: Option<VirtualenvSettings>,
     /// Project-wide questions fail until one file of the project is open.
     #[serde(default)]
     pub warm_up_opens_file: bool,
@@ -342,8 +342,8 @@ impl ServerEntry {
     }
 
     /// All ways to start the server, the preferred one first.
-    pub fn launches(&self) -> impl Iterator<Item = Launch> + '_ {
-        let first = Launch {
+    pub fn launches(&self) -> impl Iterator<Item = LaunchCommand> + '_ {
+        let first = LaunchCommand {
             command: self.command.clone(),
             args: self.args.clone(),
             runs_workspace_code: self.runs_workspace_code,

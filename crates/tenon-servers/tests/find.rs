@@ -7,8 +7,10 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::json;
-use tenon_servers::find::{Availability, Finder, Origin, Program, Reason, SearchPath, Trust, Unavailable};
-use tenon_servers::install::{Lock, Managed};
+use tenon_servers::find::{
+    Availability, Finder, Program, ProgramOrigin, SearchPath, Trust, Unavailable, UnavailableReason,
+};
+use tenon_servers::install::{Managed, PackageLock};
 use tenon_servers::registry::{Override, Registry, ServerId, section};
 
 /// A machine in a folder: a workspace, programs outside it, a managed folder.
@@ -71,7 +73,7 @@ impl Machine {
 
     /// The folder that a complete installation of a lock has.
     fn managed(&self, lock: &str, bin: &str) -> String {
-        let version = Lock::named(lock).unwrap().version;
+        let version = PackageLock::named(lock).unwrap().version;
         let folder = format!("managed/{lock}-{version}-00000000");
         self.file(&format!("{folder}/.complete"), "");
         format!("{folder}/{bin}")
@@ -85,7 +87,7 @@ fn survey(registry: &Registry, finder: &Finder) -> BTreeMap<String, String> {
         Availability::Disabled(disabled) => disabled.to_string(),
     };
     finder
-        .survey(registry)
+        .find_all(registry)
         .into_iter()
         .map(|(entry, availability)| (entry.id.to_string(), text(availability)))
         .collect()
@@ -101,18 +103,18 @@ fn the_workspace_comes_first_once_trusted_then_the_managed_folder_then_path() {
     let machine = Machine::new().on_path("bin");
     machine.program("bin/ruff");
     let found = machine.find("ruff", Trust::Trusted).unwrap();
-    assert_eq!((found.origin, found.path), (Origin::Path, machine.top().join("bin/ruff")));
+    assert_eq!((found.origin, found.path), (ProgramOrigin::Path, machine.top().join("bin/ruff")));
     assert_eq!(found.args, ["server"]);
 
     let managed = machine.managed("ruff", "venv/bin");
     machine.program(&format!("{managed}/ruff"));
-    assert_eq!(machine.find("ruff", Trust::Trusted).unwrap().origin, Origin::Managed);
+    assert_eq!(machine.find("ruff", Trust::Trusted).unwrap().origin, ProgramOrigin::Managed);
 
     machine.file("workspace/.venv/pyvenv.cfg", "");
     machine.program("workspace/.venv/bin/ruff");
     let found = machine.find("ruff", Trust::Trusted).unwrap();
-    assert_eq!((found.origin, found.path), (Origin::Workspace, machine.root().join(".venv/bin/ruff")));
-    assert_eq!(machine.find("ruff", Trust::Untrusted).unwrap().origin, Origin::Managed);
+    assert_eq!((found.origin, found.path), (ProgramOrigin::Workspace, machine.root().join(".venv/bin/ruff")));
+    assert_eq!(machine.find("ruff", Trust::Untrusted).unwrap().origin, ProgramOrigin::Managed);
 }
 
 #[test]
@@ -134,7 +136,7 @@ fn an_incomplete_installation_does_not_count() {
     machine.program(&format!("{managed}/ruff"));
     let mark = machine.top().join(managed.trim_end_matches("venv/bin")).join(".complete");
     std::fs::remove_file(mark).unwrap();
-    assert_eq!(machine.find("ruff", Trust::Trusted).unwrap_err().reason, Reason::NotFound);
+    assert_eq!(machine.find("ruff", Trust::Trusted).unwrap_err().reason, UnavailableReason::NotFound);
 }
 
 #[test]
@@ -148,8 +150,8 @@ fn what_is_missing_comes_with_the_way_to_get_it() {
     let machine = machine.on_path("bin");
     machine.file("bin/ruff", "");
     std::fs::create_dir_all(machine.top().join("bin/ty")).unwrap();
-    assert_eq!(machine.find("ruff", Trust::Trusted).unwrap_err().reason, Reason::NotFound);
-    assert_eq!(machine.find("ty", Trust::Trusted).unwrap_err().reason, Reason::NotFound);
+    assert_eq!(machine.find("ruff", Trust::Trusted).unwrap_err().reason, UnavailableReason::NotFound);
+    assert_eq!(machine.find("ty", Trust::Trusted).unwrap_err().reason, UnavailableReason::NotFound);
 }
 
 #[test]
@@ -159,7 +161,7 @@ fn a_fallback_is_used_when_the_first_command_is_missing() {
     let found = machine.find("pyright", Trust::Trusted).unwrap();
     assert_eq!(found.path, machine.top().join("bin/basedpyright-langserver"));
     // It runs the interpreter of a virtualenv that it finds in the workspace.
-    assert_eq!(machine.find("pyright", Trust::Untrusted).unwrap_err().reason, Reason::Untrusted);
+    assert_eq!(machine.find("pyright", Trust::Untrusted).unwrap_err().reason, UnavailableReason::Untrusted);
 }
 
 #[test]
@@ -242,13 +244,13 @@ fn hostile() -> Machine {
 fn nothing_in_a_hostile_repository_is_found_before_trust() {
     let machine = hostile();
     let registry = Registry::built_in();
-    for (entry, availability) in machine.finder(Trust::Untrusted).survey(&registry) {
+    for (entry, availability) in machine.finder(Trust::Untrusted).find_all(&registry) {
         assert!(!matches!(availability, Availability::Found(_)), "{} would start {availability:?}", entry.id);
     }
     // With the user's word the same programs are found.
     let trusted = machine.finder(Trust::Trusted);
     let found = trusted.find(registry.get("ty").unwrap(), &machine.root()).unwrap();
-    assert_eq!(found.origin, Origin::Workspace);
+    assert_eq!(found.origin, ProgramOrigin::Workspace);
     assert!(machine.nothing_ran());
 }
 
@@ -260,13 +262,14 @@ fn trust_that_is_lost_is_lost_at_the_next_start() {
     machine.program("workspace/node_modules/.bin/pyright-langserver");
     let vouched = Arc::new(AtomicBool::new(true));
     let asked = Arc::clone(&vouched);
-    let finder = machine.finder(Trust::Trusted).with_vouch(move || match asked.load(Ordering::SeqCst) {
-        true => Trust::Trusted,
-        false => Trust::Untrusted,
-    });
+    let finder =
+        machine.finder(Trust::Trusted).with_trust_check(move || match asked.load(Ordering::SeqCst) {
+            true => Trust::Trusted,
+            false => Trust::Untrusted,
+        });
     let registry = Registry::built_in();
     let pyright = registry.get("pyright").unwrap();
-    assert_eq!(finder.find(pyright, &machine.root()).unwrap().origin, Origin::Workspace);
+    assert_eq!(finder.find(pyright, &machine.root()).unwrap().origin, ProgramOrigin::Workspace);
     vouched.store(false, Ordering::SeqCst);
     assert!(finder.find(pyright, &machine.root()).is_err());
 }
@@ -296,10 +299,10 @@ fn a_relative_command_of_the_user_waits_for_trust_and_an_absolute_one_does_not()
     let find = |registry: &Registry, trust| {
         machine.finder(trust).find(registry.get("ruff").unwrap(), &machine.root())
     };
-    assert_eq!(find(&relative, Trust::Untrusted).unwrap_err().reason, Reason::NotFound);
-    assert_eq!(find(&relative, Trust::Trusted).unwrap().origin, Origin::UserConfig);
+    assert_eq!(find(&relative, Trust::Untrusted).unwrap_err().reason, UnavailableReason::NotFound);
+    assert_eq!(find(&relative, Trust::Trusted).unwrap().origin, ProgramOrigin::UserConfig);
     let absolute = overridden(&json!({"ruff": {"command": planted}}).to_string());
-    assert_eq!(find(&absolute, Trust::Untrusted).unwrap().origin, Origin::UserConfig);
+    assert_eq!(find(&absolute, Trust::Untrusted).unwrap().origin, ProgramOrigin::UserConfig);
     let missing = overridden(r#"{"ruff": {"command": "my-ruff"}}"#);
     let unavailable = find(&missing, Trust::Trusted).unwrap_err();
     assert_eq!(unavailable.fix.to_string(), "install `my-ruff` or correct its `command`");
@@ -318,7 +321,7 @@ fn typescript_is_pinned_to_the_servers_own_copy_before_trust() {
     machine.file("workspace/node_modules/typescript/lib/tsserver.js", "planted");
     // It has no copy of its own: it would take the planted one.
     let id = "typescript-language-server";
-    assert_eq!(machine.find(id, Trust::Untrusted).unwrap_err().reason, Reason::Untrusted);
+    assert_eq!(machine.find(id, Trust::Untrusted).unwrap_err().reason, UnavailableReason::Untrusted);
 
     machine.file("lib/node_modules/typescript/lib/tsserver.js", "own");
     let options = machine.find(id, Trust::Untrusted).unwrap().initialization_options.unwrap();
@@ -361,7 +364,10 @@ fn a_compiler_without_a_server_is_not_taken_for_one() {
         "version 7 has no tsserver"
     );
     machine.file("lib/node_modules/typescript/lib/tsserver.js", "");
-    assert_eq!(machine.find("typescript-native", Trust::Trusted).unwrap_err().reason, Reason::NotFound);
+    assert_eq!(
+        machine.find("typescript-native", Trust::Trusted).unwrap_err().reason,
+        UnavailableReason::NotFound
+    );
 }
 
 #[test]
@@ -370,7 +376,7 @@ fn a_rustup_stand_in_counts_only_with_its_component() {
     machine.program("cargo/bin/rustup");
     symlink("rustup", machine.top().join("cargo/bin/rust-analyzer")).unwrap();
     let missing = machine.find("rust-analyzer", Trust::Trusted).unwrap_err();
-    assert_eq!(missing.reason, Reason::NotFound);
+    assert_eq!(missing.reason, UnavailableReason::NotFound);
     assert_eq!(missing.fix.to_string(), "run `rustup component add rust-analyzer`");
 
     let at = |toolchain: &str| format!("rustup/toolchains/{toolchain}/bin/rust-analyzer");

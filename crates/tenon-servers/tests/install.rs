@@ -9,8 +9,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use tenon_servers::find::{Finder, Origin, SearchPath, Trust};
-use tenon_servers::install::{InstallError, Lock, Managed, Progress, Tools, locks_for, locks_for_workspace};
+use tenon_servers::find::{Finder, ProgramOrigin, SearchPath, Trust};
+use tenon_servers::install::{
+    InstallError, InstallProgress, Managed, PackageLock, Tools, locks_for, locks_for_workspace,
+};
 use tenon_servers::language_count::LanguageCount;
 use tenon_servers::registry::Registry;
 use tenon_servers::walk::Walk;
@@ -47,28 +49,28 @@ impl Place {
     }
 }
 
-fn lock(name: &str) -> &'static Lock {
-    Lock::named(name).unwrap()
+fn lock(name: &str) -> &'static PackageLock {
+    PackageLock::named(name).unwrap()
 }
 
 fn real_tools() -> Tools {
     Tools::find(&SearchPath::from_env(), None)
 }
 
-fn steps(events: &[Progress]) -> Vec<String> {
+fn steps(events: &[InstallProgress]) -> Vec<String> {
     events
         .iter()
         .map(|event| match event {
-            Progress::Waiting => "waiting".to_owned(),
-            Progress::Step { what, .. } => (*what).to_owned(),
-            Progress::Installed { lock } => format!("installed {}", lock.name),
-            Progress::Kept { lock } => format!("kept {}", lock.name),
+            InstallProgress::Waiting => "waiting".to_owned(),
+            InstallProgress::Step { what, .. } => (*what).to_owned(),
+            InstallProgress::Installed { lock } => format!("installed {}", lock.name),
+            InstallProgress::Kept { lock } => format!("kept {}", lock.name),
         })
         .collect()
 }
 
 /// Installs, finds, runs and removes one server.
-fn round_trip(lock: &'static Lock, server: &str, version_of: &str, expected_steps: &[&str]) {
+fn round_trip(lock: &'static PackageLock, server: &str, version_of: &str, expected_steps: &[&str]) {
     let place = Place::new();
     let managed = place.managed();
     let mut events = Vec::new();
@@ -89,7 +91,7 @@ fn round_trip(lock: &'static Lock, server: &str, version_of: &str, expected_step
     let finder = Finder::new(workspace.clone(), Trust::Untrusted, SearchPath::from_env())
         .with_managed(managed.clone());
     let found = finder.find(registry.get(server).unwrap(), &workspace).unwrap();
-    assert_eq!(found.origin, Origin::Managed);
+    assert_eq!(found.origin, ProgramOrigin::Managed);
     let program = found.path.with_file_name(version_of);
     let output = Command::new(program).arg("--version").envs(&found.env).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use camino::Utf8Path;
 use serde_json::json;
 use tenon_servers::registry::{
-    Capability, Override, OverrideError, Ready, Registry, ServerEntry, ServerId, Switch, section,
+    Capability, Override, OverrideError, ReadinessRule, Registry, ServerEntry, ServerId, Switch, section,
 };
 
 fn overrides(text: &str) -> BTreeMap<ServerId, Override> {
@@ -89,11 +89,14 @@ fn limits_are_lifted_and_downloads_are_off() {
 
 #[test]
 fn readiness_rules_are_those_observed() {
-    assert_eq!(entry("pyright").ready, Some(Ready::LogMessage { contains: "source file".to_owned() }));
-    assert_eq!(entry("rust-analyzer").ready, Some(Ready::ServerStatus));
-    assert_eq!(entry("ruff").ready, Some(Ready::Immediate));
-    assert!(matches!(entry("clangd").ready, Some(Ready::Progress { .. })));
-    assert!(matches!(entry("bash").ready, Some(Ready::LogMessage { .. })));
+    assert_eq!(
+        entry("pyright").ready,
+        Some(ReadinessRule::LogMessage { contains: "source file".to_owned() })
+    );
+    assert_eq!(entry("rust-analyzer").ready, Some(ReadinessRule::ServerStatus));
+    assert_eq!(entry("ruff").ready, Some(ReadinessRule::Immediate));
+    assert!(matches!(entry("clangd").ready, Some(ReadinessRule::Progress { .. })));
+    assert!(matches!(entry("bash").ready, Some(ReadinessRule::LogMessage { .. })));
     assert_eq!(entry("typescript-language-server").settle_ms, 400);
     assert_eq!(entry("pyright").settle_ms, 150);
 }

@@ -13,7 +13,7 @@ mod system;
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use tenon_lsp::workspace_check::Report;
+use tenon_lsp::workspace_check::CheckReport;
 use tenon_server::config::FlagSetting;
 use tenon_server::daemon::DaemonError;
 use tenon_server::daemon::protocol::{
@@ -36,7 +36,7 @@ pub(crate) struct Probe {
 /// The result of a check that the daemon ran.
 #[derive(Debug)]
 pub(crate) struct DaemonCheck {
-    pub(crate) report: Report,
+    pub(crate) report: CheckReport,
     /// Whether the user interrupted the check, so that the report covers only part of the files.
     pub(crate) interrupted: bool,
 }

@@ -27,7 +27,7 @@ pub enum EditError {
     HashMismatch { actual: Option<String> },
     #[error("the file exists, and `expected_sha256` does not say which text is to be overwritten")]
     HashRequired { actual: String },
-    /// Someone else kept changing it between reading and writing.
+    /// Someone else own_paths changing it between reading and writing.
     #[error("the file changes all the time")]
     Changing,
     #[error("the file is read-only")]

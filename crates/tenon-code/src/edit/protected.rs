@@ -70,14 +70,14 @@ const TABLE: &[(&str, &str)] = &[
 const GIT_FOLDER: [&str; 3] = ["HEAD", "objects", "refs"];
 
 /// Why a file may not be changed, if so. `real` is its real path below the real path `root`; `asked` is how it was named
-/// below the root, links and all. `kept` are folders and files of our own.
+/// below the root, links and all. `own_paths` are folders and files of our own.
 pub(super) fn reason(
     root: &Utf8Path,
     real: &Utf8Path,
     asked: &Utf8Path,
-    kept: &[camino::Utf8PathBuf],
+    own_paths: &[camino::Utf8PathBuf],
 ) -> Option<&'static str> {
-    if kept.iter().any(|kept| *kept != root && real.starts_with(kept)) {
+    if own_paths.iter().any(|own_paths| *own_paths != root && real.starts_with(own_paths)) {
         return Some(STATE);
     }
     let below = real.strip_prefix(root).ok()?;

@@ -91,7 +91,7 @@ impl Text {
             Some(ending) => ending.put(&text.body),
             None => text.body,
         };
-        let (old, new) = (whole(&self.body), whole(&body));
+        let (old, new) = (require_complete(&self.body), require_complete(&body));
         Rewritten { text: Self { marked: self.marked || text.marked, body }, old, new }
     }
 
@@ -103,7 +103,7 @@ impl Text {
 }
 
 /// The lines of a whole text.
-pub(super) fn whole(text: &str) -> Lines {
+pub(super) fn require_complete(text: &str) -> Lines {
     Lines { first: 1, last: last_line(1, &unbroken(text)) }
 }
 

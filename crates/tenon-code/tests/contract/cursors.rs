@@ -7,7 +7,7 @@ use tenon_code::{CodeError, WorkspaceSymbols};
 use tenon_contract::cursor::CursorError;
 use tenon_fake_lsp::Workbench;
 use tenon_fake_lsp::scripts::{reply, script, symbol};
-use tenon_lsp::call::Call;
+use tenon_lsp::CallContext;
 use tenon_testkit::PATIENCE;
 use tenon_testkit::code_tools::{REFERENCES, WORKSPACE_DIAGNOSTICS, WORKSPACE_SYMBOLS};
 
@@ -240,7 +240,7 @@ fn s3_6_a_hundred_thousand_random_and_mutated_cursors_get_the_right_errors() {
                 URL_SAFE_NO_PAD.decode(&text).ok().and_then(|json| serde_json::from_slice(&json).ok());
             let input =
                 WorkspaceSymbols { query: "s".to_owned(), page_size: None, cursor: Some(text.clone()) };
-            let call = Call::within(PATIENCE);
+            let call = CallContext::within(PATIENCE);
             match stage.code.workspace_symbols(input, &call).await {
                 Err(CodeError::Cursor(CursorError::Invalid(_))) => counts[0] += 1,
                 Err(CodeError::Cursor(CursorError::Stale)) => {

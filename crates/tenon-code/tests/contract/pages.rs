@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tenon_fake_lsp::Workbench;
 use tenon_fake_lsp::scripts::{reply, script, symbol};
-use tenon_lsp::call::Call;
+use tenon_lsp::CallContext;
 use tenon_testkit::PATIENCE;
 use tenon_testkit::code_tools::{REFERENCES, WORKSPACE_DIAGNOSTICS, WORKSPACE_SYMBOLS};
 
@@ -43,7 +43,7 @@ fn collect_singly(stage: &Stage, tool: &str, arguments: &Value) -> Vec<Value> {
     stage.block_on(async {
         let mut all = Vec::new();
         loop {
-            let call = Call::within(PATIENCE);
+            let call = CallContext::within(PATIENCE);
             let mut payload = call_tool(&stage.code, tool, arguments.clone(), &call).await.unwrap().payload;
             let items = payload["items"].as_array_mut().unwrap();
             assert_eq!(items.len(), 1);

@@ -3,12 +3,12 @@
 use std::time::Instant;
 
 use serde_json::Value;
-use tenon_code::{Code, CodeError, CodeLimits, Options, Reply};
+use tenon_code::{CodeError, CodeLimits, CodeReply, CodeTools, Options};
 use tenon_contract::clock::{Clock, ClockControl};
 use tenon_contract::snapshot::SnapshotLimits;
 use tenon_fake_lsp::{Builder, Workbench};
+use tenon_lsp::CallContext;
 use tenon_lsp::ServerId;
-use tenon_lsp::call::Call;
 use tenon_testkit::PATIENCE;
 use tenon_testkit::code_tools::{self, check_payload};
 use tokio::runtime::Runtime;
@@ -24,7 +24,7 @@ pub struct Settings {
 pub struct Stage {
     runtime: Runtime,
     pub bench: Workbench,
-    pub code: Code,
+    pub code: CodeTools,
     /// Moves the clock by which snapshots age.
     pub clock_control: ClockControl,
 }
@@ -41,7 +41,7 @@ impl Stage {
         let runtime = Runtime::new().unwrap();
         let bench = runtime.block_on(builder.open());
         let (clock, clock_control) = Clock::fixed("2026-01-02T03:04:05Z".parse().unwrap());
-        let code = Code::new(Options {
+        let code = CodeTools::new(Options {
             engine: bench.orchestrator.clone(),
             limits: settings.limits,
             snapshots: settings.snapshots,
@@ -52,15 +52,15 @@ impl Stage {
     }
 
     /// One call, with the time that the limits give it.
-    pub fn ask(&self, tool: &str, arguments: Value) -> Result<Reply, CodeError> {
-        let call = Call::within(self.code.limits().timeout);
+    pub fn ask(&self, tool: &str, arguments: Value) -> Result<CodeReply, CodeError> {
+        let call = CallContext::within(self.code.limits().timeout);
         let reply = self.block_on(call_tool(&self.code, tool, arguments, &call))?;
         check_payload(tool, &reply.payload);
         Ok(reply)
     }
 
     /// Repeats a call while the answer is late. For tests that are not about time.
-    pub fn call(&self, tool: &str, arguments: Value) -> Result<Reply, CodeError> {
+    pub fn call(&self, tool: &str, arguments: Value) -> Result<CodeReply, CodeError> {
         let deadline = Instant::now() + PATIENCE;
         loop {
             match self.ask(tool, arguments.clone()) {
@@ -112,7 +112,12 @@ impl Drop for Stage {
 }
 
 /// Calls a tool by its name.
-pub async fn call_tool(code: &Code, tool: &str, arguments: Value, call: &Call) -> Result<Reply, CodeError> {
+pub async fn call_tool(
+    code: &CodeTools,
+    tool: &str,
+    arguments: Value,
+    call: &CallContext,
+) -> Result<CodeReply, CodeError> {
     fn read<T: serde::de::DeserializeOwned>(arguments: Value) -> T {
         serde_json::from_value(arguments).unwrap()
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tenon_code::CodeError;
 use tenon_fake_lsp::scripts::{location, reply, script, slow_reply, symbol};
-use tenon_fake_lsp::{Ready, Workbench};
+use tenon_fake_lsp::{ReadinessRule, Workbench};
 use tenon_testkit::code_tools::{
     DEFINITION, DOCUMENT_DIAGNOSTICS, HOVER, REFERENCES, WORKSPACE_DIAGNOSTICS, WORKSPACE_SYMBOLS,
 };
@@ -48,7 +48,7 @@ fn s4_5_server_that_is_not_ready_gives_indexing_not_a_partial_list() {
     ];
     rules.rotate_left(1);
     let builder = Workbench::new().file("a.fake", "bad").server_with("fake", script(&rules), |entry| {
-        entry.ready = Some(Ready::Progress { grace_ms: 60_000 });
+        entry.ready = Some(ReadinessRule::Progress { grace_ms: 60_000 });
     });
     let stage = Stage::with(builder, |settings| settings.limits.timeout = Duration::from_millis(200));
     for (tool, arguments) in [

@@ -11,7 +11,7 @@ use tenon_contract::position::{Encoding, LineIndex};
 use tenon_contract::root::WorkspacePath;
 
 use super::capabilities::Sync;
-use crate::words;
+use crate::identifiers;
 
 /// Documents that stay open in one server. Each costs its text here and memory there; servers answer for closed files
 /// from the disk.
@@ -204,7 +204,8 @@ impl Edit {
     fn touches_imports(self, old: &str) -> bool {
         let start = old[..self.start].rfind('\n').map_or(0, |before| before + 1);
         let end = old[self.old_end..].find('\n').map_or(old.len(), |after| self.old_end + after);
-        let first_word = |line: &str| words::of(line.trim_start_matches("pub ")).next().map(str::to_owned);
+        let first_word =
+            |line: &str| identifiers::of(line.trim_start_matches("pub ")).next().map(str::to_owned);
         let mut firsts = old[start..end].lines().filter_map(first_word);
         firsts.any(|word| ["import", "from", "export", "use", "include", "require"].contains(&word.as_str()))
     }
@@ -212,16 +213,17 @@ impl Edit {
     /// The words of the replaced part that the new text does not have anywhere.
     fn dropped_words(self, old: &str, new: &str) -> Vec<String> {
         let start = old[..self.start]
-            .rfind(|c| !words::is_part(c))
+            .rfind(|c| !identifiers::is_part(c))
             .map_or(0, |before| old.ceil_char_boundary(before + 1));
-        let end =
-            old[self.old_end..].find(|c| !words::is_part(c)).map_or(old.len(), |after| self.old_end + after);
+        let end = old[self.old_end..]
+            .find(|c| !identifiers::is_part(c))
+            .map_or(old.len(), |after| self.old_end + after);
         let mut dropped = Vec::new();
-        for word in words::of(&old[start..end]) {
+        for word in identifiers::of(&old[start..end]) {
             if dropped.len() == MAX_DROPPED {
                 break;
             }
-            if !dropped.iter().any(|one| one == word) && !words::contains(new, word) {
+            if !dropped.iter().any(|one| one == word) && !identifiers::contains(new, word) {
                 dropped.push(word.to_owned());
             }
         }

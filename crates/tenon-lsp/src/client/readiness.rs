@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use tenon_servers::registry::Ready;
+use tenon_servers::registry::ReadinessRule;
 
 /// What is known about a server's readiness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub(crate) enum State {
 /// Collects evidence since the server's start, with the time it came.
 #[derive(Debug)]
 pub(crate) struct Readiness {
-    rule: Option<Ready>,
+    rule: Option<ReadinessRule>,
     started: Instant,
     /// When the first document was opened: before, a server may have nothing to load.
     opened: Option<Instant>,
@@ -34,7 +34,7 @@ pub(crate) struct Readiness {
 }
 
 impl Readiness {
-    pub(crate) fn new(rule: Option<Ready>, now: Instant) -> Self {
+    pub(crate) fn new(rule: Option<ReadinessRule>, now: Instant) -> Self {
         Self {
             rule,
             started: now,
@@ -49,12 +49,12 @@ impl Readiness {
 
     pub(crate) fn state(&self, now: Instant) -> State {
         let since = match &self.rule {
-            None | Some(Ready::Immediate) => Some(self.started),
-            Some(Ready::FirstDiagnostics) => self.diagnosed,
-            Some(Ready::ServerStatus) => self.quiescent,
-            Some(Ready::LogMessage { .. }) => self.announced,
-            Some(Ready::Progress { .. }) if !self.running.is_empty() => None,
-            Some(rule @ Ready::Progress { .. }) => match (self.worked, self.opened) {
+            None | Some(ReadinessRule::Immediate) => Some(self.started),
+            Some(ReadinessRule::FirstDiagnostics) => self.diagnosed,
+            Some(ReadinessRule::ServerStatus) => self.quiescent,
+            Some(ReadinessRule::LogMessage { .. }) => self.announced,
+            Some(ReadinessRule::Progress { .. }) if !self.running.is_empty() => None,
+            Some(rule @ ReadinessRule::Progress { .. }) => match (self.worked, self.opened) {
                 (Some(worked), _) => Some(worked),
                 (None, None) => None,
                 (None, Some(opened)) => {
@@ -71,10 +71,10 @@ impl Readiness {
 
     /// Whether it has shown that it has loaded its project. A server that was given time to begin and did not is asked, but
     /// nobody vouches for its answers: a `clangd` without a list of files to compile never reads any but the open ones.
-    pub(crate) fn is_proved(&self) -> bool {
+    pub(crate) fn is_proven(&self) -> bool {
         match self.rule {
             None => false,
-            Some(Ready::Progress { .. }) => self.worked.is_some(),
+            Some(ReadinessRule::Progress { .. }) => self.worked.is_some(),
             Some(_) => true,
         }
     }
@@ -94,7 +94,8 @@ impl Readiness {
 
     /// `window/logMessage`. Says whether it was the one that is waited for.
     pub(crate) fn log_message(&mut self, text: &str, now: Instant) -> bool {
-        let awaited = matches!(&self.rule, Some(Ready::LogMessage { contains }) if text.contains(contains));
+        let awaited =
+            matches!(&self.rule, Some(ReadinessRule::LogMessage { contains }) if text.contains(contains));
         if awaited {
             self.announced.get_or_insert(now);
         }
@@ -142,7 +143,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn progress_must_begin_and_end_or_stay_away_for_the_grace_time() {
         let start = Instant::now();
-        let mut readiness = Readiness::new(Some(Ready::Progress { grace_ms: 500 }), start);
+        let mut readiness = Readiness::new(Some(ReadinessRule::Progress { grace_ms: 500 }), start);
         assert_eq!(readiness.state(start), State::Waiting);
         readiness.document_opened(start);
         let grace = Duration::from_millis(500);
@@ -150,12 +151,12 @@ mod tests {
         readiness.progress(&progress("a", "begin"), start);
         assert_eq!(readiness.state(start + grace), State::Waiting);
         readiness.progress(&progress("b", "begin"), start);
-        assert!(!readiness.is_proved());
+        assert!(!readiness.is_proven());
         readiness.progress(&progress("a", "end"), start);
         assert_eq!(readiness.state(start), State::Waiting);
         readiness.progress(&progress("b", "end"), start);
         assert_eq!(readiness.state(start), State::Since(start));
-        assert!(readiness.is_proved());
+        assert!(readiness.is_proven());
         readiness.progress(&progress("c", "begin"), start);
         assert_eq!(readiness.state(start), State::Waiting);
     }
@@ -163,7 +164,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_end_without_its_begin_proves_nothing() {
         let start = Instant::now();
-        let mut readiness = Readiness::new(Some(Ready::Progress { grace_ms: 1 }), start);
+        let mut readiness = Readiness::new(Some(ReadinessRule::Progress { grace_ms: 1 }), start);
         readiness.progress(&progress("early", "end"), start);
         assert_eq!(readiness.state(start), State::Waiting);
     }
@@ -171,7 +172,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn quiescence_comes_and_goes() {
         let start = Instant::now();
-        let mut readiness = Readiness::new(Some(Ready::ServerStatus), start);
+        let mut readiness = Readiness::new(Some(ReadinessRule::ServerStatus), start);
         assert_eq!(readiness.state(start), State::Waiting);
         readiness.server_status(&json!({ "quiescent": true, "health": "ok" }), start);
         assert_eq!(readiness.state(start), State::Since(start));
@@ -183,7 +184,7 @@ mod tests {
     async fn a_server_may_say_in_its_log_that_it_is_ready() {
         let start = Instant::now();
         let mut readiness =
-            Readiness::new(Some(Ready::LogMessage { contains: "source file".to_owned() }), start);
+            Readiness::new(Some(ReadinessRule::LogMessage { contains: "source file".to_owned() }), start);
         assert!(!readiness.log_message("Assuming Python version 3.11", start));
         assert_eq!(readiness.state(start), State::Waiting);
         assert!(readiness.log_message("Found 883 source files", start));
@@ -195,6 +196,6 @@ mod tests {
         let start = Instant::now();
         let readiness = Readiness::new(None, start);
         assert_eq!(readiness.state(start), State::Since(start));
-        assert!(!readiness.is_proved());
+        assert!(!readiness.is_proven());
     }
 }

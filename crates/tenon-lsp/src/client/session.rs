@@ -14,15 +14,15 @@ use super::capabilities::Capabilities;
 use super::diagnostics::{LastChange, Store};
 use super::documents::{Document, Documents};
 use super::readiness::{Readiness, State};
-use crate::epoch::CheckEpoch;
-use crate::log::ServerLog;
+use crate::check_epoch::CheckEpoch;
+use crate::from_protocol;
 use crate::message::{Payload, RpcError};
+use crate::server_log::ServerLog;
 use crate::transport::Peer;
-use crate::wire;
 use tenon_servers::registry::{self, ServerEntry};
 
 /// Everything that changes while a server runs.
-pub(crate) struct Known {
+pub(crate) struct SessionState {
     pub(crate) capabilities: Capabilities,
     pub(crate) documents: Documents,
     pub(crate) diagnostics: Store,
@@ -41,12 +41,12 @@ pub(crate) struct Known {
     /// How it went, as far as is known.
     pub(crate) ending: Option<String>,
     /// Whether the server was ever heard to speak again about a text after a change elsewhere.
-    revises: bool,
+    republishes: bool,
     /// Whether the server does not repeat empty lists.
-    says_empty_once: bool,
+    omits_repeated_empty: bool,
 }
 
-impl Known {
+impl SessionState {
     /// The next moment of this server's time.
     pub(crate) fn next_tick(&mut self) -> u64 {
         self.tick += 1;
@@ -75,9 +75,9 @@ impl Known {
 
     /// Whether the server is expected to say something about a document. One that has never been heard to speak again about a
     /// document whose text did not change is not taken to owe that: one that looks at each file alone never will.
-    pub(crate) fn is_owed(&self, document: &Document) -> bool {
+    pub(crate) fn expects_diagnostics(&self, document: &Document) -> bool {
         !self.is_answered(document)
-            && (self.revises
+            && (self.republishes
                 || self.capabilities.pulls()
                 || self.readiness.is_working()
                 || !self.is_answered_for_itself(document))
@@ -88,21 +88,21 @@ impl Known {
     }
 
     /// Whether a pull for one file says nothing about the others, and nothing else does.
-    pub(crate) fn sees_files_alone(&self) -> bool {
+    pub(crate) fn checks_files_alone(&self) -> bool {
         self.capabilities.pulls() && !self.capabilities.has_inter_file_dependencies()
     }
 
     /// The last change that may have changed what the server thinks of a document.
     pub(crate) fn change_for(&self, document: &Document) -> LastChange {
-        match self.sees_files_alone() {
+        match self.checks_files_alone() {
             true => LastChange { tick: document.changed, ..self.change },
             false => self.change,
         }
     }
 
     /// Whether a change of one file is taken to change what the server thinks of others.
-    pub(crate) fn looks_beyond(&self) -> bool {
-        self.revises || (self.capabilities.pulls() && self.capabilities.has_inter_file_dependencies())
+    pub(crate) fn checks_other_files(&self) -> bool {
+        self.republishes || (self.capabilities.pulls() && self.capabilities.has_inter_file_dependencies())
     }
 
     /// Whether what is held for a document is what the server thinks since the last change, wherever that was.
@@ -114,7 +114,7 @@ impl Known {
         let is_clean = || self.diagnostics.current(document.path.as_str(), Some(document)).is_empty();
         self.diagnostics.is_answered(document, self.change_for(document))
             // Nothing wrong before and nothing wrong now is not said twice; who must know has it opened again.
-            || (self.says_empty_once && is_clean() && self.is_answered_for_itself(document))
+            || (self.omits_repeated_empty && is_clean() && self.is_answered_for_itself(document))
     }
 }
 
@@ -124,7 +124,7 @@ pub(crate) struct Session {
     root: String,
     root_uri: String,
     settings: Value,
-    known: Mutex<Known>,
+    state: Mutex<SessionState>,
     changes: watch::Sender<()>,
     epoch: CheckEpoch,
     log: ServerLog,
@@ -139,7 +139,7 @@ impl Session {
         epoch: CheckEpoch,
         log: ServerLog,
     ) -> Self {
-        let known = Known {
+        let state = SessionState {
             capabilities: Capabilities::from_initialize(&Value::Null),
             documents: Documents::default(),
             diagnostics: Store::default(),
@@ -152,15 +152,15 @@ impl Session {
             ended: false,
             ending: None,
             // One that swallows empty lists speaks of open files after every change, or there would be nothing to swallow.
-            revises: entry.reopens,
-            says_empty_once: entry.reopens,
+            republishes: entry.reopens,
+            omits_repeated_empty: entry.reopens,
         };
         Self {
             entry,
             root: root.to_owned(),
             root_uri: root_uri.to_owned(),
             settings,
-            known: Mutex::new(known),
+            state: Mutex::new(state),
             changes: watch::Sender::new(()),
             epoch,
             log,
@@ -175,17 +175,17 @@ impl Session {
         &self.epoch
     }
 
-    pub(crate) fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn state(&self) -> MutexGuard<'_, SessionState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn encoding(&self) -> Encoding {
-        self.known().capabilities.encoding
+        self.state().capabilities.encoding
     }
 
     /// Notes a search that ends when what is returned is dropped.
     pub(crate) fn begin_search(self: &Arc<Self>) -> Search {
-        self.known().searches += 1;
+        self.state().searches += 1;
         Search(Arc::clone(self))
     }
 
@@ -202,16 +202,16 @@ impl Session {
     /// The server is gone: its diagnostics go with it and all waits end.
     pub(crate) fn end(&self, how: &str) {
         let held = {
-            let mut known = self.known();
-            if std::mem::replace(&mut known.ended, true) {
+            let mut state = self.state();
+            if std::mem::replace(&mut state.ended, true) {
                 return;
             }
-            known.ending = Some(how.to_owned());
-            let held = known
+            state.ending = Some(how.to_owned());
+            let held = state
                 .diagnostics
                 .keys()
-                .any(|key| !known.diagnostics.current(key, known.documents.get(key)).is_empty());
-            known.diagnostics = Store::default();
+                .any(|key| !state.diagnostics.current(key, state.documents.get(key)).is_empty());
+            state.diagnostics = Store::default();
             held
         };
         if held {
@@ -221,29 +221,29 @@ impl Session {
     }
 
     fn published(&self, params: &Payload) {
-        let Some(published) = wire::published(params) else {
+        let Some(published) = from_protocol::published(params) else {
             tracing::debug!(server = %self.entry.id, "diagnostics that cannot be read");
             return;
         };
         let changed = {
-            let mut known = self.known();
-            if known.ended {
+            let mut state = self.state();
+            if state.ended {
                 return;
             }
-            known.versioned = published.version.is_some();
-            known.published = Instant::now();
-            known.readiness.diagnostics_arrived(Instant::now());
-            let document = known.documents.get(&published.key);
+            state.versioned = published.version.is_some();
+            state.published = Instant::now();
+            state.readiness.diagnostics_arrived(Instant::now());
+            let document = state.documents.get(&published.key);
             let again =
-                document.is_some_and(|one| known.is_answered_for_itself(one) && !known.is_answered(one));
-            known.revises |= again;
-            let tick = known.next_tick();
-            let known = &mut *known;
-            known.diagnostics.push(
+                document.is_some_and(|one| state.is_answered_for_itself(one) && !state.is_answered(one));
+            state.republishes |= again;
+            let tick = state.next_tick();
+            let state = &mut *state;
+            state.diagnostics.push(
                 &published.key,
                 published.version,
                 published.items,
-                known.documents.get(&published.key),
+                state.documents.get(&published.key),
                 tick,
                 Instant::now(),
             )
@@ -255,7 +255,7 @@ impl Session {
     }
 
     fn configuration(&self, params: &Payload) -> Value {
-        let params: Value = wire::params(params).unwrap_or_default();
+        let params: Value = from_protocol::params(params).unwrap_or_default();
         params
             .get("items")
             .and_then(Value::as_array)
@@ -274,7 +274,7 @@ pub(crate) struct Search(Arc<Session>);
 
 impl Drop for Search {
     fn drop(&mut self) {
-        self.0.known().searches -= 1;
+        self.0.state().searches -= 1;
         self.0.wake();
     }
 }
@@ -284,20 +284,20 @@ impl Peer for Session {
         match method {
             "textDocument/publishDiagnostics" => self.published(&params),
             "$/progress" => {
-                let params: Value = wire::params(&params).unwrap_or_default();
-                self.known().readiness.progress(&params, Instant::now());
+                let params: Value = from_protocol::params(&params).unwrap_or_default();
+                self.state().readiness.progress(&params, Instant::now());
                 self.wake();
             }
             "experimental/serverStatus" => {
-                let params: Value = wire::params(&params).unwrap_or_default();
-                self.known().readiness.server_status(&params, Instant::now());
+                let params: Value = from_protocol::params(&params).unwrap_or_default();
+                self.state().readiness.server_status(&params, Instant::now());
                 self.wake();
             }
             "window/logMessage" | "window/showMessage" => {
-                let params: Value = wire::params(&params).unwrap_or_default();
+                let params: Value = from_protocol::params(&params).unwrap_or_default();
                 if let Some(text) = params.get("message").and_then(Value::as_str) {
                     self.log.push(text);
-                    let awaited = self.known().readiness.log_message(text, Instant::now());
+                    let awaited = self.state().readiness.log_message(text, Instant::now());
                     if awaited {
                         self.wake();
                     }
@@ -313,14 +313,14 @@ impl Peer for Session {
             "workspace/configuration" => Ok(self.configuration(&params)),
             "workspace/workspaceFolders" => Ok(json!([{ "uri": self.root_uri, "name": self.root }])),
             "client/registerCapability" => {
-                let params: Value = wire::params(&params).unwrap_or_default();
-                self.known().capabilities.register(&params, &self.root);
+                let params: Value = from_protocol::params(&params).unwrap_or_default();
+                self.state().capabilities.register(&params, &self.root);
                 self.wake();
                 Ok(Value::Null)
             }
             "client/unregisterCapability" => {
-                let params: Value = wire::params(&params).unwrap_or_default();
-                self.known().capabilities.unregister(&params);
+                let params: Value = from_protocol::params(&params).unwrap_or_default();
+                self.state().capabilities.unregister(&params);
                 self.wake();
                 Ok(Value::Null)
             }
@@ -329,7 +329,7 @@ impl Peer for Session {
                 Ok(json!({ "applied": false, "failureReason": "this client does not edit" }))
             }
             "workspace/diagnostic/refresh" => {
-                self.known().note_change();
+                self.state().note_change();
                 self.wake();
                 Ok(Value::Null)
             }

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use super::Client;
 use super::documents::Update;
-use crate::call::Call;
+use crate::call_context::CallContext;
 use crate::message;
 use crate::transport::{Closed, RequestError};
 use tenon_servers::registry::Capability;
@@ -22,7 +22,7 @@ impl Client {
     /// Makes the server know a file's text. The returned pin keeps the document open.
     pub async fn sync(
         &self,
-        call: &Call,
+        call: &CallContext,
         path: &WorkspacePath,
         lines: &LineIndex,
         saved: bool,
@@ -36,45 +36,45 @@ impl Client {
 
     pub(super) async fn sync_in_turn(
         &self,
-        call: &Call,
+        call: &CallContext,
         path: &WorkspacePath,
         lines: &LineIndex,
         saved: bool,
     ) -> Result<Synced<'_>, RequestError> {
         let key = path.as_str();
         if self.open_text(key).is_none_or(|seen| seen.text() != lines.text()) {
-            self.searches_are_over(call).await?;
+            self.wait_for_searches(call).await?;
         }
-        let room = self.connection.room(call).await?;
+        let room = self.connection.reserve(call).await?;
         let (update, version, evicted, lost, save, open_close) = {
-            let mut known = self.session.known();
-            let known = &mut *known;
-            if known.ended {
+            let mut state = self.session.state();
+            let state = &mut *state;
+            if state.ended {
                 return Err(Closed::EndOfStream.into());
             }
-            let (encoding, sync) = (known.capabilities.encoding, known.capabilities.sync);
-            let before = known.diagnostics.current(key, known.documents.get(key));
-            let tick = known.next_tick();
-            let update = known.documents.put(path, lines, encoding, sync, tick);
+            let (encoding, sync) = (state.capabilities.encoding, state.capabilities.sync);
+            let before = state.diagnostics.current(key, state.documents.get(key));
+            let tick = state.next_tick();
+            let update = state.documents.put(path, lines, encoding, sync, tick);
             let mut lost = false;
             if update != Update::Nothing {
                 // A document that says what the disk says changes nothing for others.
                 if update != Update::Open || !saved {
-                    known.note_change_at(tick);
+                    state.note_change_at(tick);
                 }
-                lost = known.diagnostics.current(key, known.documents.get(key)) != before;
+                lost = state.diagnostics.current(key, state.documents.get(key)) != before;
             }
             if update == Update::Open {
-                known.readiness.document_opened(Instant::now());
+                state.readiness.document_opened(Instant::now());
             }
-            let document = known.documents.get_mut(key).expect("it was just put");
+            let document = state.documents.get_mut(key).expect("it was just put");
             document.pins += 1;
             let version = document.version;
-            let evicted = known.documents.evict();
+            let evicted = state.documents.evict();
             for document in &evicted {
-                lost |= known.diagnostics.closed(document.path.as_str());
+                lost |= state.diagnostics.closed(document.path.as_str());
             }
-            let capabilities = &known.capabilities;
+            let capabilities = &state.capabilities;
             (update, version, evicted, lost, capabilities.save, capabilities.open_close)
         };
         let synced = Synced { client: self, path: path.clone(), version };
@@ -113,14 +113,14 @@ impl Client {
 
     /// Makes a server that does not repeat empty lists speak anew about a document, unless someone waits for it anyway. Whatever
     /// it says from then on, it says about what is there now: it forgets what it was about to say before.
-    pub(crate) async fn reopen(&self, call: &Call, path: &WorkspacePath) -> Result<(), RequestError> {
+    pub(crate) async fn reopen(&self, call: &CallContext, path: &WorkspacePath) -> Result<(), RequestError> {
         let turn = call.bound(self.turns.lock()).await?;
-        let room = self.connection.room(call).await?;
+        let room = self.connection.reserve(call).await?;
         let again = {
-            let mut known = self.session.known();
-            let tick = known.next_tick();
-            let reopens = self.entry().reopens && known.capabilities.open_close;
-            if reopens { known.documents.open_again(path.as_str(), tick) } else { None }
+            let mut state = self.session.state();
+            let tick = state.next_tick();
+            let reopens = self.entry().reopens && state.capabilities.open_close;
+            if reopens { state.documents.open_again(path.as_str(), tick) } else { None }
         };
         if let Some((version, lines)) = again {
             let mut frames = Frames::default();
@@ -141,16 +141,16 @@ impl Client {
     }
 
     /// Closes a document, if it is open and no wait needs it.
-    pub async fn close(&self, call: &Call, key: &str) -> Result<(), RequestError> {
+    pub async fn close(&self, call: &CallContext, key: &str) -> Result<(), RequestError> {
         let turn = call.bound(self.turns.lock()).await?;
-        self.searches_are_over(call).await?;
-        let room = self.connection.room(call).await?;
+        self.wait_for_searches(call).await?;
+        let room = self.connection.reserve(call).await?;
         let (document, lost) = {
-            let mut known = self.session.known();
-            if known.documents.get(key).is_none_or(|document| document.pins > 0) {
+            let mut state = self.session.state();
+            if state.documents.get(key).is_none_or(|document| document.pins > 0) {
                 return Ok(());
             }
-            (known.documents.remove(key), known.diagnostics.closed(key))
+            (state.documents.remove(key), state.diagnostics.closed(key))
         };
         if let Some(document) = document {
             room.send(message::notification(CLOSE, &closed(&document.path))?);
@@ -166,7 +166,7 @@ impl Client {
     /// The documents that are open, with the text that the server sees.
     pub fn open_documents(&self) -> Vec<(WorkspacePath, LineIndex)> {
         self.session
-            .known()
+            .state()
             .documents
             .iter()
             .map(|document| (document.path.clone(), document.lines.clone()))
@@ -175,38 +175,42 @@ impl Client {
 
     /// The text that the server sees for a file, if it is open.
     pub fn open_text(&self, key: &str) -> Option<LineIndex> {
-        let known = self.session.known();
-        known.documents.get(key).map(|document| document.lines.clone())
+        let state = self.session.state();
+        state.documents.get(key).map(|document| document.lines.clone())
     }
 
     /// Whether a file that changed on disk concerns the server, but its change was not told. Counts as a change then: the
     /// file is about to be shown.
-    pub(crate) fn is_blind_to(&self, change: &FileChange) -> bool {
+    pub(crate) fn misses_change(&self, change: &FileChange) -> bool {
         let concerned =
             self.entry().language_id(change.path.as_path()).is_some() && self.has(Capability::References);
-        let mut known = self.session.known();
+        let mut state = self.session.state();
         let blind = concerned
             && change.kind != FileChangeKind::Deleted
-            && !known.capabilities.watches(change.path.as_str());
+            && !state.capabilities.watches(change.path.as_str());
         if blind {
-            known.note_change();
+            state.note_change();
         }
         blind
     }
 
     /// Tells the server which files changed on disk, those that it asked to hear about.
-    pub async fn files_changed(&self, call: &Call, changes: &[FileChange]) -> Result<(), RequestError> {
+    pub async fn files_changed(
+        &self,
+        call: &CallContext,
+        changes: &[FileChange],
+    ) -> Result<(), RequestError> {
         let turn = call.bound(self.turns.lock()).await?;
-        self.searches_are_over(call).await?;
+        self.wait_for_searches(call).await?;
         let events: Vec<Value> = {
-            let mut known = self.session.known();
+            let mut state = self.session.state();
             let events: Vec<Value> = changes
                 .iter()
-                .filter(|change| known.capabilities.watches(change.path.as_str()))
+                .filter(|change| state.capabilities.watches(change.path.as_str()))
                 .map(|change| json!({ "uri": change.path.uri().as_str(), "type": change.kind as u8 }))
                 .collect();
             if !events.is_empty() {
-                known.note_change();
+                state.note_change();
             }
             events
         };
@@ -250,7 +254,7 @@ pub struct Synced<'a> {
 
 impl Drop for Synced<'_> {
     fn drop(&mut self) {
-        if let Some(document) = self.client.session.known().documents.get_mut(self.path.as_str()) {
+        if let Some(document) = self.client.session.state().documents.get_mut(self.path.as_str()) {
             document.pins = document.pins.saturating_sub(1);
         }
     }

@@ -3,7 +3,7 @@
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use serde_json::Value;
 
-use crate::wire::file_key;
+use crate::from_protocol::file_key;
 
 /// The patterns of one registration.
 #[derive(Debug)]

@@ -8,9 +8,9 @@ use tenon_contract::root::{OutputFilter, RootGate, WorkspacePath};
 
 use super::{MAX_TEXT_BYTES, text_of};
 use crate::client::Client;
+use crate::from_protocol;
 use crate::message::Payload;
 use crate::model::{Diagnostic, Location, Symbol, SymbolKind};
-use crate::wire;
 
 /// Answers up to this size, some forty places, are converted where they are: to hand them to another thread and back would
 /// take longer than the few questions to the file system.
@@ -80,7 +80,7 @@ impl<'a> Converter<'a> {
     }
 
     pub(super) fn locations(&mut self, payload: &Payload) -> Found<Location> {
-        let raw = wire::locations(payload);
+        let raw = from_protocol::locations(payload);
         let count = raw.len();
         let items = raw
             .into_iter()
@@ -95,7 +95,7 @@ impl<'a> Converter<'a> {
 
     /// Symbols; those without a file of their own are in `document`.
     pub(super) fn symbols(&mut self, payload: &Payload, document: Option<&WorkspacePath>) -> Found<Symbol> {
-        let raw = wire::symbols(payload);
+        let raw = from_protocol::symbols(payload);
         let count = raw.len();
         let items = raw
             .into_iter()

@@ -14,22 +14,22 @@ use tenon_contract::root::WorkspacePath;
 
 use super::convert::{Converter, Found, SHORT_ALONE_BYTES, SHORT_BYTES, converted, converted_up_to};
 use super::{AskError, Candidate, Orchestrator};
-use crate::call::Call;
-use crate::client::{Client, gap};
+use crate::call_context::CallContext;
+use crate::client::{Client, gap_reason};
+use crate::from_protocol;
 use crate::message::Payload;
-use crate::model::{Answer, Gap, Hover, Location, Symbol, Why};
-use crate::wire;
+use crate::model::{Gap, GapReason, HoverInfo, Location, LspAnswer, Symbol};
 use tenon_servers::registry::{Capability, ServerEntry, ServerId};
 
 /// What one server contributed.
 struct Share<T> {
     server: ServerId,
     value: Option<T>,
-    why: Option<Why>,
+    why: Option<GapReason>,
 }
 
 impl<T> Share<T> {
-    fn missing(server: &ServerId, why: Why) -> Self {
+    fn missing(server: &ServerId, why: GapReason) -> Self {
         Self { server: server.clone(), value: None, why: Some(why) }
     }
 
@@ -85,8 +85,8 @@ impl Orchestrator {
         &self,
         path: &WorkspacePath,
         position: Position,
-        call: &Call,
-    ) -> Result<Answer<Vec<Location>>, AskError> {
+        call: &CallContext,
+    ) -> Result<LspAnswer<Vec<Location>>, AskError> {
         self.places(Capability::Definition, path, position, call).await
     }
 
@@ -95,8 +95,8 @@ impl Orchestrator {
         &self,
         path: &WorkspacePath,
         position: Position,
-        call: &Call,
-    ) -> Result<Answer<Vec<Location>>, AskError> {
+        call: &CallContext,
+    ) -> Result<LspAnswer<Vec<Location>>, AskError> {
         self.places(Capability::Implementation, path, position, call).await
     }
 
@@ -105,8 +105,8 @@ impl Orchestrator {
         capability: Capability,
         path: &WorkspacePath,
         position: Position,
-        call: &Call,
-    ) -> Result<Answer<Vec<Location>>, AskError> {
+        call: &CallContext,
+    ) -> Result<LspAnswer<Vec<Location>>, AskError> {
         let lines = self.read_at(capability, path, position, call).await?;
         let question = Question { capability, path, lines: &lines, position: Some(position), extra: None };
         let convert = |converter: &mut Converter<'_>, payload: &Payload| converter.locations(payload);
@@ -121,8 +121,8 @@ impl Orchestrator {
         path: &WorkspacePath,
         position: Position,
         include_declaration: bool,
-        call: &Call,
-    ) -> Result<Answer<Vec<Location>>, AskError> {
+        call: &CallContext,
+    ) -> Result<LspAnswer<Vec<Location>>, AskError> {
         let lines = self.read_at(Capability::References, path, position, call).await?;
         let question = Question {
             capability: Capability::References,
@@ -140,8 +140,8 @@ impl Orchestrator {
         &self,
         path: &WorkspacePath,
         position: Position,
-        call: &Call,
-    ) -> Result<Answer<Option<Hover>>, AskError> {
+        call: &CallContext,
+    ) -> Result<LspAnswer<Option<HoverInfo>>, AskError> {
         let lines = self.read_at(Capability::Hover, path, position, call).await?;
         let question = Question {
             capability: Capability::Hover,
@@ -151,7 +151,7 @@ impl Orchestrator {
             extra: None,
         };
         let convert = |converter: &mut Converter<'_>, payload: &Payload| {
-            wire::hover(payload).map(|hover| (hover, converter.encoding()))
+            from_protocol::hover(payload).map(|hover| (hover, converter.encoding()))
         };
         let answer = self.first(&question, call, convert, Option::is_some).await;
         Ok(answer.map(|hover| {
@@ -166,8 +166,8 @@ impl Orchestrator {
     pub async fn document_symbols(
         &self,
         path: &WorkspacePath,
-        call: &Call,
-    ) -> Result<Answer<Vec<Symbol>>, AskError> {
+        call: &CallContext,
+    ) -> Result<LspAnswer<Vec<Symbol>>, AskError> {
         let lines = self.read_for(Capability::DocumentSymbols, path, call).await?;
         let question = Question {
             capability: Capability::DocumentSymbols,
@@ -188,7 +188,7 @@ impl Orchestrator {
 
     /// The symbols of the whole workspace that match a query, as each server understands matching. Every project that has
     /// files for a server is asked, whether or not anyone asked about it before.
-    pub async fn workspace_symbols(&self, query: &str, call: &Call) -> Answer<Vec<Symbol>> {
+    pub async fn workspace_symbols(&self, query: &str, call: &CallContext) -> LspAnswer<Vec<Symbol>> {
         let (projects, more) = self.projects(call).await;
         let asked = projects.iter().filter(|one| one.candidate.entry.has(Capability::WorkspaceSymbols));
         let shares = join_all(asked.map(|project| async {
@@ -204,13 +204,18 @@ impl Orchestrator {
         }))
         .await;
         let mut answer = merge(shares);
-        answer.gaps.extend(more.into_iter().map(|server| Gap { server, why: Why::Limit }));
+        answer.gaps.extend(more.into_iter().map(|server| Gap { server, why: GapReason::Limit }));
         answer.value.sort_by(Symbol::compare);
         answer.value.dedup();
         answer
     }
 
-    async fn ask_workspace(&self, client: &Arc<Client>, query: &str, call: &Call) -> Share<Found<Symbol>> {
+    async fn ask_workspace(
+        &self,
+        client: &Arc<Client>,
+        query: &str,
+        call: &CallContext,
+    ) -> Share<Found<Symbol>> {
         let id = &client.entry().id;
         if !client.has(Capability::WorkspaceSymbols) {
             return Share::none(id);
@@ -222,7 +227,7 @@ impl Orchestrator {
             }
             let payload = match client.ask(call, "workspace/symbol", &params).await {
                 Ok(payload) => payload,
-                Err(error) => return Share::missing(id, gap(&error)),
+                Err(error) => return Share::missing(id, gap_reason(&error)),
             };
             if !client.is_ready() {
                 continue;
@@ -231,7 +236,7 @@ impl Orchestrator {
                 converter.symbols(payload, None)
             });
             let Some(found) = found.await else {
-                return Share::missing(id, Why::Pending);
+                return Share::missing(id, GapReason::Pending);
             };
             let limit = client.entry().limits.workspace_symbols;
             let why = doubt(client, found.count, limit);
@@ -244,7 +249,7 @@ impl Orchestrator {
         capability: Capability,
         path: &WorkspacePath,
         position: Position,
-        call: &Call,
+        call: &CallContext,
     ) -> Result<LineIndex, AskError> {
         let lines = self.read_for(capability, path, call).await?;
         lines.offset(position, Encoding::Utf16)?;
@@ -256,7 +261,7 @@ impl Orchestrator {
         &self,
         capability: Capability,
         path: &WorkspacePath,
-        call: &Call,
+        call: &CallContext,
     ) -> Result<LineIndex, AskError> {
         let ((), lines) = tokio::join!(self.start_early(path, capability), self.read_now(path, call));
         let lines = lines?;
@@ -268,16 +273,16 @@ impl Orchestrator {
     async fn first<T: Send + 'static>(
         &self,
         question: &Question<'_>,
-        call: &Call,
+        call: &CallContext,
         convert: impl Fn(&mut Converter<'_>, &Payload) -> T + Clone + Send + 'static,
         is_some: impl Fn(&T) -> bool,
-    ) -> Answer<Option<T>> {
+    ) -> LspAnswer<Option<T>> {
         let candidates = self.candidates_for(question).await;
         let mut asked: FuturesOrdered<_> = candidates
             .iter()
             .map(|candidate| self.ask_one(candidate, question, call, convert.clone()))
             .collect();
-        let mut answer = Answer { value: None, servers: Vec::new(), gaps: Vec::new() };
+        let mut answer = LspAnswer { value: None, servers: Vec::new(), gaps: Vec::new() };
         while let Some(share) = asked.next().await {
             if share.is_none() {
                 continue;
@@ -298,9 +303,9 @@ impl Orchestrator {
     async fn all<T: Send + 'static>(
         &self,
         question: &Question<'_>,
-        call: &Call,
+        call: &CallContext,
         convert: impl Fn(&mut Converter<'_>, &Payload) -> Found<T> + Clone + Send + 'static,
-    ) -> Answer<Vec<T>> {
+    ) -> LspAnswer<Vec<T>> {
         let candidates = self.candidates_for(question).await;
         let shares = join_all(candidates.iter().map(|candidate| async {
             let mut share = self.ask_one(candidate, question, call, convert.clone()).await;
@@ -313,7 +318,7 @@ impl Orchestrator {
             if let (Some(limit), Some(found)) = (limit, &share.value)
                 && found.count >= limit
             {
-                share.why = Some(Why::Limit);
+                share.why = Some(GapReason::Limit);
             }
             share
         }))
@@ -331,7 +336,7 @@ impl Orchestrator {
         &self,
         candidate: &Candidate,
         question: &Question<'_>,
-        call: &Call,
+        call: &CallContext,
         convert: impl Fn(&mut Converter<'_>, &Payload) -> T + Send + 'static,
     ) -> Share<T> {
         let id = &candidate.entry.id;
@@ -345,8 +350,8 @@ impl Orchestrator {
         loop {
             if needs_project && !client.is_ready() {
                 // It gets ready by being told of a document.
-                if let Err(error) = client.settle_in(call, question.path, question.lines).await {
-                    return Share::missing(id, gap(&error));
+                if let Err(error) = client.open_to_load(call, question.path, question.lines).await {
+                    return Share::missing(id, gap_reason(&error));
                 }
                 if !client.ready(call).await {
                     return Share::missing(id, unready(&client));
@@ -357,7 +362,7 @@ impl Orchestrator {
             }
             let payload = match client.ask_about(call, question.path, question.lines, method, &params).await {
                 Ok(payload) => payload,
-                Err(error) => return Share::missing(id, gap(&error)),
+                Err(error) => return Share::missing(id, gap_reason(&error)),
             };
             if needs_project && !client.is_ready() {
                 continue;
@@ -367,27 +372,27 @@ impl Orchestrator {
             let work = converted_up_to(question.short(), &self.0.gate, &client, payload, convert);
             return match work.await {
                 Some(value) => Share { server: id.clone(), value: Some(value), why },
-                None => Share::missing(id, Why::Pending),
+                None => Share::missing(id, GapReason::Pending),
             };
         }
     }
 }
 
 /// Why a server is not ready after all the waiting.
-fn unready(client: &Client) -> Why {
-    if client.is_alive() { Why::Indexing } else { Why::Broken }
+fn unready(client: &Client) -> GapReason {
+    if client.is_alive() { GapReason::Indexing } else { GapReason::Broken }
 }
 
 /// What keeps an answer from being called complete.
-fn doubt(client: &Client, count: usize, limit: Option<usize>) -> Option<Why> {
+fn doubt(client: &Client, count: usize, limit: Option<usize>) -> Option<GapReason> {
     match limit {
-        Some(limit) if count >= limit => Some(Why::Limit),
-        _ => (!client.is_proved()).then_some(Why::Unproven),
+        Some(limit) if count >= limit => Some(GapReason::Limit),
+        _ => (!client.is_proven()).then_some(GapReason::Unproven),
     }
 }
 
-fn merge<T>(shares: Vec<Share<Found<T>>>) -> Answer<Vec<T>> {
-    let mut answer = Answer { value: Vec::new(), servers: Vec::new(), gaps: Vec::new() };
+fn merge<T>(shares: Vec<Share<Found<T>>>) -> LspAnswer<Vec<T>> {
+    let mut answer = LspAnswer { value: Vec::new(), servers: Vec::new(), gaps: Vec::new() };
     for share in shares.into_iter().filter(|share| !share.is_none()) {
         answer.servers.push(share.server.clone());
         if let Some(why) = share.why {

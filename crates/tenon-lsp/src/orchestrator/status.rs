@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::slot::Life;
+use super::instance::InstanceState;
 use super::{Orchestrator, lock};
 use tenon_servers::find::Availability;
 use tenon_servers::registry::ServerId;
@@ -50,22 +50,23 @@ pub struct ServerStatus {
 impl Orchestrator {
     /// Every configured server, sorted by id, then project: one line for each that was started, one for the others.
     pub fn status(&self) -> Vec<ServerStatus> {
-        let survey = std::sync::Arc::clone(&*lock(&self.0.survey));
-        let slots = lock(&self.0.slots);
+        let servers = std::sync::Arc::clone(&*lock(&self.0.servers));
+        let instances = lock(&self.0.instances);
         let mut list = Vec::new();
-        for surveyed in survey.iter() {
+        for found in servers.iter() {
             let line = |state, detail: Option<String>| ServerStatus {
-                id: surveyed.entry.id.clone(),
+                id: found.entry.id.clone(),
                 state,
-                language: surveyed.entry.language.clone(),
+                language: found.entry.language.clone(),
                 pid: None,
                 detail,
                 project: None,
                 ready: false,
             };
-            let mut started = slots.values().filter(|slot| slot.entry.id == surveyed.entry.id).peekable();
+            let mut started =
+                instances.values().filter(|instance| instance.entry.id == found.entry.id).peekable();
             if started.peek().is_none() {
-                list.push(match &surveyed.availability {
+                list.push(match &found.availability {
                     Availability::Found(_) => line(ServerState::Idle, None),
                     Availability::Disabled(why) => line(ServerState::Disabled, Some(why.to_string())),
                     Availability::Unavailable(why) => {
@@ -74,19 +75,21 @@ impl Orchestrator {
                 });
                 continue;
             }
-            list.extend(started.map(|slot| {
-                let mut line = match slot.life() {
-                    Life::Starting => line(ServerState::Starting, None),
-                    Life::Live(client) if !client.is_alive() => line(ServerState::Broken, client.ending()),
-                    Life::Live(client) => ServerStatus {
+            list.extend(started.map(|instance| {
+                let mut line = match instance.state() {
+                    InstanceState::Starting => line(ServerState::Starting, None),
+                    InstanceState::Running(client) if !client.is_alive() => {
+                        line(ServerState::Broken, client.ending())
+                    }
+                    InstanceState::Running(client) => ServerStatus {
                         pid: Some(client.pid()),
                         ready: client.is_ready(),
                         ..line(ServerState::Active, (!client.is_ready()).then(|| "indexing".to_owned()))
                     },
-                    Life::Broken(reason) => line(ServerState::Broken, Some(reason)),
-                    Life::Unavailable(reason) => line(ServerState::Unavailable, Some(reason)),
+                    InstanceState::Broken(reason) => line(ServerState::Broken, Some(reason)),
+                    InstanceState::Unavailable(reason) => line(ServerState::Unavailable, Some(reason)),
                 };
-                line.project = Some(self.0.gate.display(&slot.root));
+                line.project = Some(self.0.gate.display(&instance.root));
                 line
             }));
         }
@@ -96,7 +99,11 @@ impl Orchestrator {
 
     /// The last lines that the servers with this id said, oldest first.
     pub fn logs(&self, id: &ServerId) -> Vec<String> {
-        let slots = lock(&self.0.slots);
-        slots.values().filter(|slot| slot.entry.id == *id).flat_map(|slot| slot.log.lines()).collect()
+        let instances = lock(&self.0.instances);
+        instances
+            .values()
+            .filter(|instance| instance.entry.id == *id)
+            .flat_map(|instance| instance.log.lines())
+            .collect()
     }
 }

@@ -27,10 +27,10 @@ use super::{
     BOOTSTRAP, CHECK_FILE, CheckFile, DIAGNOSTICS, DIAGNOSTICS_AFTER, Diagnostic, DiagnosticsAfter, Files,
     GET_DIAGNOSTIC_EPOCH, READY, SHUTDOWN, STATUS, ServerStatus,
 };
-use crate::call::Call;
-use crate::log::ServerLog;
+use crate::call_context::CallContext;
 use crate::message::{Payload, RpcError};
-use crate::process::{self, Group, Handle, Process};
+use crate::process::{self, ChildHandle, ChildProcess, ProcessGroup};
+use crate::server_log::ServerLog;
 use crate::transport::{Connection, Peer, RequestError};
 
 /// How long the service may take to say that it is ready.
@@ -71,7 +71,7 @@ pub struct LspServiceClient {
 }
 
 struct Running {
-    handle: Handle,
+    handle: ChildHandle,
     connection: Connection,
     log: ServerLog,
     navigation: Mutex<Option<Navigation>>,
@@ -161,7 +161,7 @@ impl LspServiceClient {
             return;
         };
         running.leaving.store(true, Ordering::Relaxed);
-        let call = Call::within(POLITE);
+        let call = CallContext::within(POLITE);
         if running.request(SHUTDOWN, &json!({}), &call).await.is_ok() {
             let _ = call.bound(running.handle.ended()).await;
         }
@@ -180,7 +180,7 @@ impl LspServiceClient {
         let Ok(running) = &self.service else {
             return T::default();
         };
-        let call = Call::new(tokio::time::Instant::now() + PATIENCE, cancel.clone());
+        let call = CallContext::new(tokio::time::Instant::now() + PATIENCE, cancel.clone());
         let answer = running.request(method, params, &call).await;
         let parsed = answer.and_then(|payload| Ok(payload.parse()?));
         parsed.unwrap_or_else(|error| {
@@ -200,7 +200,7 @@ impl Running {
         &self,
         method: &str,
         params: &impl Serialize,
-        call: &Call,
+        call: &CallContext,
     ) -> Result<Payload, RequestError> {
         // Dropped before it came, the answer is taken back with `$/cancelRequest`.
         self.connection.request(call, method, params).await?.wait(call).await
@@ -233,8 +233,8 @@ async fn launch(options: Options) -> Result<Running, String> {
         true => navigation().map(|(handed, navigation)| (handed, Some(navigation))).map_err(unable)?,
         false => (Vec::new(), None),
     };
-    let spawned = process::spawn_with(command, Group::Own, handed).await;
-    let Process { stdin, stdout, stderr, handle } = spawned.map_err(unable)?;
+    let spawned = process::spawn_with(command, ProcessGroup::Own, handed).await;
+    let ChildProcess { stdin, stdout, stderr, handle } = spawned.map_err(unable)?;
 
     let ready = Arc::new(Ready::default());
     let heard = ready.0.clone();

@@ -11,13 +11,18 @@ use notify::event::{ModifyKind, RenameMode};
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use tenon_contract::epoch::Epoch;
 
+use super::file_table::{FileTable, Files, Stamp};
 use super::ignored::Rules;
-use super::table::{Files, Stamp, Table};
-use super::{Order, Shared, lock};
+use super::{Shared, WorkerMessage, lock};
 use crate::client::FileChangeKind;
 
 /// Runs until it is told to stop.
-pub(super) fn run(shared: &Arc<Shared>, cookies: &Path, events: SyncSender<Order>, inbox: &Receiver<Order>) {
+pub(super) fn run(
+    shared: &Arc<Shared>,
+    cookies: &Path,
+    events: SyncSender<WorkerMessage>,
+    inbox: &Receiver<WorkerMessage>,
+) {
     let overrun = Arc::new(AtomicBool::new(false));
     let watcher = {
         let (shared, overrun, cookies) = (Arc::clone(shared), Arc::clone(&overrun), cookies.to_owned());
@@ -29,8 +34,8 @@ pub(super) fn run(shared: &Arc<Shared>, cookies: &Path, events: SyncSender<Order
                 Ok(event) if shared.queued.load(Ordering::SeqCst) == 0 && shared.settle(&cookies, &event) => {
                     return;
                 }
-                Ok(event) => Order::Event(event),
-                Err(_) => Order::Rescan,
+                Ok(event) => WorkerMessage::Event(event),
+                Err(_) => WorkerMessage::Rescan,
             };
             shared.queued.fetch_add(1, Ordering::SeqCst);
             if let Err(TrySendError::Full(_)) = events.try_send(order) {
@@ -46,14 +51,14 @@ pub(super) fn run(shared: &Arc<Shared>, cookies: &Path, events: SyncSender<Order
     shared.queued.fetch_sub(1, Ordering::SeqCst);
     while let Ok(order) = inbox.recv() {
         match order {
-            Order::Event(event) => worker.event(cookies, &event),
-            Order::Rescan => worker.rescan(false),
-            Order::Asked(done) => {
+            WorkerMessage::Event(event) => worker.event(cookies, &event),
+            WorkerMessage::Rescan => worker.rescan(false),
+            WorkerMessage::Asked(done) => {
                 worker.rescan(false);
                 let _ = done.send(());
                 continue;
             }
-            Order::Stop => return,
+            WorkerMessage::Stop => return,
         }
         shared.queued.fetch_sub(1, Ordering::SeqCst);
         if overrun.swap(false, Ordering::SeqCst) {
@@ -133,7 +138,7 @@ impl Worker<'_> {
         }
         match metadata {
             Some(metadata) if metadata.is_dir() => {
-                let mut found = Table::default();
+                let mut found = FileTable::default();
                 self.walk(&root, path, &mut found);
                 self.compare(path, found);
             }
@@ -141,7 +146,7 @@ impl Worker<'_> {
             Some(_) => {
                 self.shared.epochs.advance(Epoch::Fs);
             }
-            None if known_folder => self.compare(path, Table::default()),
+            None if known_folder => self.compare(path, FileTable::default()),
             None => {
                 if lock(&self.shared.files).remove_file(path) {
                     self.note(path, FileChangeKind::Deleted);
@@ -194,7 +199,7 @@ impl Worker<'_> {
                 continue;
             }
             self.rules.insert(root.clone(), Rules::for_root(&root, &self.shared.ignore));
-            let mut found = Table::default();
+            let mut found = FileTable::default();
             self.walk(&root, &root, &mut found);
             if first {
                 lock(&self.shared.files).absorb(found);
@@ -209,7 +214,7 @@ impl Worker<'_> {
 
     /// Reads a folder and all below it, watching as it goes: a folder is watched before it is read, so nothing that is
     /// made in between is missed.
-    fn walk(&mut self, root: &Utf8Path, folder: &Utf8Path, found: &mut Table) {
+    fn walk(&mut self, root: &Utf8Path, folder: &Utf8Path, found: &mut FileTable) {
         let mut ahead = vec![folder.to_owned()];
         while let Some(folder) = ahead.pop() {
             let known = lock(&self.shared.files).has_folder(&folder);
@@ -242,7 +247,7 @@ impl Worker<'_> {
     }
 
     /// Notes every difference between what was known below a folder and what is there.
-    fn compare(&mut self, folder: &Utf8Path, found: Table) {
+    fn compare(&mut self, folder: &Utf8Path, found: FileTable) {
         let (changes, left) = {
             let mut files = lock(&self.shared.files);
             let before = files.take_folder(folder);

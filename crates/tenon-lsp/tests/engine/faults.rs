@@ -13,8 +13,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 use tenon_fake_lsp::Workbench;
-use tenon_lsp::call::Call;
-use tenon_lsp::model::{Answer, Hover, Why};
+use tenon_lsp::CallContext;
+use tenon_lsp::model::{GapReason, HoverInfo, LspAnswer};
 use tenon_servers::registry::ServerId;
 
 const ROUNDS: usize = 100;
@@ -54,7 +54,7 @@ async fn a_server_killed_in_the_middle_of_questions_ends_them_all() {
             pid
         };
         let (answers, pid) = tokio::join!(questions, killing);
-        assert!(answers.iter().all(|answer| answer.as_ref().unwrap().gaps[0].why == Why::Broken));
+        assert!(answers.iter().all(|answer| answer.as_ref().unwrap().gaps[0].why == GapReason::Broken));
         bench.orchestrator.restart(&id()).await;
         assert!(is_gone(pid));
     }
@@ -79,11 +79,11 @@ fn asked_linter() -> Value {
         ] })
 }
 
-async fn word(bench: &Workbench, file: &str, call: &Call) -> Answer<Option<Hover>> {
+async fn word(bench: &Workbench, file: &str, call: &CallContext) -> LspAnswer<Option<HoverInfo>> {
     bench.orchestrator.hover(&bench.path(file), Workbench::at(0, 0), call).await.unwrap()
 }
 
-fn said(answer: &Answer<Option<Hover>>) -> &str {
+fn said(answer: &LspAnswer<Option<HoverInfo>>) -> &str {
     &answer.value.as_ref().unwrap().parts[0].value
 }
 
@@ -95,8 +95,8 @@ async fn a_stopped_server_costs_the_deadline_and_answers_for_the_text_of_now_whe
     for round in 0..ROUNDS {
         kill(pid, Signal::SIGSTOP).unwrap();
         bench.write("a.fake", &format!("old{round}"));
-        let call = Call::within(Duration::from_millis(5));
-        assert_eq!(word(&bench, "a.fake", &call).await.gaps[0].why, Why::Pending);
+        let call = CallContext::within(Duration::from_millis(5));
+        assert_eq!(word(&bench, "a.fake", &call).await.gaps[0].why, GapReason::Pending);
         bench.write("a.fake", &format!("new{round}"));
         kill(pid, Signal::SIGCONT).unwrap();
         assert_eq!(said(&word(&bench, "a.fake", &Workbench::call()).await), format!("new{round}"));
@@ -122,7 +122,10 @@ async fn a_server_whose_input_is_closed_is_broken_at_once_and_leaves_nothing() {
         };
         // The question that it has read ends with the first write that fails.
         let (first, later) = tokio::join!(word(&bench, "a.fake", &call), later);
-        assert!(later.iter().chain([&first]).all(|answer| answer.gaps[0].why == Why::Broken), "{later:?}");
+        assert!(
+            later.iter().chain([&first]).all(|answer| answer.gaps[0].why == GapReason::Broken),
+            "{later:?}"
+        );
         bench.orchestrator.restart(&id()).await;
     }
     let started = events("started");
@@ -166,7 +169,7 @@ async fn fifty_checks_of_one_file_never_mix_their_texts() {
             async move { bench.check_text("a.fake", Some(&text)).await }
         }));
         let answers = answers.await;
-        assert!(answers.iter().any(Answer::is_complete), "the last word is heard");
+        assert!(answers.iter().any(LspAnswer::is_complete), "the last word is heard");
         for (number, answer) in answers.into_iter().enumerate() {
             // One that was overtaken says so, and says nothing about another text.
             let own = answer.value.len() == number % 5;

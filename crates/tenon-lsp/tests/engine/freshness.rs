@@ -5,9 +5,9 @@ use std::time::Duration;
 use futures::future::join_all;
 use serde_json::{Value, json};
 use tenon_fake_lsp::Workbench;
-use tenon_lsp::call::Call;
-use tenon_lsp::model::Why;
-use tenon_servers::registry::Ready;
+use tenon_lsp::CallContext;
+use tenon_lsp::model::GapReason;
+use tenon_servers::registry::ReadinessRule;
 
 /// Publishes what it finds in every text, with its version, at once.
 fn linter() -> Value {
@@ -17,7 +17,7 @@ fn linter() -> Value {
     ]})
 }
 
-fn shown(answer: &tenon_lsp::model::Answer<Vec<tenon_lsp::model::Diagnostic>>) -> Vec<String> {
+fn shown(answer: &tenon_lsp::model::LspAnswer<Vec<tenon_lsp::model::Diagnostic>>) -> Vec<String> {
     Workbench::shown(&answer.value)
 }
 
@@ -55,7 +55,7 @@ async fn a_crash_during_the_wait_ends_the_wait() {
     ]});
     let bench = Workbench::new().file("a.fake", "bad").server("fake", script).patient().open().await;
     let answer = bench.check("a.fake").await;
-    assert_eq!(answer.gaps[0].why, Why::Broken);
+    assert_eq!(answer.gaps[0].why, GapReason::Broken);
     assert!(answer.value.is_empty());
 }
 
@@ -152,7 +152,7 @@ async fn before_a_server_is_ready_no_publish_ends_a_wait() {
     ]}]});
     let bench = Workbench::new()
         .file("a.fake", "bad")
-        .server_with("fake", script, |entry| entry.ready = Some(Ready::Progress { grace_ms: 5000 }))
+        .server_with("fake", script, |entry| entry.ready = Some(ReadinessRule::Progress { grace_ms: 5000 }))
         .patient()
         .open()
         .await;
@@ -175,7 +175,7 @@ async fn a_newer_edit_overtakes_a_check() {
         bench.check_text("a.fake", Some("bad two")).await
     };
     let (first, second) = tokio::join!(first, second);
-    assert_eq!(first.gaps[0].why, Why::Pending);
+    assert_eq!(first.gaps[0].why, GapReason::Pending);
     assert_eq!(first.value, []);
     assert!(second.is_complete());
     assert_eq!(second.value.len(), 1);
@@ -190,7 +190,7 @@ async fn a_cancelled_check_answers_what_is_known_at_once() {
         .patient()
         .open()
         .await;
-    let call = Call::within(Duration::from_secs(600));
+    let call = CallContext::within(Duration::from_secs(600));
     let cancel = call.cancel.clone();
     let path = bench.path("a.fake");
     let check = bench.orchestrator.check(&path, None, &call);

@@ -6,8 +6,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 use tenon_fake_lsp::Workbench;
-use tenon_lsp::call::Call;
-use tenon_lsp::model::Why;
+use tenon_lsp::CallContext;
+use tenon_lsp::model::GapReason;
 use tenon_lsp::orchestrator::ServerState;
 use tenon_servers::registry::{Capability, ServerId};
 
@@ -70,7 +70,7 @@ async fn a_crash_takes_the_diagnostics_along_and_leaves_the_other_servers_alone(
 
     let answer = bench.check_text("a.fake", Some("bad bad")).await;
     assert_eq!(answer.value.len(), 2, "the other server goes on");
-    assert_eq!(answer.gaps[0].why, Why::Broken);
+    assert_eq!(answer.gaps[0].why, GapReason::Broken);
     assert!(bench.orchestrator.epoch() > epoch);
     let known = bench.orchestrator.diagnostics().await;
     assert_eq!(
@@ -82,7 +82,7 @@ async fn a_crash_takes_the_diagnostics_along_and_leaves_the_other_servers_alone(
 
     // Skipped from now on, until someone asks for a restart.
     let again = bench.check("a.fake").await;
-    assert_eq!(again.gaps[0].why, Why::Broken);
+    assert_eq!(again.gaps[0].why, GapReason::Broken);
     assert_eq!(pids(&bench, "crashing", "started").len(), 1);
     bench.orchestrator.restart(&id("crashing")).await;
     assert!(bench.check("a.fake").await.is_complete());
@@ -114,7 +114,7 @@ async fn a_server_that_hangs_in_initialize_is_killed() {
         .await;
     let answer = bench.check("a.fake").await;
     assert_eq!(answer.gaps.len(), 1);
-    assert_eq!(answer.gaps[0].why, Why::Broken);
+    assert_eq!(answer.gaps[0].why, GapReason::Broken);
     assert_eq!(state(&bench, "hung"), ServerState::Broken);
     assert!(is_gone(pids(&bench, "hung", "started")[0]));
 }
@@ -131,7 +131,7 @@ async fn a_slow_start_counts_into_the_first_check() {
         .await;
     let answer = bench.check("a.fake").await;
     assert_eq!(answer.value.len(), 1);
-    assert_eq!(answer.gaps[0].why, Why::Indexing);
+    assert_eq!(answer.gaps[0].why, GapReason::Indexing);
     assert_eq!(state(&bench, "slow"), ServerState::Starting);
 }
 
@@ -199,9 +199,9 @@ async fn a_stopped_server_costs_the_deadline_and_no_more_and_recovers() {
     let pid = pids(&bench, "fake", "started")[0];
     kill(pid, Signal::SIGSTOP).unwrap();
     for _ in 0..10 {
-        let call = Call::within(Duration::from_millis(50));
+        let call = CallContext::within(Duration::from_millis(50));
         let answer = bench.orchestrator.hover(&path, Workbench::at(0, 0), &call).await.unwrap();
-        assert_eq!(answer.gaps[0].why, Why::Pending);
+        assert_eq!(answer.gaps[0].why, GapReason::Pending);
     }
     kill(pid, Signal::SIGCONT).unwrap();
     let answer = bench.orchestrator.hover(&path, Workbench::at(0, 0), &Workbench::call()).await.unwrap();
@@ -227,19 +227,19 @@ async fn a_server_that_does_not_listen_keeps_nobody_else_waiting() {
     assert!(bench.orchestrator.hover(&listened, place, &Workbench::call()).await.unwrap().is_complete());
     // Its pipe fills up, and then its queue.
     let path = bench.path("a.fake");
-    let call = Call::within(Duration::from_millis(500));
+    let call = CallContext::within(Duration::from_millis(500));
     let questions = (0..300).map(|_| bench.orchestrator.hover(&path, place, &call)).collect::<Vec<_>>();
     for answer in futures::future::join_all(questions).await {
-        assert_eq!(answer.unwrap().gaps[0].why, Why::Pending);
+        assert_eq!(answer.unwrap().gaps[0].why, GapReason::Pending);
     }
     bench.write("a.fake", "changed on disk");
     bench.write("b.fake", "bad");
     let answer = bench.check("b.fake").await;
     assert_eq!((answer.value.len(), answer.is_complete()), (1, true), "{answer:?}");
     // It is never asked about anything before it knows the change.
-    let call = Call::within(Duration::from_millis(50));
+    let call = CallContext::within(Duration::from_millis(50));
     let answer = bench.orchestrator.hover(&path, place, &call).await.unwrap();
-    assert_eq!(answer.gaps[0].why, Why::Pending);
+    assert_eq!(answer.gaps[0].why, GapReason::Pending);
 }
 
 #[tokio::test]

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tenon_fake_lsp::Workbench;
-use tenon_lsp::call::Call;
-use tenon_lsp::model::{Gap, Location, Markup, Why};
+use tenon_lsp::CallContext;
+use tenon_lsp::model::{Gap, GapReason, Location, Markup};
 use tenon_lsp::orchestrator::AskError;
-use tenon_servers::registry::{Capability, Ready, ServerId};
+use tenon_servers::registry::{Capability, ReadinessRule, ServerId};
 
 fn range(line: u32) -> Value {
     json!({ "start": { "line": line, "character": 0 }, "end": { "line": line, "character": 3 } })
@@ -30,7 +30,7 @@ fn places(bench: &Workbench, locations: &[Location]) -> Vec<String> {
         .collect()
 }
 
-fn gap(server: &str, why: Why) -> Gap {
+fn gap(server: &str, why: GapReason) -> Gap {
     Gap { server: ServerId::new(server).unwrap(), why }
 }
 
@@ -164,7 +164,7 @@ async fn a_server_that_loads_its_project_is_asked_when_it_is_done() {
     ]});
     let bench = Workbench::new()
         .file("a.fake", "abc\nabc")
-        .server_with("fake", script, |entry| entry.ready = Some(Ready::Progress { grace_ms: 5000 }))
+        .server_with("fake", script, |entry| entry.ready = Some(ReadinessRule::Progress { grace_ms: 5000 }))
         .open()
         .await;
     let path = bench.path("a.fake");
@@ -192,7 +192,7 @@ async fn what_a_server_answers_whole_while_it_loads_is_not_waited_for() {
     let bench = Workbench::new()
         .file("a.fake", "abc\nabc")
         .server_with("fake", script, |entry| {
-            entry.ready = Some(Ready::Progress { grace_ms: 600_000 });
+            entry.ready = Some(ReadinessRule::Progress { grace_ms: 600_000 });
             entry.early = vec![Capability::Definition];
         })
         .open()
@@ -202,9 +202,9 @@ async fn what_a_server_answers_whole_while_it_loads_is_not_waited_for() {
     assert_eq!(places(&bench, &answer.value), ["a.fake:1"]);
     assert!(answer.is_complete(), "{answer:?}");
 
-    let short = Call::within(Duration::from_millis(100));
+    let short = CallContext::within(Duration::from_millis(100));
     let answer = bench.orchestrator.references(&path, at, true, &short).await.unwrap();
-    assert_eq!(answer.gaps, [gap("fake", Why::Indexing)]);
+    assert_eq!(answer.gaps, [gap("fake", GapReason::Indexing)]);
     assert_eq!(bench.heard("fake", "textDocument/references"), 0, "it has not read its project");
 }
 
@@ -230,10 +230,10 @@ async fn an_answer_says_why_it_may_not_be_all() {
     assert_eq!(
         answer.gaps,
         [
-            gap("unproven", Why::Unproven),
-            gap("at-its-limit", Why::Limit),
-            gap("refusing", Why::Refused("no idea".to_owned())),
-            gap("missing", Why::Unavailable("not found".to_owned())),
+            gap("unproven", GapReason::Unproven),
+            gap("at-its-limit", GapReason::Limit),
+            gap("refusing", GapReason::Refused("no idea".to_owned())),
+            gap("missing", GapReason::Unavailable("not found".to_owned())),
         ]
     );
     assert!(!answer.is_complete());
@@ -245,14 +245,14 @@ async fn a_server_that_announces_nothing_is_asked_but_not_vouched_for() {
     let script = answering("textDocument/references", "referencesProvider", json!([location("a.fake", 0)]));
     let bench = Workbench::new()
         .file("a.fake", "abc")
-        .server_with("fake", script, |entry| entry.ready = Some(Ready::Progress { grace_ms: 50 }))
+        .server_with("fake", script, |entry| entry.ready = Some(ReadinessRule::Progress { grace_ms: 50 }))
         .open()
         .await;
     let path = bench.path("a.fake");
     let answer =
         bench.orchestrator.references(&path, Workbench::at(0, 0), false, &Workbench::call()).await.unwrap();
     assert_eq!(answer.value.len(), 1);
-    assert_eq!(answer.gaps, [gap("fake", Why::Unproven)]);
+    assert_eq!(answer.gaps, [gap("fake", GapReason::Unproven)]);
 }
 
 #[tokio::test]
@@ -271,10 +271,10 @@ async fn a_server_that_never_answers_costs_its_own_share_and_is_told_to_stop() {
     let path = bench.path("a.fake");
     // Both are up before the clock runs.
     bench.orchestrator.document_symbols(&path, &Workbench::call()).await.unwrap();
-    let call = Call::within(Duration::from_millis(400));
+    let call = CallContext::within(Duration::from_millis(400));
     let answer = bench.orchestrator.references(&path, Workbench::at(0, 0), false, &call).await.unwrap();
     assert_eq!(places(&bench, &answer.value), ["a.fake:1"]);
-    assert_eq!(answer.gaps, [gap("never", Why::Pending)]);
+    assert_eq!(answer.gaps, [gap("never", GapReason::Pending)]);
     let asked = bench.received("never", "textDocument/references")[0]["id"].clone();
     while bench.received("never", "$/cancelRequest").is_empty() {
         tokio::task::yield_now().await;
@@ -294,9 +294,9 @@ async fn a_question_that_a_server_cannot_bear_to_lose_is_left_with_it() {
     let bench = builder.server_with("fake", script, |entry| entry.keeps = keeps).open().await;
     let (path, place) = (bench.path("a.fake"), Workbench::at(0, 0));
     bench.orchestrator.hover(&path, place, &Workbench::call()).await.unwrap();
-    let call = Call::within(Duration::from_millis(50));
+    let call = CallContext::within(Duration::from_millis(50));
     let answer = bench.orchestrator.references(&path, place, false, &call).await.unwrap();
-    assert_eq!(answer.gaps, [gap("fake", Why::Pending)]);
+    assert_eq!(answer.gaps, [gap("fake", GapReason::Pending)]);
     // What is sent arrives in order: had it been taken back, the server would know by now.
     bench.orchestrator.hover(&path, place, &Workbench::call()).await.unwrap();
     assert_eq!(bench.heard("fake", "textDocument/references"), 1);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tenon_fake_lsp::Workbench;
-use tenon_lsp::model::Why;
+use tenon_lsp::model::GapReason;
 
 /// A linter that does something first when a document is opened.
 fn linter_with(first: Vec<Value>) -> Value {
@@ -13,7 +13,7 @@ fn linter_with(first: Vec<Value>) -> Value {
     json!({ "capabilities": { "textDocumentSync": 2 }, "rules": [{ "on": "textDocument/didOpen", "do": actions }] })
 }
 
-async fn check(script: Value) -> (Workbench, tenon_lsp::model::Answer<Vec<tenon_lsp::model::Diagnostic>>) {
+async fn check(script: Value) -> (Workbench, tenon_lsp::model::LspAnswer<Vec<tenon_lsp::model::Diagnostic>>) {
     let bench = Workbench::new().file("a.fake", "bad").server("fake", script).patient().open().await;
     let answer = bench.check("a.fake").await;
     (bench, answer)
@@ -150,7 +150,7 @@ async fn a_server_that_asks_without_end_is_cut_off() {
         { "on": "textDocument/didOpen", "do": ["stop_reading", { "flood_requests": 60_000 }] },
     ]}))
     .await;
-    assert_eq!(answer.gaps[0].why, Why::Broken);
+    assert_eq!(answer.gaps[0].why, GapReason::Broken);
     let detail = bench.orchestrator.status()[0].detail.clone().unwrap();
     assert!(detail.contains("asks without reading"), "{detail}");
 }
@@ -162,14 +162,14 @@ async fn a_server_that_closes_its_output_is_ended() {
             { "on": "textDocument/didOpen", "do": ["close_stdout"] },
         ]}))
         .await;
-    assert_eq!(answer.gaps[0].why, Why::Broken);
+    assert_eq!(answer.gaps[0].why, GapReason::Broken);
 }
 
 #[tokio::test]
 async fn a_frame_too_large_to_be_one_ends_the_connection() {
     let (bench, answer) =
         check(linter_with(vec![json!({ "raw": "Content-Length: 99999999999\r\n\r\n" })])).await;
-    assert_eq!(answer.gaps[0].why, Why::Broken);
+    assert_eq!(answer.gaps[0].why, GapReason::Broken);
     assert!(bench.orchestrator.status()[0].detail.clone().unwrap().contains("cannot be framed"));
 }
 

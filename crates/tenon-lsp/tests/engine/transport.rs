@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use serde_json::{Value, json};
-use tenon_lsp::call::{Call, Interrupted};
 use tenon_lsp::codec::{self, FrameDecoder};
 use tenon_lsp::message::{Payload, RpcError};
 use tenon_lsp::transport::{Closed, Connection, Peer, RequestError};
+use tenon_lsp::{CallContext, Interrupted};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::task::JoinHandle;
 use tokio_util::codec::Decoder;
@@ -67,8 +67,8 @@ fn connect(capacity: usize) -> (Near, Far) {
     (near, Far { from: far_in, to: far_out, decoder: FrameDecoder::default(), buffer: BytesMut::new() })
 }
 
-fn call() -> Call {
-    Call::within(Duration::from_secs(1000))
+fn call() -> CallContext {
+    CallContext::within(Duration::from_secs(1000))
 }
 
 #[tokio::test]
@@ -96,7 +96,7 @@ async fn a_request_that_is_given_up_is_taken_back_and_its_late_answer_ignored() 
     let (near, mut far) = connect(1 << 16);
     let late = near.connection.request(&call(), "late", &Value::Null).await.unwrap();
     let id = far.read().await.unwrap()["id"].clone();
-    let ending = late.wait(&Call::within(Duration::from_secs(1))).await;
+    let ending = late.wait(&CallContext::within(Duration::from_secs(1))).await;
     assert!(matches!(ending, Err(RequestError::Interrupted(Interrupted::Deadline))));
     let cancel = far.read().await.unwrap();
     assert_eq!((&cancel["method"], &cancel["params"]["id"]), (&json!("$/cancelRequest"), &id));
@@ -198,7 +198,7 @@ async fn a_quiet_peer_is_no_dead_peer() {
 #[tokio::test(start_paused = true)]
 async fn a_full_queue_waits_within_the_call() {
     let (near, _far) = connect(64);
-    let call = Call::within(Duration::from_secs(5));
+    let call = CallContext::within(Duration::from_secs(5));
     let mut sent = 0;
     let ending = loop {
         match near.connection.notify(&call, "m", &"x".repeat(100)).await {

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use tenon_contract::clock::Clock;
 use tenon_contract::epoch::{Epoch, Epochs};
 use tenon_contract::root::RootGate;
-use tenon_lsp::call::Call;
+use tenon_lsp::CallContext;
 use tenon_lsp::client::FileChangeKind::{self, Changed, Created, Deleted};
 use tenon_lsp::watch::Watch;
 
@@ -44,7 +44,7 @@ impl Tree {
 
     /// All that changed up to now, by relative path.
     async fn changes(&self) -> BTreeMap<String, FileChangeKind> {
-        assert!(self.watch.flush(&Call::within(Duration::from_secs(20))).await);
+        assert!(self.watch.flush(&CallContext::within(Duration::from_secs(20))).await);
         let root = self.folder.path().canonicalize().unwrap();
         let relative = |path: &Path| path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
         self.watch
@@ -177,7 +177,7 @@ async fn ten_thousand_files_at_once_are_all_known_after_one_flush() {
 #[tokio::test]
 async fn a_flush_obeys_its_call() {
     let tree = Tree::new(&[("a.py", "")]).await;
-    let call = Call::within(Duration::from_secs(20));
+    let call = CallContext::within(Duration::from_secs(20));
     call.cancel.cancel();
     // Either it was quick, or it gave up; it never hangs.
     let _ = tree.watch.flush(&call).await;

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tenon_lsp::model::Severity;
 use tenon_lsp::orchestrator::ServerState;
-use tenon_lsp::workspace_check::Report;
+use tenon_lsp::workspace_check::CheckReport;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncWrite, AsyncWriteExt};
 
 /// The number of this protocol.
@@ -89,7 +89,7 @@ pub enum DaemonResponse {
     Logs(Vec<String>),
     /// In words for a model; none when there is nothing to say.
     Aftermath(String),
-    Checked(Report),
+    Checked(CheckReport),
     Failed(String),
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use tenon_contract::position::Position;
 use tenon_contract::root::WorkspacePath;
-use tenon_lsp::call::Call;
+use tenon_lsp::CallContext;
 use tenon_lsp::orchestrator::Orchestrator;
 use tenon_servers::registry::{Capability, Registry};
 
@@ -21,7 +21,7 @@ const SYMBOLS: usize = 10;
 
 /// Asks about the first files of each language, until there is something to show.
 pub(super) async fn prove(orchestrator: &Orchestrator, registry: &Registry) -> Vec<LanguageProbe> {
-    let coverage = orchestrator.covered(Capability::Definition, &Call::within(PATIENCE)).await;
+    let coverage = orchestrator.covered(Capability::Definition, &CallContext::within(PATIENCE)).await;
     let mut languages: BTreeMap<&str, Vec<&WorkspacePath>> = BTreeMap::new();
     for file in &coverage.files {
         let mut servers = registry.for_file(file.as_path());
@@ -33,7 +33,7 @@ pub(super) async fn prove(orchestrator: &Orchestrator, registry: &Registry) -> V
 }
 
 async fn prove_one(orchestrator: &Orchestrator, language: &str, files: &[&WorkspacePath]) -> LanguageProbe {
-    let call = Call::within(PATIENCE);
+    let call = CallContext::within(PATIENCE);
     let mut proof = LanguageProbe { language: language.to_owned(), definition: None, diagnostic: None };
     for file in files.iter().take(FILES) {
         if proof.diagnostic.is_none() {
@@ -49,14 +49,14 @@ async fn prove_one(orchestrator: &Orchestrator, language: &str, files: &[&Worksp
     proof
 }
 
-async fn diagnostic(orchestrator: &Orchestrator, file: &WorkspacePath, call: &Call) -> Option<String> {
+async fn diagnostic(orchestrator: &Orchestrator, file: &WorkspacePath, call: &CallContext) -> Option<String> {
     let answer = orchestrator.check(file, None, call).await.ok()?;
     let first = answer.value.first()?;
     let message = first.message.lines().next().unwrap_or_default();
     Some(format!("{}: {message}", place(orchestrator, file, first.range.start)))
 }
 
-async fn definition(orchestrator: &Orchestrator, file: &WorkspacePath, call: &Call) -> Option<String> {
+async fn definition(orchestrator: &Orchestrator, file: &WorkspacePath, call: &CallContext) -> Option<String> {
     let symbols = orchestrator.document_symbols(file, call).await.ok()?;
     for symbol in symbols.value.iter().take(SYMBOLS) {
         let answer = orchestrator.definition(file, symbol.selection.start, call).await.ok()?;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use serde_json::{Value, json};
-use tenon_lsp::call::Call;
+use tenon_lsp::CallContext;
 use tenon_lsp::codec::{CodecError, FrameDecoder};
 use tenon_lsp::message::{self, Message, MessageError, Payload, RequestId, RpcError};
 use tenon_lsp::model::Severity;
@@ -69,7 +69,7 @@ impl RpcService {
         }
     }
 
-    async fn run(&self, method: &str, params: &Payload, call: &Call) -> Result<Value, RpcError> {
+    async fn run(&self, method: &str, params: &Payload, call: &CallContext) -> Result<Value, RpcError> {
         match method {
             service::CHECK_FILE => Ok(self.check_file(params, call).await),
             service::DIAGNOSTICS => {
@@ -86,7 +86,7 @@ impl RpcService {
         }
     }
 
-    async fn check_file(&self, params: &Payload, call: &Call) -> Value {
+    async fn check_file(&self, params: &Payload, call: &CallContext) -> Value {
         let nothing = || json!([]);
         let Ok(params) = params.parse::<CheckFile>() else {
             return nothing();
@@ -104,7 +104,7 @@ impl RpcService {
         }
     }
 
-    async fn diagnostics_after(&self, params: &Payload, call: &Call) -> Result<Value, RpcError> {
+    async fn diagnostics_after(&self, params: &Payload, call: &CallContext) -> Result<Value, RpcError> {
         let params: DiagnosticsAfter =
             params.parse().map_err(|error| RpcError::new(RpcError::INVALID_PARAMS, error.to_string()))?;
         let wait = params.wait_ms.map_or(WAIT, Duration::from_millis).min(MAX_WAIT);
@@ -139,7 +139,7 @@ impl RpcService {
         }
         let service = Arc::clone(self);
         self.tasks.spawn(async move {
-            let call = Call::new(Instant::now() + MAX_WAIT * 60, cancel);
+            let call = CallContext::new(Instant::now() + MAX_WAIT * 60, cancel);
             let outcome = service.run(&method, &params, &call).await;
             service.running.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
             service.answer(Some(&id), outcome.as_ref()).await;

@@ -11,7 +11,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use tenon_code::{Code, CodeLimits, Options, Reply};
+use tenon_code::{CodeLimits, CodeReply, CodeTools, Options};
 use tenon_contract::snapshot::SnapshotLimits;
 use tenon_servers::registry::OverrideError;
 use tokio::sync::OnceCell;
@@ -45,13 +45,13 @@ tool_set! {
 /// What is left of a call's time for saying why there is no answer.
 const LAST_WORDS: Duration = Duration::from_millis(50);
 
-type Open = Box<dyn Fn() -> BoxFuture<'static, Result<Code, OverrideError>> + Send + Sync>;
+type Open = Box<dyn Fn() -> BoxFuture<'static, Result<CodeTools, OverrideError>> + Send + Sync>;
 
 /// See the module.
 pub struct CodeSurface {
     catalog: Catalog<CodeTool>,
     limits: CodeLimits,
-    code: OnceCell<Code>,
+    code: OnceCell<CodeTools>,
     open: Open,
 }
 
@@ -72,7 +72,7 @@ impl CodeSurface {
                     clock: workspace.clock().clone(),
                     listing: workspace.config().mcp.content == ContentMode::Text,
                 };
-                Ok(Code::new(options))
+                Ok(CodeTools::new(options))
             }
             .boxed()
         };
@@ -80,7 +80,7 @@ impl CodeSurface {
     }
 
     /// The tools as they are, opened by someone else.
-    pub fn over(code: Code) -> Self {
+    pub fn over(code: CodeTools) -> Self {
         let limits = code.limits();
         let open = {
             let code = code.clone();
@@ -98,8 +98,8 @@ impl CodeSurface {
         &self,
         tool: CodeTool,
         arguments: Arguments,
-        call: &tenon_lsp::call::Call,
-    ) -> Result<Reply, Failure> {
+        call: &tenon_lsp::CallContext,
+    ) -> Result<CodeReply, Failure> {
         let code = self.code.get_or_try_init(|| (self.open)()).await.map_err(|error| {
             tracing::warn!(%error, "no language server can be used");
             Failure::Servers
@@ -155,7 +155,7 @@ impl Surface for CodeSurface {
     async fn call(&self, tool: CodeTool, arguments: Arguments, call: ToolCall) -> ToolOutcome {
         // Leaves time to report a server that is not ready instead of a bare timeout.
         let spare = LAST_WORDS.min(self.limits.timeout / 10);
-        let call = tenon_lsp::call::Call::new(call.deadline - spare, call.caller.cancel);
+        let call = tenon_lsp::CallContext::new(call.deadline - spare, call.caller.cancel);
         let reply = self.run(tool, arguments, &call).await.map_err(|failure| classify(&failure))?;
         let answer = ToolAnswer::structured(reply.payload);
         Ok(match reply.listing {

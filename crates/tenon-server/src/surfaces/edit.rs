@@ -71,7 +71,7 @@ impl EditSurface {
 
     /// What a change broke, as far as language servers can say.
     async fn aftermath(&self, changed: Changed, call: ToolCall) -> Aftermath {
-        let call = tenon_lsp::call::Call::new(call.deadline - LAST_WORDS, call.caller.cancel);
+        let call = tenon_lsp::CallContext::new(call.deadline - LAST_WORDS, call.caller.cancel);
         match self.engine.orchestrator().await {
             Ok(orchestrator) => changed.aftermath(orchestrator, self.wait, &call).await,
             Err(error) => {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tenon_contract::position::Position;
 use tenon_contract::root::WorkspacePath;
-use tenon_lsp::model::{Answer, Location, Severity, Symbol};
+use tenon_lsp::model::{Location, LspAnswer, Severity, Symbol};
 use tenon_lsp::orchestrator::Orchestrator;
 use tenon_servers::registry::OverrideError;
 
@@ -95,7 +95,7 @@ impl NavSurface {
             tracing::warn!(%error, "no language server can be used");
             Failure::Servers
         })?;
-        let call = tenon_lsp::call::Call::new(call.deadline - LAST_WORDS, call.caller.cancel)
+        let call = tenon_lsp::CallContext::new(call.deadline - LAST_WORDS, call.caller.cancel)
             .at_most(self.options.timeout);
         let position = || source_position(orchestrator, arguments);
         match tool {
@@ -173,7 +173,7 @@ fn source_position(
     Ok((path, Position::new(zero_based("line"), zero_based("character"))))
 }
 
-fn locations(orchestrator: &Orchestrator, found: Answer<Vec<Location>>) -> Result<ToolAnswer, Failure> {
+fn locations(orchestrator: &Orchestrator, found: LspAnswer<Vec<Location>>) -> Result<ToolAnswer, Failure> {
     let gate = orchestrator.gate();
     let lines: Vec<String> = found.value.iter().map(|one| shape::location_line(gate, one)).collect();
     let list: Vec<Value> = found.value.iter().map(|one| location(gate, one)).collect();
@@ -183,7 +183,7 @@ fn locations(orchestrator: &Orchestrator, found: Answer<Vec<Location>>) -> Resul
 
 fn symbols(
     orchestrator: &Orchestrator,
-    found: &Answer<Vec<Symbol>>,
+    found: &LspAnswer<Vec<Symbol>>,
     with_file: bool,
 ) -> Result<ToolAnswer, Failure> {
     let gate = orchestrator.gate();
@@ -195,7 +195,7 @@ fn symbols(
 
 /// An answer with a note for each server that did not contribute. Empty and incomplete is a failure, not "nothing found".
 fn answered<T>(
-    found: &Answer<T>,
+    found: &LspAnswer<T>,
     is_empty: bool,
     structured: Value,
     text: String,

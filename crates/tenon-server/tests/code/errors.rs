@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tenon_contract::snapshot::SnapshotLimits;
 use tenon_fake_lsp::scripts::{location, reply, script, slow_reply, symbol};
-use tenon_fake_lsp::{Builder, Ready, Workbench};
+use tenon_fake_lsp::{Builder, ReadinessRule, Workbench};
 use tenon_testkit::code_tools::{
     DEFINITION, DOCUMENT_DIAGNOSTICS, HOVER, REFERENCES, WORKSPACE_DIAGNOSTICS, WORKSPACE_SYMBOLS,
 };
@@ -162,7 +162,7 @@ fn s6_3_server_that_is_not_ready_is_named_and_asks_for_a_retry() {
         reply("textDocument/references", json!([location("$root/a.fake", [0, 0, 0, 1])])),
     ];
     let builder = Workbench::new().file("a.fake", "x\n").server_with("fake", script(&rules), |entry| {
-        entry.ready = Some(Ready::Progress { grace_ms: 60_000 });
+        entry.ready = Some(ReadinessRule::Progress { grace_ms: 60_000 });
     });
     let stage = Stage::with(builder, |settings| settings.limits.timeout = Duration::from_millis(200));
     let details = late(&stage, REFERENCES, stage.at("a.fake", 0, 0));

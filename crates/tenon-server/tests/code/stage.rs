@@ -5,7 +5,7 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use serde_json::Value;
-use tenon_code::{Code, CodeLimits, Options};
+use tenon_code::{CodeLimits, CodeTools, Options};
 use tenon_contract::clock::{Clock, Entropy};
 use tenon_contract::snapshot::SnapshotLimits;
 use tenon_fake_lsp::{Builder, Workbench};
@@ -28,7 +28,7 @@ pub struct Settings {
 pub struct Stage {
     runtime: Runtime,
     pub bench: Workbench,
-    pub code: Code,
+    pub code: CodeTools,
     address: SocketAddr,
     stop: CancellationToken,
     serving: Option<JoinHandle<()>>,
@@ -53,7 +53,7 @@ impl Stage {
         change(&mut settings);
         let runtime = Runtime::new().unwrap();
         let bench = runtime.block_on(builder.open());
-        let code = Code::new(Options {
+        let code = CodeTools::new(Options {
             engine: bench.orchestrator.clone(),
             limits: settings.limits,
             snapshots: settings.snapshots,

@@ -4,12 +4,12 @@ use tenon_contract::id::sha256_hex;
 
 /// Who installs a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Manager {
+pub enum PackageManager {
     Npm,
     Pip,
 }
 
-impl Manager {
+impl PackageManager {
     /// Where the programs are, within the installed folder.
     pub(super) fn bin(self) -> &'static str {
         match self {
@@ -21,20 +21,20 @@ impl Manager {
 
 /// What one installation consists of.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Lock {
+pub struct PackageLock {
     pub name: &'static str,
     pub version: &'static str,
-    pub manager: Manager,
+    pub manager: PackageManager,
     /// File names and texts, as the package manager wants them.
     pub(super) files: &'static [(&'static str, &'static str)],
 }
 
 macro_rules! npm {
     ($name:literal, $version:literal) => {
-        Lock {
+        PackageLock {
             name: $name,
             version: $version,
-            manager: Manager::Npm,
+            manager: PackageManager::Npm,
             files: &[
                 ("package.json", include_str!(concat!("../../locks/", $name, "/package.json"))),
                 ("package-lock.json", include_str!(concat!("../../locks/", $name, "/package-lock.json"))),
@@ -45,16 +45,16 @@ macro_rules! npm {
 
 macro_rules! pip {
     ($name:literal, $version:literal) => {
-        Lock {
+        PackageLock {
             name: $name,
             version: $version,
-            manager: Manager::Pip,
+            manager: PackageManager::Pip,
             files: &[("requirements.txt", include_str!(concat!("../../locks/", $name, "/requirements.txt")))],
         }
     };
 }
 
-static LOCKS: [Lock; 11] = [
+static LOCKS: [PackageLock; 11] = [
     pip!("basedpyright", "1.40.2"),
     npm!("bash-language-server", "5.8.1"),
     npm!("biome", "2.5.15"),
@@ -68,7 +68,7 @@ static LOCKS: [Lock; 11] = [
     npm!("yaml-language-server", "1.25.0"),
 ];
 
-impl Lock {
+impl PackageLock {
     pub fn all() -> &'static [Self] {
         &LOCKS
     }
@@ -100,15 +100,15 @@ mod tests {
 
     #[test]
     fn lock_files_pin_the_version_they_are_listed_with() {
-        for lock in Lock::all() {
+        for lock in PackageLock::all() {
             match lock.manager {
-                Manager::Npm => {
+                PackageManager::Npm => {
                     for (name, text) in lock.files {
                         let manifest: serde_json::Value = serde_json::from_str(text).unwrap();
                         assert_eq!(manifest["version"], lock.version, "{} {name}", lock.name);
                     }
                 }
-                Manager::Pip => {
+                PackageManager::Pip => {
                     let first = format!("{}=={} \\\n", lock.name, lock.version);
                     assert!(lock.files[0].1.starts_with(&first), "{}", lock.name);
                 }
@@ -118,12 +118,12 @@ mod tests {
 
     #[test]
     fn every_fetched_file_has_a_hash_and_no_address() {
-        for lock in Lock::all() {
+        for lock in PackageLock::all() {
             for (name, text) in lock.files {
                 assert!(!text.contains("\"resolved\""), "{} {name}", lock.name);
                 assert!(!text.contains("index-url"), "{} {name}", lock.name);
             }
-            if lock.manager == Manager::Npm {
+            if lock.manager == PackageManager::Npm {
                 let locked: serde_json::Value = serde_json::from_str(lock.files[1].1).unwrap();
                 for (path, package) in locked["packages"].as_object().unwrap() {
                     let hashed = package["integrity"].as_str().is_some();
@@ -139,12 +139,12 @@ mod tests {
 
     #[test]
     fn folder_names_read_back() {
-        for lock in Lock::all() {
+        for lock in PackageLock::all() {
             let name = lock.folder_name();
-            assert_eq!(Lock::of_folder(&name), Some((lock, lock.version)));
+            assert_eq!(PackageLock::of_folder(&name), Some((lock, lock.version)));
         }
-        assert_eq!(Lock::of_folder(".lock"), None);
-        assert_eq!(Lock::of_folder("typescript-native"), None);
-        assert_eq!(Lock::of_folder("pyright-1.0.0-00000000").unwrap().1, "1.0.0");
+        assert_eq!(PackageLock::of_folder(".lock"), None);
+        assert_eq!(PackageLock::of_folder("typescript-native"), None);
+        assert_eq!(PackageLock::of_folder("pyright-1.0.0-00000000").unwrap().1, "1.0.0");
     }
 }

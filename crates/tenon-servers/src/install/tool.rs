@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::lock::{Lock, Manager};
+use super::lock::{PackageLock, PackageManager};
 use crate::find::SearchPath;
 
 /// How many bytes of a failed command's output are kept: its end says why.
@@ -61,17 +61,17 @@ impl Tools {
         }
     }
 
-    pub(super) fn has(&self, manager: Manager) -> bool {
+    pub(super) fn has(&self, manager: PackageManager) -> bool {
         match manager {
-            Manager::Npm => self.npm.is_some(),
-            Manager::Pip => self.python.is_some(),
+            PackageManager::Npm => self.npm.is_some(),
+            PackageManager::Pip => self.python.is_some(),
         }
     }
 
     /// Installs a lock into an empty folder.
     pub(super) fn build(
         &self,
-        lock: &Lock,
+        lock: &PackageLock,
         folder: &Utf8Path,
         step: &mut dyn FnMut(&'static str),
     ) -> Result<(), ToolError> {
@@ -79,8 +79,8 @@ impl Tools {
             fs_err::write(folder.join(name), text)?;
         }
         match lock.manager {
-            Manager::Npm => self.npm(folder, step),
-            Manager::Pip => self.pip(folder, step),
+            PackageManager::Npm => self.npm(folder, step),
+            PackageManager::Pip => self.pip(folder, step),
         }
     }
 

@@ -7,10 +7,10 @@ use camino::{Utf8Path, Utf8PathBuf};
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
 use tenon_contract::root::WorkspacePath;
-use tenon_lsp::call::Call;
+use tenon_lsp::CallContext;
 use tenon_lsp::model::Severity;
 use tenon_lsp::orchestrator::{Options, Orchestrator};
-use tenon_lsp::workspace_check::{self, Report, Verdict, files};
+use tenon_lsp::workspace_check::{self, CheckReport, Verdict, files};
 use tenon_server::daemon::protocol::DaemonRequest;
 use tenon_server::workspace::Workspace;
 use tenon_servers::find::{Availability, Finder};
@@ -163,7 +163,7 @@ fn check_with_daemon(
     severities: &BTreeSet<Severity>,
     root: &Utf8Path,
     invocation: &Invocation,
-) -> Option<Report> {
+) -> Option<CheckReport> {
     let bar =
         ProgressBar::new_spinner().with_message(format!("checking {} files with the daemon", files.len()));
     bar.enable_steady_tick(Duration::from_millis(100));
@@ -185,15 +185,15 @@ async fn check_in_process(
     finder: Finder,
     severities: &BTreeSet<Severity>,
     wait: Duration,
-) -> Report {
+) -> CheckReport {
     let options = Options {
         timeouts: workspace_check::timeouts(),
         ..Options::new(workspace.gate().clone(), registry, finder)
     };
     let orchestrator = Orchestrator::open(options).await;
-    let call = Call::new(Instant::now() + wait, CancellationToken::new());
+    let call = CallContext::new(Instant::now() + wait, CancellationToken::new());
     let bar = progress(files.len());
-    let mut report = |progress: workspace_check::Progress| bar.set_position(progress.done as u64);
+    let mut report = |progress: workspace_check::CheckProgress| bar.set_position(progress.done as u64);
     let checking = workspace_check::run(&orchestrator, &files, severities, &call, &mut report);
     tokio::pin!(checking);
     let done = tokio::select! {
@@ -217,9 +217,9 @@ fn progress(files: usize) -> ProgressBar {
 }
 
 /// Prints what was not checked and why, then the summary.
-fn print_notes(report: &Report, registry: &Registry, finder: &Finder, invocation: &mut Invocation) {
+fn print_notes(report: &CheckReport, registry: &Registry, finder: &Finder, invocation: &mut Invocation) {
     let fixes: BTreeMap<String, String> = finder
-        .survey(registry)
+        .find_all(registry)
         .into_iter()
         .filter_map(|(entry, availability)| match availability {
             Availability::Unavailable(unavailable) => {

@@ -116,7 +116,7 @@ fn language_servers(workspace: &Workspace) -> Vec<Finding> {
             Availability::Disabled(_) => None,
         }
     };
-    language_servers::finder(workspace).survey(&registry).into_iter().filter_map(finding).collect()
+    language_servers::finder(workspace).find_all(&registry).into_iter().filter_map(finding).collect()
 }
 
 fn environment(invocation: &Invocation) -> Vec<Finding> {

@@ -6,8 +6,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 use tenon_server::daemon::DaemonError;
 use tenon_server::daemon::protocol::{DaemonRequest, DaemonResponse, ServerSummary};
-use tenon_servers::find::{Availability, Origin};
-use tenon_servers::install::{self, InstallError, Installed, Lock, Managed, Progress, Tools};
+use tenon_servers::find::{Availability, ProgramOrigin};
+use tenon_servers::install::{self, InstallError, InstallProgress, Installed, Managed, PackageLock, Tools};
 use tenon_servers::language_count::LanguageCount;
 use tenon_servers::registry::{Install, ServerEntry};
 
@@ -81,7 +81,7 @@ fn list(json: bool, invocation: &mut Invocation) -> Result<Exit, Failure> {
     let installed = language_servers::managed(&workspace).installed();
     let running = running(&root, invocation)?;
     let rows: Vec<ServerRow> = language_servers::finder(&workspace)
-        .survey(&registry)
+        .find_all(&registry)
         .into_iter()
         .flat_map(|(entry, availability)| ServerRow::rows(entry, availability, &installed, &running))
         .collect();
@@ -141,10 +141,10 @@ impl ServerRow {
                 let version = installed.iter().find(|one| program.path.starts_with(&one.folder));
                 let version = version.map(|one| format!(" {}", one.version)).unwrap_or_default();
                 let from = match program.origin {
-                    Origin::UserConfig => "your configuration".to_owned(),
-                    Origin::Workspace => "the workspace".to_owned(),
-                    Origin::Managed => format!("installed{version}"),
-                    Origin::Path => "PATH".to_owned(),
+                    ProgramOrigin::UserConfig => "your configuration".to_owned(),
+                    ProgramOrigin::Workspace => "the workspace".to_owned(),
+                    ProgramOrigin::Managed => format!("installed{version}"),
+                    ProgramOrigin::Path => "PATH".to_owned(),
                 };
                 ("found", format!("{} ({from})", program.path), Some(program.path), None)
             }
@@ -212,7 +212,11 @@ fn install(
 }
 
 /// Installs one lock with progress on a terminal, and returns a line that reports it.
-pub(crate) fn install_one(lock: &'static Lock, managed: &Managed, tools: &Tools) -> Result<String, Failure> {
+pub(crate) fn install_one(
+    lock: &'static PackageLock,
+    managed: &Managed,
+    tools: &Tools,
+) -> Result<String, Failure> {
     let style =
         ProgressStyle::with_template("{spinner} {prefix}: {msg} {elapsed}").expect("the template is fixed");
     let bar =
@@ -220,10 +224,10 @@ pub(crate) fn install_one(lock: &'static Lock, managed: &Managed, tools: &Tools)
     bar.enable_steady_tick(std::time::Duration::from_millis(100));
     let mut already_installed = false;
     let folder = managed.install(lock, tools, &mut |progress| match progress {
-        Progress::Waiting => bar.set_message("waiting for another installation"),
-        Progress::Step { what, .. } => bar.set_message(what),
-        Progress::Kept { .. } => already_installed = true,
-        Progress::Installed { .. } => {}
+        InstallProgress::Waiting => bar.set_message("waiting for another installation"),
+        InstallProgress::Step { what, .. } => bar.set_message(what),
+        InstallProgress::Kept { .. } => already_installed = true,
+        InstallProgress::Installed { .. } => {}
     });
     bar.finish_and_clear();
     let folder = folder?;

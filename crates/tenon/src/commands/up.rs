@@ -8,7 +8,7 @@ use tenon_lsp::orchestrator::ServerState;
 use tenon_server::daemon::protocol::{LanguageProbe, ServerSummary};
 use tenon_server::trust::TrustState;
 use tenon_server::workspace::Workspace;
-use tenon_servers::install::{self, Lock, Tools};
+use tenon_servers::install::{self, PackageLock, Tools};
 use tenon_servers::language_count::LanguageCount;
 
 use crate::agent_config::{self, AgentConfig};
@@ -112,7 +112,7 @@ fn install_missing(
         return Ok(());
     }
     let names: Vec<String> =
-        missing.iter().map(|lock: &&Lock| format!("{} {}", lock.name, lock.version)).collect();
+        missing.iter().map(|lock: &&PackageLock| format!("{} {}", lock.name, lock.version)).collect();
     invocation.eprint(format!("missing language servers: {}", names.join(", ")));
     if !confirm_install(install, invocation)? {
         invocation.eprint("  hint: run `tenon up --yes` to install them");

@@ -1,7 +1,7 @@
 //! Every failure of the `nav` surface as a tool error: one text for the model to read.
 
 use tenon_contract::root::GateError;
-use tenon_lsp::model::{Gap, Why};
+use tenon_lsp::model::{Gap, GapReason};
 use tenon_lsp::orchestrator::AskError;
 
 use crate::surface::{CallFailure, ToolAnswer};
@@ -60,14 +60,14 @@ fn of_call(failure: &CallFailure) -> String {
 pub(super) fn gap_note(gap: &Gap) -> Option<String> {
     let server = &gap.server;
     match &gap.why {
-        Why::Indexing => Some(format!("`{server}` is still loading the project; ask again")),
-        Why::Pending => Some(format!("`{server}` did not answer in time; ask again")),
-        Why::Broken => {
+        GapReason::Indexing => Some(format!("`{server}` is still loading the project; ask again")),
+        GapReason::Pending => Some(format!("`{server}` did not answer in time; ask again")),
+        GapReason::Broken => {
             Some(format!("`{server}` is broken; restart it with `tenon servers restart {server}`"))
         }
-        Why::Refused(message) => Some(format!("`{server}` refused: {message}")),
-        Why::Limit => Some(format!("`{server}` does not list more than this")),
-        Why::Unavailable(reason) => Some(format!("`{server}` is not available: {reason}")),
-        Why::Unproven => None,
+        GapReason::Refused(message) => Some(format!("`{server}` refused: {message}")),
+        GapReason::Limit => Some(format!("`{server}` does not list more than this")),
+        GapReason::Unavailable(reason) => Some(format!("`{server}` is not available: {reason}")),
+        GapReason::Unproven => None,
     }
 }

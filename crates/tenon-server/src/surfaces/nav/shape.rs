@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 use tenon_contract::position::Position;
 use tenon_contract::root::RootGate;
-use tenon_lsp::finding::{MAX_MESSAGE, one_line};
+use tenon_lsp::diagnostic_line::{MAX_MESSAGE, one_line};
 use tenon_lsp::model::{Diagnostic, Location, Symbol};
 
 fn one_based(position: Position) -> (u64, u64) {

@@ -2,7 +2,7 @@
 
 use tenon_contract::position::{LineIndex, Position, Range};
 use tenon_lsp::model::Diagnostic;
-use tenon_lsp::workspace_check::{CheckedFile, Report};
+use tenon_lsp::workspace_check::{CheckReport, CheckedFile};
 
 pub(super) fn found(range: [u32; 4], severity: u32, source: &str, code: &str, message: &str) -> Diagnostic {
     Diagnostic {
@@ -18,11 +18,11 @@ pub(super) fn file(name: &str, text: &str, diagnostics: Vec<Diagnostic>) -> Chec
     CheckedFile { file: name.to_owned(), lines: Some(LineIndex::new(text)), diagnostics, missing: Vec::new() }
 }
 
-pub(super) fn report(files: Vec<CheckedFile>) -> Report {
-    Report { checked: files.len(), files, ..Report::default() }
+pub(super) fn report(files: Vec<CheckedFile>) -> CheckReport {
+    CheckReport { checked: files.len(), files, ..CheckReport::default() }
 }
 
-pub(super) fn example() -> Report {
+pub(super) fn example() -> CheckReport {
     let a = file(
         "src/a b.py",
         "x: int = 'ä🎉'\nprint(undefined)\n",

@@ -3,10 +3,10 @@
 use std::fmt::Write;
 
 use tenon_lsp::model::Severity;
-use tenon_lsp::workspace_check::Report;
+use tenon_lsp::workspace_check::CheckReport;
 
 /// One command per line.
-pub(crate) fn render(report: &Report) -> String {
+pub(crate) fn render(report: &CheckReport) -> String {
     let mut text = String::new();
     for (file, found) in report.findings() {
         let command = match found.severity() {

@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 use tenon_contract::json::canonical_value;
 
 use tenon_lsp::model::{Diagnostic, Severity};
-use tenon_lsp::workspace_check::{CheckedFile, Report};
+use tenon_lsp::workspace_check::{CheckReport, CheckedFile};
 
 /// One line. Leaves out files without findings, unless their check is incomplete.
-pub(crate) fn render(report: &Report) -> String {
+pub(crate) fn render(report: &CheckReport) -> String {
     let files: Vec<Value> = report
         .files
         .iter()
@@ -68,7 +68,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use tenon_lsp::ServerId;
-    use tenon_lsp::workspace_check::{Absent, Missing};
+    use tenon_lsp::workspace_check::{AbsentServer, MissingCheck};
 
     use super::super::example::{example, file, report};
     use super::*;
@@ -79,8 +79,8 @@ mod tests {
         let mut partial = report(vec![file("a.py", "", vec![])]);
         let pyright = ServerId::new("pyright").unwrap();
         partial.files[0].missing =
-            vec![Missing { server: Some(pyright.clone()), why: "not done in time".to_owned() }];
-        partial.absent = BTreeMap::from([(pyright, Absent { why: "not found".to_owned(), files: 3 })]);
+            vec![MissingCheck { server: Some(pyright.clone()), why: "not done in time".to_owned() }];
+        partial.absent = BTreeMap::from([(pyright, AbsentServer { why: "not found".to_owned(), files: 3 })]);
         partial.unserved = vec!["LICENSE".to_owned()];
         insta::assert_snapshot!(render(&partial), @r#"{"checked":1,"complete":false,"counts":{"error":0,"hint":0,"info":0,"warning":0},"files":[{"diagnostics":[],"file":"a.py","missing":[{"reason":"not done in time","server":"pyright"}]}],"unavailable":[{"files":3,"reason":"not found","server":"pyright"}],"unserved":["LICENSE"],"version":1}"#);
     }

@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 use tenon_contract::json::canonical_value;
 
 use tenon_lsp::model::{Diagnostic, Severity};
-use tenon_lsp::workspace_check::{CheckedFile, Report};
+use tenon_lsp::workspace_check::{CheckReport, CheckedFile};
 
 /// The base of file URIs: the root of the sources.
 const BASE: &str = "%SRCROOT%";
 
-pub(crate) fn render(report: &Report) -> String {
+pub(crate) fn render(report: &CheckReport) -> String {
     let mut rules: BTreeMap<String, usize> = report.findings().map(|(_, found)| (rule(found), 0)).collect();
     for (position, index) in rules.values_mut().enumerate() {
         *index = position;

@@ -3,9 +3,9 @@
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use tenon_contract::position::Encoding;
 
-use tenon_lsp::finding::{MAX_MESSAGE, one_line};
+use tenon_lsp::diagnostic_line::{MAX_MESSAGE, one_line};
 use tenon_lsp::model::{Diagnostic, Severity};
-use tenon_lsp::workspace_check::{CheckedFile, Report, Verdict};
+use tenon_lsp::workspace_check::{CheckReport, CheckedFile, Verdict};
 
 /// A longer range is cut after this many lines.
 const MAX_LINES: u32 = 5;
@@ -14,7 +14,7 @@ const MAX_LINES: u32 = 5;
 const TERM_WIDTH: usize = 140;
 
 /// All findings, each followed by an empty line. Styled for a terminal; the caller strips styles for other outputs.
-pub(crate) fn render(report: &Report) -> String {
+pub(crate) fn render(report: &CheckReport) -> String {
     let renderer = Renderer::styled().term_width(TERM_WIDTH);
     let mut text = String::new();
     for (file, found) in report.findings() {
@@ -67,7 +67,7 @@ fn message_with_source(found: &Diagnostic) -> String {
 }
 
 /// `2 errors and 1 warning in 2 files`.
-pub(crate) fn summary(report: &Report) -> String {
+pub(crate) fn summary(report: &CheckReport) -> String {
     let counts = counts(report);
     match report.verdict() {
         Verdict::Incomplete => format!("{counts}, but the check is incomplete"),
@@ -75,7 +75,7 @@ pub(crate) fn summary(report: &Report) -> String {
     }
 }
 
-fn counts(report: &Report) -> String {
+fn counts(report: &CheckReport) -> String {
     let counts: Vec<String> = [
         (Severity::Error, "error"),
         (Severity::Warning, "warning"),
@@ -106,7 +106,7 @@ mod tests {
     use super::super::example::{example, file, found, report};
     use super::*;
 
-    fn plain(report: &Report) -> String {
+    fn plain(report: &CheckReport) -> String {
         let styled = render(report);
         anstream::adapter::strip_str(&styled).to_string()
     }

@@ -9,79 +9,79 @@ use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
 use super::Inner;
-use super::untold::Untold;
-use crate::call::{Call, Interrupted};
+use super::pending_changes::PendingChanges;
+use crate::call_context::{CallContext, Interrupted};
 use crate::client::{Client, Start};
-use crate::log::ServerLog;
-use crate::model::Why;
+use crate::model::GapReason;
+use crate::server_log::ServerLog;
 use tenon_servers::registry::ServerEntry;
 
-/// Where a server is in its life.
+/// Where a server is in its state.
 #[derive(Clone)]
-pub(super) enum Life {
+pub(super) enum InstanceState {
     Starting,
-    Live(Arc<Client>),
+    Running(Arc<Client>),
     Broken(String),
     Unavailable(String),
 }
 
-pub(super) struct Slot {
+pub(super) struct ServerInstance {
     pub(super) entry: Arc<ServerEntry>,
     pub(super) root: WorkspacePath,
     pub(super) log: ServerLog,
-    pub(super) untold: Mutex<Untold>,
+    pub(super) pending_changes: Mutex<PendingChanges>,
     /// Held by whoever tells the server what it has not been told.
-    pub(super) telling: tokio::sync::Mutex<()>,
-    life: watch::Sender<Life>,
+    pub(super) sending_changes: tokio::sync::Mutex<()>,
+    state: watch::Sender<InstanceState>,
     /// Cancelled when we end the server, so that its end is no crash.
     leaving: CancellationToken,
 }
 
-impl Slot {
+impl ServerInstance {
     pub(super) fn new(entry: Arc<ServerEntry>, root: WorkspacePath) -> Arc<Self> {
         Arc::new(Self {
             entry,
             root,
             log: ServerLog::default(),
-            untold: Mutex::default(),
-            telling: tokio::sync::Mutex::default(),
-            life: watch::Sender::new(Life::Starting),
+            pending_changes: Mutex::default(),
+            sending_changes: tokio::sync::Mutex::default(),
+            state: watch::Sender::new(InstanceState::Starting),
             leaving: CancellationToken::new(),
         })
     }
 
-    pub(super) fn life(&self) -> Life {
-        self.life.borrow().clone()
+    pub(super) fn state(&self) -> InstanceState {
+        self.state.borrow().clone()
     }
 
     pub(super) fn live(&self) -> Option<Arc<Client>> {
-        match &*self.life.borrow() {
-            Life::Live(client) if client.is_alive() => Some(Arc::clone(client)),
+        match &*self.state.borrow() {
+            InstanceState::Running(client) if client.is_alive() => Some(Arc::clone(client)),
             _ => None,
         }
     }
 
     pub(super) fn is_broken(&self) -> bool {
-        match &*self.life.borrow() {
-            Life::Broken(_) | Life::Unavailable(_) => true,
-            Life::Live(client) => !client.is_alive(),
-            Life::Starting => false,
+        match &*self.state.borrow() {
+            InstanceState::Broken(_) | InstanceState::Unavailable(_) => true,
+            InstanceState::Running(client) => !client.is_alive(),
+            InstanceState::Starting => false,
         }
     }
 
     /// The running server. Waits for a start that is under way.
-    pub(super) async fn client(&self, call: &Call) -> Result<Arc<Client>, Why> {
-        let mut life = self.life.subscribe();
-        let settled = call.bound(life.wait_for(|life| !matches!(life, Life::Starting))).await;
+    pub(super) async fn client(&self, call: &CallContext) -> Result<Arc<Client>, GapReason> {
+        let mut state = self.state.subscribe();
+        let settled = call.bound(state.wait_for(|state| !matches!(state, InstanceState::Starting))).await;
         match settled {
-            Ok(Ok(life)) => match &*life {
-                Life::Live(client) if client.is_alive() => Ok(Arc::clone(client)),
-                Life::Unavailable(reason) => Err(Why::Unavailable(reason.clone())),
-                _ => Err(Why::Broken),
+            Ok(Ok(state)) => match &*state {
+                InstanceState::Running(client) if client.is_alive() => Ok(Arc::clone(client)),
+                InstanceState::Unavailable(reason) => Err(GapReason::Unavailable(reason.clone())),
+                _ => Err(GapReason::Broken),
             },
-            Ok(Err(_)) => Err(Why::Broken),
-            Err(Interrupted::Deadline) => Err(Why::Indexing),
-            Err(Interrupted::Cancelled) => Err(Why::Pending),
+            Ok(Err(_)) => Err(GapReason::Broken),
+            Err(Interrupted::Deadline) => Err(GapReason::Indexing),
+            Err(Interrupted::Cancelled) => Err(GapReason::Pending),
         }
     }
 
@@ -93,11 +93,11 @@ impl Slot {
         let program = match found {
             Ok(Ok(program)) => program,
             Ok(Err(unavailable)) => {
-                self.life.send_replace(Life::Unavailable(unavailable.reason.to_string()));
+                self.state.send_replace(InstanceState::Unavailable(unavailable.reason.to_string()));
                 return;
             }
             Err(_) => {
-                self.life.send_replace(Life::Broken("the search for it failed".to_owned()));
+                self.state.send_replace(InstanceState::Broken("the search for it failed".to_owned()));
                 return;
             }
         };
@@ -109,7 +109,7 @@ impl Slot {
             epoch: orchestrator.epoch.clone(),
             log: self.log.clone(),
         };
-        let mut call = Call::within(orchestrator.timeouts.start);
+        let mut call = CallContext::within(orchestrator.timeouts.start);
         call.cancel = self.leaving.clone();
         // A server reads files from the handshake on. Whatever changes after that must not be missed.
         let watching = async {
@@ -122,26 +122,29 @@ impl Slot {
             Err(error) => {
                 tracing::warn!(server = %self.entry.id, root = %self.root.as_str(), %error, "did not start");
                 let said = self.log.last().map(|line| format!(": {line}")).unwrap_or_default();
-                self.life.send_replace(Life::Broken(format!("{error}{said}")));
+                self.state.send_replace(InstanceState::Broken(format!("{error}{said}")));
                 return;
             }
         };
         tracing::info!(server = %self.entry.id, root = %self.root.as_str(), pid = client.pid(), "started");
-        self.life.send_replace(Life::Live(Arc::clone(&client)));
+        self.state.send_replace(InstanceState::Running(Arc::clone(&client)));
         let reason = client.ended().await;
         if !self.leaving.is_cancelled() {
             tracing::warn!(server = %self.entry.id, root = %self.root.as_str(), reason, "ended by itself");
         }
-        self.life.send_replace(Life::Broken(reason));
+        self.state.send_replace(InstanceState::Broken(reason));
     }
 
     /// Ends the server, or its start.
     pub(super) async fn shutdown(&self, polite: Duration, grace: Duration) {
         self.leaving.cancel();
-        let mut life = self.life.subscribe();
+        let mut state = self.state.subscribe();
         // A start that is cancelled ends at once, by a killed process.
-        let life = life.wait_for(|life| !matches!(life, Life::Starting)).await.map(|life| life.clone());
-        if let Ok(Life::Live(client)) = life {
+        let state = state
+            .wait_for(|state| !matches!(state, InstanceState::Starting))
+            .await
+            .map(|state| state.clone());
+        if let Ok(InstanceState::Running(client)) = state {
             client.shutdown(polite, grace).await;
         }
     }

@@ -12,16 +12,16 @@ use futures::StreamExt;
 use futures::stream;
 use tenon_contract::epoch::{Epoch, EpochSet, EpochTuple};
 use tenon_contract::root::WorkspacePath;
-use tenon_lsp::call::{Call, Interrupted};
 use tenon_lsp::model::Diagnostic;
 use tenon_lsp::orchestrator::Orchestrator;
+use tenon_lsp::{CallContext, Interrupted};
 use tenon_lsp::{Capability, ServerId};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::completeness::{CompleteAnswer, RequiredServers, require_complete};
 use crate::error::CodeError;
-use crate::whole::{Expect, Whole, whole};
 
 /// Files that are under way at once: enough to keep several servers busy, few enough that none is flooded and that all
 /// of them stay open meanwhile.
@@ -35,7 +35,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 pub(crate) type Files = Vec<(WorkspacePath, Vec<Diagnostic>)>;
 
 /// Keeps the diagnostics of one workspace.
-pub(crate) struct Sweep {
+pub(crate) struct BackgroundCheck {
     engine: Orchestrator,
     rounds: Mutex<Rounds>,
     tasks: TaskTracker,
@@ -48,7 +48,7 @@ struct Rounds {
     /// The state that was seen last.
     seen: Option<EpochTuple>,
     /// What the last finished round found.
-    found: Option<Arc<Whole<Files>>>,
+    found: Option<Arc<CompleteAnswer<Files>>>,
 }
 
 /// One pass over all files.
@@ -62,12 +62,12 @@ struct Round {
 enum Stage {
     /// What is done of how much; nothing before the files are counted.
     Going(Option<(u64, u64)>),
-    Done(Result<Arc<Whole<Files>>, CodeError>),
+    Done(Result<Arc<CompleteAnswer<Files>>, CodeError>),
     /// The workspace changed under it.
     Stale,
 }
 
-impl Sweep {
+impl BackgroundCheck {
     pub(crate) fn new(engine: Orchestrator) -> Arc<Self> {
         Arc::new(Self {
             engine,
@@ -88,7 +88,10 @@ impl Sweep {
     }
 
     /// What is wrong in the present state.
-    pub(crate) async fn files(self: &Arc<Self>, call: &Call) -> Result<Arc<Whole<Files>>, CodeError> {
+    pub(crate) async fn files(
+        self: &Arc<Self>,
+        call: &CallContext,
+    ) -> Result<Arc<CompleteAnswer<Files>>, CodeError> {
         loop {
             let round = self.round();
             let mut stage = round.stage.subscribe();
@@ -97,13 +100,13 @@ impl Sweep {
                 Ok(Ok(stage)) => stage.clone(),
                 Ok(Err(_)) => return Err(CodeError::Cancelled),
                 Err(Interrupted::Cancelled) => return Err(CodeError::Cancelled),
-                Err(Interrupted::Deadline) => return Err(self.lateness().unwrap_or(CodeError::Timeout)),
+                Err(Interrupted::Deadline) => return Err(self.timeout_error().unwrap_or(CodeError::Timeout)),
             };
             match stage {
                 Stage::Done(outcome) => return outcome,
                 Stage::Stale | Stage::Going(_) => {
                     // A call of its own: the one given caught up before the change.
-                    self.engine.catch_up(&Call::new(call.deadline, call.cancel.clone())).await;
+                    self.engine.catch_up(&CallContext::new(call.deadline, call.cancel.clone())).await;
                     self.notice();
                 }
             }
@@ -111,7 +114,7 @@ impl Sweep {
     }
 
     /// What to say to someone who cannot wait for the round that is going on.
-    pub(crate) fn lateness(&self) -> Option<CodeError> {
+    pub(crate) fn timeout_error(&self) -> Option<CodeError> {
         let round = self.rounds().current.clone()?;
         match &*round.stage.borrow() {
             Stage::Going(progress) => Some(CodeError::Indexing { servers: Vec::new(), progress: *progress }),
@@ -151,7 +154,7 @@ impl Sweep {
     }
 
     async fn run(self: Arc<Self>, round: Arc<Round>) {
-        let call = Call::new(tokio::time::Instant::now() + ROUND, round.cancel.clone());
+        let call = CallContext::new(tokio::time::Instant::now() + ROUND, round.cancel.clone());
         let outcome = self.check_all(&round, &call).await;
         self.engine.catch_up(&call).await;
         if self.state() != round.state {
@@ -168,7 +171,7 @@ impl Sweep {
         round.stage.send_replace(Stage::Done(outcome));
     }
 
-    async fn check_all(&self, round: &Round, call: &Call) -> Result<Whole<Files>, CodeError> {
+    async fn check_all(&self, round: &Round, call: &CallContext) -> Result<CompleteAnswer<Files>, CodeError> {
         let coverage = self.engine.covered(Capability::Diagnostics, call).await;
         let total = coverage.files.len() as u64;
         round.stage.send_replace(Stage::Going(Some((0, total))));
@@ -191,7 +194,7 @@ impl Sweep {
         files.sort_by(|left, right| left.0.cmp(&right.0));
         let list = |set: BTreeSet<ServerId>| set.into_iter().collect();
         let (unproven, present) = (list(unproven), list(present));
-        Ok(Whole { value: files, unproven, unavailable: coverage.unavailable, present })
+        Ok(CompleteAnswer { value: files, unproven, unavailable: coverage.unavailable, present })
     }
 
     /// What is wrong with one file, however long it takes.
@@ -199,8 +202,8 @@ impl Sweep {
         &self,
         path: WorkspacePath,
         round: &Round,
-        call: &Call,
-    ) -> Result<Whole<(WorkspacePath, Vec<Diagnostic>)>, CodeError> {
+        call: &CallContext,
+    ) -> Result<CompleteAnswer<(WorkspacePath, Vec<Diagnostic>)>, CodeError> {
         loop {
             if call.cancel.is_cancelled() || self.state() != round.state {
                 return Err(CodeError::Cancelled);
@@ -208,11 +211,16 @@ impl Sweep {
             let Ok(answer) = self.engine.check(&path, None, call).await else {
                 // What is no text has no diagnostics; what is gone will show as a change.
                 let nothing = (path, Vec::new());
-                return Ok(Whole { value: nothing, unproven: vec![], unavailable: vec![], present: vec![] });
+                return Ok(CompleteAnswer {
+                    value: nothing,
+                    unproven: vec![],
+                    unavailable: vec![],
+                    present: vec![],
+                });
             };
-            match whole(answer, Expect::Anyone) {
-                Ok(Whole { value, unproven, unavailable, present }) => {
-                    return Ok(Whole { value: (path, value), unproven, unavailable, present });
+            match require_complete(answer, RequiredServers::AnyNumber) {
+                Ok(CompleteAnswer { value, unproven, unavailable, present }) => {
+                    return Ok(CompleteAnswer { value: (path, value), unproven, unavailable, present });
                 }
                 Err(CodeError::Indexing { .. } | CodeError::Timeout) => {
                     let _ = call.bound(tokio::time::sleep(PAUSE)).await;

@@ -8,8 +8,8 @@ use tenon_contract::root::{ReadError, WorkspacePath};
 
 use super::convert::{converted_diagnostics, diagnostics_of};
 use super::{Orchestrator, lines_of};
-use crate::call::Call;
-use crate::model::{Answer, Diagnostic, Gap, merge_diagnostics};
+use crate::call_context::CallContext;
+use crate::model::{Diagnostic, Gap, LspAnswer, merge_diagnostics};
 use tenon_servers::registry::Capability;
 
 impl Orchestrator {
@@ -19,8 +19,8 @@ impl Orchestrator {
         &self,
         path: &WorkspacePath,
         text: Option<String>,
-        call: &Call,
-    ) -> Result<Answer<Vec<Diagnostic>>, ReadError> {
+        call: &CallContext,
+    ) -> Result<LspAnswer<Vec<Diagnostic>>, ReadError> {
         self.check_and_look(path, text, None, Duration::ZERO, call).await
     }
 
@@ -33,8 +33,8 @@ impl Orchestrator {
         text: Option<String>,
         before: Option<String>,
         looking: Duration,
-        call: &Call,
-    ) -> Result<Answer<Vec<Diagnostic>>, ReadError> {
+        call: &CallContext,
+    ) -> Result<LspAnswer<Vec<Diagnostic>>, ReadError> {
         let epoch = self.epoch();
         let on_disk = self.read_now(path, call).await;
         let (lines, saved) = match text {
@@ -74,7 +74,7 @@ impl Orchestrator {
         .await;
 
         let mut all = Vec::new();
-        let mut answer = Answer { value: (), servers: Vec::new(), gaps: Vec::new() };
+        let mut answer = LspAnswer { value: (), servers: Vec::new(), gaps: Vec::new() };
         let mut collected = false;
         for (candidate, (diagnostics, why, asked)) in candidates.iter().zip(shares) {
             let server = candidate.entry.id.clone();

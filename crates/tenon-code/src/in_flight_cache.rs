@@ -14,15 +14,15 @@ use futures::future::{BoxFuture, Shared};
 use tenon_contract::clock::Clock;
 use tenon_contract::cursor::SnapshotKey;
 use tenon_contract::snapshot::{SnapshotLimits, SnapshotStore};
-use tenon_lsp::call::{Call, Interrupted};
+use tenon_lsp::{CallContext, Interrupted};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::error::CodeError;
-use crate::limits::AFTERLIFE;
+use crate::limits::DETACHED_TIMEOUT;
 
 /// A result that knows how much room it takes.
-pub(crate) trait Weighed: Send + Sync + 'static {
+pub(crate) trait ByteSized: Send + Sync + 'static {
     fn bytes(&self) -> usize;
 }
 
@@ -40,7 +40,7 @@ struct Flight<T> {
 }
 
 /// The results of all questions, in flight and kept.
-pub(crate) struct Desk<T> {
+pub(crate) struct InFlightCache<T> {
     kept: SnapshotStore<T>,
     flights: Mutex<Flights<T>>,
     tasks: TaskTracker,
@@ -52,7 +52,7 @@ struct Flights<T> {
     by_key: BTreeMap<SnapshotKey, Flight<T>>,
 }
 
-impl<T: Weighed> Desk<T> {
+impl<T: ByteSized> InFlightCache<T> {
     pub(crate) fn new(limits: SnapshotLimits, clock: Clock) -> Arc<Self> {
         Arc::new(Self {
             kept: SnapshotStore::new(limits, clock),
@@ -78,8 +78,8 @@ impl<T: Weighed> Desk<T> {
     pub(crate) async fn ask<F>(
         self: &Arc<Self>,
         key: &SnapshotKey,
-        call: &Call,
-        compute: impl FnOnce(Call) -> F,
+        call: &CallContext,
+        compute: impl FnOnce(CallContext) -> F,
         unchanged: impl Future<Output = bool> + Send + 'static,
     ) -> Outcome<T>
     where
@@ -88,11 +88,11 @@ impl<T: Weighed> Desk<T> {
         if let Some(kept) = self.kept(key) {
             return Ok(kept);
         }
-        let (outcome, mut seat) = self.join(key, compute, unchanged);
+        let (outcome, mut guard) = self.join(key, compute, unchanged);
         match call.bound(outcome).await {
             Ok(outcome) => outcome,
             Err(Interrupted::Deadline) => {
-                seat.back_later = true;
+                guard.back_later = true;
                 Err(CodeError::Timeout)
             }
             Err(Interrupted::Cancelled) => Err(CodeError::Cancelled),
@@ -109,47 +109,48 @@ impl<T: Weighed> Desk<T> {
     fn join<F>(
         self: &Arc<Self>,
         key: &SnapshotKey,
-        compute: impl FnOnce(Call) -> F,
+        compute: impl FnOnce(CallContext) -> F,
         unchanged: impl Future<Output = bool> + Send + 'static,
-    ) -> (Shared<BoxFuture<'static, Outcome<T>>>, Seat<T>)
+    ) -> (Shared<BoxFuture<'static, Outcome<T>>>, CallerGuard<T>)
     where
         F: Future<Output = Result<T, CodeError>> + Send + 'static,
     {
         let mut flights = self.flights();
         if let Some(flight) = flights.by_key.get_mut(key) {
             flight.callers += 1;
-            return (flight.outcome.clone(), self.seat(key, flight.number));
+            return (flight.outcome.clone(), self.guard(key, flight.number));
         }
         flights.last += 1;
         let number = flights.last;
         let cancel = self.closing.child_token();
         // Whoever asks has just taken note of all that happened on disk: the key says so.
-        let call = Call::new(tokio::time::Instant::now() + AFTERLIFE, cancel.clone()).caught_up();
+        let call =
+            CallContext::new(tokio::time::Instant::now() + DETACHED_TIMEOUT, cancel.clone()).caught_up();
         let work = compute(call);
         let task = self.tasks.spawn({
-            let (desk, key) = (Arc::clone(self), key.clone());
+            let (cache, key) = (Arc::clone(self), key.clone());
             async move {
                 let outcome = AssertUnwindSafe(work).catch_unwind().await;
                 let outcome = outcome.unwrap_or(Err(CodeError::Internal)).map(Arc::new);
                 if let Ok(result) = &outcome
-                    && desk.is_awaited_later(&key, number)
+                    && cache.is_awaited_later(&key, number)
                     && unchanged.await
                 {
                     // Too large to keep: the retry computes it again, as it would without this.
-                    let _ = desk.keep(&key, result);
+                    let _ = cache.keep(&key, result);
                 }
-                desk.remove(&key, number);
+                cache.remove(&key, number);
                 outcome
             }
         });
         let outcome = async move { task.await.unwrap_or(Err(CodeError::Internal)) }.boxed().shared();
         let flight = Flight { number, outcome: outcome.clone(), callers: 1, awaited_later: false, cancel };
         flights.by_key.insert(key.clone(), flight);
-        (outcome, self.seat(key, number))
+        (outcome, self.guard(key, number))
     }
 
-    fn seat(self: &Arc<Self>, key: &SnapshotKey, number: u64) -> Seat<T> {
-        Seat { desk: Arc::clone(self), key: key.clone(), number, back_later: false }
+    fn guard(self: &Arc<Self>, key: &SnapshotKey, number: u64) -> CallerGuard<T> {
+        CallerGuard { cache: Arc::clone(self), key: key.clone(), number, back_later: false }
     }
 
     fn is_awaited_later(&self, key: &SnapshotKey, number: u64) -> bool {
@@ -165,7 +166,7 @@ impl<T: Weighed> Desk<T> {
     }
 }
 
-impl<T> Desk<T> {
+impl<T> InFlightCache<T> {
     fn flights(&self) -> MutexGuard<'_, Flights<T>> {
         self.flights.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -186,16 +187,16 @@ impl<T> Desk<T> {
 }
 
 /// A caller's interest in a flight; it ends with this, however the caller does.
-struct Seat<T> {
-    desk: Arc<Desk<T>>,
+struct CallerGuard<T> {
+    cache: Arc<InFlightCache<T>>,
     key: SnapshotKey,
     number: u64,
     back_later: bool,
 }
 
-impl<T> Drop for Seat<T> {
+impl<T> Drop for CallerGuard<T> {
     fn drop(&mut self) {
-        self.desk.leave(&self.key, self.number, self.back_later);
+        self.cache.leave(&self.key, self.number, self.back_later);
     }
 }
 
@@ -211,14 +212,14 @@ mod tests {
 
     use super::*;
 
-    impl Weighed for String {
+    impl ByteSized for String {
         fn bytes(&self) -> usize {
             self.len()
         }
     }
 
     struct Setting {
-        desk: Arc<Desk<String>>,
+        cache: Arc<InFlightCache<String>>,
         key: SnapshotKey,
         /// Lets a computation end.
         go: Arc<Notify>,
@@ -230,7 +231,7 @@ mod tests {
         let gate = RootGate::new(Vec::<&str>::new()).unwrap();
         let tuple = Epochs::starting_now(&Clock::system()).tuple(EpochSet::CODE, &gate);
         Setting {
-            desk: Desk::new(SnapshotLimits::default(), Clock::system()),
+            cache: InFlightCache::new(SnapshotLimits::default(), Clock::system()),
             key: SnapshotKey::new(&RequestKey::new("t", &[]), &tuple),
             go: Arc::default(),
             started: Arc::default(),
@@ -239,21 +240,21 @@ mod tests {
     }
 
     impl Setting {
-        async fn ask(&self, call: Call, unchanged: bool) -> Outcome<String> {
+        async fn ask(&self, call: CallContext, unchanged: bool) -> Outcome<String> {
             let (go, started, finished) =
                 (Arc::clone(&self.go), Arc::clone(&self.started), Arc::clone(&self.finished));
-            let compute = |call: Call| async move {
+            let compute = |call: CallContext| async move {
                 started.fetch_add(1, Ordering::SeqCst);
                 call.bound(go.notified()).await.map_err(|_| CodeError::Cancelled)?;
                 finished.fetch_add(1, Ordering::SeqCst);
                 Ok("answer".to_owned())
             };
-            self.desk.ask(&self.key, &call, compute, async move { unchanged }).await
+            self.cache.ask(&self.key, &call, compute, async move { unchanged }).await
         }
 
         /// Whether an answer would not be computed anew.
         fn is_known(&self) -> bool {
-            self.desk.flights().by_key.contains_key(&self.key) || self.desk.kept(&self.key).is_some()
+            self.cache.flights().by_key.contains_key(&self.key) || self.cache.kept(&self.key).is_some()
         }
 
         fn counts(&self) -> (usize, usize) {
@@ -261,12 +262,12 @@ mod tests {
         }
     }
 
-    fn patient() -> Call {
-        Call::within(Duration::from_secs(20))
+    fn patient() -> CallContext {
+        CallContext::within(Duration::from_secs(20))
     }
 
-    fn hasty() -> Call {
-        Call::within(Duration::from_secs(2))
+    fn hasty() -> CallContext {
+        CallContext::within(Duration::from_secs(2))
     }
 
     #[tokio::test(start_paused = true)]
@@ -293,8 +294,8 @@ mod tests {
         let setting = setting();
         assert_eq!(setting.ask(hasty(), true).await, Err(CodeError::Timeout));
         setting.go.notify_one();
-        setting.desk.tasks.close();
-        setting.desk.tasks.wait().await;
+        setting.cache.tasks.close();
+        setting.cache.tasks.wait().await;
         assert_eq!(setting.ask(hasty(), true).await.unwrap().as_str(), "answer");
         assert_eq!(setting.counts(), (1, 1));
     }
@@ -313,8 +314,8 @@ mod tests {
         let setting = setting();
         assert_eq!(setting.ask(hasty(), false).await, Err(CodeError::Timeout));
         setting.go.notify_one();
-        setting.desk.tasks.close();
-        setting.desk.tasks.wait().await;
+        setting.cache.tasks.close();
+        setting.cache.tasks.wait().await;
         assert_eq!(setting.counts(), (1, 1));
         assert!(!setting.is_known());
     }
@@ -323,9 +324,9 @@ mod tests {
     async fn work_does_not_outlive_its_caller_for_ever() {
         let setting = setting();
         assert_eq!(setting.ask(hasty(), true).await, Err(CodeError::Timeout));
-        tokio::time::sleep(AFTERLIFE).await;
-        setting.desk.tasks.close();
-        setting.desk.tasks.wait().await;
+        tokio::time::sleep(DETACHED_TIMEOUT).await;
+        setting.cache.tasks.close();
+        setting.cache.tasks.wait().await;
         assert_eq!(setting.counts(), (1, 0));
     }
 
@@ -345,8 +346,8 @@ mod tests {
         };
         let (first, second, ()) = tokio::join!(setting.ask(call, true), setting.ask(other, true), take_back);
         assert_eq!((first, second), (Err(CodeError::Cancelled), Err(CodeError::Cancelled)));
-        setting.desk.tasks.close();
-        setting.desk.tasks.wait().await;
+        setting.cache.tasks.close();
+        setting.cache.tasks.wait().await;
         assert_eq!(setting.counts(), (1, 0));
     }
 
@@ -368,8 +369,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn work_that_panics_is_an_error_once() {
         let setting = setting();
-        let panics = |_: Call| async { panic!("on purpose") };
-        let outcome = setting.desk.ask(&setting.key, &patient(), panics, async { true }).await;
+        let panics = |_: CallContext| async { panic!("on purpose") };
+        let outcome = setting.cache.ask(&setting.key, &patient(), panics, async { true }).await;
         assert_eq!(outcome, Err(CodeError::Internal));
         setting.go.notify_one();
         assert_eq!(setting.ask(patient(), true).await.unwrap().as_str(), "answer");
@@ -379,7 +380,7 @@ mod tests {
     async fn closing_ends_work_in_flight() {
         let setting = setting();
         assert_eq!(setting.ask(hasty(), true).await, Err(CodeError::Timeout));
-        setting.desk.close().await;
+        setting.cache.close().await;
         assert_eq!(setting.counts(), (1, 0));
     }
 }

@@ -6,18 +6,18 @@
 //! that writes into the folder removes.
 
 #[cfg(not(unix))]
-#[path = "place/portable.rs"]
+#[path = "directory/non_unix.rs"]
 mod platform;
 #[cfg(unix)]
-#[path = "place/unix.rs"]
+#[path = "directory/unix.rs"]
 mod platform;
 
-pub(super) use platform::Folder;
+pub(super) use platform::DirectoryHandle;
 use tenon_lsp::aftermath::UNFINISHED;
 
 /// A file as it was found.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct FileSnapshot {
     pub(super) bytes: Vec<u8>,
     /// Whether its mode, and the system, let it be written to.
     pub(super) writable: bool,
@@ -26,7 +26,7 @@ pub(super) struct Found {
 
 /// Why a file is not read.
 #[derive(Debug)]
-pub(super) enum Unread {
+pub(super) enum ReadFailure {
     NotAFile,
     TooLarge,
     Io(std::io::Error),
@@ -34,33 +34,33 @@ pub(super) enum Unread {
 
 /// Why a file is not replaced.
 #[derive(Debug)]
-pub(super) enum Unwritten {
+pub(super) enum WriteFailure {
     /// It is not the one that was found any more.
     Changed,
     Io(std::io::Error),
 }
 
-impl From<std::io::Error> for Unread {
+impl From<std::io::Error> for ReadFailure {
     fn from(error: std::io::Error) -> Self {
         Self::Io(error)
     }
 }
 
-impl From<std::io::Error> for Unwritten {
+impl From<std::io::Error> for WriteFailure {
     fn from(error: std::io::Error) -> Self {
         Self::Io(error)
     }
 }
 
 /// The bytes of an open file, unless there are more than `limit`.
-fn bounded(file: impl std::io::Read, length: u64, limit: u64) -> Result<Vec<u8>, Unread> {
+fn bounded(file: impl std::io::Read, length: u64, limit: u64) -> Result<Vec<u8>, ReadFailure> {
     if length > limit {
-        return Err(Unread::TooLarge);
+        return Err(ReadFailure::TooLarge);
     }
     let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
     // It may grow while it is read.
     std::io::Read::read_to_end(&mut std::io::Read::take(file, limit + 1), &mut bytes)?;
-    if bytes.len() as u64 > limit { Err(Unread::TooLarge) } else { Ok(bytes) }
+    if bytes.len() as u64 > limit { Err(ReadFailure::TooLarge) } else { Ok(bytes) }
 }
 
 #[cfg(test)]
@@ -80,8 +80,8 @@ mod tests {
         Utf8Path::from_path(folder.path()).unwrap()
     }
 
-    fn open(root: &tempfile::TempDir, below: &str) -> Folder {
-        Folder::open(path(root), Utf8Path::new(below)).unwrap()
+    fn open(root: &tempfile::TempDir, below: &str) -> DirectoryHandle {
+        DirectoryHandle::open(path(root), Utf8Path::new(below)).unwrap()
     }
 
     #[test]
@@ -92,23 +92,23 @@ mod tests {
         let found = folder.read("a", 100).unwrap().unwrap();
         fs::write(root.path().join("a"), "someone else's").unwrap();
         let replaced = folder.replace("a", b"two", Some(&found), &Entropy::system());
-        assert!(matches!(replaced, Err(Unwritten::Changed)), "{replaced:?}");
+        assert!(matches!(replaced, Err(WriteFailure::Changed)), "{replaced:?}");
         assert_eq!(fs::read_to_string(root.path().join("a")).unwrap(), "someone else's");
         let created = folder.replace("a", b"two", None, &Entropy::system());
-        assert!(matches!(created, Err(Unwritten::Changed)), "{created:?}");
+        assert!(matches!(created, Err(WriteFailure::Changed)), "{created:?}");
         assert_eq!(fs::read_dir(root.path()).unwrap().count(), 1, "nothing is left over");
     }
 
     #[test]
     fn folders_that_were_made_for_nothing_go_again() {
         let root = root();
-        let (folder, made) = Folder::make(path(&root), Utf8Path::new("a/b/c")).unwrap();
+        let (folder, made) = DirectoryHandle::make(path(&root), Utf8Path::new("a/b/c")).unwrap();
         folder.replace("f", b"x", None, &Entropy::system()).unwrap();
         fs::remove_file(root.path().join("a/b/c/f")).unwrap();
         drop(folder);
         made.undo();
         assert!(!root.path().join("a").exists());
-        let (_, made) = Folder::make(path(&root), Utf8Path::new("a/b")).unwrap();
+        let (_, made) = DirectoryHandle::make(path(&root), Utf8Path::new("a/b")).unwrap();
         fs::write(root.path().join("a/other"), "").unwrap();
         made.undo();
         assert!(root.path().join("a/other").exists() && !root.path().join("a/b").exists());
@@ -135,11 +135,11 @@ mod tests {
         fs::write(outside.path().join("f"), "secret").unwrap();
         std::os::unix::fs::symlink(outside.path(), root.path().join("out")).unwrap();
         std::os::unix::fs::symlink(outside.path().join("f"), root.path().join("f")).unwrap();
-        assert!(Folder::open(path(&root), Utf8Path::new("out")).is_err());
-        assert!(Folder::make(path(&root), Utf8Path::new("out/new")).is_err());
+        assert!(DirectoryHandle::open(path(&root), Utf8Path::new("out")).is_err());
+        assert!(DirectoryHandle::make(path(&root), Utf8Path::new("out/new")).is_err());
         let folder = open(&root, "");
         assert!(folder.read("f", 100).is_err());
-        assert!(matches!(folder.replace("f", b"", None, &Entropy::system()), Err(Unwritten::Changed)));
+        assert!(matches!(folder.replace("f", b"", None, &Entropy::system()), Err(WriteFailure::Changed)));
         assert_eq!(fs::read_to_string(outside.path().join("f")).unwrap(), "secret");
         assert!(!outside.path().join("new").exists());
     }

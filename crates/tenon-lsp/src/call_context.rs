@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 /// The bounds of one call. Cheap to clone; clones share the cancel token.
 #[derive(Debug, Clone)]
-pub struct Call {
+pub struct CallContext {
     pub deadline: Instant,
     pub cancel: CancellationToken,
     /// Whether all that happened on disk before has been taken note of on behalf of this call.
@@ -24,7 +24,7 @@ pub enum Interrupted {
     Cancelled,
 }
 
-impl Call {
+impl CallContext {
     pub fn new(deadline: Instant, cancel: CancellationToken) -> Self {
         Self { deadline, cancel, caught_up: false }
     }

@@ -11,12 +11,12 @@ use tokio::time::Instant;
 use super::diagnostics::Freshness;
 use super::documents::LastEdit;
 use super::readiness::State;
-use super::{Client, Pause, Synced, Wait, retryable};
-use crate::call::Call;
+use super::{Client, RetryDelay, Synced, Wait, retryable};
+use crate::call_context::CallContext;
+use crate::from_protocol;
 use crate::message::{Payload, RpcError};
-use crate::model::{Diagnostic, Why};
-use crate::transport::{Reply, RequestError};
-use crate::wire;
+use crate::model::{Diagnostic, GapReason};
+use crate::transport::{PendingReply, RequestError};
 use tenon_servers::registry::Capability;
 
 /// Questions that a server answers without another word before it is taken to have said all.
@@ -28,19 +28,25 @@ pub struct Checked {
     /// All that is known for this text, in the server's encoding; never what belonged to another text.
     pub diagnostics: Vec<Diagnostic>,
     /// Why that may not be all.
-    pub gap: Option<Why>,
+    pub gap: Option<GapReason>,
 }
 
 impl Client {
     /// Makes the server know a text and collects what it says about it.
-    pub async fn check(&self, call: &Call, path: &WorkspacePath, lines: &LineIndex, saved: bool) -> Checked {
+    pub async fn check(
+        &self,
+        call: &CallContext,
+        path: &WorkspacePath,
+        lines: &LineIndex,
+        saved: bool,
+    ) -> Checked {
         self.check_while(call, path, lines, saved, std::future::ready(())).await
     }
 
     /// The same with something to do while the server thinks about the text.
     pub(crate) async fn check_while(
         &self,
-        call: &Call,
+        call: &CallContext,
         path: &WorkspacePath,
         lines: &LineIndex,
         saved: bool,
@@ -49,67 +55,67 @@ impl Client {
         let synced = match self.sync(call, path, lines, saved).await {
             Ok(synced) => synced,
             Err(error) => {
-                return Checked { diagnostics: Vec::new(), gap: Some(gap(&error)) };
+                return Checked { diagnostics: Vec::new(), gap: Some(gap_reason(&error)) };
             }
         };
         let (fresh, ()) = tokio::join!(self.await_fresh(call, &synced), meanwhile);
         let gap = fresh.err();
-        let known = self.session.known();
-        let document = known.documents.get(path.as_str());
+        let state = self.session.state();
+        let document = state.documents.get(path.as_str());
         let same_text = document.is_some_and(|document| document.version == synced.version);
         let checked = if same_text {
-            Checked { diagnostics: known.diagnostics.current(path.as_str(), document), gap }
+            Checked { diagnostics: state.diagnostics.current(path.as_str(), document), gap }
         } else {
             // Overtaken after the wait was over: nothing is held for this text any more.
-            Checked { diagnostics: Vec::new(), gap: gap.or(Some(Why::Pending)) }
+            Checked { diagnostics: Vec::new(), gap: gap.or(Some(GapReason::Pending)) }
         };
-        drop(known);
+        drop(state);
         self.checked.store(true, std::sync::atomic::Ordering::Relaxed);
         checked
     }
 
-    async fn await_fresh(&self, call: &Call, synced: &Synced<'_>) -> Result<(), Why> {
+    async fn await_fresh(&self, call: &CallContext, synced: &Synced<'_>) -> Result<(), GapReason> {
         if self.pulls() {
             return self.pull(call, synced).await;
         }
-        self.mark_when_seen(call, &synced.path).await.map_err(|error| gap(&error))?;
-        let mut settled = Way::Again;
-        while settled == Way::Again {
+        self.mark_when_seen(call, &synced.path).await.map_err(|error| gap_reason(&error))?;
+        let mut settled = PushWait::Again;
+        while settled == PushWait::Again {
             settled = self.await_settled(call, synced).await?;
-            if settled == Way::Fresh && !self.is_quiet(call, synced).await? {
-                settled = Way::Again;
+            if settled == PushWait::Fresh && !self.is_quiet(call, synced).await? {
+                settled = PushWait::Again;
             }
         }
         match settled {
-            Way::Pull => self.pull(call, synced).await,
-            Way::Fresh | Way::Again => Ok(()),
+            PushWait::Pull => self.pull(call, synced).await,
+            PushWait::Fresh | PushWait::Again => Ok(()),
         }
     }
 
     /// Waits until a push for a text has had time to be followed by another.
-    async fn await_settled(&self, call: &Call, synced: &Synced<'_>) -> Result<Way, Why> {
+    async fn await_settled(&self, call: &CallContext, synced: &Synced<'_>) -> Result<PushWait, GapReason> {
         let settle = self.entry().settle();
         let key = synced.path.as_str();
         let outcome = self
-            .wait_until(call, |known, now| {
-                if known.ended {
-                    return Wait::Done(Err(Why::Broken));
+            .wait_until(call, |state, now| {
+                if state.ended {
+                    return Wait::Done(Err(GapReason::Broken));
                 }
-                let Some(document) = known.documents.get(key).filter(|one| one.version == synced.version)
+                let Some(document) = state.documents.get(key).filter(|one| one.version == synced.version)
                 else {
-                    return Wait::Done(Err(Why::Pending));
+                    return Wait::Done(Err(GapReason::Pending));
                 };
                 // A server may register for pulling while we wait for a push that will never come.
-                if known.capabilities.pulls() {
-                    return Wait::Done(Ok(Way::Pull));
+                if state.capabilities.pulls() {
+                    return Wait::Done(Ok(PushWait::Pull));
                 }
-                let ready_since = match known.readiness.state(now) {
+                let ready_since = match state.readiness.state(now) {
                     State::Waiting => return Wait::ForChange,
                     State::NotBefore(at) => return Wait::Until(at),
                     State::Since(since) => since,
                 };
-                match known.diagnostics.push_freshness(document, settle, ready_since, known.change, now) {
-                    Freshness::Fresh => Wait::Done(Ok(Way::Fresh)),
+                match state.diagnostics.push_freshness(document, settle, ready_since, state.change, now) {
+                    Freshness::Fresh => Wait::Done(Ok(PushWait::Fresh)),
                     Freshness::NotBefore(at) => Wait::Until(at),
                     Freshness::Waiting => Wait::ForChange,
                 }
@@ -121,11 +127,11 @@ impl Client {
     /// Whether nothing else is said about a document while the server answers a few questions. How long it takes to think
     /// depends on the machine and on what else it does, and no window of time covers that: a server that is still at work
     /// answers late, and speaks before.
-    async fn is_quiet(&self, call: &Call, synced: &Synced<'_>) -> Result<bool, Why> {
+    async fn is_quiet(&self, call: &CallContext, synced: &Synced<'_>) -> Result<bool, GapReason> {
         let key = synced.path.as_str();
         let held = || {
-            let known = self.session.known();
-            known.diagnostics.current(key, known.documents.get(key))
+            let state = self.session.state();
+            state.diagnostics.current(key, state.documents.get(key))
         };
         let before = held();
         for _ in 0..QUIET_ROUNDS {
@@ -135,8 +141,8 @@ impl Client {
                 // Refused is answered, too.
                 Ok(_) | Err(RequestError::Refused(_)) => {}
                 Err(error) => {
-                    return Err(match gap(&error) {
-                        Why::Pending => self.unfinished(),
+                    return Err(match gap_reason(&error) {
+                        GapReason::Pending => self.unfinished(),
                         why => why,
                     });
                 }
@@ -149,27 +155,31 @@ impl Client {
     }
 
     /// Why a wait that ran out has nothing to show.
-    fn unfinished(&self) -> Why {
-        let known = self.session.known();
-        match (known.ended, known.is_ready(Instant::now())) {
-            (true, _) => Why::Broken,
-            (false, true) => Why::Pending,
-            (false, false) => Why::Indexing,
+    fn unfinished(&self) -> GapReason {
+        let state = self.session.state();
+        match (state.ended, state.is_ready(Instant::now())) {
+            (true, _) => GapReason::Broken,
+            (false, true) => GapReason::Pending,
+            (false, false) => GapReason::Indexing,
         }
     }
 
     pub(crate) fn pulls(&self) -> bool {
-        self.session.known().capabilities.pulls()
+        self.session.state().capabilities.pulls()
     }
 
     /// Whether the server looks at each file alone, so that an edit of one cannot break another.
-    pub(crate) fn sees_files_alone(&self) -> bool {
-        self.session.known().sees_files_alone()
+    pub(crate) fn checks_files_alone(&self) -> bool {
+        self.session.state().checks_files_alone()
     }
 
     /// Asks something cheap after a change, unless something was asked already, so that publishes without a version can be
     /// told from those before it.
-    pub(super) async fn mark_when_seen(&self, call: &Call, path: &WorkspacePath) -> Result<(), RequestError> {
+    pub(super) async fn mark_when_seen(
+        &self,
+        call: &CallContext,
+        path: &WorkspacePath,
+    ) -> Result<(), RequestError> {
         let key = path.as_str();
         let Some(version) = self.note_question(key) else {
             return Ok(());
@@ -180,14 +190,14 @@ impl Client {
 
     /// A question that costs a server little and makes it stop nothing else.
     fn cheap_question(&self, path: &WorkspacePath) -> (&'static str, Value) {
-        let known = self.session.known();
+        let state = self.session.state();
         let document = json!({ "uri": path.uri().as_str() });
-        if known.capabilities.folds() {
+        if state.capabilities.folds() {
             ("textDocument/foldingRange", json!({ "textDocument": document }))
-        } else if known.capabilities.has(Capability::Hover) {
+        } else if state.capabilities.has(Capability::Hover) {
             let start = json!({ "line": 0, "character": 0 });
             ("textDocument/hover", json!({ "textDocument": document, "position": start }))
-        } else if known.capabilities.has(Capability::DocumentSymbols) {
+        } else if state.capabilities.has(Capability::DocumentSymbols) {
             ("textDocument/documentSymbol", json!({ "textDocument": document }))
         } else {
             // Nobody knows this method; every server must say so, in its turn.
@@ -198,9 +208,9 @@ impl Client {
     /// Notes that a question about a document is about to be sent. Its version, when the answer is the first that shows
     /// that the server has seen the text, and that matters.
     pub(super) fn note_question(&self, key: &str) -> Option<i32> {
-        let mut known = self.session.known();
-        let matters = !known.versioned && !known.capabilities.pulls();
-        let document = known.documents.get_mut(key)?;
+        let mut state = self.session.state();
+        let matters = !state.versioned && !state.capabilities.pulls();
+        let document = state.documents.get_mut(key)?;
         if !matters || document.asked {
             return None;
         }
@@ -217,9 +227,9 @@ impl Client {
         let (session, key) = (Arc::clone(&self.session), key.to_owned());
         move |_| {
             {
-                let mut known = session.known();
-                let tick = known.tick;
-                if let Some(document) = known.documents.get_mut(&key).filter(|one| one.version == version) {
+                let mut state = session.state();
+                let tick = state.tick;
+                if let Some(document) = state.documents.get_mut(&key).filter(|one| one.version == version) {
                     document.seen.get_or_insert(tick);
                 }
             }
@@ -228,12 +238,12 @@ impl Client {
     }
 
     /// Asks for the diagnostics of a document. The answer is exact for the text it was asked for.
-    async fn pull(&self, call: &Call, synced: &Synced<'_>) -> Result<(), Why> {
+    async fn pull(&self, call: &CallContext, synced: &Synced<'_>) -> Result<(), GapReason> {
         // What a server says while it loads its project may be less than it will know.
         if !self.rule_needs_diagnostics() && !self.ready(call).await {
             return Err(self.unfinished());
         }
-        let mut pause = Pause::default();
+        let mut pause = RetryDelay::default();
         loop {
             if call.remaining().is_zero() {
                 return Err(self.unfinished());
@@ -246,16 +256,16 @@ impl Client {
             };
             match retryable(self.unless_overtaken(synced, asking).await?) {
                 Ok(Some(payload)) => {
-                    self.take_pulled(synced, wire::pulled(&payload), asked);
+                    self.take_pulled(synced, from_protocol::pulled(&payload), asked);
                     return Ok(());
                 }
                 Ok(None) => {
                     pause.wait(call).await.map_err(|_| self.unfinished())?;
                 }
-                Err(RequestError::Refused(error)) => return Err(Why::Refused(error.message)),
+                Err(RequestError::Refused(error)) => return Err(GapReason::Refused(error.message)),
                 Err(error) => {
-                    return Err(match gap(&error) {
-                        Why::Pending => self.unfinished(),
+                    return Err(match gap_reason(&error) {
+                        GapReason::Pending => self.unfinished(),
                         why => why,
                     });
                 }
@@ -267,13 +277,13 @@ impl Client {
     /// between taking it and sending: whatever changed before is in the answer.
     async fn ask_for_diagnostics(
         &self,
-        call: &Call,
+        call: &CallContext,
         synced: &Synced<'_>,
-    ) -> Result<(Reply, u64), RequestError> {
+    ) -> Result<(PendingReply, u64), RequestError> {
         let turn = call.bound(self.turns.lock()).await?;
         let (asked, identifier) = {
-            let known = self.session.known();
-            (known.tick, known.capabilities.diagnostic_identifier().map(str::to_owned))
+            let state = self.session.state();
+            (state.tick, state.capabilities.diagnostic_identifier().map(str::to_owned))
         };
         let mut params = json!({ "textDocument": { "uri": synced.path.uri().as_str() } });
         if let Some(identifier) = identifier {
@@ -286,7 +296,7 @@ impl Client {
     }
 
     fn rule_needs_diagnostics(&self) -> bool {
-        self.entry().ready == Some(tenon_servers::registry::Ready::FirstDiagnostics)
+        self.entry().ready == Some(tenon_servers::registry::ReadinessRule::FirstDiagnostics)
     }
 
     /// Runs work that makes no sense any more once the document has a newer text.
@@ -294,13 +304,13 @@ impl Client {
         &self,
         synced: &Synced<'_>,
         work: impl Future<Output = T>,
-    ) -> Result<T, Why> {
-        let forever = Call::new(
+    ) -> Result<T, GapReason> {
+        let forever = CallContext::new(
             Instant::now() + std::time::Duration::from_secs(24 * 60 * 60),
             tokio_util::sync::CancellationToken::new(),
         );
-        let overtaken = self.wait_until(&forever, |known, _| {
-            let document = known.documents.get(synced.path.as_str());
+        let overtaken = self.wait_until(&forever, |state, _| {
+            let document = state.documents.get(synced.path.as_str());
             if document.is_some_and(|document| document.version == synced.version) {
                 Wait::ForChange
             } else {
@@ -310,31 +320,31 @@ impl Client {
         tokio::select! {
             biased;
             done = work => Ok(done),
-            _ = overtaken => Err(Why::Pending),
+            _ = overtaken => Err(GapReason::Pending),
         }
     }
 
-    fn take_pulled(&self, synced: &Synced<'_>, pulled: wire::Pulled, asked: u64) {
+    fn take_pulled(&self, synced: &Synced<'_>, pulled: from_protocol::Pulled, asked: u64) {
         let changed = {
-            let mut known = self.session.known();
-            let known = &mut *known;
-            if known.ended {
+            let mut state = self.session.state();
+            let state = &mut *state;
+            if state.ended {
                 return;
             }
-            known.readiness.diagnostics_arrived(Instant::now());
+            state.readiness.diagnostics_arrived(Instant::now());
             let mut changed = false;
             // An answer for an older text must not take the place of one for the newer.
-            let document = known.documents.get(synced.path.as_str());
+            let document = state.documents.get(synced.path.as_str());
             if let Some(document) = document.filter(|document| document.version == synced.version) {
-                changed |= known.diagnostics.pull(document, pulled.items, synced.version, asked);
+                changed |= state.diagnostics.pull(document, pulled.items, synced.version, asked);
             }
             for (key, items) in pulled.related {
-                if let Some(document) = known.documents.get(&key) {
+                if let Some(document) = state.documents.get(&key) {
                     let version = document.version;
-                    changed |= known.diagnostics.pull(document, items, version, asked);
+                    changed |= state.diagnostics.pull(document, items, version, asked);
                 } else {
-                    let tick = known.tick + 1;
-                    changed |= known.diagnostics.push(&key, None, items, None, tick, Instant::now());
+                    let tick = state.tick + 1;
+                    changed |= state.diagnostics.push(&key, None, items, None, tick, Instant::now());
                 }
             }
             changed
@@ -347,13 +357,13 @@ impl Client {
 
     /// A server that is ready with its first diagnostics and waits to be asked for them is asked, as soon as it says that
     /// it can be.
-    pub(crate) async fn provoke_diagnostics(&self, call: &Call, synced: &Synced<'_>) {
+    pub(crate) async fn pull_first_diagnostics(&self, call: &CallContext, synced: &Synced<'_>) {
         if !self.rule_needs_diagnostics() {
             return;
         }
-        let pulls = self.wait_until(call, |known, now| match known.capabilities.pulls() {
+        let pulls = self.wait_until(call, |state, now| match state.capabilities.pulls() {
             true => Wait::Done(true),
-            false if known.ended || known.is_ready(now) => Wait::Done(false),
+            false if state.ended || state.is_ready(now) => Wait::Done(false),
             false => Wait::ForChange,
         });
         if pulls.await == Ok(true) {
@@ -363,16 +373,16 @@ impl Client {
     }
 
     /// Pulls what was not pulled since the last change that matters to it, for all open documents.
-    async fn pull_open(&self, call: &Call) {
+    async fn pull_open(&self, call: &CallContext) {
         if !self.pulls() {
             return;
         }
         let stale: Vec<(WorkspacePath, LineIndex)> = {
-            let known = self.session.known();
-            known
+            let state = self.session.state();
+            state
                 .documents
                 .iter()
-                .filter(|document| !known.diagnostics.is_pulled(document, known.change_for(document)))
+                .filter(|document| !state.diagnostics.is_pulled(document, state.change_for(document)))
                 .map(|document| (document.path.clone(), document.lines.clone()))
                 .collect()
         };
@@ -387,20 +397,20 @@ impl Client {
 
     /// Waits until the server is idle, asking it again about open documents whenever it says that something changed. Whether it
     /// came to that.
-    pub(crate) async fn come_to_rest(&self, call: &Call) -> bool {
+    pub(crate) async fn wait_until_idle(&self, call: &CallContext) -> bool {
         loop {
-            let change = self.session.known().change.tick;
+            let change = self.session.state().change.tick;
             self.pull_open(call).await;
-            let rested = self.wait_until(call, |known, now| {
-                let pulls = known.capabilities.pulls();
+            let rested = self.wait_until(call, |state, now| {
+                let pulls = state.capabilities.pulls();
                 // Early words may be followed by others here as in the file itself.
-                let settled = known.published + self.entry().settle();
-                match known.ended || known.is_idle() {
-                    true if !known.ended && !pulls && known.looks_beyond() && now < settled => {
+                let settled = state.published + self.entry().settle();
+                match state.ended || state.is_idle() {
+                    true if !state.ended && !pulls && state.checks_other_files() && now < settled => {
                         Wait::Until(settled)
                     }
                     true => Wait::Done(true),
-                    false if known.change.tick != change && pulls => Wait::Done(false),
+                    false if state.change.tick != change && pulls => Wait::Done(false),
                     false => Wait::ForChange,
                 }
             });
@@ -412,50 +422,52 @@ impl Client {
     }
 
     /// The open documents for which a server that has to be made to speak anew holds something.
-    pub(crate) fn complained_about(&self) -> Vec<WorkspacePath> {
+    pub(crate) fn documents_to_reopen(&self) -> Vec<WorkspacePath> {
         if !self.entry().reopens {
             return Vec::new();
         }
-        let known = self.session.known();
-        let open = known.documents.iter();
+        let state = self.session.state();
+        let open = state.documents.iter();
         let complained =
-            open.filter(|one| !known.diagnostics.current(one.path.as_str(), Some(one)).is_empty());
+            open.filter(|one| !state.diagnostics.current(one.path.as_str(), Some(one)).is_empty());
         complained.map(|one| one.path.clone()).collect()
     }
 
     /// Keeps an open document open.
     fn pin(&self, path: &WorkspacePath) -> Option<Synced<'_>> {
-        let mut known = self.session.known();
-        let document = known.documents.get_mut(path.as_str())?;
+        let mut state = self.session.state();
+        let document = state.documents.get_mut(path.as_str())?;
         document.pins += 1;
         Some(Synced { client: self, path: path.clone(), version: document.version })
     }
 
     /// All files for which the server holds diagnostics, by the file's key, in the server's encoding.
     pub fn held_diagnostics(&self) -> Vec<(String, Vec<Diagnostic>)> {
-        let known = self.session.known();
-        known
+        let state = self.session.state();
+        state
             .diagnostics
             .keys()
-            .map(|key| (key.to_owned(), known.diagnostics.current(key, known.documents.get(key))))
+            .map(|key| (key.to_owned(), state.diagnostics.current(key, state.documents.get(key))))
             .filter(|(_, items)| !items.is_empty())
             .collect()
     }
 
     /// What the server says now, without what it said before it had heard of the last change; all of one moment.
-    pub(crate) fn said(&self) -> Said {
-        let known = self.session.known();
-        let open = known.documents.iter();
-        let owed =
-            open.filter(|document| known.is_owed(document)).map(|document| document.path.as_str().to_owned());
-        let working = !known.ended && known.readiness.is_working();
-        let mut said = Said { files: Vec::new(), unanswered: owed.collect(), owes: false, working };
+    pub(crate) fn current_diagnostics(&self) -> CurrentDiagnostics {
+        let state = self.session.state();
+        let open = state.documents.iter();
+        let owed = open
+            .filter(|document| state.expects_diagnostics(document))
+            .map(|document| document.path.as_str().to_owned());
+        let working = !state.ended && state.readiness.is_working();
+        let mut said =
+            CurrentDiagnostics { files: Vec::new(), unanswered: owed.collect(), owes: false, working };
         said.owes = !said.unanswered.is_empty();
-        for key in known.diagnostics.keys().filter(|key| !said.unanswered.contains(*key)) {
-            let document = known.documents.get(key);
-            let (items, left_out) = match known.looks_beyond() {
-                true => known.diagnostics.since(key, document, known.change),
-                false => (known.diagnostics.current(key, document), false),
+        for key in state.diagnostics.keys().filter(|key| !said.unanswered.contains(*key)) {
+            let document = state.documents.get(key);
+            let (items, left_out) = match state.checks_other_files() {
+                true => state.diagnostics.since(key, document, state.change),
+                false => (state.diagnostics.current(key, document), false),
             };
             said.owes |= left_out;
             if !items.is_empty() {
@@ -467,19 +479,19 @@ impl Client {
 
     /// The version in which a document is open, with its text.
     pub(crate) fn open_version(&self, key: &str) -> Option<(i32, LineIndex)> {
-        let known = self.session.known();
-        known.documents.get(key).map(|document| (document.version, document.lines.clone()))
+        let state = self.session.state();
+        state.documents.get(key).map(|document| (document.version, document.lines.clone()))
     }
 
     /// What the last change of a document did, and the version that it made.
     pub(crate) fn last_edit(&self, key: &str) -> Option<(LastEdit, i32)> {
-        let known = self.session.known();
-        known.documents.get(key).map(|document| (document.edit.clone(), document.version))
+        let state = self.session.state();
+        state.documents.get(key).map(|document| (document.edit.clone(), document.version))
     }
 }
 
 /// What a server says at one moment, by file, in its own encoding.
-pub(crate) struct Said {
+pub(crate) struct CurrentDiagnostics {
     pub(crate) files: Vec<(String, Vec<Diagnostic>)>,
     /// The open documents that something is still to be said about: nothing is shown for them.
     pub(crate) unanswered: BTreeSet<String>,
@@ -491,18 +503,18 @@ pub(crate) struct Said {
 
 /// How a wait for a push goes on.
 #[derive(PartialEq)]
-enum Way {
+enum PushWait {
     Fresh,
     Pull,
     Again,
 }
 
 /// What a failed request means for an answer.
-pub(crate) fn gap(error: &RequestError) -> Why {
+pub(crate) fn gap_reason(error: &RequestError) -> GapReason {
     match error {
-        RequestError::Interrupted(_) => Why::Pending,
-        RequestError::Closed(_) => Why::Broken,
-        RequestError::Refused(error) => Why::Refused(error.message.clone()),
-        RequestError::Unwritable(error) => Why::Refused(error.to_string()),
+        RequestError::Interrupted(_) => GapReason::Pending,
+        RequestError::Closed(_) => GapReason::Broken,
+        RequestError::Refused(error) => GapReason::Refused(error.message.clone()),
+        RequestError::Unwritable(error) => GapReason::Refused(error.to_string()),
     }
 }

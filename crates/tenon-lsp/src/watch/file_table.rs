@@ -6,10 +6,10 @@ use std::fs::Metadata;
 use camino::{Utf8Path, Utf8PathBuf};
 
 #[cfg(not(unix))]
-#[path = "table/portable.rs"]
+#[path = "file_table/non_unix.rs"]
 mod platform;
 #[cfg(unix)]
-#[path = "table/unix.rs"]
+#[path = "file_table/unix.rs"]
 mod platform;
 
 /// What tells two states of a file apart: time, size and identity, folded into one number.
@@ -29,11 +29,11 @@ pub(super) type Files = BTreeMap<Box<str>, Stamp>;
 
 /// Files by folder: a folder's path is kept once.
 #[derive(Debug, Default)]
-pub(super) struct Table {
+pub(super) struct FileTable {
     folders: BTreeMap<Utf8PathBuf, Files>,
 }
 
-impl Table {
+impl FileTable {
     pub(super) fn add_folder(&mut self, folder: &Utf8Path) {
         if !self.folders.contains_key(folder) {
             self.folders.insert(folder.to_owned(), BTreeMap::new());
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn a_folder_leaves_with_all_below_it_and_nothing_beside_it() {
-        let mut table = Table::default();
+        let mut table = FileTable::default();
         for path in ["/r/a/x", "/r/a/b/y", "/r/ab/z", "/r/w"] {
             table.put(Utf8Path::new(path), Stamp(1));
         }

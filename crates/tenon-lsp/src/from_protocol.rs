@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use tenon_contract::position::{Position, Range};
 
 use crate::message::Payload;
-use crate::model::{Diagnostic, Hover, HoverPart, Markup};
+use crate::model::{Diagnostic, HoverInfo, HoverPart, Markup};
 
 /// The file a URI spells, percent-escapes decoded: one key for all spellings. Not checked against any root.
 pub(crate) fn file_key(uri: &str) -> String {
@@ -226,14 +226,14 @@ struct WireHover {
 }
 
 /// A hover, or nothing when a server has nothing to say. The range is in the server's encoding.
-pub(crate) fn hover(payload: &Payload) -> Option<Hover> {
+pub(crate) fn hover(payload: &Payload) -> Option<HoverInfo> {
     let hover: WireHover = payload.parse().ok()?;
     let mut parts = Vec::new();
     match &hover.contents {
         Value::Array(items) => parts.extend(items.iter().filter_map(hover_part)),
         one => parts.extend(hover_part(one)),
     }
-    (!parts.is_empty()).then(|| Hover { parts, range: hover.range.map(Into::into) })
+    (!parts.is_empty()).then(|| HoverInfo { parts, range: hover.range.map(Into::into) })
 }
 
 fn hover_part(content: &Value) -> Option<HoverPart> {

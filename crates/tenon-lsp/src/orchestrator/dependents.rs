@@ -19,15 +19,15 @@ use tenon_contract::position::{Encoding, LineIndex};
 use tenon_contract::root::WorkspacePath;
 use tokio::task::spawn_blocking;
 
-use super::check::merged;
 use super::convert::{converted, converted_diagnostics};
-use super::slot::Slot;
+use super::file_diagnostics::merged;
+use super::instance::ServerInstance;
 use super::{Inner, Orchestrator, lock};
-use crate::call::Call;
+use crate::call_context::CallContext;
 use crate::client::Client;
+use crate::identifiers;
 use crate::model::{Diagnostic, Symbol};
 use crate::transport::RequestError;
-use crate::words;
 use tenon_servers::registry::{Capability, ServerId};
 
 /// Files opened because an edit may have broken them.
@@ -41,17 +41,17 @@ const MAX_SEARCHED: usize = 5_000;
 const MAX_SEARCHED_BYTES: u64 = 1024 * 1024;
 
 /// A file whose text a check changed, and the epoch before that.
-pub(super) struct Edited {
+pub(super) struct RecentEdit {
     path: WorkspacePath,
     epoch: u64,
 }
 
 /// Who uses what is declared in a file, as far as a server was asked. By the server's process and the file.
 #[derive(Default)]
-pub(super) struct Users(BTreeMap<(u32, WorkspacePath), Found>);
+pub(super) struct DependentsCache(BTreeMap<(u32, WorkspacePath), FileDependents>);
 
 #[derive(Clone, Default)]
-struct Found {
+struct FileDependents {
     /// The version of the file in which its last edit was followed.
     version: i32,
     /// What was asked about, by what it is inside of and its name, with the files that use it.
@@ -60,7 +60,7 @@ struct Found {
     declared: BTreeSet<String>,
 }
 
-impl Users {
+impl DependentsCache {
     /// A file changed: it may use something now that it did not use before.
     pub(super) fn changed(&mut self, path: &WorkspacePath) {
         for ((_, owner), found) in &mut self.0 {
@@ -74,7 +74,7 @@ impl Users {
 
 /// Servers that a wait was over too early for, by their processes.
 #[derive(Default)]
-struct Unfinished {
+struct UnfinishedServers {
     /// Were not even told in time what changed, or did not say which files use it.
     late: BTreeSet<u32>,
     /// Did not come to rest after that.
@@ -82,7 +82,7 @@ struct Unfinished {
 }
 
 /// What servers hold some time after an edit.
-pub(crate) struct Elsewhere {
+pub(crate) struct SettledDiagnostics {
     pub(crate) files: BTreeMap<WorkspacePath, Vec<Diagnostic>>,
     /// Open files that some server has not spoken about since; what it said before is left out.
     pub(crate) unanswered: BTreeSet<String>,
@@ -97,20 +97,25 @@ impl Orchestrator {
         &self,
         after: u64,
         wait: Duration,
-        call: &Call,
+        call: &CallContext,
     ) -> BTreeMap<WorkspacePath, Vec<Diagnostic>> {
-        self.let_show(after, wait, call).await;
+        self.wait_for_dependents(after, wait, call).await;
         self.diagnostics().await
     }
 
     /// As [`Orchestrator::diagnostics_after`], without what servers said before they had seen the edits, and with the
     /// servers that still have something to say.
-    pub(crate) async fn elsewhere(&self, after: u64, wait: Duration, call: &Call) -> Elsewhere {
-        let Unfinished { late, restless } = self.let_show(after, wait, call).await;
+    pub(crate) async fn settled_diagnostics(
+        &self,
+        after: u64,
+        wait: Duration,
+        call: &CallContext,
+    ) -> SettledDiagnostics {
+        let UnfinishedServers { late, restless } = self.wait_for_dependents(after, wait, call).await;
         let (mut pending, mut unanswered) = (Vec::new(), BTreeSet::new());
         let mut shares = Vec::new();
         for client in self.live_clients() {
-            let said = client.said();
+            let said = client.current_diagnostics();
             unanswered.extend(said.unanswered);
             let id = &client.entry().id;
             let (late, restless) = (late.contains(&client.pid()), restless.contains(&client.pid()));
@@ -124,7 +129,7 @@ impl Orchestrator {
             }
         }
         pending.dedup();
-        Elsewhere { files: merged(join_all(shares).await), unanswered, pending }
+        SettledDiagnostics { files: merged(join_all(shares).await), unanswered, pending }
     }
 
     /// The versions in which servers have a file open; nothing when one of them sees another text than this.
@@ -143,16 +148,16 @@ impl Orchestrator {
     }
 
     /// Waits until what the edits since `after` may have broken elsewhere has shown, or `wait` is over.
-    async fn let_show(&self, after: u64, wait: Duration, call: &Call) -> Unfinished {
+    async fn wait_for_dependents(&self, after: u64, wait: Duration, call: &CallContext) -> UnfinishedServers {
         let call = call.at_most(wait);
-        let slots: Vec<Arc<Slot>> = lock(&self.0.slots).values().cloned().collect();
-        if slots.is_empty() {
-            return Unfinished::default();
+        let instances: Vec<Arc<ServerInstance>> = lock(&self.0.instances).values().cloned().collect();
+        if instances.is_empty() {
+            return UnfinishedServers::default();
         }
-        let live: Vec<(&Slot, Arc<Client>)> =
-            slots.iter().filter_map(|slot| Some((&**slot, slot.live()?))).collect();
+        let live: Vec<(&ServerInstance, Arc<Client>)> =
+            instances.iter().filter_map(|instance| Some((&**instance, instance.live()?))).collect();
         let all: BTreeSet<u32> = live.iter().map(|(_, client)| client.pid()).collect();
-        let unfinished = Mutex::new(Unfinished { late: all.clone(), restless: all });
+        let unfinished = Mutex::new(UnfinishedServers { late: all.clone(), restless: all });
         let edited: Vec<WorkspacePath> = lock(&self.0.recent)
             .iter()
             .filter(|edited| edited.epoch >= after)
@@ -162,8 +167,8 @@ impl Orchestrator {
         // Whatever is not done in time shows in the next look.
         let _ = call
             .bound(async {
-                join_all(live.iter().map(|(slot, client)| async {
-                    if self.0.tell(slot, client, &call).await.is_err() {
+                join_all(live.iter().map(|(instance, client)| async {
+                    if self.0.send_changes(instance, client, &call).await.is_err() {
                         return;
                     }
                     for path in &edited {
@@ -172,7 +177,7 @@ impl Orchestrator {
                     if !call.remaining().is_zero() {
                         lock(&unfinished).late.remove(&client.pid());
                     }
-                    if client.come_to_rest(&call).await {
+                    if client.wait_until_idle(&call).await {
                         lock(&unfinished).restless.remove(&client.pid());
                     }
                 }))
@@ -189,7 +194,7 @@ impl Orchestrator {
         if recent.len() == MAX_RECENT {
             recent.remove(0);
         }
-        recent.push(Edited { path: path.clone(), epoch });
+        recent.push(RecentEdit { path: path.clone(), epoch });
     }
 
     /// Shows a server what a file was before it changed, and keeps in mind what was declared then.
@@ -198,11 +203,11 @@ impl Orchestrator {
         client: &Arc<Client>,
         path: &WorkspacePath,
         before: &LineIndex,
-        call: &Call,
+        call: &CallContext,
     ) -> Result<(), RequestError> {
         let shown = client.sync(call, path, before, false).await?;
         if let Some(symbols) = self.symbols_of(client, path, call).await {
-            let found = Found { declared: declared(&symbols), ..Found::default() };
+            let found = FileDependents { declared: declared(&symbols), ..FileDependents::default() };
             lock(&self.0.users).0.insert((client.pid(), path.clone()), found);
         }
         drop(shown);
@@ -210,11 +215,16 @@ impl Orchestrator {
     }
 
     /// Opens files that an edit may have broken, unless that was done.
-    pub(super) async fn open_dependents(&self, client: &Arc<Client>, path: &WorkspacePath, call: &Call) {
+    pub(super) async fn open_dependents(
+        &self,
+        client: &Arc<Client>,
+        path: &WorkspacePath,
+        call: &CallContext,
+    ) {
         let Some((edit, version)) = client.last_edit(path.as_str()) else {
             return;
         };
-        if !client.has(Capability::Diagnostics) || client.sees_files_alone() {
+        if !client.has(Capability::Diagnostics) || client.checks_files_alone() {
             return;
         }
         let key = (client.pid(), path.clone());
@@ -236,7 +246,7 @@ impl Orchestrator {
         let mut files: BTreeSet<WorkspacePath> =
             files.filter(|user| user != path).take(MAX_DEPENDENTS).collect();
         // What it said of others before may still be on its way.
-        files.extend(client.complained_about().into_iter().filter(|other| other != path));
+        files.extend(client.documents_to_reopen().into_iter().filter(|other| other != path));
         for file in files {
             if client.open_text(file.as_str()).is_some() {
                 // Its diagnostics, too, arrive with everyone else's.
@@ -274,8 +284,8 @@ impl Orchestrator {
         client: &Arc<Client>,
         path: &WorkspacePath,
         touched: RangeInclusive<u32>,
-        found: &mut Found,
-        call: &Call,
+        found: &mut FileDependents,
+        call: &CallContext,
     ) -> BTreeSet<WorkspacePath> {
         let Some(lines) = client.open_text(path.as_str()) else {
             return BTreeSet::new();
@@ -308,7 +318,7 @@ impl Orchestrator {
         &self,
         client: &Arc<Client>,
         path: &WorkspacePath,
-        call: &Call,
+        call: &CallContext,
     ) -> Option<Vec<Symbol>> {
         let able = [Capability::DocumentSymbols, Capability::References];
         if !able.into_iter().all(|capability| client.has(capability)) {
@@ -329,7 +339,7 @@ impl Orchestrator {
         path: &WorkspacePath,
         lines: &LineIndex,
         symbol: &Symbol,
-        call: &Call,
+        call: &CallContext,
     ) -> Option<Vec<WorkspacePath>> {
         let position = lines.convert_clamped(symbol.selection.start, Encoding::Utf16, client.encoding());
         let params = json!({
@@ -377,7 +387,7 @@ impl Inner {
                 continue;
             };
             let text = self.gate.read_to_string(&path, MAX_SEARCHED_BYTES).unwrap_or_default();
-            if words.iter().any(|word| words::contains(&text, word)) {
+            if words.iter().any(|word| identifiers::contains(&text, word)) {
                 found.push(path);
             }
         }

@@ -10,11 +10,11 @@ use std::time::SystemTime;
 use camino::{Utf8Path, Utf8PathBuf};
 use tenon_contract::clock::Entropy;
 
-use super::{Found, UNFINISHED, Unread, Unwritten, bounded};
+use super::{FileSnapshot, ReadFailure, UNFINISHED, WriteFailure, bounded};
 
 /// See [`super`].
 #[derive(Debug)]
-pub(in crate::edit) struct Folder(Utf8PathBuf);
+pub(in crate::edit) struct DirectoryHandle(Utf8PathBuf);
 
 /// When a file last changed, and its length then.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl Made {
     }
 }
 
-impl Folder {
+impl DirectoryHandle {
     pub(in crate::edit) fn open(root: &Utf8Path, below: &Utf8Path) -> io::Result<Self> {
         let folder = root.join(below);
         match fs::canonicalize(&folder)? == folder.as_std_path() {
@@ -53,7 +53,7 @@ impl Folder {
         }
     }
 
-    /// As [`Folder::open`], with the folders made that are missing.
+    /// As [`DirectoryHandle::open`], with the folders made that are missing.
     pub(in crate::edit) fn make(root: &Utf8Path, below: &Utf8Path) -> io::Result<(Self, Made)> {
         let mut made = Made::default();
         let mut at = root.to_owned();
@@ -78,16 +78,20 @@ impl Folder {
     }
 
     /// A regular file in the folder, if there is something by that name.
-    pub(in crate::edit) fn read(&self, name: &str, limit: u64) -> Result<Option<Found>, Unread> {
+    pub(in crate::edit) fn read(&self, name: &str, limit: u64) -> Result<Option<FileSnapshot>, ReadFailure> {
         let path = self.0.join(name);
         let metadata = match fs::symlink_metadata(&path) {
             Ok(metadata) if metadata.is_file() => metadata,
-            Ok(_) => return Err(Unread::NotAFile),
+            Ok(_) => return Err(ReadFailure::NotAFile),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error.into()),
         };
         let bytes = bounded(File::open(&path)?, metadata.len(), limit)?;
-        Ok(Some(Found { bytes, writable: !metadata.permissions().readonly(), stamp: Stamp::of(&metadata) }))
+        Ok(Some(FileSnapshot {
+            bytes,
+            writable: !metadata.permissions().readonly(),
+            stamp: Stamp::of(&metadata),
+        }))
     }
 
     /// Puts a file in the place of the one that was found, or where none was.
@@ -95,9 +99,9 @@ impl Folder {
         &self,
         name: &str,
         bytes: &[u8],
-        found: Option<&Found>,
+        found: Option<&FileSnapshot>,
         entropy: &Entropy,
-    ) -> Result<(), Unwritten> {
+    ) -> Result<(), WriteFailure> {
         let unfinished = self.0.join(format!("{UNFINISHED}{}", entropy.id()));
         let mut file = File::create_new(&unfinished)?;
         let done = (|| {
@@ -106,7 +110,7 @@ impl Folder {
             drop(file);
             let now = fs::symlink_metadata(self.0.join(name)).ok();
             if now.as_ref().map(Stamp::of) != found.map(|found| found.stamp.clone()) {
-                return Err(Unwritten::Changed);
+                return Err(WriteFailure::Changed);
             }
             Ok(fs::rename(&unfinished, self.0.join(name))?)
         })();

@@ -13,19 +13,19 @@ use tokio_util::sync::CancellationToken;
 
 /// Whose process group a child belongs to. There are none here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Group {
+pub enum ProcessGroup {
     Own,
     Inherited,
 }
 
 /// How a child ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exit {
+pub enum ChildExit {
     Code(i32),
     Unknown,
 }
 
-impl std::fmt::Display for Exit {
+impl std::fmt::Display for ChildExit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Code(code) => write!(f, "exit code {code}"),
@@ -35,45 +35,45 @@ impl std::fmt::Display for Exit {
 }
 
 /// A running child with its three pipes.
-pub struct Process {
+pub struct ChildProcess {
     pub stdin: ChildStdin,
     pub stdout: ChildStdout,
     pub stderr: ChildStderr,
-    pub handle: Handle,
+    pub handle: ChildHandle,
 }
 
 /// Watches and ends a child. Clones share it; the last one to go ends the child.
 #[derive(Clone)]
-pub struct Handle(Arc<Attended>);
+pub struct ChildHandle(Arc<ChildState>);
 
-struct Attended {
+struct ChildState {
     pid: u32,
     kill: CancellationToken,
-    exit: watch::Receiver<Option<Exit>>,
+    exit: watch::Receiver<Option<ChildExit>>,
 }
 
-impl Drop for Attended {
+impl Drop for ChildState {
     fn drop(&mut self) {
         self.kill.cancel();
     }
 }
 
-impl Handle {
+impl ChildHandle {
     pub fn pid(&self) -> u32 {
         self.0.pid
     }
 
     /// How the child ended, once it has.
-    pub fn exit(&self) -> Option<Exit> {
+    pub fn exit(&self) -> Option<ChildExit> {
         *self.0.exit.borrow()
     }
 
     /// Waits for the end of the child.
-    pub async fn ended(&self) -> Exit {
+    pub async fn ended(&self) -> ChildExit {
         let mut exit = self.0.exit.clone();
         match exit.wait_for(Option::is_some).await {
-            Ok(exit) => exit.unwrap_or(Exit::Unknown),
-            Err(_) => Exit::Unknown,
+            Ok(exit) => exit.unwrap_or(ChildExit::Unknown),
+            Err(_) => ChildExit::Unknown,
         }
     }
 
@@ -83,7 +83,7 @@ impl Handle {
     }
 
     /// Ends the child when it has not ended by itself after `grace`.
-    pub async fn terminate(&self, grace: Duration) -> Exit {
+    pub async fn terminate(&self, grace: Duration) -> ChildExit {
         match tokio::time::timeout(grace, self.ended()).await {
             Ok(exit) => exit,
             Err(_) => {
@@ -96,7 +96,7 @@ impl Handle {
 
 /// Starts a child with its pipes.
 #[expect(clippy::unused_async, reason = "where there is Unix, another thread starts the child")]
-pub async fn spawn(command: Command, _: Group) -> io::Result<Process> {
+pub async fn spawn(command: Command, _: ProcessGroup) -> io::Result<ChildProcess> {
     let mut command = tokio::process::Command::from(command);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     let mut child = command.spawn()?;
@@ -107,11 +107,11 @@ pub async fn spawn(command: Command, _: Group) -> io::Result<Process> {
     let (pid, kill) = (child.id().unwrap_or_default(), CancellationToken::new());
     let (ended, exit) = watch::channel(None);
     tokio::spawn(attend(child, kill.clone(), ended));
-    Ok(Process { stdin, stdout, stderr, handle: Handle(Arc::new(Attended { pid, kill, exit })) })
+    Ok(ChildProcess { stdin, stdout, stderr, handle: ChildHandle(Arc::new(ChildState { pid, kill, exit })) })
 }
 
 /// Stays with a child to its end.
-async fn attend(mut child: Child, kill: CancellationToken, ended: watch::Sender<Option<Exit>>) {
+async fn attend(mut child: Child, kill: CancellationToken, ended: watch::Sender<Option<ChildExit>>) {
     let status = tokio::select! {
         status = child.wait() => status,
         () = kill.cancelled() => match child.start_kill() {
@@ -119,6 +119,6 @@ async fn attend(mut child: Child, kill: CancellationToken, ended: watch::Sender<
             Err(error) => Err(error),
         },
     };
-    let exit = status.ok().and_then(|status| status.code()).map_or(Exit::Unknown, Exit::Code);
+    let exit = status.ok().and_then(|status| status.code()).map_or(ChildExit::Unknown, ChildExit::Code);
     ended.send_replace(Some(exit));
 }

@@ -12,7 +12,7 @@ use nix::sys::stat::{FileStat, Mode, SFlag, fchmod, fstat, fstatat, mkdirat, mod
 use nix::unistd::{AccessFlags, Gid, Uid, UnlinkatFlags, faccessat, fchown, linkat, unlinkat};
 use tenon_contract::clock::Entropy;
 
-use super::{Found, UNFINISHED, Unread, Unwritten, bounded};
+use super::{FileSnapshot, ReadFailure, UNFINISHED, WriteFailure, bounded};
 
 /// Folders are only passed through: Linux needs no permission to list them for that.
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -26,7 +26,7 @@ fn folder_flags() -> OFlag {
 
 /// See [`super`].
 #[derive(Debug)]
-pub(in crate::edit) struct Folder(OwnedFd);
+pub(in crate::edit) struct DirectoryHandle(OwnedFd);
 
 /// Which file it was, when it last changed, and to whom it belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,13 +68,13 @@ impl Made {
     }
 }
 
-impl Folder {
+impl DirectoryHandle {
     pub(in crate::edit) fn open(root: &Utf8Path, below: &Utf8Path) -> io::Result<Self> {
         let root = open(root.as_std_path(), folder_flags(), Mode::empty())?;
         Ok(Self(beneath(root, below)?))
     }
 
-    /// As [`Folder::open`], with the folders made that are missing.
+    /// As [`DirectoryHandle::open`], with the folders made that are missing.
     pub(in crate::edit) fn make(root: &Utf8Path, below: &Utf8Path) -> io::Result<(Self, Made)> {
         let mut at = open(root.as_std_path(), folder_flags(), Mode::empty())?;
         let mut made = Made::default();
@@ -102,7 +102,7 @@ impl Folder {
     }
 
     /// A regular file in the folder, if there is something by that name.
-    pub(in crate::edit) fn read(&self, name: &str, limit: u64) -> Result<Option<Found>, Unread> {
+    pub(in crate::edit) fn read(&self, name: &str, limit: u64) -> Result<Option<FileSnapshot>, ReadFailure> {
         // Not waiting for a writer, should it be a pipe.
         let flags =
             OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
@@ -110,20 +110,20 @@ impl Folder {
             Ok(file) => File::from(file),
             Err(Errno::ENOENT) => return Ok(None),
             Err(Errno::ELOOP | Errno::ENXIO | Errno::ENODEV | Errno::EOPNOTSUPP) => {
-                return Err(Unread::NotAFile);
+                return Err(ReadFailure::NotAFile);
             }
             Err(error) => return Err(io::Error::from(error).into()),
         };
         let stat = fstat(&file).map_err(io::Error::from)?;
         if SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT != SFlag::S_IFREG {
-            return Err(Unread::NotAFile);
+            return Err(ReadFailure::NotAFile);
         }
         let bytes = bounded(&file, u64::try_from(stat.st_size).unwrap_or(0), limit)?;
         // Who may do anything is still told what the file's owner meant.
         let meant =
             Mode::from_bits_truncate(stat.st_mode).intersects(Mode::S_IWUSR | Mode::S_IWGRP | Mode::S_IWOTH);
         let writable = meant && faccessat(&self.0, name, AccessFlags::W_OK, AtFlags::AT_EACCESS).is_ok();
-        Ok(Some(Found { bytes, writable, stamp: Stamp::of(&stat) }))
+        Ok(Some(FileSnapshot { bytes, writable, stamp: Stamp::of(&stat) }))
     }
 
     /// Puts a file in the place of the one that was found, or where none was.
@@ -131,9 +131,9 @@ impl Folder {
         &self,
         name: &str,
         bytes: &[u8],
-        found: Option<&Found>,
+        found: Option<&FileSnapshot>,
         entropy: &Entropy,
-    ) -> Result<(), Unwritten> {
+    ) -> Result<(), WriteFailure> {
         let unfinished = format!("{UNFINISHED}{}", entropy.id());
         // Nobody reads a private file while it is in the making; a new one gets what the user's mask leaves.
         let mode =
@@ -141,7 +141,7 @@ impl Folder {
         let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         let file = File::from(openat(&self.0, unfinished.as_str(), flags, mode).map_err(io::Error::from)?);
         let done = fill(&file, bytes, found)
-            .map_err(Unwritten::Io)
+            .map_err(WriteFailure::Io)
             .and_then(|()| self.finish(&unfinished, name, found));
         if done.is_err() {
             // What cannot be removed now is removed as a leftover.
@@ -150,30 +150,30 @@ impl Folder {
         done
     }
 
-    fn finish(&self, unfinished: &str, name: &str, found: Option<&Found>) -> Result<(), Unwritten> {
+    fn finish(&self, unfinished: &str, name: &str, found: Option<&FileSnapshot>) -> Result<(), WriteFailure> {
         let Some(found) = found else {
             return self.finish_new(unfinished, name);
         };
         let now = match fstatat(&self.0, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
             Ok(stat) => Stamp::of(&stat),
-            Err(Errno::ENOENT) => return Err(Unwritten::Changed),
+            Err(Errno::ENOENT) => return Err(WriteFailure::Changed),
             Err(error) => return Err(io::Error::from(error).into()),
         };
         if now != found.stamp {
-            return Err(Unwritten::Changed);
+            return Err(WriteFailure::Changed);
         }
         renameat(&self.0, unfinished, &self.0, name).map_err(io::Error::from)?;
         Ok(())
     }
 
     /// A link takes no one's place, which a rename would.
-    fn finish_new(&self, unfinished: &str, name: &str) -> Result<(), Unwritten> {
+    fn finish_new(&self, unfinished: &str, name: &str) -> Result<(), WriteFailure> {
         match linkat(&self.0, unfinished, &self.0, name, AtFlags::empty()) {
             Ok(()) => {
                 let _ = unlinkat(&self.0, unfinished, UnlinkatFlags::NoRemoveDir);
                 Ok(())
             }
-            Err(Errno::EEXIST) => Err(Unwritten::Changed),
+            Err(Errno::EEXIST) => Err(WriteFailure::Changed),
             // A file system without hard links.
             Err(Errno::EPERM | Errno::EOPNOTSUPP | Errno::ENOSYS) => {
                 match fstatat(&self.0, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
@@ -181,7 +181,7 @@ impl Folder {
                         renameat(&self.0, unfinished, &self.0, name).map_err(io::Error::from)?;
                         Ok(())
                     }
-                    Ok(_) => Err(Unwritten::Changed),
+                    Ok(_) => Err(WriteFailure::Changed),
                     Err(error) => Err(io::Error::from(error).into()),
                 }
             }
@@ -211,14 +211,14 @@ impl Folder {
 }
 
 /// Writes a file out, down to the disk.
-fn fill(mut file: &File, bytes: &[u8], found: Option<&Found>) -> io::Result<()> {
+fn fill(mut file: &File, bytes: &[u8], found: Option<&FileSnapshot>) -> io::Result<()> {
     match file.try_lock() {
         // Where nothing can be locked nothing is taken for a leftover either.
         Ok(()) | Err(std::fs::TryLockError::Error(_)) => {}
         Err(std::fs::TryLockError::WouldBlock) => return Err(io::ErrorKind::WouldBlock.into()),
     }
     file.write_all(bytes)?;
-    if let Some(Found { stamp, .. }) = found {
+    if let Some(FileSnapshot { stamp, .. }) = found {
         let now = Stamp::of(&fstat(file)?);
         if now.owner != stamp.owner {
             // Only an administrator gives files away; the text matters more.

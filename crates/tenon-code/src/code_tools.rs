@@ -12,17 +12,17 @@ use tenon_contract::cursor::{Cursor, RequestKey, SnapshotKey};
 use tenon_contract::epoch::EpochSet;
 use tenon_contract::root::{GateError, RootGate, WorkspacePath};
 use tenon_contract::snapshot::SnapshotLimits;
+use tenon_lsp::CallContext;
 use tenon_lsp::ServerId;
-use tenon_lsp::call::Call;
 use tenon_lsp::orchestrator::Orchestrator;
 
-use crate::desk::{Desk, Weighed};
+use crate::background_check::BackgroundCheck;
+use crate::code_reply::CodeReply;
+use crate::completeness::CompleteAnswer;
 use crate::error::CodeError;
+use crate::in_flight_cache::{ByteSized, InFlightCache};
 use crate::limits::CodeLimits;
-use crate::page::{Delivery, Full, PageSize, Paging};
-use crate::reply::Reply;
-use crate::sweep::Sweep;
-use crate::whole::Whole;
+use crate::page::{Delivery, PageRequest, PageSize, PagedList};
 
 /// Answers of unpaged questions that are kept for a retry.
 const KEPT_REPLIES: SnapshotLimits = SnapshotLimits {
@@ -45,16 +45,16 @@ pub struct Options {
 
 /// The seven tools of one workspace. Clones share their work.
 #[derive(Clone)]
-pub struct Code {
+pub struct CodeTools {
     pub(crate) state: Arc<State>,
-    replies: Arc<Desk<Reply>>,
-    lists: Arc<Desk<Full>>,
+    replies: Arc<InFlightCache<CodeReply>>,
+    lists: Arc<InFlightCache<PagedList>>,
 }
 
 /// What work in flight needs.
 pub(crate) struct State {
     pub(crate) engine: Orchestrator,
-    pub(crate) sweep: Arc<Sweep>,
+    pub(crate) background_check: Arc<BackgroundCheck>,
     pub(crate) limits: CodeLimits,
     pub(crate) listing: bool,
 }
@@ -68,18 +68,18 @@ pub(crate) struct Question {
     pub(crate) path: Option<WorkspacePath>,
 }
 
-impl Code {
+impl CodeTools {
     pub fn new(options: Options) -> Self {
         let Options { engine, limits, snapshots, clock, listing } = options;
         Self {
             state: Arc::new(State {
-                sweep: Sweep::new(engine.clone()),
+                background_check: BackgroundCheck::new(engine.clone()),
                 engine,
                 limits: limits.clamped(),
                 listing,
             }),
-            replies: Desk::new(KEPT_REPLIES, clock.clone()),
-            lists: Desk::new(snapshots, clock),
+            replies: InFlightCache::new(KEPT_REPLIES, clock.clone()),
+            lists: InFlightCache::new(snapshots, clock),
         }
     }
 
@@ -89,7 +89,7 @@ impl Code {
 
     /// Stops what is still being worked out.
     pub async fn close(&self) {
-        futures::join!(self.replies.close(), self.lists.close(), self.state.sweep.close());
+        futures::join!(self.replies.close(), self.lists.close(), self.state.background_check.close());
     }
 
     /// Lets a document in.
@@ -108,26 +108,26 @@ impl Code {
     pub(crate) async fn reply<F>(
         &self,
         question: Question,
-        call: &Call,
-        compute: impl Fn(Arc<State>, Call) -> F,
-    ) -> Result<Reply, CodeError>
+        call: &CallContext,
+        compute: impl Fn(Arc<State>, CallContext) -> F,
+    ) -> Result<CodeReply, CodeError>
     where
-        F: Future<Output = Result<Reply, CodeError>> + Send + 'static,
+        F: Future<Output = Result<CodeReply, CodeError>> + Send + 'static,
     {
         let (_, reply) = self.settled(&self.replies, &question, call, compute).await?;
-        Ok(Reply::clone(&reply))
+        Ok(CodeReply::clone(&reply))
     }
 
     /// Answers a question page by page.
     pub(crate) async fn page<F>(
         &self,
         question: Question,
-        paging: Paging,
-        call: &Call,
-        compute: impl Fn(Arc<State>, Call) -> F,
-    ) -> Result<Reply, CodeError>
+        paging: PageRequest,
+        call: &CallContext,
+        compute: impl Fn(Arc<State>, CallContext) -> F,
+    ) -> Result<CodeReply, CodeError>
     where
-        F: Future<Output = Result<Full, CodeError>> + Send + 'static,
+        F: Future<Output = Result<PagedList, CodeError>> + Send + 'static,
     {
         let state = &self.state;
         let size = PageSize::effective(paging.size, state.limits.page_size);
@@ -148,12 +148,12 @@ impl Code {
     }
 
     /// The result of a question about a state that has not changed since.
-    async fn settled<T: Weighed, F>(
+    async fn settled<T: ByteSized, F>(
         &self,
-        desk: &Arc<Desk<T>>,
+        cache: &Arc<InFlightCache<T>>,
         question: &Question,
-        call: &Call,
-        compute: impl Fn(Arc<State>, Call) -> F,
+        call: &CallContext,
+        compute: impl Fn(Arc<State>, CallContext) -> F,
     ) -> Result<(SnapshotKey, Arc<T>), CodeError>
     where
         F: Future<Output = Result<T, CodeError>> + Send + 'static,
@@ -164,7 +164,7 @@ impl Code {
             let key = self.state.key(question);
             let work = |call| compute(Arc::clone(&self.state), call);
             let unchanged = Arc::clone(&self.state).unchanged(question.clone(), key.clone());
-            let result = match desk.ask(&key, call, work, unchanged).await {
+            let result = match cache.ask(&key, call, work, unchanged).await {
                 Err(CodeError::Timeout) => return Err(self.why_late(question).await),
                 result => result?,
             };
@@ -180,7 +180,7 @@ impl Code {
     /// What to say to a caller whose time is up.
     async fn why_late(&self, question: &Question) -> CodeError {
         if question.epochs == EpochSet::DIAGNOSTICS
-            && let Some(lateness) = self.state.sweep.lateness()
+            && let Some(lateness) = self.state.background_check.timeout_error()
         {
             return lateness;
         }
@@ -199,7 +199,7 @@ impl State {
     }
 
     /// Languages with files here that only servers read which are not installed or may not run.
-    pub(crate) fn uncovered<T>(&self, found: &Whole<T>) -> Vec<String> {
+    pub(crate) fn uncovered<T>(&self, found: &CompleteAnswer<T>) -> Vec<String> {
         if found.unavailable.is_empty() {
             return Vec::new();
         }
@@ -212,9 +212,9 @@ impl State {
     }
 
     /// Takes note of all that happened on disk before.
-    async fn catch_up(&self, call: &Call) -> bool {
+    async fn catch_up(&self, call: &CallContext) -> bool {
         let caught_up = self.engine.catch_up(call).await;
-        self.sweep.notice();
+        self.background_check.notice();
         caught_up
     }
 
@@ -224,6 +224,6 @@ impl State {
     }
 
     async fn unchanged(self: Arc<Self>, question: Question, key: SnapshotKey) -> bool {
-        self.catch_up(&Call::within(self.limits.timeout)).await && self.key(&question) == key
+        self.catch_up(&CallContext::within(self.limits.timeout)).await && self.key(&question) == key
     }
 }

@@ -12,12 +12,12 @@ use tenon_contract::position::LineIndex;
 use tenon_contract::root::{ReadError, WorkspacePath};
 use tokio::task::spawn_blocking;
 
-use super::slot::Slot;
+use super::instance::ServerInstance;
 use super::{Inner, Orchestrator, lock, read_text};
 use crate::aftermath;
-use crate::call::Call;
-use crate::client::{Client, FileChangeKind, gap};
-use crate::model::Why;
+use crate::call_context::CallContext;
+use crate::client::{Client, FileChangeKind, gap_reason};
+use crate::model::GapReason;
 use crate::transport::RequestError;
 use crate::watch::Watch;
 
@@ -33,7 +33,7 @@ const MAX_SHOWN: usize = 20;
 impl Orchestrator {
     /// Waits until everything that happened on disk before this call is known: epochs have moved, and no server answers a
     /// question any more before it is told. `false` when the call ended first.
-    pub async fn catch_up(&self, call: &Call) -> bool {
+    pub async fn catch_up(&self, call: &CallContext) -> bool {
         let Some(watch) = &self.0.watch else {
             return true;
         };
@@ -46,7 +46,11 @@ impl Orchestrator {
     }
 
     /// The text of a file, with everything else that happened on disk before this call known.
-    pub(super) async fn read_now(&self, path: &WorkspacePath, call: &Call) -> Result<LineIndex, ReadError> {
+    pub(super) async fn read_now(
+        &self,
+        path: &WorkspacePath,
+        call: &CallContext,
+    ) -> Result<LineIndex, ReadError> {
         // The file is read while the watch's thread does its part.
         let (_, lines) = tokio::join!(self.catch_up(call), self.read(path));
         lines
@@ -70,7 +74,7 @@ impl Inner {
     }
 
     /// Tells servers of changes that nobody asked about, until the workspace is closed.
-    pub(super) async fn follow(self: Arc<Self>) {
+    pub(super) async fn sync_with_disk(self: Arc<Self>) {
         let Some(watch) = &self.watch else {
             return;
         };
@@ -79,9 +83,9 @@ impl Inner {
                 watch.changed().await;
                 tokio::time::sleep(GATHER).await;
                 self.note_changes(watch).await;
-                let slots: Vec<Arc<Slot>> = lock(&self.slots).values().cloned().collect();
-                for slot in slots {
-                    self.tasks.spawn(Arc::clone(&self).tell_soon(slot));
+                let instances: Vec<Arc<ServerInstance>> = lock(&self.instances).values().cloned().collect();
+                for instance in instances {
+                    self.tasks.spawn(Arc::clone(&self).send_changes_soon(instance));
                 }
             }
         };
@@ -91,18 +95,18 @@ impl Inner {
         }
     }
 
-    async fn tell_soon(self: Arc<Self>, slot: Arc<Slot>) {
-        let Some(client) = slot.live() else {
+    async fn send_changes_soon(self: Arc<Self>, instance: Arc<ServerInstance>) {
+        let Some(client) = instance.live() else {
             return;
         };
         // Who is telling it already goes on until all is told.
-        if slot.telling.try_lock().is_err() {
+        if instance.sending_changes.try_lock().is_err() {
             return;
         }
-        let mut call = Call::within(TELL);
+        let mut call = CallContext::within(TELL);
         call.cancel = self.closing.clone();
         // A server that does not listen hears of it when it is asked.
-        let _ = self.tell(&slot, &client, &call).await;
+        let _ = self.send_changes(&instance, &client, &call).await;
     }
 
     /// Takes what changed on disk and notes it for every server, also those that are still starting: they may have looked
@@ -139,32 +143,42 @@ impl Inner {
         // Whoever wrote the file knew better than who passed a text for it before.
         self.note_unsaved(path, None);
         lock(&self.users).changed(path);
-        for slot in lock(&self.slots).values().filter(|slot| !slot.is_broken()) {
-            lock(&slot.untold).note(path, kind);
+        for instance in lock(&self.instances).values().filter(|instance| !instance.is_broken()) {
+            lock(&instance.pending_changes).note(path, kind);
         }
     }
 
-    /// Tells a server what changed since it was told last. What it does not take stays untold.
-    pub(super) async fn tell(&self, slot: &Slot, client: &Client, call: &Call) -> Result<(), Why> {
-        if lock(&slot.untold).is_empty() {
+    /// Tells a server what changed since it was told last. What it does not take stays pending_changes.
+    pub(super) async fn send_changes(
+        &self,
+        instance: &ServerInstance,
+        client: &Client,
+        call: &CallContext,
+    ) -> Result<(), GapReason> {
+        if lock(&instance.pending_changes).is_empty() {
             return Ok(());
         }
-        let turn = call.bound(slot.telling.lock()).await.map_err(|_| Why::Pending)?;
-        while !lock(&slot.untold).is_empty() {
-            self.tell_all(slot, client, call).await.map_err(|error| gap(&error))?;
+        let turn = call.bound(instance.sending_changes.lock()).await.map_err(|_| GapReason::Pending)?;
+        while !lock(&instance.pending_changes).is_empty() {
+            self.send_batch(instance, client, call).await.map_err(|error| gap_reason(&error))?;
         }
         drop(turn);
         Ok(())
     }
 
-    async fn tell_all(&self, slot: &Slot, client: &Client, call: &Call) -> Result<(), RequestError> {
-        let changes = lock(&slot.untold).begin();
+    async fn send_batch(
+        &self,
+        instance: &ServerInstance,
+        client: &Client,
+        call: &CallContext,
+    ) -> Result<(), RequestError> {
+        let changes = lock(&instance.pending_changes).begin();
         client.files_changed(call, &changes).await?;
         let mut shown = 0;
         for change in &changes {
             if client.open_text(change.path.as_str()).is_none() {
                 // Without a word from us it would notice by itself, but too late.
-                if shown == MAX_SHOWN || !client.is_blind_to(change) {
+                if shown == MAX_SHOWN || !client.misses_change(change) {
                     continue;
                 }
                 shown += 1;
@@ -182,7 +196,7 @@ impl Inner {
                 None => client.close(call, change.path.as_str()).await?,
             }
         }
-        lock(&slot.untold).taken();
+        lock(&instance.pending_changes).mark_sent();
         Ok(())
     }
 }

@@ -12,14 +12,14 @@ use crate::client::{FileChange, FileChangeKind};
 type Changes = BTreeMap<WorkspacePath, FileChangeKind>;
 
 #[derive(Debug, Default)]
-pub(super) struct Untold {
+pub(super) struct PendingChanges {
     /// Being told, or left from a telling that failed.
     sending: Changes,
     /// Noted since that began.
     waiting: Changes,
 }
 
-impl Untold {
+impl PendingChanges {
     pub(super) fn is_empty(&self) -> bool {
         self.sending.is_empty() && self.waiting.is_empty()
     }
@@ -36,8 +36,8 @@ impl Untold {
         self.sending.iter().map(|(path, kind)| FileChange { path: path.clone(), kind: *kind }).collect()
     }
 
-    /// The server has taken what the last [`Untold::begin`] gave.
-    pub(super) fn taken(&mut self) {
+    /// The server has taken what the last [`PendingChanges::begin`] gave.
+    pub(super) fn mark_sent(&mut self) {
         self.sending.clear();
     }
 }
@@ -60,29 +60,31 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("a"), "").unwrap();
         let path = RootGate::new([folder.path()]).unwrap().admit_path("a").unwrap();
-        let kinds = |untold: &mut Untold| untold.begin().iter().map(|one| one.kind).collect::<Vec<_>>();
+        let kinds = |pending_changes: &mut PendingChanges| {
+            pending_changes.begin().iter().map(|one| one.kind).collect::<Vec<_>>()
+        };
 
-        let mut untold = Untold::default();
-        untold.note(&path, Created);
-        assert_eq!(kinds(&mut untold), [Created]);
-        untold.note(&path, Changed);
+        let mut pending_changes = PendingChanges::default();
+        pending_changes.note(&path, Created);
+        assert_eq!(kinds(&mut pending_changes), [Created]);
+        pending_changes.note(&path, Changed);
         assert_eq!(
-            kinds(&mut untold),
+            kinds(&mut pending_changes),
             [Created],
             "the first telling failed: the file is still new to the server"
         );
-        untold.note(&path, Changed);
-        untold.taken();
-        assert!(!untold.is_empty());
-        assert_eq!(kinds(&mut untold), [Changed], "it knows of the file now");
-        untold.taken();
-        assert!(untold.is_empty());
+        pending_changes.note(&path, Changed);
+        pending_changes.mark_sent();
+        assert!(!pending_changes.is_empty());
+        assert_eq!(kinds(&mut pending_changes), [Changed], "it knows of the file now");
+        pending_changes.mark_sent();
+        assert!(pending_changes.is_empty());
 
-        untold.note(&path, Deleted);
-        untold.note(&path, Created);
-        assert_eq!(kinds(&mut untold), [Changed], "it never heard that the file was gone");
-        untold.note(&path, Deleted);
-        untold.taken();
-        assert_eq!(kinds(&mut untold), [Deleted]);
+        pending_changes.note(&path, Deleted);
+        pending_changes.note(&path, Created);
+        assert_eq!(kinds(&mut pending_changes), [Changed], "it never heard that the file was gone");
+        pending_changes.note(&path, Deleted);
+        pending_changes.mark_sent();
+        assert_eq!(kinds(&mut pending_changes), [Deleted]);
     }
 }

@@ -9,9 +9,9 @@ use tenon_contract::root::WorkspacePath;
 use tokio::task::spawn_blocking;
 
 use super::{Candidate, Inner, Orchestrator, lock, serving};
-use crate::call::Call;
-use crate::client::{Client, gap};
-use crate::model::Why;
+use crate::call_context::CallContext;
+use crate::client::{Client, gap_reason};
+use crate::model::GapReason;
 use tenon_servers::find::Availability;
 use tenon_servers::registry::{Capability, ServerId};
 
@@ -38,17 +38,17 @@ pub struct Coverage {
 
 /// How far a server got.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Warmth {
+pub struct WarmUpResult {
     pub server: ServerId,
     pub project: WorkspacePath,
     /// `None` when it is ready.
-    pub why: Option<Why>,
+    pub why: Option<GapReason>,
 }
 
 impl Orchestrator {
     /// Starts the servers for all files of the workspace and waits until they have loaded their projects.
     /// `report` hears of each as it is done.
-    pub async fn warm_up(&self, call: &Call, report: impl Fn(&Warmth)) -> Vec<Warmth> {
+    pub async fn warm_up(&self, call: &CallContext, report: impl Fn(&WarmUpResult)) -> Vec<WarmUpResult> {
         let (projects, _) = self.projects(call).await;
         join_all(projects.iter().map(|project| async {
             let why = match self.client(&project.candidate, call).await {
@@ -56,7 +56,7 @@ impl Orchestrator {
                 Err(why) => Some(why),
             };
             let root = project.candidate.place.as_ref().unwrap_or(&project.sample).clone();
-            let warmth = Warmth { server: project.candidate.entry.id.clone(), project: root, why };
+            let warmth = WarmUpResult { server: project.candidate.entry.id.clone(), project: root, why };
             report(&warmth);
             warmth
         }))
@@ -64,7 +64,7 @@ impl Orchestrator {
     }
 
     /// The files that servers with a capability are there for: the same whoever asked what before.
-    pub async fn covered(&self, capability: Capability, call: &Call) -> Coverage {
+    pub async fn covered(&self, capability: Capability, call: &CallContext) -> Coverage {
         self.catch_up(call).await;
         let inner = Arc::clone(&self.0);
         spawn_blocking(move || inner.find_covered(capability)).await.unwrap_or_default()
@@ -80,14 +80,15 @@ impl Orchestrator {
                 projects.into_iter().map(|project| project.candidate).collect()
             }
         };
-        let slots = lock(&self.0.slots);
+        let instances = lock(&self.0.instances);
         let mut unready: Vec<ServerId> = candidates
             .into_iter()
             .filter_map(|candidate| {
                 let key = (candidate.entry.id.clone(), candidate.place.ok()?.as_path().to_owned());
-                let slot = slots.get(&key);
-                let settled = slot
-                    .is_some_and(|slot| slot.is_broken() || slot.live().is_some_and(|one| one.is_ready()));
+                let instance = instances.get(&key);
+                let settled = instance.is_some_and(|instance| {
+                    instance.is_broken() || instance.live().is_some_and(|one| one.is_ready())
+                });
                 (!settled).then_some(key.0)
             })
             .collect();
@@ -100,23 +101,23 @@ impl Orchestrator {
         &self,
         client: &Client,
         sample: &WorkspacePath,
-        call: &Call,
-    ) -> Result<(), Why> {
+        call: &CallContext,
+    ) -> Result<(), GapReason> {
         let wants_file = client.entry().warm_up_opens_file && client.open_documents().is_empty();
         if (wants_file || !client.is_ready())
             && let Ok(lines) = self.read(sample).await
         {
-            client.settle_in(call, sample, &lines).await.map_err(|error| gap(&error))?;
+            client.open_to_load(call, sample, &lines).await.map_err(|error| gap_reason(&error))?;
         }
         match client.ready(call).await {
             true => Ok(()),
-            false if client.is_alive() => Err(Why::Indexing),
-            false => Err(Why::Broken),
+            false if client.is_alive() => Err(GapReason::Indexing),
+            false => Err(GapReason::Broken),
         }
     }
 
     /// The projects of all found servers, in registry order, then by path; and the servers that have more than are listed.
-    pub(super) async fn projects(&self, call: &Call) -> (Vec<Project>, Vec<ServerId>) {
+    pub(super) async fn projects(&self, call: &CallContext) -> (Vec<Project>, Vec<ServerId>) {
         self.catch_up(call).await;
         let inner = Arc::clone(&self.0);
         spawn_blocking(move || inner.find_projects()).await.unwrap_or_default()
@@ -132,16 +133,16 @@ impl Inner {
     }
 
     fn find_covered(&self, capability: Capability) -> Coverage {
-        let survey = Arc::clone(&*lock(&self.survey));
+        let servers = Arc::clone(&*lock(&self.servers));
         let mut unavailable = std::collections::BTreeSet::new();
         let mut files = Vec::new();
         for file in self.files() {
             let mut covered = false;
-            for (index, surveyed) in serving(&survey, &file) {
-                if !surveyed.entry.has(capability) || self.root_for(&surveyed.entry, &file).is_none() {
+            for (index, found) in serving(&servers, &file) {
+                if !found.entry.has(capability) || self.root_for(&found.entry, &file).is_none() {
                     continue;
                 }
-                match surveyed.availability {
+                match found.availability {
                     Availability::Found(_) => covered = true,
                     _ => {
                         unavailable.insert(index);
@@ -152,20 +153,20 @@ impl Inner {
                 files.extend(self.gate.admit_path(&file));
             }
         }
-        let unavailable = unavailable.into_iter().map(|index| survey[index].entry.id.clone()).collect();
+        let unavailable = unavailable.into_iter().map(|index| servers[index].entry.id.clone()).collect();
         Coverage { files, unavailable }
     }
 
     fn find_projects(&self) -> (Vec<Project>, Vec<ServerId>) {
-        let survey = Arc::clone(&*lock(&self.survey));
+        let servers = Arc::clone(&*lock(&self.servers));
         let files = self.files();
-        let mut samples: Vec<BTreeMap<Utf8PathBuf, &Utf8Path>> = vec![BTreeMap::new(); survey.len()];
+        let mut samples: Vec<BTreeMap<Utf8PathBuf, &Utf8Path>> = vec![BTreeMap::new(); servers.len()];
         for file in &files {
-            for (index, surveyed) in serving(&survey, file) {
-                if !matches!(surveyed.availability, Availability::Found(_)) {
+            for (index, found) in serving(&servers, file) {
+                if !matches!(found.availability, Availability::Found(_)) {
                     continue;
                 }
-                let Some(root) = self.root_for(&surveyed.entry, file) else {
+                let Some(root) = self.root_for(&found.entry, file) else {
                     continue;
                 };
                 let sample = samples[index].entry(root.as_path().to_owned()).or_insert(file);
@@ -176,16 +177,16 @@ impl Inner {
         }
         let mut projects = Vec::new();
         let mut more = Vec::new();
-        for (surveyed, samples) in survey.iter().zip(samples) {
+        for (found, samples) in servers.iter().zip(samples) {
             if samples.len() > MAX_PROJECTS {
-                more.push(surveyed.entry.id.clone());
+                more.push(found.entry.id.clone());
             }
             for (root, sample) in samples.into_iter().take(MAX_PROJECTS) {
                 let (Ok(root), Ok(sample)) = (self.gate.admit_folder(root), self.gate.admit_path(sample))
                 else {
                     continue;
                 };
-                let candidate = Candidate { entry: Arc::clone(&surveyed.entry), place: Ok(root) };
+                let candidate = Candidate { entry: Arc::clone(&found.entry), place: Ok(root) };
                 projects.push(Project { candidate, sample });
             }
         }

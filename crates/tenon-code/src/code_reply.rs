@@ -3,19 +3,19 @@
 use serde_json::Value;
 use tenon_contract::budget::serialized_len;
 
-use crate::desk::Weighed;
 use crate::error::CodeError;
+use crate::in_flight_cache::ByteSized;
 
 /// The answer of a tool.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Reply {
+pub struct CodeReply {
     /// The payload object of the contract (§7).
     pub payload: Value,
     /// A compact listing, where one was asked for.
     pub listing: Option<String>,
 }
 
-impl Reply {
+impl CodeReply {
     /// A payload with its listing: the summary, then a line for each thing.
     pub(crate) fn new(payload: Value, lines: Option<Vec<String>>) -> Self {
         let listing = lines.map(|lines| {
@@ -39,7 +39,7 @@ impl Reply {
     }
 }
 
-impl Weighed for Reply {
+impl ByteSized for CodeReply {
     fn bytes(&self) -> usize {
         let payload = serialized_len(&self.payload).expect("JSON values serialise");
         let listing = self.listing.as_ref().map(serialized_len);

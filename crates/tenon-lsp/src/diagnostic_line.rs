@@ -12,7 +12,7 @@ pub const MAX_MESSAGE: usize = 500;
 
 /// What is wrong at one place of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Finding {
+pub struct DiagnosticLine {
     /// Counted from 1.
     pub line: u32,
     /// Counted from 1, in UTF-16 units.
@@ -26,7 +26,7 @@ pub struct Finding {
     pub source: Option<String>,
 }
 
-impl From<&Diagnostic> for Finding {
+impl From<&Diagnostic> for DiagnosticLine {
     fn from(found: &Diagnostic) -> Self {
         Self {
             line: found.range.start.line.saturating_add(1),
@@ -39,7 +39,7 @@ impl From<&Diagnostic> for Finding {
     }
 }
 
-impl Finding {
+impl DiagnosticLine {
     /// `ERROR [12:5] message (code)`.
     pub fn to_line(&self) -> String {
         let severity = self.severity.as_str().to_ascii_uppercase();
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn a_finding_is_a_line() {
-        let mut found = Finding {
+        let mut found = DiagnosticLine {
             line: 12,
             character: 5,
             severity: Severity::Error,
