@@ -9,7 +9,7 @@ use crate::diagnostic::WorkspaceDiagnostic;
 use crate::kind::{AppenderPosition, ContributionKind, OwnerKind, RenderHandleKind, RuntimeStatus};
 use crate::pipeline::versions::CURRENT;
 
-/// What came of composing: a composition, or the errors that prevented one; and whatever else was worth saying.
+/// The result of composing: a composition, or the error diagnostics that prevented one. Both may carry notes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CompositionOutcome {
     pub composition: Option<Composition>,
@@ -33,17 +33,17 @@ impl Serialize for CompositionOutcome {
     }
 }
 
-/// Everything that takes part, each collection in its order.
+/// The composed workspace: owners, entries and the render handles they need, each list in its fixed order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Composition {
     pub owners: Vec<ComposedOwner>,
-    /// By kind, in the order of [`ContributionKind::ALL`].
+    /// One list for each kind, in the order of [`ContributionKind::ALL`].
     pub(crate) entries: Vec<Vec<ComposedEntry>>,
     pub required_render_handles: Vec<RequiredRenderHandle>,
 }
 
 impl Composition {
-    /// The entries of one kind, in their order.
+    /// The entries of one kind, in display order.
     #[must_use]
     pub fn entries(&self, kind: ContributionKind) -> &[ComposedEntry] {
         &self.entries[kind as usize]
@@ -70,7 +70,7 @@ impl Serialize for Composition {
     }
 }
 
-/// Who declared a contribution.
+/// The module or built-in that declared a contribution.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ContributionOwner {
@@ -82,7 +82,7 @@ pub struct ContributionOwner {
     pub package_version: Option<String>,
 }
 
-/// An owner with what the host found out about it.
+/// An owner and its runtime status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ComposedOwner {
     pub owner: Arc<ContributionOwner>,
@@ -116,13 +116,13 @@ pub struct ComposedEntry {
     pub owner: Arc<ContributionOwner>,
     pub title: Option<String>,
     pub order: Option<i64>,
-    /// Set by the host through the owner's runtime status.
+    /// True when the owner's runtime status is `read-only`.
     pub read_only: bool,
     pub fields: EntryFields,
     pub render_handle: Option<RenderHandle>,
 }
 
-/// What is special to the kind of an entry.
+/// The fields that only entries of one kind have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EntryFields {
     Route {
@@ -137,7 +137,7 @@ pub enum EntryFields {
         purpose: String,
     },
     IntegrationSurface,
-    /// Of messages, tools or activities, as the claim says.
+    /// Renders messages, tools or activities, depending on the claim.
     Renderer {
         claim: String,
     },
@@ -151,7 +151,7 @@ pub enum EntryFields {
 }
 
 impl ComposedEntry {
-    /// Its id inside its owner and kind.
+    /// The id inside the entry's owner and kind.
     #[must_use]
     pub fn local_id(&self) -> &str {
         self.key.rsplit_once('/').map_or("", |(_, id)| id)
@@ -190,12 +190,12 @@ impl Serialize for ComposedEntry {
     }
 }
 
-/// An opaque name for something a render runtime can draw.
+/// An opaque name for something that a render runtime can render.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RenderHandle {
     pub kind: RenderHandleKind,
     pub id: Arc<str>,
-    /// For the provider; the composer does not look at it.
+    /// Passed to the provider; the composer does not read it.
     pub data: Option<Value>,
 }
 
@@ -210,7 +210,7 @@ impl Serialize for RenderHandle {
     }
 }
 
-/// A handle that some provider must draw, and the entries that need it.
+/// A handle that a provider must render, and the entries that need it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RequiredRenderHandle {
     pub owner: Arc<ContributionOwner>,

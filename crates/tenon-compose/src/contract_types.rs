@@ -1,5 +1,5 @@
-//! The shapes of everything the contract names, as tables: the structure phase checks with them, the JSON schemas
-//! and the TypeScript declarations are written from them, so the three cannot disagree.
+//! The types of the contract as tables. The structure phase checks input with them, and the JSON schemas and the
+//! TypeScript declarations are generated from them, so the three cannot disagree.
 
 use crate::kind::{AppenderPosition, OperationKind, RenderHandleKind, RuntimeStatus};
 
@@ -10,9 +10,9 @@ pub(crate) const MAX_INTEGER: i64 = (1 << 53) - 1;
 
 /// An object type.
 pub(crate) struct ObjectType {
-    /// Its name in the declarations.
+    /// The name in the TypeScript declarations.
     pub(crate) name: &'static str,
-    /// Fields it shares with its siblings.
+    /// Fields shared with related types.
     pub(crate) base: &'static [Field],
     pub(crate) own: &'static [Field],
 }
@@ -33,11 +33,11 @@ pub(crate) struct Field {
     pub(crate) required: bool,
 }
 
-/// What a field holds.
+/// The type of a field.
 #[derive(Clone, Copy)]
 pub(crate) enum FieldType {
     String,
-    /// Text with a grammar that a later phase checks and a schema can say.
+    /// A string with a grammar; the schema has the pattern, a later phase checks it.
     Pattern(Pattern),
     /// One of the supported versions.
     Version,
@@ -45,28 +45,28 @@ pub(crate) enum FieldType {
     Boolean,
     AnyJson,
     AnyObject,
-    /// Exactly this text.
+    /// Exactly this string.
     Literal(&'static str),
-    /// One of a closed list of words.
+    /// One of a fixed list of strings.
     Enum(&'static EnumType),
     /// A render handle of this kind.
     Handle(RenderHandleKind),
     Object(&'static ObjectType),
-    /// An object whose members are read on their own, because mistakes in them do not reject the holder.
+    /// An object whose members are checked separately, because mistakes in them do not reject the parent.
     CheckedSeparately(&'static ObjectType),
     Array(&'static FieldType),
     Union(&'static UnionType),
     Nullable(&'static FieldType),
 }
 
-/// A grammar, by its regular expression and its TypeScript type.
+/// A grammar as a regular expression and as a TypeScript type.
 #[derive(Clone, Copy)]
 pub(crate) struct Pattern {
     pub(crate) regex: &'static str,
     pub(crate) typescript: &'static str,
 }
 
-/// A closed list of words.
+/// A string enum.
 pub(crate) struct EnumType {
     pub(crate) name: &'static str,
     pub(crate) values: &'static [&'static str],
@@ -132,7 +132,7 @@ pub(crate) const KEY: FieldType = FieldType::Pattern(Pattern {
 });
 
 pub(crate) static STATUSES: EnumType = EnumType { name: "RuntimeStatus", values: RuntimeStatus::NAMES };
-/// A fallback stands in for a module that is not ready.
+/// Every status but `ready`: a fallback replaces a module that is not ready.
 pub(crate) static FALLBACK_STATUSES: EnumType =
     EnumType { name: "FallbackStatus", values: RuntimeStatus::NAMES.split_at(1).1 };
 pub(crate) static POSITIONS: EnumType =
@@ -140,7 +140,7 @@ pub(crate) static POSITIONS: EnumType =
 pub(crate) static HANDLE_KINDS: EnumType =
     EnumType { name: "RenderHandleKind", values: RenderHandleKind::NAMES };
 
-/// A render handle before its kind is compared with its collection.
+/// A render handle; whether its kind fits the collection is checked separately.
 pub(crate) static RENDER_HANDLE: ObjectType = ObjectType {
     name: "RenderHandle",
     base: &[],
@@ -247,7 +247,7 @@ const DECLARATION: &[Field] = &[
     required("instanceId", INSTANCE_ID),
     required("contributions", FieldType::CheckedSeparately(&CONTRIBUTIONS)),
 ];
-/// What a module's author writes.
+/// A module as its author declares it.
 pub(crate) static MODULE_DECLARATION: ObjectType =
     ObjectType { name: "ModuleDeclaration", base: DECLARATION, own: &[] };
 pub(crate) static RUNTIME: ObjectType = ObjectType {
@@ -255,7 +255,7 @@ pub(crate) static RUNTIME: ObjectType = ObjectType {
     base: &[],
     own: &[required("status", FieldType::Enum(&STATUSES)), optional("reason", FieldType::String)],
 };
-/// A declaration with what the host found out about it.
+/// A declaration with the runtime status that the host resolved.
 pub(crate) static MODULE_INSTANCE: ObjectType = ObjectType {
     name: "ModuleInstance",
     base: DECLARATION,
@@ -335,7 +335,7 @@ pub(crate) static OPERATION: UnionType = UnionType {
     name: "PolicyOperation",
     variants: &[&HIDE, &REPLACE, &PATH_ALIAS, &RENDERER_OVERRIDE, &REORDER_BEFORE, &REORDER_AFTER],
 };
-/// What the structure phase demands of every operation; the policy phase judges the rest.
+/// What the structure phase checks of every operation; the policy phase checks the rest.
 pub(crate) static ANY_OPERATION: ObjectType = ObjectType {
     name: "PolicyOperation",
     base: &[],
@@ -370,7 +370,7 @@ pub(crate) static INPUT: ObjectType = ObjectType {
 };
 
 impl OperationKind {
-    /// The fields an operation of this kind may have.
+    /// Whether an operation of this kind may have the field.
     pub(crate) fn takes(self, field: &str) -> bool {
         let argument = match self {
             Self::Hide => false,

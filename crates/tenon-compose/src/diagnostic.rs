@@ -1,7 +1,7 @@
-//! Diagnostics: what a composition found wrong or worth saying, as data with a fixed shape and order.
+//! Diagnostics of the composer and the render runtime, as data with a fixed shape and order.
 //!
-//! Strings from the input that passed no grammar are cut at [`SHOWN`] characters, so that a broken name cannot make
-//! its diagnostics larger than the input that held it.
+//! Input strings that no grammar has accepted are truncated to [`MAX_UNCHECKED_CHARS`] characters, so that a broken
+//! name cannot make its diagnostics larger than the input.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -17,18 +17,18 @@ use crate::registry::{
 };
 
 /// How many characters of an unchecked string a diagnostic shows.
-pub const SHOWN: usize = 200;
+pub const MAX_UNCHECKED_CHARS: usize = 200;
 
-/// The start of `text`, short enough for a diagnostic.
-pub(crate) fn shown(text: &str) -> &str {
-    match text.char_indices().nth(SHOWN) {
+/// The first [`MAX_UNCHECKED_CHARS`] characters of `text`.
+pub(crate) fn truncated(text: &str) -> &str {
+    match text.char_indices().nth(MAX_UNCHECKED_CHARS) {
         Some((end, _)) => &text[..end],
         None => text,
     }
 }
 
 string_enum! {
-    /// Whom a diagnostic speaks of.
+    /// The kind of owner that a diagnostic is about.
     SubjectOwnerKind { Module = "module", Builtin = "builtin", Host = "host" }
 }
 
@@ -41,7 +41,7 @@ impl From<OwnerKind> for SubjectOwnerKind {
     }
 }
 
-/// Something a diagnostic speaks of, as far as it could be read.
+/// What a diagnostic is about; fields that could not be read are absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DiagnosticSubject {
@@ -69,21 +69,21 @@ impl DiagnosticSubject {
         Self { owner_kind: Some(SubjectOwnerKind::Host), ..Self::default() }
     }
 
-    /// An owner, as far as it is known.
+    /// A subject that names an owner only.
     pub(crate) fn owner(kind: OwnerKind, id: Option<&str>, package_id: Option<&str>) -> Self {
         Self {
             owner_kind: Some(kind.into()),
-            owner_id: id.map(|id| shown(id).to_owned()),
-            package_id: package_id.map(|id| shown(id).to_owned()),
+            owner_id: id.map(|id| truncated(id).to_owned()),
+            package_id: package_id.map(|id| truncated(id).to_owned()),
             ..Self::default()
         }
     }
 
-    /// The same owner with one of its contributions.
+    /// The same owner, with a contribution added.
     pub(crate) fn contribution(mut self, kind: ContributionKind, local_id: Option<&str>) -> Self {
         self.contribution_kind = Some(Cow::Borrowed(kind.as_str()));
         if let Some(local_id) = local_id {
-            let local_id = shown(local_id);
+            let local_id = truncated(local_id);
             self.canonical_key =
                 self.owner_id.as_deref().map(|owner| grammar::canonical_key(owner, kind, local_id));
             self.local_id = Some(local_id.to_owned());
@@ -91,13 +91,13 @@ impl DiagnosticSubject {
         self
     }
 
-    /// What a canonical key says about itself.
+    /// The subject that a canonical key names.
     pub(crate) fn from_key(key: KeyParts<'_>) -> Self {
         let kind = if key.is_builtin() { OwnerKind::Builtin } else { OwnerKind::Module };
         Self::owner(kind, Some(key.owner_id), None).contribution(key.kind, Some(key.local_id))
     }
 
-    /// The short form that stands in `details`: who, and which contribution.
+    /// The short form used in `details`: owner and contribution key.
     pub(crate) fn as_owner(&self) -> Self {
         Self {
             owner_kind: self.owner_kind,
@@ -107,24 +107,24 @@ impl DiagnosticSubject {
         }
     }
 
-    /// The order of owners in `details`: by kind as a word, then id, then key.
+    /// The sort key of owners in `details`: kind as text, then id, then key.
     fn owner_order(&self) -> (Option<&str>, &Option<String>, &Option<String>, &Option<String>) {
         (self.owner_kind.map(SubjectOwnerKind::as_str), &self.owner_id, &self.canonical_key, &self.package_id)
     }
 }
 
-/// A step on the way from the top of a document to a place in it.
+/// One step of a JSON pointer.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PointerStep {
     Field(Cow<'static, str>),
     Index(usize),
 }
 
-/// A place in the input that a diagnostic is about. It depends on the order of the input, so it is never serialised.
+/// A location in the input that a diagnostic is about. It depends on the order of the input, so it is never serialised.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InputLocation {
     pub pointer: Vec<PointerStep>,
-    /// What is to be seen there.
+    /// A short label for this location.
     pub note: String,
 }
 
@@ -141,7 +141,7 @@ impl fmt::Display for InputLocation {
     }
 }
 
-/// The details of a diagnostic, by name.
+/// The `details` object of a diagnostic.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct DiagnosticDetails(BTreeMap<String, Value>);
@@ -161,7 +161,7 @@ impl DiagnosticDetails {
         self.0.keys().map(String::as_str)
     }
 
-    /// The stable reason code, under whichever name the code gives it.
+    /// The stable reason code. Its field name depends on the diagnostic code.
     #[must_use]
     pub fn reason(&self) -> Option<&str> {
         ["reason", "admissionReason", "unsupportedReason", "failurePhase"]
@@ -186,7 +186,7 @@ impl DiagnosticDetails {
     }
 }
 
-/// One finding. `message` is for people and no part of the contract.
+/// One diagnostic. `message` is for people and not part of the contract.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WorkspaceDiagnostic {
@@ -200,13 +200,13 @@ pub struct WorkspaceDiagnostic {
     pub decision_ids: Vec<Cow<'static, str>>,
     pub docs_anchor: Cow<'static, str>,
     pub message: String,
-    /// Where it is in the input, for people.
+    /// Locations in the input, shown by the text format only.
     #[serde(skip)]
     pub locations: Vec<InputLocation>,
 }
 
 impl WorkspaceDiagnostic {
-    /// Everything that the registry fixes is taken from there.
+    /// Takes severity, origin, category, decisions and message from the registry.
     pub(crate) fn new(
         code: DiagnosticCode,
         subjects: Vec<DiagnosticSubject>,
@@ -248,7 +248,7 @@ impl WorkspaceDiagnostic {
         self.severity == DiagnosticSeverity::Error
     }
 
-    /// How to mend it.
+    /// How to fix it.
     #[must_use]
     pub fn help(&self) -> &'static str {
         let row = self.code.row();
@@ -271,7 +271,7 @@ fn fill(template: &'static str, details: &DiagnosticDetails) -> String {
     message
 }
 
-/// Brings diagnostics into their one order: severity, code, first subject's key, then canonical JSON.
+/// Sorts by severity, code, the first subject's key, then canonical JSON.
 pub(crate) fn sort(diagnostics: &mut [WorkspaceDiagnostic]) {
     diagnostics.sort_by_cached_key(|diagnostic| {
         let key = diagnostic.subjects.first().and_then(|subject| subject.canonical_key.clone());
@@ -280,7 +280,7 @@ pub(crate) fn sort(diagnostics: &mut [WorkspaceDiagnostic]) {
     });
 }
 
-/// Brings subjects into their one order: modules before built-ins, each by key.
+/// Sorts modules before built-ins, each by key.
 pub(crate) fn sort_subjects<T>(items: &mut [T], subject: impl Fn(&T) -> &DiagnosticSubject) {
     items.sort_by(|a, b| {
         let (a, b) = (subject(a), subject(b));
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn owners_and_subjects_have_different_orders() {
+    fn owners_and_subjects_sort_differently() {
         let module = owner(SubjectOwnerKind::Module, "aaa", Some("aaa:routes/x"));
         let builtin = owner(SubjectOwnerKind::Builtin, "builtin-z", Some("builtin-z:routes/x"));
         let details =
@@ -314,16 +314,19 @@ mod tests {
     }
 
     #[test]
-    fn long_names_are_cut_between_characters() {
+    fn long_names_are_truncated_at_a_character_boundary() {
         let long = "é".repeat(300);
-        assert_eq!(shown(&long).chars().count(), SHOWN);
+        assert_eq!(truncated(&long).chars().count(), MAX_UNCHECKED_CHARS);
         let subject = DiagnosticSubject::owner(OwnerKind::Module, Some(&long), None)
             .contribution(ContributionKind::Routes, Some(&long));
-        assert_eq!(subject.canonical_key.unwrap().chars().count(), 2 * SHOWN + ":routes/".len());
+        assert_eq!(
+            subject.canonical_key.unwrap().chars().count(),
+            2 * MAX_UNCHECKED_CHARS + ":routes/".len()
+        );
     }
 
     #[test]
-    fn the_message_is_filled_from_the_details() {
+    fn message_is_filled_from_details() {
         let details = DiagnosticDetails::default()
             .with("field", "compositionSchemaVersion")
             .with("received", "9")

@@ -1,7 +1,7 @@
-//! Modules on disk: a folder with a `module.json`, and with a `pack.json` and templates if the module draws anything.
+//! A module on disk: a folder with `module.json`, plus `pack.json` and templates when the module renders anything.
 //!
-//! The only file of this crate that reads files, besides the templates it hands out. Nothing outside the module's
-//! folder is ever opened, links included.
+//! Only this file and the templates it creates read files. They never open anything outside the module's folder,
+//! symbolic links included.
 
 use std::sync::Arc;
 
@@ -13,35 +13,35 @@ use crate::composition::ModuleRuntime;
 use crate::json::{Json, ParseError};
 use crate::render::{LoadKind, PackError, ProviderSource, RenderPack, TemplateFile};
 
-/// The declaration in a module's folder.
+/// The file that holds a module's declaration.
 pub const DECLARATION: &str = "module.json";
 
-/// The list of providers in a module's folder.
+/// The file that lists a module's render providers.
 pub const PACK: &str = "pack.json";
 
-/// The largest of either, in bytes.
+/// The maximum size of either file, in bytes.
 const MAX_FILE: u64 = 4 * 1024 * 1024;
 
-/// Why a folder is no module.
+/// Why a folder cannot be read as a module.
 #[derive(Debug, thiserror::Error)]
 pub enum DiskModuleError {
-    #[error("the module's folder cannot be used")]
+    #[error("cannot use the module's folder")]
     Folder(#[from] RootError),
-    #[error("`{file}` cannot be found")]
+    #[error("cannot find `{file}`")]
     Missing { file: &'static str, source: GateError },
-    #[error("`{file}` cannot be read")]
+    #[error("cannot read `{file}`")]
     Unreadable { file: &'static str, source: ReadError },
-    #[error("`{file}` is not valid at {}:{}: {source}", source.line, source.column)]
+    #[error("`{file}` is invalid at {}:{}: {source}", source.line, source.column)]
     Invalid { file: &'static str, source: ParseError },
     #[error("`{DECLARATION}` is not an object")]
     NotAnObject,
-    #[error("`{PACK}` is not a pack: {0}")]
+    #[error("`{PACK}` is invalid: {0}")]
     NotAPack(#[from] PackError),
     #[error("`{PACK}` belongs to `{pack}`, the module is `{module}`")]
     ForeignPack { pack: String, module: String },
 }
 
-/// A module as its folder has it: what it declares, and what draws it.
+/// A module read from its folder: the declaration, and the render pack if there is one.
 pub struct DiskModule {
     declaration: Map<String, Value>,
     pub pack: Option<RenderPack>,
@@ -51,7 +51,7 @@ impl DiskModule {
     /// Reads a module's folder.
     ///
     /// # Errors
-    /// When the folder or one of its two files cannot be read, or the pack is not the module's own.
+    /// When the folder or either file cannot be read, or the pack names another owner.
     pub fn read(folder: &Utf8Path) -> Result<Self, DiskModuleError> {
         let gate = RootGate::new([folder])?;
         let Value::Object(declaration) = read(&gate, DECLARATION)? else {
@@ -65,8 +65,8 @@ impl DiskModule {
         Ok(Self { declaration, pack })
     }
 
-    /// The module as the composer wants it: its declaration, with the runtime status that the host resolved. A status
-    /// in the file itself has no say.
+    /// The composer's input for this module: the declaration with the runtime status that the host resolved. A
+    /// `runtime` in the file is overwritten.
     #[must_use]
     pub fn instance(&self, runtime: &ModuleRuntime) -> Value {
         let mut instance = self.declaration.clone();

@@ -1,17 +1,17 @@
 //! The grammar of names: instance ids, built-in owner ids, local ids, canonical keys, route paths, renderer claims.
 //!
-//! Every check answers with the first reason that applies, in the order of the contract, so that one bad name has
-//! one stable reason. Nothing is ever repaired: no trimming, lowering, decoding or suffixing.
+//! Every check returns the first reason that applies, in the contract's order, so that an invalid name has one stable
+//! reason. Names are never repaired: no trimming, lowercasing, decoding or suffixing.
 
 use crate::kind::{ContributionKind, RendererKind};
 
-/// A stable reason code, as it stands in a diagnostic's details.
+/// A stable reason code of a diagnostic.
 pub type ReasonCode = &'static str;
 
-/// The start of every built-in owner id, and of no module's.
+/// The prefix reserved for built-in owner ids.
 pub const BUILTIN_PREFIX: &str = "builtin-";
 
-/// The renderers of ordinary text, which nobody may claim.
+/// The default text renderers, which cannot be claimed.
 pub const DEFAULT_RENDERERS: [&str; 2] = ["assistant-text", "user-text"];
 
 /// Checks the id of a module instance.
@@ -60,7 +60,7 @@ fn lower_alnum(c: char) -> bool {
     c.is_ascii_lowercase() || c.is_ascii_digit()
 }
 
-/// A generated id at the end of a name makes the name different at every start.
+/// Rejects a UUID or long hex suffix: a generated id makes the name different at every start.
 fn random_suffix(value: &str) -> Result<(), ReasonCode> {
     let hex = |text: &str| text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
     let last = value.rsplit(['-', '.']).next().unwrap_or(value);
@@ -77,7 +77,7 @@ fn random_suffix(value: &str) -> Result<(), ReasonCode> {
     Ok(())
 }
 
-/// Checks a route path, all but who may claim the root.
+/// Checks the grammar of a route path. Which owner may use `/` is checked in `pipeline::routes`.
 pub fn route_path(value: &str) -> Result<(), ReasonCode> {
     if is_canonical_path(value) {
         return Ok(());
@@ -108,7 +108,7 @@ pub fn route_path(value: &str) -> Result<(), ReasonCode> {
     }
 }
 
-/// The grammar itself: the root, or segments that each follow a slash and begin with a letter or a digit.
+/// True for `/`, or segments that each follow a slash and begin with a letter or a digit.
 fn is_canonical_path(value: &str) -> bool {
     let segment = |segment: &str| {
         segment.starts_with(lower_alnum) && segment.chars().all(|c| lower_alnum(c) || matches!(c, '-' | '_'))
@@ -119,7 +119,7 @@ fn is_canonical_path(value: &str) -> bool {
     }
 }
 
-/// `https:`, `mailto:`: letters, digits and `+-.` up to a colon, a letter first.
+/// True for `https:`, `mailto:` and other schemes: a letter, then letters, digits and `+-.`, then a colon.
 fn has_scheme(value: &str) -> bool {
     let Some((scheme, _)) = value.split_once(':') else {
         return false;
@@ -128,7 +128,7 @@ fn has_scheme(value: &str) -> bool {
         && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
 }
 
-/// Checks a renderer claim and tells what kind of renderer it asks for.
+/// Checks a renderer claim and returns its renderer kind.
 pub fn claim(value: &str) -> Result<RendererKind, ReasonCode> {
     let (kind, rest) = value.split_once(':').ok_or("unknown-kind")?;
     let kind = RendererKind::parse(kind).ok_or("unknown-kind")?;
@@ -145,7 +145,7 @@ pub fn claim(value: &str) -> Result<RendererKind, ReasonCode> {
     Ok(kind)
 }
 
-/// The default renderer a claim would take over, if it is one of the protected ones.
+/// The protected default renderer that a claim names, if any.
 pub fn default_renderer(claim: &str) -> Option<&'static str> {
     let value = claim.strip_prefix("message:")?;
     DEFAULT_RENDERERS.into_iter().find(|protected| *protected == value)
@@ -166,7 +166,7 @@ impl KeyParts<'_> {
     }
 }
 
-/// Writes a canonical contribution key.
+/// Formats a canonical contribution key.
 pub fn canonical_key(owner_id: &str, kind: ContributionKind, local_id: &str) -> String {
     let kind = kind.as_str();
     let mut key = String::with_capacity(owner_id.len() + kind.len() + local_id.len() + 2);
@@ -178,14 +178,14 @@ pub fn canonical_key(owner_id: &str, kind: ContributionKind, local_id: &str) -> 
     key
 }
 
-/// Reads a canonical contribution key.
+/// Parses a canonical contribution key.
 pub fn parse_key(key: &str) -> Option<KeyParts<'_>> {
     let parts = key_splits(key).next()?;
     let owner = if parts.is_builtin() { builtin_id } else { instance_id };
     (owner(parts.owner_id).is_ok() && local_id(parts.local_id).is_ok()).then_some(parts)
 }
 
-/// Every way to read `key` as owner, kind and local id when neither id need be well formed.
+/// Every split of `key` into owner, kind and local id. Neither id has to be valid.
 pub(crate) fn key_splits(key: &str) -> impl Iterator<Item = KeyParts<'_>> {
     key.match_indices(':').filter_map(|(colon, _)| {
         let (kind, local_id) = key[colon + 1..].split_once('/')?;

@@ -1,33 +1,33 @@
-//! The composer's input: a JSON document, read strictly but not yet judged.
+//! The composer's input: a parsed JSON document whose structure is not checked yet.
 
 use serde_json::Value;
 
 use crate::json::{Json, ParseError};
 
-/// A document to compose. Whether it has the right shape is for the composer to say, in diagnostics.
+/// A document to compose. The composer reports structural mistakes as diagnostics.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CompositionInput<'a> {
     pub(crate) root: Json<'a>,
 }
 
 impl<'a> CompositionInput<'a> {
-    /// Reads JSON text.
+    /// Parses JSON text.
     ///
     /// # Errors
-    /// When the bytes are no UTF-8 or no JSON, give a key twice, or nest too deep; with the position.
+    /// When the bytes are not UTF-8 or not JSON, repeat a key or nest too deeply; with the position.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, ParseError> {
         Json::parse(bytes).map(|root| Self { root })
     }
 
-    /// Takes JSON that was read elsewhere.
+    /// Borrows a value that is already parsed.
     ///
     /// # Errors
-    /// When it nests too deep.
+    /// When it nests too deeply.
     pub fn from_value(value: &'a Value) -> Result<Self, ParseError> {
         Json::from_value(value).map(|root| Self { root })
     }
 
-    /// The same input under another policy. An input that is no object stays as it is, for the composer to refuse.
+    /// Replaces the policy. An input that is not an object is unchanged; the composer rejects it.
     #[must_use]
     pub fn with_policy(mut self, policy: CompositionInput<'a>) -> Self {
         if let Json::Object(object) = &mut self.root {

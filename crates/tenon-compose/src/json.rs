@@ -1,7 +1,7 @@
-//! The JSON tree the kernel reads: strict, bounded in depth, and borrowing its strings from the text.
+//! The JSON tree that the composer reads: strict, bounded in depth, with strings borrowed from the text.
 //!
-//! Stricter than a plain parse where a lenient one would hide a mistake: a key given twice is refused where it
-//! stands. Nesting past [`MAX_DEPTH`] is refused too, so no later walk of the tree can exhaust the stack.
+//! A duplicate key is rejected at its position, since a lenient parse would hide the mistake. Nesting deeper than
+//! [`MAX_DEPTH`] is rejected, so no later walk of the tree can exhaust the stack.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -15,15 +15,15 @@ use crate::contract_types::MAX_INTEGER;
 /// How deep arrays and objects may nest; `serde_json` stops at the same depth.
 pub const MAX_DEPTH: usize = 127;
 
-/// Why a text is no usable JSON document.
+/// Why a text is not a usable JSON document.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct ParseError {
     /// What is wrong, without the position.
     pub reason: String,
-    /// Line, counted from one; zero when the document was no text.
+    /// One-based line; zero when the input was a value and not text.
     pub line: usize,
-    /// Column in bytes, counted from one; zero when the document was no text.
+    /// One-based column in bytes; zero when the input was a value and not text.
     pub column: usize,
 }
 
@@ -39,14 +39,14 @@ impl ParseError {
         let before = &bytes[..at];
         let line_start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |found| found + 1);
         Self {
-            reason: "the text is not UTF-8".to_owned(),
+            reason: "invalid UTF-8".to_owned(),
             line: before.iter().filter(|byte| **byte == b'\n').count() + 1,
             column: at - line_start + 1,
         }
     }
 }
 
-/// The text of `bytes`, or where it stops being text.
+/// Decodes `bytes`, or reports where they stop being UTF-8.
 pub(crate) fn utf8(bytes: &[u8]) -> Result<&str, ParseError> {
     std::str::from_utf8(bytes).map_err(|error| ParseError::not_utf8(bytes, error.valid_up_to()))
 }
@@ -62,7 +62,7 @@ pub(crate) enum Json<'a> {
     Object(Object<'a>),
 }
 
-/// The members of a JSON object, each key once, in the order of the text.
+/// The members of a JSON object in text order; keys are unique.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Object<'a>(pub(crate) Vec<(Cow<'a, str>, Json<'a>)>);
 
@@ -139,7 +139,7 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// The integer this number stands for, however it is spelled, if every JSON reader agrees on it.
+    /// The integer value, however it is written, if every JSON reader reads it exactly.
     pub(crate) fn as_integer(&self) -> Option<i64> {
         let Self::Number(number) = self else { return None };
         let integer = number.as_i64().or_else(|| {
@@ -149,7 +149,7 @@ impl<'a> Json<'a> {
         (-MAX_INTEGER..=MAX_INTEGER).contains(&integer).then_some(integer)
     }
 
-    /// The name of its JSON type.
+    /// The JSON type's name.
     pub(crate) fn type_name(&self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -214,7 +214,7 @@ impl<'de> Visitor<'de> for JsonVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Self::Value, A::Error> {
-        /// Above this many members a set answers "seen before?" faster than looking at them all.
+        /// From this many members on, a set finds duplicates faster than a scan.
         const MANY: usize = 16;
         let mut members: Vec<(Cow<'de, str>, Json<'de>)> = Vec::new();
         let mut seen: BTreeSet<Cow<'de, str>> = BTreeSet::new();
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_is_refused_where_it_breaks() {
+    fn invalid_json_is_rejected_with_its_position() {
         for (text, reason, line, column) in [
             ("", "EOF while parsing a value", 1, 0),
             ("{\n  \"a\": 1,\n  oops\n}", "key must be a string", 3, 3),
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_given_twice_is_refused_at_its_second_place() {
+    fn duplicate_key_is_rejected_at_its_second_position() {
         assert_eq!(fault("{\"a\":1,\n\"a\":2}"), ("duplicate key `a`".to_owned(), 2, 3));
         let mut many: String = (0..40).map(|n| format!("\"k{n}\":0,")).collect();
         many.insert(0, '{');
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_text_are_refused_where_they_stand() {
+    fn invalid_utf8_is_rejected_with_its_position() {
         let error = Json::parse(b"{\n \"a\": \"\xff\"}").unwrap_err();
         assert_eq!((error.line, error.column), (2, 8));
     }
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn integers_are_those_every_reader_agrees_on() {
+    fn only_exactly_representable_integers_are_accepted() {
         for (text, integer) in [
             ("3", Some(3)),
             ("3.0", Some(3)),
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn values_survive_the_round_trip() {
+    fn values_round_trip() {
         let text = r#"{"a":[null,true,1,-2,0.5,"x\n"],"b":{"c":{}}}"#;
         let value: Value = serde_json::from_str(text).unwrap();
         assert_eq!(Json::parse(text.as_bytes()).unwrap().to_value(), value);

@@ -1,30 +1,30 @@
-//! The closed word lists of the contract: contribution kinds, render handle kinds, runtime statuses.
+//! The string enums of the contract: contribution kinds, render handle kinds, runtime statuses and others.
 
 use serde::Serialize;
 
-/// Declares an enum whose variants are the words of a closed list.
+/// Declares an enum whose variants each have one string on the wire.
 macro_rules! string_enum {
-    ($(#[$doc:meta])* $name:ident { $($variant:ident = $word:literal),+ $(,)? }) => {
+    ($(#[$doc:meta])* $name:ident { $($variant:ident = $text:literal),+ $(,)? }) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, serde::Deserialize)]
         pub enum $name {
-            $(#[serde(rename = $word)] $variant),+
+            $(#[serde(rename = $text)] $variant),+
         }
 
         impl $name {
-            /// Every word, in the order of declaration.
+            /// Every variant, in declaration order.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
-            /// The same as text.
-            pub const NAMES: &'static [&'static str] = &[$($word),+];
+            /// The wire strings, in the same order.
+            pub const NAMES: &'static [&'static str] = &[$($text),+];
 
             #[must_use]
             pub const fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $word),+ }
+                match self { $(Self::$variant => $text),+ }
             }
 
             #[must_use]
-            pub fn parse(word: &str) -> Option<Self> {
-                match word { $($word => Some(Self::$variant),)+ _ => None }
+            pub fn parse(text: &str) -> Option<Self> {
+                match text { $($text => Some(Self::$variant),)+ _ => None }
             }
         }
     };
@@ -32,7 +32,7 @@ macro_rules! string_enum {
 pub(crate) use string_enum;
 
 string_enum! {
-    /// The collection a contribution belongs to; the middle part of its canonical key.
+    /// The collection a contribution belongs to; the middle part of a canonical key.
     ContributionKind {
         Routes = "routes",
         SidebarItems = "sidebar-items",
@@ -47,7 +47,7 @@ string_enum! {
 }
 
 string_enum! {
-    /// What a render handle draws.
+    /// What a render handle renders.
     RenderHandleKind {
         Route = "route",
         ConfigurationSurface = "configuration-surface",
@@ -66,7 +66,7 @@ string_enum! {
 }
 
 string_enum! {
-    /// What the host found out about a module.
+    /// A module's status, resolved by the host.
     RuntimeStatus {
         Ready = "ready",
         ReadOnly = "read-only",
@@ -78,12 +78,12 @@ string_enum! {
 }
 
 string_enum! {
-    /// Where an appender stands beside its message.
+    /// Whether an appender renders before or after the message.
     AppenderPosition { Before = "before", After = "after" }
 }
 
 string_enum! {
-    /// Who declares a contribution.
+    /// Which kind of owner declares a contribution.
     OwnerKind { Module = "module", Builtin = "builtin" }
 }
 
@@ -124,7 +124,7 @@ impl ContributionKind {
         }
     }
 
-    /// The handle kind that fits this kind; a sidebar item draws nothing of its own.
+    /// The handle kind that this kind requires; sidebar items have no handle.
     #[must_use]
     pub const fn handle(self) -> Option<RenderHandleKind> {
         match self {
@@ -140,7 +140,7 @@ impl ContributionKind {
         }
     }
 
-    /// The renderer kind its claims begin with, for the kinds that claim.
+    /// The renderer kind of this kind's claims, if it has claims.
     #[must_use]
     pub const fn claims(self) -> Option<RendererKind> {
         match self {
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_and_variants_agree() {
+    fn names_parse_back_to_their_variants() {
         for kind in ContributionKind::ALL {
             assert_eq!(ContributionKind::parse(kind.as_str()), Some(*kind));
             let camel: String =

@@ -1,7 +1,8 @@
-//! Workspace composition: a pure kernel, its policy and the render runtime.
+//! Workspace composition: the pure composer, the composition policy and the render runtime.
 //!
-//! Modules declare, the host resolves their runtime status, [`compose`] composes structure, the render runtime
-//! executes. The kernel knows no clock, no file and no global state; only `disk` reads files.
+//! Modules declare contributions, the host resolves their runtime status, [`compose`] builds the composition, and the
+//! render runtime renders it. The composer uses no clock, no I/O and no global state; only `disk_module` and
+//! templates read files. Types have the names that the published TypeScript declarations give them.
 
 mod composition;
 mod contract_types;

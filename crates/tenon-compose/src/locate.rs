@@ -1,6 +1,6 @@
-//! Finds places of a document again in its text, so that a person can be shown where a mistake is.
+//! Finds the text positions of JSON pointers, so that the text format can show where a mistake is.
 //!
-//! The tree that the kernel reads keeps no positions; only who wants to show some pays for them.
+//! The tree that the composer reads keeps no positions; only callers that show positions pay for finding them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 
 use crate::diagnostic::PointerStep;
 
-/// The byte ranges of the values that `pointers` lead to, as far as they lead anywhere.
+/// The byte range of each pointer's value, or `None` where a pointer resolves to nothing.
 #[must_use]
 pub fn locate(text: &str, pointers: &[&[PointerStep]]) -> Vec<Option<Range<usize>>> {
     let mut wanted = PointerTree::default();
@@ -30,7 +30,7 @@ pub fn locate(text: &str, pointers: &[&[PointerStep]]) -> Vec<Option<Range<usize
     search.found
 }
 
-/// The places looked for, as a tree.
+/// The pointers to find, merged into a tree.
 #[derive(Default)]
 struct PointerTree<'p> {
     numbers: Vec<usize>,
@@ -50,7 +50,7 @@ impl<'t> PointerSearch<'t> {
             self.found[*number] = Some(start..start + raw.len());
         }
         if !wanted.children.is_empty() {
-            // The text was read before; a value that is no list and no object has nothing children it.
+            // The text has been parsed before, and a scalar has no children, so the error is ignored.
             let _ = serde_json::Deserializer::from_str(raw)
                 .deserialize_any(ChildVisitor { search: self, wanted });
         }
@@ -66,7 +66,7 @@ impl<'t> Visitor<'t> for ChildVisitor<'_, 't, '_> {
     type Value = ();
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a list or an object")
+        formatter.write_str("an array or an object")
     }
 
     fn visit_map<A: MapAccess<'t>>(self, mut access: A) -> Result<(), A::Error> {
@@ -91,7 +91,7 @@ impl<'t> Visitor<'t> for ChildVisitor<'_, 't, '_> {
     }
 }
 
-/// One member, looked into only if something in it is wanted.
+/// One child value, parsed only if a pointer leads into it.
 struct ChildSeed<'s, 't, 'w> {
     search: &'s mut PointerSearch<'t>,
     wanted: Option<&'w PointerTree<'w>>,
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_found_in_the_text() {
+    fn pointers_resolve_to_byte_ranges() {
         let text = "{\n  \"a\": [1, {\"\\u0062\": \"x\"}, 3],\n  \"c\": {}\n}";
         let pointers: Vec<Vec<PointerStep>> = vec![
             vec![],

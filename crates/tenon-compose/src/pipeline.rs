@@ -1,8 +1,8 @@
-//! The composer: a pure function from an input to a composition or to the reasons why there is none.
+//! The composer: a pure function from an input to a composition or to the diagnostics that prevented one.
 //!
-//! Invariants: no clock, no I/O, no global state; the order in which owners, contributions and operations are listed
-//! never shows in the result. Each phase drops what it rejects, so one mistake yields one diagnostic and the rest is
-//! still checked.
+//! Invariants: no clock, no I/O, no global state. The order in which the input lists owners, contributions and
+//! operations does not affect the result. Each phase drops what it rejects, so one mistake yields one diagnostic and
+//! the rest is still checked.
 
 use crate::composition::CompositionOutcome;
 use crate::diagnostic;

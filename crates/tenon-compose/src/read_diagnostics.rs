@@ -1,4 +1,4 @@
-//! The reader of persisted diagnostics: what a composition said earlier, checked before anyone relies on it.
+//! Reads diagnostics that an earlier composition saved, and checks their schema version.
 
 use std::collections::BTreeSet;
 
@@ -10,25 +10,25 @@ use crate::json::{ParseError, utf8};
 use crate::pipeline::versions;
 use crate::registry::DiagnosticCode;
 
-/// What there is to look at before the rest of a diagnostic means anything.
+/// The version field, read before the rest of a diagnostic.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Versioned {
     diagnostic_schema_version: String,
 }
 
-/// An outcome, of which only the diagnostics are read.
+/// A saved outcome; only the diagnostics are read.
 #[derive(Deserialize)]
 struct Persisted<'a> {
     #[serde(borrow)]
     diagnostics: Vec<&'a RawValue>,
 }
 
-/// Reads diagnostics that were written earlier: a list of them, or a whole outcome. Those of an unsupported schema
-/// version are left out, and each such version is reported once.
+/// Reads saved diagnostics: a list, or a whole outcome. Those of an unsupported schema version are left out, and each
+/// such version is reported once.
 ///
 /// # Errors
-/// When the text is no JSON, or something in it is no diagnostic; with the position.
+/// When the text is not JSON, or an element is not a diagnostic; with the position.
 pub fn read_diagnostics(bytes: &[u8]) -> Result<Vec<WorkspaceDiagnostic>, ParseError> {
     let text = utf8(bytes)?;
     let entries = if text.trim_start().starts_with('[') {
@@ -57,7 +57,7 @@ pub fn read_diagnostics(bytes: &[u8]) -> Result<Vec<WorkspaceDiagnostic>, ParseE
     Ok(diagnostics)
 }
 
-/// The error of a part, placed in the whole text.
+/// Translates an error position inside `part` to a position in `text`.
 fn within(text: &str, part: &str, error: &serde_json::Error) -> ParseError {
     let mut error = ParseError::from_json(error);
     let start = part.as_ptr() as usize - text.as_ptr() as usize;
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_diagnostic_is_refused_where_it_stands() {
+    fn invalid_diagnostic_is_rejected_with_its_position() {
         for (text, reason, line, column) in [
             ("", "EOF while parsing a value", 1, 0),
             ("7", "invalid type: integer `7`, expected struct Persisted", 1, 1),
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unsupported_version_is_reported_once() {
+    fn unsupported_version_is_reported_once() {
         let text = r#"{"ok":false,"diagnostics":[{"diagnosticSchemaVersion":"9"},{"diagnosticSchemaVersion":"9","x":1}]}"#;
         let diagnostics = read_diagnostics(text.as_bytes()).unwrap();
         assert_eq!(diagnostics.len(), 1);

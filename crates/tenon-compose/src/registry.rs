@@ -1,7 +1,7 @@
-//! The diagnostic code registry: one table that the composer, the documentation and the tests are made from.
+//! The diagnostic code registry: one table that the composer, the documentation and the tests use.
 //!
-//! A code is never reused, and its severity, category and required details are public contract. Whatever else
-//! speaks of a code (the page in `docs/`, the schemas, the command line) is derived from this table.
+//! A code is never reused; severity, category and required details are public contract. The page in `docs/`, the
+//! schemas and the command line take what they say about codes from this table.
 
 use std::fmt;
 
@@ -17,12 +17,12 @@ pub use page::page;
 pub use table::REGISTRY;
 
 string_enum! {
-    /// How bad it is; only errors stop a composition.
+    /// How severe it is; only errors prevent a composition.
     DiagnosticSeverity { Error = "error", Warning = "warning", Info = "info" }
 }
 
 string_enum! {
-    /// Who found it.
+    /// Which component reported it.
     DiagnosticOrigin {
         Composer = "composer",
         RenderRuntime = "render-runtime",
@@ -44,10 +44,10 @@ string_enum! {
     }
 }
 
-/// The anchor every diagnostic points to in the documentation.
+/// The documentation anchor of every diagnostic.
 pub const DOCS_ANCHOR: &str = "diagnostic-code-registry";
 
-/// A diagnostic code; its variants stand in the order of [`REGISTRY`].
+/// A diagnostic code. The variants have the order of [`REGISTRY`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DiagnosticCode {
     InvalidShape,
@@ -77,31 +77,31 @@ pub enum DiagnosticCode {
     UnknownTarget,
 }
 
-/// What is fixed about a code.
+/// The fixed properties of a code.
 #[derive(Debug, Clone, Copy)]
 pub struct RegistryRow {
     pub code: DiagnosticCode,
-    /// The code as it is written.
+    /// The code as text.
     pub name: &'static str,
     pub severity: DiagnosticSeverity,
     pub origin: DiagnosticOrigin,
     pub category: DiagnosticCategory,
-    /// The names of its details, every one of them required.
+    /// The names of the details, all required.
     pub details: &'static [&'static str],
-    /// The fixture that shows it.
+    /// The fixture that demonstrates it.
     pub fixture: &'static str,
-    /// The decisions it protects.
+    /// The decision records it enforces.
     pub decisions: &'static [&'static str],
-    /// The message for people; `{name}` stands for a detail.
+    /// The message for people; `{name}` is replaced by that detail.
     pub message: &'static str,
-    /// How to mend it, when the reason says nothing more exact.
+    /// How to fix it, when the reason has no help text.
     pub help: &'static str,
-    /// The stable reasons in its details, each with how to mend it.
+    /// The stable reason codes, each with its help text.
     pub reasons: &'static [(&'static str, &'static str)],
 }
 
 impl DiagnosticCode {
-    /// Every code as it is written.
+    /// Every code as text.
     pub(crate) const NAMES: &'static [&'static str] = &{
         let mut names = [""; REGISTRY.len()];
         let mut index = 0;
@@ -112,7 +112,7 @@ impl DiagnosticCode {
         names
     };
 
-    /// This code's row.
+    /// The registry row of this code.
     #[must_use]
     pub fn row(self) -> &'static RegistryRow {
         &REGISTRY[self as usize]
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_stand_in_the_order_of_the_codes_and_none_is_said_twice() {
+    fn rows_match_code_order_and_names_are_unique() {
         for (index, row) in REGISTRY.iter().enumerate() {
             assert_eq!(row.code as usize, index);
             assert_eq!(DiagnosticCode::parse(row.name), Some(row.code));

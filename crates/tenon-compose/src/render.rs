@@ -1,9 +1,8 @@
-//! The render runtime: draws the surfaces of one composition and contains whatever goes wrong in one of them.
+//! The render runtime: renders the surfaces of one composition and contains the failure of any one of them.
 //!
-//! A runtime belongs to one host; there is no global registry. Every required handle must have exactly one provider of
-//! its own owner, supported and admitted; nobody is chosen by order. A provider that fails, panics or does not end
-//! costs its own surface and nothing else, and the diagnostic says which one it was and never why: no code, no error
-//! text, no stack, no data.
+//! A runtime belongs to one host; there is no global registry. Every required handle needs exactly one supported and
+//! admitted provider, from the handle's owner; order never selects one. A provider that fails, panics or hangs affects
+//! only its own surface. The diagnostic names the provider but reveals no code, error text, stack or data.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +12,7 @@ use serde_json::Value;
 
 use crate::composition::{Composition, ContributionOwner, RequiredRenderHandle};
 use crate::diagnostic::{
-    self, DiagnosticDetails, DiagnosticSubject, WorkspaceDiagnostic, shown, sort_subjects,
+    self, DiagnosticDetails, DiagnosticSubject, WorkspaceDiagnostic, sort_subjects, truncated,
 };
 use crate::grammar;
 use crate::pipeline::versions;
@@ -30,38 +29,38 @@ pub use pack::{
 };
 pub use template::TemplateFile;
 
-/// The host's word on whether a provider may run.
+/// The host's decision whether a provider may run.
 pub type Admission<'a> = dyn Fn(&ProviderSummary) -> Result<(), BlockReason> + 'a;
 
-/// How long a provider may take to load or to draw.
+/// How long a provider may take to load or to render.
 pub const DEADLINE: Duration = Duration::from_secs(2);
 
-/// The largest surface, in bytes.
+/// The maximum size of a surface, in bytes.
 pub const MAX_SURFACE: usize = 4 * 1024 * 1024;
 
-/// What to draw: an entry of the composition, and the kind of its handle.
+/// What to render: the key of an entry and the kind of that entry's handle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RenderTarget<'a> {
     pub kind: &'a str,
     pub key: &'a str,
 }
 
-/// What was drawn: the surface, or a fallback with the reason for it.
+/// The rendered surface, or a fallback with its diagnostic.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RenderedSurface {
     pub html: String,
     pub diagnostic: Option<WorkspaceDiagnostic>,
 }
 
-/// See the module.
+/// Renders the surfaces of one composition; see the module documentation.
 pub struct RenderRuntime {
     slots: Vec<Slot>,
-    /// From canonical keys to slots.
+    /// Slot index by canonical key.
     keys: BTreeMap<Arc<str>, usize>,
     deadline: Duration,
 }
 
-/// A required handle and what there is to draw it.
+/// A required handle and the provider found for it.
 struct Slot {
     required: RequiredRenderHandle,
     provider: ProviderMatch,
@@ -78,7 +77,7 @@ enum ProviderMatch {
 struct UsableProvider {
     summary: ProviderSummary,
     source: ProviderSource,
-    /// What a lazy provider loaded; a failed load is tried again when it is next needed.
+    /// The result of a lazy load; a failed load is retried on the next use.
     loaded: Mutex<Option<Arc<dyn Render>>>,
     isolation: Arc<Isolation>,
 }
@@ -117,7 +116,7 @@ impl RenderRuntime {
         self
     }
 
-    /// Every required handle that cannot be drawn, before anything is.
+    /// Reports every required handle that cannot be rendered, without rendering anything.
     #[must_use]
     pub fn coverage(&self) -> Vec<WorkspaceDiagnostic> {
         let mut diagnostics: Vec<WorkspaceDiagnostic> =
@@ -126,7 +125,7 @@ impl RenderRuntime {
         diagnostics
     }
 
-    /// Loads every lazy provider now, and says which could not be loaded.
+    /// Loads every lazy provider now and reports those that failed.
     #[must_use]
     pub fn preload(&self) -> Vec<WorkspaceDiagnostic> {
         let mut diagnostics = Vec::new();
@@ -142,16 +141,20 @@ impl RenderRuntime {
         diagnostics
     }
 
-    /// Draws one surface; what cannot be drawn becomes a fallback.
+    /// Renders one surface; returns a fallback when that fails.
     #[must_use]
     pub fn render(&self, target: RenderTarget<'_>, props: &Value) -> RenderedSurface {
-        match self.draw(target, props) {
+        match self.try_render(target, props) {
             Ok(html) => RenderedSurface { html, diagnostic: None },
             Err(diagnostic) => RenderedSurface::fallback(*diagnostic),
         }
     }
 
-    fn draw(&self, target: RenderTarget<'_>, props: &Value) -> Result<String, Box<WorkspaceDiagnostic>> {
+    fn try_render(
+        &self,
+        target: RenderTarget<'_>,
+        props: &Value,
+    ) -> Result<String, Box<WorkspaceDiagnostic>> {
         let slot = self.keys.get(target.key).map(|index| &self.slots[*index]);
         let Some(slot) = slot.filter(|slot| slot.required.kind.as_str() == target.kind) else {
             return Err(Box::new(unknown_target(target)));
@@ -164,8 +167,8 @@ impl RenderRuntime {
             return Err(Box::new(slot.load_failed(&usable.summary, FailurePhase::LazyLoad, &key)));
         };
         let props = props.clone();
-        let drawn = usable.isolation.run(self.deadline, move || renderer.render(&props));
-        match drawn {
+        let rendered = usable.isolation.run(self.deadline, move || renderer.render(&props));
+        match rendered {
             Some(html) if html.len() <= MAX_SURFACE => Ok(html),
             _ => Err(Box::new(slot.diagnostic(
                 DiagnosticCode::RenderFailed,
@@ -190,7 +193,7 @@ impl RenderedSurface {
 struct Candidate {
     provider: RenderProvider,
     summary: ProviderSummary,
-    /// Whether its pack has a supported version.
+    /// Whether the pack's version is supported.
     supported: bool,
 }
 
@@ -229,7 +232,7 @@ impl ProviderMatch {
 }
 
 impl UsableProvider {
-    /// What draws, loaded if need be.
+    /// The renderer, loaded if necessary.
     fn renderer(&self, deadline: Duration) -> Option<Arc<dyn Render>> {
         let loader = match &self.source {
             ProviderSource::Eager(renderer) => return Some(Arc::clone(renderer)),
@@ -240,7 +243,7 @@ impl UsableProvider {
         if known.is_some() {
             return known;
         }
-        // Two that come first together may both load; the provider must bear that, and neither waits for the other.
+        // Concurrent first calls may both load, so that neither waits for the other; `Load` allows that.
         let loader = Arc::clone(loader);
         let loaded = self.isolation.run(deadline, move || loader.load())?;
         *self.loaded.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&loaded));
@@ -249,7 +252,7 @@ impl UsableProvider {
 }
 
 impl Slot {
-    /// Why nothing can be drawn here, as far as it is known without trying.
+    /// The diagnostic for a handle without a usable provider.
     fn fault(&self, keys: &[Arc<str>]) -> Option<WorkspaceDiagnostic> {
         let diagnostic = |code, summary, extra| Some(self.diagnostic(code, summary, extra, keys));
         match &self.provider {
@@ -297,7 +300,7 @@ impl Slot {
             .collect();
         sort_subjects(&mut subjects, |subject| subject);
         let mut details = DiagnosticDetails::default()
-            .with("renderHandle", shown(&self.required.id))
+            .with("renderHandle", truncated(&self.required.id))
             .with_owner("owner", &subject.as_owner())
             .with("kind", self.required.kind.as_str());
         if let Some(summary) = summary {
@@ -322,6 +325,6 @@ fn unknown_target(target: RenderTarget<'_>) -> WorkspaceDiagnostic {
     let details = DiagnosticDetails::default()
         .with("renderHandle", if parts.is_some() { target.key } else { "unknown" })
         .with_owner("owner", &owner)
-        .with("kind", shown(target.kind));
+        .with("kind", truncated(target.kind));
     WorkspaceDiagnostic::new(DiagnosticCode::UnknownTarget, vec![subject], details)
 }

@@ -1,4 +1,4 @@
-//! The contract as JSON schemas and TypeScript declarations, written from the tables that the composer checks with.
+//! Generates JSON schemas and TypeScript declarations from the contract types that the composer checks with.
 
 use std::collections::BTreeMap;
 
@@ -16,14 +16,22 @@ pub use typescript::declarations;
 pub fn schemas() -> Vec<(&'static str, Value)> {
     let roots: [(&str, &'static ObjectType, &str); 7] = [
         ("input.schema.json", &contract_types::INPUT, "The input of the workspace composer."),
-        ("module.schema.json", &contract_types::MODULE_DECLARATION, "What a module's author declares."),
+        (
+            "module.schema.json",
+            &contract_types::MODULE_DECLARATION,
+            "The declaration of a module, as its author writes it.",
+        ),
         ("policy.schema.json", &contract_types::POLICY, "The host's composition policy."),
-        ("outcome.schema.json", &contract_types::output::OUTCOME, "What came of composing."),
+        (
+            "outcome.schema.json",
+            &contract_types::output::OUTCOME,
+            "The result of composing: a composition or diagnostics.",
+        ),
         ("diagnostic.schema.json", &contract_types::output::DIAGNOSTIC, "One structured diagnostic."),
         (
             "provider-summary.schema.json",
             &contract_types::output::PROVIDER_SUMMARY,
-            "What a diagnostic says of a provider.",
+            "The summary of a render provider in a diagnostic.",
         ),
         ("pack.schema.json", &contract_types::output::PACK, "The render providers of one owner."),
     ];
@@ -44,7 +52,7 @@ fn schema(root: &'static ObjectType, about: &str) -> Value {
     Value::Object(object)
 }
 
-/// The variants that a schema refers to, each written once.
+/// The object types that a schema refers to, each written once.
 #[derive(Default)]
 struct Definitions {
     written: BTreeMap<&'static str, Value>,
@@ -67,7 +75,7 @@ impl Definitions {
 
     fn reference(&mut self, object_type: &'static ObjectType) -> Value {
         if !self.written.contains_key(object_type.name) {
-            // Reserved first: a object_type may lead back to itself.
+            // Reserved first: an object type may refer to itself.
             self.written.insert(object_type.name, Value::Null);
             let object = self.object(object_type);
             self.written.insert(object_type.name, object);

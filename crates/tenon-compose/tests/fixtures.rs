@@ -1,7 +1,7 @@
-//! Runs every fixture of the contract's matrix: a folder with an input and what must come of it.
+//! Runs every fixture of the contract's matrix: a folder with an input and the expected output.
 //!
-//! `input.json` says what to run: `compose`, `read-diagnostics` or `render`. The providers of a render fixture say
-//! how they behave. `expected.json` is the whole answer, message texts aside.
+//! `input.json` names what to run: `compose`, `read-diagnostics` or `render`, and how the providers of a render fixture
+//! behave. `expected.json` is the whole output without message texts.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ datatest_stable::harness! {
     { test = fixture, root = "tests/fixtures", pattern = r"/input\.json$" },
 }
 
-/// The matrix: what each fixture must report, and nothing else.
+/// The matrix: the exact set of codes that each fixture reports.
 const MATRIX: &[(&str, &[&str])] = &[
     ("fixture-happy-single-module", &[]),
     ("fixture-happy-multi-instance", &[]),
@@ -126,7 +126,7 @@ fn render(fixture: &Value) -> Value {
     answers.collect()
 }
 
-/// A provider that behaves as its entry says.
+/// A provider with the behaviour that its entry names.
 struct Behaviour {
     name: String,
     failed_before: AtomicBool,
@@ -135,7 +135,7 @@ struct Behaviour {
 fn provide(kind: LoadKind, entry: &Map<String, Value>) -> Option<ProviderSource> {
     let name = entry["behaviour"].as_str()?.to_owned();
     Some(match kind {
-        LoadKind::Eager => ProviderSource::Eager(drawing(&name)),
+        LoadKind::Eager => ProviderSource::Eager(renderer(&name)),
         _ => ProviderSource::Lazy(Arc::new(Behaviour { name, failed_before: AtomicBool::new(false) })),
     })
 }
@@ -144,15 +144,15 @@ impl Load for Behaviour {
     fn load(&self) -> Result<Arc<dyn Render>, ProviderError> {
         let fails = match self.name.as_str() {
             "fail-load" => true,
-            // Only the first attempt, so that a later one shows that nothing was spoilt by it.
+            // Only the first attempt fails; a later one must still succeed.
             "fail-preload" => !self.failed_before.swap(true, Ordering::SeqCst),
             _ => false,
         };
-        if fails { Err("the loader's secret".into()) } else { Ok(drawing(&self.name)) }
+        if fails { Err("the loader's secret".into()) } else { Ok(renderer(&self.name)) }
     }
 }
 
-fn drawing(behaviour: &str) -> Arc<dyn Render> {
+fn renderer(behaviour: &str) -> Arc<dyn Render> {
     match behaviour {
         "fail-render" => Arc::new(|_: &Value| Err("the provider's secret".into())),
         "panic" => Arc::new(|_: &Value| panic!("the provider's secret")),
@@ -162,7 +162,7 @@ fn drawing(behaviour: &str) -> Arc<dyn Render> {
     }
 }
 
-/// Messages are for people and no part of the contract.
+/// Messages are not part of the contract.
 fn drop_messages(value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(drop_messages),
@@ -176,7 +176,7 @@ fn drop_messages(value: &mut Value) {
     }
 }
 
-/// Every diagnostic code in an answer, once.
+/// The distinct diagnostic codes in an output, sorted.
 fn codes_in(value: &Value) -> Vec<&str> {
     fn collect<'v>(value: &'v Value, codes: &mut Vec<&'v str>) {
         match value {

@@ -1,4 +1,4 @@
-//! The shapes of what the composer and the render runtime give back, and of the packs that the runtime takes.
+//! Contract types of the composer's and the render runtime's output, and of render packs.
 
 use super::{ANY_CLAIM, HANDLE_KINDS, LOCAL_ID, optional, required};
 use super::{
@@ -19,7 +19,7 @@ static ORIGINS: EnumType = EnumType { name: "DiagnosticOrigin", values: Diagnost
 static CATEGORIES: EnumType = EnumType { name: "DiagnosticCategory", values: DiagnosticCategory::NAMES };
 static CODES: EnumType = EnumType { name: "WorkspaceDiagnosticCode", values: DiagnosticCode::NAMES };
 static LOAD_KINDS: EnumType = EnumType { name: "RenderLoadKind", values: LoadKind::NAMES };
-/// What a pack may say; `unsupported` is only ever said of one.
+/// The values allowed in a pack; `unsupported` occurs in summaries only.
 static SUPPLIED_LOAD_KINDS: EnumType =
     EnumType { name: "SuppliedLoadKind", values: LoadKind::NAMES.split_at(LoadKind::NAMES.len() - 1).0 };
 
@@ -182,13 +182,13 @@ pub(crate) static DIAGNOSTIC: ObjectType = ObjectType {
     ],
 };
 
-/// The handle in a pack; it carries no data.
+/// The handle in a pack, without `data`.
 static PROVIDER_HANDLE: ObjectType = ObjectType {
     name: "RenderProviderHandle",
     base: &[],
     own: RENDER_HANDLE.own.split_at(RENDER_HANDLE.own.len() - 1).0,
 };
-/// The handle of a provider that may be of any version and kind.
+/// The handle in a summary; version and kind may be any string.
 static SUMMARY_HANDLE: ObjectType = ObjectType {
     name: "RenderProviderHandleSummary",
     base: &[],
@@ -198,7 +198,7 @@ static SUMMARY_HANDLE: ObjectType = ObjectType {
         required("id", FieldType::String),
     ],
 };
-/// What a diagnostic may say of a provider.
+/// The summary of a provider in a diagnostic.
 pub(crate) static PROVIDER_SUMMARY: ObjectType = ObjectType {
     name: "RenderProviderSummary",
     base: &[],

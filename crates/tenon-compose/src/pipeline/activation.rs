@@ -1,4 +1,4 @@
-//! Activation: which contributions of a module take part, by the runtime status that the host resolved.
+//! Activation: deactivates the contributions that a module's runtime status excludes.
 
 use super::draft::{ContributionFields, Draft, State};
 use crate::kind::{ContributionKind, RuntimeStatus};
@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stays_by_status() {
+    fn each_status_keeps_its_contributions() {
         let kept = |status: RuntimeStatus| -> Vec<&str> {
             let of = |kind: ContributionKind, fields| stays(kind, fields, status).then_some(kind.as_str());
             let other =

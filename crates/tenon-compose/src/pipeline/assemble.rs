@@ -1,4 +1,4 @@
-//! Assembly: turns what is left of the draft into the composition.
+//! Assembly: builds the composition from the draft's active contributions.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub(super) fn composition(
             })
         })
         .collect();
-    // Built in the order of the document, which lies together in memory, and only then put into the order of the result.
+    // Built in document order for memory locality, then moved into result order.
     let mut built: Vec<Option<ComposedEntry>> =
         (0..draft.contributions.len()).map(|index| entry(draft, decisions, &owners, index)).collect();
 
@@ -82,7 +82,7 @@ fn entry(
         }
         ContributionFields::SidebarItem { label, route_key } => EntryFields::SidebarItem {
             label: label.to_owned(),
-            route_key: Arc::clone(&draft.contributions[shown_route(draft, decisions, route_key)?].key),
+            route_key: Arc::clone(&draft.contributions[visible_route(draft, decisions, route_key)?].key),
         },
         ContributionFields::Configuration { purpose } => {
             EntryFields::ConfigurationSurface { purpose: purpose.to_owned() }
@@ -109,8 +109,8 @@ fn entry(
     })
 }
 
-/// The route a sidebar item leads to, if it is there to be seen.
-fn shown_route(draft: &Draft<'_>, decisions: &Decisions<'_>, route_key: &str) -> Option<usize> {
+/// The route that a sidebar item leads to, if that route is visible.
+fn visible_route(draft: &Draft<'_>, decisions: &Decisions<'_>, route_key: &str) -> Option<usize> {
     let Resolution::Contribution(declared) = draft.declarations.resolve(route_key) else {
         return None;
     };
@@ -118,7 +118,7 @@ fn shown_route(draft: &Draft<'_>, decisions: &Decisions<'_>, route_key: &str) ->
     (draft.contributions[route].state == State::Active).then_some(route)
 }
 
-/// Adds every handle of one owner once, with the entries that need it.
+/// Adds each handle of one owner once, with the keys of the entries that need it.
 fn require(entries: &[Option<ComposedEntry>], required: &mut Vec<RequiredRenderHandle>) {
     let needs = entries.iter().flatten().filter_map(|entry| Some((entry.render_handle.as_ref()?, entry)));
     let mut needs: Vec<(&RenderHandle, &ComposedEntry)> = needs.collect();

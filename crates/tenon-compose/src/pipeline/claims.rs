@@ -1,8 +1,8 @@
-//! Claims: every renderer claim must be well formed, claim nothing that is protected, and belong to one renderer.
+//! Claims: a renderer claim must be valid, must not name a protected default renderer, and has one active claimant.
 
 use super::draft::{ContributionFields, Draft, State, duplicates};
 use super::policy::Decisions;
-use crate::diagnostic::{DiagnosticDetails, WorkspaceDiagnostic, shown};
+use crate::diagnostic::{DiagnosticDetails, WorkspaceDiagnostic, truncated};
 use crate::grammar;
 use crate::kind::ContributionKind;
 use crate::registry::DiagnosticCode;
@@ -43,7 +43,7 @@ pub(super) fn check(
                 let details = details
                     .with_owner("selectedOwner", &owner_of(chosen.selected))
                     .with_owners("overriddenOwners", losers().map(owner_of).collect())
-                    .with("policyId", shown(chosen.policy_id));
+                    .with("policyId", truncated(chosen.policy_id));
                 (DiagnosticCode::RendererOverridden, details)
             }
         };
@@ -54,13 +54,13 @@ pub(super) fn check(
     }
 }
 
-/// Everything that claims.
+/// The contributions of every kind that has claims.
 fn renderers(draft: &Draft<'_>) -> Vec<usize> {
     let claiming = ContributionKind::ALL.iter().filter(|kind| kind.claims().is_some());
     claiming.flat_map(|kind| draft.of_kind(*kind)).copied().collect()
 }
 
-/// Claims are checked whether or not their contribution is active.
+/// Checks every claim, whether or not the contribution is active.
 fn grammar_of_all(draft: &mut Draft<'_>, findings: &mut Vec<WorkspaceDiagnostic>) {
     for index in renderers(draft) {
         let contribution = &draft.contributions[index];
@@ -70,7 +70,7 @@ fn grammar_of_all(draft: &mut Draft<'_>, findings: &mut Vec<WorkspaceDiagnostic>
         if contribution.state == State::Rejected {
             continue;
         }
-        let (code, word, note) = match (grammar::default_renderer(claim), grammar::claim(claim)) {
+        let (code, extra, note) = match (grammar::default_renderer(claim), grammar::claim(claim)) {
             (Some(protected), _) => {
                 (DiagnosticCode::DefaultRendererClaimed, ("defaultRenderer", protected), "protected")
             }
@@ -82,8 +82,8 @@ fn grammar_of_all(draft: &mut Draft<'_>, findings: &mut Vec<WorkspaceDiagnostic>
         };
         let subject = draft.subject(index);
         let details = DiagnosticDetails::default()
-            .with("rendererClaim", shown(claim))
-            .with(word.0, word.1)
+            .with("rendererClaim", truncated(claim))
+            .with(extra.0, extra.1)
             .with_owner("owner", &subject.as_owner());
         let location = draft.location(index, "claim", note.to_owned());
         findings.push(WorkspaceDiagnostic::new(code, vec![subject], details).at([location]));

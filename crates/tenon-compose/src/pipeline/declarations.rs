@@ -1,8 +1,7 @@
-//! What the input declares, accepted or not: the answer to "does this reference name anything?".
+//! Every key that the input declares, accepted or rejected; resolves the references of policies and sidebar items.
 //!
-//! A reference to something that was declared and then rejected is silent, since the rejection was already reported.
-//! Where a part of the input could not be read, it might have declared anything, and references into it are silent
-//! too.
+//! A reference to a rejected declaration is not reported, since the rejection already was. An unreadable part of the
+//! input may have declared anything, so references into it are not reported either.
 
 use std::collections::BTreeSet;
 
@@ -12,14 +11,14 @@ use indexmap::{IndexMap, IndexSet};
 use crate::grammar::{self, KeyParts};
 use crate::kind::ContributionKind;
 
-/// What a reference leads to.
+/// What a reference resolves to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Resolution {
-    /// A contribution that was read; its state says what became of it.
+    /// A readable contribution, by index; it may have been rejected since.
     Contribution(usize),
-    /// Something that was declared but could not be read, or may have been.
+    /// Declared but unreadable, or possibly declared in an unreadable part of the input.
     Unreadable,
-    /// Nothing.
+    /// Not declared.
     Undeclared,
 }
 
@@ -27,7 +26,7 @@ pub(super) enum Resolution {
 pub(super) struct Declarations<'i> {
     keys: IndexMap<KeyParts<'i>, Resolution>,
     owners: IndexSet<&'i str>,
-    /// Claims of contributions that could not be read otherwise.
+    /// Claims of rejected contributions.
     unread_claims: BTreeSet<&'i str>,
     unread_owners: BTreeSet<&'i str>,
     unread_collections: BTreeSet<(&'i str, ContributionKind)>,
@@ -53,7 +52,7 @@ impl<'i> Declarations<'i> {
         self.unread_owners.extend(id);
     }
 
-    /// A list of owners that could not be read.
+    /// Records that a whole list of owners was unreadable.
     pub(super) fn unread_owners(&mut self) {
         self.unnamed_owner = true;
     }
@@ -66,7 +65,7 @@ impl<'i> Declarations<'i> {
         self.unread_claims.extend(claim);
     }
 
-    /// Declares a contribution; false if another one that was read has the same key.
+    /// Records a declaration; false if another readable contribution has the same key.
     pub(super) fn contribution(&mut self, key: KeyParts<'i>, found: Resolution) -> bool {
         match self.keys.entry(key) {
             Entry::Vacant(vacant) => {
@@ -96,12 +95,12 @@ impl<'i> Declarations<'i> {
         Resolution::Undeclared
     }
 
-    /// The parts of `key`, if exactly this key is declared.
+    /// The parts of `key`, if this exact key is declared.
     pub(super) fn exactly<'k>(&self, key: &'k str) -> Option<KeyParts<'k>> {
         grammar::key_splits(key).find(|parts| self.keys.contains_key(parts))
     }
 
-    /// Whether something that could not be read declares `claim`, or may do so.
+    /// Whether an unreadable part of the input declares, or may declare, `claim`.
     pub(super) fn may_claim(&self, claim: &str) -> bool {
         self.unnamed_owner
             || !self.unread_owners.is_empty()

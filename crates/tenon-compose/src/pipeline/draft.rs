@@ -1,4 +1,4 @@
-//! The draft: everything that was readable, and what each phase decided about it.
+//! The draft: every readable owner, contribution and operation, with the state that the phases gave it.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use indexmap::IndexMap;
 use indexmap::map::Entry;
 
 use super::declarations::Declarations;
-use crate::diagnostic::{DiagnosticSubject, InputLocation, PointerStep, shown, sort_subjects};
+use crate::diagnostic::{DiagnosticSubject, InputLocation, PointerStep, sort_subjects, truncated};
 use crate::grammar;
 use crate::json::Json;
 use crate::kind::{AppenderPosition, ContributionKind, OwnerKind, RenderHandleKind, RuntimeStatus};
@@ -18,14 +18,14 @@ use crate::kind::{AppenderPosition, ContributionKind, OwnerKind, RenderHandleKin
 #[derive(Default)]
 pub(super) struct Draft<'i> {
     pub(super) owners: Vec<Owner<'i>>,
-    /// Contributions lie together by owner, and inside an owner by kind.
+    /// Grouped by owner, and inside an owner by kind.
     pub(super) contributions: Vec<Contribution<'i>>,
-    /// The indices of the contributions, by kind.
+    /// Indices into `contributions`, by kind.
     pub(super) by_kind: [Vec<usize>; ContributionKind::ALL.len()],
     pub(super) operations: Vec<Operation<'i>>,
     pub(super) allow_module_root: bool,
     pub(super) declarations: Declarations<'i>,
-    /// Contributions whose key was declared before.
+    /// Contributions whose key an earlier one has already declared.
     pub(super) repeated: Vec<usize>,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct Owner<'i> {
     /// Built-ins are always ready.
     pub(super) status: RuntimeStatus,
     pub(super) reason: Option<&'i str>,
-    /// Where it stands in its list.
+    /// Position in `modules` or `builtins`.
     pub(super) index: usize,
     pub(super) contributions: Range<usize>,
     pub(super) rejected: bool,
@@ -52,12 +52,12 @@ pub(super) struct Contribution<'i> {
     pub(super) order: Option<i64>,
     pub(super) fields: ContributionFields<'i>,
     pub(super) handle: Option<Handle<'i>>,
-    /// Where it stands in its collection.
+    /// Position in the collection.
     pub(super) index: usize,
     pub(super) state: State,
 }
 
-/// What is special to the kind of a contribution.
+/// The fields that only contributions of one kind have.
 #[derive(Clone, Copy)]
 pub(super) enum ContributionFields<'i> {
     Route { path: &'i str },
@@ -75,21 +75,21 @@ pub(super) struct Handle<'i> {
     pub(super) data: Option<&'i Json<'i>>,
 }
 
-/// What became of a contribution.
+/// The state of a contribution after the phases so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
-    /// Part of the composition so far.
+    /// Part of the composition.
     Active,
-    /// Active, but left out of the result by the host.
+    /// Left out of the result by a `hide` operation, but still counted in conflicts.
     Hidden,
-    /// Not for this runtime status, or displaced by the policy.
+    /// Excluded by the runtime status, or displaced by the policy.
     Inactive,
-    /// Wrong, and reported.
+    /// Invalid; a diagnostic was reported.
     Rejected,
 }
 
 impl State {
-    /// Whether it takes part in conflicts.
+    /// Whether it takes part in conflict checks.
     pub(super) fn counts_in_conflicts(self) -> bool {
         matches!(self, Self::Active | Self::Hidden)
     }
@@ -128,22 +128,22 @@ impl<'i> Draft<'i> {
         let mut subject = self
             .owner_subject(contribution.owner)
             .contribution(contribution.kind, Some(contribution.local_id));
-        // Whole where it is well formed, so that it can be compared; cut where it is not.
+        // A valid value stays complete, so that readers can compare it; an invalid one is truncated.
         match contribution.fields {
             ContributionFields::Route { path } => {
-                let shown = if grammar::route_path(path).is_ok() { path } else { shown(path) };
-                subject.route_path = Some(shown.to_owned());
+                let value = if grammar::route_path(path).is_ok() { path } else { truncated(path) };
+                subject.route_path = Some(value.to_owned());
             }
             ContributionFields::Renderer { claim } => {
-                let shown = if grammar::claim(claim).is_ok() { claim } else { shown(claim) };
-                subject.renderer_claim = Some(shown.to_owned());
+                let value = if grammar::claim(claim).is_ok() { claim } else { truncated(claim) };
+                subject.renderer_claim = Some(value.to_owned());
             }
             _ => {}
         }
         subject
     }
 
-    /// The subjects of several contributions in their one order, with the place of one field of each.
+    /// The sorted subjects of several contributions, each with the location of `field`.
     pub(super) fn subjects_with_locations(
         &self,
         group: &[usize],
@@ -168,7 +168,7 @@ impl<'i> Draft<'i> {
         InputLocation { pointer, note }
     }
 
-    /// The place of one field of a contribution.
+    /// The location of one field of a contribution.
     pub(super) fn location(&self, contribution: usize, field: &'static str, note: String) -> InputLocation {
         let contribution = &self.contributions[contribution];
         let owner = &self.owners[contribution.owner];
@@ -192,7 +192,7 @@ pub(super) fn field_step(name: &'static str) -> PointerStep {
     PointerStep::Field(Cow::Borrowed(name))
 }
 
-/// Groups of two or more items that share a key, in the order of their keys.
+/// Groups of two or more items that share a key, sorted by key.
 pub(super) fn duplicates<K: Ord + Hash + Copy>(items: &[usize], key: impl Fn(usize) -> K) -> Vec<Vec<usize>> {
     let mut first: IndexMap<K, usize> = IndexMap::with_capacity(items.len());
     let mut groups: BTreeMap<K, Vec<usize>> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Checks the fields of one object against its object_type and words what is wrong with them.
+//! Checks the fields of one object against its contract type and reports the mistakes.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -6,13 +6,13 @@ use std::fmt::Write as _;
 use super::versions;
 use crate::contract_types::{self, Field, FieldType, ObjectType};
 use crate::diagnostic::{
-    DiagnosticDetails, DiagnosticSubject, InputLocation, PointerStep, WorkspaceDiagnostic, shown,
+    DiagnosticDetails, DiagnosticSubject, InputLocation, PointerStep, WorkspaceDiagnostic, truncated,
 };
 use crate::json::{Json, Object};
 use crate::kind::{ContributionKind, OwnerKind, RenderHandleKind};
 use crate::registry::DiagnosticCode;
 
-/// Where the reader stands: a list of steps that lives on the stack and costs nothing until something is wrong.
+/// The path of the field being read: a linked list on the stack, which allocates only when a fault is reported.
 #[derive(Clone, Copy)]
 pub(super) struct FieldPath<'p> {
     above: Option<&'p FieldPath<'p>>,
@@ -46,10 +46,10 @@ impl<'p> FieldPath<'p> {
     }
 }
 
-/// Whom the reader would blame.
+/// The subject of a possible diagnostic, borrowed from the input.
 #[derive(Clone, Copy)]
 pub(super) struct SubjectRef<'i> {
-    /// Nobody in particular is the host.
+    /// `None` is the host.
     pub(super) kind: Option<OwnerKind>,
     pub(super) id: Option<&'i str>,
     pub(super) package_id: Option<&'i str>,
@@ -70,7 +70,7 @@ impl SubjectRef<'_> {
     }
 }
 
-/// One thing wrong with a field.
+/// One mistake in a field.
 struct FieldFault<'f> {
     reason: &'static str,
     expected: Expected<'f>,
@@ -87,7 +87,7 @@ pub(super) struct FieldChecker<'f> {
 }
 
 impl FieldChecker<'_> {
-    /// Checks the members of an object against its object_type; true unless a required field is missing or wrong.
+    /// Checks the members of an object; true unless a required field is missing or wrong.
     pub(super) fn fields(
         &mut self,
         object: &Object<'_>,
@@ -140,14 +140,14 @@ impl FieldChecker<'_> {
             | (FieldType::CheckedSeparately(_), Json::Object(_))
             | (FieldType::AnyJson, _) => true,
             (FieldType::Integer, number) => number.as_integer().is_some(),
-            (FieldType::Enum(list), Json::Text(word)) => {
-                if list.values.contains(&word.as_ref()) {
+            (FieldType::Enum(list), Json::Text(value)) => {
+                if list.values.contains(&value.as_ref()) {
                     return true;
                 }
                 let fault = FieldFault {
                     reason: "invalid-enum",
                     expected: expected(&field.field_type),
-                    received: shown(word),
+                    received: truncated(value),
                 };
                 self.report(fault, at, subject);
                 return false;
@@ -245,7 +245,7 @@ impl FieldChecker<'_> {
     ) {
         let mut known = known.to_vec();
         known.sort_unstable();
-        let fault = FieldFault { reason, expected: Expected::AnyOf(known), received: shown(name) };
+        let fault = FieldFault { reason, expected: Expected::AnyOf(known), received: truncated(name) };
         self.report(fault, &FieldPath::field(above, name), subject);
     }
 
@@ -254,14 +254,14 @@ impl FieldChecker<'_> {
         for step in at.steps() {
             match step {
                 PathStepRef::Index(_) => field.push_str("[]"),
-                PathStepRef::Field(name) if field.is_empty() => field.push_str(shown(name)),
+                PathStepRef::Field(name) if field.is_empty() => field.push_str(truncated(name)),
                 PathStepRef::Field(name) => {
-                    let _ = write!(field, ".{}", shown(name));
+                    let _ = write!(field, ".{}", truncated(name));
                 }
             }
         }
         let missing = fault.reason == "missing-field";
-        // What is missing has no place; its holder has.
+        // A missing field has no location, so point at the object that lacks it.
         let pointer = match (missing, at.above) {
             (true, above) => above.map(pointer).unwrap_or_default(),
             (false, _) => pointer(at),
@@ -279,10 +279,10 @@ impl FieldChecker<'_> {
         let last = field.rsplit('.').next().unwrap_or(&field);
         let note = match (fault.reason, &fault.expected) {
             ("missing-field", _) => format!("`{last}` is missing"),
-            ("unknown-field" | "unknown-collection", _) => "not known here".to_owned(),
+            ("unknown-field" | "unknown-collection", _) => "unknown".to_owned(),
             ("wrong-type", Expected::One(one)) => format!("expected {one}, found {}", fault.received),
             (_, Expected::One(one)) => format!("expected {one}"),
-            (_, Expected::AnyOf(words)) => format!("expected one of {}", words.join(", ")),
+            (_, Expected::AnyOf(values)) => format!("expected one of {}", values.join(", ")),
         };
         let details = DiagnosticDetails::default()
             .with("field", field)
@@ -290,7 +290,7 @@ impl FieldChecker<'_> {
             .with("reason", fault.reason);
         let details = match fault.expected {
             Expected::One(one) => details.with("expected", one),
-            Expected::AnyOf(words) => details.with("expected", words),
+            Expected::AnyOf(values) => details.with("expected", values),
         };
         let diagnostic =
             WorkspaceDiagnostic::new(DiagnosticCode::InvalidShape, vec![subject.subject()], details);
@@ -310,7 +310,7 @@ fn location(at: &FieldPath<'_>, note: String) -> InputLocation {
     InputLocation { pointer: pointer(at), note }
 }
 
-/// The version in `field`, if it is a version that this composer does not support.
+/// The version in `field`, if it is unsupported.
 pub(super) fn unsupported<'i>(object: &'i Object<'i>, field: &str) -> Option<&'i str> {
     object.text(field).filter(|version| !versions::supported(version))
 }
@@ -318,9 +318,9 @@ pub(super) fn unsupported<'i>(object: &'i Object<'i>, field: &str) -> Option<&'i
 fn expected(field_type: &FieldType) -> Expected<'static> {
     match field_type {
         FieldType::Enum(list) => {
-            let mut words = list.values.to_vec();
-            words.sort_unstable();
-            Expected::AnyOf(words)
+            let mut values = list.values.to_vec();
+            values.sort_unstable();
+            Expected::AnyOf(values)
         }
         _ => Expected::One(type_name(field_type)),
     }

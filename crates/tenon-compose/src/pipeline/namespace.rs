@@ -1,9 +1,9 @@
-//! Namespace: ids must be well formed and unique. Of a duplicate nobody wins, whatever the order of declaration.
+//! Namespace: ids must be valid and unique. All owners of a duplicate are rejected, so declaration order never decides.
 
 use std::collections::BTreeSet;
 
 use super::draft::{Draft, State, duplicates};
-use crate::diagnostic::{DiagnosticDetails, WorkspaceDiagnostic, shown, sort_subjects};
+use crate::diagnostic::{DiagnosticDetails, WorkspaceDiagnostic, sort_subjects, truncated};
 use crate::grammar;
 use crate::kind::OwnerKind;
 use crate::registry::DiagnosticCode;
@@ -29,7 +29,7 @@ fn owner_ids(draft: &mut Draft<'_>, findings: &mut Vec<WorkspaceDiagnostic>) {
         };
         let Err(reason) = checked else { continue };
         let details = DiagnosticDetails::default()
-            .with("value", shown(owner.id))
+            .with("value", truncated(owner.id))
             .with("field", field)
             .with("reason", reason);
         let location = draft.owner_location(index, reason.to_owned());
@@ -75,7 +75,7 @@ fn local_ids(draft: &mut Draft<'_>, findings: &mut Vec<WorkspaceDiagnostic>) {
             continue;
         };
         let details = DiagnosticDetails::default()
-            .with("value", shown(contribution.local_id))
+            .with("value", truncated(contribution.local_id))
             .with("field", "localId")
             .with("reason", reason);
         let location = draft.location(index, "id", reason.to_owned());

@@ -1,4 +1,4 @@
-//! Order: policy first, then `order`, then the canonical key; message appenders have no `order`.
+//! Order: policy first, then `order`, then the canonical key. Message appenders ignore `order`.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -7,16 +7,16 @@ use super::draft::Draft;
 use super::policy::Decisions;
 use crate::kind::ContributionKind;
 
-/// What decides between entries that the policy leaves free: declared order with the undeclared last, then key.
+/// Sort key of entries that the policy does not order: `order` with missing last, then the canonical key.
 type Rank<'d> = (bool, i64, &'d str);
 
-/// The contributions that count, kind by kind, each in its order.
+/// The indices of the counting contributions, one sorted list for each kind.
 pub(super) fn arrange(draft: &Draft<'_>, decisions: &Decisions<'_>) -> Vec<Vec<usize>> {
     let locations = inherited(draft, decisions);
     let mut followers: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     let mut waiting: BTreeMap<usize, usize> = BTreeMap::new();
     for (first, second) in &decisions.precedes {
-        // The claims phase may have taken one of the two away since.
+        // The claims phase may have deactivated either of the two.
         let both_active =
             [first, second].into_iter().all(|index| draft.contributions[*index].state.counts_in_conflicts());
         if both_active {
@@ -43,7 +43,7 @@ fn rank<'d>(draft: &'d Draft<'_>, index: usize) -> Rank<'d> {
     (order.is_none(), order.unwrap_or_default(), &contribution.key)
 }
 
-/// The ranks that replacements take over; of several, the first.
+/// The ranks that replacements inherit; the smallest if there are several.
 fn inherited<'d>(draft: &'d Draft<'_>, decisions: &Decisions<'_>) -> BTreeMap<usize, Rank<'d>> {
     let mut ranks: BTreeMap<usize, Rank<'d>> = BTreeMap::new();
     for (left, replacement) in &decisions.replaced {
@@ -54,7 +54,7 @@ fn inherited<'d>(draft: &'d Draft<'_>, decisions: &Decisions<'_>) -> BTreeMap<us
     ranks
 }
 
-/// Again and again the smallest of those whose predecessors are all placed.
+/// Topological sort that always takes the smallest entry whose predecessors are all placed.
 fn location(
     entries: Vec<(Rank<'_>, usize)>,
     followers: &BTreeMap<usize, Vec<usize>>,

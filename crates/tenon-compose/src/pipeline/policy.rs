@@ -1,8 +1,7 @@
-//! Policy: the host's explicit word on conflicts, visibility and order.
+//! Policy: checks and applies the host's operations on conflicts, visibility and order.
 //!
-//! A policy is judged by itself, whatever the runtime status of what it names: an operation that contradicts another
-//! is a fault even while its target is inactive. Applied it is only to what is active; elsewhere it is silent.
-//! Operations take effect kind by kind, never in the order of the file.
+//! The check ignores runtime status: operations that contradict each other are reported even while their target is
+//! inactive. Operations take effect on active contributions only, kind by kind and never in file order.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,8 +9,8 @@ use super::declarations::Resolution;
 use super::draft::{ContributionFields, Draft, Operation, State, field_step};
 use super::routes;
 use crate::diagnostic::{
-    DiagnosticDetails, DiagnosticSubject, InputLocation, PointerStep, WorkspaceDiagnostic, shown,
-    sort_subjects,
+    DiagnosticDetails, DiagnosticSubject, InputLocation, PointerStep, WorkspaceDiagnostic, sort_subjects,
+    truncated,
 };
 use crate::grammar::{self, ReasonCode};
 use crate::kind::{ContributionKind, OperationKind, OwnerKind};
@@ -20,15 +19,15 @@ use crate::registry::DiagnosticCode;
 mod conflicts;
 mod cycles;
 
-/// What the policy decided, by the index of contributions.
+/// The effects of the policy, by contribution index.
 #[derive(Default)]
 pub(super) struct Decisions<'i> {
     pub(super) aliases: BTreeMap<usize, Alias<'i>>,
     /// By claim.
     pub(super) overrides: BTreeMap<&'i str, Override<'i>>,
-    /// From what left to what stands in for it.
+    /// From the replaced contribution to the replacement.
     pub(super) replaced: BTreeMap<usize, usize>,
-    /// Pairs: the first comes before the second.
+    /// Pairs whose first comes before the second.
     pub(super) precedes: Vec<(usize, usize)>,
 }
 
@@ -42,7 +41,7 @@ pub(super) struct Override<'i> {
     pub(super) policy_id: &'i str,
 }
 
-/// An operation that is right by itself.
+/// An operation that passed its own check.
 struct ValidOperation<'i> {
     id: &'i str,
     target: PolicyTarget<'i>,
@@ -50,7 +49,7 @@ struct ValidOperation<'i> {
     index: usize,
 }
 
-/// A claim and a contribution key may be the same text and are still two things.
+/// A claim and a contribution key may have the same text, so the kind is part of the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum PolicyTarget<'i> {
     Key(&'i str),
@@ -78,7 +77,7 @@ impl<'i> Action<'i> {
         }
     }
 
-    /// The contribution that the operation's `use` names.
+    /// The contribution that `use` names.
     fn uses(self) -> Option<&'i str> {
         match self {
             Self::Replace { with } | Self::Override { with } => Some(with),
@@ -109,7 +108,7 @@ pub(super) fn apply<'i>(draft: &mut Draft<'i>, findings: &mut Vec<WorkspaceDiagn
     decide(draft, &valid)
 }
 
-/// Operations that cannot stand together.
+/// A group of operations that repeat or contradict each other.
 struct OperationConflict {
     members: Vec<usize>,
     reason: ReasonCode,
@@ -136,7 +135,7 @@ impl<'d, 'i> PolicyChecker<'d, 'i> {
         Self { draft, claims }
     }
 
-    /// Judges one operation: its target, then what it uses, then its path.
+    /// Checks one operation: target, then `use`, then path.
     fn operation(&self, operation: &Operation<'i>) -> Result<ValidOperation<'i>, ReasonCode> {
         let kind = OperationKind::parse(operation.op).ok_or("unknown-operation")?;
         let (target, action) = match kind {
@@ -179,7 +178,7 @@ impl<'d, 'i> PolicyChecker<'d, 'i> {
         Ok(ValidOperation { id: operation.id, target, action, index: operation.index })
     }
 
-    /// The kind of the contribution that `key` names, if it names a declared one that `fits`.
+    /// The kind of the declared contribution that `key` names, if it `fits`.
     fn key(
         &self,
         key: &str,
@@ -224,8 +223,8 @@ impl<'d, 'i> PolicyChecker<'d, 'i> {
         let mut subjects = vec![DiagnosticSubject::host()];
         subjects.extend(self.subject(target));
         let details = DiagnosticDetails::default()
-            .with("policyId", shown(operation.id))
-            .with("target", shown(operation.target))
+            .with("policyId", truncated(operation.id))
+            .with("target", truncated(operation.target))
             .with("reason", reason);
         let location = operation_location(operation.index, at_fault(operation, reason), reason.to_owned());
         WorkspaceDiagnostic::new(DiagnosticCode::InvalidPolicy, subjects, details).at([location])
@@ -241,8 +240,8 @@ impl<'d, 'i> PolicyChecker<'d, 'i> {
         let mut subjects = vec![DiagnosticSubject::host()];
         subjects.extend(targets);
         let details = DiagnosticDetails::default()
-            .with("policyId", shown(smallest))
-            .with("target", format!("operation:{}", shown(smallest)))
+            .with("policyId", truncated(smallest))
+            .with("target", format!("operation:{}", truncated(smallest)))
             .with("reason", group.reason);
         let locations: Vec<InputLocation> = members()
             .map(|operation| operation_location(operation.index, Some("id"), String::new()))
@@ -250,11 +249,11 @@ impl<'d, 'i> PolicyChecker<'d, 'i> {
         WorkspaceDiagnostic::new(DiagnosticCode::InvalidPolicy, subjects, details).at(locations)
     }
 
-    /// The subject of a target, where it is declared.
+    /// The subject of a target, if the target is declared.
     fn subject(&self, target: PolicyTarget<'i>) -> Option<DiagnosticSubject> {
         match target {
             PolicyTarget::Claim(claim) => self.claims.contains(claim).then(|| DiagnosticSubject {
-                renderer_claim: Some(shown(claim).to_owned()),
+                renderer_claim: Some(truncated(claim).to_owned()),
                 ..DiagnosticSubject::default()
             }),
             PolicyTarget::Key(key) => {
@@ -265,7 +264,7 @@ impl<'d, 'i> PolicyChecker<'d, 'i> {
                     {
                         self.draft.subject(index)
                     }
-                    // Of a rejected one there may be several; the key is what they share.
+                    // Several rejected contributions may share this key, so name the key alone.
                     _ => DiagnosticSubject::from_key(parts),
                 })
             }
@@ -273,7 +272,7 @@ impl<'d, 'i> PolicyChecker<'d, 'i> {
     }
 }
 
-/// The reasons for a reference that leads nowhere, and for one that cannot be meant.
+/// The reason codes for a reference that is undeclared, and for one that is malformed or of the wrong kind.
 #[derive(Clone, Copy)]
 struct ReferenceReasons {
     missing: ReasonCode,
@@ -283,7 +282,7 @@ struct ReferenceReasons {
 const TARGET: ReferenceReasons = ReferenceReasons { missing: "missing-target", invalid: "invalid-target" };
 const USE: ReferenceReasons = ReferenceReasons { missing: "missing-use", invalid: "invalid-use" };
 
-/// The field of an operation that a reason is about, if it is there.
+/// The field that a reason is about, if the operation has it.
 fn at_fault(operation: &Operation<'_>, reason: ReasonCode) -> Option<&'static str> {
     let arguments = [
         ("use", operation.use_key),
@@ -304,7 +303,7 @@ fn operation_location(index: usize, field: Option<&'static str>, note: String) -
     InputLocation { pointer, note }
 }
 
-/// Applies the operations, kind by kind, to what is active.
+/// Applies the operations to active contributions, kind by kind.
 fn decide<'i>(draft: &mut Draft<'i>, valid: &[ValidOperation<'i>]) -> Decisions<'i> {
     let mut decisions = Decisions::default();
     let mut by_kind: Vec<&ValidOperation<'i>> = valid.iter().collect();
@@ -358,7 +357,7 @@ fn decide<'i>(draft: &mut Draft<'i>, valid: &[ValidOperation<'i>]) -> Decisions<
                     .extend(replacement(&decisions, anchor).zip(replacement(&decisions, target)));
             }
             (PolicyTarget::Claim(_), _) | (PolicyTarget::Key(_), Action::Override { .. }) => {
-                unreachable!("only an override targets a claim, and it targets nothing else")
+                unreachable!("an override targets a claim, every other operation a key")
             }
         }
     }

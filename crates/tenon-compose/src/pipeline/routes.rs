@@ -1,15 +1,15 @@
-//! Routes: every declared path must be canonical, every effective path belongs to one route.
+//! Routes: every declared path must be canonical, and every effective path has one active route.
 
 use std::collections::BTreeSet;
 
 use super::draft::{ContributionFields, Draft, State, duplicates};
 use super::policy::Decisions;
-use crate::diagnostic::{DiagnosticDetails, WorkspaceDiagnostic, shown};
+use crate::diagnostic::{DiagnosticDetails, WorkspaceDiagnostic, truncated};
 use crate::grammar;
 use crate::kind::{ContributionKind, OwnerKind};
 use crate::registry::DiagnosticCode;
 
-/// Whether `path` is canonical and this owner may claim it.
+/// Checks that `path` is canonical and that this kind of owner may use it.
 pub(super) fn allowed(path: &str, owner: OwnerKind, allow_module_root: bool) -> Result<(), &'static str> {
     grammar::route_path(path)?;
     if path == "/" && owner == OwnerKind::Module && !allow_module_root {
@@ -56,7 +56,7 @@ pub(super) fn check(
         let details = DiagnosticDetails::default()
             .with("originalPath", declared(*index).unwrap_or_default())
             .with("aliasedPath", alias.path)
-            .with("policyId", shown(alias.policy_id))
+            .with("policyId", truncated(alias.policy_id))
             .with_owner("owner", &subject.as_owner());
         let location = draft.location(*index, "path", format!("served at {}", alias.path));
         findings.push(
@@ -65,7 +65,7 @@ pub(super) fn check(
     }
 }
 
-/// Paths are checked whether or not their contribution is active.
+/// Checks every path, whether or not the contribution is active.
 fn grammar_of_all(draft: &mut Draft<'_>, findings: &mut Vec<WorkspaceDiagnostic>) {
     for index in draft.of_kind(ContributionKind::Routes).to_vec() {
         let contribution = &draft.contributions[index];
@@ -81,7 +81,7 @@ fn grammar_of_all(draft: &mut Draft<'_>, findings: &mut Vec<WorkspaceDiagnostic>
         };
         let subject = draft.subject(index);
         let details = DiagnosticDetails::default()
-            .with("routePath", shown(path))
+            .with("routePath", truncated(path))
             .with("reason", reason)
             .with_owner("owner", &subject.as_owner());
         let location = draft.location(index, "path", reason.to_owned());

@@ -1,14 +1,14 @@
-//! Structure: reads the document into a draft and reports every field that has the wrong shape.
+//! Structure: reads the document into a draft and reports every field that has the wrong type.
 //!
-//! A missing or wrong required field rejects its holder; a wrong optional or unknown field rejects only itself. An
-//! unsupported version hides what is below it. `field` names the place without list positions, so that the order of
-//! the input cannot show.
+//! A missing or wrong required field rejects the object that needs it; a wrong optional or unknown field rejects only
+//! itself. Nothing below an unsupported version is checked. `field` is a path without array indices, so that it does
+//! not depend on the order of the input.
 
 use super::declarations::Resolution;
 use super::draft::{Contribution, ContributionFields, Draft, Handle, Operation, Owner, State};
 use super::fields::{FieldChecker, FieldPath, HOST_SUBJECT, SubjectRef, unsupported};
 use crate::contract_types::{self, ObjectType};
-use crate::diagnostic::{DiagnosticDetails, WorkspaceDiagnostic, shown};
+use crate::diagnostic::{DiagnosticDetails, WorkspaceDiagnostic, truncated};
 use crate::grammar::{KeyParts, canonical_key, key_splits};
 use crate::input::CompositionInput;
 use crate::json::{Json, Object};
@@ -30,7 +30,7 @@ pub(super) fn read<'i>(
     reader.draft
 }
 
-/// How many contributions the document declares, if it is well formed; a guess at sizes and nothing else.
+/// How many contributions the document seems to declare; used only to reserve memory.
 fn contribution_count(root: &Json<'_>) -> usize {
     let lists = |name| match root.as_object().and_then(|input| input.get(name)) {
         Some(Json::List(owners)) => owners.as_slice(),
@@ -139,7 +139,7 @@ impl<'i> Reader<'i, '_> {
         }
     }
 
-    /// Reads all collections; those of a rejected owner (`None`) are checked and then only remembered as declared.
+    /// Reads all collections. Those of a rejected owner (`None`) are checked and recorded as declared only.
     fn contributions(
         &mut self,
         object: &'i Object<'i>,
@@ -200,7 +200,7 @@ impl<'i> Reader<'i, '_> {
                     state: State::Active,
                 });
                 if kind == ContributionKind::SidebarItems {
-                    // Whether it stands is known once all routes are.
+                    // Declared in `route_keys`, once all routes are known.
                     return;
                 }
                 Resolution::Contribution(added)
@@ -254,9 +254,9 @@ impl<'i> Reader<'i, '_> {
         let accepted = self.check.fields(object, &contract_types::ANY_OPERATION, Some(at), HOST_SUBJECT);
         if let Some(kind) = object.text("op").and_then(OperationKind::parse) {
             let known = contract_types::ANY_OPERATION.fields().map(|field| field.name);
-            let (taken, foreign): (Vec<&str>, Vec<&str>) = known.partition(|name| kind.takes(name));
-            for name in foreign.into_iter().filter(|name| object.get(name).is_some()) {
-                self.check.report_unknown(name, &taken, "unknown-field", Some(at), HOST_SUBJECT);
+            let (allowed, unsupported): (Vec<&str>, Vec<&str>) = known.partition(|name| kind.takes(name));
+            for name in unsupported.into_iter().filter(|name| object.get(name).is_some()) {
+                self.check.report_unknown(name, &allowed, "unknown-field", Some(at), HOST_SUBJECT);
             }
         }
         if let (true, Some(id), Some(op), Some(target)) =
@@ -275,7 +275,7 @@ impl<'i> Reader<'i, '_> {
         }
     }
 
-    /// A sidebar item that leads nowhere is a mistake of its declaration; one to something rejected is not.
+    /// Rejects sidebar items whose route is not declared. A rejected route was reported already.
     fn route_keys(&mut self) {
         for index in self.draft.of_kind(ContributionKind::SidebarItems).to_vec() {
             let ContributionFields::SidebarItem { route_key, .. } = self.draft.contributions[index].fields
@@ -303,7 +303,7 @@ impl<'i> Reader<'i, '_> {
             let details = DiagnosticDetails::default()
                 .with("field", format!("{list}[].contributions.sidebarItems[].routeKey"))
                 .with("expected", "route-key")
-                .with("received", shown(route_key))
+                .with("received", truncated(route_key))
                 .with("reason", "unknown-route-key");
             let location = self.draft.location(index, "routeKey", "no such route".to_owned());
             let diagnostic = WorkspaceDiagnostic::new(
@@ -331,7 +331,7 @@ fn descriptor_type(kind: ContributionKind) -> &'static ObjectType {
     }
 }
 
-/// What is special to the kind; every field was checked before.
+/// The fields of this kind; they have been checked before.
 fn fields<'i>(kind: ContributionKind, object: &'i Object<'i>) -> ContributionFields<'i> {
     let text = |name| object.text(name).expect("required text was checked");
     match kind {

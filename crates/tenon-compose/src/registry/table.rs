@@ -3,8 +3,7 @@
 use super::{DiagnosticCategory, DiagnosticCode, DiagnosticOrigin, DiagnosticSeverity, RegistryRow};
 
 const INVALID_START: (&str, &str) = ("invalid-start", "begin with a lowercase ASCII letter or a digit");
-const RANDOM_SUFFIX: (&str, &str) =
-    ("random-suffix", "choose a name that stays the same; generated ids are forbidden");
+const RANDOM_SUFFIX: (&str, &str) = ("random-suffix", "choose a fixed name; generated ids are not allowed");
 const IDS: &[&str] = &["WCP-ADR-006", "WCP-ADR-015"];
 const POLICY: &[&str] = &["WCP-ADR-010", "WCP-ADR-015"];
 const CLAIMS: &[&str] = &["WCP-ADR-003", "WCP-ADR-015"];
@@ -22,7 +21,7 @@ pub const REGISTRY: [RegistryRow; 25] = [
         details: &["field", "expected", "received", "reason"],
         fixture: "fixture-invalid-input-shape",
         decisions: &["WCP-ADR-001", "WCP-ADR-015"],
-        message: "Field '{field}' does not have the expected shape ({reason}).",
+        message: "Field '{field}' is invalid ({reason}).",
         help: "correct the field",
         reasons: &[
             ("missing-field", "add the field"),
@@ -31,7 +30,7 @@ pub const REGISTRY: [RegistryRow; 25] = [
             ("unknown-field", "remove the field, or correct its name"),
             ("unknown-collection", "remove the collection, or correct its name"),
             ("kind-mismatch", "use the handle kind that fits the collection"),
-            ("unknown-route-key", "name a route that a module or a built-in declares"),
+            ("unknown-route-key", "name a route that a module or built-in declares"),
         ],
     },
     RegistryRow {
@@ -44,7 +43,7 @@ pub const REGISTRY: [RegistryRow; 25] = [
         fixture: "fixture-duplicate-instance-id",
         decisions: IDS,
         message: "Instance id '{instanceId}' is used by more than one owner.",
-        help: "give every owner an id of its own; none of them was composed",
+        help: "give every owner a unique id; all owners with this id were rejected",
         reasons: &[],
     },
     RegistryRow {
@@ -63,7 +62,7 @@ pub const REGISTRY: [RegistryRow; 25] = [
             ("too-long", "use at most 64 characters"),
             INVALID_START,
             ("invalid-character", "use lowercase ASCII letters, digits and hyphens only"),
-            ("reserved-prefix", "drop the prefix `builtin-`, which belongs to the product's own owners"),
+            ("reserved-prefix", "remove the prefix `builtin-`, which is reserved for built-ins"),
             ("missing-builtin-prefix", "begin with `builtin-`"),
             RANDOM_SUFFIX,
         ],
@@ -78,7 +77,7 @@ pub const REGISTRY: [RegistryRow; 25] = [
         fixture: "fixture-duplicate-canonical-key",
         decisions: IDS,
         message: "Contribution key '{canonicalKey}' is declared more than once.",
-        help: "give each contribution of this kind an id of its own",
+        help: "give each contribution of this kind a unique id",
         reasons: &[],
     },
     RegistryRow {
@@ -128,15 +127,18 @@ pub const REGISTRY: [RegistryRow; 25] = [
             ("absolute-url", "write the path alone, without protocol and host"),
             ("backslash", "separate segments with `/`"),
             ("percent-encoding", "write plain characters; paths are never decoded"),
-            ("query-or-hash", "leave query and hash to the host's router"),
-            ("dynamic-segment", "leave parameters to the host's router"),
+            ("query-or-hash", "remove the query and hash; the host's router handles them"),
+            ("dynamic-segment", "remove the parameter; the host's router handles parameters"),
             ("missing-leading-slash", "begin with `/`"),
             ("repeated-slash", "write one `/` between segments; paths are never collapsed"),
             ("trailing-slash", "end without `/`; paths are never normalised"),
             ("dot-segment", "write the path without `.` and `..`"),
             ("invalid-character", "use lowercase ASCII letters, digits, `-`, `_` and `/` only"),
             ("invalid-start", "begin every segment with a letter or a digit"),
-            ("reserved-root", "choose another path; `/` is for built-ins unless the policy allows it"),
+            (
+                "reserved-root",
+                "choose another path; `/` is reserved for built-ins unless the policy allows it",
+            ),
         ],
     },
     RegistryRow {
@@ -149,7 +151,7 @@ pub const REGISTRY: [RegistryRow; 25] = [
         fixture: "fixture-route-path-alias",
         decisions: POLICY,
         message: "Route path '{originalPath}' is served at '{aliasedPath}' by policy '{policyId}'.",
-        help: "nothing to mend",
+        help: "no action needed",
         reasons: &[],
     },
     RegistryRow {
@@ -162,7 +164,7 @@ pub const REGISTRY: [RegistryRow; 25] = [
         fixture: "fixture-duplicate-tool-renderer-claim",
         decisions: CLAIMS,
         message: "Renderer claim '{rendererClaim}' is claimed by multiple active contributions.",
-        help: "drop a claim, or choose in the policy with `rendererOverride` or `replace`",
+        help: "remove a claim, or resolve it in the policy with `rendererOverride` or `replace`",
         reasons: &[],
     },
     RegistryRow {
@@ -178,13 +180,13 @@ pub const REGISTRY: [RegistryRow; 25] = [
         help: "write `message:<type>`, `tool:<name>` or `activity:<kind>`",
         reasons: &[
             ("unknown-kind", "begin with `message:`, `tool:` or `activity:`"),
-            ("empty-value", "name what is rendered after the colon"),
-            ("wildcard", "claim one exact name; wildcards own nothing"),
+            ("empty-value", "write a name after the colon"),
+            ("wildcard", "claim one exact name; wildcards are not supported"),
             (
                 "invalid-character",
-                "use lowercase ASCII letters, digits, `-`, `_`, `.` and `/`, a letter or digit first",
+                "use lowercase ASCII letters, digits, `-`, `_`, `.` and `/`; begin with a letter or digit",
             ),
-            ("kind-mismatch", "move it to the collection of its kind, or change the kind"),
+            ("kind-mismatch", "move it to the collection for this kind, or change the kind"),
         ],
     },
     RegistryRow {
@@ -197,7 +199,7 @@ pub const REGISTRY: [RegistryRow; 25] = [
         fixture: "fixture-default-text-renderer-rejected",
         decisions: &["WCP-ADR-012", "WCP-ADR-015"],
         message: "Renderer claim '{rendererClaim}' would replace the default renderer '{defaultRenderer}'.",
-        help: "claim a message type of your own, or add a message appender",
+        help: "claim a custom message type, or add a message appender",
         reasons: &[],
     },
     RegistryRow {
@@ -209,8 +211,8 @@ pub const REGISTRY: [RegistryRow; 25] = [
         details: &["rendererClaim", "selectedOwner", "overriddenOwners", "policyId"],
         fixture: "fixture-renderer-override",
         decisions: POLICY,
-        message: "Renderer claim '{rendererClaim}' is given to one of its claimants by policy '{policyId}'.",
-        help: "nothing to mend",
+        message: "Renderer claim '{rendererClaim}' is assigned by policy '{policyId}'.",
+        help: "no action needed",
         reasons: &[],
     },
     RegistryRow {
@@ -236,7 +238,7 @@ pub const REGISTRY: [RegistryRow; 25] = [
         fixture: "fixture-unsupported-module-api-version",
         decisions: VERSIONS,
         message: "Module API version '{received}' is not supported.",
-        help: "use a release of the module made for a supported `moduleApiVersion`",
+        help: "use a module release with a supported `moduleApiVersion`",
         reasons: &[],
     },
     RegistryRow {
@@ -291,14 +293,14 @@ pub const REGISTRY: [RegistryRow; 25] = [
         help: "correct or remove the operation; it was ignored",
         reasons: &[
             ("unknown-operation", "use `hide`, `replace`, `pathAlias`, `rendererOverride` or `reorder`"),
-            ("missing-target", "name something that a module or a built-in declares"),
+            ("missing-target", "name a contribution or claim that a module or built-in declares"),
             ("invalid-target", "write the exact contribution key, or for `rendererOverride` the claim"),
-            ("missing-use", "name the contribution to use; it must be declared"),
+            ("missing-use", "name a declared contribution to use"),
             ("invalid-use", "name a contribution of the target's kind, or a claimant of the claim"),
             ("invalid-path", "write a canonical path such as `/data-lab/runs`"),
             ("duplicate-operation", "keep one of the operations; all of them were ignored"),
-            ("conflicting-operations", "decide for one of the operations; all of them were ignored"),
-            ("reorder-cycle", "drop one operation of the cycle; all of them were ignored"),
+            ("conflicting-operations", "keep one of the operations; all of them were ignored"),
+            ("reorder-cycle", "remove one operation of the cycle; all of them were ignored"),
         ],
     },
     RegistryRow {
@@ -324,7 +326,7 @@ pub const REGISTRY: [RegistryRow; 25] = [
         fixture: "fixture-render-runtime-duplicate-provider",
         decisions: HANDLES,
         message: "More than one provider renders the handle '{renderHandle}' of kind '{kind}'.",
-        help: "keep one provider; none of them is chosen",
+        help: "keep one provider; none of them is used",
         reasons: &[],
     },
     RegistryRow {
@@ -341,7 +343,7 @@ pub const REGISTRY: [RegistryRow; 25] = [
         reasons: &[
             ("owner-not-admitted", "admit the owner in the host"),
             ("trust-tier", "raise the provider's trust tier"),
-            ("host-blocked", "the host blocks this provider; ask its operator"),
+            ("host-blocked", "the host blocks this provider; contact the host's operator"),
         ],
     },
     RegistryRow {
@@ -354,7 +356,7 @@ pub const REGISTRY: [RegistryRow; 25] = [
         fixture: "fixture-render-runtime-unsupported-provider",
         decisions: HANDLES,
         message: "The provider of the handle '{renderHandle}' is not supported ({unsupportedReason}).",
-        help: "use a release of the module made for this host",
+        help: "use a module release that supports this host",
         reasons: &[
             ("runtime-schema-version", "use a supported `renderRuntimeSchemaVersion`"),
             ("render-handle-version", "use a supported `renderHandleVersion`"),
@@ -373,8 +375,8 @@ pub const REGISTRY: [RegistryRow; 25] = [
         message: "The provider of the handle '{renderHandle}' could not be loaded ({failurePhase}).",
         help: "correct the provider; the rest of the page is not affected",
         reasons: &[
-            ("provider-preload", "correct what the provider loads; it failed before anything was rendered"),
-            ("lazy-load", "correct what the provider loads; it failed when it was first needed"),
+            ("provider-preload", "correct what the provider loads; it failed during preload"),
+            ("lazy-load", "correct what the provider loads; it failed on first use"),
         ],
     },
     RegistryRow {
@@ -399,8 +401,8 @@ pub const REGISTRY: [RegistryRow; 25] = [
         details: &["renderHandle", "owner", "kind"],
         fixture: "fixture-render-runtime-unknown-target-fallback",
         decisions: HANDLES,
-        message: "Nothing in the composition answers to '{renderHandle}' of kind '{kind}'.",
-        help: "ask for a key of the composition, with the kind of its handle",
+        message: "Render target '{renderHandle}' of kind '{kind}' is not in the composition.",
+        help: "use a key of the composition, with the kind of that entry's handle",
         reasons: &[],
     },
 ];

@@ -1,8 +1,8 @@
-//! Containment: runs foreign code so that its panic or its silence costs nothing but its own answer.
+//! Runs provider code on worker threads, so that a panic or a hang affects only that call.
 //!
-//! Code cannot be stopped from outside, so what runs past its deadline is abandoned on its thread. [`MAX_CONCURRENT_CALLS`] bounds
-//! how many threads one provider can hold that way: when all of them hang, the next call fails after its own deadline
-//! without starting another.
+//! A thread cannot be stopped from outside, so a call that passes its deadline is abandoned on its thread.
+//! [`MAX_CONCURRENT_CALLS`] bounds the threads of one provider: when all of them hang, the next call fails after its
+//! deadline without starting another.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, mpsc};
@@ -13,18 +13,18 @@ use super::pack::ProviderError;
 #[cfg(not(panic = "unwind"))]
 compile_error!("a provider's panic can only be contained when panics unwind");
 
-/// How many calls of one provider run at a time.
+/// How many calls to one provider may run at the same time.
 const MAX_CONCURRENT_CALLS: usize = 8;
 
-/// What one provider runs in.
+/// Runs the calls of one provider.
 #[derive(Default)]
 pub(super) struct Isolation {
     running: Mutex<usize>,
-    released_signal: Condvar,
+    permit_released: Condvar,
 }
 
 impl Isolation {
-    /// What `work` answers, or nothing when it fails, panics or takes too long.
+    /// The result of `work`, or `None` when it fails, panics or takes too long.
     pub(super) fn run<T: Send + 'static>(
         self: &Arc<Self>,
         deadline: Duration,
@@ -38,29 +38,29 @@ impl Isolation {
             let outcome = match outcome {
                 Ok(Ok(value)) => Some(value),
                 Ok(Err(error)) => {
-                    // For the provider's author; it never leaves this machine's log.
-                    tracing::debug!(error, "a render provider failed");
+                    // Logged for the provider's author only; diagnostics must not reveal it.
+                    tracing::debug!(error, "render provider failed");
                     None
                 }
                 Err(payload) => {
-                    // Dropping it would run more foreign code, which may panic again.
+                    // Dropping the payload would run more provider code, which may panic again.
                     std::mem::forget(payload);
                     None
                 }
             };
             drop(permit);
-            // Nobody listens any more when the deadline has passed.
+            // The receiver is gone when the deadline has passed.
             let _ = answer.send(outcome);
         };
         std::thread::Builder::new().name("render".to_owned()).spawn(worker).ok()?;
         answered.recv_timeout(deadline.saturating_sub(start.elapsed())).ok().flatten()
     }
 
-    /// Waits for a free permit, at most until the deadline.
+    /// Waits for a permit, at most until the deadline.
     fn acquire(self: &Arc<Self>, deadline: Duration) -> Option<CallPermit> {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut running, timeout) = self
-            .released_signal
+            .permit_released
             .wait_timeout_while(running, deadline, |running| *running >= MAX_CONCURRENT_CALLS)
             .unwrap_or_else(PoisonError::into_inner);
         if timeout.timed_out() {
@@ -71,13 +71,13 @@ impl Isolation {
     }
 }
 
-/// One running call.
+/// The right to run one call; released on drop.
 struct CallPermit(Arc<Isolation>);
 
 impl Drop for CallPermit {
     fn drop(&mut self) {
         *self.0.running.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
-        self.0.released_signal.notify_one();
+        self.0.permit_released.notify_one();
     }
 }
 
@@ -89,7 +89,7 @@ mod tests {
     const SHORT: Duration = Duration::from_millis(20);
 
     #[test]
-    fn answers_pass_and_failures_do_not() {
+    fn only_successful_calls_return_a_value() {
         let cell = Arc::new(Isolation::default());
         assert_eq!(cell.run(LONG, || Ok(7)), Some(7));
         assert_eq!(cell.run::<()>(LONG, || Err("no".into())), None);
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_payload_that_panics_when_dropped_is_not_dropped() {
+    fn panic_payload_is_not_dropped() {
         struct Bomb;
         impl Drop for Bomb {
             fn drop(&mut self) {
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn hanging_calls_hold_a_bounded_number_of_threads() {
+    fn hanging_calls_use_a_bounded_number_of_threads() {
         let cell = Arc::new(Isolation::default());
         let (release, released) = mpsc::sync_channel::<()>(0);
         let released = Arc::new(Mutex::new(released));

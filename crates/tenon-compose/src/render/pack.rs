@@ -1,16 +1,16 @@
-//! Packs: what an owner supplies to draw its handles, and what may be said about a provider.
+//! Render packs: the providers that an owner supplies for its handles, and their public summaries.
 
 use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::diagnostic::{DiagnosticSubject, shown};
+use crate::diagnostic::{DiagnosticSubject, truncated};
 use crate::grammar::BUILTIN_PREFIX;
 use crate::kind::{OwnerKind, string_enum};
 
 string_enum! {
-    /// How a provider comes to its code.
+    /// How a provider is loaded.
     LoadKind { Eager = "eager", Lazy = "lazy", Unsupported = "unsupported" }
 }
 
@@ -20,7 +20,7 @@ string_enum! {
 }
 
 string_enum! {
-    /// Why a provider cannot be used here.
+    /// Why a provider cannot be used.
     UnsupportedReason {
         RuntimeSchemaVersion = "runtime-schema-version",
         RenderHandleVersion = "render-handle-version",
@@ -33,15 +33,15 @@ string_enum! {
     FailurePhase { ProviderPreload = "provider-preload", LazyLoad = "lazy-load" }
 }
 
-/// Whatever a provider says when it fails. It goes to the log and no further.
+/// A provider's own error. It is logged and never shown to users.
 pub type ProviderError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Draws a surface.
+/// Renders a surface.
 pub trait Render: Send + Sync {
-    /// The surface as HTML, from what the host passes and nothing else.
+    /// The surface as HTML, made from the props that the host passes.
     ///
     /// # Errors
-    /// When it cannot be drawn.
+    /// When it cannot be rendered.
     fn render(&self, props: &Value) -> Result<String, ProviderError>;
 }
 
@@ -51,21 +51,21 @@ impl<F: Fn(&Value) -> Result<String, ProviderError> + Send + Sync> Render for F 
     }
 }
 
-/// Loads what draws a surface. It may be called again after a failure, and by two threads at once.
+/// Loads a renderer. May be called again after a failure, and by several threads at once.
 pub trait Load: Send + Sync {
     /// # Errors
     /// When it cannot be loaded.
     fn load(&self) -> Result<Arc<dyn Render>, ProviderError>;
 }
 
-/// How a provider's code is reached.
+/// Where a provider's renderer comes from.
 #[derive(Clone)]
 pub enum ProviderSource {
-    /// It is here.
+    /// Available at once.
     Eager(Arc<dyn Render>),
-    /// It is loaded when it is first needed.
+    /// Loaded on first use.
     Lazy(Arc<dyn Load>),
-    /// The provider's entry makes no sense to this runtime.
+    /// The provider's entry in the pack is invalid.
     Unsupported,
 }
 
@@ -79,7 +79,7 @@ impl ProviderSource {
     }
 }
 
-/// The handle a provider draws, as the provider names it.
+/// The handle that a provider renders, as written in the pack.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ProviderHandle {
     #[serde(rename = "renderHandleVersion")]
@@ -97,7 +97,7 @@ pub struct RenderProvider {
     pub trust_tier: Option<String>,
 }
 
-/// What one owner supplies.
+/// The providers of one owner.
 #[derive(Clone)]
 pub struct RenderPack {
     pub schema_version: String,
@@ -107,7 +107,7 @@ pub struct RenderPack {
     pub providers: Vec<RenderProvider>,
 }
 
-/// What may be said about a provider: nothing of its code, its errors or its data.
+/// The public summary of a provider, without code, errors or data.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProviderSummary {
@@ -131,7 +131,7 @@ impl RenderProvider {
         package_version: Option<&str>,
     ) -> ProviderSummary {
         let kind = if owner_id.starts_with(BUILTIN_PREFIX) { OwnerKind::Builtin } else { OwnerKind::Module };
-        let text = |text: &str| shown(text).to_owned();
+        let text = |text: &str| truncated(text).to_owned();
         ProviderSummary {
             owner: DiagnosticSubject::owner(kind, Some(owner_id), None),
             package_id: text(package_id),
@@ -148,10 +148,10 @@ impl RenderProvider {
     }
 }
 
-/// Turns the entry of a provider into what loads it, or into nothing when it cannot tell.
+/// Finds the source of a provider from its entry in the pack; `None` when the entry is invalid.
 pub type ResolveProvider<'a> = dyn Fn(LoadKind, &Map<String, Value>) -> Option<ProviderSource> + 'a;
 
-/// Why a pack cannot be read at all.
+/// Why a pack cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{field}` must be {expected}")]
 pub struct PackError {
@@ -160,7 +160,7 @@ pub struct PackError {
 }
 
 impl RenderPack {
-    /// Reads a pack. A provider whose entry cannot be used is kept as unsupported, so that the runtime can say so.
+    /// Reads a pack. A provider with an invalid entry is kept as unsupported, so that the runtime can report it.
     ///
     /// # Errors
     /// When the pack itself has no readable version, owner, package or list of providers.
@@ -182,7 +182,7 @@ impl RenderPack {
     }
 }
 
-/// A provider, if it at least names the handle it wants to draw.
+/// A provider, if its entry at least names a handle.
 fn provider(entry: &Map<String, Value>, provide: &ResolveProvider<'_>) -> Option<RenderProvider> {
     let handle = entry.get("renderHandle")?;
     let named = |name: &str| handle.get(name).and_then(Value::as_str).map(str::to_owned);

@@ -1,9 +1,9 @@
-//! Templates: lazy providers that are files of a module's folder.
+//! Templates: lazy providers that are files in a module's folder.
 //!
-//! Policy: whatever a template prints is escaped for HTML, and nothing in a template can switch that off; it sees only
-//! the props that the host passes; what it includes lies inside the module's folder; it runs with [`FUEL`] instructions
-//! and its output is bounded. Memory is not: a module that doubles a string forty times exhausts it, so the host
-//! admits only modules that the user installed.
+//! Template output is always escaped for HTML; a template cannot switch that off. A template sees only the props that
+//! the host passes, includes only files of the module's folder, and is limited to [`FUEL`] instructions and
+//! [`MAX_SURFACE`] bytes of output. Memory is not limited: a template that doubles a string forty times exhausts it, so
+//! the host admits only modules that the user installed.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -19,17 +19,17 @@ use super::pack::{Load, ProviderError, Render};
 /// How many instructions a template may run: enough for a table of some ten thousand rows.
 const FUEL: u64 = 1_000_000;
 
-/// The largest template file, in bytes.
+/// The maximum size of a template file, in bytes.
 const MAX_TEMPLATE: u64 = 1024 * 1024;
 
-/// A template by its path inside a module's folder.
+/// A template file in a module's folder.
 pub struct TemplateFile {
     folder: RootGate,
     path: String,
 }
 
 impl TemplateFile {
-    /// The template at `path` below the folder that `folder` guards.
+    /// The template at `path`, relative to `folder`.
     #[must_use]
     pub fn new(folder: RootGate, path: &str) -> Self {
         Self { folder, path: path.to_owned() }
@@ -44,7 +44,7 @@ impl Load for TemplateFile {
         environment.set_auto_escape_callback(|_| AutoEscape::Html);
         environment.set_formatter(|out, state, value| match state.auto_escape() {
             AutoEscape::Html => minijinja::escape_formatter(out, state, value),
-            // `{% autoescape false %}` ends here.
+            // Escapes inside `{% autoescape false %}` too.
             _ => write!(out, "{}", HtmlEscape(&value.to_string())).map_err(minijinja::Error::from),
         });
         environment.remove_filter("safe");
@@ -52,7 +52,7 @@ impl Load for TemplateFile {
         environment.set_loader(move |name| match read(&folder, name) {
             Ok(source) => Ok(Some(source)),
             Err(error) => {
-                Err(minijinja::Error::new(ErrorKind::TemplateNotFound, "not in the module's folder")
+                Err(minijinja::Error::new(ErrorKind::TemplateNotFound, "not found in the module's folder")
                     .with_source(*error))
             }
         });
@@ -75,16 +75,16 @@ struct Template {
 impl Render for Template {
     fn render(&self, props: &Value) -> Result<String, ProviderError> {
         let template = self.environment.get_template(&self.path)?;
-        let mut page = Page(Vec::new());
-        template.render_captured_to(Serde(props), &mut page)?;
-        Ok(String::from_utf8(page.0)?)
+        let mut output = BoundedOutput(Vec::new());
+        template.render_captured_to(Serde(props), &mut output)?;
+        Ok(String::from_utf8(output.0)?)
     }
 }
 
-/// A surface that is being written, and stops being written when it grows too large.
-struct Page(Vec<u8>);
+/// Output buffer that fails beyond [`MAX_SURFACE`] bytes.
+struct BoundedOutput(Vec<u8>);
 
-impl Write for Page {
+impl Write for BoundedOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.0.len() + bytes.len() > MAX_SURFACE {
             return Err(io::ErrorKind::FileTooLarge.into());

@@ -1,4 +1,4 @@
-//! Conflicts: all owners are named, nobody wins by order, and only alias, override and replace resolve anything.
+//! Conflicts name all owners, order never decides them, and only alias, override and replace resolve them.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use crate::inputs::{
 };
 
 #[test]
-fn five_routes_on_one_path_are_one_conflict() {
+fn routes_on_one_path_are_one_conflict() {
     let modules = ["eee", "ccc", "aaa", "ddd", "bbb"];
     let modules = modules.map(|id| module(id, json!({"routes": [route("home", "/same")]})));
     let outcome = composed(&workspace(modules.to_vec(), vec![]));
@@ -20,7 +20,7 @@ fn five_routes_on_one_path_are_one_conflict() {
 }
 
 #[test]
-fn three_claimants_and_one_choice() {
+fn renderer_override_selects_one_claimant() {
     let claimants =
         ["aaa", "bbb", "ccc"].map(|id| module(id, json!({"toolRenderers": [tool("card", "tool:x")]})));
     let choose = json!({"id": "choose", "op": "rendererOverride", "target": "tool:x", "use": "bbb:tool-renderers/card"});
@@ -44,7 +44,7 @@ fn three_claimants_and_one_choice() {
 }
 
 #[test]
-fn a_choice_with_nothing_to_choose_is_silent() {
+fn override_with_one_claimant_reports_nothing() {
     let only = module("aaa", json!({"toolRenderers": [tool("card", "tool:x")]}));
     let choose = json!({"id": "choose", "op": "rendererOverride", "target": "tool:x", "use": "aaa:tool-renderers/card"});
     let outcome = composed(&workspace(vec![only], vec![choose]));
@@ -52,7 +52,7 @@ fn a_choice_with_nothing_to_choose_is_silent() {
 }
 
 #[test]
-fn a_choice_of_an_inactive_claimant_chooses_nobody() {
+fn override_to_an_inactive_claimant_has_no_effect() {
     let claimants = vec![
         module("aaa", json!({"toolRenderers": [tool("card", "tool:x")]})),
         module("bbb", json!({"toolRenderers": [tool("card", "tool:x")]})),
@@ -64,7 +64,7 @@ fn a_choice_of_an_inactive_claimant_chooses_nobody() {
 }
 
 #[test]
-fn an_override_to_a_non_claimant_is_refused_and_the_conflict_stays() {
+fn override_to_a_non_claimant_is_rejected_and_the_conflict_remains() {
     let claimants = vec![
         module("aaa", json!({"toolRenderers": [tool("card", "tool:x"), tool("other", "tool:y")]})),
         module("bbb", json!({"toolRenderers": [tool("card", "tool:x")]})),
@@ -89,7 +89,7 @@ fn alias(id: &str, owner: &str, path: &str) -> serde_json::Value {
 }
 
 #[test]
-fn aliases_in_a_ring_are_no_conflict() {
+fn aliases_in_a_ring_do_not_conflict() {
     let ring = vec![alias("one", "aaa", "/bbb"), alias("two", "bbb", "/ccc"), alias("three", "ccc", "/aaa")];
     let outcome = composed(&workspace(three_routes(), ring));
     assert_eq!(
@@ -107,7 +107,7 @@ fn aliases_in_a_ring_are_no_conflict() {
 }
 
 #[test]
-fn an_alias_onto_an_alias_is_a_conflict_of_effective_paths() {
+fn two_aliases_to_one_path_conflict() {
     let both = vec![alias("one", "aaa", "/new"), alias("two", "bbb", "/new"), alias("three", "ccc", "/free")];
     let outcome = composed(&workspace(three_routes(), both));
     assert_eq!(
@@ -121,7 +121,7 @@ fn an_alias_onto_an_alias_is_a_conflict_of_effective_paths() {
 }
 
 #[test]
-fn an_alias_away_from_a_path_frees_it_and_one_onto_it_takes_it() {
+fn alias_frees_the_old_path_and_occupies_the_new_one() {
     let chain = vec![alias("one", "aaa", "/new"), alias("two", "bbb", "/aaa")];
     let outcome = composed(&workspace(three_routes(), chain));
     assert!(outcome.ok());
@@ -131,7 +131,7 @@ fn an_alias_away_from_a_path_frees_it_and_one_onto_it_takes_it() {
 }
 
 #[test]
-fn replacing_across_owners_resolves_a_conflict() {
+fn replace_across_owners_resolves_a_conflict() {
     let modules = vec![
         module(
             "aaa",
@@ -144,7 +144,7 @@ fn replacing_across_owners_resolves_a_conflict() {
         json!({"id": "swap", "op": "replace", "target": "aaa:routes/home", "use": "bbb:routes/start"});
     let outcome = composed(&workspace(modules, vec![replace]));
     assert!(outcome.diagnostics.is_empty(), "{:?}", summaries(&outcome));
-    // It stands where the replaced one stood, keeps its own key, and the sidebar leads to it.
+    // The replacement takes the replaced route's position and keeps its own key; the sidebar item leads to it.
     assert_eq!(keys(&outcome, "routes"), ["bbb:routes/start", "abc:routes/other"]);
     let composition = json!(outcome.composition.unwrap());
     assert_eq!(composition["sidebarItems"][0]["routeKey"], "bbb:routes/start");
@@ -165,7 +165,7 @@ fn replacing_by_something_inactive_replaces_nothing() {
 }
 
 #[test]
-fn a_hidden_route_takes_its_sidebar_item_along_and_still_counts() {
+fn hidden_route_hides_its_sidebar_item_and_still_conflicts() {
     let home = json!({
         "routes": [route("home", "/same"), route("runs", "/runs")],
         "sidebarItems": [sidebar_item("home", "aaa:routes/home"), sidebar_item("runs", "aaa:routes/runs")],
@@ -183,7 +183,7 @@ fn a_hidden_route_takes_its_sidebar_item_along_and_still_counts() {
 }
 
 #[test]
-fn conflicts_are_only_among_what_is_active() {
+fn only_active_contributions_conflict() {
     for status in ["needs-configuration", "unauthorized", "disabled", "error"] {
         let modules = vec![
             module(
@@ -207,8 +207,8 @@ fn conflicts_are_only_among_what_is_active() {
 }
 
 #[test]
-fn grammar_is_checked_even_where_nothing_is_active() {
-    let asleep = module_in(
+fn grammar_is_checked_in_inactive_modules() {
+    let inactive = module_in(
         "disabled",
         "aaa",
         json!({
@@ -217,7 +217,7 @@ fn grammar_is_checked_even_where_nothing_is_active() {
         }),
     );
     assert_eq!(
-        summaries(&composed(&workspace(vec![asleep], vec![]))),
+        summaries(&composed(&workspace(vec![inactive], vec![]))),
         [
             "WCP-NS-003 aaa:routes/twin aaa:routes/twin",
             "WCP-NS-004 invalid-start aaa:routes/Bad",
@@ -228,7 +228,7 @@ fn grammar_is_checked_even_where_nothing_is_active() {
 }
 
 #[test]
-fn duplicate_owners_are_all_dropped_and_references_to_them_are_silent() {
+fn duplicate_owners_are_rejected_and_references_to_them_are_not_reported() {
     let outcome = composed(&workspace(
         vec![
             module("aaa", json!({"routes": [route("home", "/same")]})),
@@ -244,7 +244,7 @@ fn duplicate_owners_are_all_dropped_and_references_to_them_are_silent() {
 }
 
 #[test]
-fn two_builtins_with_one_id_are_duplicates_too() {
+fn builtins_with_one_id_are_duplicates() {
     let builtin =
         |package: &str| json!({"ownerId": "builtin-chat", "packageId": package, "contributions": {}});
     let mut input = workspace(vec![], vec![]);
@@ -257,7 +257,7 @@ fn two_builtins_with_one_id_are_duplicates_too() {
 }
 
 #[test]
-fn the_root_is_for_builtins_unless_the_policy_says_otherwise() {
+fn root_path_is_reserved_for_builtins_unless_the_policy_allows_it() {
     let claims_root = || module("aaa", json!({"routes": [route("home", "/"), route("runs", "/runs")]}));
     let to_root = json!({"id": "root", "op": "pathAlias", "target": "aaa:routes/runs", "path": "/"});
     let outcome = composed(&workspace(vec![claims_root()], vec![to_root.clone()]));

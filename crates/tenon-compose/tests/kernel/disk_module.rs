@@ -1,4 +1,4 @@
-//! Modules on disk: a folder becomes a declaration and a pack, and its templates stay in their folder.
+//! Modules on disk: a folder yields a declaration and a pack, and templates cannot leave the folder.
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use tenon_compose::{CompositionInput, ModuleRuntime, compose};
 struct Folder(tempfile::TempDir);
 
 impl Folder {
-    /// A module with a route for every template.
+    /// A module folder with one route for each template.
     fn with(templates: &[(&str, &str)]) -> Self {
         let folder = Self(tempfile::tempdir().unwrap());
         let routes: Vec<Value> = (0..templates.len())
@@ -52,24 +52,24 @@ impl Folder {
     }
 }
 
-fn draw(runtime: &RenderRuntime, n: usize, props: &Value) -> RenderedSurface {
+fn render(runtime: &RenderRuntime, n: usize, props: &Value) -> RenderedSurface {
     runtime.render(RenderTarget { kind: "route", key: &format!("lab:routes/r{n}") }, props)
 }
 
 #[test]
-fn a_template_draws_with_the_hosts_props() {
+fn template_renders_with_the_hosts_props() {
     let folder = Folder::with(&[(
         "home.html",
         "<h1>{{ title }}</h1>{% for run in runs %}<p>{{ run.name }}</p>{% endfor %}",
     )]);
     let runtime = folder.runtime();
     assert!(runtime.coverage().is_empty() && runtime.preload().is_empty());
-    let surface = draw(&runtime, 0, &json!({"title": "Lab", "runs": [{"name": "one"}, {"name": "two"}]}));
+    let surface = render(&runtime, 0, &json!({"title": "Lab", "runs": [{"name": "one"}, {"name": "two"}]}));
     assert_eq!(surface.html, "<h1>Lab</h1><p>one</p><p>two</p>");
 }
 
 #[test]
-fn whatever_a_template_prints_is_escaped() {
+fn template_output_is_always_escaped() {
     let hostile = json!({"x": "<script>alert('&\"')</script>", "list": ["<b>"], "map": {"<k>": "<v>"}});
     for (path, text) in [
         ("plain.html", "{{ x }}"),
@@ -85,16 +85,16 @@ fn whatever_a_template_prints_is_escaped() {
         ("json.html", "{{ x|tojson }}"),
     ] {
         let folder = Folder::with(&[(path, text)]);
-        let surface = draw(&folder.runtime(), 0, &hostile);
+        let surface = render(&folder.runtime(), 0, &hostile);
         assert!(surface.diagnostic.is_none(), "{path}");
         assert!(!surface.html.contains('<') && !surface.html.is_empty(), "{path}: {}", surface.html);
     }
     let folder = Folder::with(&[("safe.html", "{{ x|safe }}")]);
-    assert!(draw(&folder.runtime(), 0, &hostile).diagnostic.is_some());
+    assert!(render(&folder.runtime(), 0, &hostile).diagnostic.is_some());
 }
 
 #[test]
-fn a_template_includes_what_lies_in_its_folder_and_nothing_else() {
+fn template_includes_files_of_its_folder_only() {
     let outside = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(outside.path(), "top secret").unwrap();
     let outside_name = outside.path().file_name().unwrap().to_str().unwrap().to_owned();
@@ -118,15 +118,15 @@ fn a_template_includes_what_lies_in_its_folder_and_nothing_else() {
     std::fs::remove_file(folder.path().join("link")).unwrap();
     std::os::unix::fs::symlink(outside.path(), folder.path().join("link")).unwrap();
     let runtime = folder.runtime();
-    for (n, (path, _, drawn)) in templates.iter().enumerate() {
-        let surface = draw(&runtime, n, &json!({"n": 1}));
-        assert_eq!(surface.diagnostic.is_none(), *drawn, "{path}: {}", surface.html);
+    for (n, (path, _, rendered)) in templates.iter().enumerate() {
+        let surface = render(&runtime, n, &json!({"n": 1}));
+        assert_eq!(surface.diagnostic.is_none(), *rendered, "{path}: {}", surface.html);
         assert!(!json!([surface.html, surface.diagnostic]).to_string().contains("top secret"), "{path}");
     }
 }
 
 #[test]
-fn a_template_that_never_ends_or_never_stops_growing_is_contained() {
+fn endless_or_oversized_template_is_contained() {
     let folder = Folder::with(&[
         (
             "loop.html",
@@ -142,13 +142,13 @@ fn a_template_that_never_ends_or_never_stops_growing_is_contained() {
     let broken: Vec<String> = runtime.preload().iter().map(crate::inputs::brief).collect();
     assert_eq!(broken, ["WCP-HANDLE-005 provider-preload lab:routes/r4"]);
     for n in 0..5 {
-        assert!(draw(&runtime, n, &json!({})).diagnostic.is_some(), "{n}");
+        assert!(render(&runtime, n, &json!({})).diagnostic.is_some(), "{n}");
     }
-    assert_eq!(draw(&runtime, 5, &json!({})).html, "fine");
+    assert_eq!(render(&runtime, 5, &json!({})).html, "fine");
 }
 
 #[test]
-fn a_folder_that_is_no_module_says_why() {
+fn invalid_module_folder_reports_the_reason() {
     let missing = DiskModule::read(Utf8Path::new("/nowhere/at/all"));
     assert!(matches!(missing, Err(DiskModuleError::Folder(_))));
 
@@ -161,7 +161,7 @@ fn a_folder_that_is_no_module_says_why() {
 
     folder.write("module.json", "{\n  \"a\": 1,\n  \"a\": 2\n}");
     let error = DiskModule::read(folder.path()).err().unwrap();
-    assert_eq!(error.to_string(), "`module.json` is not valid at 3:5: duplicate key `a`");
+    assert_eq!(error.to_string(), "`module.json` is invalid at 3:5: duplicate key `a`");
 
     folder.write("module.json", "[]");
     assert!(matches!(DiskModule::read(folder.path()), Err(DiskModuleError::NotAnObject)));
@@ -172,7 +172,7 @@ fn a_folder_that_is_no_module_says_why() {
 
     folder.write("pack.json", "{\"providers\": 7}");
     let error = DiskModule::read(folder.path()).err().unwrap();
-    assert_eq!(error.to_string(), "`pack.json` is not a pack: `providers` must be an array");
+    assert_eq!(error.to_string(), "`pack.json` is invalid: `providers` must be an array");
 
     std::fs::remove_file(folder.path().join("pack.json")).unwrap();
     assert!(DiskModule::read(folder.path()).unwrap().pack.is_none());
@@ -184,7 +184,7 @@ fn a_folder_that_is_no_module_says_why() {
 }
 
 #[test]
-fn providers_of_the_wrong_shape_are_unsupported_and_a_status_of_its_own_has_no_say() {
+fn invalid_providers_are_unsupported_and_a_declared_runtime_is_overwritten() {
     let folder = Folder::with(&[("a.html", ""), ("b.html", ""), ("c.html", "")]);
     let handle = |n: u8| json!({"renderHandleVersion": "0.1", "kind": "route", "id": format!("r{n}")});
     folder.write(
@@ -203,10 +203,10 @@ fn providers_of_the_wrong_shape_are_unsupported_and_a_status_of_its_own_has_no_s
 
     folder.write("module.json", "{\"instanceId\": \"lab\", \"runtime\": {\"status\": \"ready\"}}");
     let module = DiskModule::read(folder.path()).unwrap();
-    let refused =
+    let rejected =
         ModuleRuntime { status: RuntimeStatus::Unauthorized, reason: Some("not-trusted".to_owned()) };
     assert_eq!(
-        module.instance(&refused)["runtime"],
+        module.instance(&rejected)["runtime"],
         json!({"status": "unauthorized", "reason": "not-trusted"})
     );
 }

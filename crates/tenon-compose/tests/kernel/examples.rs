@@ -1,10 +1,10 @@
-//! The examples of the contract, word for word.
+//! The contract's examples, verbatim.
 
 use serde_json::{Value, json};
 
 use crate::inputs::{composed, handle, module, route, tool};
 
-/// The module that the contract shows to module authors.
+/// The contract's example of a module declaration.
 pub(crate) fn author_example() -> Value {
     json!({
         "packageId": "@maya/data-lab-module",
@@ -29,7 +29,7 @@ pub(crate) fn author_example() -> Value {
 }
 
 #[test]
-fn the_author_example_has_these_keys_and_claims() {
+fn author_example_yields_the_documented_keys_and_claims() {
     let mut module = author_example();
     module["runtime"] = json!({"status": "ready"});
     let outcome = composed(&json!({"compositionSchemaVersion": "0.1", "modules": [module]}));
@@ -59,7 +59,7 @@ fn the_author_example_has_these_keys_and_claims() {
 }
 
 #[test]
-fn the_duplicate_route_example_is_reproduced() {
+fn duplicate_route_example_is_reproduced() {
     let mut data_lab = module("data-lab-prod", json!({"routes": [route("home", "/data-lab")]}));
     data_lab["packageId"] = json!("@maya/data-lab-module");
     let outcome = composed(&json!({
@@ -122,7 +122,7 @@ fn the_duplicate_route_example_is_reproduced() {
 }
 
 #[test]
-fn the_duplicate_claim_example_is_reproduced() {
+fn duplicate_claim_example_is_reproduced() {
     let claimant = |id: &str, package: &str| {
         let mut module = module(id, json!({"toolRenderers": [tool("query-card", "tool:data_lab.query")]}));
         module["packageId"] = json!(package);

@@ -1,4 +1,4 @@
-//! The grammar by exhaustion: every short string over a hostile alphabet, against the plainest reference there is.
+//! Grammar checks on every short string over a hostile alphabet, compared with reference regular expressions.
 
 use std::sync::LazyLock;
 
@@ -7,10 +7,10 @@ use regex::Regex;
 use tenon_compose::grammar::{builtin_id, claim, instance_id, local_id, parse_key, route_path};
 use tenon_compose::schema::schemas;
 
-/// Letters of every class the grammars tell apart, and those that other systems give a meaning.
+/// One character of every class that the grammars distinguish, and characters that are special elsewhere.
 const ALPHABET: [char; 15] = ['a', '0', '-', '.', '_', '/', ':', 'A', '*', '%', '\\', '?', ' ', '\n', 'é'];
 
-/// Every string of up to `length` letters.
+/// Every string of up to `length` characters.
 fn strings(length: usize) -> Vec<String> {
     let mut all = vec![String::new()];
     let mut longest = all.clone();
@@ -27,7 +27,7 @@ fn regex(pattern: &str) -> Regex {
 }
 
 #[test]
-fn instance_ids_by_exhaustion() {
+fn instance_ids_match_the_reference() {
     let reference = regex(r"\A[a-z0-9][a-z0-9-]{2,63}\z");
     let builtin = regex(r"\Abuiltin-[a-z0-9-]{0,56}\z");
     for text in strings(4) {
@@ -40,7 +40,7 @@ fn instance_ids_by_exhaustion() {
 }
 
 #[test]
-fn local_ids_by_exhaustion() {
+fn local_ids_match_the_reference() {
     let reference = regex(r"\A[a-z0-9][a-z0-9.-]{0,79}\z");
     for text in strings(4) {
         assert_eq!(local_id(&text).is_ok(), reference.is_match(&text), "{text:?}");
@@ -48,7 +48,7 @@ fn local_ids_by_exhaustion() {
 }
 
 #[test]
-fn route_paths_by_exhaustion() {
+fn route_paths_match_the_reference() {
     let reference = regex(r"\A/([a-z0-9][a-z0-9_-]*(/[a-z0-9][a-z0-9_-]*)*)?\z");
     for text in strings(4) {
         assert_eq!(route_path(&text).is_ok(), reference.is_match(&text), "{text:?}");
@@ -58,7 +58,7 @@ fn route_paths_by_exhaustion() {
 }
 
 #[test]
-fn claims_by_exhaustion() {
+fn claims_match_the_reference() {
     let reference = regex(r"\A(message|tool|activity):[a-z0-9][a-z0-9_./-]*\z");
     for text in strings(4) {
         for candidate in
@@ -70,7 +70,7 @@ fn claims_by_exhaustion() {
 }
 
 #[test]
-fn keys_by_exhaustion() {
+fn keys_match_their_parts() {
     for text in strings(4) {
         for key in [format!("{text}:routes/{text}"), format!("abc:{text}/x"), format!("abc{text}routes/x")] {
             let read = parse_key(&key);
@@ -84,7 +84,7 @@ fn keys_by_exhaustion() {
 }
 
 #[test]
-fn lengths_are_counted_at_both_ends() {
+fn length_limits_count_characters() {
     for (length, fits) in [(2, false), (3, true), (64, true), (65, false)] {
         assert_eq!(instance_id(&"z".repeat(length)).is_ok(), fits, "{length}");
     }
@@ -97,7 +97,7 @@ fn lengths_are_counted_at_both_ends() {
     assert_eq!(local_id(&format!("a{}", "é".repeat(80))), Err("too-long"));
 }
 
-/// Pieces from which names are made that are nearly right.
+/// Names that are nearly valid.
 fn name() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         Just("builtin-".to_owned()),
@@ -114,14 +114,14 @@ fn name() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn random_suffixes_are_found(value in name()) {
+    fn random_suffixes_are_rejected(value in name()) {
         let random = regex(r"(^|[-.])([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{16,})$");
         let plain = regex(r"\A[a-z0-9][a-z0-9.-]{0,79}\z");
         let expected = plain.is_match(&value) && !random.is_match(&value);
         prop_assert_eq!(local_id(&value).is_ok(), expected);
     }
 
-    /// The published patterns say what the composer does.
+    /// The published patterns accept what the composer accepts.
     #[test]
     fn schemas_agree_with_the_grammar(value in name()) {
         static VALIDATORS: LazyLock<[jsonschema::Validator; 3]> = LazyLock::new(|| [
@@ -137,7 +137,7 @@ proptest! {
 }
 
 #[test]
-fn schemas_agree_with_the_grammar_by_exhaustion() {
+fn path_and_claim_schemas_agree_with_the_grammar() {
     let path = validator("module.schema.json", "/$defs/RouteContribution/properties/path");
     let tool = validator("module.schema.json", "/$defs/ToolRendererContribution/properties/claim");
     for text in strings(3) {

@@ -1,4 +1,4 @@
-//! Small words for building inputs and for looking at what came of them.
+//! Builders for composer inputs, and short views of outcomes.
 
 use serde_json::{Value, json};
 use tenon_compose::{CompositionInput, CompositionOutcome, WorkspaceDiagnostic, compose};
@@ -61,7 +61,7 @@ pub(crate) fn keys(outcome: &CompositionOutcome, collection: &str) -> Vec<String
     entries.iter().map(|entry| entry["key"].as_str().expect("keys are text").to_owned()).collect()
 }
 
-/// Each diagnostic as its code, its reason if it has one, and the keys of its subjects.
+/// Each diagnostic as one line: code, reason, policy id and the subjects' keys.
 pub(crate) fn summaries(outcome: &CompositionOutcome) -> Vec<String> {
     outcome.diagnostics.iter().map(brief).collect()
 }

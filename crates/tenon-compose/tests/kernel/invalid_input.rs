@@ -1,4 +1,4 @@
-//! Bad input: a diagnostic or a parse error with its position, never a panic, and never more text than was put in.
+//! Invalid input yields a diagnostic or a parse error with a position, never a panic, and never more text than the input.
 
 use serde_json::{Value, json};
 use tenon_compose::{CompositionInput, compose};
@@ -16,7 +16,7 @@ fn faults(input: &Value) -> Vec<(String, String, Value)> {
 }
 
 #[test]
-fn a_document_that_is_no_object() {
+fn document_that_is_not_an_object_is_rejected() {
     for (value, received) in
         [(json!([]), "array"), (json!(null), "null"), (json!("x"), "string"), (json!(1), "number")]
     {
@@ -28,7 +28,7 @@ fn a_document_that_is_no_object() {
 }
 
 #[test]
-fn each_mistake_is_named_once_and_the_rest_is_still_checked() {
+fn each_mistake_is_reported_once_and_the_rest_is_still_checked() {
     let expect = |input: Value, expected: &[(&str, &str, Value)]| {
         let mut found = faults(&input);
         let mut expected: Vec<_> = expected
@@ -126,7 +126,7 @@ fn each_mistake_is_named_once_and_the_rest_is_still_checked() {
 }
 
 #[test]
-fn the_empty_string_is_a_value() {
+fn empty_string_is_not_missing() {
     let blank = json!({
         "routes": [with(with(route("home", "/home"), "title", ""), "renderHandle", json!({"renderHandleVersion": "0.1", "kind": "route", "id": ""}))],
         "configurationSurfaces": [{"id": "x", "purpose": "", "renderHandle": {"renderHandleVersion": "0.1", "kind": "configuration-surface", "id": "x"}}],
@@ -135,7 +135,7 @@ fn the_empty_string_is_a_value() {
 }
 
 #[test]
-fn an_unsupported_version_hides_what_is_below_it() {
+fn nothing_below_an_unsupported_version_is_checked() {
     assert_eq!(
         summaries(&composed(&json!({"compositionSchemaVersion": "9", "modules": 7, "zzz": 1}))),
         ["WCP-VERSION-001"]
@@ -152,14 +152,14 @@ fn an_unsupported_version_hides_what_is_below_it() {
 }
 
 #[test]
-fn an_absent_version_hides_nothing() {
+fn missing_version_does_not_stop_other_checks() {
     let mut input = workspace(vec![module("X", json!({}))], vec![]);
     input.as_object_mut().unwrap().remove("compositionSchemaVersion");
     assert_eq!(summaries(&composed(&input)), ["WCP-NS-002 too-short", "WCP-STRUCT-001 missing-field"]);
 }
 
 #[test]
-fn huge_names_do_not_make_huge_diagnostics() {
+fn huge_names_are_truncated_in_diagnostics() {
     let huge = "é".repeat(1_000_000);
     let descriptors: Vec<Value> = (0..100).map(|n| json!({"id": n})).chain([json!({&huge: 1})]).collect();
     let mut broken = module(&huge, json!({"routes": descriptors, &huge: []}));
@@ -181,7 +181,7 @@ fn huge_names_do_not_make_huge_diagnostics() {
 }
 
 #[test]
-fn deep_nesting_is_an_error_with_its_position() {
+fn deep_nesting_is_rejected_with_its_position() {
     for depth in [200, 10_000, 1_000_000] {
         let text = format!("{{\"compositionSchemaVersion\":\"0.1\",\"modules\":{}", "[".repeat(depth));
         let error = CompositionInput::parse(text.as_bytes()).unwrap_err();
@@ -196,7 +196,7 @@ fn deep_nesting_is_an_error_with_its_position() {
 }
 
 #[test]
-fn a_value_from_elsewhere_is_bounded_too() {
+fn parsed_value_has_the_same_depth_limit() {
     let mut deep = json!([]);
     for _ in 0..1000 {
         deep = json!([deep]);
@@ -205,7 +205,7 @@ fn a_value_from_elsewhere_is_bounded_too() {
 }
 
 #[test]
-fn a_policy_from_elsewhere_takes_the_place_of_the_inputs_own() {
+fn with_policy_replaces_the_inputs_policy() {
     let input = workspace(
         vec![module("aaa", json!({"routes": [route("home", "/home")]}))],
         vec![json!({"id": "x", "op": "explode", "target": "y"})],
@@ -220,7 +220,7 @@ fn a_policy_from_elsewhere_takes_the_place_of_the_inputs_own() {
     assert_eq!(summaries(&compose(&no_object)), ["WCP-STRUCT-001 wrong-type"]);
 }
 
-/// Every place of a document.
+/// The JSON pointer of every value in a document.
 fn pointers(value: &Value, at: String, found: &mut Vec<String>) {
     found.push(at.clone());
     match value {
@@ -235,7 +235,7 @@ fn pointers(value: &Value, at: String, found: &mut Vec<String>) {
 }
 
 #[test]
-fn anything_in_place_of_anything_is_composed_or_explained() {
+fn replacing_any_value_composes_or_reports_an_error() {
     let fixtures = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
     let odd = [
         json!(null),

@@ -1,6 +1,6 @@
-//! What the kernel must show beyond its fixtures.
+//! Tests of the composer and the render runtime beyond the contract's fixtures.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 mod conflicts;
 mod disk_module;

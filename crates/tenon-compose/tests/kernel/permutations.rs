@@ -1,5 +1,5 @@
-//! Order independence: however the input lists its owners, contributions, fields and operations, the same bytes come
-//! out, whatever thread asks.
+//! Order independence: the outcome's bytes do not depend on the order of owners, contributions, fields and operations,
+//! nor on the thread.
 
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
@@ -9,7 +9,7 @@ use tenon_contract::json::canonical;
 
 use crate::inputs::{appender, handle, module_in, route, sidebar_item, tool, with};
 
-/// Few names, so that everything collides with everything.
+/// Few names, so that collisions are frequent.
 const OWNERS: [&str; 5] = ["aaa", "bbb", "ccc", "Bad", "builtin-no"];
 const BUILTINS: [&str; 3] = ["builtin-chat", "builtin-home", "chat"];
 const IDS: [&str; 4] = ["home", "runs", "x.y", "Bad"];
@@ -28,7 +28,7 @@ fn key() -> impl Strategy<Value = String> {
     (owner, kind, id()).prop_map(|(owner, kind, id)| format!("{owner}:{kind}/{id}"))
 }
 
-/// Sometimes something is wrong with a descriptor.
+/// Breaks some of the descriptors.
 fn mangled(value: Value) -> impl Strategy<Value = Value> {
     (0..20_u8, Just(value)).prop_map(|(chance, mut value)| {
         match chance {
@@ -120,7 +120,7 @@ fn input() -> impl Strategy<Value = Value> {
     })
 }
 
-/// The lists whose order means nothing, at every depth where they occur.
+/// The lists whose order has no meaning.
 const LISTS: [&str; 9] = [
     "modules",
     "builtins",
@@ -133,7 +133,7 @@ const LISTS: [&str; 9] = [
     "configurationSurfaces",
 ];
 
-/// The same input with its lists, and the members of its objects, in the order that `seed` makes.
+/// Writes the input with lists and object members shuffled by `seed`.
 fn shuffled(value: &Value, seed: &mut u64, text: &mut String, is_list: bool) {
     match value {
         Value::Array(items) => {
@@ -177,7 +177,7 @@ fn bytes(text: &str) -> String {
 
 proptest! {
     #[test]
-    fn any_order_gives_the_same_bytes(input in input(), seed in any::<u64>()) {
+    fn input_order_does_not_change_the_outcome(input in input(), seed in any::<u64>()) {
         let expected = bytes(&input.to_string());
         let mut seed = seed;
         for _ in 0..4 {
@@ -187,9 +187,9 @@ proptest! {
         }
     }
 
-    /// What is left after some owners are taken away is composed as if they had never been there.
+    /// Composing one input leaves no state that changes the outcome of another.
     #[test]
-    fn a_composition_depends_on_nothing_but_its_input(modules in modules(), few in subsequence(vec![0, 1, 2, 3, 4], 0..5)) {
+    fn composition_depends_on_its_input_only(modules in modules(), few in subsequence(vec![0, 1, 2, 3, 4], 0..5)) {
         let kept: Vec<Value> = modules.iter().enumerate().filter(|(n, _)| few.contains(n)).map(|(_, module)| module.clone()).collect();
         let input = |modules: &[Value]| json!({"compositionSchemaVersion": "0.1", "modules": modules}).to_string();
         let alone = bytes(&input(&kept));
@@ -197,9 +197,9 @@ proptest! {
         prop_assert_eq!(bytes(&input(&kept)), alone);
     }
 
-    /// Whatever the input, the outcome is either composed without errors or explained by at least one.
+    /// Every outcome has either a composition or at least one error.
     #[test]
-    fn an_outcome_is_composed_or_explained(input in input()) {
+    fn outcome_has_a_composition_or_an_error(input in input()) {
         let outcome = compose(&CompositionInput::from_value(&input).unwrap());
         prop_assert_eq!(outcome.ok(), !outcome.diagnostics.iter().any(tenon_compose::WorkspaceDiagnostic::is_error));
         for diagnostic in &outcome.diagnostics {
@@ -216,7 +216,7 @@ proptest! {
 }
 
 #[test]
-fn two_threads_agree() {
+fn two_threads_produce_the_same_outcome() {
     let text = std::fs::read_to_string(concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/tests/fixtures/fixture-invalid-policy-target/input.json"

@@ -1,4 +1,4 @@
-//! The policy: every reason, judged by itself, and applied only to what is active.
+//! The policy: every reason code, checks that ignore runtime status, and effects on active contributions only.
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ fn reorder(id: &str, target: &str, place: &str, anchor: &str) -> Value {
 }
 
 #[test]
-fn every_reason_of_a_single_operation() {
+fn invalid_operation_reports_its_reason() {
     let aaa = json!({
         "routes": [route("home", "/home"), route("runs", "/runs")],
         "sidebarItems": [sidebar_item("home", "aaa:routes/home")],
@@ -101,7 +101,7 @@ fn arguments_of_other_operations_are_unknown_fields() {
 }
 
 #[test]
-fn operations_that_repeat_or_contradict_each_other_are_one_fault_for_each_group() {
+fn each_group_of_conflicting_operations_is_one_diagnostic() {
     let hide =
         |id: &str, target: &str| json!({"id": id, "op": "hide", "target": format!("aaa:routes/{target}")});
     let alias = |id: &str, target: &str, path: &str| json!({"id": id, "op": "pathAlias", "target": format!("aaa:routes/{target}"), "path": path});
@@ -138,7 +138,7 @@ fn operations_that_repeat_or_contradict_each_other_are_one_fault_for_each_group(
             vec![hide("one", "a"), hide("two", "a"), alias("p", "b", "/x"), alias("q", "b", "/y")],
             vec!["conflicting-operations p aaa:routes/b", "duplicate-operation one aaa:routes/a"],
         ),
-        // These stand together.
+        // No conflict.
         (vec![alias("one", "a", "/x"), reorder("two", "a", "after", "c")], vec![]),
         (
             vec![replace("one", "a", "c"), alias("two", "b", "/x"), reorder("three", "b", "before", "a")],
@@ -163,7 +163,7 @@ fn operations_that_repeat_or_contradict_each_other_are_one_fault_for_each_group(
 }
 
 #[test]
-fn a_claim_and_a_key_of_the_same_text_are_two_targets() {
+fn claim_and_key_with_the_same_text_are_different_targets() {
     let modules = vec![
         module("tool", json!({"routes": [route("home", "/tool")]})),
         module("aaa", json!({"toolRenderers": [tool("card", "tool:routes/home")]})),
@@ -179,7 +179,7 @@ fn a_claim_and_a_key_of_the_same_text_are_two_targets() {
 }
 
 #[test]
-fn reorder_cycles_of_every_length_are_one_fault() {
+fn reorder_cycle_of_any_length_is_one_diagnostic() {
     let names = ["a", "b", "c", "d", "e"];
     for length in 2..=5 {
         for place in ["before", "after"] {
@@ -201,7 +201,7 @@ fn reorder_cycles_of_every_length_are_one_fault() {
 }
 
 #[test]
-fn two_cycles_are_two_faults_and_what_hangs_on_them_is_not() {
+fn two_cycles_are_two_diagnostics_and_operations_outside_them_are_valid() {
     let operations = vec![
         reorder("ab", "a", "before", "b"),
         reorder("ba", "b", "before", "a"),
@@ -220,7 +220,7 @@ fn two_cycles_are_two_faults_and_what_hangs_on_them_is_not() {
 }
 
 #[test]
-fn a_cycle_through_a_replacement_is_a_cycle() {
+fn cycle_through_a_replacement_is_reported() {
     let operations = vec![
         json!({"id": "swap", "op": "replace", "target": "aaa:routes/a", "use": "aaa:routes/b"}),
         reorder("ac", "a", "before", "c"),
@@ -231,7 +231,7 @@ fn a_cycle_through_a_replacement_is_a_cycle() {
 }
 
 #[test]
-fn order_is_policy_then_number_then_key() {
+fn order_is_policy_then_order_field_then_key() {
     let routes = json!({"routes": [
         with(route("z", "/z"), "order", -1),
         with(route("y", "/y"), "order", 3),
@@ -247,7 +247,7 @@ fn order_is_policy_then_number_then_key() {
 }
 
 #[test]
-fn appenders_have_no_order_of_their_own() {
+fn appenders_ignore_the_order_field() {
     let appenders =
         json!({"messageAppenders": [with(appender("a"), "order", 9), with(appender("b"), "order", 1)]});
     let outcome = composed(&workspace(vec![module("aaa", appenders)], vec![]));
@@ -255,7 +255,7 @@ fn appenders_have_no_order_of_their_own() {
 }
 
 #[test]
-fn a_hidden_entry_still_holds_the_order_together() {
+fn hidden_entry_can_be_a_reorder_anchor() {
     let operations = vec![
         reorder("one", "c", "before", "b"),
         reorder("two", "b", "before", "a"),
@@ -274,7 +274,7 @@ fn a_hidden_entry_still_holds_the_order_together() {
 }
 
 #[test]
-fn a_policy_on_what_is_inactive_is_silent_and_without_effect() {
+fn operation_on_an_inactive_target_reports_nothing_and_has_no_effect() {
     let everything = |id: &str| {
         json!({
             "routes": [route("home", &format!("/{id}")), route("runs", &format!("/{id}/runs"))],
@@ -299,15 +299,15 @@ fn a_policy_on_what_is_inactive_is_silent_and_without_effect() {
 }
 
 #[test]
-fn a_policy_that_contradicts_itself_is_wrong_even_while_nothing_is_active() {
-    let asleep = module_in("disabled", "aaa", routes(&["a", "b"]));
+fn contradicting_operations_are_reported_for_inactive_targets() {
+    let inactive = module_in("disabled", "aaa", routes(&["a", "b"]));
     let operations = vec![reorder("ab", "a", "before", "b"), reorder("ba", "b", "before", "a")];
-    let outcome = composed(&workspace(vec![asleep], operations));
+    let outcome = composed(&workspace(vec![inactive], operations));
     assert_eq!(summaries(&outcome), ["WCP-POLICY-001 reorder-cycle ab aaa:routes/a aaa:routes/b"]);
 }
 
 #[test]
-fn references_to_what_was_rejected_or_could_not_be_read_are_silent() {
+fn references_to_rejected_or_unreadable_declarations_are_not_reported() {
     let broken = vec![
         with(module("aaa", routes(&["home"])), "packageId", 7),
         with(module("bbb", routes(&["home"])), "moduleApiVersion", "9"),
@@ -353,7 +353,7 @@ fn references_to_what_was_rejected_or_could_not_be_read_are_silent() {
 }
 
 #[test]
-fn a_sidebar_item_that_names_another_one_leads_nowhere_in_any_order() {
+fn route_key_that_names_a_sidebar_item_is_rejected_in_any_order() {
     let items = [sidebar_item("1", "aaa:sidebar-items/2"), sidebar_item("2", "aaa:routes/gone")];
     for items in [vec![items[0].clone(), items[1].clone()], vec![items[1].clone(), items[0].clone()]] {
         let outcome = composed(&workspace(vec![module("aaa", json!({"sidebarItems": items}))], vec![]));

@@ -1,9 +1,9 @@
-//! The kernel is a pure function: its files name nothing that could make two runs differ.
+//! The composer is a pure function: its files use nothing that could make two runs differ.
 
 use std::path::{Path, PathBuf};
 
-/// Everything that `compose` is made of.
-const KERNEL: [&str; 11] = [
+/// The files of the composer.
+const COMPOSER_FILES: [&str; 11] = [
     "composition.rs",
     "diagnostic.rs",
     "json.rs",
@@ -40,10 +40,10 @@ fn files(path: &Path, found: &mut Vec<PathBuf>) {
 }
 
 #[test]
-fn the_kernel_names_no_clock_no_file_and_no_global_state() {
+fn composer_uses_no_clock_file_or_global_state() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut found = Vec::new();
-    KERNEL.iter().for_each(|name| files(&source.join(name), &mut found));
+    COMPOSER_FILES.iter().for_each(|name| files(&source.join(name), &mut found));
     assert!(found.len() > 20);
     for file in found {
         let text = std::fs::read_to_string(&file).unwrap();

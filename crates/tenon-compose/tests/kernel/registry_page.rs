@@ -1,4 +1,4 @@
-//! The documentation of the registry: generated, linked, complete, and the only page that speaks of codes.
+//! The registry's documentation page is generated, linked, complete, and the only page that mentions codes.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ fn generated_registry_page_is_up_to_date() {
 }
 
 #[test]
-fn the_page_exists_and_is_linked_from_the_indexes() {
+fn page_exists_and_is_linked_from_the_indexes() {
     assert!(repository().join(PAGE).is_file());
     for (index, link) in
         [("README.md", "docs/composition-diagnostics.md"), ("docs/README.md", "composition-diagnostics.md")]
@@ -26,7 +26,7 @@ fn the_page_exists_and_is_linked_from_the_indexes() {
 }
 
 #[test]
-fn the_page_names_the_version_fields_and_has_the_anchor() {
+fn page_lists_the_version_fields_and_has_the_anchor() {
     let page = page();
     for field in
         ["compositionSchemaVersion", "moduleApiVersion", "renderHandleVersion", "diagnosticSchemaVersion"]

@@ -1,4 +1,4 @@
-//! The render runtime: one surface that panics, hangs or fails leaves all others, and no diagnostic tells its secrets.
+//! The render runtime: a surface that panics, hangs or fails affects no other, and no diagnostic reveals provider data.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,7 +16,7 @@ use crate::inputs::{brief, composed, module, route, with, workspace};
 
 const SECRET: &str = "s3cr3t-of-the-provider";
 
-/// One module with a route for every name.
+/// One module with one route for each name.
 fn composition(names: &[&str]) -> Composition {
     let routes: Vec<Value> = names
         .iter()
@@ -72,7 +72,7 @@ fn admit_all(_: &ProviderSummary) -> Result<(), BlockReason> {
     Ok(())
 }
 
-fn draw(runtime: &RenderRuntime, name: &str) -> RenderedSurface {
+fn render(runtime: &RenderRuntime, name: &str) -> RenderedSurface {
     runtime.render(
         RenderTarget { kind: "route", key: &format!("aaa:routes/{name}") },
         &json!({"n": 1, "secret": SECRET}),
@@ -84,7 +84,7 @@ fn code(surface: &RenderedSurface) -> Option<&str> {
 }
 
 #[test]
-fn every_way_to_fail_costs_one_surface_and_tells_nothing() {
+fn failing_provider_affects_one_surface_and_reveals_nothing() {
     let names = [
         "errs",
         "panics",
@@ -142,7 +142,7 @@ fn every_way_to_fail_costs_one_surface_and_tells_nothing() {
         preloaded.iter().map(|diagnostic| diagnostic.details.text("failurePhase").unwrap()).collect();
     assert_eq!(phases, ["provider-preload"; 3]);
 
-    let mut told = json!(preloaded).to_string();
+    let mut output = json!(preloaded).to_string();
     for (name, expected) in [
         ("errs", "WCP-HANDLE-006"),
         ("panics", "WCP-HANDLE-006"),
@@ -154,22 +154,22 @@ fn every_way_to_fail_costs_one_surface_and_tells_nothing() {
         ("load-panics", "WCP-HANDLE-005"),
         ("load-hangs", "WCP-HANDLE-005"),
     ] {
-        let surface = draw(&runtime, name);
+        let surface = render(&runtime, name);
         assert_eq!(code(&surface), Some(expected), "{name}");
-        told.push_str(&surface.html);
-        told.push_str(&json!(surface.diagnostic).to_string());
-        // The others, and this runtime, are none the worse for it.
-        assert_eq!(draw(&runtime, "fine").html, "<p>1</p>");
+        output.push_str(&surface.html);
+        output.push_str(&json!(surface.diagnostic).to_string());
+        // Other surfaces still render.
+        assert_eq!(render(&runtime, "fine").html, "<p>1</p>");
     }
-    assert!(!told.contains(SECRET), "{told}");
+    assert!(!output.contains(SECRET), "{output}");
     for forbidden in ["src/", ".rs", "stack", "panicked", "closure", "data\""] {
-        assert!(!told.contains(forbidden), "{forbidden}: {told}");
+        assert!(!output.contains(forbidden), "{forbidden}: {output}");
     }
     drop(release);
 }
 
 #[test]
-fn a_provider_that_hangs_once_draws_when_it_is_well_again() {
+fn provider_renders_again_after_one_hang() {
     let (release, released) = mpsc::channel::<()>();
     let released = std::sync::Mutex::new(Some(released));
     let hangs_first = eager(move |_| {
@@ -181,14 +181,14 @@ fn a_provider_that_hangs_once_draws_when_it_is_well_again() {
     let runtime =
         RenderRuntime::new(&composition, vec![pack(vec![provider("home", hangs_first)])], &admit_all)
             .with_deadline(Duration::from_millis(200));
-    assert_eq!(code(&draw(&runtime, "home")), Some("WCP-HANDLE-006"));
+    assert_eq!(code(&render(&runtime, "home")), Some("WCP-HANDLE-006"));
     let runtime = runtime.with_deadline(Duration::from_secs(60));
-    assert_eq!(draw(&runtime, "home").html, "well");
+    assert_eq!(render(&runtime, "home").html, "well");
     drop(release);
 }
 
 #[test]
-fn a_lazy_provider_loads_once_and_a_failed_load_is_tried_again() {
+fn lazy_provider_loads_once_and_retries_a_failed_load() {
     let loads = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&loads);
     let third_time_lucky = lazy(move || match counted.fetch_add(1, Ordering::SeqCst) {
@@ -201,16 +201,16 @@ fn a_lazy_provider_loads_once_and_a_failed_load_is_tried_again() {
         &admit_all,
     );
     assert_eq!(runtime.preload().len(), 1);
-    assert_eq!(code(&draw(&runtime, "home")), Some("WCP-HANDLE-005"));
+    assert_eq!(code(&render(&runtime, "home")), Some("WCP-HANDLE-005"));
     for _ in 0..3 {
-        assert_eq!(draw(&runtime, "home").html, "loaded");
+        assert_eq!(render(&runtime, "home").html, "loaded");
     }
     assert!(runtime.preload().is_empty());
     assert_eq!(loads.load(Ordering::SeqCst), 3);
 }
 
 #[test]
-fn coverage_says_everything_that_cannot_be_drawn_before_anything_is() {
+fn coverage_reports_every_handle_that_cannot_be_rendered() {
     let names = ["missing", "twice", "blocked", "old", "odd", "fine"];
     let mut old = provider("old", fine());
     old.handle.version = "9".to_owned();
@@ -230,7 +230,7 @@ fn coverage_says_everything_that_cannot_be_drawn_before_anything_is() {
         if summary.handle.id == "blocked" { Err(BlockReason::HostBlocked) } else { Ok(()) }
     };
     let runtime = RenderRuntime::new(&composition(&names), vec![first, stranger, second], &admission);
-    // Only what could run is asked about.
+    // Admission is asked only for providers that could run.
     assert_eq!(asked.into_inner(), ["blocked", "fine"]);
     let reported: Vec<String> = runtime.coverage().iter().map(brief).collect();
     assert_eq!(
@@ -249,20 +249,20 @@ fn coverage_says_everything_that_cannot_be_drawn_before_anything_is() {
         (&json!("eager"), &json!("unsupported"))
     );
     for name in ["missing", "twice", "blocked", "old", "odd"] {
-        assert!(draw(&runtime, name).diagnostic.is_some(), "{name}");
+        assert!(render(&runtime, name).diagnostic.is_some(), "{name}");
     }
-    assert_eq!(draw(&runtime, "fine").html, "<p>1</p>");
+    assert_eq!(render(&runtime, "fine").html, "<p>1</p>");
 }
 
 #[test]
-fn a_pack_of_an_unsupported_version_draws_nothing() {
+fn pack_of_an_unsupported_version_is_rejected() {
     let future = RenderPack { schema_version: "7".to_owned(), ..pack(vec![provider("home", fine())]) };
     let runtime = RenderRuntime::new(&composition(&["home"]), vec![future], &admit_all);
     assert_eq!(brief(&runtime.coverage()[0]), "WCP-HANDLE-004 runtime-schema-version aaa:routes/home");
 }
 
 #[test]
-fn one_handle_of_several_entries_is_required_once() {
+fn handle_shared_by_several_entries_is_required_once() {
     let shared = |id: &str| {
         with(
             route(id, &format!("/{id}")),
@@ -275,11 +275,11 @@ fn one_handle_of_several_entries_is_required_once() {
     let runtime = RenderRuntime::new(&outcome.composition.unwrap(), vec![], &admit_all);
     let reported: Vec<String> = runtime.coverage().iter().map(brief).collect();
     assert_eq!(reported, ["WCP-HANDLE-001 aaa:routes/a aaa:routes/b"]);
-    assert_eq!(brief(&draw(&runtime, "b").diagnostic.unwrap()), "WCP-HANDLE-001 aaa:routes/b");
+    assert_eq!(brief(&render(&runtime, "b").diagnostic.unwrap()), "WCP-HANDLE-001 aaa:routes/b");
 }
 
 #[test]
-fn an_unknown_target_is_a_fallback() {
+fn unknown_target_renders_a_fallback() {
     let runtime =
         RenderRuntime::new(&composition(&["home"]), vec![pack(vec![provider("home", fine())])], &admit_all);
     for (kind, key, handle, owner) in [
@@ -310,13 +310,13 @@ fn an_unknown_target_is_a_fallback() {
 }
 
 #[test]
-fn many_threads_may_draw_at_once() {
+fn many_threads_render_concurrently() {
     let runtime =
         RenderRuntime::new(&composition(&["home"]), vec![pack(vec![provider("home", fine())])], &admit_all)
             .with_deadline(Duration::from_secs(60));
     std::thread::scope(|scope| {
         for _ in 0..32 {
-            scope.spawn(|| assert_eq!(draw(&runtime, "home").html, "<p>1</p>"));
+            scope.spawn(|| assert_eq!(render(&runtime, "home").html, "<p>1</p>"));
         }
     });
 }

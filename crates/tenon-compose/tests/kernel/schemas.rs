@@ -1,4 +1,4 @@
-//! The published schemas and declarations: up to date, true of every fixture, and accepted by a real compiler.
+//! The published schemas and declarations are up to date, match every fixture, and compile with `tsc`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -29,7 +29,7 @@ fn validator(name: &str) -> jsonschema::Validator {
     jsonschema::validator_for(&schema).unwrap()
 }
 
-/// Every fixture with its name, input and expected answer.
+/// Every fixture: name, input and expected output.
 fn fixtures() -> Vec<(String, Value, Value)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
     let read =
@@ -46,11 +46,11 @@ fn fixtures() -> Vec<(String, Value, Value)> {
     fixtures
 }
 
-/// The schema refuses exactly what a look at one place can refuse.
+/// The schema rejects exactly the mistakes that are visible in a single value.
 #[test]
-fn the_input_schema_refuses_what_the_composer_refuses_by_shape_or_grammar() {
+fn input_schema_rejects_what_the_composer_rejects_by_structure_or_grammar() {
     let validator = validator("input.schema.json");
-    const BY_LOOKING: [&str; 9] = [
+    const SINGLE_VALUE_CODES: [&str; 9] = [
         "WCP-STRUCT-001",
         "WCP-NS-002",
         "WCP-NS-004",
@@ -67,14 +67,15 @@ fn the_input_schema_refuses_what_the_composer_refuses_by_shape_or_grammar() {
         }
         let codes: Vec<&str> =
             expected["diagnostics"].as_array().unwrap().iter().map(|d| d["code"].as_str().unwrap()).collect();
-        let refused = codes.iter().any(|code| BY_LOOKING.contains(code) || *code == "WCP-VERSION-005")
-            || name == "fixture-invalid-policy-target";
-        assert_eq!(validator.is_valid(&input["input"]), !refused, "{name}");
+        let rejected =
+            codes.iter().any(|code| SINGLE_VALUE_CODES.contains(code) || *code == "WCP-VERSION-005")
+                || name == "fixture-invalid-policy-target";
+        assert_eq!(validator.is_valid(&input["input"]), !rejected, "{name}");
     }
 }
 
 #[test]
-fn every_answer_fits_its_schema() {
+fn every_expected_output_matches_its_schema() {
     let outcome = validator("outcome.schema.json");
     let diagnostic = validator("diagnostic.schema.json");
     let summary = validator("provider-summary.schema.json");
@@ -97,7 +98,7 @@ fn every_answer_fits_its_schema() {
 }
 
 #[test]
-fn packs_and_declarations_fit_their_schemas() {
+fn packs_declarations_and_policies_match_their_schemas() {
     let pack = validator("pack.schema.json");
     let good = json!({"renderRuntimeSchemaVersion": "0.1", "ownerId": "lab", "packageId": "@acme/lab", "providers": [
         {"renderHandle": {"renderHandleVersion": "0.1", "kind": "route", "id": "x"}, "loadKind": "lazy", "template": "x.html"},
@@ -132,7 +133,7 @@ fn packs_and_declarations_fit_their_schemas() {
     }
 }
 
-/// The module of the contract, as its author writes it.
+/// The contract's example module in TypeScript.
 const AUTHOR_EXAMPLE: &str = "\
 import type { ModuleDeclaration } from './workspace-composition';
 
@@ -188,7 +189,7 @@ const dataLabModule: ModuleDeclaration = {
 export default dataLabModule;
 ";
 
-/// What the compiler says about these files, next to the declarations.
+/// Compiles these files together with the declarations; the compiler's output on failure.
 fn tsc(files: &[(&str, String)]) -> Result<(), String> {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("workspace-composition.d.ts"), declarations()).unwrap();
@@ -217,7 +218,7 @@ fn tsc(files: &[(&str, String)]) -> Result<(), String> {
 }
 
 #[test]
-fn the_compiler_accepts_the_author_example_and_every_fixture() {
+fn tsc_accepts_the_author_example_and_every_fixture() {
     let mut files = vec![("author.ts", AUTHOR_EXAMPLE.to_owned())];
     let mut text = "import type { CompositionInput, CompositionOutcome, WorkspaceDiagnostic } from './workspace-composition';\n".to_owned();
     for (name, input, mut expected) in fixtures() {
@@ -234,14 +235,17 @@ fn the_compiler_accepts_the_author_example_and_every_fixture() {
         }
         let mut found = Vec::new();
         each_diagnostic(&expected, &mut |diagnostic| found.push(diagnostic.clone()));
-        text.push_str(&format!("export const {variable}_said: WorkspaceDiagnostic[] = {};\n", json!(found)));
+        text.push_str(&format!(
+            "export const {variable}_diagnostics: WorkspaceDiagnostic[] = {};\n",
+            json!(found)
+        ));
     }
     files.push(("fixtures.ts", text));
     tsc(&files).unwrap();
 }
 
 #[test]
-fn the_compiler_refuses_what_the_contract_refuses() {
+fn tsc_rejects_what_the_contract_rejects() {
     let changes = [
         ("kind: 'route'", "kind: 'tool-renderer'"),
         ("claim: 'tool:data_lab.query'", "claim: 'message:data_lab.query'"),
@@ -263,7 +267,7 @@ fn the_compiler_refuses_what_the_contract_refuses() {
     }
 }
 
-/// Fixtures leave messages out; every diagnostic has one.
+/// Adds the messages that fixtures leave out.
 fn add_messages(value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(add_messages),

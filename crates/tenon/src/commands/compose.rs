@@ -1,7 +1,7 @@
-//! `tenon compose`: composes a workspace from a file, and reads diagnostics that were kept.
+//! `tenon compose`: composes a workspace from a file, and shows saved diagnostics.
 //!
-//! Exit codes of its own: 0 when it composes, 1 on error diagnostics, 2 on input that cannot be read. The outcome goes to
-//! stdout in every format; what stderr says is talk.
+//! Exit codes: 0 when it composes, 1 on error diagnostics, 2 on unreadable input. The outcome goes to stdout in every
+//! format; stderr has only the summary and errors.
 
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -22,8 +22,8 @@ use text::Source;
 
 /// Compose a workspace from the modules and built-ins that a file declares
 ///
-/// The outcome is the composition, or structured diagnostics that say why there is none. The same input gives the same
-/// bytes, in whatever order it lists things.
+/// Prints the composition, or structured diagnostics that explain why there is none. The order of the input does not
+/// change the output.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, flatten_help = true, disable_help_subcommand = true)]
 pub(crate) struct Args {
@@ -35,9 +35,9 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Args)]
 struct Compose {
-    /// The input as JSON; `-` or nothing is stdin
+    /// Input file as JSON [default: stdin; `-` also reads stdin]
     file: Option<PathBuf>,
-    /// Compose under this policy instead of the input's own
+    /// Use this policy instead of the input's policy
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
     #[arg(long, value_enum, default_value_t)]
@@ -46,9 +46,9 @@ struct Compose {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Check and show diagnostics that were kept: a list of them, or a whole outcome
+    /// Check and show saved diagnostics: a list, or a whole outcome
     Diagnostics {
-        /// The file; `-` is stdin
+        /// File to read; `-` reads stdin
         file: PathBuf,
         #[arg(long, value_enum, default_value_t)]
         format: Format,
@@ -62,25 +62,26 @@ enum Format {
     Json,
     /// Indented JSON
     Pretty,
-    /// For people: every mistake with its place and how to mend it
+    /// Text for people: every mistake with its position and a fix
     Text,
 }
 
-/// The input cannot be read.
+/// Exit code for unreadable input.
 const UNREADABLE: Exit = Exit::Contract(2);
 
-/// What the input must be.
-const JSON: &str = "the input must be one JSON document in UTF-8, with each key once";
+/// Help for input that is not valid JSON.
+const JSON_HELP: &str = "the input must be one UTF-8 JSON document without duplicate keys";
 
-/// What kept diagnostics must be.
-const KEPT: &str = "the file must hold a list of diagnostics, or an outcome, as `tenon compose` writes them";
+/// Help for a file that does not hold diagnostics.
+const SAVED_HELP: &str =
+    "the file must hold a list of diagnostics or an outcome, as written by `tenon compose`";
 
-/// The largest input, in bytes.
+/// The maximum input size, in bytes.
 const MAX_INPUT: u64 = 1 << 28;
 
 pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failure> {
     match args.command {
-        Some(Command::Diagnostics { file, format }) => show_kept(&file, format, invocation),
+        Some(Command::Diagnostics { file, format }) => show_saved(&file, format, invocation),
         None => compose_file(args.compose, invocation),
     }
 }
@@ -93,13 +94,13 @@ fn compose_file(args: Compose, invocation: &mut Invocation) -> Result<Exit, Fail
     };
     let parsed = match CompositionInput::parse(&input.bytes) {
         Ok(parsed) => parsed,
-        Err(error) => return unreadable(&input, &error, JSON, invocation),
+        Err(error) => return unreadable(&input, &error, JSON_HELP, invocation),
     };
     let parsed = match &policy {
         None => parsed,
         Some(policy) => match CompositionInput::parse(&policy.bytes) {
             Ok(replacement) => parsed.with_policy(replacement),
-            Err(error) => return unreadable(policy, &error, JSON, invocation),
+            Err(error) => return unreadable(policy, &error, JSON_HELP, invocation),
         },
     };
     let outcome = compose(&parsed);
@@ -115,17 +116,17 @@ fn compose_file(args: Compose, invocation: &mut Invocation) -> Result<Exit, Fail
     Ok(if outcome.ok() { Exit::Success } else { Exit::No })
 }
 
-fn show_kept(file: &Path, format: Format, invocation: &mut Invocation) -> Result<Exit, Failure> {
+fn show_saved(file: &Path, format: Format, invocation: &mut Invocation) -> Result<Exit, Failure> {
     let source = Source::new(Some(file), read(Some(file))?);
     let diagnostics = match read_diagnostics(&source.bytes) {
         Ok(diagnostics) => diagnostics,
-        Err(error) => return unreadable(&source, &error, KEPT, invocation),
+        Err(error) => return unreadable(&source, &error, SAVED_HELP, invocation),
     };
     let ok = !diagnostics.iter().any(WorkspaceDiagnostic::is_error);
-    let kept = json!({"ok": ok, "diagnostics": diagnostics});
+    let output = json!({"ok": ok, "diagnostics": diagnostics});
     match format {
-        Format::Json => print(&canonical(&kept))?,
-        Format::Pretty => print(&pretty(&kept))?,
+        Format::Json => print(&canonical(&output))?,
+        Format::Pretty => print(&pretty(&output))?,
         Format::Text => {
             let text = text::render(&diagnostics, None, None);
             invocation.out.write_all(text.as_bytes())?;
@@ -150,7 +151,7 @@ fn read(file: Option<&Path>) -> Result<Vec<u8>, Failure> {
     let stdin = file.is_none_or(|file| file == Path::new("-"));
     let name = if stdin { "stdin".into() } else { file.unwrap_or(Path::new("-")).display().to_string() };
     let failed = |error: &io::Error| {
-        Failure::new(UNREADABLE, format!("`{name}` cannot be read")).caused_by(error.to_string())
+        Failure::new(UNREADABLE, format!("cannot read `{name}`")).caused_by(error.to_string())
     };
     let mut bytes = Vec::new();
     let read = match file {
@@ -161,7 +162,7 @@ fn read(file: Option<&Path>) -> Result<Vec<u8>, Failure> {
     };
     read.map_err(|error| failed(&error))?;
     if bytes.len() as u64 > MAX_INPUT {
-        let message = format!("`{name}` is larger than {} MiB", MAX_INPUT >> 20);
+        let message = format!("`{name}` exceeds {} MiB", MAX_INPUT >> 20);
         return Err(Failure::new(UNREADABLE, message));
     }
     Ok(bytes)
@@ -195,7 +196,7 @@ fn pretty(value: &impl serde::Serialize) -> String {
     serde_json::to_string_pretty(value).expect("outcomes are plain JSON")
 }
 
-/// Writes data as it is: what strips colours could strip more than that.
+/// Writes data to stdout unchanged, past the layer that strips colours.
 fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;

@@ -1,10 +1,10 @@
-//! `tenon compose` from the outside: what people read, what scripts get, and how it ends.
+//! `tenon compose` end to end: text and JSON formats, exit codes, and the MCP tool.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
-mod machines;
-mod tool;
-mod words;
+mod json_format;
+mod mcp_tool;
+mod text_format;
 
 use std::process::{Command, Output, Stdio};
 
@@ -16,7 +16,7 @@ fn compose(sandbox: &Sandbox, args: &[&str]) -> Output {
     sandbox.tenon().arg("compose").args(args).output().expect("the program can be started")
 }
 
-/// The same with something on stdin.
+/// Runs `tenon compose` with these arguments and this stdin.
 fn compose_stdin(sandbox: &Sandbox, args: &[&str], input: &[u8]) -> Output {
     use std::io::Write;
     let mut command: Command = sandbox.tenon();
@@ -26,7 +26,7 @@ fn compose_stdin(sandbox: &Sandbox, args: &[&str], input: &[u8]) -> Output {
     child.wait_with_output().unwrap()
 }
 
-/// A whole command as text.
+/// Exit code, stdout and stderr as one text.
 fn transcript(output: &Output) -> String {
     let mut transcript = format!("exit: {}\n", output.status.code().unwrap_or(-1));
     for (name, bytes) in [("stdout", &output.stdout), ("stderr", &output.stderr)] {
@@ -37,7 +37,7 @@ fn transcript(output: &Output) -> String {
     transcript
 }
 
-/// A workspace of one module with one route for every path.
+/// A workspace of one module with one route for each path.
 fn workspace(paths: &[&str]) -> Value {
     let routes: Vec<Value> = paths
         .iter()

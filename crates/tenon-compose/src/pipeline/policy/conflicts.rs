@@ -1,11 +1,11 @@
-//! Operations that repeat or contradict each other: found as connected groups, so one muddle is one diagnostic.
+//! Finds operations that repeat or contradict each other, grouped so that each group is one diagnostic.
 
 use std::collections::BTreeMap;
 
 use super::{OperationConflict, PolicyTarget, ValidOperation};
 use crate::kind::OperationKind;
 
-/// Every group of two or more operations that repeat or contradict each other, and every one that uses its own target.
+/// Every group of operations that repeat or contradict each other, and every operation that uses its own target.
 pub(super) fn find(valid: &[ValidOperation<'_>]) -> Vec<OperationConflict> {
     let mut sets = DisjointSets::new(valid.len());
     let mut by_id: BTreeMap<&str, usize> = BTreeMap::new();
@@ -43,7 +43,7 @@ pub(super) fn find(valid: &[ValidOperation<'_>]) -> Vec<OperationConflict> {
 /// Disjoint sets of operations.
 struct DisjointSets {
     parents: Vec<usize>,
-    /// Operations with a link, and whether it was a contradiction.
+    /// Operations joined with another, and whether any join was a contradiction.
     linked: BTreeMap<usize, bool>,
 }
 

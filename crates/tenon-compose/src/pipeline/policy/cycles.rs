@@ -1,4 +1,4 @@
-//! Reorder operations that run in a circle: found as strongly connected parts of what comes before what.
+//! Finds cycles of reorder operations, as strongly connected components of the "comes before" graph.
 
 use std::collections::BTreeMap;
 
@@ -6,9 +6,7 @@ use indexmap::IndexMap;
 
 use super::{Action, OperationConflict, PolicyTarget, ValidOperation};
 
-/// Every set of reorder operations that lie on a common cycle.
-///
-/// What a `replace` puts in something's place also takes its place here.
+/// Every set of reorder operations on a common cycle. A replaced contribution counts as the replacement.
 pub(super) fn find(valid: &[ValidOperation<'_>]) -> Vec<OperationConflict> {
     let replaced: BTreeMap<&str, &str> = valid
         .iter()
@@ -44,8 +42,8 @@ pub(super) fn find(valid: &[ValidOperation<'_>]) -> Vec<OperationConflict> {
     groups.into_values().map(|members| OperationConflict { members, reason }).collect()
 }
 
-/// For every node the number of its strongly connected part (Tarjan's algorithm, on a stack of our own, since a chain
-/// of operations may be as long as the input).
+/// The strongly connected component of every node. Tarjan's algorithm with an explicit stack, since a chain of
+/// operations may be as long as the input.
 fn strongly_connected(count: usize, edges: &[(usize, usize, usize)]) -> Vec<usize> {
     const UNSEEN: usize = usize::MAX;
     let mut next: Vec<Vec<usize>> = vec![Vec::new(); count];
@@ -61,7 +59,7 @@ fn strongly_connected(count: usize, edges: &[(usize, usize, usize)]) -> Vec<usiz
         if number[start] != UNSEEN {
             continue;
         }
-        // A node and how many of its successors were followed.
+        // A node, and how many successors were followed.
         let mut path = vec![(start, 0)];
         while let Some((node, followed)) = path.last_mut() {
             let node = *node;
@@ -114,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn cycles_are_parts_and_chains_are_not() {
+    fn only_cycles_form_components() {
         assert_eq!(parts(3, &[(0, 1), (1, 2)]), [vec![0], vec![1], vec![2]]);
         assert_eq!(parts(3, &[(0, 1), (1, 2), (2, 0)]), [vec![0, 1, 2]]);
         assert_eq!(
@@ -125,13 +123,13 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_as_long_as_the_input_needs_no_stack() {
+    fn long_chain_does_not_overflow_the_stack() {
         let edges: Vec<_> = (0..200_000).map(|node| (node, node + 1)).collect();
         assert_eq!(parts(200_001, &edges).len(), 200_001);
     }
 
     #[test]
-    fn parts_agree_with_plain_reachability() {
+    fn components_agree_with_reachability() {
         // Every graph of four nodes, as a bit mask over the sixteen possible edges.
         for mask in 0_u32..1 << 16 {
             let edges: Vec<_> =

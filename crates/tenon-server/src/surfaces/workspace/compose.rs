@@ -1,4 +1,4 @@
-//! `workspace_compose`: composes a workspace for an agent. The outcome is the result, with or without errors in it.
+//! `workspace_compose`: composes a workspace. The outcome is the tool result, even when it has error diagnostics.
 
 use serde_json::{Value, json};
 use tenon_compose::kind::ContributionKind;
@@ -7,10 +7,10 @@ use tenon_compose::{CompositionInput, CompositionOutcome, WorkspaceDiagnostic, c
 use super::classify::{Failure, classify};
 use crate::surface::{Arguments, ToolAnswer};
 
-/// How many diagnostics the text names; the structured result has them all.
+/// How many diagnostics the text lists; the structured result has all of them.
 const NAMED: usize = 20;
 
-/// Composes; takes as long as the input is large, so not on a thread that others wait for.
+/// Runs the composer. The time depends on the input's size, so call it on a blocking thread.
 pub(super) fn answer(arguments: &Arguments) -> ToolAnswer {
     match outcome(arguments) {
         Ok(outcome) => ToolAnswer::structured(json!(outcome)).with_text(text(&outcome)),
@@ -27,7 +27,7 @@ fn outcome(arguments: &Arguments) -> Result<CompositionOutcome, tenon_compose::P
     Ok(compose(&input))
 }
 
-/// The outcome in a few lines, for clients that show text alone.
+/// The outcome in a few lines, for clients that show text only.
 fn text(outcome: &CompositionOutcome) -> String {
     let mut lines = Vec::new();
     if let Some(composition) = &outcome.composition {
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outcome_with_errors_is_a_result() {
+    fn outcome_with_errors_is_a_result() {
         let input = json!({"compositionSchemaVersion": "0.1", "modules": [module("bbb"), module("aaa")]});
         let answer = answer(&arguments(json!({"input": input})));
         assert!(!answer.is_error);
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policy_takes_the_place_of_the_inputs_own() {
+    fn policy_argument_replaces_the_inputs_policy() {
         let input = json!({"compositionSchemaVersion": "0.1", "modules": [module("bbb"), module("aaa")]});
         let alias = json!({"id": "move", "op": "pathAlias", "target": "aaa:routes/home", "path": "/aaa"});
         let policy = json!({"policySchemaVersion": "0.1", "operations": [alias]});
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn many_diagnostics_are_counted() {
+    fn excess_diagnostics_are_counted() {
         let modules: Vec<Value> = (0..50).map(|_| json!(7)).collect();
         let input = json!({"compositionSchemaVersion": "0.1", "modules": modules});
         let answer = answer(&arguments(json!({"input": input})));

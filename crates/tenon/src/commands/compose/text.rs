@@ -1,4 +1,4 @@
-//! Diagnostics for people, as a good compiler shows them: what, where, who, and how to mend it.
+//! Formats diagnostics like compiler errors: message, source line, subjects and help.
 
 use std::ops::Range;
 use std::path::Path;
@@ -9,10 +9,10 @@ use tenon_compose::{
     DiagnosticSubject, InputLocation, ParseError, PointerStep, SubjectOwnerKind, WorkspaceDiagnostic, locate,
 };
 
-/// A longer line is named and not shown: finding the part to show would cost more than it helps.
+/// Longer lines are referenced by position only; finding the part to show would cost too much.
 const LONGEST_LINE: usize = 4096;
 
-/// A text that diagnostics may point into.
+/// A source file that diagnostics point into.
 pub(super) struct Source {
     name: String,
     pub(super) bytes: Vec<u8>,
@@ -34,7 +34,7 @@ impl Source {
         std::str::from_utf8(&self.bytes).unwrap_or_default()
     }
 
-    /// The line that holds the byte at `offset`: its number from one, and its range without the line end.
+    /// The line that contains `offset`: one-based number, and byte range without the line end.
     fn line(&self, offset: usize) -> (usize, Range<usize>) {
         let number = self.line_starts.partition_point(|start| *start <= offset);
         let start = self.line_starts[number - 1];
@@ -42,7 +42,7 @@ impl Source {
         (number, start..next)
     }
 
-    /// What to show for the bytes of `range`: their first line with a mark under it, or only where it is.
+    /// The first line of `range` with a mark under it, or only the position if the line is too long.
     fn element<'s>(&'s self, range: &Range<usize>, note: &'s str, kind: AnnotationKind) -> Element<'s> {
         let (number, line) = self.line(range.start);
         let shown = self.text().get(line.clone()).filter(|shown| shown.len() <= LONGEST_LINE);
@@ -50,7 +50,7 @@ impl Source {
             let column = self.text().get(line.start..range.start).map_or(0, |before| before.chars().count());
             return Origin::path(self.name.as_str()).line(number).char_column(column + 1).into();
         };
-        // A list or an object is marked where it opens.
+        // Mark only the opening bracket of an array or object.
         let open = matches!(self.bytes.get(range.start), Some(b'{' | b'['));
         let end = if open { range.start + 1 } else { range.end.min(line.end) };
         let mut annotation = kind.span(range.start - line.start..end - line.start);
@@ -61,7 +61,7 @@ impl Source {
     }
 }
 
-/// All diagnostics, with their places in the sources where there are some.
+/// All diagnostics, with their source lines where a source is given.
 pub(super) fn render(
     diagnostics: &[WorkspaceDiagnostic],
     input: Option<&Source>,
@@ -97,7 +97,7 @@ pub(super) fn render(
     text
 }
 
-/// Names come from files that anyone may have written: what would move the cursor or turn the text around is replaced.
+/// Replaces control and bidirectional characters, since names come from untrusted files.
 fn visible(text: &str) -> String {
     let moves = |c: char| {
         c.is_control()
@@ -106,7 +106,7 @@ fn visible(text: &str) -> String {
     text.chars().map(|c| if moves(c) { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
-/// How to mend it, with the word that was probably meant.
+/// The help text, with the closest expected value as a suggestion.
 fn help(diagnostic: &WorkspaceDiagnostic) -> String {
     let help = diagnostic.help();
     let words = diagnostic.details.get("expected").and_then(|expected| expected.as_array());
@@ -121,7 +121,7 @@ fn help(diagnostic: &WorkspaceDiagnostic) -> String {
     }
 }
 
-/// A subject as one line: whose it is, and what it is.
+/// A subject as label and text.
 fn subject(subject: &DiagnosticSubject, category: DiagnosticCategory) -> (&'static str, String) {
     let kind = match subject.owner_kind {
         Some(SubjectOwnerKind::Host) if category == DiagnosticCategory::Policy => {
@@ -138,19 +138,19 @@ fn subject(subject: &DiagnosticSubject, category: DiagnosticCategory) -> (&'stat
     words.extend(subject.renderer_claim.as_ref().map(|claim| format!("for {claim}")));
     words.retain(|word| !word.is_empty());
     if words.is_empty() {
-        words.push("without a name".to_owned());
+        words.push("unnamed".to_owned());
     }
     (kind, words.join(" "))
 }
 
-/// A place that was found.
+/// A location found in a source.
 struct Mark<'s> {
     source: &'s Source,
     range: Range<usize>,
     note: &'s str,
 }
 
-/// Finds the places of all diagnostics, walking each source once.
+/// Finds the locations of all diagnostics, walking each source once.
 fn find<'s>(
     diagnostics: &'s [WorkspaceDiagnostic],
     input: Option<&'s Source>,
@@ -162,14 +162,14 @@ fn find<'s>(
         .enumerate()
         .flat_map(|(index, diagnostic)| diagnostic.locations.iter().map(move |location| (index, location)))
         .collect();
-    // Under a policy of its own file, what lies below `policy` is found there.
-    let elsewhere = |location: &InputLocation| {
+    // With a separate policy file, pointers below `policy` are found there.
+    let in_policy_file = |location: &InputLocation| {
         policy.is_some() && location.pointer.first() == Some(&PointerStep::Field("policy".into()))
     };
     for (source, cut) in [(input, 0), (policy, 1)] {
         let Some(source) = source else { continue };
         let here: Vec<&(usize, &InputLocation)> =
-            locations.iter().filter(|(_, location)| elsewhere(location) == (cut == 1)).collect();
+            locations.iter().filter(|(_, location)| in_policy_file(location) == (cut == 1)).collect();
         let pointers: Vec<&[PointerStep]> =
             here.iter().map(|(_, location)| &location.pointer[cut..]).collect();
         for ((index, location), range) in here.into_iter().zip(locate(source.text(), &pointers)) {
@@ -179,7 +179,7 @@ fn find<'s>(
     marks
 }
 
-/// A text that cannot be read, shown where it breaks.
+/// A parse error with the source line.
 pub(super) fn parse_error(source: &Source, error: &ParseError, help: &str) -> String {
     let title = Level::ERROR.primary_title(error.reason.as_str());
     let group =
@@ -193,7 +193,7 @@ fn break_point<'s>(source: &'s Source, error: &ParseError) -> Element<'s> {
     };
     let start = error.line.checked_sub(1).and_then(|line| source.line_starts.get(line)).copied().unwrap_or(0);
     let (_, line) = source.line(start);
-    // The column may be one past the line, where something is missing.
+    // The column may be one past the end of the line.
     let mut at = (start + error.column.saturating_sub(1)).min(line.end.saturating_sub(1)).max(start);
     while at > start && !text.is_char_boundary(at) {
         at -= 1;

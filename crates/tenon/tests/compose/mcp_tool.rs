@@ -1,4 +1,4 @@
-//! `workspace_compose` over MCP: the outcome is the result, good or bad, and the same that the command line prints.
+//! `workspace_compose` over MCP returns the same outcome that the command line prints, with or without errors.
 
 use serde_json::{Value, json};
 use tenon_testkit::{Client, Revision, Sandbox};
@@ -6,7 +6,7 @@ use tenon_testkit::{Client, Revision, Sandbox};
 use crate::{compose_stdin, workspace};
 
 #[test]
-fn the_tool_gives_what_the_command_prints() {
+fn tool_result_equals_command_output() {
     let sandbox = Sandbox::new();
     let mut command = sandbox.tenon();
     command.args(["mcp", "--no-daemon", "--surface", "workspace"]);
@@ -31,8 +31,8 @@ fn the_tool_gives_what_the_command_prints() {
     assert_eq!(result.structured["diagnostics"][0]["details"]["field"], "policySchemaVersion");
 
     for arguments in [json!({}), json!({"input": []}), json!({"input": {}, "extra": 1})] {
-        let refused = client.call_tool("workspace_compose", arguments).unwrap();
-        assert!(refused.is_error && refused.text.concat().contains("INVALID_INPUT"), "{refused:?}");
+        let rejected = client.call_tool("workspace_compose", arguments).unwrap();
+        assert!(rejected.is_error && rejected.text.concat().contains("INVALID_INPUT"), "{rejected:?}");
     }
     client.close();
 }

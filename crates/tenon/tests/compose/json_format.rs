@@ -1,4 +1,4 @@
-//! What scripts get: one line of canonical JSON, the same everywhere, and an exit code.
+//! The JSON formats: one line of canonical JSON, independent of the locale, and exit codes.
 
 use serde_json::{Value, json};
 use tenon_contract::json::canonical_value;
@@ -7,7 +7,7 @@ use tenon_testkit::Sandbox;
 use crate::{compose, compose_stdin, workspace};
 
 #[test]
-fn json_is_canonical_and_pretty_is_the_same_value() {
+fn json_is_canonical_and_pretty_has_the_same_value() {
     let sandbox = Sandbox::new();
     sandbox.tree().write("good.json", &workspace(&["/a", "/b"]).to_string());
     let output = compose(&sandbox, &["good.json"]);
@@ -23,7 +23,7 @@ fn json_is_canonical_and_pretty_is_the_same_value() {
 }
 
 #[test]
-fn the_exit_code_says_how_it_went() {
+fn exit_code_distinguishes_success_errors_and_unreadable_input() {
     let sandbox = Sandbox::new();
     for (input, code) in [
         (workspace(&["/a"]).to_string(), 0),
@@ -37,7 +37,7 @@ fn the_exit_code_says_how_it_went() {
         for args in [&[][..], &["-"], &["--format", "pretty"], &["--format", "text"]] {
             let output = compose_stdin(&sandbox, args, input.as_bytes());
             assert_eq!(output.status.code(), Some(code), "{args:?} {output:?}");
-            // What cannot be read leaves stdout empty.
+            // Unreadable input leaves stdout empty.
             assert!(code != 2 || output.stdout.is_empty());
         }
     }
@@ -46,7 +46,7 @@ fn the_exit_code_says_how_it_went() {
 }
 
 #[test]
-fn no_locale_changes_a_byte() {
+fn locale_does_not_change_the_output() {
     let sandbox = Sandbox::new();
     sandbox.tree().write("input.json", &workspace(&["/a", "/I", "/i", "/a"]).to_string());
     let run = |locale: &str| {
@@ -62,13 +62,13 @@ fn no_locale_changes_a_byte() {
 }
 
 #[test]
-fn kept_diagnostics_end_like_the_composition_they_came_from() {
+fn saved_diagnostics_give_the_exit_code_of_their_composition() {
     let sandbox = Sandbox::new();
     for (paths, code) in [(&["/a"][..], 0), (&["/a", "/a"], 1)] {
         let output = compose_stdin(&sandbox, &[], workspace(paths).to_string().as_bytes());
         let outcome: Value = serde_json::from_slice(&output.stdout).unwrap();
-        for kept in [outcome.to_string(), outcome["diagnostics"].to_string()] {
-            let shown = compose_stdin(&sandbox, &["diagnostics", "-"], kept.as_bytes());
+        for saved in [outcome.to_string(), outcome["diagnostics"].to_string()] {
+            let shown = compose_stdin(&sandbox, &["diagnostics", "-"], saved.as_bytes());
             assert_eq!(shown.status.code(), Some(code));
             let shown: Value = serde_json::from_slice(&shown.stdout).unwrap();
             assert_eq!(shown, json!({"ok": code == 0, "diagnostics": outcome["diagnostics"]}));

@@ -1,4 +1,4 @@
-//! The text format reads like a good compiler: what, where, who, how to mend it.
+//! The text format: diagnostics that read like compiler errors.
 
 use tenon_testkit::Sandbox;
 
@@ -42,7 +42,7 @@ const TWO_OWNERS: &str = r#"//- workspace.json
 "#;
 
 #[test]
-fn a_conflict_shows_both_places_and_both_owners() {
+fn conflict_shows_both_locations_and_both_owners() {
     let sandbox = Sandbox::with_tree(TWO_OWNERS);
     insta::assert_snapshot!(transcript(&compose(&sandbox, &["workspace.json", "--format", "text"])), @r#"
     exit: 1
@@ -68,7 +68,7 @@ fn a_conflict_shows_both_places_and_both_owners() {
 }
 
 #[test]
-fn a_policy_in_a_file_of_its_own_is_shown_there() {
+fn mistakes_in_a_policy_file_are_shown_in_that_file() {
     let sandbox = Sandbox::with_tree(TWO_OWNERS);
     sandbox.tree().write(
         "policy.json",
@@ -94,7 +94,7 @@ fn a_policy_in_a_file_of_its_own_is_shown_there() {
       |                                             ^^^^^^^^^^^^^^^^^ missing-target
       |
       = host: policy
-      = help: name something that a module or a built-in declares
+      = help: name a contribution or claim that a module or built-in declares
 
     error[WCP-POLICY-001]: Policy operation 'move' cannot be applied to 'lab:routes/home' (invalid-path).
      --> policy.json:4:77
@@ -120,7 +120,7 @@ fn a_policy_in_a_file_of_its_own_is_shown_there() {
       = host: policy
       = module: lab:routes/home (@acme/lab) at /home
       = builtin: builtin-home:routes/home at /home
-      = help: drop one operation of the cycle; all of them were ignored
+      = help: remove one operation of the cycle; all of them were ignored
 
     error[WCP-ROUTE-001]: Route path '/home' is claimed by multiple active contributions.
       --> workspace.json:27:21
@@ -143,7 +143,7 @@ fn a_policy_in_a_file_of_its_own_is_shown_there() {
 }
 
 #[test]
-fn a_policy_that_resolves_it_says_so() {
+fn resolved_conflict_is_reported_as_info() {
     let sandbox = Sandbox::with_tree(TWO_OWNERS);
     let policy = r#"{"policySchemaVersion": "0.1", "operations": [
   {"id": "move", "op": "pathAlias", "target": "lab:routes/home", "path": "/lab"}
@@ -167,7 +167,7 @@ fn a_policy_that_resolves_it_says_so() {
 }
 
 #[test]
-fn mistakes_of_shape_are_marked_where_they_are() {
+fn structural_mistakes_show_their_location() {
     let sandbox = Sandbox::with_tree(
         r#"//- workspace.json
 {
@@ -195,7 +195,7 @@ fn mistakes_of_shape_are_marked_where_they_are() {
     insta::assert_snapshot!(transcript(&compose(&sandbox, &["workspace.json", "--format", "text"])), @r#"
     exit: 1
     --- stdout
-    error[WCP-STRUCT-001]: Field 'modules[].packageId' does not have the expected shape (wrong-type).
+    error[WCP-STRUCT-001]: Field 'modules[].packageId' is invalid (wrong-type).
       --> workspace.json:10:20
        |
     10 |       "packageId": 7,
@@ -204,16 +204,16 @@ fn mistakes_of_shape_are_marked_where_they_are() {
        = module: lab
        = help: write a value of the expected type
 
-    error[WCP-STRUCT-001]: Field 'modules[].contributions.route' does not have the expected shape (unknown-collection).
+    error[WCP-STRUCT-001]: Field 'modules[].contributions.route' is invalid (unknown-collection).
       --> workspace.json:15:18
        |
     15 |         "route": [],
-       |                  ^ not known here
+       |                  ^ unknown
        |
        = module: lab
        = help: remove the collection, or correct its name: did you mean `routes`?
 
-    error[WCP-STRUCT-001]: Field 'modules[].runtime.status' does not have the expected shape (invalid-enum).
+    error[WCP-STRUCT-001]: Field 'modules[].runtime.status' is invalid (invalid-enum).
       --> workspace.json:13:30
        |
     13 |       "runtime": { "status": "redy" },
@@ -222,7 +222,7 @@ fn mistakes_of_shape_are_marked_where_they_are() {
        = module: lab
        = help: use one of the expected values: did you mean `ready`?
 
-    error[WCP-STRUCT-001]: Field 'modules[].contributions.sidebarItems[].routeKey' does not have the expected shape (missing-field).
+    error[WCP-STRUCT-001]: Field 'modules[].contributions.sidebarItems[].routeKey' is invalid (missing-field).
       --> workspace.json:16:26
        |
     16 |         "sidebarItems": [{ "id": "home", "label": "Home" }]
@@ -238,7 +238,7 @@ fn mistakes_of_shape_are_marked_where_they_are() {
       |                           ^^^^^ supported: 0.1
       |
       = module: old (@acme/lab)
-      = help: use a release of the module made for a supported `moduleApiVersion`
+      = help: use a module release with a supported `moduleApiVersion`
 
     --- stderr
     5 errors
@@ -246,7 +246,7 @@ fn mistakes_of_shape_are_marked_where_they_are() {
 }
 
 #[test]
-fn names_that_break_the_grammar_say_which_rule() {
+fn invalid_names_show_the_broken_rule() {
     let sandbox = Sandbox::with_tree(
         r#"//- workspace.json
 {
@@ -302,7 +302,7 @@ fn names_that_break_the_grammar_say_which_rule() {
        |                      ^^^^^^^^^^^^^^^^^^^^^^^^ protected
        |
        = module: lab:message-renderers/text (@acme/lab) for message:assistant-text
-       = help: claim a message type of your own, or add a message appender
+       = help: claim a custom message type, or add a message appender
 
     error[WCP-ROUTE-002]: Route path '/runs/:id' is not valid (dynamic-segment).
       --> workspace.json:18:21
@@ -311,7 +311,7 @@ fn names_that_break_the_grammar_say_which_rule() {
        |                     ^^^^^^^^^^^ dynamic-segment
        |
        = module: lab:routes/runs (@acme/lab) at /runs/:id
-       = help: leave parameters to the host's router
+       = help: remove the parameter; the host's router handles parameters
 
     --- stderr
     3 errors
@@ -319,7 +319,7 @@ fn names_that_break_the_grammar_say_which_rule() {
 }
 
 #[test]
-fn a_text_that_is_no_json_is_shown_where_it_breaks() {
+fn invalid_json_shows_its_position() {
     let sandbox = Sandbox::new();
     sandbox.tree().write("twice.json", "{\n  \"modules\": [],\n  \"modules\": []\n}\n");
     insta::assert_snapshot!(transcript(&compose(&sandbox, &["twice.json"])), @r#"
@@ -331,7 +331,7 @@ fn a_text_that_is_no_json_is_shown_where_it_breaks() {
     3 |   "modules": []
       |           ^
       |
-      = help: the input must be one JSON document in UTF-8, with each key once
+      = help: the input must be one UTF-8 JSON document without duplicate keys
     "#);
     insta::assert_snapshot!(transcript(&compose_stdin(&sandbox, &["-"], b"{\"a\": [1,")), @r#"
     exit: 2
@@ -342,14 +342,14 @@ fn a_text_that_is_no_json_is_shown_where_it_breaks() {
     1 | {"a": [1,
       |         ^
       |
-      = help: the input must be one JSON document in UTF-8, with each key once
+      = help: the input must be one UTF-8 JSON document without duplicate keys
     "#);
     insta::assert_snapshot!(transcript(&compose_stdin(&sandbox, &[], b"{\n\"a\": \"\xff\"}")), @"
     exit: 2
     --- stderr
-    error: the text is not UTF-8
+    error: invalid UTF-8
     --> <stdin>:2:7
-     = help: the input must be one JSON document in UTF-8, with each key once
+     = help: the input must be one UTF-8 JSON document without duplicate keys
     ");
     insta::assert_snapshot!(transcript(&compose_stdin(&sandbox, &[], "[\"é\", \"\\ud800\"]".as_bytes())), @r#"
     exit: 2
@@ -360,18 +360,18 @@ fn a_text_that_is_no_json_is_shown_where_it_breaks() {
     1 | ["é", "\ud800"]
       |              ^
       |
-      = help: the input must be one JSON document in UTF-8, with each key once
+      = help: the input must be one UTF-8 JSON document without duplicate keys
     "#);
     insta::assert_snapshot!(transcript(&compose(&sandbox, &["gone.json"])), @"
     exit: 2
     --- stderr
-    error: `gone.json` cannot be read
+    error: cannot read `gone.json`
       caused by: No such file or directory (os error 2)
     ");
 }
 
 #[test]
-fn a_long_line_is_cut_and_a_very_long_one_is_only_named() {
+fn long_lines_are_truncated_and_very_long_lines_only_referenced() {
     let sandbox = Sandbox::with_tree(TWO_OWNERS);
     let tree: serde_json::Value = serde_json::from_str(&sandbox.tree().read("workspace.json")).unwrap();
     sandbox.tree().write("line.json", &tree.to_string());
@@ -424,7 +424,7 @@ fn hostile_names_cannot_write_to_the_terminal() {
 }
 
 #[test]
-fn diagnostics_that_were_kept_are_shown_again() {
+fn saved_diagnostics_are_shown() {
     let sandbox = Sandbox::with_tree(TWO_OWNERS);
     let outcome = compose(&sandbox, &["workspace.json"]);
     sandbox.tree().write("outcome.json", std::str::from_utf8(&outcome.stdout).unwrap());
@@ -466,6 +466,6 @@ fn diagnostics_that_were_kept_are_shown_again() {
     3 |    "code": "X-1"}
       |                 ^
       |
-      = help: the file must hold a list of diagnostics, or an outcome, as `tenon compose` writes them
+      = help: the file must hold a list of diagnostics or an outcome, as written by `tenon compose`
     "#);
 }
