@@ -6,9 +6,9 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tenon_testkit::bare::{Bare, Place, uri};
-use tenon_testkit::http::{Connection, Request};
-use tenon_testkit::{Sandbox, Source};
+use tenon_testkit::direct_server::{DirectServer, FilePosition, uri};
+use tenon_testkit::http::{HttpConnection, Request};
+use tenon_testkit::{RealProject, Sandbox};
 
 use crate::error::BenchError;
 use crate::json_lines::{INITIALIZE, INITIALIZED, JsonLines};
@@ -29,14 +29,12 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) fn run(tenon: &Path) -> Result<(), BenchError> {
     table("Code");
     for subject in SUBJECTS {
-        let sandbox = Sandbox::with_source(subject.source);
+        let sandbox = Sandbox::with_project(subject.source);
         let many = format!("export const many = 1;\n{}", "many;\n".repeat(MANY_USES));
-        if subject.source == Source::Rxjs {
+        if subject.source == RealProject::Rxjs {
             sandbox.tree().write("src/many.ts", &many);
         }
-        let folder = sandbox.place("config").join("tenon");
-        std::fs::create_dir_all(&folder)?;
-        std::fs::write(folder.join("config.toml"), settings(&subject))?;
+        sandbox.write_user_config(&settings(&subject));
         let product = Product { tenon, sandbox: &sandbox };
         measure(&product, subject)?;
         product.stop()?;
@@ -55,7 +53,7 @@ fn measure(product: &Product<'_>, subject: Subject) -> Result<(), BenchError> {
     let (name, sandbox) = (subject.name(), product.sandbox);
     log(&name);
     let (declared, used) = subject.places(sandbox);
-    let mut bare = Bare::start(subject.server, sandbox)?;
+    let mut bare = DirectServer::start(subject.server, sandbox)?;
     bare.open(used.file)?;
     bare.open(declared.file)?;
     let mut stdio = Bridge::start(product)?;
@@ -67,7 +65,7 @@ fn measure(product: &Product<'_>, subject: Subject) -> Result<(), BenchError> {
         let (ours, theirs) = Times::of_both(
             QUESTIONS,
             || settled(|| stdio.ask(&message)).map(drop),
-            || Ok(bare.ask(tool, used).map(drop)?),
+            || Ok(bare.request(tool, used).map(drop)?),
         )?;
         compare(&format!("{name}: {tool}, stdio"), &ours, &theirs, "bare + 0.5 ms");
     }
@@ -76,13 +74,13 @@ fn measure(product: &Product<'_>, subject: Subject) -> Result<(), BenchError> {
     let (mut ours, mut theirs) = (Times::default(), Times::default());
     for &place in &places {
         ours.time(|| all_pages(&mut stdio, sandbox, place))?;
-        theirs.time(|| bare.ask("references", place))?;
+        theirs.time(|| bare.request("references", place))?;
     }
     compare(&format!("{name}: {total} references, all pages"), &ours, &theirs, "1.25× bare");
 
     second_page(&mut stdio, sandbox, declared, total, &name)?;
-    if subject.source == Source::Rxjs {
-        let many = Place { file: "src/many.ts", line: 0, character: 13 };
+    if subject.source == RealProject::Rxjs {
+        let many = FilePosition { file: "src/many.ts", line: 0, character: 13 };
         second_page(&mut stdio, sandbox, many, MANY_USES + 1, &name)?;
         stdio.lines.ask(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#)?;
         row("`tools/list`", &format!("{} bytes", stdio.lines.answer().trim_end().len()), "", "12 KB");
@@ -95,7 +93,7 @@ fn measure(product: &Product<'_>, subject: Subject) -> Result<(), BenchError> {
         let (ours, theirs) = Times::of_both(
             QUESTIONS,
             || settled(|| http.ask(&message)).map(drop),
-            || Ok(bare.ask(tool, used).map(drop)?),
+            || Ok(bare.request(tool, used).map(drop)?),
         )?;
         compare(&format!("{name}: {tool}, HTTP"), &ours, &theirs, "bare + 0.8 ms");
     }
@@ -104,15 +102,15 @@ fn measure(product: &Product<'_>, subject: Subject) -> Result<(), BenchError> {
 
 /// Waits until the bare server finds as many references as Tenon. Returns the count.
 fn settle(
-    bare: &mut Bare<'_>,
+    bare: &mut DirectServer<'_>,
     stdio: &mut Bridge,
-    declared: Place<'_>,
+    declared: FilePosition<'_>,
     sandbox: &Sandbox,
 ) -> Result<usize, BenchError> {
     let ours = all_pages(stdio, sandbox, declared)?;
     let deadline = Instant::now() + PATIENCE;
     loop {
-        let theirs = bare.ask("references", declared)?.as_array().map_or(0, Vec::len);
+        let theirs = bare.request("references", declared)?.as_array().map_or(0, Vec::len);
         if ours == theirs {
             return Ok(ours);
         }
@@ -124,27 +122,31 @@ fn settle(
 
 /// Positions of the landmark in the file that declares it.
 fn uses(
-    bare: &mut Bare<'_>,
+    bare: &mut DirectServer<'_>,
     sandbox: &Sandbox,
-    declared: Place<'static>,
-) -> Result<Vec<Place<'static>>, BenchError> {
-    let found = bare.ask("references", declared)?;
+    declared: FilePosition<'static>,
+) -> Result<Vec<FilePosition<'static>>, BenchError> {
+    let found = bare.request("references", declared)?;
     let here = uri(sandbox, declared.file);
     let number = |value: &Value| value.as_u64().unwrap_or_default() as usize;
     let places = found.as_array().into_iter().flatten().filter(|one| one["uri"] == *here).map(|one| {
         let start = &one["range"]["start"];
-        Place { file: declared.file, line: number(&start["line"]), character: number(&start["character"]) }
+        FilePosition {
+            file: declared.file,
+            line: number(&start["line"]),
+            character: number(&start["character"]),
+        }
     });
     // Each character of a symbol is a different request.
     let mut places: Vec<_> = places
-        .flat_map(|place| (0..4).map(move |by| Place { character: place.character + by, ..place }))
+        .flat_map(|place| (0..4).map(move |by| FilePosition { character: place.character + by, ..place }))
         .collect();
     places.truncate(LISTS);
     Ok(places)
 }
 
 /// Reads all pages of references. Returns how many there are.
-fn all_pages(stdio: &mut Bridge, sandbox: &Sandbox, place: Place<'_>) -> Result<usize, BenchError> {
+fn all_pages(stdio: &mut Bridge, sandbox: &Sandbox, place: FilePosition<'_>) -> Result<usize, BenchError> {
     let mut arguments = at(sandbox, place);
     arguments["includeDeclaration"] = json!(true);
     arguments["pageSize"] = json!(200);
@@ -163,7 +165,7 @@ fn all_pages(stdio: &mut Bridge, sandbox: &Sandbox, place: Place<'_>) -> Result<
 fn second_page(
     stdio: &mut Bridge,
     sandbox: &Sandbox,
-    place: Place<'_>,
+    place: FilePosition<'_>,
     total: usize,
     name: &str,
 ) -> Result<(), BenchError> {
@@ -181,7 +183,7 @@ fn compare(what: &str, ours: &Times, bare: &Times, aim: &str) {
     row(what, &shown(ours.median()), &beside("bare", ours, bare), aim);
 }
 
-fn at(sandbox: &Sandbox, place: Place<'_>) -> Value {
+fn at(sandbox: &Sandbox, place: FilePosition<'_>) -> Value {
     json!({
         "uri": uri(sandbox, place.file),
         "position": { "line": place.line, "character": place.character },
@@ -231,14 +233,14 @@ impl Bridge {
 
 /// A session over HTTP.
 struct Http {
-    connection: Connection,
+    connection: HttpConnection,
     token: String,
     session: String,
 }
 
 impl Http {
     fn open(server: &HttpServer) -> Result<Self, BenchError> {
-        let mut connection = Connection::open(server.address)?;
+        let mut connection = HttpConnection::open(server.address)?;
         let opened = connection.send(&Request::mcp("/mcp/code", Some(&server.token), INITIALIZE))?;
         let session = opened.header("MCP-Session-Id").unwrap_or_default().to_owned();
         let mut http = Self { connection, token: server.token.clone(), session };

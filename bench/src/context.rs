@@ -10,8 +10,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use tenon_testkit::Sandbox;
-use tenon_testkit::processes::Process;
-use tenon_testkit::tree::repository;
+use tenon_testkit::processes::ProcessInfo;
+use tenon_testkit::repository_root;
 
 use crate::error::BenchError;
 use crate::json_lines::JsonLines;
@@ -225,7 +225,7 @@ fn timed(command: &mut Command) -> Result<Duration, BenchError> {
 
 /// KiB.
 fn resident(server: &JsonLines) -> u64 {
-    Process { id: server.id(), parent: 0, command: Vec::new() }.resident_kib()
+    ProcessInfo { id: server.id(), parent: 0, command: Vec::new() }.resident_kib()
 }
 
 fn mib(bytes: u64) -> String {
@@ -241,7 +241,7 @@ struct First {
 impl First {
     /// Installs it into `target` once. `None` if the registry does not have it.
     fn install() -> Option<Self> {
-        let root = repository().join("target/bench/context-v0");
+        let root = repository_root().join("target/bench/context-v0");
         let first = Self { context: root.join("bin/context"), server: root.join("bin/mcp-context-server") };
         if first.context.is_file() && first.server.is_file() {
             return Some(first);

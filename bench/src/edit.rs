@@ -6,9 +6,9 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use tenon_testkit::bare::{Bare, Server};
-use tenon_testkit::client::ToolResult;
-use tenon_testkit::{Client, Revision, Sandbox};
+use tenon_testkit::direct_server::{DirectServer, InstalledServer};
+use tenon_testkit::mcp_client::ToolResult;
+use tenon_testkit::{McpClient, Sandbox};
 
 use crate::error::BenchError;
 use crate::hook;
@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) fn run(tenon: &Path) -> Result<(), BenchError> {
     table("Edits");
     for subject in SUBJECTS {
-        let sandbox = Sandbox::with_source(subject.source);
+        let sandbox = Sandbox::with_project(subject.source);
         measure(tenon, subject, &sandbox)?;
     }
     hook::measured(tenon)
@@ -37,7 +37,7 @@ fn measure(tenon: &Path, subject: Subject, sandbox: &Sandbox) -> Result<(), Benc
     let original = sandbox.tree().read(used.file);
     let text = |wrong: bool| format!("{original}{}\n", if wrong { subject.wrong } else { &sound });
     sandbox.tree().write(used.file, &text(false));
-    let mut bare = Bare::start(subject.server, sandbox)?;
+    let mut bare = DirectServer::start(subject.server, sandbox)?;
     bare.open(used.file)?;
     let mut client = session(tenon, subject, sandbox)?;
     let mut edit = |wrong: bool| {
@@ -56,8 +56,8 @@ fn measure(tenon: &Path, subject: Subject, sandbox: &Sandbox) -> Result<(), Benc
     let deadline = Instant::now() + PATIENCE;
     loop {
         let settled = right(&edit(true)?, true) & right(&edit(false)?, false);
-        bare.check(used.file, &text(true), true)?;
-        bare.check(used.file, &text(false), false)?;
+        bare.change_and_check(used.file, &text(true), true)?;
+        bare.change_and_check(used.file, &text(false), false)?;
         if settled {
             break;
         }
@@ -70,7 +70,7 @@ fn measure(tenon: &Path, subject: Subject, sandbox: &Sandbox) -> Result<(), Benc
         let wrong = round % 2 == 0;
         let answer = ours.time(|| edit(wrong))?;
         unfinished += usize::from(!right(&answer, wrong));
-        theirs.time(|| bare.check(used.file, &text(wrong), wrong))?;
+        theirs.time(|| bare.change_and_check(used.file, &text(wrong), wrong))?;
     }
     let settle = settle(subject.server);
     let over = ours.median().saturating_sub(settle).as_secs_f64() / theirs.median().as_secs_f64();
@@ -84,25 +84,21 @@ fn measure(tenon: &Path, subject: Subject, sandbox: &Sandbox) -> Result<(), Benc
 }
 
 /// How long to wait for another publish of this server. Servers with pull diagnostics need no wait.
-fn settle(server: Server) -> Duration {
+fn settle(server: InstalledServer) -> Duration {
     match server {
-        Server::TypeScript => Duration::from_millis(400),
-        Server::Pyright | Server::Ty | Server::Clangd => Duration::ZERO,
+        InstalledServer::TypeScript => Duration::from_millis(400),
+        InstalledServer::Pyright | InstalledServer::Ty | InstalledServer::Clangd => Duration::ZERO,
     }
 }
 
 /// A session with edits allowed.
-fn session(tenon: &Path, subject: Subject, sandbox: &Sandbox) -> Result<Client, BenchError> {
-    let folder = sandbox.place("config").join("tenon");
-    std::fs::create_dir_all(&folder)?;
+fn session(tenon: &Path, subject: Subject, sandbox: &Sandbox) -> Result<McpClient, BenchError> {
     let mut settings = format!("[edit]\nallow = [{:?}]\n", sandbox.root());
     for (id, entry) in subject.servers().as_object().into_iter().flatten() {
         settings.push_str(&format!("[servers.{id}]\nenabled = {}\n", entry["enabled"]));
     }
-    std::fs::write(folder.join("config.toml"), settings)?;
+    sandbox.write_user_config(&settings);
     let mut command = sandbox.command(tenon);
     command.args(["mcp", "--no-daemon", "--surface", "edit"]).stderr(Stdio::null());
-    let mut client = Client::over_pipes(&mut command, Revision::Sessions);
-    client.initialize();
-    Ok(client)
+    Ok(McpClient::connect(&mut command))
 }

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tenon_testkit::Sandbox;
-use tenon_testkit::bare::{Bare, Place};
-use tenon_testkit::frames::Frames;
+use tenon_testkit::direct_server::{DirectServer, FilePosition};
+use tenon_testkit::framed_rpc::FramedRpc;
 
 use crate::error::BenchError;
 use crate::json_lines::JsonLines;
@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) fn run(tenon: &Path) -> Result<(), BenchError> {
     table("Language servers");
     for subject in SUBJECTS {
-        let sandbox = Sandbox::with_source(subject.source);
+        let sandbox = Sandbox::with_project(subject.source);
         measure(tenon, subject, &sandbox)?;
     }
     Ok(())
@@ -47,7 +47,7 @@ fn measure(tenon: &Path, subject: Subject, sandbox: &Sandbox) -> Result<(), Benc
         let (ours, theirs) = Times::of_both(
             QUESTIONS,
             || service.ask(tool, &at(used)).map(drop),
-            || Ok(bare.ask(method, used).map(drop)?),
+            || Ok(bare.request(method, used).map(drop)?),
         )?;
         compare(&format!("{name}: {method}"), &ours, &theirs, "bare + 0.3 ms");
     }
@@ -55,13 +55,13 @@ fn measure(tenon: &Path, subject: Subject, sandbox: &Sandbox) -> Result<(), Benc
     let (ours, theirs) = Times::of_both(
         QUESTIONS,
         || service.ask("lsp_document_symbols", &file).map(drop),
-        || Ok(bare.ask("documentSymbol", used).map(drop)?),
+        || Ok(bare.request("documentSymbol", used).map(drop)?),
     )?;
     compare(&format!("{name}: document symbols"), &ours, &theirs, "bare + 0.3 ms");
     let (ours, theirs) = Times::of_both(
         LISTS,
         || service.ask("lsp_find_references", &at(declared)).map(drop),
-        || Ok(bare.ask("references", declared).map(drop)?),
+        || Ok(bare.request("references", declared).map(drop)?),
     )?;
     compare(&format!("{name}: {total} references"), &ours, &theirs, "1.2× bare");
 
@@ -72,7 +72,7 @@ fn measure(tenon: &Path, subject: Subject, sandbox: &Sandbox) -> Result<(), Benc
         let line = if wrong { subject.wrong } else { subject.comment };
         let text = format!("{original}{line}\n");
         ours.time(|| service.check(used.file, &text, wrong))?;
-        theirs.time(|| bare.check(used.file, &text, wrong))?;
+        theirs.time(|| bare.change_and_check(used.file, &text, wrong))?;
     }
     compare(&format!("{name}: check after an edit"), &ours, &theirs, "");
 
@@ -89,14 +89,14 @@ fn starts<'a>(
     subject: Subject,
     sandbox: &'a Sandbox,
     name: &str,
-) -> Result<(Bare<'a>, Service<'a>), BenchError> {
+) -> Result<(DirectServer<'a>, Service<'a>), BenchError> {
     let (declared, used) = subject.places(sandbox);
     let (mut ours, mut theirs) = (Times::default(), Times::default());
     loop {
         let start = Instant::now();
-        let mut bare = Bare::start(subject.server, sandbox)?;
+        let mut bare = DirectServer::start(subject.server, sandbox)?;
         bare.open(used.file)?;
-        while !bare.finds(used, declared)? {}
+        while !bare.definition_is(used, declared)? {}
         theirs.add(start.elapsed());
 
         let start = Instant::now();
@@ -116,12 +116,16 @@ fn starts<'a>(
 }
 
 /// Waits until both find the same number of references. Returns the count.
-fn settle(bare: &mut Bare<'_>, service: &mut Service<'_>, declared: Place<'_>) -> Result<usize, BenchError> {
+fn settle(
+    bare: &mut DirectServer<'_>,
+    service: &mut Service<'_>,
+    declared: FilePosition<'_>,
+) -> Result<usize, BenchError> {
     let deadline = Instant::now() + PATIENCE;
     loop {
         let ours = service.ask("lsp_find_references", &at(declared));
         let ours = ours.ok().and_then(|found| found["locations"].as_array().map(Vec::len));
-        let theirs = bare.ask("references", declared)?.as_array().map(Vec::len);
+        let theirs = bare.request("references", declared)?.as_array().map(Vec::len);
         match (ours, theirs) {
             (Some(ours), Some(theirs)) if ours == theirs => return Ok(ours),
             _ if Instant::now() > deadline => {
@@ -141,7 +145,7 @@ fn at_once(
     sandbox: &Sandbox,
     name: &str,
     service: &mut Service<'_>,
-    bare: &mut Bare<'_>,
+    bare: &mut DirectServer<'_>,
 ) -> Result<(), BenchError> {
     let files = small_files(sandbox.root(), sandbox.root())?;
     let texts: Vec<String> = files.iter().map(|file| sandbox.tree().read(file)).collect();
@@ -159,11 +163,11 @@ fn at_once(
     for round in 0..=EDITS {
         another();
         let one = took(|| service.check_all([changed(0)]).map(drop))?;
-        let bare_one = took(|| if pulls { Ok(bare.check_all([changed(0)])?) } else { Ok(()) })?;
+        let bare_one = took(|| if pulls { Ok(bare.change_and_check_all([changed(0)])?) } else { Ok(()) })?;
         another();
         let ten = took(|| service.check_all((0..AT_ONCE).map(changed)).map(drop))?;
         let all_files = (0..AT_ONCE).map(changed);
-        let bare_ten = took(|| if pulls { Ok(bare.check_all(all_files)?) } else { Ok(()) })?;
+        let bare_ten = took(|| if pulls { Ok(bare.change_and_check_all(all_files)?) } else { Ok(()) })?;
         another();
         let same = took(|| service.check_all((0..AT_ONCE).map(|_| changed(0))).map(drop))?;
         // The first round opens the files.
@@ -219,7 +223,7 @@ fn compare(what: &str, ours: &Times, bare: &Times, aim: &str) {
     row(what, &shown(ours.median()), &beside("bare", ours, bare), aim);
 }
 
-fn at(place: Place<'_>) -> Value {
+fn at(place: FilePosition<'_>) -> Value {
     json!({ "file": place.file, "line": place.line + 1, "character": place.character + 1 })
 }
 
@@ -227,12 +231,12 @@ fn at(place: Place<'_>) -> Value {
 struct Service<'a> {
     sandbox: &'a Sandbox,
     lines: JsonLines,
-    frames: Frames,
+    frames: FramedRpc,
 }
 
 impl<'a> Service<'a> {
     fn start(tenon: &Path, subject: Subject, sandbox: &'a Sandbox) -> Result<Self, BenchError> {
-        let [to, from] = ["to", "from"].map(|name| sandbox.place("run").join(name));
+        let [to, from] = ["to", "from"].map(|name| sandbox.dir("run").join(name));
         for pipe in [&to, &from] {
             if !pipe.exists() {
                 make_pipe(pipe)?;
@@ -246,7 +250,7 @@ impl<'a> Service<'a> {
         let mut lines = JsonLines::start(&mut command)?;
         // Opening a named pipe blocks until the shell opens the other end.
         let to = File::options().write(true).open(to)?;
-        let frames = Frames::new(to, File::open(from)?);
+        let frames = FramedRpc::new(to, File::open(from)?);
         lines.initialize()?;
         Ok(Self { sandbox, lines, frames })
     }
@@ -266,7 +270,7 @@ impl<'a> Service<'a> {
     }
 
     /// Whether the definition is the expected one. False while the server is loading.
-    fn finds(&mut self, place: Place<'_>, declared: Place<'_>) -> bool {
+    fn finds(&mut self, place: FilePosition<'_>, declared: FilePosition<'_>) -> bool {
         let Ok(found) = self.ask("lsp_goto_definition", &at(place)) else { return false };
         let first = &found["locations"][0];
         first["file"] == declared.file && first["line"] == declared.line + 1
@@ -287,9 +291,10 @@ impl<'a> Service<'a> {
         let mut asked = Vec::new();
         for (file, text) in texts {
             let path = self.sandbox.root().join(file.as_ref());
-            asked.push(self.frames.begin("lsp/checkFile", &json!({ "filePath": path, "text": text }))?);
+            asked
+                .push(self.frames.send_request("lsp/checkFile", &json!({ "filePath": path, "text": text }))?);
         }
-        asked.into_iter().map(|id| Ok(self.frames.finish(id)?)).collect()
+        asked.into_iter().map(|id| Ok(self.frames.wait_response(id)?)).collect()
     }
 
     /// The service exits when both channels are closed.

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tenon_testkit::Sandbox;
-use tenon_testkit::http::{Connection, Request};
+use tenon_testkit::http::{HttpConnection, Request};
 
 use crate::echo;
 use crate::error::BenchError;
@@ -75,7 +75,7 @@ fn one_start(product: &Product<'_>) -> Result<Duration, BenchError> {
 /// One ping over client → bridge → socket → daemon, against one line over the same path to an echo server.
 fn pings_over_pipes(product: &Product<'_>) -> Result<(), BenchError> {
     log("pings over the bridge");
-    let socket = product.sandbox.place("run").join("echo");
+    let socket = product.sandbox.dir("run").join("echo");
     echo::unix_socket(&socket)?;
     let mut relay = Command::new(std::env::current_exe()?);
     let mut raw = JsonLines::start(relay.arg("relay").arg(&socket))?;
@@ -98,11 +98,11 @@ fn over_http(tenon: &Path) -> Result<(), BenchError> {
     let thread = echo::http()?;
 
     log("pings over HTTP");
-    let mut ours = Connection::open(server.address)?;
+    let mut ours = HttpConnection::open(server.address)?;
     for (address, name, aim) in
         [(echo.address, "`hyper` echo", "1.5× the echo"), (thread, "echo of a bare thread", "")]
     {
-        let mut raw = Connection::open(address)?;
+        let mut raw = HttpConnection::open(address)?;
         let (echoed, answered) =
             Times::of_both(PINGS, || expect_ok(&mut raw, &request), || expect_ok(&mut ours, &request))?;
         row("ping over HTTP", &spread(&answered), &beside(name, &answered, &echoed), aim);
@@ -118,7 +118,7 @@ fn over_http(tenon: &Path) -> Result<(), BenchError> {
     Ok(())
 }
 
-fn expect_ok(connection: &mut Connection, request: &Request) -> io::Result<()> {
+fn expect_ok(connection: &mut HttpConnection, request: &Request) -> io::Result<()> {
     let response = connection.send(request)?;
     match response.status {
         200 => Ok(()),
@@ -132,7 +132,7 @@ fn requests_per_second(address: SocketAddr, request: &Request, connections: usiz
         let clients: Vec<_> = (0..connections)
             .map(|_| {
                 scope.spawn(|| {
-                    let mut connection = Connection::open(address)?;
+                    let mut connection = HttpConnection::open(address)?;
                     (0..REQUESTS / connections).try_for_each(|_| expect_ok(&mut connection, request))
                 })
             })
@@ -168,7 +168,7 @@ fn spread(times: &Times) -> String {
 /// A ping in a new session, with all headers.
 fn ping_request(server: &HttpServer) -> Result<Request, BenchError> {
     let request = |body: &str| Request::mcp("/mcp/workspace", Some(&server.token), body);
-    let mut connection = Connection::open(server.address)?;
+    let mut connection = HttpConnection::open(server.address)?;
     let opened = connection.send(&request(INITIALIZE))?;
     let session = opened.header("MCP-Session-Id").map(str::to_owned);
     let session =

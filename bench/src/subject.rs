@@ -1,14 +1,14 @@
 //! The real code that benches query, with the language server for it.
 
 use serde_json::{Value, json};
-use tenon_testkit::bare::{Place, Server};
-use tenon_testkit::{Sandbox, Source};
+use tenon_testkit::direct_server::{FilePosition, InstalledServer};
+use tenon_testkit::{RealProject, Sandbox};
 
 /// One language server on one source.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Subject {
-    pub(crate) source: Source,
-    pub(crate) server: Server,
+    pub(crate) source: RealProject,
+    pub(crate) server: InstalledServer,
     /// A line that is an error anywhere in a file.
     pub(crate) wrong: &'static str,
     /// A line that has no effect.
@@ -16,11 +16,21 @@ pub(crate) struct Subject {
 }
 
 pub(crate) const SUBJECTS: [Subject; 3] = [
-    Subject { source: Source::Django, server: Server::Pyright, wrong: "undefined_name", comment: "#" },
-    Subject { source: Source::Django, server: Server::Ty, wrong: "undefined_name", comment: "#" },
     Subject {
-        source: Source::Rxjs,
-        server: Server::TypeScript,
+        source: RealProject::Django,
+        server: InstalledServer::Pyright,
+        wrong: "undefined_name",
+        comment: "#",
+    },
+    Subject {
+        source: RealProject::Django,
+        server: InstalledServer::Ty,
+        wrong: "undefined_name",
+        comment: "#",
+    },
+    Subject {
+        source: RealProject::Rxjs,
+        server: InstalledServer::TypeScript,
         wrong: "const wrong: number = 'text';",
         comment: "//",
     },
@@ -39,9 +49,9 @@ impl Subject {
     }
 
     /// The landmark's declaration, and a use of it in another file.
-    pub(crate) fn places(&self, sandbox: &Sandbox) -> (Place<'static>, Place<'static>) {
-        let landmark = self.source.landmark();
-        let declared = Place::find(sandbox, landmark.file, landmark.line, landmark.name);
-        (declared, Place::find(sandbox, landmark.user, landmark.use_line, landmark.name))
+    pub(crate) fn places(&self, sandbox: &Sandbox) -> (FilePosition<'static>, FilePosition<'static>) {
+        let symbol = self.source.sample_symbol();
+        let declared = FilePosition::find(sandbox, symbol.file, symbol.line, symbol.name);
+        (declared, FilePosition::find(sandbox, symbol.user, symbol.use_line, symbol.name))
     }
 }

@@ -49,7 +49,7 @@ for line in sys.stdin:
 
 pub(crate) fn run(tenon: &Path) -> Result<(), BenchError> {
     let sandbox = Sandbox::new();
-    let server = postgres::Server::new();
+    let server = postgres::PostgresServer::new();
     let export = sandbox.root().join("export.jsonl");
     write_export(&export)?;
     table("Plans, tasks and memory");

@@ -13,7 +13,7 @@ use tenon_lsp::workspace_check::{self, CheckProgress, CheckReport, Verdict, file
 use tenon_servers::find::{Finder, SearchPath, Trust};
 use tenon_servers::registry::Registry;
 use tenon_servers::walk::Walk;
-use tenon_testkit::{PATIENCE, Tree, program};
+use tenon_testkit::{FileTree, PATIENCE, program};
 
 async fn check(root: &Utf8Path, severities: &[Severity]) -> (CheckReport, Vec<CheckProgress>) {
     let gate = RootGate::new([root]).unwrap();
@@ -38,7 +38,7 @@ async fn check(root: &Utf8Path, severities: &[Severity]) -> (CheckReport, Vec<Ch
 fn workspace(description: &str) -> (tempfile::TempDir, Utf8PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let root = Utf8Path::from_path(folder.path()).unwrap().canonicalize_utf8().unwrap().join("w");
-    Tree::at(root.as_std_path()).fill(description);
+    FileTree::at(root.as_std_path()).fill(description);
     (folder, root)
 }
 

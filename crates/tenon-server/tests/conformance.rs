@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
-use tenon_testkit::{program, tree};
+use tenon_testkit::{program, repository_root};
 
 #[test]
 fn suite_passes_for_2025_11_25() {
@@ -102,7 +102,7 @@ fn read_check(scenario: &str, check: &Value) -> Check {
 type Baseline = BTreeMap<String, String>;
 
 fn read_baseline(revision: &str) -> Baseline {
-    let path = tree::repository().join("tests/conformance").join(format!("{revision}.json"));
+    let path = repository_root().join("tests/conformance").join(format!("{revision}.json"));
     let baseline: Baseline = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
     for (key, reason) in &baseline {
         assert!(!reason.is_empty(), "{}: `{key}` has no reason", path.display());

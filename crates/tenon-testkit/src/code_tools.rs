@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 
-use crate::tree::repository;
+use crate::repository_root;
 
 pub const DEFINITION: &str = "vscode.lsp.definition";
 pub const REFERENCES: &str = "vscode.lsp.references";
@@ -48,7 +48,7 @@ pub fn arguments(tool: &str, uri: &str) -> Value {
 pub fn check_payload(tool: &str, payload: &Value) {
     static VALIDATORS: OnceLock<BTreeMap<&str, jsonschema::Validator>> = OnceLock::new();
     let validator = |tool: &&'static str| {
-        let path = repository().join(format!("schemas/tools/{tool}.output.json"));
+        let path = repository_root().join(format!("schemas/tools/{tool}.output.json"));
         let text =
             std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let schema =

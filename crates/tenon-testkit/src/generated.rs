@@ -1,29 +1,29 @@
-//! Files of the tree that are made from code: compared by a test, written by `cargo xtask schemas`.
+//! Checked-in files that are generated from code: a test compares them, `cargo xtask schemas` writes them.
 //!
-//! The test's name starts with `generated_`, which is how `cargo xtask schemas` finds it.
+//! `cargo xtask schemas` finds these tests by their name, which starts with `generated_`.
 
 use std::fs;
 use std::path::Path;
 
-use crate::tree::repository;
+use crate::repository_root;
 
-/// The variable that makes [`check`] write instead of compare.
+/// The environment variable that makes [`check`] write instead of compare.
 pub const UPDATE_VARIABLE: &str = "TENON_UPDATE";
 
-/// Compares the file at `path`, relative to the repository, with the `text` that code makes of it.
+/// Compares the file at `path`, relative to the repository, with the generated `text`.
 pub fn check(path: impl AsRef<Path>, text: &str) {
     let shown = path.as_ref().display();
-    let file = repository().join(path.as_ref());
+    let file = repository_root().join(path.as_ref());
     let present = fs::read_to_string(&file).unwrap_or_default();
     if present == text {
         return;
     }
     if std::env::var_os(UPDATE_VARIABLE).is_some() {
-        let folder = file.parent().expect("a file of the tree lies in a folder");
+        let folder = file.parent().expect("a file has a parent folder");
         fs::create_dir_all(folder).expect("the tree can be written to");
         fs::write(&file, text).expect("the tree can be written to");
         return;
     }
     let line = present.lines().zip(text.lines()).take_while(|(old, new)| old == new).count() + 1;
-    panic!("{shown}:{line} is not what the code makes: run `cargo xtask schemas` and commit the change");
+    panic!("{shown}:{line} is out of date: run `cargo xtask schemas` and commit the change");
 }

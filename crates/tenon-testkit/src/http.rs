@@ -5,8 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 
 use crate::PATIENCE;
 
-/// A request, sent as it stands. Only `Content-Length` is added, unless the headers say how the body
-/// is framed.
+/// A request, sent as written. `Content-Length` is added unless the headers define the body's framing.
 #[derive(Debug, Clone)]
 pub struct Request {
     pub method: String,
@@ -20,7 +19,7 @@ impl Request {
         Self { method: method.into(), path: path.into(), headers: Vec::new(), body: Vec::new() }
     }
 
-    /// A `POST` with the headers that MCP asks of every client, and a token.
+    /// A `POST` with the headers that MCP requires, and a token.
     pub fn mcp(path: &str, token: Option<&str>, body: impl Into<Vec<u8>>) -> Self {
         let request = Self::new("POST", path)
             .header("Host", "localhost")
@@ -33,13 +32,13 @@ impl Request {
         }
     }
 
-    /// Adds a header; a second of the same name stays a second.
+    /// Adds a header; an existing one of the same name stays.
     pub fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.into(), value.into()));
         self
     }
 
-    /// Sets a header in place of every earlier one of its name.
+    /// Replaces every header of the same name.
     pub fn replace_header(self, name: &str, value: &str) -> Self {
         self.without_header(name).header(name, value)
     }
@@ -99,12 +98,12 @@ impl Response {
         found.map(|(_, value)| value.as_str())
     }
 
-    /// The JSON messages in the body, which is one of them or an event stream of them.
+    /// The JSON messages in the body: a single message or an event stream.
     pub fn messages(&self) -> Vec<serde_json::Value> {
         let text = std::str::from_utf8(&self.body).expect("an MCP body is UTF-8");
         let parse = |json: &str| -> serde_json::Value {
             serde_json::from_str(json)
-                .unwrap_or_else(|error| panic!("no JSON in an MCP body ({error}): {json}"))
+                .unwrap_or_else(|error| panic!("MCP body is not JSON ({error}): {json}"))
         };
         match self.header("Content-Type") {
             Some("text/event-stream") => {
@@ -116,13 +115,13 @@ impl Response {
     }
 }
 
-/// A connection that stays open from one request to the next.
+/// A keep-alive connection.
 #[derive(Debug)]
-pub struct Connection {
+pub struct HttpConnection {
     stream: BufReader<TcpStream>,
 }
 
-impl Connection {
+impl HttpConnection {
     pub fn open(address: SocketAddr) -> io::Result<Self> {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
@@ -131,7 +130,7 @@ impl Connection {
         Ok(Self { stream: BufReader::new(stream) })
     }
 
-    /// Sends a request and reads its answer.
+    /// Sends a request and reads the response.
     pub fn send(&mut self, request: &Request) -> io::Result<Response> {
         self.write(&request.to_bytes())?;
         self.read()
@@ -142,7 +141,7 @@ impl Connection {
         self.stream.get_mut().write_all(bytes)
     }
 
-    /// Reads one answer to its end.
+    /// Reads one response.
     pub fn read(&mut self) -> io::Result<Response> {
         let line = self.line()?;
         let status = line.split(' ').nth(1).and_then(|status| status.parse().ok());
@@ -188,9 +187,9 @@ impl Connection {
     }
 }
 
-/// Sends one request over a connection of its own.
+/// Sends one request over a new connection.
 pub fn send(address: SocketAddr, request: &Request) -> io::Result<Response> {
-    Connection::open(address)?.send(request)
+    HttpConnection::open(address)?.send(request)
 }
 
 #[cfg(test)]
@@ -200,8 +199,8 @@ mod tests {
 
     use super::*;
 
-    /// Answers each connection's bytes up to the blank line with a fixed text.
-    fn answering(text: &'static str) -> SocketAddr {
+    /// A server that reads one request up to the blank line and sends a fixed response.
+    fn serve_once(text: &'static str) -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         thread::spawn(move || {
@@ -217,8 +216,8 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_answer_is_read() {
-        let address = answering(
+    fn plain_response_is_read() {
+        let address = serve_once(
             "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 7\r\n\r\n{\"a\":1}",
         );
         let response = send(address, &Request::new("GET", "/")).unwrap();
@@ -227,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chunked_event_stream_is_read() {
+    fn chunked_event_stream_is_read() {
         let events = "data: {\"a\":1}\n\ndata: {\"a\":2}\n\n";
         let (first, second) = events.split_at(20);
         let text = format!(
@@ -235,7 +234,7 @@ mod tests {
             first.len(),
             second.len()
         );
-        let response = send(answering(text.leak()), &Request::new("GET", "/")).unwrap();
+        let response = send(serve_once(text.leak()), &Request::new("GET", "/")).unwrap();
         assert_eq!(response.messages(), [serde_json::json!({"a": 1}), serde_json::json!({"a": 2})]);
     }
 
@@ -245,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_connection_is_an_error() {
-        assert!(send(answering(""), &Request::new("GET", "/")).is_err());
+    fn closed_connection_is_an_error() {
+        assert!(send(serve_once(""), &Request::new("GET", "/")).is_err());
     }
 }

@@ -1,9 +1,9 @@
-//! PostgreSQL servers of the tests' own: in a temporary folder, gone when the tests are.
+//! Temporary PostgreSQL servers for tests.
 //!
-//! [`database`] makes a database on one server that all test processes share and that forgets about disks, on a unix
-//! socket alone. The first process to come starts it; a small watchdog, which is no test's child, stops it and removes its
-//! folder once no test process has held the lock of its users for a moment. [`Server`] is a server of one's own, on
-//! loopback. The server refuses to run as root, so it runs as `nobody` there.
+//! [`database`] creates a database on a server that all test processes share; it listens on a unix socket only and does
+//! not sync to disk. The first process starts it. A detached watchdog stops it and removes its folder when no test
+//! process holds the `users` lock any more. [`PostgresServer`] is a separate server on loopback. PostgreSQL does not run
+//! as root, so tests that run as root start it as an unprivileged user.
 
 use std::fs::{self, File};
 use std::net::TcpListener;
@@ -16,10 +16,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use tempfile::TempDir;
 
-const NOBODY: u32 = 65_534;
+/// The unprivileged user and group, the same on every Linux.
+const UNPRIVILEGED_ID: u32 = 65_534;
 
-/// Waits until nobody has held the lock of the users twice in a row, then stops the server and cleans up, under the
-/// lock that whoever starts one holds.
+/// Waits until the `users` lock is free twice in a row, then stops the server and removes its folder while it holds the
+/// start lock.
 const WATCHDOG: &str = r#"
 cd / && free=0
 while sleep 2; do
@@ -38,20 +39,20 @@ done
 /// The server that all test processes share.
 struct Shared {
     folder: PathBuf,
-    /// Held as long as this process lives.
-    _user: File,
+    /// The shared `users` lock, held as long as this process lives.
+    _users_lock: File,
 }
 
 fn shared() -> &'static Shared {
     static SERVER: OnceLock<Shared> = OnceLock::new();
     SERVER.get_or_init(|| {
-        let whose = if is_root() { "root" } else { "user" };
-        let folder = std::env::temp_dir().join(format!("tenon-postgres-{whose}"));
+        let user = if is_root() { "root" } else { "user" };
+        let folder = std::env::temp_dir().join(format!("tenon-postgres-{user}"));
         let starting = File::create(folder.with_extension("lock")).expect("a lock in the temporary folder");
         starting.lock().expect("locks work here");
         fs::create_dir_all(&folder).expect("a folder in the temporary folder");
-        let user = File::create(folder.join("users")).expect("a lock in our folder");
-        user.lock_shared().expect("locks work here");
+        let users = File::create(folder.join("users")).expect("a lock in our folder");
+        users.lock_shared().expect("locks work here");
         if !folder.join("data/postmaster.pid").exists() {
             initialise(&folder);
             let socket = folder.display();
@@ -59,7 +60,7 @@ fn shared() -> &'static Shared {
             watch(&folder);
         }
         starting.unlock().expect("locked above");
-        Shared { folder, _user: user }
+        Shared { folder, _users_lock: users }
     })
 }
 
@@ -70,15 +71,15 @@ pub fn database() -> String {
     format!("postgres://tenon@{}/{name}", folder.display().to_string().replace('/', "%2F"))
 }
 
-/// A server of one's own that listens on loopback and keeps what it has acknowledged. Stopped when dropped.
+/// A separate server that listens on loopback and syncs to disk. Stopped when dropped.
 #[derive(Debug)]
-pub struct Server {
+pub struct PostgresServer {
     folder: TempDir,
     port: u16,
 }
 
-impl Server {
-    #[expect(clippy::new_without_default, reason = "starting a server is no default")]
+impl PostgresServer {
+    #[expect(clippy::new_without_default, reason = "a default should not start a server")]
     pub fn new() -> Self {
         let folder = TempDir::with_prefix("tenon-postgres-").expect("a temporary folder");
         initialise(folder.path());
@@ -98,7 +99,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for PostgresServer {
     fn drop(&mut self) {
         let stop = ["stop", "--silent", "--mode=immediate"];
         run(self.folder.path(), "pg_ctl", &stop);
@@ -114,12 +115,12 @@ fn initialise(folder: &Path) {
     let _ = fs::remove_dir_all(&data);
     fs::create_dir(&data).expect("the folder is ours");
     if is_root() {
-        chown(folder, Some(NOBODY), Some(NOBODY)).expect("root may");
-        chown(&data, Some(NOBODY), Some(NOBODY)).expect("root may");
+        chown(folder, Some(UNPRIVILEGED_ID), Some(UNPRIVILEGED_ID)).expect("root may");
+        chown(&data, Some(UNPRIVILEGED_ID), Some(UNPRIVILEGED_ID)).expect("root may");
     }
     fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).expect("the folder is ours");
-    let how = ["--username=tenon", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"];
-    run(folder, "initdb", &how);
+    let arguments = ["--username=tenon", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"];
+    run(folder, "initdb", &arguments);
 }
 
 fn start(folder: &Path, options: &str) {
@@ -127,29 +128,29 @@ fn start(folder: &Path, options: &str) {
     run(folder, "pg_ctl", &["start", "--silent", "--wait", "--options", &options]);
 }
 
-/// Runs one of the server's programs on the data of a folder, as the user that the server runs as.
+/// Runs a PostgreSQL program on a data folder, as the user that runs the server.
 fn run(folder: &Path, program: &str, args: &[&str]) {
     let mut command = Command::new(binaries().join(program));
     command.args(args).arg("--pgdata").arg(folder.join("data")).current_dir(folder);
-    let status = as_server(&mut command).status().expect("the program can be started");
+    let status = as_server_user(&mut command).status().expect("the program can be started");
     assert!(status.success(), "{program} failed in {}", folder.display());
 }
 
-fn as_server(command: &mut Command) -> &mut Command {
+fn as_server_user(command: &mut Command) -> &mut Command {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    if is_root() { command.uid(NOBODY).gid(NOBODY) } else { command }
+    if is_root() { command.uid(UNPRIVILEGED_ID).gid(UNPRIVILEGED_ID) } else { command }
 }
 
 fn watch(folder: &Path) {
     let mut watchdog = Command::new("setsid");
     watchdog.args(["--fork", "sh", "-c", WATCHDOG, "watchdog"]).arg(folder).arg(binaries());
     assert!(
-        as_server(&mut watchdog).status().expect("setsid is there").success(),
+        as_server_user(&mut watchdog).status().expect("setsid is there").success(),
         "the watchdog did not start"
     );
 }
 
-/// Makes a database and says its name.
+/// Creates a database; returns its name.
 fn create(folder: &Path, port: Option<u16>) -> String {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let name = format!("t{}_{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
@@ -163,7 +164,7 @@ fn create(folder: &Path, port: Option<u16>) -> String {
     name
 }
 
-/// Debian keeps the server's programs out of the path.
+/// The folder with PostgreSQL's programs; Debian does not put it on `PATH`.
 fn binaries() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
@@ -171,9 +172,6 @@ fn binaries() -> &'static Path {
         let mut found: Vec<PathBuf> = versions.map(|version| version.path().join("bin")).collect();
         found.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
         let usable = |folder: &PathBuf| folder.join("initdb").exists() && folder.join("pg_ctl").exists();
-        found
-            .into_iter()
-            .find(usable)
-            .expect("PostgreSQL is needed for these tests: install the package `postgresql`")
+        found.into_iter().find(usable).expect("these tests need PostgreSQL: install the package `postgresql`")
     })
 }

@@ -1,4 +1,4 @@
-//! Processes found by what they mention, not by who started them: an orphan is found too.
+//! Finds processes by a path in their environment or arguments, so that orphans are found too.
 
 use std::fs;
 use std::os::fd::OwnedFd;
@@ -11,14 +11,14 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 
 /// A running process.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Process {
+pub struct ProcessInfo {
     pub id: u32,
     pub parent: u32,
     pub command: Vec<String>,
 }
 
-impl Process {
-    /// Ends it at once, without a chance to clean up. A process that is gone already is no error.
+impl ProcessInfo {
+    /// Kills the process. Does nothing if it has already exited.
     pub fn kill(&self) {
         let _ = kill_process(pid(self.id), Signal::KILL);
     }
@@ -31,20 +31,18 @@ impl Process {
     }
 }
 
-/// Every live process in whose environment or arguments `path` occurs, but for ourselves.
-///
-/// A process that has ended but was not waited for has neither, and does not count.
-pub fn that_mention(path: &Path) -> Vec<Process> {
+/// Every other live process whose environment or arguments contain `path`. Zombies have neither and are left out.
+pub fn mentioning(path: &Path) -> Vec<ProcessInfo> {
     let needle = path.as_os_str().as_bytes();
     let entries = fs::read_dir("/proc").expect("/proc is mounted");
     let ids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let mut found: Vec<Process> =
+    let mut found: Vec<ProcessInfo> =
         ids.filter(|id| *id != std::process::id()).filter_map(|id| read(id, needle)).collect();
     found.sort_by_key(|process| process.id);
     found
 }
 
-fn read(id: u32, needle: &[u8]) -> Option<Process> {
+fn read(id: u32, needle: &[u8]) -> Option<ProcessInfo> {
     let arguments = fs::read(format!("/proc/{id}/cmdline")).ok()?;
     let environment = fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
     let mentions = |text: &[u8]| text.windows(needle.len()).any(|window| window == needle);
@@ -53,7 +51,7 @@ fn read(id: u32, needle: &[u8]) -> Option<Process> {
     }
     let words = arguments.split(|byte| *byte == 0).filter(|word| !word.is_empty());
     let command = words.map(|word| String::from_utf8_lossy(word).into_owned()).collect();
-    Some(Process { id, parent: parent_of(id)?, command })
+    Some(ProcessInfo { id, parent: parent_of(id)?, command })
 }
 
 fn parent_of(id: u32) -> Option<u32> {
@@ -61,23 +59,23 @@ fn parent_of(id: u32) -> Option<u32> {
     status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()
 }
 
-/// Waits until `id` has ended; `false` when `patience` ends first. Works for processes that are not
-/// our children, and does not reap those that are.
-pub fn wait_for(id: u32, patience: Duration) -> bool {
+/// Waits until the process has exited; `false` after `patience`. Works for processes that are not our children, and does
+/// not reap those that are.
+pub fn wait_for_exit(id: u32, patience: Duration) -> bool {
     match pidfd_open(pid(id), PidfdFlags::empty()) {
         Ok(process) => wait_for_end(&process, Instant::now() + patience),
-        // No such process: it has ended.
+        // No such process: it has exited.
         Err(_) => true,
     }
 }
 
-/// Waits until `list` finds nothing; what it still finds when `patience` ends.
-pub(crate) fn wait_for_all(list: impl Fn() -> Vec<Process>, patience: Duration) -> Vec<Process> {
+/// Waits until `list` is empty; returns what is left after `patience`.
+pub(crate) fn wait_for_none(list: impl Fn() -> Vec<ProcessInfo>, patience: Duration) -> Vec<ProcessInfo> {
     let deadline = Instant::now() + patience;
     loop {
         let left = list();
         let Some(first) = left.first() else { return left };
-        if !wait_for(first.id, deadline.saturating_duration_since(Instant::now())) {
+        if !wait_for_exit(first.id, deadline.saturating_duration_since(Instant::now())) {
             return list();
         }
     }
@@ -105,9 +103,9 @@ mod tests {
 
     use crate::Sandbox;
 
-    /// A shell that reads a line forks off a child that nobody waits for, then ends.
+    /// The shell leaves a background child behind and exits.
     #[test]
-    fn orphans_are_found_and_their_end_is_seen() {
+    fn orphans_are_found_and_their_exit_is_noticed() {
         let sandbox = Sandbox::new();
         let mut shell = sandbox.command("sh");
         shell.args(["-c", "(exec tail -f /dev/null) >/dev/null 2>&1 </dev/null & echo started"]);
@@ -121,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dropped_sandbox_leaves_nothing_running() {
+    fn dropped_sandbox_kills_its_processes() {
         let sandbox = Sandbox::new();
         let mut child = sandbox.command("tail").args(["-f", "/dev/null"]).spawn().unwrap();
         drop(sandbox);

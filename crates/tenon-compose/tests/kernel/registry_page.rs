@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use tenon_compose::registry::{REGISTRY, page};
 use tenon_testkit::generated;
-use tenon_testkit::tree::repository;
+use tenon_testkit::repository_root;
 
 const PAGE: &str = "docs/composition-diagnostics.md";
 
@@ -16,11 +16,11 @@ fn generated_registry_page_is_up_to_date() {
 
 #[test]
 fn page_exists_and_is_linked_from_the_indexes() {
-    assert!(repository().join(PAGE).is_file());
+    assert!(repository_root().join(PAGE).is_file());
     for (index, link) in
         [("README.md", "docs/composition-diagnostics.md"), ("docs/README.md", "composition-diagnostics.md")]
     {
-        let text = std::fs::read_to_string(repository().join(index)).unwrap();
+        let text = std::fs::read_to_string(repository_root().join(index)).unwrap();
         assert!(text.contains(&format!("({link})")), "{index} does not link to {link}");
     }
 }
@@ -52,8 +52,8 @@ fn every_code_is_registered_once_and_has_a_fixture() {
 #[test]
 fn codes_appear_on_no_other_page() {
     let mut pages = Vec::new();
-    markdown(&repository().join("docs"), &mut pages);
-    pages.extend(["README.md", "ARCHITECTURE.md"].map(|page| repository().join(page)));
+    markdown(&repository_root().join("docs"), &mut pages);
+    pages.extend(["README.md", "ARCHITECTURE.md"].map(|page| repository_root().join(page)));
     assert!(pages.len() > 3);
     for page in pages.into_iter().filter(|page| !page.ends_with(PAGE)) {
         let text = std::fs::read_to_string(&page).unwrap_or_default();

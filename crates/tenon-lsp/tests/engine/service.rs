@@ -118,7 +118,7 @@ async fn a_client_that_is_dropped_leaves_no_process() {
 #[tokio::test]
 async fn a_cancelled_check_ends_at_once_and_the_service_hears_of_it() {
     let sandbox = Sandbox::new();
-    let heard = sandbox.place("tmp").join("heard");
+    let heard = sandbox.dir("tmp").join("heard");
     assert!(sandbox.command("mkfifo").arg(&heard).status().unwrap().success());
     let script = format!("ready; cat > '{}'; exit 0", heard.display());
     let client = LspServiceClient::start(service(&sandbox, &script)).await;

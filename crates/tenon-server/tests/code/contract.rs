@@ -7,7 +7,7 @@ use std::path::Path;
 
 use tenon_contract::id::sha256_hex;
 use tenon_testkit::generated;
-use tenon_testkit::tree::repository;
+use tenon_testkit::repository_root;
 
 const PAGE: &str = "docs/contract.md";
 const TABLE: &str = "## Which test checks what";
@@ -26,7 +26,7 @@ fn wire() -> Vec<String> {
         .map(|file| format!("crates/tenon-server/src/surfaces/{file}"))
         .into_iter()
         .collect();
-    let schemas = fs::read_dir(repository().join("schemas/tools")).unwrap();
+    let schemas = fs::read_dir(repository_root().join("schemas/tools")).unwrap();
     let names = schemas.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     files
         .extend(names.filter(|name| name.starts_with("vscode.")).map(|name| format!("schemas/tools/{name}")));
@@ -38,7 +38,7 @@ fn wire() -> Vec<String> {
 fn tests() -> BTreeMap<String, Vec<String>> {
     let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for folder in FOLDERS {
-        for entry in fs::read_dir(repository().join(folder)).unwrap() {
+        for entry in fs::read_dir(repository_root().join(folder)).unwrap() {
             let path = entry.unwrap().path();
             if path.extension().is_some_and(|extension| extension == "rs") {
                 collect(&path, &mut found);
@@ -67,7 +67,7 @@ fn collect(path: &Path, found: &mut BTreeMap<String, Vec<String>>) {
 
 #[test]
 fn generated_contract_page_is_up_to_date() {
-    let page = fs::read_to_string(repository().join(PAGE)).unwrap();
+    let page = fs::read_to_string(repository_root().join(PAGE)).unwrap();
     let prose = page.split(TABLE).next().unwrap();
     let mut text = format!("{prose}{TABLE}\n\n| section | tests |\n|---|---|\n");
     for (section, names) in tests() {
@@ -75,7 +75,7 @@ fn generated_contract_page_is_up_to_date() {
         text.push_str(&format!("| {section} | {} |\n", names.join(", ")));
     }
     let all: Vec<String> =
-        wire().iter().map(|file| fs::read_to_string(repository().join(file)).unwrap()).collect();
+        wire().iter().map(|file| fs::read_to_string(repository_root().join(file)).unwrap()).collect();
     text.push_str(
         "\nAfter a change of the wire, read this page again, correct it, and run `cargo xtask schemas`.\n",
     );

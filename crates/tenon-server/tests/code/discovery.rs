@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tenon_fake_lsp::Workbench;
 use tenon_fake_lsp::scripts::script;
 use tenon_testkit::code_tools::{FILE_TOOLS, REFERENCES, TOOLS, WORKSPACE_DIAGNOSTICS, WORKSPACE_SYMBOLS};
-use tenon_testkit::tree::repository;
+use tenon_testkit::repository_root;
 
 use crate::stage::{Stage, code};
 
@@ -51,7 +51,7 @@ fn s8_published_schemas_equal_the_files_named_after_the_tools() {
     for tool in listed(&stage()) {
         let name = tool["name"].as_str().unwrap();
         for (field, ending) in [("inputSchema", "json"), ("outputSchema", "output.json")] {
-            let path = repository().join(format!("schemas/tools/{name}.{ending}"));
+            let path = repository_root().join(format!("schemas/tools/{name}.{ending}"));
             let file: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
             assert_eq!(tool[field], file, "{}", path.display());
         }

@@ -12,8 +12,8 @@ use tenon_fake_lsp::{Builder, Workbench};
 use tenon_server::http::{self, Authority, Endpoint, HttpLimits, Principal};
 use tenon_server::surfaces::Surfaces;
 use tenon_server::surfaces::code::CodeSurface;
-use tenon_testkit::client::{RpcError, ToolResult};
-use tenon_testkit::{Client, PATIENCE, Revision, code_tools};
+use tenon_testkit::mcp_client::{McpError, ToolResult};
+use tenon_testkit::{McpClient, PATIENCE, Revision, code_tools};
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
@@ -79,19 +79,20 @@ impl Stage {
     }
 
     /// A client after its handshake.
-    pub fn client(&self) -> Client {
-        let mut client = Client::over_http(self.address, "/mcp/code", Some("anything"), Revision::Sessions);
+    pub fn client(&self) -> McpClient {
+        let mut client =
+            McpClient::over_http(self.address, "/mcp/code", Some("anything"), Revision::Sessions);
         client.initialize();
         client
     }
 
     /// Calls a tool once, with a new client.
-    pub fn ask(&self, tool: &str, arguments: Value) -> Result<Value, RpcError> {
+    pub fn ask(&self, tool: &str, arguments: Value) -> Result<Value, McpError> {
         self.client().call_tool(tool, arguments).map(|result: ToolResult| result.structured)
     }
 
     /// Repeats a call while the error asks for a retry. For tests that are not about time.
-    pub fn call(&self, tool: &str, arguments: Value) -> Result<Value, RpcError> {
+    pub fn call(&self, tool: &str, arguments: Value) -> Result<Value, McpError> {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let outcome = self.ask(tool, arguments.clone());
@@ -108,7 +109,7 @@ impl Stage {
     }
 
     /// The contract's code of a call that fails, and the error itself.
-    pub fn failure(&self, tool: &str, arguments: Value) -> (String, RpcError) {
+    pub fn failure(&self, tool: &str, arguments: Value) -> (String, McpError) {
         let error = match self.call(tool, arguments) {
             Err(error) => error,
             Ok(payload) => panic!("{tool} succeeded: {payload}"),
@@ -149,7 +150,7 @@ impl Drop for Stage {
 }
 
 /// The contract's code of an error. Panics unless it goes with the JSON-RPC code and a short message.
-pub fn code(error: &RpcError) -> String {
+pub fn code(error: &McpError) -> String {
     let code = error.data["code"].as_str().unwrap_or_else(|| panic!("no code: {error:?}"));
     let short = code.strip_prefix("MCP_LSP_GATEWAY/").unwrap_or_else(|| panic!("{code}"));
     let expected = match short {

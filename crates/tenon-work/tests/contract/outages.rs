@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use tenon_contract::clock::Clock;
-use tenon_testkit::postgres::Server;
+use tenon_testkit::postgres::PostgresServer;
 use tenon_work::{Store, StoreLocation, Work, WorkSettings, WorkspaceName};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
@@ -41,7 +41,7 @@ struct Faults {
 }
 
 impl Proxy {
-    async fn new(server: &Server) -> Self {
+    async fn new(server: &PostgresServer) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = server.database();
         let (_, after_user) = url.rsplit_once('@').unwrap();
@@ -104,7 +104,7 @@ async fn forward_answers(from: &mut OwnedReadHalf, mut to: OwnedWriteHalf) {
 
 #[tokio::test]
 async fn unreachable_server_is_reported() {
-    let server = Server::new();
+    let server = PostgresServer::new();
     let work = work(&server.database()).await;
     call(&work, "tasks_create", json!({"title": "Plan"})).await.ok();
     drop(server);
@@ -124,7 +124,7 @@ async fn unreachable_server_is_reported() {
 
 #[tokio::test]
 async fn short_outage_is_retried() {
-    let server = Server::new();
+    let server = PostgresServer::new();
     let proxy = Proxy::new(&server).await;
     let work = work(&proxy.url).await;
     call(&work, "tasks_create", json!({"title": "Plan"})).await.ok();
@@ -140,7 +140,7 @@ async fn short_outage_is_retried() {
 
 #[tokio::test]
 async fn unanswered_commit_is_reported_as_unknown() {
-    let server = Server::new();
+    let server = PostgresServer::new();
     let proxy = Proxy::new(&server).await;
     let work = work(&proxy.url).await;
     call(&work, "memory_init", json!({})).await.ok();

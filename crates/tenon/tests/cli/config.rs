@@ -48,10 +48,8 @@ fn show_prints_the_origin_of_each_setting() {
         "//- tenon.toml\n[limits]\nmax_page_size = 900\nmax_items_nonpaged = 7\n[workspace]\nignore = [\"gen/\"]\n\
          [mcp]\nsurfaces = [\"edit\"]\n[edit]\nallow = [\"/\"]\n",
     );
-    let folder = sandbox.place("config").join("tenon");
-    std::fs::create_dir(&folder).unwrap();
     let user = "[workspace]\nignore = [\"*.log\"]\n[work]\nstore = \"postgres://ada:hunter2@db/plans\"\n";
-    std::fs::write(folder.join("config.toml"), user).unwrap();
+    sandbox.write_user_config(user);
     let mut command = sandbox.tenon();
     command
         .args(["config", "show", "--explicit"])

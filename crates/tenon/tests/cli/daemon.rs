@@ -7,7 +7,7 @@ use std::sync::Barrier;
 use std::thread;
 
 use serde_json::json;
-use tenon_testkit::disk::SmallDisk;
+use tenon_testkit::small_disk::SmallDisk;
 use tenon_testkit::{PATIENCE, Sandbox, processes};
 
 use crate::{connect, connect_with, running, tenon, the_daemon, wait_for_status};
@@ -67,7 +67,7 @@ fn killed_daemon_ends_its_bridges_and_the_next_client_starts_another() {
     wait_for_status(&sandbox, "the bridge is connected", |status| status["clients"] == 1);
     let daemon = the_daemon(&sandbox);
     daemon.kill();
-    assert!(processes::wait_for(bridge.id(), PATIENCE), "the bridge did not exit with its daemon");
+    assert!(processes::wait_for_exit(bridge.id(), PATIENCE), "the bridge did not exit with its daemon");
     let mut stderr = String::new();
     bridge.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
     assert_eq!(bridge.wait().unwrap().code(), Some(5));
@@ -107,7 +107,7 @@ fn stale_socket_does_not_prevent_a_new_daemon() {
     let sandbox = Sandbox::new();
     drop(connect(&sandbox, &[]));
     the_daemon(&sandbox).kill();
-    let files = std::fs::read_dir(sandbox.place("run").join("tenon")).unwrap();
+    let files = std::fs::read_dir(sandbox.dir("run").join("tenon")).unwrap();
     let socket = files.flatten().map(|entry| entry.path()).find(|path| path.extension().unwrap() == "sock");
     let socket = socket.expect("a killed daemon leaves its socket");
     // A socket without a listener in place of the daemon's.
@@ -164,7 +164,7 @@ fn terminated_daemon_removes_its_socket() {
     let daemon = the_daemon(&sandbox);
     assert!(sandbox.command("kill").arg(daemon.id.to_string()).status().unwrap().success());
     sandbox.assert_no_processes();
-    let files = std::fs::read_dir(sandbox.place("run").join("tenon")).unwrap().flatten();
+    let files = std::fs::read_dir(sandbox.dir("run").join("tenon")).unwrap().flatten();
     let names: Vec<_> = files.map(|entry| entry.file_name().into_string().unwrap()).collect();
     assert!(names.iter().all(|name| !name.ends_with(".sock")), "{names:?}");
 }

@@ -39,7 +39,7 @@ fn unreadable_root_is_an_error() {
 #[test]
 fn socket_folder_that_is_a_link_is_rejected() {
     let sandbox = Sandbox::new();
-    symlink(sandbox.place("tmp"), sandbox.place("run").join("tenon")).unwrap();
+    symlink(sandbox.dir("tmp"), sandbox.dir("run").join("tenon")).unwrap();
     insta::assert_snapshot!(transcript(&sandbox, sandbox.tenon().arg("mcp")), @"
         exit: 5
         --- stderr
@@ -54,7 +54,7 @@ fn socket_folder_that_is_a_link_is_rejected() {
 #[test]
 fn socket_folder_open_to_other_users_is_rejected() {
     let sandbox = Sandbox::new();
-    let folder = sandbox.place("run").join("tenon");
+    let folder = sandbox.dir("run").join("tenon");
     fs::create_dir(&folder).unwrap();
     fs::set_permissions(&folder, Permissions::from_mode(0o755)).unwrap();
     insta::assert_snapshot!(transcript(&sandbox, sandbox.tenon().arg("status")), @"
@@ -69,7 +69,7 @@ fn socket_folder_open_to_other_users_is_rejected() {
 #[test]
 fn socket_folder_of_another_user_is_rejected() {
     let sandbox = Sandbox::new();
-    let folder = sandbox.place("run").join("tenon");
+    let folder = sandbox.dir("run").join("tenon");
     fs::create_dir(&folder).unwrap();
     // Only root can change the owner; for every other user, `/` belongs to another user.
     let changed = chown(&folder, Some(65_534), None).is_ok();
@@ -83,7 +83,7 @@ fn socket_folder_of_another_user_is_rejected() {
 #[test]
 fn socket_folder_with_too_long_a_path_is_rejected() {
     let sandbox = Sandbox::new();
-    let long = sandbox.place("run").join("x".repeat(90));
+    let long = sandbox.dir("run").join("x".repeat(90));
     let output = sandbox.tenon().arg("up").env("TENON_RUNTIME_DIR", long).output().unwrap();
     assert_eq!(output.status.code(), Some(5));
     assert!(String::from_utf8_lossy(&output.stderr).contains("TENON_RUNTIME_DIR"));

@@ -1,7 +1,7 @@
 //! Help, completions, `up` and `doctor`.
 
 use serde_json::Value;
-use tenon_testkit::{Client, Revision, Sandbox};
+use tenon_testkit::{McpClient, Sandbox};
 
 use crate::{connect, json, tenon, transcript};
 
@@ -55,8 +55,7 @@ fn every_configuration_that_up_prints_works() {
         let line: Vec<String> = [strings(&server["command"]), strings(&server["args"])].concat();
         let mut command = sandbox.command(&line[0]);
         command.args(&line[1..]).current_dir("/");
-        let mut client = Client::over_pipes(&mut command, Revision::Sessions);
-        client.initialize();
+        let mut client = McpClient::connect(&mut command);
         assert_eq!(client.list_tools().len(), up["tools"].as_array().unwrap().len(), "{}", agent["name"]);
     }
 }

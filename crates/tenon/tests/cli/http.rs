@@ -6,7 +6,7 @@ use std::process::{Child, Stdio};
 
 use serde_json::json;
 use tenon_testkit::http::{Request, send};
-use tenon_testkit::{Client, Revision, Sandbox};
+use tenon_testkit::{McpClient, Revision, Sandbox};
 
 use crate::{connect, json, running, tenon, the_daemon, wait_for_status};
 
@@ -26,9 +26,9 @@ fn serve(sandbox: &Sandbox) -> ServeProcess {
 }
 
 impl ServeProcess {
-    fn client(&self, sandbox: &Sandbox) -> Client {
+    fn client(&self, sandbox: &Sandbox) -> McpClient {
         let token = json(sandbox, &["token", "show", "--json"]);
-        let mut client = Client::over_http(
+        let mut client = McpClient::over_http(
             self.address,
             "/mcp",
             Some(token["token"].as_str().unwrap()),

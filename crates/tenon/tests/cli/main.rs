@@ -20,22 +20,13 @@ use std::process::{Command, Output};
 use std::time::Instant;
 
 use serde_json::Value;
-use tenon_testkit::processes::Process;
-use tenon_testkit::{Client, PATIENCE, Revision, Sandbox};
+use tenon_testkit::processes::ProcessInfo;
+use tenon_testkit::{McpClient, PATIENCE, Sandbox};
 
 /// Runs a command; its exit code, stdout and stderr as one text.
 fn transcript(sandbox: &Sandbox, command: &mut Command) -> String {
     let output = command.output().expect("the program starts");
-    let text = |bytes: &[u8]| {
-        String::from_utf8_lossy(bytes).replace(sandbox.folder().to_str().unwrap(), "[SANDBOX]")
-    };
-    let mut transcript = format!("exit: {}\n", output.status.code().unwrap_or(-1));
-    for (name, bytes) in [("stdout", &output.stdout), ("stderr", &output.stderr)] {
-        if !bytes.is_empty() {
-            transcript.push_str(&format!("--- {name}\n{}", text(bytes)));
-        }
-    }
-    transcript
+    tenon_testkit::transcript(sandbox, &output)
 }
 
 /// Runs `tenon` with these arguments.
@@ -63,24 +54,22 @@ fn wait_for_status(sandbox: &Sandbox, what: &str, condition: impl Fn(&Value) -> 
 }
 
 /// An initialized client of `tenon mcp`.
-fn connect(sandbox: &Sandbox, args: &[&str]) -> Client {
+fn connect(sandbox: &Sandbox, args: &[&str]) -> McpClient {
     connect_with(sandbox.tenon().arg("mcp").args(args))
 }
 
-fn connect_with(command: &mut Command) -> Client {
-    let mut client = Client::over_pipes(command, Revision::Sessions);
-    client.initialize();
-    client
+fn connect_with(command: &mut Command) -> McpClient {
+    McpClient::connect(command)
 }
 
 /// The processes in the sandbox that run this `tenon` command.
-fn running(sandbox: &Sandbox, command: &str) -> Vec<Process> {
-    let is = |process: &Process| process.command.get(1).is_some_and(|word| word == command);
+fn running(sandbox: &Sandbox, command: &str) -> Vec<ProcessInfo> {
+    let is = |process: &ProcessInfo| process.command.get(1).is_some_and(|word| word == command);
     sandbox.processes().into_iter().filter(is).collect()
 }
 
 /// The only daemon in the sandbox.
-fn the_daemon(sandbox: &Sandbox) -> Process {
+fn the_daemon(sandbox: &Sandbox) -> ProcessInfo {
     let daemons = running(sandbox, "daemon");
     assert_eq!(daemons.len(), 1, "{daemons:#?}");
     daemons.into_iter().next().unwrap()

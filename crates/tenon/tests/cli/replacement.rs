@@ -3,17 +3,15 @@
 use std::fs;
 
 use serde_json::json;
-use tenon_testkit::{Client, Revision, Sandbox};
+use tenon_testkit::{McpClient, Sandbox};
 
 use crate::{connect, json, tenon, the_daemon, wait_for_status};
 
 /// A client that uses another build of the program: a copy with a newer modification time.
-fn connect_newer(sandbox: &Sandbox) -> Client {
+fn connect_newer(sandbox: &Sandbox) -> McpClient {
     let newer = sandbox.folder().join("newer-tenon");
     fs::copy(env!("CARGO_BIN_EXE_tenon"), &newer).unwrap();
-    let mut client = Client::over_pipes(sandbox.command(newer).arg("mcp"), Revision::Sessions);
-    client.initialize();
-    client
+    McpClient::connect(sandbox.command(newer).arg("mcp"))
 }
 
 fn wait_until_idle(sandbox: &Sandbox) {
@@ -49,7 +47,7 @@ fn changed_settings_apply_once_no_client_is_connected() {
     sandbox.tree().write("tenon.toml", "[limits]\nmax_page_size = 10\n");
     let status = json(&sandbox, &["status", "--json"]);
     assert_eq!(status["outdated"], true);
-    let settings = |client: &mut Client| {
+    let settings = |client: &mut McpClient| {
         client.call_tool("workspace_status", json!({})).unwrap().structured["config"]["settings"].clone()
     };
     assert_eq!(settings(&mut connect(&sandbox, &[])), json!([]));

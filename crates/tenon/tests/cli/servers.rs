@@ -14,7 +14,7 @@ impl Machine {
     fn new(npm: &str) -> Self {
         let sandbox =
             Sandbox::with_tree("//- tenon.toml\n//- a.css\n.a { color: red }\n//- a.go\npackage a\n");
-        let path = sandbox.place("home").join("npm");
+        let path = sandbox.dir("home").join("npm");
         std::fs::write(&path, format!("#!/bin/sh\nPATH=/usr/bin:/bin\n{npm}\n")).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
         Self(sandbox)
@@ -22,7 +22,7 @@ impl Machine {
 
     fn tenon(&self, args: &[&str]) -> Command {
         let mut command = self.0.tenon();
-        command.args(args).env("PATH", self.0.place("home"));
+        command.args(args).env("PATH", self.0.dir("home"));
         command
     }
 

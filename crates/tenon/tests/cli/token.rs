@@ -19,6 +19,6 @@ fn tokens_are_created_listed_and_revoked() {
     assert!(all[0].get("token").is_none(), "the list contains a secret");
     assert!(tenon(&sandbox, &["token", "revoke", first["id"].as_str().unwrap()]).status.success());
     assert_eq!(tenon(&sandbox, &["token", "revoke", "x"]).status.code(), Some(1));
-    let file = sandbox.place("state").join("tenon/tokens.json");
+    let file = sandbox.dir("state").join("tenon/tokens.json");
     assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
 }

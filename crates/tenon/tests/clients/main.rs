@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use tenon_testkit::{Sandbox, program, tree};
+use tenon_testkit::{Sandbox, program, repository_root};
 
 #[test]
 fn typescript_clients_pass() {
@@ -26,7 +26,7 @@ fn python_clients_pass() {
 }
 
 fn clients() -> PathBuf {
-    tree::repository().join("tests/clients")
+    repository_root().join("tests/clients")
 }
 
 /// Runs a test runner against one daemon that serves bridges and HTTP.

@@ -11,7 +11,7 @@ use std::time::Instant;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
-use tenon_testkit::{Client, PATIENCE, Revision, Sandbox};
+use tenon_testkit::{McpClient, PATIENCE, Sandbox};
 
 /// A question with a name.
 struct Question {
@@ -84,25 +84,23 @@ fn workspace() -> Sandbox {
 }
 
 /// A process of its own, without a daemon.
-fn session(sandbox: &Sandbox) -> Client {
+fn session(sandbox: &Sandbox) -> McpClient {
     connected(sandbox, &["--no-daemon"])
 }
 
 /// The workspace's daemon, started if there is none.
-fn daemon(sandbox: &Sandbox) -> Client {
+fn daemon(sandbox: &Sandbox) -> McpClient {
     connected(sandbox, &[])
 }
 
-fn connected(sandbox: &Sandbox, how: &[&str]) -> Client {
+fn connected(sandbox: &Sandbox, how: &[&str]) -> McpClient {
     let mut command = sandbox.command(env!("CARGO_BIN_EXE_tenon"));
     command.arg("mcp").args(how).args(["--surface", "code", "--root"]).arg(sandbox.root());
-    let mut client = Client::over_pipes(&mut command, Revision::Sessions);
-    client.initialize();
-    client
+    McpClient::connect(&mut command)
 }
 
 /// Asks until there is an answer. Before, only `indexing` and `timeout` may be said.
-fn ask(client: &mut Client, question: &Question) -> Value {
+fn ask(client: &mut McpClient, question: &Question) -> Value {
     let deadline = Instant::now() + PATIENCE;
     loop {
         match client.call_tool(question.tool, question.arguments.clone()) {
@@ -116,7 +114,7 @@ fn ask(client: &mut Client, question: &Question) -> Value {
     }
 }
 
-fn ask_all(client: &mut Client, questions: &[Question]) -> BTreeMap<String, Value> {
+fn ask_all(client: &mut McpClient, questions: &[Question]) -> BTreeMap<String, Value> {
     questions.iter().map(|question| (question.name.clone(), ask(client, question))).collect()
 }
 

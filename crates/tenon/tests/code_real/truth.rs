@@ -4,8 +4,8 @@
 use std::time::Instant;
 
 use serde_json::{Value, json};
-use tenon_testkit::bare::{Bare, Place, Server, uri};
-use tenon_testkit::{Client, PATIENCE, Sandbox, Source};
+use tenon_testkit::direct_server::{DirectServer, FilePosition, InstalledServer, uri};
+use tenon_testkit::{McpClient, PATIENCE, RealProject, Sandbox};
 
 use crate::session;
 
@@ -23,7 +23,7 @@ fn places(locations: &Value) -> Vec<String> {
 }
 
 /// All references of a place by the surface, and how often it was asked before it knew.
-fn first_answer(client: &mut Client, sandbox: &Sandbox, place: Place<'_>) -> (Vec<String>, usize) {
+fn first_answer(client: &mut McpClient, sandbox: &Sandbox, place: FilePosition<'_>) -> (Vec<String>, usize) {
     let position = json!({ "line": place.line, "character": place.character });
     let mut arguments = json!({
         "uri": uri(sandbox, place.file), "position": position, "includeDeclaration": true, "pageSize": 200,
@@ -50,17 +50,15 @@ fn first_answer(client: &mut Client, sandbox: &Sandbox, place: Place<'_>) -> (Ve
 }
 
 /// Asks about the landmark of a source right after the start, then the server itself when it has settled.
-fn first_is_settled(source: Source, server: Server, at_least: usize) {
-    let sandbox = Sandbox::with_source(source);
-    let folder = sandbox.place("config").join("tenon");
-    std::fs::create_dir(&folder).unwrap();
+fn first_is_settled(source: RealProject, server: InstalledServer, at_least: usize) {
+    let sandbox = Sandbox::with_project(source);
     let switches = ["pyright", "ty", "ruff"]
         .map(|id| format!("[servers.{id}]\nenabled = {}\n", id == server.id()))
         .concat();
-    std::fs::write(folder.join("config.toml"), switches).unwrap();
+    sandbox.write_user_config(&switches);
 
-    let landmark = source.landmark();
-    let declared = Place::find(&sandbox, landmark.file, landmark.line, landmark.name);
+    let symbol = source.sample_symbol();
+    let declared = FilePosition::find(&sandbox, symbol.file, symbol.line, symbol.name);
     let mut client = session(&sandbox);
     let (first, refused) = first_answer(&mut client, &sandbox, declared);
     let (again, _) = first_answer(&mut client, &sandbox, declared);
@@ -68,11 +66,11 @@ fn first_is_settled(source: Source, server: Server, at_least: usize) {
     client.close();
     sandbox.assert_no_processes();
 
-    let mut bare = Bare::start(server, &sandbox).unwrap();
+    let mut bare = DirectServer::start(server, &sandbox).unwrap();
     bare.open(declared.file).unwrap();
-    bare.settle().unwrap();
+    bare.wait_until_ready().unwrap();
     let inside = format!("file://{}/", sandbox.root().display());
-    let mut settled = places(&bare.ask("references", declared).unwrap());
+    let mut settled = places(&bare.request("references", declared).unwrap());
     settled.retain(|place| place.starts_with(&inside));
     assert!(settled.len() >= at_least, "the settled server finds {} references", settled.len());
     assert_eq!(first, settled);
@@ -80,20 +78,20 @@ fn first_is_settled(source: Source, server: Server, at_least: usize) {
 
 #[test]
 fn s4_5_the_first_references_in_django_are_those_of_the_settled_pyright() {
-    first_is_settled(Source::Django, Server::Pyright, 300);
+    first_is_settled(RealProject::Django, InstalledServer::Pyright, 300);
 }
 
 #[test]
 fn s4_5_the_first_references_in_django_are_those_of_the_settled_ty() {
-    first_is_settled(Source::Django, Server::Ty, 300);
+    first_is_settled(RealProject::Django, InstalledServer::Ty, 300);
 }
 
 #[test]
 fn s4_5_the_first_references_in_rxjs_are_those_of_the_settled_typescript_server() {
-    first_is_settled(Source::Rxjs, Server::TypeScript, 390);
+    first_is_settled(RealProject::Rxjs, InstalledServer::TypeScript, 390);
 }
 
 #[test]
 fn s4_5_the_first_references_in_eigen_are_those_of_the_settled_clangd() {
-    first_is_settled(Source::Eigen, Server::Clangd, 1_001);
+    first_is_settled(RealProject::Eigen, InstalledServer::Clangd, 1_001);
 }

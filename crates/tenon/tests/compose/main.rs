@@ -26,17 +26,6 @@ fn compose_stdin(sandbox: &Sandbox, args: &[&str], input: &[u8]) -> Output {
     child.wait_with_output().unwrap()
 }
 
-/// Exit code, stdout and stderr as one text.
-fn transcript(output: &Output) -> String {
-    let mut transcript = format!("exit: {}\n", output.status.code().unwrap_or(-1));
-    for (name, bytes) in [("stdout", &output.stdout), ("stderr", &output.stderr)] {
-        if !bytes.is_empty() {
-            transcript.push_str(&format!("--- {name}\n{}", String::from_utf8_lossy(bytes)));
-        }
-    }
-    transcript
-}
-
 /// A workspace of one module with one route for each path.
 fn workspace(paths: &[&str]) -> Value {
     let routes: Vec<Value> = paths

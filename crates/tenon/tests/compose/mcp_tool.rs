@@ -1,7 +1,7 @@
 //! `workspace_compose` over MCP returns the same outcome that the command line prints, with or without errors.
 
 use serde_json::{Value, json};
-use tenon_testkit::{Client, Revision, Sandbox};
+use tenon_testkit::{McpClient, Sandbox};
 
 use crate::{compose_stdin, workspace};
 
@@ -10,8 +10,7 @@ fn tool_result_equals_command_output() {
     let sandbox = Sandbox::new();
     let mut command = sandbox.tenon();
     command.args(["mcp", "--no-daemon", "--surface", "workspace"]);
-    let mut client = Client::over_pipes(&mut command, Revision::Sessions);
-    client.initialize();
+    let mut client = McpClient::connect(&mut command);
     assert!(client.list_tools().contains(&"workspace_compose".to_owned()));
     for (input, ok) in [
         (workspace(&["/a"]), true),

@@ -1,8 +1,8 @@
 //! The text format: diagnostics that read like compiler errors.
 
-use tenon_testkit::Sandbox;
+use tenon_testkit::{Sandbox, transcript};
 
-use crate::{compose, compose_stdin, transcript};
+use crate::{compose, compose_stdin};
 
 const TWO_OWNERS: &str = r#"//- workspace.json
 {
@@ -44,7 +44,7 @@ const TWO_OWNERS: &str = r#"//- workspace.json
 #[test]
 fn conflict_shows_both_locations_and_both_owners() {
     let sandbox = Sandbox::with_tree(TWO_OWNERS);
-    insta::assert_snapshot!(transcript(&compose(&sandbox, &["workspace.json", "--format", "text"])), @r#"
+    insta::assert_snapshot!(transcript(&sandbox, &compose(&sandbox, &["workspace.json", "--format", "text"])), @r#"
     exit: 1
     --- stdout
     error[WCP-ROUTE-001]: Route path '/home' is claimed by multiple active contributions.
@@ -84,7 +84,7 @@ fn mistakes_in_a_policy_file_are_shown_in_that_file() {
 "#,
     );
     let args = ["workspace.json", "--policy", "policy.json", "--format", "text"];
-    insta::assert_snapshot!(transcript(&compose(&sandbox, &args)), @r#"
+    insta::assert_snapshot!(transcript(&sandbox, &compose(&sandbox, &args)), @r#"
     exit: 1
     --- stdout
     error[WCP-POLICY-001]: Policy operation 'gone' cannot be applied to 'lab:routes/gone' (missing-target).
@@ -150,7 +150,7 @@ fn resolved_conflict_is_reported_as_info() {
 ]}"#;
     sandbox.tree().write("policy.json", policy);
     let args = ["workspace.json", "--policy", "policy.json", "--format", "text"];
-    insta::assert_snapshot!(transcript(&compose(&sandbox, &args)), @r#"
+    insta::assert_snapshot!(transcript(&sandbox, &compose(&sandbox, &args)), @r#"
     exit: 0
     --- stdout
     info[WCP-ROUTE-003]: Route path '/home' is served at '/lab' by policy 'move'.
@@ -192,7 +192,7 @@ fn structural_mistakes_show_their_location() {
 }
 "#,
     );
-    insta::assert_snapshot!(transcript(&compose(&sandbox, &["workspace.json", "--format", "text"])), @r#"
+    insta::assert_snapshot!(transcript(&sandbox, &compose(&sandbox, &["workspace.json", "--format", "text"])), @r#"
     exit: 1
     --- stdout
     error[WCP-STRUCT-001]: Field 'modules[].packageId' is invalid (wrong-type).
@@ -283,7 +283,7 @@ fn invalid_names_show_the_broken_rule() {
 }
 "#,
     );
-    insta::assert_snapshot!(transcript(&compose(&sandbox, &["workspace.json", "--format", "text"])), @r#"
+    insta::assert_snapshot!(transcript(&sandbox, &compose(&sandbox, &["workspace.json", "--format", "text"])), @r#"
     exit: 1
     --- stdout
     error[WCP-NS-004]: Local id 'Home' is not valid (invalid-start).
@@ -322,7 +322,7 @@ fn invalid_names_show_the_broken_rule() {
 fn invalid_json_shows_its_position() {
     let sandbox = Sandbox::new();
     sandbox.tree().write("twice.json", "{\n  \"modules\": [],\n  \"modules\": []\n}\n");
-    insta::assert_snapshot!(transcript(&compose(&sandbox, &["twice.json"])), @r#"
+    insta::assert_snapshot!(transcript(&sandbox, &compose(&sandbox, &["twice.json"])), @r#"
     exit: 2
     --- stderr
     error: duplicate key `modules`
@@ -333,7 +333,7 @@ fn invalid_json_shows_its_position() {
       |
       = help: the input must be one UTF-8 JSON document without duplicate keys
     "#);
-    insta::assert_snapshot!(transcript(&compose_stdin(&sandbox, &["-"], b"{\"a\": [1,")), @r#"
+    insta::assert_snapshot!(transcript(&sandbox, &compose_stdin(&sandbox, &["-"], b"{\"a\": [1,")), @r#"
     exit: 2
     --- stderr
     error: EOF while parsing a value
@@ -344,14 +344,14 @@ fn invalid_json_shows_its_position() {
       |
       = help: the input must be one UTF-8 JSON document without duplicate keys
     "#);
-    insta::assert_snapshot!(transcript(&compose_stdin(&sandbox, &[], b"{\n\"a\": \"\xff\"}")), @"
+    insta::assert_snapshot!(transcript(&sandbox, &compose_stdin(&sandbox, &[], b"{\n\"a\": \"\xff\"}")), @"
     exit: 2
     --- stderr
     error: invalid UTF-8
     --> <stdin>:2:7
      = help: the input must be one UTF-8 JSON document without duplicate keys
     ");
-    insta::assert_snapshot!(transcript(&compose_stdin(&sandbox, &[], "[\"é\", \"\\ud800\"]".as_bytes())), @r#"
+    insta::assert_snapshot!(transcript(&sandbox, &compose_stdin(&sandbox, &[], "[\"é\", \"\\ud800\"]".as_bytes())), @r#"
     exit: 2
     --- stderr
     error: unexpected end of hex escape
@@ -362,7 +362,7 @@ fn invalid_json_shows_its_position() {
       |
       = help: the input must be one UTF-8 JSON document without duplicate keys
     "#);
-    insta::assert_snapshot!(transcript(&compose(&sandbox, &["gone.json"])), @"
+    insta::assert_snapshot!(transcript(&sandbox, &compose(&sandbox, &["gone.json"])), @"
     exit: 2
     --- stderr
     error: cannot read `gone.json`
@@ -375,7 +375,7 @@ fn long_lines_are_truncated_and_very_long_lines_only_referenced() {
     let sandbox = Sandbox::with_tree(TWO_OWNERS);
     let tree: serde_json::Value = serde_json::from_str(&sandbox.tree().read("workspace.json")).unwrap();
     sandbox.tree().write("line.json", &tree.to_string());
-    insta::assert_snapshot!(transcript(&compose(&sandbox, &["line.json", "--format", "text"])), @r#"
+    insta::assert_snapshot!(transcript(&sandbox, &compose(&sandbox, &["line.json", "--format", "text"])), @r#"
     exit: 1
     --- stdout
     error[WCP-ROUTE-001]: Route path '/home' is claimed by multiple active contributions.
@@ -398,7 +398,7 @@ fn long_lines_are_truncated_and_very_long_lines_only_referenced() {
     "#);
     let long = tree.to_string().replacen("\"id\":", &format!("{}\"id\":", " ".repeat(5000)), 1);
     sandbox.tree().write("line.json", &long);
-    insta::assert_snapshot!(transcript(&compose(&sandbox, &["line.json", "--format", "text"])), @"
+    insta::assert_snapshot!(transcript(&sandbox, &compose(&sandbox, &["line.json", "--format", "text"])), @"
     exit: 1
     --- stdout
     error[WCP-ROUTE-001]: Route path '/home' is claimed by multiple active contributions.
@@ -428,7 +428,7 @@ fn saved_diagnostics_are_shown() {
     let sandbox = Sandbox::with_tree(TWO_OWNERS);
     let outcome = compose(&sandbox, &["workspace.json"]);
     sandbox.tree().write("outcome.json", std::str::from_utf8(&outcome.stdout).unwrap());
-    insta::assert_snapshot!(transcript(&compose(&sandbox, &["diagnostics", "outcome.json", "--format", "text"])), @"
+    insta::assert_snapshot!(transcript(&sandbox, &compose(&sandbox, &["diagnostics", "outcome.json", "--format", "text"])), @"
     exit: 1
     --- stdout
     error[WCP-ROUTE-001]: Route path '/home' is claimed by multiple active contributions.
@@ -443,7 +443,7 @@ fn saved_diagnostics_are_shown() {
     sandbox
         .tree()
         .write("newer.json", "[\n  {\"diagnosticSchemaVersion\": \"0.2\", \"shape\": \"unknown\"}\n]\n");
-    insta::assert_snapshot!(transcript(&compose(&sandbox, &["diagnostics", "newer.json", "--format", "text"])), @"
+    insta::assert_snapshot!(transcript(&sandbox, &compose(&sandbox, &["diagnostics", "newer.json", "--format", "text"])), @"
     exit: 1
     --- stdout
     error[WCP-VERSION-004]: Diagnostic schema version '0.2' is not supported.
@@ -457,7 +457,7 @@ fn saved_diagnostics_are_shown() {
     sandbox
         .tree()
         .write("odd.json", "[\n  {\"diagnosticSchemaVersion\": \"0.1\",\n   \"code\": \"X-1\"}\n]\n");
-    insta::assert_snapshot!(transcript(&compose(&sandbox, &["diagnostics", "odd.json"])), @r#"
+    insta::assert_snapshot!(transcript(&sandbox, &compose(&sandbox, &["diagnostics", "odd.json"])), @r#"
     exit: 2
     --- stderr
     error: unknown diagnostic code `X-1`

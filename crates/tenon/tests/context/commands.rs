@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use tenon_testkit::{Client, Revision, Sandbox};
+use tenon_testkit::{McpClient, Revision, Sandbox};
 
 use crate::{SOURCES, answer, built, context, exit, names};
 
@@ -84,7 +84,7 @@ fn binary_runs_under_its_old_names() {
 
     let mut command = sandbox.command(&copy);
     command.env("CONTEXT_CACHE_ROOT", sandbox.tree().path("caches"));
-    let mut client = Client::over_pipes(&mut command, Revision::Sessions);
+    let mut client = McpClient::over_pipes(&mut command, Revision::Sessions);
     assert_eq!(client.initialize()["serverInfo"]["name"], "mcp-context-server");
     assert_eq!(client.list_tools(), ["context.resolve", "context.list_caches", "context.inspect_cache"]);
     assert!(client.close().unwrap().success());

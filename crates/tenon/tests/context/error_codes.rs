@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use serde_json::json;
-use tenon_testkit::disk::SmallDisk;
+use tenon_testkit::small_disk::SmallDisk;
 use tenon_testkit::{Revision, Sandbox};
 
 use crate::{answer, built, error_code, exit, names, serve};

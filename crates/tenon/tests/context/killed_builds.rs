@@ -50,7 +50,7 @@ impl Fixture {
     /// Starts a build and kills it after `delay`, unless it has finished.
     fn kill_after(&self, delay: Duration, sources: &str, arguments: &[&str]) {
         let mut child = self.build(sources, arguments).spawn().unwrap();
-        processes::wait_for(child.id(), delay);
+        processes::wait_for_exit(child.id(), delay);
         child.kill().unwrap();
         child.wait().unwrap();
     }

@@ -15,7 +15,7 @@ use std::fs;
 use std::process::{Command, Output};
 
 use serde_json::Value;
-use tenon_testkit::{Client, Revision, Sandbox};
+use tenon_testkit::{McpClient, Revision, Sandbox};
 
 /// Two documents with known query results.
 const SOURCES: &str = "
@@ -54,13 +54,13 @@ fn exit<S: AsRef<OsStr>>(sandbox: &Sandbox, args: &[S]) -> i32 {
 }
 
 /// A client of `tenon context-server` for the caches of the sandbox.
-fn serve(sandbox: &Sandbox, revision: Revision) -> Client {
+fn serve(sandbox: &Sandbox, revision: Revision) -> McpClient {
     serve_by(sandbox.tenon().arg("context-server"), sandbox, revision)
 }
 
-fn serve_by(command: &mut Command, sandbox: &Sandbox, revision: Revision) -> Client {
+fn serve_by(command: &mut Command, sandbox: &Sandbox, revision: Revision) -> McpClient {
     command.env("CONTEXT_CACHE_ROOT", sandbox.root().join("caches"));
-    let mut client = Client::over_pipes(command, revision);
+    let mut client = McpClient::over_pipes(command, revision);
     if revision == Revision::Sessions {
         client.initialize();
     }
@@ -68,7 +68,7 @@ fn serve_by(command: &mut Command, sandbox: &Sandbox, revision: Revision) -> Cli
 }
 
 /// Calls a tool that fails, checks that the answer is exactly the contract's error object, and returns the code.
-fn error_code(client: &mut Client, tool: &str, arguments: Value) -> String {
+fn error_code(client: &mut McpClient, tool: &str, arguments: Value) -> String {
     let result = client.call_tool(tool, arguments).expect("a tool error, not a protocol error");
     assert!(result.is_error, "{result:?}");
     assert_eq!(result.text, [format!("{}\n", result.structured)]);

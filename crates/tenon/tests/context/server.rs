@@ -4,11 +4,11 @@ use std::fs;
 use std::time::Instant;
 
 use serde_json::{Value, json};
-use tenon_testkit::{Client, PATIENCE, Revision, Sandbox};
+use tenon_testkit::{McpClient, PATIENCE, Revision, Sandbox};
 
 use crate::{answer, built, error_code, serve, serve_by};
 
-fn resolve(client: &mut Client, query: &str, budget: u64) -> (String, Value) {
+fn resolve(client: &mut McpClient, query: &str, budget: u64) -> (String, Value) {
     let arguments = json!({"cache": "docs", "query": query, "budget": budget});
     let mut result = client.call_tool("context.resolve", arguments).unwrap();
     assert!(!result.is_error, "{result:?}");
@@ -17,7 +17,7 @@ fn resolve(client: &mut Client, query: &str, budget: u64) -> (String, Value) {
 }
 
 /// The same cache, query and budget give the same bytes over MCP and on the command line.
-fn check_resolves(sandbox: &Sandbox, client: &mut Client) {
+fn check_resolves(sandbox: &Sandbox, client: &mut McpClient) {
     for (query, budget) in [
         ("release", 4000),
         ("the", 4),
@@ -105,8 +105,7 @@ fn edit_of_an_undelivered_document_is_detected() {
 #[test]
 fn without_a_root_every_cache_is_missing() {
     let sandbox = built();
-    let mut client = Client::over_pipes(sandbox.tenon().arg("context-server"), Revision::Sessions);
-    client.initialize();
+    let mut client = McpClient::connect(sandbox.tenon().arg("context-server"));
     for (tool, arguments) in [
         ("context.resolve", json!({"cache": "docs", "query": "", "budget": 1})),
         ("context.inspect_cache", json!({"cache": "docs"})),

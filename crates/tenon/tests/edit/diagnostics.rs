@@ -1,7 +1,7 @@
 //! The diagnostics that an edit returns, with scripted language servers.
 
 use serde_json::{Value, json};
-use tenon_testkit::client::ToolResult;
+use tenon_testkit::mcp_client::ToolResult;
 
 use crate::workspace::{Workspace, diagnostics_text, edit, finish_edit, start_edit, text, write};
 

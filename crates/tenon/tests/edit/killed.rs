@@ -108,7 +108,7 @@ fn edit_killed_at_any_time_leaves_the_old_or_the_new_file() {
         // The first response shows that it is editing; each round kills it a little later.
         let mut first = String::new();
         BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut first).unwrap();
-        processes::wait_for(child.id(), Duration::from_micros(137 * (round % 50)));
+        processes::wait_for_exit(child.id(), Duration::from_micros(137 * (round % 50)));
         child.kill().unwrap();
         child.wait().unwrap();
         let text = std::fs::read_to_string(path).unwrap();

@@ -1,19 +1,19 @@
 //! Which clients may edit.
 
 use serde_json::json;
-use tenon_testkit::{Client, Revision};
+use tenon_testkit::{McpClient, Revision};
 
 use crate::workspace::{ServeProcess, Workspace, code, edit};
 
 /// A client over HTTP with a token for these surfaces.
-fn over_http(workspace: &Workspace, served: &ServeProcess, path: &str, surfaces: &[&str]) -> Client {
+fn over_http(workspace: &Workspace, served: &ServeProcess, path: &str, surfaces: &[&str]) -> McpClient {
     let mut command = workspace.sandbox.tenon();
     command.args(["token", "rotate", "--json"]);
     if !surfaces.is_empty() {
         command.args(["--surface", &surfaces.join(",")]);
     }
     let token: serde_json::Value = serde_json::from_slice(&command.output().unwrap().stdout).unwrap();
-    Client::over_http(served.address, path, token["token"].as_str(), Revision::Stateless)
+    McpClient::over_http(served.address, path, token["token"].as_str(), Revision::Stateless)
 }
 
 #[test]
@@ -30,10 +30,9 @@ fn edit_surface_is_unknown_without_the_users_permission() {
         .sandbox
         .tree()
         .write("tenon.toml", "[edit]\nallow = [\"/\"]\n[mcp]\nsurfaces = [\"edit\", \"nav\"]\n");
-    workspace.set_settings(&json!({ "edit": { "allow": [workspace.sandbox.place("home")] }, "mcp": { "surfaces": ["edit", "nav"] } }));
+    workspace.set_settings(&json!({ "edit": { "allow": [workspace.sandbox.dir("home")] }, "mcp": { "surfaces": ["edit", "nav"] } }));
     let mut command = workspace.sandbox.tenon();
-    let mut client = Client::over_pipes(command.args(["mcp", "--no-daemon"]), Revision::Sessions);
-    client.initialize();
+    let mut client = McpClient::connect(command.args(["mcp", "--no-daemon"]));
     assert!(!client.list_tools().iter().any(|tool| tool == "edit_file"));
     let arguments = json!({ "file": "a.txt", "old_text": "one", "new_text": "two" });
     assert!(client.call_tool("edit_file", arguments).is_err());

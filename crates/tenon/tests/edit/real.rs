@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use serde_json::json;
-use tenon_testkit::client::ToolResult;
-use tenon_testkit::{Client, PATIENCE, Source, program};
+use tenon_testkit::mcp_client::ToolResult;
+use tenon_testkit::{McpClient, PATIENCE, RealProject, program};
 
 use crate::workspace::{Workspace, diagnostics_text, edit};
 
@@ -16,16 +16,16 @@ struct Change {
 }
 
 impl Change {
-    fn apply(&self, client: &mut Client) -> ToolResult {
+    fn apply(&self, client: &mut McpClient) -> ToolResult {
         edit(client, self.file, self.original, self.changed)
     }
 
-    fn revert(&self, client: &mut Client) -> ToolResult {
+    fn revert(&self, client: &mut McpClient) -> ToolResult {
         edit(client, self.file, self.changed, self.original)
     }
 
     /// Applies and reverts the change until both results are complete: servers may still be loading the project.
-    fn apply_and_revert(&self, client: &mut Client) -> (ToolResult, ToolResult) {
+    fn apply_and_revert(&self, client: &mut McpClient) -> (ToolResult, ToolResult) {
         let deadline = Instant::now() + PATIENCE;
         let mut last = None;
         loop {
@@ -73,7 +73,7 @@ const RXJS: Change = Change {
 
 #[test]
 fn rxjs_signature_change_reports_errors_and_its_revert_none() {
-    let workspace = Workspace::real(Source::Rxjs);
+    let workspace = Workspace::real(RealProject::Rxjs);
     let mut client = workspace.client();
     let before = workspace.sha256(RXJS.file);
     let (applied, _) = RXJS.apply_and_revert(&mut client);
@@ -83,7 +83,7 @@ fn rxjs_signature_change_reports_errors_and_its_revert_none() {
 
 #[test]
 fn django_signature_change_reports_errors_and_its_revert_none() {
-    let workspace = Workspace::real(Source::Django).entry("ty", json!({ "enabled": false }));
+    let workspace = Workspace::real(RealProject::Django).entry("ty", json!({ "enabled": false }));
     // Only call errors: Django's own code has many type errors.
     workspace.sandbox.tree().write(
         "pyproject.toml",
@@ -115,7 +115,7 @@ fn django_signature_change_reports_errors_and_its_revert_none() {
 
 #[test]
 fn edit_after_a_git_checkout_sees_the_new_files() {
-    let workspace = Workspace::real(Source::Rxjs);
+    let workspace = Workspace::real(RealProject::Rxjs);
     let git = |arguments: &[&str]| {
         let identity = ["-c", "user.name=A", "-c", "user.email=a@example.org"];
         let done = workspace.sandbox.command("git").args(identity).args(arguments).output().unwrap();

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use tenon_contract::id::sha256_hex;
-use tenon_testkit::disk::SmallDisk;
-use tenon_testkit::{Client, Sandbox};
+use tenon_testkit::small_disk::SmallDisk;
+use tenon_testkit::{McpClient, Sandbox};
 
 use crate::workspace::{Workspace, code, edit, error, write};
 
@@ -35,7 +35,7 @@ fn snapshot(folder: &Path) -> Vec<String> {
 }
 
 /// Tries to edit and to write a file; the error codes of both.
-fn rejected(client: &mut Client, file: &str, before: Option<&str>) -> (String, String) {
+fn rejected(client: &mut McpClient, file: &str, before: Option<&str>) -> (String, String) {
     let edited = edit(client, file, "one", "two");
     let written = write(client, file, "two\n", before);
     (code(&edited), code(&written))
@@ -48,14 +48,14 @@ fn outside_and_protected_files_are_never_changed() {
          //- tenon.toml\n# one\n//- .claude/settings.json\none\n//- .mcp.json\none\n//- .vscode/settings.json\none\n\
          //- .husky/pre-commit\none\n//- .cursor/mcp.json\none\n//- .codex/config.toml\none\n//- opencode.json\none\n",
     );
-    let (tree, outside) = (workspace.sandbox.tree(), workspace.sandbox.place("home").join("secret.txt"));
+    let (tree, outside) = (workspace.sandbox.tree(), workspace.sandbox.dir("home").join("secret.txt"));
     std::fs::write(&outside, "one\n").unwrap();
     let link = |to: &Path, from: &str| std::os::unix::fs::symlink(to, tree.path(from)).unwrap();
     link(&outside, "out.txt");
-    link(&workspace.sandbox.place("home"), "outfolder");
+    link(&workspace.sandbox.dir("home"), "outfolder");
     link(&tree.path(".git/config"), "innocent.txt");
     link(Path::new("nowhere.txt"), "dangling.txt");
-    link(&workspace.sandbox.place("home").join("new.txt"), "dangling-out.txt");
+    link(&workspace.sandbox.dir("home").join("new.txt"), "dangling-out.txt");
     let protected = [
         ".git/config",
         ".git/hooks/pre-commit",
@@ -130,8 +130,7 @@ fn tenon_state_inside_the_workspace_is_protected() {
     let folder = home.sandbox.folder().canonicalize().unwrap();
     home.set_settings(&json!({ "edit": { "allow": [folder] } }));
     command.args(["mcp", "--no-daemon", "--surface", "edit", "--root"]).arg(home.sandbox.folder());
-    let mut client = Client::over_pipes(&mut command, tenon_testkit::Revision::Sessions);
-    client.initialize();
+    let mut client = McpClient::connect(&mut command);
     for file in ["config/tenon/config.toml", "state/tenon/tokens.json", "data/tenon/servers/x"] {
         assert_eq!(code(&write(&mut client, file, "x", None)), "PROTECTED", "{file}");
     }
@@ -232,8 +231,7 @@ fn full_disk_changes_no_file() {
     workspace.set_settings(&json!({ "edit": { "allow": [root] } }));
     let mut command = workspace.sandbox.tenon();
     command.args(["mcp", "--no-daemon", "--surface", "edit", "--root"]).arg(&root);
-    let mut client = Client::over_pipes(&mut command, tenon_testkit::Revision::Sessions);
-    client.initialize();
+    let mut client = McpClient::connect(&mut command);
     let filler = disk.fill();
     let before = snapshot(&root);
     let hash = sha256_hex(&text);

@@ -5,8 +5,8 @@ use std::process::{Child, Stdio};
 
 use serde_json::{Map, Value, json};
 use tenon_contract::id::sha256_hex;
-use tenon_testkit::client::ToolResult;
-use tenon_testkit::{Client, Revision, Sandbox, Source};
+use tenon_testkit::mcp_client::ToolResult;
+use tenon_testkit::{McpClient, RealProject, Sandbox};
 
 /// `edit.wait_ms` for real servers: an edit still returns as soon as they are done.
 const REAL_SERVER_WAIT_MS: u64 = 30_000;
@@ -25,8 +25,8 @@ impl Workspace {
     }
 
     /// A copy of a real project, with time for real language servers.
-    pub fn real(source: Source) -> Self {
-        Self::in_sandbox(Sandbox::with_source(source)).with_real_servers()
+    pub fn real(source: RealProject) -> Self {
+        Self::in_sandbox(Sandbox::with_project(source)).with_real_servers()
     }
 
     /// Sets `edit.wait_ms` high enough for real language servers.
@@ -43,7 +43,7 @@ impl Workspace {
     /// Adds a scripted server for `.fake` files.
     pub fn server(mut self, id: &str, rules: Value) -> Self {
         let script = json!({ "capabilities": { "textDocumentSync": 2 }, "rules": rules });
-        let entry = tenon_fake_lsp::entry(&self.sandbox.place("tmp"), id, script);
+        let entry = tenon_fake_lsp::entry(&self.sandbox.dir("tmp"), id, script);
         self.servers.insert(id.to_owned(), entry);
         self.write_settings()
     }
@@ -65,32 +65,28 @@ impl Workspace {
 
     /// Replaces the user's settings.
     pub fn set_settings(&self, settings: &Value) {
-        let folder = self.sandbox.place("config").join("tenon");
-        std::fs::create_dir_all(&folder).unwrap();
-        std::fs::write(folder.join("config.toml"), toml::to_string(settings).unwrap()).unwrap();
+        self.sandbox.write_user_config(&toml::to_string(settings).unwrap());
     }
 
     /// A client of the `edit` surface, served by a process of its own.
-    pub fn client(&self) -> Client {
+    pub fn client(&self) -> McpClient {
         self.session("edit")
     }
 
     /// A client of these surfaces, served by a process of its own.
-    pub fn session(&self, surfaces: &str) -> Client {
+    pub fn session(&self, surfaces: &str) -> McpClient {
         self.connect(&["mcp", "--no-daemon", "--surface", surfaces])
     }
 
     /// A client of the `edit` surface, served by the workspace's daemon.
-    pub fn daemon_client(&self) -> Client {
+    pub fn daemon_client(&self) -> McpClient {
         self.connect(&["mcp", "--surface", "edit"])
     }
 
-    fn connect(&self, arguments: &[&str]) -> Client {
+    fn connect(&self, arguments: &[&str]) -> McpClient {
         let mut command = self.sandbox.tenon();
         command.args(arguments).arg("--root").arg(self.sandbox.root()).stderr(Stdio::null());
-        let mut client = Client::over_pipes(&mut command, Revision::Sessions);
-        client.initialize();
-        client
+        McpClient::connect(&mut command)
     }
 
     pub fn bytes(&self, file: &str) -> Vec<u8> {
@@ -128,19 +124,19 @@ impl Drop for ServeProcess {
     }
 }
 
-pub fn edit(client: &mut Client, file: &str, old: &str, new: &str) -> ToolResult {
+pub fn edit(client: &mut McpClient, file: &str, old: &str, new: &str) -> ToolResult {
     let arguments = json!({ "file": file, "old_text": old, "new_text": new });
     client.call_tool("edit_file", arguments).unwrap()
 }
 
 /// Sends an edit request without waiting for the response.
-pub fn start_edit(client: &mut Client, file: &str, old: &str, new: &str) -> u64 {
+pub fn start_edit(client: &mut McpClient, file: &str, old: &str, new: &str) -> u64 {
     let arguments = json!({ "file": file, "old_text": old, "new_text": new });
     client.start("tools/call", json!({ "name": "edit_file", "arguments": arguments }))
 }
 
 /// Waits for the response to an edit request.
-pub fn finish_edit(client: &mut Client, id: u64) -> ToolResult {
+pub fn finish_edit(client: &mut McpClient, id: u64) -> ToolResult {
     let mut answer = client.answer(id).unwrap();
     let items = answer["content"].as_array().unwrap().iter();
     let text = items.map(|item| item["text"].as_str().unwrap().to_owned()).collect();
@@ -148,7 +144,7 @@ pub fn finish_edit(client: &mut Client, id: u64) -> ToolResult {
     ToolResult { structured: answer["structuredContent"].take(), text, is_error }
 }
 
-pub fn write(client: &mut Client, file: &str, text: &str, expected: Option<&str>) -> ToolResult {
+pub fn write(client: &mut McpClient, file: &str, text: &str, expected: Option<&str>) -> ToolResult {
     let mut arguments = json!({ "file": file, "text": text });
     if let Some(expected) = expected {
         arguments["expected_sha256"] = json!(expected);

@@ -27,10 +27,10 @@ fn daemon_and_own_servers_give_the_same_report_in_every_format() {
         let with_daemon = check(&workspace, &["--format", format]);
         assert_eq!(starts(&workspace, "fake"), 1, "{format}: the check started a server");
         assert_eq!(with_daemon.status.code(), Some(1), "{with_daemon:?}");
-        std::fs::remove_file(workspace.sandbox.place("state").join("fake.jsonl")).unwrap();
+        std::fs::remove_file(workspace.sandbox.dir("state").join("fake.jsonl")).unwrap();
         let without_daemon = check(&workspace, &["--format", format, "--no-daemon"]);
         assert_eq!(starts(&workspace, "fake"), 1, "{format}: the check did not start its own server");
-        std::fs::remove_file(workspace.sandbox.place("state").join("fake.jsonl")).unwrap();
+        std::fs::remove_file(workspace.sandbox.dir("state").join("fake.jsonl")).unwrap();
         assert_eq!(with_daemon, without_daemon);
         // The daemon's server still writes to the deleted transcript; restart it to get a new one.
         assert!(workspace.sandbox.tenon().arg("stop").status().unwrap().success());

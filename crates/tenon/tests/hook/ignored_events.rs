@@ -54,7 +54,7 @@ fn a_hundred_randomly_corrupted_events_are_ignored() {
 #[test]
 fn files_that_cannot_be_checked_are_ignored() {
     let workspace = Workspace::new("//- a.fake\nbad\n//- a.txt\nx\n//- sub/x\n").server("fake", linter());
-    let outside = workspace.sandbox.place("tmp").join("x.fake");
+    let outside = workspace.sandbox.dir("tmp").join("x.fake");
     std::fs::write(&outside, "bad").unwrap();
     symlink(&outside, workspace.sandbox.root().join("out.fake")).unwrap();
     std::fs::write(workspace.sandbox.root().join("binary.fake"), [0, 159, 146, 150]).unwrap();
@@ -80,7 +80,7 @@ fn files_that_cannot_be_checked_are_ignored() {
 #[test]
 fn file_outside_every_workspace_starts_no_daemon() {
     let workspace = Workspace::new("//- a.fake\nbad\n").server("fake", linter());
-    let folder = workspace.sandbox.place("tmp");
+    let folder = workspace.sandbox.dir("tmp");
     std::fs::write(folder.join("x.fake"), "bad").unwrap();
     let mut event = workspace.write_event(folder.join("x.fake").to_str().unwrap());
     event["cwd"] = json!(folder);
@@ -92,7 +92,7 @@ fn file_outside_every_workspace_starts_no_daemon() {
 #[test]
 fn file_in_another_workspace_is_checked_there() {
     let workspace = Workspace::new("//- a.fake\nbad\n//- other/b.fake\nbad\n").server("fake", linter());
-    let other = workspace.sandbox.place("home").join("other");
+    let other = workspace.sandbox.dir("home").join("other");
     std::fs::create_dir_all(other.join(".git")).unwrap();
     std::fs::write(other.join("b.fake"), "bad").unwrap();
     let text = workspace.run_hook(&workspace.write_event(other.join("b.fake").to_str().unwrap())).unwrap();
@@ -103,7 +103,7 @@ fn file_in_another_workspace_is_checked_there() {
 fn daemon_that_cannot_start_fails_no_edit() {
     let workspace = Workspace::new("//- tenon.toml\nnot = [toml\n//- a.fake\nbad\n").server("fake", linter());
     assert_silent(&workspace, &workspace.write_event(&workspace.path("a.fake")));
-    let open = workspace.sandbox.place("run").join("tenon");
+    let open = workspace.sandbox.dir("run").join("tenon");
     let _ = std::fs::create_dir(&open);
     std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o777)).unwrap();
     assert_silent(&workspace, &workspace.write_event(&workspace.path("a.fake")));

@@ -8,13 +8,13 @@ use tenon_testkit::Sandbox;
 /// A workspace with `tenon` on the PATH.
 fn sandbox(tree: &str) -> Sandbox {
     let sandbox = Sandbox::with_tree(&format!("//- tenon.toml\n{tree}"));
-    symlink(tenon_testkit::program::tenon(), sandbox.place("home").join("tenon")).unwrap();
+    symlink(tenon_testkit::program::tenon(), sandbox.dir("home").join("tenon")).unwrap();
     sandbox
 }
 
 fn install(sandbox: &Sandbox, args: &[&str]) -> Command {
     let mut command = sandbox.tenon();
-    command.args(["hook", "install"]).args(args).env("PATH", sandbox.place("home"));
+    command.args(["hook", "install"]).args(args).env("PATH", sandbox.dir("home"));
     command
 }
 
@@ -153,7 +153,7 @@ fn every_agent_has_a_project_and_a_user_file() {
         ("gemini", ".gemini/settings.json"),
     ] {
         let sandbox = sandbox("");
-        for (scope, base) in [("project", sandbox.root().to_owned()), ("user", sandbox.place("home"))] {
+        for (scope, base) in [("project", sandbox.root().to_owned()), ("user", sandbox.dir("home"))] {
             assert!(install(&sandbox, &["--client", agent, "--scope", scope]).status().unwrap().success());
             let text = std::fs::read_to_string(base.join(file)).unwrap();
             assert!(text.contains("\"tenon hook post-edit\""), "{text}");

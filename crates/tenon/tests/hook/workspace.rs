@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::{Output, Stdio};
 
 use serde_json::{Map, Value, json};
-use tenon_testkit::Sandbox;
-use tenon_testkit::processes::Process;
+use tenon_testkit::processes::ProcessInfo;
+use tenon_testkit::{Sandbox, read_json_lines};
 
 pub(crate) struct Workspace {
     pub(crate) sandbox: Sandbox,
@@ -23,12 +23,9 @@ impl Workspace {
 
     /// A fake server for `.fake` files, in the user's own settings.
     pub(crate) fn server(mut self, id: &str, script: Value) -> Self {
-        let entry = tenon_fake_lsp::entry(&self.sandbox.place("state"), id, script);
+        let entry = tenon_fake_lsp::entry(&self.sandbox.dir("state"), id, script);
         self.servers.insert(id.to_owned(), entry);
-        let folder = self.sandbox.place("config").join("tenon");
-        std::fs::create_dir_all(&folder).unwrap();
-        let settings = toml::to_string(&json!({ "servers": self.servers })).unwrap();
-        std::fs::write(folder.join("config.toml"), settings).unwrap();
+        self.sandbox.write_user_config(&toml::to_string(&json!({ "servers": self.servers })).unwrap());
         self
     }
 
@@ -87,15 +84,13 @@ impl Workspace {
     }
 
     /// The daemon that serves the workspace.
-    pub(crate) fn daemon(&self) -> Process {
-        let is_daemon = |one: &Process| one.command.get(1).is_some_and(|word| word == "daemon");
+    pub(crate) fn daemon(&self) -> ProcessInfo {
+        let is_daemon = |one: &ProcessInfo| one.command.get(1).is_some_and(|word| word == "daemon");
         self.sandbox.processes().into_iter().find(is_daemon).expect("a daemon runs")
     }
 
     pub(crate) fn transcript(&self, server: &str) -> Vec<Value> {
-        let path = self.sandbox.place("state").join(format!("{server}.jsonl"));
-        let text = std::fs::read_to_string(path).unwrap_or_default();
-        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+        read_json_lines(self.sandbox.dir("state").join(format!("{server}.jsonl")))
     }
 }
 

@@ -33,7 +33,7 @@ impl Agent {
 
     /// A fake server for `.fake` files.
     pub(crate) fn server(mut self, id: &str, script: Value) -> Self {
-        let entry = tenon_fake_lsp::entry(&self.sandbox.place("state"), id, script);
+        let entry = tenon_fake_lsp::entry(&self.sandbox.dir("state"), id, script);
         self.servers.insert(id.to_owned(), entry);
         self
     }

@@ -47,7 +47,7 @@ async fn killed_service_is_noticed_immediately() {
         agent.sandbox.processes().into_iter().find(|one| one.command.contains(&"lsp-service".to_owned()));
     let service = service.unwrap();
     service.kill();
-    assert!(processes::wait_for(service.id, tenon_testkit::PATIENCE));
+    assert!(processes::wait_for_exit(service.id, tenon_testkit::PATIENCE));
     assert_eq!(agent.edit("a.fake", "bad", "worse").await, "Edited a.fake.");
     assert!(agent.client.get_unavailable_reason().unwrap().starts_with("the service "));
     agent.sandbox.assert_no_processes();

@@ -2,12 +2,11 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, sync_channel};
 
 use serde_json::{Value, json};
-use tenon_testkit::{PATIENCE, Sandbox, processes};
+use tenon_testkit::{PATIENCE, Sandbox, processes, read_json_lines};
 
 /// A workspace with fake servers for `.fake` files.
 pub(crate) struct Workspace {
@@ -21,7 +20,7 @@ impl Workspace {
     }
 
     pub(crate) fn server(mut self, id: &str, script: Value) -> Self {
-        let entry = tenon_fake_lsp::entry(&self.sandbox.place("state"), id, script);
+        let entry = tenon_fake_lsp::entry(&self.sandbox.dir("state"), id, script);
         self.servers.insert(id.to_owned(), entry);
         self
     }
@@ -56,9 +55,7 @@ impl Workspace {
     }
 
     pub(crate) fn transcript(&self, server: &str) -> Vec<Value> {
-        let path: PathBuf = self.sandbox.place("state").join(format!("{server}.jsonl"));
-        let text = std::fs::read_to_string(path).unwrap_or_default();
-        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+        read_json_lines(self.sandbox.dir("state").join(format!("{server}.jsonl")))
     }
 }
 
@@ -149,7 +146,7 @@ impl Host {
 
     /// Waits until the service exits, and asserts that no message is left.
     pub(crate) fn wait(&mut self) -> ExitStatus {
-        assert!(processes::wait_for(self.child.id(), PATIENCE), "the service does not exit");
+        assert!(processes::wait_for_exit(self.child.id(), PATIENCE), "the service does not exit");
         assert!(self.messages.recv_timeout(PATIENCE).is_err(), "the service sent an unexpected message");
         self.child.wait().unwrap()
     }

@@ -67,7 +67,7 @@ fn sigkill_leaves_no_server_behind() {
             _ => assert_eq!(host.check(&workspace.path("a.fake")).as_array().unwrap().len(), 1),
         }
         kill(pid(&host), Signal::SIGKILL).unwrap();
-        assert!(processes::wait_for(host.id(), PATIENCE));
+        assert!(processes::wait_for_exit(host.id(), PATIENCE));
         workspace.sandbox.assert_no_processes();
     }
 }
@@ -78,7 +78,7 @@ fn group_kill_by_the_host_ends_the_servers() {
     killpg(pid(&host), Signal::SIGKILL).unwrap();
     host.wait();
     for server in ["deaf", "polite"] {
-        assert!(processes::wait_for(workspace.pids(server)[0], PATIENCE));
+        assert!(processes::wait_for_exit(workspace.pids(server)[0], PATIENCE));
     }
 }
 

@@ -50,7 +50,7 @@ fn check_of_an_invalid_file_returns_an_empty_list() {
     let workspace = Workspace::new("//- a.fake\nbad\n//- a.txt\nbad\n//- link.fake -> /etc/passwd\n")
         .server("fake", linter());
     let mut host = workspace.start(json!({}));
-    let outside = workspace.sandbox.place("tmp").join("x.fake");
+    let outside = workspace.sandbox.dir("tmp").join("x.fake");
     std::fs::write(&outside, "bad").unwrap();
     std::fs::write(workspace.path("binary.fake"), [0xff, 0x00]).unwrap();
     for params in [

@@ -20,8 +20,7 @@ struct Nav {
 impl Nav {
     /// Starts the service with descriptor 3 for input and 4 for output.
     fn start(workspace: &Workspace, config: Value) -> (Host, Self) {
-        let (to, from) =
-            (workspace.sandbox.place("tmp").join("to"), workspace.sandbox.place("tmp").join("from"));
+        let (to, from) = (workspace.sandbox.dir("tmp").join("to"), workspace.sandbox.dir("tmp").join("from"));
         for path in [&to, &from] {
             mkfifo(path, Mode::S_IRWXU).unwrap();
         }

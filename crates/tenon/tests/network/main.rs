@@ -74,7 +74,7 @@ fn is_outbound(line: &str) -> bool {
 }
 
 fn record(sandbox: &Sandbox, name: &str) -> PathBuf {
-    sandbox.place("tmp").join(name)
+    sandbox.dir("tmp").join(name)
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tenon_testkit::{Client, Sandbox, postgres};
+use tenon_testkit::{McpClient, Sandbox, postgres};
 
 use crate::{call, connect_by};
 
@@ -29,7 +29,7 @@ impl Machine {
     }
 
     /// A client of this machine's daemon.
-    fn connect(&self) -> Client {
+    fn connect(&self) -> McpClient {
         connect_by(&mut self.tenon(&["mcp", "--surface", "tasks,memory"]))
     }
 }
@@ -44,7 +44,10 @@ fn team(store: &str, size: usize) -> Vec<Machine> {
 }
 
 /// Runs a function with a client on every machine concurrently.
-fn on_all_machines<T: Send>(machines: &[Machine], work: impl Fn(&mut Client, usize) -> T + Sync) -> Vec<T> {
+fn on_all_machines<T: Send>(
+    machines: &[Machine],
+    work: impl Fn(&mut McpClient, usize) -> T + Sync,
+) -> Vec<T> {
     thread::scope(|scope| {
         let work = &work;
         let threads: Vec<_> = machines

@@ -12,20 +12,18 @@ mod surfaces;
 use std::process::{Command, Output};
 
 use serde_json::{Value, json};
-use tenon_testkit::{Client, Revision, Sandbox};
+use tenon_testkit::{McpClient, Sandbox};
 
-fn connect(sandbox: &Sandbox) -> Client {
+fn connect(sandbox: &Sandbox) -> McpClient {
     connect_by(sandbox.tenon().args(["mcp", "--no-daemon", "--surface", "tasks,memory"]))
 }
 
-fn connect_by(command: &mut Command) -> Client {
-    let mut client = Client::over_pipes(command, Revision::Sessions);
-    client.initialize();
-    client
+fn connect_by(command: &mut Command) -> McpClient {
+    McpClient::connect(command)
 }
 
 /// Calls a tool and checks the answer: the same valid envelope as structured result and as text.
-fn call(client: &mut Client, tool: &str, arguments: Value) -> Value {
+fn call(client: &mut McpClient, tool: &str, arguments: Value) -> Value {
     let result = client.call_tool(tool, arguments).unwrap();
     let envelope = result.structured;
     assert_eq!(result.text.len(), 1);
@@ -53,14 +51,7 @@ fn text(bytes: &[u8]) -> String {
 /// A whole command as text, without what differs from run to run.
 fn transcript(sandbox: &Sandbox, args: &[&str]) -> String {
     let output = tenon(sandbox, args);
-    let clean = |bytes: &[u8]| text(bytes).replace(sandbox.folder().to_str().unwrap(), "[SANDBOX]");
-    let mut transcript = format!("exit: {}\n", output.status.code().unwrap_or(-1));
-    for (name, bytes) in [("stdout", &output.stdout), ("stderr", &output.stderr)] {
-        if !bytes.is_empty() {
-            transcript.push_str(&format!("--- {name}\n{}", clean(bytes)));
-        }
-    }
-    transcript
+    tenon_testkit::transcript(sandbox, &output)
 }
 
 /// A sandbox with a plan, three tasks and some notes.

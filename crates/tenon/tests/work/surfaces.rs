@@ -1,7 +1,7 @@
 //! The `tasks` and `memory` surfaces: envelopes, error codes, persistence.
 
 use serde_json::json;
-use tenon_testkit::{Client, Revision, Sandbox};
+use tenon_testkit::{McpClient, Sandbox};
 
 use crate::{call, connect};
 
@@ -57,8 +57,7 @@ fn tool_list_is_under_16_kib() {
     for surface in ["tasks", "memory"] {
         let mut command = sandbox.tenon();
         command.args(["mcp", "--no-daemon", "--surface", surface]);
-        let mut client = Client::over_pipes(&mut command, Revision::Sessions);
-        client.initialize();
+        let mut client = McpClient::connect(&mut command);
         let listed = client.request("tools/list", json!({})).unwrap();
         assert!(listed.to_string().len() < 16 * 1024, "{surface}: {}", listed.to_string().len());
         client.close();

@@ -1,4 +1,4 @@
-//! Folders of files from one string.
+//! Creates files, links and folders from one string.
 //!
 //! ```text
 //! //- src/a.py
@@ -7,8 +7,8 @@
 //! //- empty/
 //! ```
 //!
-//! A line `//- path` starts a file, `//- path -> target` is a symbolic link and `//- path/` an empty
-//! folder. Indentation common to all lines is taken off, so the string can sit inside a test.
+//! A line `//- path` starts a file, `//- path -> target` is a symbolic link and `//- path/` an empty folder. Common
+//! indentation is removed, so that the string can be indented inside a test.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -16,19 +16,19 @@ use std::path::{Path, PathBuf};
 
 /// A folder that a test may write to.
 #[derive(Debug, Clone)]
-pub struct Tree {
+pub struct FileTree {
     root: PathBuf,
 }
 
-impl Tree {
-    /// The folder at `root`, made if it does not exist.
+impl FileTree {
+    /// The folder at `root`, created if it does not exist.
     pub fn at(root: impl Into<PathBuf>) -> Self {
         let root = root.into();
         fs::create_dir_all(&root).unwrap_or_else(|error| panic!("cannot make {}: {error}", root.display()));
         Self { root }
     }
 
-    /// Writes what `description` says.
+    /// Creates what `description` lists.
     pub fn fill(&self, description: &str) {
         for entry in parse(description) {
             match entry {
@@ -44,7 +44,7 @@ impl Tree {
         }
     }
 
-    /// Copies every file of `source`, such as a folder of `examples`.
+    /// Copies every file of the folder `source`.
     pub fn copy_from(&self, source: &Path) {
         let mut folders = vec![source.to_owned()];
         while let Some(folder) = folders.pop() {
@@ -91,12 +91,6 @@ impl Tree {
     }
 }
 
-/// The root of the repository.
-pub fn repository() -> &'static Path {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
-    folder.expect("this crate lies two folders below the repository")
-}
-
 #[derive(Debug, PartialEq, Eq)]
 enum Entry<'a> {
     File { path: &'a str, text: String },
@@ -138,11 +132,12 @@ fn start(marker: &str) -> Entry<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::repository_root;
 
     #[test]
-    fn one_string_makes_files_links_and_folders() {
+    fn description_creates_files_links_and_folders() {
         let folder = tempfile::tempdir().unwrap();
-        let tree = Tree::at(folder.path().join("w"));
+        let tree = FileTree::at(folder.path().join("w"));
         tree.fill(
             "
             //- src/a.py
@@ -162,15 +157,15 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "a fixture starts with")]
-    fn text_without_a_file_is_refused() {
+    fn text_before_the_first_file_is_rejected() {
         parse("stray\n//- a\n");
     }
 
     #[test]
     fn folders_are_copied() {
         let folder = tempfile::tempdir().unwrap();
-        let tree = Tree::at(folder.path());
-        tree.copy_from(&repository().join("examples/polyglot"));
+        let tree = FileTree::at(folder.path());
+        tree.copy_from(&repository_root().join("examples/polyglot"));
         assert!(tree.path("python/parcel/returns.py").is_file());
         assert!(tree.path("web/src/returns.ts").is_file());
     }

@@ -1,76 +1,76 @@
-//! A peer that is spoken to in framed JSON-RPC: a bare language server, or the service process.
+//! A JSON-RPC connection with `Content-Length` framing, to a language server or to `tenon lsp-service`.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
 
 use serde_json::{Value, json};
 
-/// Both directions of a connection.
-pub struct Frames {
+/// Both directions of a framed JSON-RPC connection.
+pub struct FramedRpc {
     to: Box<dyn Write>,
     from: BufReader<Box<dyn Read>>,
     last: u64,
-    /// Answers that came while another was waited for.
-    early: BTreeMap<u64, Value>,
-    /// Notifications since they were last forgotten.
-    pub heard: Vec<Value>,
+    /// Responses received while waiting for another one.
+    responses: BTreeMap<u64, Value>,
+    /// Notifications received so far; callers clear it.
+    pub notifications: Vec<Value>,
 }
 
-impl Frames {
+impl FramedRpc {
     pub fn new(to: impl Write + 'static, from: impl Read + 'static) -> Self {
         let from = BufReader::new(Box::new(from) as Box<dyn Read>);
-        Self { to: Box::new(to), from, last: 0, early: BTreeMap::new(), heard: Vec::new() }
+        Self { to: Box::new(to), from, last: 0, responses: BTreeMap::new(), notifications: Vec::new() }
     }
 
     pub fn notify(&mut self, method: &str, params: &Value) -> io::Result<()> {
-        self.say(&json!({ "jsonrpc": "2.0", "method": method, "params": params }))
+        self.send(&json!({ "jsonrpc": "2.0", "method": method, "params": params }))
     }
 
-    /// Sends a request without waiting for its answer.
-    pub fn begin(&mut self, method: &str, params: &Value) -> io::Result<u64> {
+    /// Sends a request without waiting for the response.
+    pub fn send_request(&mut self, method: &str, params: &Value) -> io::Result<u64> {
         self.last += 1;
-        self.say(&json!({ "jsonrpc": "2.0", "id": self.last, "method": method, "params": params }))?;
+        self.send(&json!({ "jsonrpc": "2.0", "id": self.last, "method": method, "params": params }))?;
         Ok(self.last)
     }
 
-    /// The result of a request that was sent.
-    pub fn finish(&mut self, id: u64) -> io::Result<Value> {
+    /// Waits for the result of a sent request.
+    pub fn wait_response(&mut self, id: u64) -> io::Result<Value> {
         loop {
-            if let Some(mut answer) = self.early.remove(&id) {
+            if let Some(mut answer) = self.responses.remove(&id) {
                 return match answer.get("error") {
                     Some(error) => Err(io::Error::other(error.to_string())),
                     None => Ok(answer["result"].take()),
                 };
             }
-            self.hear()?;
+            self.receive_next()?;
         }
     }
 
-    pub fn ask(&mut self, method: &str, params: &Value) -> io::Result<Value> {
-        let id = self.begin(method, params)?;
-        self.finish(id)
+    pub fn request(&mut self, method: &str, params: &Value) -> io::Result<Value> {
+        let id = self.send_request(method, params)?;
+        self.wait_response(id)
     }
 
-    /// Takes one message in. What the peer asks is answered with nothing, which every server bears.
-    pub fn hear(&mut self) -> io::Result<()> {
+    /// Receives one message. Requests from the peer are answered with `null`, which every server accepts.
+    pub fn receive_next(&mut self) -> io::Result<()> {
         let message = self.receive()?;
         match (message["method"].as_str(), message.get("id")) {
             (Some(method), Some(id)) => {
                 let items = message["params"]["items"].as_array().map_or(0, Vec::len);
                 let is_settings = method == "workspace/configuration";
                 let result = if is_settings { json!(vec![Value::Null; items]) } else { Value::Null };
-                self.say(&json!({ "jsonrpc": "2.0", "id": id, "result": result }))?;
+                self.send(&json!({ "jsonrpc": "2.0", "id": id, "result": result }))?;
             }
-            (Some(_), None) => self.heard.push(message),
+            (Some(_), None) => self.notifications.push(message),
             (None, id) => {
                 let id = id.and_then(Value::as_u64).ok_or_else(|| io::Error::other(message.to_string()))?;
-                self.early.insert(id, message);
+                self.responses.insert(id, message);
             }
         }
         Ok(())
     }
 
-    fn say(&mut self, message: &Value) -> io::Result<()> {
+    fn send(&mut self, message: &Value) -> io::Result<()> {
         let body = message.to_string();
         self.to.write_all(format!("Content-Length: {}\r\n\r\n{body}", body.len()).as_bytes())?;
         self.to.flush()
@@ -91,7 +91,6 @@ impl Frames {
         }
         let mut body = vec![0; length];
         self.from.read_exact(&mut body)?;
-        serde_json::from_slice(&body)
-            .map_err(|error| io::Error::other(format!("no JSON in a frame: {error}")))
+        serde_json::from_slice(&body).map_err(|error| io::Error::other(format!("frame is not JSON: {error}")))
     }
 }

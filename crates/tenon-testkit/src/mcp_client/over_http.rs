@@ -1,4 +1,4 @@
-//! One POST per message; what comes back in bodies waits to be received.
+//! MCP over HTTP: one POST per message; messages in response bodies are queued.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -7,11 +7,11 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-use super::{Revision, Wire};
-use crate::http::{Connection, Request};
+use super::{Revision, Transport};
+use crate::http::{HttpConnection, Request};
 
 pub(super) struct OverHttp {
-    connection: Connection,
+    connection: HttpConnection,
     path: String,
     token: Option<String>,
     revision: Revision,
@@ -22,7 +22,7 @@ pub(super) struct OverHttp {
 impl OverHttp {
     pub(super) fn new(address: SocketAddr, path: &str, token: Option<&str>, revision: Revision) -> Self {
         Self {
-            connection: Connection::open(address)
+            connection: HttpConnection::open(address)
                 .unwrap_or_else(|error| panic!("cannot reach {address}: {error}")),
             path: path.into(),
             token: token.map(str::to_owned),
@@ -32,7 +32,7 @@ impl OverHttp {
         }
     }
 
-    /// The headers that depend on what was agreed and on the message itself.
+    /// A request with the headers that depend on the session and the message.
     fn request(&self, message: &Value) -> Request {
         let mut request = Request::mcp(&self.path, self.token.as_deref(), message.to_string());
         if let Some(session) = &self.session {
@@ -51,14 +51,14 @@ impl OverHttp {
     }
 }
 
-impl Wire for OverHttp {
+impl Transport for OverHttp {
     fn send(&mut self, message: &Value) {
         let response = self.connection.send(&self.request(message));
-        let response = response.unwrap_or_else(|error| panic!("no answer to {message}: {error}"));
+        let response = response.unwrap_or_else(|error| panic!("no response to {message}: {error}"));
         let messages = response.messages();
         assert!(
             response.status < 300 || !messages.is_empty(),
-            "status {} without a message to {message}",
+            "status {} without a message in response to {message}",
             response.status
         );
         if let Some(session) = response.header("MCP-Session-Id") {

@@ -1,4 +1,4 @@
-//! JSON lines over the pipes of a child process.
+//! MCP over stdio: JSON lines over the pipes of a child process.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
@@ -8,10 +8,10 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-use super::Wire;
+use super::Transport;
 use crate::{PATIENCE, processes};
 
-/// Messages that wait for the test: a server that floods it is slowed down, as by any client.
+/// How many messages are buffered; a server that sends more is blocked, as with any client.
 const CAPACITY: usize = 1024;
 
 pub(super) struct OverPipes {
@@ -44,9 +44,9 @@ fn read_lines(stdout: ChildStdout) -> Receiver<String> {
     lines
 }
 
-impl Wire for OverPipes {
+impl Transport for OverPipes {
     fn send(&mut self, message: &Value) {
-        let stdin = self.stdin.as_mut().expect("nothing is sent after the end");
+        let stdin = self.stdin.as_mut().expect("nothing is sent after closing");
         let mut line = message.to_string();
         line.push('\n');
         stdin.write_all(line.as_bytes()).expect("the server reads its stdin");
@@ -62,7 +62,7 @@ impl Wire for OverPipes {
             },
             Err(RecvTimeoutError::Disconnected) => None,
             Err(RecvTimeoutError::Timeout) => {
-                panic!("the server neither answered nor closed its stdout in time")
+                panic!("the server neither responded nor closed its stdout in time")
             }
         }
     }
@@ -72,7 +72,10 @@ impl Wire for OverPipes {
     }
 
     fn status(&mut self) -> Option<ExitStatus> {
-        assert!(processes::wait_for(self.child.id(), PATIENCE), "the server did not end after its stdin did");
+        assert!(
+            processes::wait_for_exit(self.child.id(), PATIENCE),
+            "the server did not exit after its stdin closed"
+        );
         Some(self.child.wait().expect("our own child can be waited for"))
     }
 }
@@ -80,7 +83,7 @@ impl Wire for OverPipes {
 impl Drop for OverPipes {
     fn drop(&mut self) {
         self.stdin = None;
-        if !processes::wait_for(self.child.id(), PATIENCE) {
+        if !processes::wait_for_exit(self.child.id(), PATIENCE) {
             let _ = self.child.kill();
         }
         let _ = self.child.wait();

@@ -1,58 +1,58 @@
-//! Real code that nobody here wrote, pinned and installed by set-up, laid out as a workspace.
+//! Real projects as workspaces: third-party code that `cargo xtask setup` installs at a pinned version.
 //!
-//! Only what language servers read is taken, and beside it lies what says how to read it. Each has a [`Landmark`] with
-//! many uses: the place to see whether an answer is whole.
+//! Only the files that language servers read are copied, plus a project file. Each project has a [`SampleSymbol`] with
+//! many uses, to test whether results are complete.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
+use crate::file_tree::FileTree;
 use crate::program;
-use crate::tree::Tree;
 
-/// See the module.
+/// A third-party project; see the module documentation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
+pub enum RealProject {
     /// Python, 885 files.
     Django,
     /// TypeScript, 251 files.
     Rxjs,
-    /// C++, headers only, read by way of two small programs.
+    /// C++, headers only, included by two small programs.
     Eigen,
 }
 
-/// A declaration that is used all over a source.
+/// A declaration that is used throughout a project.
 #[derive(Debug, Clone, Copy)]
-pub struct Landmark {
-    /// Where it is declared.
+pub struct SampleSymbol {
+    /// The file that declares it.
     pub file: &'static str,
-    /// A line of that file, and in it the name.
+    /// The declaring line, and the name in it.
     pub line: &'static str,
     pub name: &'static str,
-    /// A file that uses it, and the line in which it does.
+    /// A file that uses it, and the line with the use.
     pub user: &'static str,
     pub use_line: &'static str,
 }
 
-impl Source {
-    pub fn landmark(self) -> Landmark {
+impl RealProject {
+    pub fn sample_symbol(self) -> SampleSymbol {
         match self {
-            Self::Django => Landmark {
+            Self::Django => SampleSymbol {
                 file: "django/utils/functional.py",
                 line: "class cached_property",
                 name: "cached_property",
                 user: "django/db/models/options.py",
                 use_line: "    @cached_property",
             },
-            Self::Rxjs => Landmark {
+            Self::Rxjs => SampleSymbol {
                 file: "src/internal/Observable.ts",
                 line: "export class Observable<T>",
                 name: "Observable",
                 user: "src/internal/observable/timer.ts",
                 use_line: "return new Observable((subscriber)",
             },
-            Self::Eigen => Landmark {
+            Self::Eigen => SampleSymbol {
                 file: "Eigen/src/Core/util/Meta.h",
                 line: "INDEX_TYPE Index;",
                 name: "Index",
@@ -62,8 +62,8 @@ impl Source {
         }
     }
 
-    /// Fills `tree` with a copy.
-    pub fn copy_to(self, tree: &Tree) {
+    /// Copies the project to `tree`.
+    pub fn copy_to(self, tree: &FileTree) {
         match self {
             Self::Django => {
                 copy(&site_packages().join("django"), tree, "django", &["py"]);
@@ -96,7 +96,7 @@ impl Source {
     }
 }
 
-/// The packages of the installed Python.
+/// The package folder of the installed Python.
 fn site_packages() -> PathBuf {
     let python = program::python();
     let lib = python.ancestors().nth(2).expect("<venv>/bin/python").join("lib");
@@ -105,8 +105,8 @@ fn site_packages() -> PathBuf {
     folders.into_iter().find(|folder| folder.is_dir()).expect("a virtual environment has its packages")
 }
 
-/// Copies the files of `source` with one of these extensions to a folder of `tree`.
-fn copy(source: &Path, tree: &Tree, folder: &str, extensions: &[&str]) {
+/// Copies the files with one of these extensions from `source` to a folder of `tree`.
+fn copy(source: &Path, tree: &FileTree, folder: &str, extensions: &[&str]) {
     let entries = fs::read_dir(source).unwrap_or_else(|error| {
         panic!("{}: {error}: run `cargo xtask setup`, or all tests with `cargo xtask test`", source.display())
     });

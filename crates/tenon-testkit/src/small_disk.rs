@@ -1,4 +1,4 @@
-//! Disks that are full.
+//! A small file system, for tests of a full disk.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
@@ -7,7 +7,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-/// A small file system of its own, unmounted when dropped.
+/// A small tmpfs mount, unmounted when dropped.
 #[derive(Debug)]
 pub struct SmallDisk {
     mount: PathBuf,
@@ -15,8 +15,8 @@ pub struct SmallDisk {
 }
 
 impl SmallDisk {
-    /// Mounts `kib` KiB of memory. Only root may mount, and not in every container: `None` where we
-    /// may not, and the test must bring about its full disk in another way (`/dev/full`).
+    /// Mounts `kib` KiB of memory. `None` where mounting is not allowed (not root, or some containers); the test must then
+    /// use another full disk, such as `/dev/full`.
     pub fn mount(kib: u32) -> Option<Self> {
         let folder =
             tempfile::Builder::new().prefix("tn").tempdir_in("/tmp").expect("/tmp can be written to");
@@ -32,7 +32,7 @@ impl SmallDisk {
         &self.mount
     }
 
-    /// Writes until nothing more fits; the file it wrote makes room again when removed.
+    /// Fills the disk with one file; removing that file frees the space.
     pub fn fill(&self) -> PathBuf {
         let path = self.mount.join("filler");
         let mut file = File::create(&path).expect("a small disk has room for a name");
@@ -52,7 +52,7 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        // Lazily: whoever still has a file open must not keep the mount.
+        // Lazy unmount, because a process may still have a file open.
         let _ = Command::new("umount").arg("-l").arg(&self.mount).status();
     }
 }
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_filled_disk_is_full() {
+    fn filled_disk_rejects_writes() {
         let Some(disk) = SmallDisk::mount(64) else { return };
         let filler = disk.fill();
         let full = fs::write(disk.path().join("more"), [0; 4096]).unwrap_err();

@@ -1,12 +1,12 @@
-//! The client against servers small enough to see through: shell scripts that answer by heart.
+//! The MCP client against shell scripts with canned responses.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Command;
 
 use serde_json::json;
-use tenon_testkit::{Client, Revision};
+use tenon_testkit::{McpClient, Revision};
 
-/// A server that answers each line it reads with the next of `answers`.
+/// A server that answers each line with the next of `answers`.
 fn server(answers: &[&str]) -> Command {
     let mut script = String::new();
     for answer in answers {
@@ -17,22 +17,22 @@ fn server(answers: &[&str]) -> Command {
     command
 }
 
-fn client(answers: &[&str]) -> Client {
-    Client::over_pipes(&mut server(answers), Revision::Sessions)
+fn client(answers: &[&str]) -> McpClient {
+    McpClient::over_pipes(&mut server(answers), Revision::Sessions)
 }
 
 const ECHO_TOOL: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"echo","inputSchema":{"type":"object"},
     "outputSchema":{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}}]}}"#;
 
 #[test]
-fn requests_are_answered_and_the_server_ends_well() {
+fn request_returns_the_result_and_the_server_exits() {
     let mut client = client(&[r#"{"jsonrpc":"2.0","id":1,"result":{"ok":true}}"#]);
     assert_eq!(client.request("ping", json!({})), Ok(json!({ "ok": true })));
     assert!(client.close().unwrap().success());
 }
 
 #[test]
-fn errors_are_told_apart_from_results() {
+fn error_response_is_returned_as_an_error() {
     let mut client =
         client(&[r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no","data":{"a":1}}}"#]);
     let error = client.request("x", json!({})).unwrap_err();
@@ -40,7 +40,7 @@ fn errors_are_told_apart_from_results() {
 }
 
 #[test]
-fn a_message_that_nobody_took_fails_the_test() {
+fn untaken_message_fails_the_test() {
     let answers = "{\"jsonrpc\":\"2.0\",\"method\":\"stray\"}\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}";
     let mut client = client(&[answers]);
     assert_eq!(client.request("ping", json!({})), Ok(json!({})));
@@ -57,7 +57,7 @@ fn notifications_wait_until_they_are_taken() {
 }
 
 #[test]
-fn tool_results_are_held_to_their_schema() {
+fn tool_result_that_violates_its_schema_fails_the_test() {
     let list = ECHO_TOOL.replace('\n', "");
     let call = |content: &str| {
         format!(
@@ -69,12 +69,12 @@ fn tool_results_are_held_to_their_schema() {
 
     let mut bad = client(&[&list, &call(r#"{"n":"one"}"#)]);
     let broken = catch_unwind(AssertUnwindSafe(|| bad.call_tool("echo", json!({})))).unwrap_err();
-    assert!(broken.downcast_ref::<String>().unwrap().contains("broke its own output schema"));
+    assert!(broken.downcast_ref::<String>().unwrap().contains("violates its output schema"));
 }
 
 #[test]
-fn a_server_that_dies_is_named_as_the_cause() {
-    let mut client = Client::over_pipes(&mut Command::new("true"), Revision::Sessions);
+fn closed_server_is_reported_as_the_cause() {
+    let mut client = McpClient::over_pipes(&mut Command::new("true"), Revision::Sessions);
     let broken = catch_unwind(AssertUnwindSafe(|| client.message())).unwrap_err();
     assert!(broken.downcast_ref::<String>().unwrap().contains("the server closed"));
 }

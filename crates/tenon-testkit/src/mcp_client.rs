@@ -1,8 +1,8 @@
-//! An MCP client that takes nothing for granted.
+//! An MCP client for tests that checks every message.
 //!
-//! It speaks raw JSON and keeps every message it gets until the test takes it: when it is dropped,
-//! it reads what is left and panics if the server said anything that no test looked at. Every tool result
-//! is checked against the output schema that the server itself published.
+//! It sends raw JSON and keeps every received message until the test takes it. When it is dropped, it reads the
+//! remaining messages and panics if the test has not taken all of them. Every tool result is checked against the
+//! output schema that the server publishes.
 
 mod over_http;
 mod over_pipes;
@@ -18,12 +18,12 @@ use crate::PATIENCE;
 use over_http::OverHttp;
 use over_pipes::OverPipes;
 
-/// A revision of the protocol, by what differs for a client.
+/// A revision of the MCP protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Revision {
     /// 2025-11-25: a handshake, then a session.
     Sessions,
-    /// 2026-07-28: every request says for itself who asks.
+    /// 2026-07-28: no handshake; every request carries the client's identity.
     Stateless,
 }
 
@@ -36,30 +36,30 @@ impl Revision {
     }
 }
 
-/// How messages travel.
-trait Wire {
+/// Carries messages to and from the server.
+trait Transport {
     /// Sends one message.
     fn send(&mut self, message: &Value);
 
     /// The next message; `None` when the server has closed.
     fn receive(&mut self, deadline: Instant) -> Option<Value>;
 
-    /// Tells the server that no more will come. What it still says can be received.
+    /// Closes the sending side. Remaining messages can still be received.
     fn finish(&mut self);
 
-    /// How the server's process ended, where it is ours.
+    /// The exit status of the server's process, if the client started it.
     fn status(&mut self) -> Option<ExitStatus>;
 }
 
 /// A JSON-RPC error.
 #[derive(Debug, Clone, PartialEq)]
-pub struct RpcError {
+pub struct McpError {
     pub code: i64,
     pub message: String,
     pub data: Value,
 }
 
-/// The result of a tool call that was answered, be it with an error of the tool.
+/// The result of a tool call; `is_error` marks errors of the tool itself.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolResult {
     pub structured: Value,
@@ -68,33 +68,40 @@ pub struct ToolResult {
     pub is_error: bool,
 }
 
-/// See the module.
-pub struct Client {
-    wire: Box<dyn Wire>,
+/// An MCP client; see the module documentation.
+pub struct McpClient {
+    transport: Box<dyn Transport>,
     revision: Revision,
     last_id: u64,
-    /// Received, but not taken yet.
+    /// Received messages that the test has not taken yet.
     waiting: VecDeque<Value>,
-    /// The tools of the server and how to check their results; filled by the first list.
+    /// The server's tools and their output validators; filled by the first `tools/list`.
     tools: Option<BTreeMap<String, Option<jsonschema::Validator>>>,
 }
 
-impl Client {
-    /// Starts `command` and speaks over its stdin and stdout.
+impl McpClient {
+    /// Starts `command` and connects to its stdin and stdout.
     pub fn over_pipes(command: &mut Command, revision: Revision) -> Self {
         Self::new(Box::new(OverPipes::start(command)), revision)
     }
 
-    /// Speaks to `http://address/path`.
+    /// Starts `command`, connects to its stdin and stdout, and performs the session handshake.
+    pub fn connect(command: &mut Command) -> Self {
+        let mut client = Self::over_pipes(command, Revision::Sessions);
+        client.initialize();
+        client
+    }
+
+    /// Connects to `http://address/path`.
     pub fn over_http(address: SocketAddr, path: &str, token: Option<&str>, revision: Revision) -> Self {
         Self::new(Box::new(OverHttp::new(address, path, token, revision)), revision)
     }
 
-    fn new(wire: Box<dyn Wire>, revision: Revision) -> Self {
-        Self { wire, revision, last_id: 0, waiting: VecDeque::new(), tools: None }
+    fn new(transport: Box<dyn Transport>, revision: Revision) -> Self {
+        Self { transport, revision, last_id: 0, waiting: VecDeque::new(), tools: None }
     }
 
-    /// The handshake of a session, as every client does it; the server's answer to `initialize`.
+    /// Performs the session handshake; returns the result of `initialize`.
     pub fn initialize(&mut self) -> Value {
         assert_eq!(self.revision, Revision::Sessions, "2026-07-28 has no handshake");
         let params = json!({
@@ -107,8 +114,8 @@ impl Client {
         answer
     }
 
-    /// Sends a request and waits for its answer; everything else that comes waits to be taken.
-    pub fn request(&mut self, method: &str, params: Value) -> Result<Value, RpcError> {
+    /// Sends a request and waits for the response; other messages are kept.
+    pub fn request(&mut self, method: &str, params: Value) -> Result<Value, McpError> {
         let id = self.start(method, params);
         self.answer(id)
     }
@@ -126,40 +133,40 @@ impl Client {
         self.last_id
     }
 
-    /// Waits for the answer to a request.
-    pub fn answer(&mut self, id: u64) -> Result<Value, RpcError> {
-        let mut answer = self.take(&format!("the answer to request {id}"), |message| message["id"] == id);
+    /// Waits for the response to a request.
+    pub fn answer(&mut self, id: u64) -> Result<Value, McpError> {
+        let mut answer = self.take(&format!("the response to request {id}"), |message| message["id"] == id);
         assert_eq!(answer["jsonrpc"], "2.0", "{answer}");
         let (result, error) = (answer["result"].take(), answer["error"].take());
-        assert!(result.is_null() != error.is_null(), "an answer has either a result or an error: {answer}");
+        assert!(result.is_null() != error.is_null(), "a response has either a result or an error: {answer}");
         if error.is_null() {
             return Ok(result);
         }
-        let code = error["code"].as_i64().expect("an error has a whole code");
+        let code = error["code"].as_i64().expect("an error has an integer code");
         let message = error["message"].as_str().expect("an error has a message").to_owned();
-        Err(RpcError { code, message, data: error["data"].clone() })
+        Err(McpError { code, message, data: error["data"].clone() })
     }
 
     pub fn notify(&mut self, method: &str, params: Value) {
         self.send(&json!({ "jsonrpc": "2.0", "method": method, "params": params }));
     }
 
-    /// Waits for the next notification of this method; its parameters.
+    /// Waits for the next notification of this method; returns its parameters.
     pub fn notification(&mut self, method: &str) -> Value {
         self.take(method, |message| message["method"] == method)["params"].take()
     }
 
     /// Sends any JSON value as a message.
     pub fn send(&mut self, message: &Value) {
-        self.wire.send(message);
+        self.transport.send(message);
     }
 
-    /// Waits for the next message that nobody has taken yet.
+    /// Waits for the next message that has not been taken yet.
     pub fn message(&mut self) -> Value {
         self.take("a message", |_| true)
     }
 
-    /// The names of the server's tools, in its order.
+    /// The names of the server's tools, in the listed order.
     pub fn list_tools(&mut self) -> Vec<String> {
         let listed = self.request("tools/list", json!({})).expect("`tools/list` succeeds");
         let listed = listed["tools"].as_array().expect("`tools/list` lists tools");
@@ -169,8 +176,8 @@ impl Client {
         listed.iter().map(name).collect()
     }
 
-    /// Calls a tool and checks its result against the schema that the server published for it.
-    pub fn call_tool(&mut self, name: &str, arguments: Value) -> Result<ToolResult, RpcError> {
+    /// Calls a tool and checks the result against the published output schema.
+    pub fn call_tool(&mut self, name: &str, arguments: Value) -> Result<ToolResult, McpError> {
         if self.tools.is_none() {
             self.list_tools();
         }
@@ -187,45 +194,45 @@ impl Client {
         Ok(ToolResult { structured: result["structuredContent"].clone(), text, is_error })
     }
 
-    /// Ends the conversation: nothing more is sent, everything must have been taken. How the server's
-    /// process ended, where it is ours.
+    /// Closes the connection; all messages must have been taken. Returns the exit status of the server's process, if the
+    /// client started it.
     pub fn close(mut self) -> Option<ExitStatus> {
-        self.settle();
-        self.wire.status()
+        self.finish();
+        self.transport.status()
     }
 
-    /// Reads to the end and panics over what nobody took.
-    fn settle(&mut self) {
-        self.wire.finish();
+    /// Closes, reads to the end and panics if any message was not taken.
+    fn finish(&mut self) {
+        self.transport.finish();
         let deadline = Instant::now() + PATIENCE;
-        while let Some(message) = self.wire.receive(deadline) {
+        while let Some(message) = self.transport.receive(deadline) {
             self.waiting.push_back(message);
         }
         let left = std::mem::take(&mut self.waiting);
-        assert!(left.is_empty(), "the server said what no test looked at: {left:#?}");
+        assert!(left.is_empty(), "the test has not taken these messages: {left:#?}");
     }
 
-    /// Takes the first message that `wanted` accepts, waiting for it if need be.
+    /// Takes the first message that `wanted` accepts; waits for it if necessary.
     fn take(&mut self, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
         if let Some(index) = self.waiting.iter().position(&wanted) {
             return self.waiting.remove(index).expect("the index was just found");
         }
         let deadline = Instant::now() + PATIENCE;
         loop {
-            match self.wire.receive(deadline) {
+            match self.transport.receive(deadline) {
                 Some(message) if wanted(&message) => return message,
                 Some(other) => self.waiting.push_back(other),
-                None => panic!("the server closed before {what} came; it said: {:#?}", self.waiting),
+                None => panic!("the server closed before {what} arrived; received: {:#?}", self.waiting),
             }
         }
     }
 }
 
-impl Drop for Client {
+impl Drop for McpClient {
     fn drop(&mut self) {
-        // A test that fails already has said why.
+        // A failing test has reported its own reason already.
         if !std::thread::panicking() {
-            self.settle();
+            self.finish();
         }
     }
 }
@@ -242,5 +249,5 @@ fn output_validator(tool: &Value) -> Option<jsonschema::Validator> {
 fn check_structure(tool: &str, validator: &jsonschema::Validator, structure: &Value) {
     let faults: Vec<String> =
         validator.iter_errors(structure).map(|error| format!("{}: {error}", error.instance_path())).collect();
-    assert!(faults.is_empty(), "`{tool}` broke its own output schema: {faults:#?}\n{structure:#}");
+    assert!(faults.is_empty(), "`{tool}` violates its output schema: {faults:#?}\n{structure:#}");
 }

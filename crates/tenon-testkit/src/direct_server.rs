@@ -1,4 +1,4 @@
-//! A language server that is asked directly: what an answer of ours is held against.
+//! A language server driven directly over stdio, as the reference for Tenon's answers.
 
 use std::io;
 use std::process::{Child, Stdio};
@@ -6,20 +6,20 @@ use std::process::{Child, Stdio};
 use serde_json::{Value, json};
 
 use crate::Sandbox;
-use crate::frames::Frames;
+use crate::framed_rpc::FramedRpc;
 use crate::program::tool;
 
-/// A server that set-up installs.
+/// A language server that `cargo xtask setup` installs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Server {
+pub enum InstalledServer {
     Pyright,
     Ty,
     TypeScript,
     Clangd,
 }
 
-impl Server {
-    /// Its name in the registry.
+impl InstalledServer {
+    /// The id in Tenon's server registry.
     pub fn id(self) -> &'static str {
         match self {
             Self::Pyright => "pyright",
@@ -46,28 +46,28 @@ impl Server {
         }
     }
 
-    /// Whether it is asked for diagnostics; else it tells.
+    /// Whether it answers diagnostic requests; the others publish diagnostics.
     pub fn pulls(self) -> bool {
         matches!(self, Self::Pyright | Self::Ty)
     }
 }
 
-/// A place in a file, counted from zero.
+/// A zero-based position in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place<'a> {
+pub struct FilePosition<'a> {
     pub file: &'a str,
     pub line: usize,
     pub character: usize,
 }
 
-impl<'a> Place<'a> {
-    /// The first `name` in the first line of a file that holds `line`. Up to there those lines are ASCII.
+impl<'a> FilePosition<'a> {
+    /// The first `name` in the first line that contains `line`. The text before it must be ASCII.
     pub fn find(sandbox: &Sandbox, file: &'a str, line: &str, name: &str) -> Self {
         let text = sandbox.tree().read(file);
         let found = text.lines().enumerate().find(|(_, text)| text.contains(line));
         let (number, text) = found.unwrap_or_else(|| panic!("{file} has no `{line}`"));
         let character = text.find(name).unwrap_or_else(|| panic!("{file} has no `{name}` in `{line}`"));
-        Place { file, line: number, character }
+        FilePosition { file, line: number, character }
     }
 }
 
@@ -75,33 +75,33 @@ pub fn uri(sandbox: &Sandbox, file: &str) -> String {
     format!("file://{}/{file}", sandbox.root().display())
 }
 
-/// A running server.
-pub struct Bare<'a> {
-    server: Server,
+/// A running language server.
+pub struct DirectServer<'a> {
+    server: InstalledServer,
     sandbox: &'a Sandbox,
     child: Child,
-    frames: Frames,
+    frames: FramedRpc,
     version: u64,
 }
 
-impl<'a> Bare<'a> {
-    /// A server that has shaken hands and knows nothing yet.
-    pub fn start(server: Server, sandbox: &'a Sandbox) -> io::Result<Self> {
+impl<'a> DirectServer<'a> {
+    /// Starts and initializes the server, without open files.
+    pub fn start(server: InstalledServer, sandbox: &'a Sandbox) -> io::Result<Self> {
         let (program, arguments) = server.command();
         let mut command = sandbox.command(tool(program));
         command.args(arguments);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
         let stdin = child.stdin.take().expect("stdin was piped above");
         let stdout = child.stdout.take().expect("stdout was piped above");
-        let mut frames = Frames::new(stdin, stdout);
+        let mut frames = FramedRpc::new(stdin, stdout);
         let root = format!("file://{}", sandbox.root().display());
         let document = json!({
             "synchronization": {}, "publishDiagnostics": { "versionSupport": true },
             "diagnostic": { "dynamicRegistration": true }, "definition": { "linkSupport": true },
             "documentSymbol": { "hierarchicalDocumentSymbolSupport": true },
         });
-        // What a client offers decides what a server does first: ty reads its whole project before it answers anything, if
-        // it may then ask to be told of changed files.
+        // Client capabilities change what a server does first: ty reads its whole project before it answers, if the client
+        // supports file watching.
         let workspace = json!({
             "configuration": true, "diagnostics": { "refreshSupport": true },
             "didChangeWatchedFiles": { "dynamicRegistration": true, "relativePatternSupport": true },
@@ -111,7 +111,7 @@ impl<'a> Bare<'a> {
         });
         let options =
             json!({ "disableAutomaticTypingAcquisition": true, "tsserver": { "useSyntaxServer": "never" } });
-        frames.ask(
+        frames.request(
             "initialize",
             &json!({
                 "processId": std::process::id(), "rootUri": root, "capabilities": capabilities,
@@ -136,40 +136,47 @@ impl<'a> Bare<'a> {
         self.frames.notify("textDocument/didChange", &changes)
     }
 
-    /// Waits until the server has read its project, of which a file must be open, and has said so as servers of its kind
-    /// do.
-    pub fn settle(&mut self) -> io::Result<()> {
-        let is_read = |heard: &[Value]| {
-            let told = |method: &'static str| heard.iter().filter(move |message| message["method"] == method);
+    /// Waits until the server reports that it has read its project. A file of the project must be open.
+    pub fn wait_until_ready(&mut self) -> io::Result<()> {
+        let is_ready = |notifications: &[Value]| {
+            let received = |method: &'static str| {
+                notifications.iter().filter(move |message| message["method"] == method)
+            };
             let kinds = |kind: &str| {
-                told("$/progress").filter(|message| message["params"]["value"]["kind"] == kind).count()
+                received("$/progress").filter(|message| message["params"]["value"]["kind"] == kind).count()
             };
             match self.server {
-                Server::Ty => true,
-                Server::Pyright => told("window/logMessage")
+                InstalledServer::Ty => true,
+                InstalledServer::Pyright => received("window/logMessage")
                     .any(|message| message["params"]["message"].to_string().contains("source file")),
-                Server::TypeScript | Server::Clangd => kinds("end") > 0 && kinds("end") == kinds("begin"),
+                InstalledServer::TypeScript | InstalledServer::Clangd => {
+                    kinds("end") > 0 && kinds("end") == kinds("begin")
+                }
             }
         };
-        while !is_read(&self.frames.heard) {
-            self.frames.hear()?;
+        while !is_ready(&self.frames.notifications) {
+            self.frames.receive_next()?;
         }
         Ok(())
     }
 
-    /// The result of a request about a place.
-    pub fn ask(&mut self, method: &str, place: Place<'_>) -> io::Result<Value> {
+    /// The result of a request at a position.
+    pub fn request(&mut self, method: &str, position: FilePosition<'_>) -> io::Result<Value> {
         let params = json!({
-            "textDocument": { "uri": uri(self.sandbox, place.file) },
-            "position": { "line": place.line, "character": place.character },
+            "textDocument": { "uri": uri(self.sandbox, position.file) },
+            "position": { "line": position.line, "character": position.character },
             "context": { "includeDeclaration": true },
         });
-        self.frames.ask(&format!("textDocument/{method}"), &params)
+        self.frames.request(&format!("textDocument/{method}"), &params)
     }
 
-    /// Whether a definition is the one that was looked for.
-    pub fn finds(&mut self, place: Place<'_>, declared: Place<'_>) -> io::Result<bool> {
-        let found = self.ask("definition", place)?;
+    /// Whether the definition of the symbol at `position` is at `declared`.
+    pub fn definition_is(
+        &mut self,
+        position: FilePosition<'_>,
+        declared: FilePosition<'_>,
+    ) -> io::Result<bool> {
+        let found = self.request("definition", position)?;
         let first = found.as_array().and_then(|list| list.first()).unwrap_or(&found);
         let target = first["uri"].as_str().or(first["targetUri"].as_str());
         let line = first["range"]["start"]["line"].as_u64();
@@ -177,12 +184,11 @@ impl<'a> Bare<'a> {
         Ok(target == Some(&uri(self.sandbox, declared.file)) && line == Some(declared.line as u64))
     }
 
-    /// Changes the text of an open file and waits until what is known about it fits: something is wrong, or nothing is
-    /// wrong in its last line.
-    pub fn check(&mut self, file: &str, text: &str, wrong: bool) -> io::Result<()> {
+    /// Changes the text of an open file and waits until its last line has a diagnostic (`wrong`) or has none.
+    pub fn change_and_check(&mut self, file: &str, text: &str, wrong: bool) -> io::Result<()> {
         self.version += 1;
         let uri = uri(self.sandbox, file);
-        self.frames.heard.clear();
+        self.frames.notifications.clear();
         self.change(file, text)?;
         let last = text.lines().count() as u64 - 1;
         let fits = |list: &Value| {
@@ -191,25 +197,25 @@ impl<'a> Bare<'a> {
         };
         if self.server.pulls() {
             let params = json!({ "textDocument": { "uri": uri } });
-            while !fits(&self.frames.ask("textDocument/diagnostic", &params)?["items"]) {}
+            while !fits(&self.frames.request("textDocument/diagnostic", &params)?["items"]) {}
             return Ok(());
         }
         loop {
-            self.frames.hear()?;
-            let told =
+            self.frames.receive_next()?;
+            let matches =
                 |message: &Value| message["params"]["uri"] == *uri && fits(&message["params"]["diagnostics"]);
-            if self.frames.heard.iter().any(told) {
+            if self.frames.notifications.iter().any(matches) {
                 return Ok(());
             }
-            self.frames.heard.clear();
+            self.frames.notifications.clear();
         }
     }
 }
 
-impl Bare<'_> {
-    /// Changes the texts of open files, then asks for the diagnostics of all of them: a server gives up what it was asked
-    /// before a change. For servers that are asked: of others there is no telling when they are done.
-    pub fn check_all<S: AsRef<str>>(
+impl DirectServer<'_> {
+    /// Changes the texts of open files, then requests the diagnostics of all of them; a server may cancel requests sent
+    /// before a change. Only for servers that answer diagnostic requests: others do not report when they are done.
+    pub fn change_and_check_all<S: AsRef<str>>(
         &mut self,
         texts: impl IntoIterator<Item = (S, String)>,
     ) -> io::Result<()> {
@@ -219,18 +225,18 @@ impl Bare<'_> {
             self.change(file.as_ref(), &text)?;
             changed.push(json!({ "textDocument": { "uri": uri(self.sandbox, file.as_ref()) } }));
         }
-        let mut asked = Vec::new();
+        let mut requests = Vec::new();
         for params in &changed {
-            asked.push(self.frames.begin("textDocument/diagnostic", params)?);
+            requests.push(self.frames.send_request("textDocument/diagnostic", params)?);
         }
-        for id in asked {
-            self.frames.finish(id)?;
+        for id in requests {
+            self.frames.wait_response(id)?;
         }
         Ok(())
     }
 }
 
-impl Drop for Bare<'_> {
+impl Drop for DirectServer<'_> {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
