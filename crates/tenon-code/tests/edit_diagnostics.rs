@@ -1,4 +1,4 @@
-//! What an edit led to: here and elsewhere, for exactly its own text, and who had not finished.
+//! The diagnostics after an edit: of the edited files and their dependents, for exactly the new text.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use tenon_fake_lsp::Workbench;
 use tenon_lsp::CallContext;
 use tenon_lsp::aftermath::{Aftermath, Touched, UNFINISHED};
 
-/// How long what broke elsewhere may take to show.
+/// The time for diagnostics of other files.
 const WAIT: Duration = Duration::from_secs(2);
 
 fn publish(uri: &str, message: &str) -> Value {
@@ -33,7 +33,7 @@ async fn edit(bench: &Workbench, file: &str, text: &str) -> Aftermath {
 }
 
 /// `file: message, …` for the touched files, then for the others.
-fn told(found: &Aftermath) -> (Vec<String>, Vec<String>) {
+fn shown(found: &Aftermath) -> (Vec<String>, Vec<String>) {
     let lines = |files: &[tenon_lsp::aftermath::FileDiagnosticLines]| {
         let line = |file: &tenon_lsp::aftermath::FileDiagnosticLines| {
             let all: Vec<String> =
@@ -46,7 +46,7 @@ fn told(found: &Aftermath) -> (Vec<String>, Vec<String>) {
 }
 
 #[tokio::test]
-async fn an_edit_shows_what_it_broke_here_and_elsewhere() {
+async fn edit_reports_diagnostics_of_the_edited_file_and_of_others() {
     let bench = bench(json!([
         { "on": "textDocument/didOpen", "do": [{ "publish": { "uri": "$uri" } }] },
         { "on": "textDocument/didChange", "text": "bad", "do": [
@@ -63,16 +63,16 @@ async fn an_edit_shows_what_it_broke_here_and_elsewhere() {
         vec!["b.fake: ERROR [1:5] this is bad".to_owned()],
         vec!["a.fake: ERROR [3:1] a breaks (E1)".to_owned(), "c.fake: ERROR [3:1] c breaks (E1)".to_owned()],
     );
-    assert_eq!(told(&broken), expected);
+    assert_eq!(shown(&broken), expected);
     assert!(broken.complete && broken.pending.is_empty());
-    let mended = edit(&bench, "b.fake", "good").await;
-    assert_eq!(told(&mended), (vec!["b.fake: ".to_owned()], vec![]));
-    assert!(mended.complete);
+    let fixed = edit(&bench, "b.fake", "good").await;
+    assert_eq!(shown(&fixed), (vec!["b.fake: ".to_owned()], vec![]));
+    assert!(fixed.complete);
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_done_elsewhere_is_named_and_its_old_words_are_left_out() {
-    // Once both files are open, an edit of one says nothing about the other any more.
+async fn pending_server_is_named_and_its_stale_diagnostics_are_left_out() {
+    // Once both files are open, an edit of one publishes nothing for the other.
     let bench = bench(json!([
         { "on": "textDocument/didOpen", "file": "a.fake", "do": [{ "publish": { "uri": "$uri",
             "diagnostics": [{ "message": "from before" }] } }] },
@@ -84,13 +84,13 @@ async fn a_server_that_is_not_done_elsewhere_is_named_and_its_old_words_are_left
     bench.check("a.fake").await;
     bench.check("b.fake").await;
     let found = edit(&bench, "b.fake", "bad").await;
-    assert_eq!(told(&found), (vec!["b.fake: ERROR [1:1] this is bad".to_owned()], vec![]));
+    assert_eq!(shown(&found), (vec!["b.fake: ERROR [1:1] this is bad".to_owned()], vec![]));
     assert!(!found.complete);
     assert_eq!(found.pending, ["fake"]);
 }
 
 #[tokio::test]
-async fn an_edit_that_is_overtaken_answers_for_its_own_text_or_not_at_all() {
+async fn superseded_edit_is_incomplete_and_reports_no_diagnostics_of_the_newer_text() {
     let bench = bench(json!([
         { "on": "textDocument/didOpen", "do": [{ "publish": { "uri": "$uri" } }] },
         { "on": "textDocument/didChange", "do": [{ "wait_ms": 100 }, { "publish": { "uri": "$uri" } }] },
@@ -98,17 +98,17 @@ async fn an_edit_that_is_overtaken_answers_for_its_own_text_or_not_at_all() {
     .await;
     bench.check("a.fake").await;
     let (first, second) = tokio::join!(edit(&bench, "a.fake", "bad bad"), async {
-        Workbench::until("changed", || bench.heard("fake", "textDocument/didChange") > 0).await;
+        Workbench::until("changed", || bench.received_count("fake", "textDocument/didChange") > 0).await;
         edit(&bench, "a.fake", "fine, bad").await
     });
     assert!(!first.complete, "{first:?}");
-    assert_eq!(told(&first).0, ["a.fake: "]);
-    assert_eq!(told(&second).0, ["a.fake: ERROR [1:7] this is bad"]);
+    assert_eq!(shown(&first).0, ["a.fake: "]);
+    assert_eq!(shown(&second).0, ["a.fake: ERROR [1:7] this is bad"]);
     assert!(second.complete);
 }
 
 #[tokio::test]
-async fn several_files_are_shown_in_the_order_given_and_a_lost_one_is_not_complete() {
+async fn files_are_reported_in_the_given_order_and_a_missing_one_is_incomplete() {
     let bench = bench(json!([
         { "on": "textDocument/didOpen", "do": [{ "publish": { "uri": "$uri" } }] },
     ]))
@@ -116,25 +116,25 @@ async fn several_files_are_shown_in_the_order_given_and_a_lost_one_is_not_comple
     bench.write("c.fake", "bad");
     let all = [touched(&bench, "c.fake", None), touched(&bench, "a.fake", None)];
     let found = Aftermath::of(&bench.orchestrator, &all, WAIT, &Workbench::call()).await;
-    assert_eq!(told(&found).0, ["c.fake: ERROR [1:1] this is bad", "a.fake: "]);
+    assert_eq!(shown(&found).0, ["c.fake: ERROR [1:1] this is bad", "a.fake: "]);
     assert!(found.complete);
     std::fs::remove_file(&all[0].path).expect("the file is there");
     let found = Aftermath::of(&bench.orchestrator, &all, WAIT, &Workbench::call()).await;
-    assert_eq!(told(&found).0, ["c.fake: ", "a.fake: "]);
+    assert_eq!(shown(&found).0, ["c.fake: ", "a.fake: "]);
     assert!(!found.complete && found.pending.is_empty());
 }
 
 #[tokio::test]
-async fn a_file_that_nobody_serves_has_no_aftermath() {
+async fn file_without_a_server_is_complete_without_diagnostics() {
     let bench = bench(json!([])).await;
     bench.write("plain.txt", "bad");
     let found = edit(&bench, "plain.txt", "worse").await;
-    assert_eq!(told(&found), (vec!["plain.txt: ".to_owned()], vec![]));
+    assert_eq!(shown(&found), (vec!["plain.txt: ".to_owned()], vec![]));
     assert!(found.complete && found.pending.is_empty());
 }
 
 #[tokio::test]
-async fn a_server_that_sees_files_alone_is_asked_about_no_dependent_and_owes_nothing() {
+async fn server_without_inter_file_dependencies_is_not_asked_for_dependents() {
     let script = json!({
         "capabilities": { "textDocumentSync": 2, "hoverProvider": true,
             "diagnosticProvider": { "interFileDependencies": false, "workspaceDiagnostics": false } },
@@ -146,12 +146,12 @@ async fn a_server_that_sees_files_alone_is_asked_about_no_dependent_and_owes_not
     let builder = Workbench::new().file("a.fake", "name").file("b.fake", "name").file("c.fake", "so bad");
     let bench = builder.server("fake", script).patient().open().await;
     bench.check("a.fake").await;
-    // Open, and nobody has asked what is wrong with it.
+    // Open, and not checked yet.
     bench.orchestrator.hover(&bench.path("c.fake"), Workbench::at(0, 0), &Workbench::call()).await.unwrap();
     let found = edit(&bench, "a.fake", "other").await;
     assert!(found.complete, "{found:?}");
     assert_eq!(
-        told(&found),
+        shown(&found),
         (vec!["a.fake: ".to_owned()], vec!["c.fake: ERROR [1:4] this is bad".to_owned()])
     );
     let opened = bench.received("fake", "textDocument/didOpen");
@@ -159,7 +159,7 @@ async fn a_server_that_sees_files_alone_is_asked_about_no_dependent_and_owes_not
     assert!(opened.iter().all(|one| one["params"]["textDocument"]["uri"] != b.uri().as_str()), "{opened:?}");
 }
 
-/// A server that is asked and thinks of all files together; pulls about `a.fake` are linted.
+/// A pull server with inter-file dependencies that lints `a.fake`.
 fn pulling(mut rules: Value) -> Value {
     let rules = rules.as_array_mut().expect("rules are a list");
     rules.push(json!({ "on": "textDocument/diagnostic", "file": "a.fake", "do": ["reply_lint"] }));
@@ -173,7 +173,7 @@ async fn two_files(script: Value) -> Workbench {
 }
 
 #[tokio::test]
-async fn what_a_server_was_asked_before_is_not_made_fresh_by_what_it_pushes() {
+async fn push_does_not_refresh_stale_pulled_diagnostics() {
     let before = json!({ "kind": "full", "items": [{ "message": "from before", "range":
         { "start": { "line": 0, "character": 0 }, "end": { "line": 0, "character": 1 } } }] });
     let bench = two_files(pulling(json!([
@@ -185,12 +185,12 @@ async fn what_a_server_was_asked_before_is_not_made_fresh_by_what_it_pushes() {
     bench.check("a.fake").await;
     assert_eq!(Workbench::shown(&bench.check("b.fake").await.value), ["0:0 from before"]);
     let found = edit(&bench, "a.fake", "so bad").await;
-    assert_eq!(told(&found), (vec!["a.fake: ERROR [1:4] this is bad".to_owned()], vec![]));
+    assert_eq!(shown(&found), (vec!["a.fake: ERROR [1:4] this is bad".to_owned()], vec![]));
     assert_eq!((found.complete, found.pending), (false, vec!["fake".to_owned()]));
 }
 
 #[tokio::test]
-async fn what_a_server_pushed_before_is_not_made_fresh_by_what_it_is_asked() {
+async fn pull_does_not_refresh_stale_pushed_diagnostics() {
     let bench = two_files(pulling(json!([
         { "on": "textDocument/didOpen", "file": "b.fake", "do": [
             { "publish": { "uri": "$uri", "diagnostics": [{ "message": "from before" }] } }] },
@@ -203,12 +203,12 @@ async fn what_a_server_pushed_before_is_not_made_fresh_by_what_it_is_asked() {
         tokio::task::yield_now().await;
     }
     let found = edit(&bench, "a.fake", "bad").await;
-    assert_eq!(told(&found), (vec!["a.fake: ERROR [1:1] this is bad".to_owned()], vec![]));
+    assert_eq!(shown(&found), (vec!["a.fake: ERROR [1:1] this is bad".to_owned()], vec![]));
     assert_eq!((found.complete, found.pending), (false, vec!["fake".to_owned()]));
 }
 
 #[tokio::test]
-async fn nothing_changes_under_a_search_that_is_left_with_a_server() {
+async fn edit_waits_for_a_search_that_the_server_cannot_cancel() {
     let script = json!({
         "capabilities": { "textDocumentSync": 2, "referencesProvider": true, "hoverProvider": true },
         "rules": [
@@ -226,17 +226,17 @@ async fn nothing_changes_under_a_search_that_is_left_with_a_server() {
     bench.orchestrator.hover(&path, place, &Workbench::call()).await.unwrap();
     let hasty = CallContext::within(Duration::from_millis(1));
     let _ = bench.orchestrator.references(&path, place, false, &hasty).await;
-    Workbench::until("asked", || bench.heard("fake", "textDocument/references") == 1).await;
+    Workbench::until("asked", || bench.received_count("fake", "textDocument/references") == 1).await;
     let found = edit(&bench, "a.fake", "bad").await;
     assert!(found.complete, "{found:?}");
-    // Before it answered, the server asked something itself.
+    // The server sends a request right before it answers.
     let lines: Vec<String> = bench.transcript("fake").iter().map(Value::to_string).collect();
     let first = |word: &str| lines.iter().position(|line| line.contains(word)).unwrap();
     assert!(first("success") < first("textDocument/didChange"), "{lines:#?}");
 }
 
 #[tokio::test]
-async fn who_uses_a_thing_is_asked_once_as_long_as_no_other_file_changes() {
+async fn references_are_cached_until_another_file_changes() {
     let symbol = |name: &str, line: u32| {
         let range =
             json!({ "start": { "line": line, "character": 0 }, "end": { "line": line, "character": 9 } });
@@ -256,16 +256,16 @@ async fn who_uses_a_thing_is_asked_once_as_long_as_no_other_file_changes() {
     for text in ["first", "second", "third"] {
         assert!(edit(&bench, "a.fake", text).await.complete);
     }
-    assert_eq!(bench.heard("fake", "textDocument/references"), 1);
+    assert_eq!(bench.received_count("fake", "textDocument/references"), 1);
     let opened = bench.received("fake", "textDocument/didOpen");
     assert_eq!(opened.len(), 2, "{opened:?}");
     bench.write("b.fake", "another");
     assert!(edit(&bench, "a.fake", "fourth").await.complete);
-    assert_eq!(bench.heard("fake", "textDocument/references"), 2);
+    assert_eq!(bench.received_count("fake", "textDocument/references"), 2);
 }
 
 #[tokio::test]
-async fn no_server_hears_of_a_file_that_an_edit_has_not_finished() {
+async fn temporary_files_of_edits_are_not_reported_to_servers() {
     let script = json!({ "capabilities": { "textDocumentSync": 2 }, "rules": [
         { "on": "initialized", "do": [{ "request": {
             "method": "client/registerCapability",
@@ -280,15 +280,15 @@ async fn no_server_hears_of_a_file_that_an_edit_has_not_finished() {
     bench.write(&unfinished, "two");
     std::fs::rename(bench.root().join(unfinished), bench.root().join("a.fake")).unwrap();
     bench.check("a.fake").await;
-    let told: Vec<Value> = bench.received("fake", "workspace/didChangeWatchedFiles");
-    let told: Vec<&Value> =
-        told.iter().flat_map(|one| one["params"]["changes"].as_array().unwrap()).collect();
-    assert!(!told.is_empty());
-    assert!(told.iter().all(|one| one["uri"].as_str().unwrap().ends_with("/a.fake")), "{told:?}");
+    let shown: Vec<Value> = bench.received("fake", "workspace/didChangeWatchedFiles");
+    let shown: Vec<&Value> =
+        shown.iter().flat_map(|one| one["params"]["changes"].as_array().unwrap()).collect();
+    assert!(!shown.is_empty());
+    assert!(shown.iter().all(|one| one["uri"].as_str().unwrap().ends_with("/a.fake")), "{shown:?}");
 }
 
 #[tokio::test]
-async fn only_users_of_what_an_edit_touched_are_opened_and_all_of_those_are() {
+async fn exactly_the_dependents_of_edited_symbols_are_opened() {
     let symbol = |name: &str, line: u32| {
         let range =
             json!({ "start": { "line": line, "character": 0 }, "end": { "line": line, "character": 5 } });
@@ -316,34 +316,34 @@ async fn only_users_of_what_an_edit_touched_are_opened_and_all_of_those_are() {
     let edited = |before: &'static str, after: &'static str| {
         let touched = Touched { before: Some(before.to_owned()), ..touched(&bench, "a.fake", Some(after)) };
         let bench = &bench;
-        async move { told(&Aftermath::of(&bench.orchestrator, &[touched], WAIT, &Workbench::call()).await).1 }
+        async move { shown(&Aftermath::of(&bench.orchestrator, &[touched], WAIT, &Workbench::call()).await).1 }
     };
     let alpha = "uses_alpha.fake: ERROR [1:1] this is bad";
     let omega = "uses_omega.fake: ERROR [1:1] this is bad";
-    // The server has not seen the file before, and still only what changed in it counts; and a word that declared nothing
-    // has no users.
+    // The server has not opened the file yet, and still only the changed symbol counts. A word that is not a declaration
+    // has no dependents.
     assert_eq!(edited("alpha\nomega bad", "alpha\nomega 1").await, [omega]);
     assert_eq!(edited("alpha\nomega 1", "alpha 2\nomega 1").await, [alpha, omega]);
     assert_eq!(edited("alpha 2\nomega 1", "alpha 2\nomega 3").await, [alpha, omega]);
-    assert_eq!(bench.heard("fake", "textDocument/references"), 2, "who was found is remembered");
+    assert_eq!(bench.received_count("fake", "textDocument/references"), 2, "dependents are cached");
 }
 
 #[tokio::test]
-async fn a_server_that_was_shown_the_text_before_is_not_left_with_it() {
+async fn server_that_was_sent_the_previous_text_gets_the_current_one_next() {
     let script = json!({
         "capabilities": { "textDocumentSync": 2, "referencesProvider": true, "documentSymbolProvider": true,
             "hoverProvider": true },
         "rules": [
             { "on": "textDocument/didOpen", "do": [{ "publish": { "uri": "$uri" } }] },
             { "on": "textDocument/didChange", "do": [{ "publish": { "uri": "$uri" } }] },
-            // It never says what the text before declared.
+            // It never answers for the previous text.
             { "on": "textDocument/documentSymbol", "do": [] },
             { "on": "textDocument/hover", "do": ["reply_word"] },
         ],
     });
     let bench = two_files(script).await;
     bench.write("a.fake", "after");
-    // It hears that the file changed, and has not opened it.
+    // The server is notified of the change and has not opened the file.
     let ask = async || {
         let place = Workbench::at(0, 0);
         bench.orchestrator.hover(&bench.path("b.fake"), place, &Workbench::call()).await.unwrap()
@@ -352,11 +352,11 @@ async fn a_server_that_was_shown_the_text_before_is_not_left_with_it() {
     let before = Some("before".to_owned());
     let touched = [Touched { before, ..touched(&bench, "a.fake", Some("after")) }];
     let call = Workbench::call();
-    let is_shown = || bench.heard("fake", "textDocument/documentSymbol") == 1;
-    // Whoever wanted to know is gone.
+    let is_shown = || bench.received_count("fake", "textDocument/documentSymbol") == 1;
+    // Drop the request while it waits for the symbols of the previous text.
     tokio::select! {
-        _ = Aftermath::of(&bench.orchestrator, &touched, WAIT, &call) => panic!("it was never told what was declared"),
-        () = Workbench::until("the text before is shown", is_shown) => {}
+        _ = Aftermath::of(&bench.orchestrator, &touched, WAIT, &call) => panic!("the server never answers for the previous text"),
+        () = Workbench::until("the previous text is sent", is_shown) => {}
     }
     let shown = |method: &str| {
         let about_it =
@@ -365,5 +365,5 @@ async fn a_server_that_was_shown_the_text_before_is_not_left_with_it() {
     };
     assert_eq!(shown("textDocument/didOpen"), 1);
     ask().await;
-    assert_eq!(shown("textDocument/didChange"), 1, "whoever asks next finds the text of now");
+    assert_eq!(shown("textDocument/didChange"), 1, "the next request sends the current text");
 }

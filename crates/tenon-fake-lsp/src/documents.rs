@@ -1,4 +1,4 @@
-//! The documents that a client opened, kept as a real server keeps them.
+//! The documents that a client opened, updated as a real server updates them.
 
 use std::collections::BTreeMap;
 
@@ -20,8 +20,8 @@ impl Documents {
         self.0.get(uri)
     }
 
-    /// Takes a notification about documents in; others are ignored.
-    pub(crate) fn take(&mut self, method: &str, params: &Value, encoding: Encoding) {
+    /// Applies a notification about a document and ignores all others.
+    pub(crate) fn apply(&mut self, method: &str, params: &Value, encoding: Encoding) {
         let document = &params["textDocument"];
         let Some(uri) = document["uri"].as_str() else {
             return;

@@ -1,7 +1,7 @@
 //! A scriptable fake language server: the production codec on the other side of the pipes, misbehaving on demand.
 //!
-//! A [`Script`] is data: the capabilities to offer, and rules that say what to do when a message arrives. What arrives is
-//! written to a transcript, so that a test can see what a client said.
+//! A [`Script`] is data: the capabilities to offer, and rules for arriving messages. The server writes every message it
+//! receives to a transcript for the test.
 
 mod documents;
 mod script;
@@ -20,21 +20,21 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-/// The fake server's program, built beside the test that asks.
+/// The fake server's program, built next to the running test.
 ///
 /// # Panics
 /// When it has not been built.
 pub fn program() -> PathBuf {
-    let test = std::env::current_exe().expect("a test has a program");
+    let test = std::env::current_exe().expect("a running test has a path");
     let name = format!("tenon-fake-lsp{}", std::env::consts::EXE_SUFFIX);
     let found = test.ancestors().skip(1).take(2).map(|folder| folder.join(&name)).find(|path| path.is_file());
-    found.unwrap_or_else(|| panic!("`{name}` is not built; run `cargo build -p tenon-fake-lsp`"))
+    found.unwrap_or_else(|| panic!("`{name}` is not built: run `cargo build -p tenon-fake-lsp`, or the tests with `cargo nextest run`"))
 }
 
-/// The settings of a fake server for `.fake` files. Its script and transcript are `<id>.json` and `<id>.jsonl` in `folder`.
+/// The settings of a fake server for `.fake` files, with its script `<id>.json` and transcript `<id>.jsonl` in `folder`.
 ///
 /// # Panics
-/// When the script is none, or cannot be written.
+/// When the script is invalid or cannot be written.
 pub fn entry(folder: &Path, id: &str, script: Value) -> Value {
     let script: Script = serde_json::from_value(script).expect("a script");
     let at = |ending: &str| folder.join(format!("{id}.{ending}"));

@@ -12,10 +12,10 @@ struct Args {
     /// The script, a JSON file
     #[arg(long)]
     script: PathBuf,
-    /// Where to write what was received, one JSON object a line
+    /// Where to write received messages, one JSON object per line
     #[arg(long)]
     transcript: Option<PathBuf>,
-    /// Accepted and ignored, as many servers want it
+    /// Accepted and ignored: many servers require it
     #[arg(long)]
     stdio: bool,
 }
@@ -35,6 +35,6 @@ async fn main() -> ExitCode {
         }
     };
     let code = serve(script, tokio::io::stdin(), tokio::io::stdout(), args.transcript).await;
-    // Reading stdin blocks a thread that cannot be stopped.
+    // A thread that reads stdin cannot be stopped.
     std::process::exit(code)
 }

@@ -1,30 +1,30 @@
-//! What the fake server is told to do, as data.
+//! The script of a fake server, as data.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A whole server.
+/// A fake server.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Script {
-    /// Sent as they are in the answer to `initialize`.
+    /// Sent unchanged in the answer to `initialize`.
     pub capabilities: Value,
     pub initialize: Initialize,
-    /// All rules that fit a message run, each as a task of its own.
+    /// All rules that match a message run, each in its own task.
     pub rules: Vec<Rule>,
-    /// Stay when stdin ends.
+    /// Keep running when stdin ends.
     pub deaf_to_eof: bool,
-    /// Stay when told to terminate.
+    /// Ignore SIGTERM.
     pub deaf_to_sigterm: bool,
-    /// Stay after `exit`.
+    /// Keep running after `exit`.
     pub deaf_to_exit: bool,
-    /// Start a process that holds our pipes and outlives us.
+    /// Start a process that inherits the pipes and outlives the server.
     pub child: bool,
     /// Write every frame in pieces.
     pub partial: Option<Partial>,
 }
 
-/// How `initialize` goes.
+/// What happens on `initialize`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Initialize {
@@ -33,9 +33,9 @@ pub struct Initialize {
     pub hang: bool,
     /// Exit with this code instead of answering.
     pub exit: Option<i32>,
-    /// Refuse with this message.
+    /// Answer with this error message.
     pub refuse: Option<String>,
-    /// Done before the answer, right away.
+    /// Run before the answer, without delay.
     pub before: Vec<Action>,
 }
 
@@ -46,13 +46,13 @@ pub struct Partial {
     pub pause_ms: u64,
 }
 
-/// What to do when a message arrives.
+/// Actions for a message.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Rule {
     /// The method.
     pub on: String,
-    /// Only for documents whose URI ends so.
+    /// Only for documents whose URI ends with this.
     pub file: Option<String>,
     /// Only for the nth message of this method and file filter, counted from 1.
     pub nth: Option<u64>,
@@ -64,7 +64,7 @@ pub struct Rule {
     pub actions: Vec<Action>,
 }
 
-/// One step. Strings `$uri`, `$version`, `$root` and `$id` in values stand for those of the message.
+/// One step. In values, the strings `$uri`, `$version` and `$root` are replaced by those of the message.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Action {
@@ -75,15 +75,15 @@ pub enum Action {
         code: i64,
         message: String,
     },
-    /// Answer with a location at the very place that was asked about.
+    /// Answer with a location at the position of the request.
     ReplyHere,
-    /// Answer with a hover that holds the word at the place that was asked about.
+    /// Answer with a hover of the word at the position of the request.
     ReplyWord,
     /// Answer with many locations.
     ReplyLocations(Locations),
     /// Answer a pull with one error for each `bad` in the document's text.
     ReplyLint,
-    /// Answer under an id that nobody used.
+    /// Answer with the id of no request.
     ReplyWrongId(Value),
     WaitMs(u64),
     Publish(Publish),
@@ -92,25 +92,25 @@ pub enum Action {
         method: String,
         params: Value,
     },
-    /// Ask the client something; its answer is in the transcript.
+    /// Send a request to the client; the transcript has its answer.
     Request {
         method: String,
         params: Value,
     },
-    /// Bytes on stdout that are no frame.
+    /// Write bytes that do not form a frame.
     Raw(String),
-    /// A frame whose body is no message.
+    /// Write a frame with this body.
     RawFrame(String),
-    /// So many bytes on stderr.
+    /// Write this many bytes to stderr.
     FloodStderr(usize),
-    /// Ask the client so many things at once.
+    /// Send this many requests to the client at once.
     FloodRequests(usize),
     Exit(i32),
-    /// Die by SIGKILL.
+    /// Abort.
     Die,
-    /// Close stdout and live on.
+    /// Close stdout and keep running.
     CloseStdout,
-    /// Close stdin and live on.
+    /// Close stdin and keep running.
     CloseStdin,
     /// Stop reading stdin.
     StopReading,
@@ -119,7 +119,7 @@ pub enum Action {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Locations {
-    /// The file they are in; `$uri` is the one asked about.
+    /// The file they are in; `$uri` is that of the request.
     pub uri: String,
     pub count: u32,
 }
@@ -131,16 +131,16 @@ pub struct Publish {
     pub uri: String,
     #[serde(default)]
     pub version: Version,
-    /// `None` publishes one error for each `bad` in the document's text as it is then.
+    /// `None` publishes one error for each `bad` in the document's current text.
     #[serde(default)]
     pub diagnostics: Option<Vec<Diagnostic>>,
 }
 
-/// Which version a publish names.
+/// The version in a publish.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Version {
-    /// Of the message that caused it.
+    /// That of the document when the rule matched.
     #[default]
     Caused,
     None,
@@ -156,7 +156,7 @@ pub struct Diagnostic {
     pub severity: Option<u32>,
     pub code: Option<Value>,
     pub source: Option<String>,
-    /// Sent instead of the range, to be wrong.
+    /// Sent instead of the line's range, to be invalid.
     pub range: Option<Value>,
 }
 

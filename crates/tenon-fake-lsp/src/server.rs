@@ -1,4 +1,4 @@
-//! The server's loop: reads frames, runs rules, writes what they say.
+//! The server's loop: reads frames, runs rules, writes their messages.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -20,7 +20,7 @@ use tokio_util::codec::Decoder;
 use crate::documents::{Documents, lint, word};
 use crate::script::{Action, Diagnostic, Publish, Rule, Script, Version};
 
-/// Frames on their way out: a script never waits for its own output.
+/// Capacity of the output queue, so that a script never waits for its own output.
 const QUEUE: usize = 64 * 1024;
 
 /// Runs a script until the client or the script ends it; the result is the exit code.
@@ -109,14 +109,14 @@ async fn write_loop(
     }
 }
 
-/// Points the process's stdout elsewhere, so that the client sees its end.
+/// Redirects stdout to `/dev/null`, so that the client sees it close.
 fn close_stdout() {
     if let Ok(null) = std::fs::OpenOptions::new().write(true).open("/dev/null") {
         let _ = nix::unistd::dup2_stdout(null);
     }
 }
 
-/// Points the process's stdin elsewhere, so that the client's next write fails.
+/// Redirects stdin from `/dev/null`, so that the client's next write fails.
 fn close_stdin() {
     if let Ok(null) = std::fs::File::open("/dev/null") {
         let _ = nix::unistd::dup2_stdin(null);
@@ -127,7 +127,7 @@ struct Server {
     script: Script,
     encoding: Encoding,
     documents: Mutex<Documents>,
-    /// How often each rule's message came.
+    /// The number of matching messages, by rule.
     counts: Mutex<BTreeMap<usize, u64>>,
     outgoing: mpsc::Sender<Outgoing>,
     next_id: AtomicI64,
@@ -136,7 +136,7 @@ struct Server {
     transcript: Option<Mutex<std::fs::File>>,
 }
 
-/// What a rule knows of the message that set it off.
+/// The message that triggered a rule.
 #[derive(Clone)]
 struct Cause {
     id: Option<RequestId>,
@@ -184,7 +184,7 @@ impl Server {
             Message::Response { .. } => return None,
         };
         let params: Value = params.parse().unwrap_or_default();
-        lock(&self.documents).take(&method, &params, self.encoding);
+        lock(&self.documents).apply(&method, &params, self.encoding);
         match (&*method, &id) {
             ("initialize", Some(id)) => return self.initialize(id, &params).await,
             ("exit", None) if !self.script.deaf_to_exit => return Some(0),
@@ -193,8 +193,8 @@ impl Server {
         let uri = params["textDocument"]["uri"].as_str().unwrap_or_default().to_owned();
         let version = lock(&self.documents).get(&uri).map_or(0, |document| document.version);
         let cause = Cause { id, params, uri, version };
-        let fired = self.fired(&method, &cause);
-        if fired.is_empty()
+        let matching = self.matching(&method, &cause);
+        if matching.is_empty()
             && let Some(id) = &cause.id
         {
             match &*method {
@@ -202,12 +202,12 @@ impl Server {
                 _ => self.answer(id, Err(&RpcError::method_not_found(&method))),
             }
         }
-        for actions in fired {
+        for actions in matching {
             let server = Arc::clone(self);
             let cause = cause.clone();
             tokio::spawn(async move { server.run(&actions, &cause).await });
         }
-        // Rules that need no waiting are done before the next message is read.
+        // Rules without a pause finish before the next message is read.
         tokio::task::yield_now().await;
         None
     }
@@ -231,10 +231,10 @@ impl Server {
         None
     }
 
-    /// The actions of all rules that a message sets off.
-    fn fired(&self, method: &str, cause: &Cause) -> Vec<Vec<Action>> {
+    /// The actions of all rules that match a message.
+    fn matching(&self, method: &str, cause: &Cause) -> Vec<Vec<Action>> {
         let mut counts = lock(&self.counts);
-        let mut fired = Vec::new();
+        let mut matching = Vec::new();
         for (index, rule) in self.script.rules.iter().enumerate() {
             if rule.on != method || !self.concerns(rule, cause) {
                 continue;
@@ -242,10 +242,10 @@ impl Server {
             let count = counts.entry(index).or_default();
             *count += 1;
             if rule.nth.is_none_or(|nth| nth == *count) && rule.from.is_none_or(|from| *count >= from) {
-                fired.push(rule.actions.clone());
+                matching.push(rule.actions.clone());
             }
         }
-        fired
+        matching
     }
 
     fn concerns(&self, rule: &Rule, cause: &Cause) -> bool {
@@ -364,7 +364,7 @@ impl Server {
         }
     }
 
-    /// Puts the message's own values in the place of their names.
+    /// Replaces names by the values of the message.
     fn filled(&self, value: &Value, cause: &Cause) -> Value {
         match value {
             Value::String(text) => match text.as_str() {
@@ -419,7 +419,7 @@ impl Server {
 
     fn record(&self, value: &Value) {
         if let Some(file) = &self.transcript {
-            // In one piece, so that whoever reads along sees whole lines.
+            // One write per line, so that a test that reads meanwhile sees whole lines.
             let _ = lock(file).write_all(format!("{value}\n").as_bytes());
         }
     }

@@ -1,4 +1,4 @@
-//! A workspace of its own with fake servers: what a test of the engine starts from.
+//! A temporary workspace with fake servers, for tests of the engine.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -16,10 +16,10 @@ use tenon_servers::registry::{Registry, ServerEntry};
 
 use crate::{Script, program};
 
-/// A change of how the orchestrator works.
+/// A change of the orchestrator's options.
 type Change = Box<dyn FnOnce(&mut Options)>;
 
-/// A workspace to be.
+/// A workspace under construction.
 pub struct Builder {
     folder: TempDir,
     scripts: TempDir,
@@ -35,11 +35,11 @@ pub struct Workbench {
 }
 
 impl Workbench {
-    #[expect(clippy::new_ret_no_self, reason = "a workbench is built step by step")]
+    #[expect(clippy::new_ret_no_self, reason = "a workbench has a builder")]
     pub fn new() -> Builder {
         Builder {
-            folder: tempfile::tempdir().expect("a temporary folder"),
-            scripts: tempfile::tempdir().expect("a temporary folder"),
+            folder: tempfile::tempdir().expect("a temporary folder can be created"),
+            scripts: tempfile::tempdir().expect("a temporary folder can be created"),
             entries: Vec::new(),
             options: Vec::new(),
         }
@@ -49,7 +49,7 @@ impl Workbench {
         self.folder.path().canonicalize().expect("the workspace is there")
     }
 
-    /// A file of the workspace, as the gate admits it.
+    /// A file of the workspace, admitted by the gate.
     pub fn path(&self, relative: &str) -> WorkspacePath {
         self.orchestrator.gate().admit_path(relative).expect("the file is there")
     }
@@ -77,7 +77,7 @@ impl Workbench {
         checked.await.expect("the file can be read")
     }
 
-    /// What a server received and did, in order.
+    /// The transcript of a server, in order.
     pub fn transcript(&self, server: &str) -> Vec<Value> {
         let path = self.scripts.path().join(format!("{server}.jsonl"));
         let text = std::fs::read_to_string(path).unwrap_or_default();
@@ -91,14 +91,14 @@ impl Workbench {
         messages.filter(|message| message["method"] == method).collect()
     }
 
-    /// How many messages of a method a server has received. Cheap enough to look again and again.
-    pub fn heard(&self, server: &str, method: &str) -> usize {
+    /// The number of messages of a method that a server has received; cheap enough for polling.
+    pub fn received_count(&self, server: &str, method: &str) -> usize {
         let path = self.scripts.path().join(format!("{server}.jsonl"));
         let text = std::fs::read_to_string(path).unwrap_or_default();
         text.matches(&format!(r#""method":"{method}""#)).count()
     }
 
-    /// The messages as short text, one a line: `lines:character message`.
+    /// Diagnostics as text: `line:character message`.
     pub fn shown(diagnostics: &[Diagnostic]) -> Vec<String> {
         diagnostics
             .iter()
@@ -106,24 +106,23 @@ impl Workbench {
             .collect()
     }
 
-    /// Looks until something is so: neither a file in another process's hands nor a process that is no child of ours tells
-    /// anybody when it changes.
+    /// Polls a condition: files and processes of others give no event when they change.
     ///
     /// # Panics
-    /// When it is not so for half a minute.
+    /// When the condition is false for half a minute.
     pub async fn until(what: &str, mut done: impl FnMut() -> bool) {
-        let mut looks = tokio::time::interval(Duration::from_millis(2));
-        // However long a look takes, others have their turn before the next.
-        looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut ticks = tokio::time::interval(Duration::from_millis(2));
+        // A slow check must not starve other tasks.
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let waited = tokio::time::timeout(Duration::from_secs(30), async {
             while !done() {
-                looks.tick().await;
+                ticks.tick().await;
             }
         });
         assert!(waited.await.is_ok(), "{what}");
     }
 
-    /// A call that nobody cancels and that outlives every test.
+    /// A call without cancellation and with a deadline past every test.
     pub fn call() -> CallContext {
         CallContext::within(Duration::from_secs(900))
     }
@@ -142,7 +141,7 @@ impl Builder {
         self
     }
 
-    /// A server for `.fake` files that is ready at once.
+    /// Adds a server for `.fake` files that is ready at once.
     #[must_use]
     pub fn server(self, id: &str, script: Value) -> Self {
         self.server_with(id, script, |_| {})
@@ -169,7 +168,7 @@ impl Builder {
         self
     }
 
-    /// No wait ends by itself: whatever ends one is what the test is about.
+    /// Disables the timeouts of checks, so that only the event under test ends a wait.
     #[must_use]
     pub fn patient(self) -> Self {
         self.option(|options| {
@@ -178,7 +177,7 @@ impl Builder {
         })
     }
 
-    /// Changes how the orchestrator works.
+    /// Changes the options of the orchestrator.
     #[must_use]
     pub fn option(mut self, change: impl FnOnce(&mut Options) + 'static) -> Self {
         self.options.push(Box::new(change));

@@ -67,7 +67,7 @@ impl Place {
 }
 
 #[test]
-fn files_are_found_by_folder_and_taken_by_name() {
+fn folders_are_searched_and_named_files_are_taken() {
     let place = Place::with(&[
         "a.py",
         "sub/b.ts",
@@ -108,7 +108,7 @@ async fn changed_files_are_those_that_differ_from_the_last_commit() {
 }
 
 #[tokio::test]
-async fn the_repositorys_configuration_runs_nothing() {
+async fn repository_configuration_runs_no_program() {
     let place = Place::with(&["a.py", "b.py"]);
     place.git(&["init", "-q"]);
     place.git(&["add", "."]);
@@ -126,9 +126,9 @@ async fn the_repositorys_configuration_runs_nothing() {
 }
 
 #[tokio::test]
-async fn without_a_repository_nothing_can_be_said_to_have_changed() {
+async fn changed_files_outside_a_repository_are_an_error() {
     let place = Place::with(&["a.py"]);
-    // The temporary folder may lie in some repository of this machine; a broken one of its own ends the search.
+    // The temporary folder may lie inside a repository; its own broken `.git` ends the search.
     place.write(".git", "gitdir: /nowhere");
     let error = place.changed().await.unwrap_err();
     assert!(error.to_string().starts_with("`git` failed: "), "{error}");

@@ -1,4 +1,4 @@
-//! Checking a workspace with real servers: what several of them say, merged and complete.
+//! Checking a workspace with real servers: their diagnostics are merged and complete.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -61,7 +61,7 @@ fn lines(report: &CheckReport) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn several_languages_and_two_servers_on_one_file() {
+async fn diagnostics_of_several_languages_and_servers_are_merged() {
     let (_folder, root) = workspace(
         "
          //- pyproject.toml

@@ -1,4 +1,4 @@
-//! A hostile repository, opened with real servers: they find its mistakes and run nothing of it.
+//! A hostile repository, opened with real servers: they report its errors and run nothing from it.
 //!
 //! Every planted program, interpreter, library, plugin and configuration leaves a trace when it is run. The same
 //! repository leaves traces once it is trusted, so the traces work.
@@ -101,7 +101,7 @@ impl Repository {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
     }
 
-    /// What was run, by the traces that it left.
+    /// The programs that ran, by the traces they left.
     fn traces(&self) -> BTreeSet<String> {
         let traces = std::fs::read_dir(self.root().join("traces")).unwrap();
         traces.map(|one| one.unwrap().file_name().into_string().unwrap()).collect()
@@ -135,7 +135,7 @@ impl Repository {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_untrusted_repository_is_checked_and_runs_nothing() {
+async fn untrusted_repository_is_checked_and_runs_nothing() {
     let repository = Repository::hostile();
     let (report, status) = repository.check(Trust::Untrusted).await;
     assert_eq!(repository.traces(), BTreeSet::new(), "something of the repository was run");
@@ -150,10 +150,10 @@ async fn an_untrusted_repository_is_checked_and_runs_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_same_repository_runs_its_programs_once_trusted() {
+async fn trusted_repository_runs_its_programs() {
     let repository = Repository::hostile();
     let call = repository.check(Trust::Trusted);
-    // Planted servers do not speak the protocol, so nothing but the traces is expected.
+    // Planted servers do not speak LSP, so only their traces are checked.
     tokio::time::timeout(PATIENCE + Duration::from_secs(30), call).await.unwrap();
     assert!(
         repository.traces().contains("node_modules-.bin-pyright-langserver"),

@@ -1,9 +1,8 @@
 //! Real language servers against golden results: a folder is a case, and a new language is a new folder.
 //!
-//! `tests/servers/<case>/case.json` names the servers and the questions, `workspace/` is what they are asked about, and
-//! `expected.json` is what they answer (written anew with `TENON_UPDATE=1`). Every question is asked twice: as one of the
-//! first things the servers hear after their start, and when they have settled. A first answer that calls itself complete
-//! must be the settled one, which is what is kept.
+//! `tests/servers/<case>/case.json` names the servers and the questions about `workspace/`, and `expected.json` holds the
+//! answers (`TENON_UPDATE=1` rewrites it). Every question is asked twice: right after the servers start, and when they
+//! have settled. A first answer that claims to be complete must equal the settled one, which is kept.
 
 use std::fs;
 use std::path::Path;
@@ -24,10 +23,10 @@ use tenon_testkit::program;
 #[serde(deny_unknown_fields)]
 struct Case {
     servers: Vec<String>,
-    /// Put a link to the installed packages into the workspace, for servers that run its own.
+    /// Link the installed packages into the workspace, for servers that use its `node_modules`.
     #[serde(default)]
     node_modules: bool,
-    /// Files in which `$ROOT` stands for the workspace's own path.
+    /// Files in which `$ROOT` is replaced by the path of the workspace.
     #[serde(default)]
     rooted: Vec<String>,
     questions: Vec<Question>,
@@ -39,7 +38,7 @@ struct Question {
     ask: Ask,
     #[serde(default)]
     file: Option<String>,
-    /// A snippet of the file; the place is its start.
+    /// A snippet of the file; the position is its start.
     #[serde(default)]
     at: Option<String>,
     /// The query of a workspace-wide question.

@@ -38,7 +38,7 @@ fn decode(cursor: &Value) -> Value {
     serde_json::from_slice(&URL_SAFE_NO_PAD.decode(cursor.as_str().unwrap()).unwrap()).unwrap()
 }
 
-/// For each paged tool: arguments without a cursor, and the cursor of its second page.
+/// For each paged tool: arguments without a cursor, and the second page's cursor.
 fn minted(stage: &Stage) -> Vec<(&'static str, Value, Value)> {
     let mut references = stage.at("a.fake", 0, 0);
     references["pageSize"] = json!(2);

@@ -1,4 +1,4 @@
-//! What an edit broke in other files: found, waited for, and no longer than needed.
+//! Diagnostics of files that depend on an edited file.
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ async fn after(bench: &Workbench, epoch: u64, wait: Duration) -> Vec<(String, us
 }
 
 #[tokio::test]
-async fn files_that_use_what_changed_are_opened_and_shown() {
+async fn dependents_of_an_edited_symbol_are_opened_and_reported() {
     let bench = bench(pushing()).await;
     bench.check("a.fake").await;
     let epoch = bench.orchestrator.epoch();
@@ -55,11 +55,11 @@ async fn files_that_use_what_changed_are_opened_and_shown() {
     assert_eq!(files, [("a.fake".to_owned(), 1), ("b.fake".to_owned(), 1), ("c.fake".to_owned(), 2)]);
     let asked = bench.received("fake", "textDocument/references");
     let lines: Vec<_> = asked.iter().map(|one| one["params"]["position"]["line"].as_u64().unwrap()).collect();
-    assert_eq!(lines, [1], "only what the edit touched is looked for");
+    assert_eq!(lines, [1], "only the edited symbol is searched");
 }
 
 #[tokio::test]
-async fn files_that_use_a_name_which_is_gone_are_opened_and_shown() {
+async fn dependents_of_a_removed_name_are_opened_and_reported() {
     let script = json!({ "capabilities": { "textDocumentSync": 2 }, "rules": [
         { "on": "textDocument/didOpen", "do": [{ "publish": { "uri": "$uri" } }] },
         { "on": "textDocument/didChange", "do": [{ "publish": { "uri": "$uri" } }] },
@@ -80,7 +80,7 @@ async fn files_that_use_a_name_which_is_gone_are_opened_and_shown() {
 }
 
 #[tokio::test]
-async fn open_documents_of_servers_that_are_asked_are_asked_again() {
+async fn open_documents_of_pull_servers_are_pulled_again_after_an_edit() {
     let mut script = server(vec![json!({ "on": "textDocument/diagnostic", "do": ["reply_lint"] })]);
     script["capabilities"]["diagnosticProvider"] = json!({ "interFileDependencies": true });
     let bench = bench(script).await;
@@ -95,30 +95,30 @@ async fn open_documents_of_servers_that_are_asked_are_asked_again() {
             .filter(|one| one["params"]["textDocument"]["uri"].as_str().unwrap().ends_with(file))
             .count()
     };
-    assert_eq!(pulled("b.fake"), 2, "once for its check, once after the edit of another file");
+    assert_eq!(pulled("b.fake"), 2, "once for its own check, once after the edit of another file");
 }
 
 #[tokio::test]
-async fn the_wait_ends_when_its_time_is_up() {
+async fn wait_ends_at_its_deadline() {
     let silent = server(vec![
         json!({ "on": "textDocument/didOpen", "file": "a.fake", "do": [{ "publish": { "uri": "$uri" } }] }),
     ]);
     let bench = bench(silent).await;
     let epoch = bench.orchestrator.epoch();
     bench.check_text("a.fake", Some("bad\n")).await;
-    // The other files were opened and nothing is said about them.
+    // The server publishes nothing for the dependents it opened.
     let files = after(&bench, epoch, Duration::from_millis(700)).await;
     assert_eq!(files, [("a.fake".to_owned(), 1)]);
 }
 
 #[tokio::test]
-async fn nobody_waits_for_work_that_nobody_does() {
+async fn wait_without_pending_work_ends_at_once() {
     let bench = bench(pushing()).await;
     assert_eq!(after(&bench, bench.orchestrator.epoch(), LONG).await, []);
 }
 
 #[tokio::test]
-async fn announced_work_is_waited_for() {
+async fn wait_includes_work_that_a_server_announced() {
     let progress = |kind: &str| json!({ "progress": { "token": "t", "kind": kind } });
     let elsewhere =
         json!({ "publish": { "uri": "c.fake", "version": "none", "diagnostics": [{ "message": "late" }] } });
@@ -132,7 +132,7 @@ async fn announced_work_is_waited_for() {
 }
 
 #[tokio::test]
-async fn the_epoch_moves_with_every_change_and_every_check() {
+async fn epoch_moves_with_every_change_and_every_check() {
     let bench = bench(pushing()).await;
     let mut last = bench.orchestrator.epoch();
     for text in ["bad", "bad bad", "good", "good", "bad"] {
@@ -142,5 +142,5 @@ async fn the_epoch_moves_with_every_change_and_every_check() {
         last = now;
     }
     bench.orchestrator.diagnostics().await;
-    assert_eq!(bench.orchestrator.epoch(), last, "looking changes nothing");
+    assert_eq!(bench.orchestrator.epoch(), last, "reading diagnostics does not move the epoch");
 }

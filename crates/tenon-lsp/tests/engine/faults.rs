@@ -1,7 +1,6 @@
-//! What goes wrong around a server, a hundred times each: no hang, no orphan, no stale answer, no lost response.
+//! Server faults, a hundred times each: no hang, no orphan, no stale answer, no lost response.
 //!
-//! Waits end by what the engine does about a fault. Only where a fault can end in nothing but a deadline is there one, and
-//! it is the engine's own.
+//! Waits end when the engine reacts to the fault. Only a fault that the engine cannot see ends at the engine's deadline.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -17,9 +16,11 @@ use tenon_lsp::CallContext;
 use tenon_lsp::model::{GapReason, HoverInfo, LspAnswer};
 use tenon_servers::registry::ServerId;
 
+use crate::support::{self, is_gone};
+
 const ROUNDS: usize = 100;
 
-/// The process of the one server.
+/// The process of the only server.
 fn pid(bench: &Workbench) -> Pid {
     let status = bench.orchestrator.status();
     Pid::from_raw(i32::try_from(status[0].pid.unwrap()).unwrap())
@@ -29,16 +30,8 @@ fn id() -> ServerId {
     ServerId::new("fake").unwrap()
 }
 
-/// Gone, or nothing but an entry that its parent has not collected yet.
-fn is_gone(pid: Pid) -> bool {
-    match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
-        Ok(stat) => stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z')),
-        Err(_) => true,
-    }
-}
-
 #[tokio::test]
-async fn a_server_killed_in_the_middle_of_questions_ends_them_all() {
+async fn killed_server_ends_all_its_requests() {
     let script = json!({ "capabilities": { "textDocumentSync": 2, "hoverProvider": true },
         "rules": [{ "on": "textDocument/hover", "do": [] }] });
     let bench = Workbench::new().file("a.fake", "word").server("fake", script).patient().open().await;
@@ -48,7 +41,8 @@ async fn a_server_killed_in_the_middle_of_questions_ends_them_all() {
         let questions =
             join_all((0..10).map(|_| bench.orchestrator.hover(&path, Workbench::at(0, 0), &call)));
         let killing = async {
-            Workbench::until("asked", || bench.heard("fake", "textDocument/hover") == 10 * round).await;
+            Workbench::until("asked", || bench.received_count("fake", "textDocument/hover") == 10 * round)
+                .await;
             let pid = pid(&bench);
             kill(pid, Signal::SIGKILL).unwrap();
             pid
@@ -60,17 +54,16 @@ async fn a_server_killed_in_the_middle_of_questions_ends_them_all() {
     }
 }
 
-/// A server that finds `bad` words and says which word is where.
+/// Publishes diagnostics, and answers hovers with the word at the position.
 fn linter() -> Value {
-    json!({ "capabilities": { "textDocumentSync": 2, "hoverProvider": true }, "rules": [
-        { "on": "textDocument/didOpen", "do": [{ "publish": { "uri": "$uri" } }] },
-        { "on": "textDocument/didChange", "do": [{ "publish": { "uri": "$uri" } }] },
-        { "on": "textDocument/hover", "do": ["reply_word"] },
-    ]})
+    let mut script = support::linter();
+    script["capabilities"]["hoverProvider"] = json!(true);
+    script["rules"].as_array_mut().unwrap().push(json!({ "on": "textDocument/hover", "do": ["reply_word"] }));
+    script
 }
 
-/// A server that is asked for what is wrong.
-fn asked_linter() -> Value {
+/// The same with pulled diagnostics.
+fn pull_linter() -> Value {
     json!({ "capabilities": { "textDocumentSync": 2, "hoverProvider": true,
             "diagnosticProvider": { "interFileDependencies": false, "workspaceDiagnostics": false } },
         "rules": [
@@ -83,14 +76,14 @@ async fn word(bench: &Workbench, file: &str, call: &CallContext) -> LspAnswer<Op
     bench.orchestrator.hover(&bench.path(file), Workbench::at(0, 0), call).await.unwrap()
 }
 
-fn said(answer: &LspAnswer<Option<HoverInfo>>) -> &str {
+fn hover_text(answer: &LspAnswer<Option<HoverInfo>>) -> &str {
     &answer.value.as_ref().unwrap().parts[0].value
 }
 
 #[tokio::test]
-async fn a_stopped_server_costs_the_deadline_and_answers_for_the_text_of_now_when_it_goes_on() {
+async fn stopped_server_times_out_and_answers_for_the_new_text_when_continued() {
     let bench = Workbench::new().file("a.fake", "start").server("fake", linter()).patient().open().await;
-    assert_eq!(said(&word(&bench, "a.fake", &Workbench::call()).await), "start");
+    assert_eq!(hover_text(&word(&bench, "a.fake", &Workbench::call()).await), "start");
     let pid = pid(&bench);
     for round in 0..ROUNDS {
         kill(pid, Signal::SIGSTOP).unwrap();
@@ -99,15 +92,15 @@ async fn a_stopped_server_costs_the_deadline_and_answers_for_the_text_of_now_whe
         assert_eq!(word(&bench, "a.fake", &call).await.gaps[0].why, GapReason::Pending);
         bench.write("a.fake", &format!("new{round}"));
         kill(pid, Signal::SIGCONT).unwrap();
-        assert_eq!(said(&word(&bench, "a.fake", &Workbench::call()).await), format!("new{round}"));
+        assert_eq!(hover_text(&word(&bench, "a.fake", &Workbench::call()).await), format!("new{round}"));
     }
     bench.orchestrator.shutdown().await;
     assert!(is_gone(pid));
 }
 
 #[tokio::test]
-async fn a_server_whose_input_is_closed_is_broken_at_once_and_leaves_nothing() {
-    // It closes its end of the pipe and lives on.
+async fn server_that_closes_its_input_is_broken_at_once_and_killed() {
+    // The server closes its stdin and keeps running.
     let script = json!({ "capabilities": { "textDocumentSync": 2, "hoverProvider": true }, "deaf_to_eof": true,
         "rules": [{ "on": "textDocument/hover", "do": ["close_stdin"] }] });
     let bench = Workbench::new().file("a.fake", "word").server("fake", script).patient().open().await;
@@ -120,7 +113,7 @@ async fn a_server_whose_input_is_closed_is_broken_at_once_and_leaves_nothing() {
             Workbench::until("closed", || events("closed").len() == round).await;
             join_all((0..5).map(|_| word(&bench, "a.fake", &call))).await
         };
-        // The question that it has read ends with the first write that fails.
+        // The request it has already read ends with the first write that fails.
         let (first, later) = tokio::join!(word(&bench, "a.fake", &call), later);
         assert!(
             later.iter().chain([&first]).all(|answer| answer.gaps[0].why == GapReason::Broken),
@@ -138,8 +131,8 @@ fn number(value: &Value) -> Option<Pid> {
 }
 
 #[tokio::test]
-async fn fifty_checks_at_once_answer_each_for_its_own_text() {
-    for script in [linter(), asked_linter()] {
+async fn fifty_concurrent_checks_answer_each_for_its_own_text() {
+    for script in [linter(), pull_linter()] {
         let mut builder = Workbench::new().server("fake", script).patient();
         for file in 0..50 {
             builder = builder.file(&format!("f{file}.fake"), "");
@@ -160,8 +153,8 @@ async fn fifty_checks_at_once_answer_each_for_its_own_text() {
 }
 
 #[tokio::test]
-async fn fifty_checks_of_one_file_never_mix_their_texts() {
-    let bench = Workbench::new().file("a.fake", "").server("fake", asked_linter()).patient().open().await;
+async fn fifty_concurrent_checks_of_one_file_never_mix_their_texts() {
+    let bench = Workbench::new().file("a.fake", "").server("fake", pull_linter()).patient().open().await;
     for round in 0..ROUNDS {
         let answers = join_all((0..50).map(|number| {
             let text = format!("{}{round}", "bad ".repeat(number % 5));
@@ -169,20 +162,20 @@ async fn fifty_checks_of_one_file_never_mix_their_texts() {
             async move { bench.check_text("a.fake", Some(&text)).await }
         }));
         let answers = answers.await;
-        assert!(answers.iter().any(LspAnswer::is_complete), "the last word is heard");
+        assert!(answers.iter().any(LspAnswer::is_complete), "the last check completes");
         for (number, answer) in answers.into_iter().enumerate() {
-            // One that was overtaken says so, and says nothing about another text.
+            // A check that was superseded is incomplete and empty.
             let own = answer.value.len() == number % 5;
             assert!(own || (answer.value.is_empty() && !answer.is_complete()), "{number}: {answer:?}");
         }
     }
 }
 
-fn git(folder: &Path, words: &[&str]) {
+fn git(folder: &Path, arguments: &[&str]) {
     let mut command = Command::new("git");
     let identity = ["-c", "user.name=t", "-c", "user.email=t@example.com"];
-    // Tidying up behind a commit removes folders under the next command.
-    command.current_dir(folder).args(identity).args(["-c", "gc.auto=0"]).args(words);
+    // Automatic gc would remove folders while the next command runs.
+    command.current_dir(folder).args(identity).args(["-c", "gc.auto=0"]).args(arguments);
     let output = command.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
@@ -190,7 +183,7 @@ fn git(folder: &Path, words: &[&str]) {
 /// A repository with two branches that differ in every file.
 async fn branches(files: usize) -> Workbench {
     let mut script = linter();
-    // It hears of every file, as most servers do.
+    // It watches every file, as most servers do.
     script["rules"].as_array_mut().unwrap().push(json!({ "on": "initialized", "do": [{ "request": {
         "method": "client/registerCapability",
         "params": { "registrations": [{ "id": "w", "method": "workspace/didChangeWatchedFiles",
@@ -211,19 +204,19 @@ async fn branches(files: usize) -> Workbench {
     bench
 }
 
-/// Switches branches, and asks at once about a file that the server has open, one that it has not, and all words.
+/// Switches branches, then asks at once about two files.
 async fn switched(bench: &Workbench, branch: &str, files: usize) {
     git(&bench.root(), &["checkout", "-q", branch]);
     let (first, last) = (files / 2, files - 1);
     for file in [first, last] {
         let name = format!("d{}/f{file}.fake", file % 20);
-        assert_eq!(said(&word(bench, &name, &Workbench::call()).await), format!("{branch}{file}"));
+        assert_eq!(hover_text(&word(bench, &name, &Workbench::call()).await), format!("{branch}{file}"));
         assert_eq!(bench.check(&name).await.value.len(), 1);
     }
 }
 
 #[tokio::test]
-async fn a_checkout_is_never_answered_from_the_other_branch() {
+async fn answers_after_a_checkout_never_come_from_the_other_branch() {
     let bench = branches(60).await;
     for round in 0..ROUNDS {
         switched(&bench, ["one", "two"][round % 2], 60).await;
@@ -231,7 +224,7 @@ async fn a_checkout_is_never_answered_from_the_other_branch() {
 }
 
 #[tokio::test]
-async fn ten_thousand_files_change_at_once_and_the_server_hears_of_each() {
+async fn server_is_notified_of_ten_thousand_files_that_change_at_once() {
     let files = 10_000;
     let bench = branches(files).await;
     switched(&bench, "two", files).await;

@@ -1,4 +1,4 @@
-//! Diagnostics that belong to the text they are shown for, soon and never too soon.
+//! Diagnostics belong to the current text, and a check waits until they do.
 
 use std::time::Duration;
 
@@ -9,27 +9,21 @@ use tenon_lsp::CallContext;
 use tenon_lsp::model::GapReason;
 use tenon_servers::registry::ReadinessRule;
 
-/// Publishes what it finds in every text, with its version, at once.
-fn linter() -> Value {
-    json!({ "capabilities": { "textDocumentSync": 2 }, "rules": [
-        { "on": "textDocument/didOpen", "do": [{ "publish": { "uri": "$uri" } }] },
-        { "on": "textDocument/didChange", "do": [{ "publish": { "uri": "$uri" } }] },
-    ]})
-}
+use crate::support::linter;
 
 fn shown(answer: &tenon_lsp::model::LspAnswer<Vec<tenon_lsp::model::Diagnostic>>) -> Vec<String> {
     Workbench::shown(&answer.value)
 }
 
 #[tokio::test]
-async fn a_clean_file_is_clean_without_waiting_for_the_timeout() {
+async fn clean_file_is_complete_before_the_timeout() {
     let bench = Workbench::new().file("a.fake", "fine").server("fake", linter()).patient().open().await;
     let answer = bench.check("a.fake").await;
     assert!(answer.is_complete() && answer.value.is_empty(), "{answer:?}");
 }
 
 #[tokio::test]
-async fn an_early_empty_list_is_not_taken_for_clean() {
+async fn early_empty_publish_does_not_end_the_check() {
     let script = json!({ "capabilities": { "textDocumentSync": 1 }, "rules": [{ "on": "textDocument/didOpen", "do": [
         { "publish": { "uri": "$uri", "diagnostics": [] } },
         { "wait_ms": 100 },
@@ -49,7 +43,7 @@ async fn an_early_empty_list_is_not_taken_for_clean() {
 }
 
 #[tokio::test]
-async fn a_crash_during_the_wait_ends_the_wait() {
+async fn crash_ends_the_wait() {
     let script = json!({ "capabilities": { "textDocumentSync": 1 }, "rules": [
         { "on": "textDocument/didOpen", "do": [{ "wait_ms": 50 }, { "exit": 7 }] },
     ]});
@@ -60,7 +54,7 @@ async fn a_crash_during_the_wait_ends_the_wait() {
 }
 
 #[tokio::test]
-async fn a_late_publish_for_the_old_text_does_not_answer_for_the_new_one() {
+async fn late_publish_for_an_old_version_is_ignored() {
     let older = json!({ "publish": {
         "uri": "$uri", "version": { "exactly": 1 }, "diagnostics": [{ "message": "older still" }],
     }});
@@ -82,7 +76,7 @@ async fn a_late_publish_for_the_old_text_does_not_answer_for_the_new_one() {
 }
 
 #[tokio::test]
-async fn without_versions_only_what_follows_an_answer_to_a_later_question_counts() {
+async fn unversioned_publish_counts_only_after_a_later_request_is_answered() {
     let old = json!({ "publish": { "uri": "$uri", "version": "none", "diagnostics": [{ "message": "about the old text" }] } });
     let script = json!({ "capabilities": { "textDocumentSync": 1, "hoverProvider": true }, "rules": [
         { "on": "textDocument/didOpen", "do": [old] },
@@ -97,7 +91,7 @@ async fn without_versions_only_what_follows_an_answer_to_a_later_question_counts
 }
 
 #[tokio::test]
-async fn what_expires_answers_with_what_is_known_for_this_text_and_says_so() {
+async fn timed_out_check_returns_known_diagnostics_and_names_pending_servers() {
     let script = json!({ "capabilities": { "textDocumentSync": 1 }, "rules": [
         { "on": "textDocument/didOpen", "do": [{ "publish": { "uri": "$uri" } }] },
     ]});
@@ -110,12 +104,12 @@ async fn what_expires_answers_with_what_is_known_for_this_text_and_says_so() {
         .await;
     assert_eq!(bench.check("a.fake").await.value.len(), 1);
     let answer = bench.check_text("a.fake", Some("good")).await;
-    assert_eq!(answer.value, [], "what was said about the old text is no answer");
+    assert_eq!(answer.value, [], "diagnostics of the old text are dropped");
     assert_eq!(answer.pending().map(|id| id.as_str()).collect::<Vec<_>>(), ["silent"]);
 }
 
 #[tokio::test]
-async fn pulled_diagnostics_are_exact_and_merged_with_what_is_still_pushed() {
+async fn pulled_diagnostics_are_merged_with_pushed_ones() {
     let script = json!({ "capabilities": { "textDocumentSync": 2, "diagnosticProvider": { "identifier": "me" } }, "rules": [
         { "on": "textDocument/diagnostic", "nth": 1, "do": [{ "refuse": { "code": -32802, "message": "again" } }] },
         { "on": "textDocument/diagnostic", "nth": 2, "do": [{ "refuse": { "code": -32801, "message": "modified" } }] },
@@ -131,7 +125,7 @@ async fn pulled_diagnostics_are_exact_and_merged_with_what_is_still_pushed() {
 }
 
 #[tokio::test]
-async fn a_server_may_register_for_pulling_while_a_push_is_awaited() {
+async fn server_may_register_for_pull_while_a_push_is_awaited() {
     let script = json!({ "capabilities": { "textDocumentSync": 1 }, "rules": [
         { "on": "textDocument/didOpen", "do": [{ "wait_ms": 50 }, { "request": {
             "method": "client/registerCapability",
@@ -144,7 +138,7 @@ async fn a_server_may_register_for_pulling_while_a_push_is_awaited() {
 }
 
 #[tokio::test]
-async fn before_a_server_is_ready_no_publish_ends_a_wait() {
+async fn publish_before_readiness_does_not_end_the_check() {
     let progress = |kind: &str| json!({ "progress": { "token": "load", "kind": kind } });
     let script = json!({ "capabilities": { "textDocumentSync": 1 }, "rules": [{ "on": "textDocument/didOpen", "do": [
         progress("begin"), { "publish": { "uri": "$uri", "diagnostics": [] } }, { "wait_ms": 400 }, progress("end"),
@@ -162,7 +156,7 @@ async fn before_a_server_is_ready_no_publish_ends_a_wait() {
 }
 
 #[tokio::test]
-async fn a_newer_edit_overtakes_a_check() {
+async fn newer_edit_supersedes_a_pending_check() {
     let script = json!({ "capabilities": { "textDocumentSync": 1 }, "rules": [
         { "on": "textDocument/didChange", "do": [{ "publish": { "uri": "$uri" } }] },
     ]});
@@ -182,7 +176,7 @@ async fn a_newer_edit_overtakes_a_check() {
 }
 
 #[tokio::test]
-async fn a_cancelled_check_answers_what_is_known_at_once() {
+async fn cancelled_check_returns_known_diagnostics_at_once() {
     let bench = Workbench::new()
         .file("a.fake", "bad")
         .server("silent", json!({ "capabilities": { "textDocumentSync": 1 } }))
@@ -207,7 +201,7 @@ async fn a_cancelled_check_answers_what_is_known_at_once() {
 }
 
 #[tokio::test]
-async fn fifty_checks_at_once_share_one_server() {
+async fn fifty_concurrent_checks_share_one_server() {
     let mut builder = Workbench::new().server("fake", linter()).patient();
     for number in 0..50 {
         builder = builder.file(&format!("f{number}.fake"), &format!("{}bad", "\n".repeat(number)));
@@ -220,11 +214,11 @@ async fn fifty_checks_at_once_share_one_server() {
         assert_eq!(shown(answer), [format!("{number}:0 this is bad")]);
     }
     let starts = bench.transcript("fake").iter().filter(|line| line.get("started").is_some()).count();
-    assert_eq!(starts, 1, "one start, however many ask");
+    assert_eq!(starts, 1, "the server starts once");
 }
 
 #[tokio::test]
-async fn ten_checks_of_a_silent_server_take_one_timeout() {
+async fn ten_concurrent_checks_of_a_silent_server_take_one_timeout() {
     let mut builder = Workbench::new()
         .server("fake", json!({ "capabilities": { "textDocumentSync": 1 } }))
         .option(|options| options.timeouts.first_check = Duration::from_millis(1500));
@@ -233,23 +227,23 @@ async fn ten_checks_of_a_silent_server_take_one_timeout() {
     }
     let bench = builder.open().await;
     let names: Vec<String> = (0..10).map(|number| format!("f{number}.fake")).collect();
-    // One after the other they would need fifteen seconds.
+    // Sequential checks would take fifteen seconds.
     let all = join_all(names.iter().map(|name| bench.check(name)));
     let answers = tokio::time::timeout(Duration::from_secs(10), all).await.unwrap();
     assert!(answers.iter().all(|answer| answer.pending().count() == 1));
 }
 
 #[tokio::test]
-async fn the_text_that_a_caller_passes_counts_also_when_it_is_empty() {
+async fn empty_text_from_the_caller_replaces_the_text_on_disk() {
     let bench = Workbench::new().file("a.fake", "bad").server("fake", linter()).patient().open().await;
     assert_eq!(bench.check("a.fake").await.value.len(), 1);
     assert_eq!(bench.check_text("a.fake", Some("")).await.value.len(), 0);
     assert_eq!(bench.check_text("a.fake", Some("bad bad")).await.value.len(), 2);
-    assert_eq!(bench.check("a.fake").await.value.len(), 1, "without a text the disk counts");
+    assert_eq!(bench.check("a.fake").await.value.len(), 1, "without a text the disk is read");
 }
 
 #[tokio::test]
-async fn an_edit_on_disk_is_seen_by_the_next_check_of_any_file() {
+async fn edit_on_disk_is_sent_with_the_next_check_of_any_file() {
     let bench = Workbench::new()
         .file("a.fake", "good")
         .file("b.fake", "good")
@@ -261,13 +255,13 @@ async fn an_edit_on_disk_is_seen_by_the_next_check_of_any_file() {
     bench.check("b.fake").await;
     bench.write("a.fake", "now bad");
     assert_eq!(bench.check("b.fake").await.value, []);
-    // The open document was brought up to date by the check of the other file.
+    // The check of the other file updated the open document.
     assert_eq!(bench.received("fake", "textDocument/didChange").len(), 1);
     assert_eq!(bench.check("a.fake").await.value.len(), 1);
 }
 
 #[tokio::test]
-async fn a_document_that_a_question_opened_is_checked_without_being_published_again() {
+async fn check_of_an_open_document_needs_no_second_publish() {
     let script = json!({ "capabilities": { "textDocumentSync": 1, "hoverProvider": true, "definitionProvider": true }, "rules": [
         { "on": "textDocument/didOpen", "do": [{ "wait_ms": 100 }, { "publish": { "uri": "$uri", "version": "none" } }] },
         { "on": "textDocument/definition", "do": ["reply_here"] },
@@ -286,7 +280,7 @@ async fn a_document_that_a_question_opened_is_checked_without_being_published_ag
 }
 
 #[tokio::test]
-async fn a_text_that_is_not_on_disk_is_a_change_of_what_servers_see() {
+async fn text_that_differs_from_disk_moves_the_text_epoch() {
     use tenon_contract::epoch::Epoch;
 
     let bench = Workbench::new().file("a.fake", "one").server("fake", linter()).patient().open().await;
@@ -295,19 +289,19 @@ async fn a_text_that_is_not_on_disk_is_a_change_of_what_servers_see() {
     let start = epoch();
     bench.check("a.fake").await;
     bench.check_text("a.fake", Some("one")).await;
-    assert_eq!(epoch(), start, "what is on disk is no change, however it is passed");
+    assert_eq!(epoch(), start, "passing the text on disk is not a change");
     bench.check_text("a.fake", Some("two")).await;
     let shown = epoch();
     assert!(shown > start);
     bench.check_text("a.fake", Some("two")).await;
-    assert_eq!(epoch(), shown, "nor is the same text again");
+    assert_eq!(epoch(), shown, "passing the same text again is not a change");
     bench.check("a.fake").await;
-    assert!(epoch() > shown, "the disk's text again is");
+    assert!(epoch() > shown, "returning to the text on disk is a change");
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_repeat_an_empty_list_is_made_to_speak() {
-    // As typescript-language-server: nothing is published for a change that leaves a clean text clean.
+async fn server_that_does_not_repeat_an_empty_list_gets_the_document_reopened() {
+    // typescript-language-server publishes nothing for a change that leaves a clean text clean.
     let script = json!({ "capabilities": { "textDocumentSync": { "openClose": true, "change": 2 } }, "rules": [
         { "on": "textDocument/didOpen", "do": [
             { "wait_ms": 50 }, { "publish": { "uri": "$uri", "version": "none" } },
@@ -336,7 +330,7 @@ async fn a_server_that_does_not_repeat_an_empty_list_is_made_to_speak() {
 }
 
 #[tokio::test]
-async fn a_server_that_thinks_longer_than_it_takes_to_settle_is_waited_for() {
+async fn check_waits_for_a_server_that_is_busy_past_its_settle_time() {
     let script = json!({ "capabilities": { "textDocumentSync": 2, "hoverProvider": true }, "rules": [
         { "on": "textDocument/didOpen", "do": [
             { "publish": { "uri": "$uri", "diagnostics": [] } }, { "wait_ms": 700 }, { "publish": { "uri": "$uri" } }] },
@@ -350,7 +344,7 @@ async fn a_server_that_thinks_longer_than_it_takes_to_settle_is_waited_for() {
 }
 
 #[tokio::test]
-async fn what_two_servers_say_is_heard_once() {
+async fn same_diagnostic_of_two_servers_is_reported_once() {
     let saying = |source: &str| {
         json!({ "capabilities": { "textDocumentSync": 2 }, "rules": [{ "on": "textDocument/didOpen", "do": [
             { "publish": { "uri": "$uri", "diagnostics": [{ "line": 0, "message": "unused", "source": source }] } },

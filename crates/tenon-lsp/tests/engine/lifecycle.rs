@@ -1,4 +1,4 @@
-//! Servers come, break, go and leave nothing behind.
+//! Servers start on demand, fail, restart and shut down without orphans.
 
 use std::time::Duration;
 
@@ -11,12 +11,7 @@ use tenon_lsp::model::GapReason;
 use tenon_lsp::orchestrator::ServerState;
 use tenon_servers::registry::{Capability, ServerId};
 
-fn linter() -> Value {
-    json!({ "capabilities": { "textDocumentSync": 2 }, "rules": [
-        { "on": "textDocument/didOpen", "do": [{ "publish": { "uri": "$uri" } }] },
-        { "on": "textDocument/didChange", "do": [{ "publish": { "uri": "$uri" } }] },
-    ]})
-}
+use crate::support::{is_gone, linter};
 
 fn id(id: &str) -> ServerId {
     ServerId::new(id).unwrap()
@@ -32,16 +27,8 @@ fn pids(bench: &Workbench, server: &str, kind: &str) -> Vec<Pid> {
     numbers.map(|pid| Pid::from_raw(i32::try_from(pid).unwrap())).collect()
 }
 
-/// Gone, or nothing but an entry that its parent has not collected yet.
-fn is_gone(pid: Pid) -> bool {
-    match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
-        Ok(stat) => stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z')),
-        Err(_) => true,
-    }
-}
-
 #[tokio::test]
-async fn nothing_starts_before_someone_asks() {
+async fn server_starts_with_the_first_request() {
     let bench = Workbench::new().file("a.fake", "bad").server("fake", linter()).open().await;
     assert_eq!(state(&bench, "fake"), ServerState::Idle);
     bench.check("a.fake").await;
@@ -51,7 +38,7 @@ async fn nothing_starts_before_someone_asks() {
 }
 
 #[tokio::test]
-async fn a_crash_takes_the_diagnostics_along_and_leaves_the_other_servers_alone() {
+async fn crash_drops_the_servers_diagnostics_and_leaves_other_servers_running() {
     let crashing = json!({ "capabilities": { "textDocumentSync": 2 }, "rules": [
         { "on": "textDocument/didOpen", "do": [{ "publish": { "uri": "$uri" } }, { "publish": { "uri": "b.fake", "version": "none", "diagnostics": [{ "message": "elsewhere" }] } }] },
         { "on": "textDocument/didChange", "do": ["die"] },
@@ -65,22 +52,22 @@ async fn a_crash_takes_the_diagnostics_along_and_leaves_the_other_servers_alone(
         .open()
         .await;
     assert_eq!(bench.check("a.fake").await.value.len(), 1);
-    assert_eq!(bench.orchestrator.diagnostics().await.len(), 2, "errors in other files are known, too");
+    assert_eq!(bench.orchestrator.diagnostics().await.len(), 2, "diagnostics of other files are known, too");
     let epoch = bench.orchestrator.epoch();
 
     let answer = bench.check_text("a.fake", Some("bad bad")).await;
-    assert_eq!(answer.value.len(), 2, "the other server goes on");
+    assert_eq!(answer.value.len(), 2, "the other server still answers");
     assert_eq!(answer.gaps[0].why, GapReason::Broken);
     assert!(bench.orchestrator.epoch() > epoch);
     let known = bench.orchestrator.diagnostics().await;
     assert_eq!(
         known.keys().collect::<Vec<_>>(),
         [&bench.path("a.fake")],
-        "a dead server's diagnostics are gone"
+        "diagnostics of the dead server are dropped"
     );
     assert_eq!(state(&bench, "crashing"), ServerState::Broken);
 
-    // Skipped from now on, until someone asks for a restart.
+    // The server is skipped until it is restarted.
     let again = bench.check("a.fake").await;
     assert_eq!(again.gaps[0].why, GapReason::Broken);
     assert_eq!(pids(&bench, "crashing", "started").len(), 1);
@@ -102,7 +89,7 @@ async fn broken_servers_are_forgiven_when_a_session_begins() {
 }
 
 #[tokio::test]
-async fn a_server_that_hangs_in_initialize_is_killed() {
+async fn server_that_hangs_in_initialize_is_killed() {
     let script = json!({ "initialize": { "hang": true }, "deaf_to_sigterm": true, "deaf_to_eof": true });
     let bench = Workbench::new()
         .file("a.fake", "")
@@ -120,7 +107,7 @@ async fn a_server_that_hangs_in_initialize_is_killed() {
 }
 
 #[tokio::test]
-async fn a_slow_start_counts_into_the_first_check() {
+async fn slow_start_counts_towards_the_first_check() {
     let script = json!({ "initialize": { "delay_ms": 3000 }, "capabilities": {} });
     let bench = Workbench::new()
         .file("a.fake", "bad")
@@ -136,7 +123,7 @@ async fn a_slow_start_counts_into_the_first_check() {
 }
 
 #[tokio::test]
-async fn a_start_that_fails_says_why() {
+async fn failed_start_reports_its_reason() {
     let bench = Workbench::new()
         .file("a.fake", "")
         .server("exits", json!({ "initialize": { "exit": 9 } }))
@@ -153,7 +140,7 @@ async fn a_start_that_fails_says_why() {
 }
 
 #[tokio::test]
-async fn shutdown_is_polite_then_firm_and_reaches_grandchildren() {
+async fn shutdown_asks_first_then_kills_and_reaches_grandchildren() {
     let deaf = json!({ "capabilities": { "textDocumentSync": 2 }, "deaf_to_eof": true, "deaf_to_sigterm": true, "deaf_to_exit": true, "child": true });
     let bench = Workbench::new()
         .file("a.fake", "")
@@ -174,12 +161,12 @@ async fn shutdown_is_polite_then_firm_and_reaches_grandchildren() {
         assert!(is_gone(pids(&bench, server, "started")[0]), "{server}");
     }
     let child = pids(&bench, "deaf", "child")[0];
-    Workbench::until("a grandchild goes with its group", || is_gone(child)).await;
-    assert!(bench.check("a.fake").await.value.is_empty(), "nothing starts any more");
+    Workbench::until("the grandchild is killed with its process group", || is_gone(child)).await;
+    assert!(bench.check("a.fake").await.value.is_empty(), "no server starts after shutdown");
 }
 
 #[tokio::test]
-async fn a_server_that_dies_takes_what_it_started_along() {
+async fn children_of_a_dead_server_are_killed() {
     let script = json!({ "capabilities": { "textDocumentSync": 2 }, "child": true,
         "rules": [{ "on": "textDocument/didOpen", "do": [{ "exit": 1 }] }] });
     let bench = Workbench::new().file("a.fake", "").server("fake", script).patient().open().await;
@@ -189,7 +176,7 @@ async fn a_server_that_dies_takes_what_it_started_along() {
 }
 
 #[tokio::test]
-async fn a_stopped_server_costs_the_deadline_and_no_more_and_recovers() {
+async fn stopped_server_times_out_and_recovers_when_continued() {
     let mut script = linter();
     script["capabilities"]["hoverProvider"] = json!(true);
     script["rules"].as_array_mut().unwrap().push(json!({ "on": "textDocument/hover", "do": ["reply_word"] }));
@@ -209,7 +196,7 @@ async fn a_stopped_server_costs_the_deadline_and_no_more_and_recovers() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_listen_keeps_nobody_else_waiting() {
+async fn server_that_stops_reading_does_not_delay_other_servers() {
     let deaf = json!({ "capabilities": { "textDocumentSync": 1, "hoverProvider": true },
         "rules": [
             { "on": "textDocument/didOpen", "file": "a.fake", "do": ["stop_reading"] },
@@ -225,7 +212,7 @@ async fn a_server_that_does_not_listen_keeps_nobody_else_waiting() {
         .await;
     let (listened, place) = (bench.path("b.fake"), Workbench::at(0, 0));
     assert!(bench.orchestrator.hover(&listened, place, &Workbench::call()).await.unwrap().is_complete());
-    // Its pipe fills up, and then its queue.
+    // Fill its pipe, then its queue.
     let path = bench.path("a.fake");
     let call = CallContext::within(Duration::from_millis(500));
     let questions = (0..300).map(|_| bench.orchestrator.hover(&path, place, &call)).collect::<Vec<_>>();
@@ -236,14 +223,14 @@ async fn a_server_that_does_not_listen_keeps_nobody_else_waiting() {
     bench.write("b.fake", "bad");
     let answer = bench.check("b.fake").await;
     assert_eq!((answer.value.len(), answer.is_complete()), (1, true), "{answer:?}");
-    // It is never asked about anything before it knows the change.
+    // It gets no request before it has received the change.
     let call = CallContext::within(Duration::from_millis(50));
     let answer = bench.orchestrator.hover(&path, place, &call).await.unwrap();
     assert_eq!(answer.gaps[0].why, GapReason::Pending);
 }
 
 #[tokio::test]
-async fn projects_have_servers_of_their_own_and_share_one_by_default() {
+async fn each_project_has_its_own_servers() {
     let bench = Workbench::new()
         .file("one/mark", "")
         .file("one/deep/a.fake", "bad")
@@ -271,7 +258,7 @@ async fn projects_have_servers_of_their_own_and_share_one_by_default() {
 }
 
 #[tokio::test]
-async fn documents_are_closed_past_a_limit_least_recently_used_first() {
+async fn least_recently_used_documents_are_closed_past_the_limit() {
     let mut builder = Workbench::new().server("fake", linter()).patient();
     for number in 0..70 {
         builder = builder.file(&format!("f{number:02}.fake"), "");

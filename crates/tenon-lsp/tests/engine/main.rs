@@ -9,6 +9,7 @@ mod lifecycle;
 mod navigation;
 mod protocol;
 mod service;
+mod support;
 mod texts;
 mod transport;
 mod watch;

@@ -1,4 +1,4 @@
-//! Questions about code: who is asked, what is merged, what is dropped, and what an answer says about itself.
+//! Navigation requests: which servers are asked, how answers merge, and how gaps are reported.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ fn answering(method: &str, capability: &str, reply: Value) -> Value {
     script
 }
 
-fn places(bench: &Workbench, locations: &[Location]) -> Vec<String> {
+fn shown(bench: &Workbench, locations: &[Location]) -> Vec<String> {
     locations
         .iter()
         .map(|one| format!("{}:{}", bench.orchestrator.gate().display(&one.path), one.range.start.line))
@@ -35,7 +35,7 @@ fn gap(server: &str, why: GapReason) -> Gap {
 }
 
 #[tokio::test]
-async fn every_server_that_can_answer_is_asked_in_registry_order() {
+async fn first_nonempty_definition_in_registry_order_wins() {
     let bench = Workbench::new()
         .file("a.fake", "abc\nabc\nabc")
         .server("cannot", json!({ "capabilities": { "textDocumentSync": 2 } }))
@@ -52,12 +52,12 @@ async fn every_server_that_can_answer_is_asked_in_registry_order() {
         .await;
     let path = bench.path("a.fake");
     let answer = bench.orchestrator.definition(&path, Workbench::at(0, 1), &Workbench::call()).await.unwrap();
-    assert_eq!(places(&bench, &answer.value), ["a.fake:2"]);
+    assert_eq!(shown(&bench, &answer.value), ["a.fake:2"]);
     assert!(answer.is_complete(), "{answer:?}");
 }
 
 #[tokio::test]
-async fn references_of_all_servers_are_merged_sorted_and_each_shown_once() {
+async fn references_of_all_servers_are_merged_sorted_and_deduplicated() {
     let reply = |lines: [u32; 3]| json!(lines.map(|line| location("a.fake", line)));
     let bench = Workbench::new()
         .file("a.fake", "abc\nabc\nabc\nabc\n")
@@ -68,13 +68,13 @@ async fn references_of_all_servers_are_merged_sorted_and_each_shown_once() {
     let path = bench.path("a.fake");
     let answer =
         bench.orchestrator.references(&path, Workbench::at(0, 1), true, &Workbench::call()).await.unwrap();
-    assert_eq!(places(&bench, &answer.value), ["a.fake:0", "a.fake:1", "a.fake:2", "a.fake:3"]);
+    assert_eq!(shown(&bench, &answer.value), ["a.fake:0", "a.fake:1", "a.fake:2", "a.fake:3"]);
     let asked = &bench.received("one", "textDocument/references")[0]["params"];
     assert_eq!(asked["context"]["includeDeclaration"], true);
 }
 
 #[tokio::test]
-async fn links_lead_to_the_name_of_their_target() {
+async fn location_links_resolve_to_the_target_selection() {
     let link =
         json!([{ "targetUri": "$root/a.fake", "targetRange": range(0), "targetSelectionRange": range(2) }]);
     let bench = Workbench::new()
@@ -84,11 +84,11 @@ async fn links_lead_to_the_name_of_their_target() {
         .await;
     let path = bench.path("a.fake");
     let answer = bench.orchestrator.definition(&path, Workbench::at(0, 0), &Workbench::call()).await.unwrap();
-    assert_eq!(places(&bench, &answer.value), ["a.fake:2"]);
+    assert_eq!(shown(&bench, &answer.value), ["a.fake:2"]);
 }
 
 #[tokio::test]
-async fn what_lies_outside_the_root_is_dropped_also_behind_a_link() {
+async fn locations_outside_the_root_are_dropped_even_behind_a_symlink() {
     let outside = tempfile::tempdir().unwrap();
     std::fs::write(outside.path().join("secret.fake"), "abc").unwrap();
     let elsewhere = format!("file://{}/secret.fake", outside.path().display());
@@ -105,12 +105,12 @@ async fn what_lies_outside_the_root_is_dropped_also_behind_a_link() {
     let path = bench.path("a.fake");
     let answer =
         bench.orchestrator.references(&path, Workbench::at(0, 0), false, &Workbench::call()).await.unwrap();
-    assert_eq!(places(&bench, &answer.value), ["a.fake:1"]);
+    assert_eq!(shown(&bench, &answer.value), ["a.fake:1"]);
     assert!(bench.orchestrator.gate().admit_path("escape/secret.fake").is_err());
 }
 
 #[tokio::test]
-async fn workspace_symbols_come_from_all_servers_without_anyone_having_asked_before() {
+async fn workspace_symbols_start_and_merge_all_servers() {
     let symbol =
         |name: &str, line: u32| json!({ "name": name, "kind": 12, "location": location("a.fake", line) });
     let nowhere = json!({ "name": "nowhere", "kind": 12, "location": { "uri": "$root/a.fake" } });
@@ -138,7 +138,7 @@ async fn workspace_symbols_come_from_all_servers_without_anyone_having_asked_bef
 }
 
 #[tokio::test]
-async fn a_document_is_opened_before_it_is_asked_about() {
+async fn document_is_opened_and_updated_before_each_request() {
     let script = json!({ "capabilities": { "textDocumentSync": 2, "hoverProvider": true },
         "rules": [{ "on": "textDocument/hover", "do": ["reply_word"] }] });
     let bench = Workbench::new().file("a.fake", "one two").server("fake", script).open().await;
@@ -151,11 +151,11 @@ async fn a_document_is_opened_before_it_is_asked_about() {
     };
     assert_eq!(hover().await, "two");
     bench.write("a.fake", "one TWO!");
-    assert_eq!(hover().await, "TWO", "the text on disk counts, however it got there");
+    assert_eq!(hover().await, "TWO", "the text on disk is current");
 }
 
 #[tokio::test]
-async fn a_server_that_loads_its_project_is_asked_when_it_is_done() {
+async fn request_waits_until_the_server_has_loaded_its_project() {
     let progress = |kind: &str| json!({ "progress": { "token": "load", "kind": kind } });
     let script = json!({ "capabilities": { "textDocumentSync": 2, "referencesProvider": true }, "rules": [
         { "on": "textDocument/didOpen", "do": [{ "wait_ms": 60 }, progress("begin"), { "wait_ms": 300 }, progress("end")] },
@@ -171,15 +171,11 @@ async fn a_server_that_loads_its_project_is_asked_when_it_is_done() {
     let answer =
         bench.orchestrator.references(&path, Workbench::at(0, 0), false, &Workbench::call()).await.unwrap();
     assert!(answer.is_complete());
-    assert_eq!(
-        places(&bench, &answer.value),
-        ["a.fake:1"],
-        "the answer given while it loaded again is not taken"
-    );
+    assert_eq!(shown(&bench, &answer.value), ["a.fake:1"], "the answer given while it reloaded is discarded");
 }
 
 #[tokio::test]
-async fn what_a_server_answers_whole_while_it_loads_is_not_waited_for() {
+async fn early_capability_is_answered_while_the_server_loads() {
     let begin = json!({ "progress": { "token": "load", "kind": "begin" } });
     let script = json!({
         "capabilities": { "textDocumentSync": 2, "definitionProvider": true, "referencesProvider": true },
@@ -199,17 +195,17 @@ async fn what_a_server_answers_whole_while_it_loads_is_not_waited_for() {
         .await;
     let (path, at) = (bench.path("a.fake"), Workbench::at(0, 0));
     let answer = bench.orchestrator.definition(&path, at, &Workbench::call()).await.unwrap();
-    assert_eq!(places(&bench, &answer.value), ["a.fake:1"]);
+    assert_eq!(shown(&bench, &answer.value), ["a.fake:1"]);
     assert!(answer.is_complete(), "{answer:?}");
 
     let short = CallContext::within(Duration::from_millis(100));
     let answer = bench.orchestrator.references(&path, at, true, &short).await.unwrap();
     assert_eq!(answer.gaps, [gap("fake", GapReason::Indexing)]);
-    assert_eq!(bench.heard("fake", "textDocument/references"), 0, "it has not read its project");
+    assert_eq!(bench.received_count("fake", "textDocument/references"), 0, "references wait for the project");
 }
 
 #[tokio::test]
-async fn an_answer_says_why_it_may_not_be_all() {
+async fn incomplete_answer_lists_the_reason_for_each_server() {
     let many = json!([location("a.fake", 0), location("a.fake", 1)]);
     let script = || answering("textDocument/references", "referencesProvider", many.clone());
     let refusing = json!({ "capabilities": { "textDocumentSync": 2, "referencesProvider": true }, "rules": [
@@ -241,7 +237,7 @@ async fn an_answer_says_why_it_may_not_be_all() {
 }
 
 #[tokio::test]
-async fn a_server_that_announces_nothing_is_asked_but_not_vouched_for() {
+async fn answer_of_a_server_without_progress_is_marked_unproven() {
     let script = answering("textDocument/references", "referencesProvider", json!([location("a.fake", 0)]));
     let bench = Workbench::new()
         .file("a.fake", "abc")
@@ -256,7 +252,7 @@ async fn a_server_that_announces_nothing_is_asked_but_not_vouched_for() {
 }
 
 #[tokio::test]
-async fn a_server_that_never_answers_costs_its_own_share_and_is_told_to_stop() {
+async fn unanswered_request_is_cancelled_and_other_answers_are_kept() {
     let never = json!({ "capabilities": { "textDocumentSync": 2, "referencesProvider": true },
         "rules": [{ "on": "textDocument/references", "do": [] }] });
     let bench = Workbench::new()
@@ -269,11 +265,11 @@ async fn a_server_that_never_answers_costs_its_own_share_and_is_told_to_stop() {
         .open()
         .await;
     let path = bench.path("a.fake");
-    // Both are up before the clock runs.
+    // Both servers run before the deadline starts.
     bench.orchestrator.document_symbols(&path, &Workbench::call()).await.unwrap();
     let call = CallContext::within(Duration::from_millis(400));
     let answer = bench.orchestrator.references(&path, Workbench::at(0, 0), false, &call).await.unwrap();
-    assert_eq!(places(&bench, &answer.value), ["a.fake:1"]);
+    assert_eq!(shown(&bench, &answer.value), ["a.fake:1"]);
     assert_eq!(answer.gaps, [gap("never", GapReason::Pending)]);
     let asked = bench.received("never", "textDocument/references")[0]["id"].clone();
     while bench.received("never", "$/cancelRequest").is_empty() {
@@ -283,7 +279,7 @@ async fn a_server_that_never_answers_costs_its_own_share_and_is_told_to_stop() {
 }
 
 #[tokio::test]
-async fn a_question_that_a_server_cannot_bear_to_lose_is_left_with_it() {
+async fn request_that_a_server_cannot_cancel_is_left_running() {
     let script = json!({ "capabilities": { "textDocumentSync": 2, "referencesProvider": true, "hoverProvider": true },
         "rules": [
             { "on": "textDocument/references", "do": [] },
@@ -297,14 +293,14 @@ async fn a_question_that_a_server_cannot_bear_to_lose_is_left_with_it() {
     let call = CallContext::within(Duration::from_millis(50));
     let answer = bench.orchestrator.references(&path, place, false, &call).await.unwrap();
     assert_eq!(answer.gaps, [gap("fake", GapReason::Pending)]);
-    // What is sent arrives in order: had it been taken back, the server would know by now.
+    // Messages arrive in order: a cancellation would have arrived before this hover.
     bench.orchestrator.hover(&path, place, &Workbench::call()).await.unwrap();
-    assert_eq!(bench.heard("fake", "textDocument/references"), 1);
-    assert_eq!(bench.heard("fake", "$/cancelRequest"), 0);
+    assert_eq!(bench.received_count("fake", "textDocument/references"), 1);
+    assert_eq!(bench.received_count("fake", "$/cancelRequest"), 0);
 }
 
 #[tokio::test]
-async fn twenty_thousand_references_arrive_whole() {
+async fn twenty_thousand_references_arrive_complete() {
     let script = json!({ "capabilities": { "textDocumentSync": 2, "referencesProvider": true }, "rules": [
         { "on": "textDocument/references", "do": [{ "reply_locations": { "uri": "$uri", "count": 20_000 } }] },
     ]});
@@ -317,7 +313,7 @@ async fn twenty_thousand_references_arrive_whole() {
 }
 
 #[tokio::test]
-async fn a_place_that_is_not_in_the_text_is_a_typed_error() {
+async fn position_outside_the_text_is_a_typed_error() {
     let bench = Workbench::new().file("a.fake", "😀\n").server("fake", json!({})).open().await;
     let path = bench.path("a.fake");
     for (line, character) in [(0, 1), (0, 3), (7, 0)] {
@@ -328,7 +324,7 @@ async fn a_place_that_is_not_in_the_text_is_a_typed_error() {
 }
 
 #[tokio::test]
-async fn files_that_cannot_be_sent_are_typed_errors() {
+async fn unreadable_files_are_typed_errors() {
     let bench = Workbench::new().file("a.fake", "").server("fake", json!({})).open().await;
     std::fs::write(bench.root().join("binary.fake"), [0xff, 0xfe, 0x00]).unwrap();
     std::fs::File::create(bench.root().join("big.fake")).unwrap().set_len(50 * 1024 * 1024).unwrap();
@@ -343,7 +339,7 @@ async fn files_that_cannot_be_sent_are_typed_errors() {
 }
 
 #[tokio::test]
-async fn a_file_that_no_server_serves_has_an_empty_answer() {
+async fn file_without_a_server_has_an_empty_answer() {
     let bench = Workbench::new().file("a.txt", "abc").server("fake", json!({})).open().await;
     let path = bench.path("a.txt");
     let answer = bench.orchestrator.definition(&path, Workbench::at(0, 0), &Workbench::call()).await.unwrap();

@@ -1,4 +1,4 @@
-//! Peers that misbehave on the wire: noise, garbage, floods, questions of their own.
+//! Servers that misbehave on the wire: noise, garbage, floods, and requests to the client.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tenon_fake_lsp::Workbench;
 use tenon_lsp::model::GapReason;
 
-/// A linter that does something first when a document is opened.
+/// A linter that runs `first` when a document is opened.
 fn linter_with(first: Vec<Value>) -> Value {
     let mut actions = first;
     actions.push(json!({ "publish": { "uri": "$uri" } }));
@@ -20,7 +20,7 @@ async fn check(script: Value) -> (Workbench, tenon_lsp::model::LspAnswer<Vec<ten
 }
 
 #[tokio::test]
-async fn every_request_of_a_server_is_answered() {
+async fn every_request_from_a_server_is_answered() {
     let ask = |method: &str, params: Value| json!({ "request": { "method": method, "params": params } });
     let (bench, answer) = check(linter_with(vec![
         ask(
@@ -77,7 +77,7 @@ async fn settings_are_answered_by_section() {
 }
 
 #[tokio::test]
-async fn settings_are_not_told_to_a_server_that_asks_for_them() {
+async fn settings_are_not_pushed_to_servers_that_pull_them_or_have_none() {
     let bench = Workbench::new()
         .file("a.fake", "bad")
         .server_with("asks", linter_with(Vec::new()), |entry| {
@@ -90,12 +90,12 @@ async fn settings_are_not_told_to_a_server_that_asks_for_them() {
         .await;
     bench.check("a.fake").await;
     for server in ["asks", "has-none"] {
-        assert_eq!(bench.heard(server, "workspace/didChangeConfiguration"), 0, "{server}");
+        assert_eq!(bench.received_count(server, "workspace/didChangeConfiguration"), 0, "{server}");
     }
 }
 
 #[tokio::test]
-async fn a_flood_on_stderr_blocks_nobody_and_its_end_is_kept() {
+async fn stderr_flood_does_not_block_and_its_tail_is_kept() {
     let (bench, answer) = check(linter_with(vec![json!({ "flood_stderr": 8_000_000 })])).await;
     assert!(answer.is_complete());
     let id = bench.orchestrator.status()[0].id.clone();
@@ -106,7 +106,7 @@ async fn a_flood_on_stderr_blocks_nobody_and_its_end_is_kept() {
 async fn noise_and_garbage_between_frames_are_skipped() {
     let (_bench, answer) = check(linter_with(vec![
         json!({ "raw": "Debugger attached.\n" }),
-        json!({ "raw_frame": "this is no JSON" }),
+        json!({ "raw_frame": "not JSON" }),
         json!({ "raw_frame": "[1, 2, 3]" }),
         json!({ "raw_frame": "{\"id\": {}, \"result\": 1}" }),
         json!({ "raw_frame": "" }),
@@ -119,7 +119,7 @@ async fn noise_and_garbage_between_frames_are_skipped() {
 }
 
 #[tokio::test]
-async fn frames_may_arrive_byte_by_byte() {
+async fn frames_may_arrive_in_small_pieces() {
     let mut script = linter_with(Vec::new());
     script["partial"] = json!({ "bytes": 7, "pause_ms": 1 });
     let (_bench, answer) = check(script).await;
@@ -127,7 +127,7 @@ async fn frames_may_arrive_byte_by_byte() {
 }
 
 #[tokio::test]
-async fn bad_items_cost_themselves_and_not_the_list() {
+async fn only_invalid_diagnostics_are_dropped_from_a_list() {
     let range = |line: Value| json!({ "start": { "line": line, "character": 0 }, "end": { "line": 0, "character": 1 } });
     let script = json!({ "capabilities": { "textDocumentSync": 2 }, "rules": [{ "on": "textDocument/didOpen", "do": [
         { "publish": { "uri": "$uri", "diagnostics": [
@@ -145,7 +145,7 @@ async fn bad_items_cost_themselves_and_not_the_list() {
 }
 
 #[tokio::test]
-async fn a_server_that_asks_without_end_is_cut_off() {
+async fn server_that_floods_requests_without_reading_is_cut_off() {
     let (bench, answer) = check(json!({ "capabilities": { "textDocumentSync": 2 }, "rules": [
         { "on": "textDocument/didOpen", "do": ["stop_reading", { "flood_requests": 60_000 }] },
     ]}))
@@ -156,7 +156,7 @@ async fn a_server_that_asks_without_end_is_cut_off() {
 }
 
 #[tokio::test]
-async fn a_server_that_closes_its_output_is_ended() {
+async fn server_that_closes_its_output_is_broken() {
     let (_bench, answer) =
         check(json!({ "capabilities": { "textDocumentSync": 2 }, "deaf_to_sigterm": true, "rules": [
             { "on": "textDocument/didOpen", "do": ["close_stdout"] },
@@ -166,7 +166,7 @@ async fn a_server_that_closes_its_output_is_ended() {
 }
 
 #[tokio::test]
-async fn a_frame_too_large_to_be_one_ends_the_connection() {
+async fn oversized_frame_ends_the_connection() {
     let (bench, answer) =
         check(linter_with(vec![json!({ "raw": "Content-Length: 99999999999\r\n\r\n" })])).await;
     assert_eq!(answer.gaps[0].why, GapReason::Broken);
@@ -174,7 +174,7 @@ async fn a_frame_too_large_to_be_one_ends_the_connection() {
 }
 
 #[tokio::test]
-async fn a_server_that_stops_reading_does_not_stop_us() {
+async fn server_that_stops_reading_does_not_block_checks() {
     let script = json!({ "capabilities": { "textDocumentSync": 1 }, "rules": [
         { "on": "textDocument/didOpen", "do": ["stop_reading"] },
     ]});
@@ -195,7 +195,7 @@ async fn a_server_that_stops_reading_does_not_stop_us() {
 }
 
 #[tokio::test]
-async fn no_request_carries_a_progress_token_and_no_command_is_ever_sent() {
+async fn requests_carry_no_progress_token_and_no_command_is_sent() {
     let script = json!({ "capabilities": { "textDocumentSync": 2, "hoverProvider": true, "referencesProvider": true,
             "definitionProvider": true, "documentSymbolProvider": true, "workspaceSymbolProvider": true,
             "executeCommandProvider": { "commands": ["x"] } },

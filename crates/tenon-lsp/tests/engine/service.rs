@@ -1,4 +1,4 @@
-//! A host's side of the service against services that misbehave: shell scripts that say what the test wants said.
+//! The host's client of `tenon lsp-service` against misbehaving services, which are shell scripts.
 
 use std::io::Read;
 use std::process::Command;
@@ -10,7 +10,7 @@ use tenon_lsp::service::client::{LspServiceClient, Options};
 use tenon_testkit::{PATIENCE, Sandbox};
 use tokio_util::sync::CancellationToken;
 
-/// A service that does what a script says, with `ready` as the words for being ready.
+/// A service that runs a shell script; `ready` in it sends the ready notification.
 fn service(sandbox: &Sandbox, script: &str) -> Options {
     let body = r#"{"jsonrpc":"2.0","method":"lsp/ready","params":{}}"#;
     let ready = format!("ready() {{ printf 'Content-Length: {}\\r\\n\\r\\n%s' '{body}'; }}\n", body.len());
@@ -28,7 +28,7 @@ fn never() -> CancellationToken {
     CancellationToken::new()
 }
 
-/// Nothing is known, and nobody fails.
+/// Every answer is empty.
 async fn assert_empty(client: &LspServiceClient) {
     assert!(client.check_file(Utf8Path::new("/w/a.py"), Some(""), &never()).await.is_empty());
     assert_eq!(client.get_diagnostic_epoch().await, 0);
@@ -37,7 +37,7 @@ async fn assert_empty(client: &LspServiceClient) {
     assert!(client.status().await.is_empty());
 }
 
-/// Dead for this reason, and quiet about it.
+/// The client is unavailable for this reason, and every answer is empty.
 async fn assert_dead(client: &LspServiceClient, why: &str) {
     assert!(!client.is_alive());
     let reason = client.get_unavailable_reason().unwrap();
@@ -48,19 +48,19 @@ async fn assert_dead(client: &LspServiceClient, why: &str) {
 }
 
 #[tokio::test]
-async fn without_language_servers_everything_is_empty() {
+async fn client_that_is_off_answers_empty() {
     assert_dead(&LspServiceClient::off(), "switched off").await;
 }
 
 #[tokio::test]
-async fn a_program_that_is_not_there_is_a_reason() {
+async fn missing_program_is_reported() {
     let sandbox = Sandbox::new();
     let client = LspServiceClient::start(options(sandbox.command("/nowhere/tenon"), &sandbox)).await;
     assert_dead(&client, "cannot be started: No such file").await;
 }
 
 #[tokio::test]
-async fn a_service_that_gives_up_says_why() {
+async fn service_that_exits_before_ready_is_reported_with_its_stderr() {
     let sandbox = Sandbox::new();
     let script = "echo 'LSP_BOOTSTRAP: config.x: unknown key' >&2; exit 1";
     let client = LspServiceClient::start(service(&sandbox, script)).await;
@@ -68,9 +68,9 @@ async fn a_service_that_gives_up_says_why() {
         .await;
 }
 
-/// The clock jumps whenever everyone waits, so the ten seconds are over at once.
+/// Tokio advances the paused clock when all tasks wait, so the ten seconds pass at once.
 #[tokio::test(start_paused = true)]
-async fn a_service_that_is_never_ready_is_killed() {
+async fn service_that_is_never_ready_is_killed() {
     let sandbox = Sandbox::new();
     let script = "trap '' TERM; sleep 1000 & wait";
     let client = LspServiceClient::start(service(&sandbox, script)).await;
@@ -79,7 +79,7 @@ async fn a_service_that_is_never_ready_is_killed() {
 }
 
 #[tokio::test]
-async fn a_service_deaf_to_everything_is_killed_with_what_it_started() {
+async fn service_that_ignores_shutdown_is_killed_with_its_children() {
     let sandbox = Sandbox::new();
     let script = "trap '' TERM; (trap '' TERM; sleep 1000) & ready; while :; do wait; done";
     let client = LspServiceClient::start(service(&sandbox, script)).await;
@@ -92,7 +92,7 @@ async fn a_service_deaf_to_everything_is_killed_with_what_it_started() {
 }
 
 #[tokio::test]
-async fn a_polite_service_is_not_killed() {
+async fn service_that_answers_shutdown_may_finish() {
     let sandbox = Sandbox::new();
     let answer = r#"{"jsonrpc":"2.0","id":1,"result":null}"#;
     let script = format!(
@@ -106,7 +106,7 @@ async fn a_polite_service_is_not_killed() {
 }
 
 #[tokio::test]
-async fn a_client_that_is_dropped_leaves_no_process() {
+async fn dropped_client_leaves_no_process() {
     let sandbox = Sandbox::new();
     let script = "trap '' TERM; (trap '' TERM; sleep 1000) & ready; while :; do wait; done";
     let client = LspServiceClient::start(service(&sandbox, script)).await;
@@ -116,7 +116,7 @@ async fn a_client_that_is_dropped_leaves_no_process() {
 }
 
 #[tokio::test]
-async fn a_cancelled_check_ends_at_once_and_the_service_hears_of_it() {
+async fn cancelled_check_ends_at_once_and_is_cancelled_in_the_service() {
     let sandbox = Sandbox::new();
     let heard = sandbox.dir("tmp").join("heard");
     assert!(sandbox.command("mkfifo").arg(&heard).status().unwrap().success());
@@ -127,7 +127,7 @@ async fn a_cancelled_check_ends_at_once_and_the_service_hears_of_it() {
         let mut piece = [0; 1024];
         while !String::from_utf8_lossy(&text).contains("$/cancelRequest") {
             let read = pipe.read(&mut piece).unwrap();
-            assert!(read > 0, "the service left before it heard");
+            assert!(read > 0, "the service exited before it was notified");
             text.extend_from_slice(&piece[..read]);
         }
         String::from_utf8(text).unwrap()
@@ -150,11 +150,11 @@ async fn a_cancelled_check_ends_at_once_and_the_service_hears_of_it() {
             json!({ "jsonrpc": "2.0", "method": "$/cancelRequest", "params": { "id": 1 } }),
         ]
     );
-    assert!(client.is_alive(), "cancelling is no failure");
+    assert!(client.is_alive(), "cancelling does not end the service");
 }
 
 #[tokio::test]
-async fn answers_that_are_no_answers_are_empty() {
+async fn malformed_answers_are_empty() {
     let sandbox = Sandbox::new();
     let frames: String = [json!({ "not": "a list" }), json!("text"), json!([{ "file": 7 }]), json!(-1)]
         .iter()
@@ -170,7 +170,7 @@ async fn answers_that_are_no_answers_are_empty() {
 }
 
 #[tokio::test]
-async fn a_service_that_dies_in_the_middle_of_a_question_ends_it() {
+async fn service_that_dies_ends_the_pending_check() {
     let sandbox = Sandbox::new();
     let client = LspServiceClient::start(service(&sandbox, "ready; head -c 20 >/dev/null; kill -9 $$")).await;
     assert!(client.check_file(Utf8Path::new("/w/a.py"), None, &never()).await.is_empty());

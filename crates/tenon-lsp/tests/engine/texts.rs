@@ -1,4 +1,4 @@
-//! Texts of all kinds: positions beyond ASCII in every encoding, line ends, byte order marks, names of files.
+//! Encodings, line ends, byte order marks and file names.
 
 use serde_json::{Value, json};
 use tenon_fake_lsp::Workbench;
@@ -24,7 +24,7 @@ fn column(line: &str, word: &str) -> u32 {
 }
 
 #[tokio::test]
-async fn positions_mean_the_same_place_in_every_encoding() {
+async fn positions_are_converted_for_every_encoding() {
     let lines =
         ["plain target", "é target bad", "😀😀 target bad", "e\u{301}👩‍👩‍👧 target bad", "日本語 target bad"];
     let text = lines.join("\n");
@@ -76,7 +76,7 @@ async fn edits_reach_the_server_in_every_encoding() {
 }
 
 #[tokio::test]
-async fn a_byte_order_mark_is_not_counted() {
+async fn byte_order_mark_does_not_count_as_a_character() {
     for encoding in ENCODINGS {
         let bench = Workbench::new()
             .file("a.fake", "\u{feff}target bad")

@@ -1,4 +1,4 @@
-//! The connection alone, over pipes in memory: every request ends once, and no peer can keep us.
+//! The connection over pipes in memory: every request ends once, and no peer can block it.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -13,11 +13,11 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::task::JoinHandle;
 use tokio_util::codec::Decoder;
 
-/// Keeps what the other side sends, and answers everything with its method.
+/// Records notifications, and answers every request with its method.
 #[derive(Default)]
-struct Ears(Mutex<Vec<String>>);
+struct RecordingPeer(Mutex<Vec<String>>);
 
-impl Peer for Ears {
+impl Peer for RecordingPeer {
     fn notification(&self, method: &str, _: Payload) {
         self.0.lock().unwrap().push(method.to_owned());
     }
@@ -27,7 +27,7 @@ impl Peer for Ears {
     }
 }
 
-/// The other side, by hand.
+/// The other end of the connection, driven by the test.
 struct Far {
     from: DuplexStream,
     to: DuplexStream,
@@ -54,14 +54,14 @@ impl Far {
 
 struct Near {
     connection: Connection,
-    ears: Arc<Ears>,
+    ears: Arc<RecordingPeer>,
     run: JoinHandle<Closed>,
 }
 
 fn connect(capacity: usize) -> (Near, Far) {
     let (near_out, far_in) = duplex(capacity);
     let (far_out, near_in) = duplex(capacity);
-    let ears = Arc::new(Ears::default());
+    let ears = Arc::new(RecordingPeer::default());
     let (connection, run) = Connection::open(near_in, near_out, Arc::clone(&ears) as Arc<dyn Peer>);
     let near = Near { connection, ears, run: tokio::spawn(run) };
     (near, Far { from: far_in, to: far_out, decoder: FrameDecoder::default(), buffer: BytesMut::new() })
@@ -72,7 +72,7 @@ fn call() -> CallContext {
 }
 
 #[tokio::test]
-async fn answers_find_their_requests_in_any_order() {
+async fn answers_in_any_order_reach_their_requests() {
     let (near, mut far) = connect(1 << 16);
     let call = call();
     let mut replies = Vec::new();
@@ -92,7 +92,7 @@ async fn answers_find_their_requests_in_any_order() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_that_is_given_up_is_taken_back_and_its_late_answer_ignored() {
+async fn timed_out_request_is_cancelled_and_its_late_answer_ignored() {
     let (near, mut far) = connect(1 << 16);
     let late = near.connection.request(&call(), "late", &Value::Null).await.unwrap();
     let id = far.read().await.unwrap()["id"].clone();
@@ -101,7 +101,7 @@ async fn a_request_that_is_given_up_is_taken_back_and_its_late_answer_ignored() 
     let cancel = far.read().await.unwrap();
     assert_eq!((&cancel["method"], &cancel["params"]["id"]), (&json!("$/cancelRequest"), &id));
     far.write(json!({ "id": id, "result": "too late" })).await;
-    far.write(json!({ "id": "nobody's", "result": 1 })).await;
+    far.write(json!({ "id": "unknown", "result": 1 })).await;
     far.write(json!({ "id": id, "result": "again" })).await;
 
     let next = near.connection.request(&call(), "next", &Value::Null).await.unwrap();
@@ -112,7 +112,7 @@ async fn a_request_that_is_given_up_is_taken_back_and_its_late_answer_ignored() 
 }
 
 #[tokio::test]
-async fn cancelling_ends_the_wait_at_once() {
+async fn cancelled_request_ends_at_once() {
     let (near, mut far) = connect(1 << 16);
     let call = call();
     let reply = near.connection.request(&call, "m", &Value::Null).await.unwrap();
@@ -123,7 +123,7 @@ async fn cancelling_ends_the_wait_at_once() {
 }
 
 #[tokio::test]
-async fn the_end_of_the_pipe_ends_every_open_request() {
+async fn closed_pipe_ends_every_open_request() {
     let (near, far) = connect(1 << 16);
     let call = call();
     let mut replies = Vec::new();
@@ -141,7 +141,7 @@ async fn the_end_of_the_pipe_ends_every_open_request() {
 }
 
 #[tokio::test]
-async fn what_the_peer_asks_is_answered_and_what_it_says_is_heard_in_order() {
+async fn requests_and_notifications_of_the_peer_are_handled_in_order() {
     let (near, mut far) = connect(1 << 16);
     far.write(json!({ "method": "one" })).await;
     far.write(json!({ "id": "a", "method": "ask" })).await;
@@ -155,7 +155,7 @@ async fn what_the_peer_asks_is_answered_and_what_it_says_is_heard_in_order() {
 }
 
 #[tokio::test]
-async fn the_moment_of_an_answer_is_seen_before_anything_after_it() {
+async fn answer_is_seen_before_later_notifications() {
     let (near, mut far) = connect(1 << 16);
     let ears = Arc::clone(&near.ears);
     let note = move |_: &Result<Payload, RpcError>| ears.0.lock().unwrap().push("answer".to_owned());
@@ -170,7 +170,7 @@ async fn the_moment_of_an_answer_is_seen_before_anything_after_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_peer_that_stops_reading_ends_the_connection() {
+async fn peer_that_stops_reading_ends_the_connection() {
     let (near, _far) = connect(64);
     let call = call();
     let reply = near.connection.request(&call, "m", &"x".repeat(1000)).await.unwrap();
@@ -179,14 +179,14 @@ async fn a_peer_that_stops_reading_ends_the_connection() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_peer_that_stops_inside_a_frame_ends_the_connection() {
+async fn peer_that_stops_inside_a_frame_ends_the_connection() {
     let (near, mut far) = connect(1 << 16);
     far.to.write_all(b"Content-Length: 100\r\n\r\n{\"half\":").await.unwrap();
     assert_eq!(near.run.await.unwrap(), Closed::Stalled);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_quiet_peer_is_no_dead_peer() {
+async fn idle_peer_keeps_the_connection_open() {
     let (near, mut far) = connect(1 << 16);
     tokio::time::sleep(Duration::from_secs(24 * 60 * 60)).await;
     far.write(json!({ "method": "still here" })).await;
@@ -196,7 +196,7 @@ async fn a_quiet_peer_is_no_dead_peer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_full_queue_waits_within_the_call() {
+async fn full_queue_waits_until_the_calls_deadline() {
     let (near, _far) = connect(64);
     let call = CallContext::within(Duration::from_secs(5));
     let mut sent = 0;

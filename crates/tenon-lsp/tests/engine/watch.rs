@@ -1,4 +1,4 @@
-//! Watching a tree: what counts as a change, and that a flush leaves nothing unknown.
+//! Watching a tree: which events count as changes, and that a flush reports all earlier ones.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -42,7 +42,7 @@ impl Tree {
         self.folder.path().join(path)
     }
 
-    /// All that changed up to now, by relative path.
+    /// All changes up to now, by relative path.
     async fn changes(&self) -> BTreeMap<String, FileChangeKind> {
         assert!(self.watch.flush(&CallContext::within(Duration::from_secs(20))).await);
         let root = self.folder.path().canonicalize().unwrap();
@@ -70,7 +70,7 @@ fn changes<const N: usize>(list: [(&str, FileChangeKind); N]) -> BTreeMap<String
 }
 
 #[tokio::test]
-async fn a_flush_knows_everything_before_it() {
+async fn flush_reports_all_earlier_changes() {
     let tree = Tree::new(&[("a.py", "1"), ("sub/b.py", "1")]).await;
     for round in 0..200 {
         let before = tree.epoch();
@@ -82,7 +82,7 @@ async fn a_flush_knows_everything_before_it() {
 }
 
 #[tokio::test]
-async fn files_come_go_and_move_with_their_folders() {
+async fn files_are_created_deleted_and_moved_with_their_folders() {
     let tree = Tree::new(&[("one/a.py", "1"), ("one/deep/b.py", "1")]).await;
     let before = tree.epoch();
     fs::rename(tree.at("one"), tree.at("two")).unwrap();
@@ -107,7 +107,7 @@ async fn files_come_go_and_move_with_their_folders() {
 }
 
 #[tokio::test]
-async fn a_file_replaced_by_a_rename_has_changed() {
+async fn file_replaced_by_a_rename_counts_as_changed() {
     let tree = Tree::new(&[("a.py", "1")]).await;
     tree.put("a.py.tmp", "2");
     fs::rename(tree.at("a.py.tmp"), tree.at("a.py")).unwrap();
@@ -115,7 +115,7 @@ async fn a_file_replaced_by_a_rename_has_changed() {
 }
 
 #[tokio::test]
-async fn what_is_ignored_is_no_event() {
+async fn ignored_files_cause_no_event() {
     let tree = Tree::new(&[
         (".gitignore", "build/\n*.log\n!keep.log\n"),
         ("src/.ignore", "generated.py\n"),
@@ -149,7 +149,7 @@ async fn what_is_ignored_is_no_event() {
 }
 
 #[tokio::test]
-async fn new_ignore_rules_change_what_is_there() {
+async fn new_ignore_rules_add_and_remove_files() {
     let tree = Tree::new(&[("a.py", ""), ("out/b.py", "")]).await;
     tree.put(".gitignore", "out/\n");
     assert_eq!(tree.changes().await, changes([(".gitignore", Created), ("out/b.py", Deleted)]));
@@ -160,7 +160,7 @@ async fn new_ignore_rules_change_what_is_there() {
 }
 
 #[tokio::test]
-async fn ten_thousand_files_at_once_are_all_known_after_one_flush() {
+async fn one_flush_reports_ten_thousand_new_files() {
     let tree = Tree::new(&[("seed.py", "")]).await;
     for number in 0..10_000 {
         tree.put(&format!("d{}/f{number}.py", number % 100), "x");
@@ -175,10 +175,10 @@ async fn ten_thousand_files_at_once_are_all_known_after_one_flush() {
 }
 
 #[tokio::test]
-async fn a_flush_obeys_its_call() {
+async fn cancelled_flush_does_not_hang() {
     let tree = Tree::new(&[("a.py", "")]).await;
     let call = CallContext::within(Duration::from_secs(20));
     call.cancel.cancel();
-    // Either it was quick, or it gave up; it never hangs.
+    // It may finish or time out, but it never hangs.
     let _ = tree.watch.flush(&call).await;
 }

@@ -1,6 +1,6 @@
-//! The `code` surface on real language servers, through the program: what it says is true, and always the same bytes.
+//! The `code` surface of the `tenon` program with real language servers: complete answers, always the same bytes.
 #![cfg(target_os = "linux")]
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 mod truth;
 
@@ -13,14 +13,14 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 use tenon_testkit::{McpClient, PATIENCE, Sandbox};
 
-/// A question with a name.
+/// A named tool call.
 struct Question {
     name: String,
     tool: &'static str,
     arguments: Value,
 }
 
-/// The first place of `word` in the first line of a file that holds `line`.
+/// The position of `word` in the first line of a file that contains `line`.
 fn position(sandbox: &Sandbox, file: &str, line: &str, word: &str) -> Value {
     let text = sandbox.tree().read(file);
     let (number, found) = text
@@ -32,7 +32,7 @@ fn position(sandbox: &Sandbox, file: &str, line: &str, word: &str) -> Value {
     json!({ "line": number, "character": found.find(word).unwrap() })
 }
 
-/// pyright, typescript-language-server and clangd, each with all tools.
+/// All tools for pyright, typescript-language-server and clangd.
 fn questions(sandbox: &Sandbox) -> Vec<Question> {
     let uri = |file: &str| format!("file://{}/{file}", sandbox.root().canonicalize().unwrap().display());
     let places = [
@@ -68,7 +68,7 @@ fn questions(sandbox: &Sandbox) -> Vec<Question> {
     all
 }
 
-/// The example, with the list of its C++ files by which clangd knows what there is to read.
+/// The example with a compilation database, which tells clangd its files.
 fn workspace() -> Sandbox {
     let sandbox = Sandbox::with_example("polyglot");
     let folder = sandbox.root().canonicalize().unwrap().join("engine");
@@ -83,12 +83,12 @@ fn workspace() -> Sandbox {
     sandbox
 }
 
-/// A process of its own, without a daemon.
+/// A separate process without a daemon.
 fn session(sandbox: &Sandbox) -> McpClient {
     connected(sandbox, &["--no-daemon"])
 }
 
-/// The workspace's daemon, started if there is none.
+/// The workspace's daemon, started if it is not running.
 fn daemon(sandbox: &Sandbox) -> McpClient {
     connected(sandbox, &[])
 }
@@ -99,7 +99,7 @@ fn connected(sandbox: &Sandbox, how: &[&str]) -> McpClient {
     McpClient::connect(&mut command)
 }
 
-/// Asks until there is an answer. Before, only `indexing` and `timeout` may be said.
+/// Repeats a call until it succeeds. Until then, only `indexing` and `timeout` errors are allowed.
 fn ask(client: &mut McpClient, question: &Question) -> Value {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -107,8 +107,8 @@ fn ask(client: &mut McpClient, question: &Question) -> Value {
             Ok(result) => return without_state(result.structured),
             Err(error) => {
                 let reason = error.data["details"]["reason"].as_str().unwrap_or_default();
-                let may_be_said = ["indexing", "timeout"].contains(&reason);
-                assert!(may_be_said && Instant::now() < deadline, "{}: {error:?}", question.name);
+                let is_late = ["indexing", "timeout"].contains(&reason);
+                assert!(is_late && Instant::now() < deadline, "{}: {error:?}", question.name);
             }
         }
     }
@@ -118,7 +118,7 @@ fn ask_all(client: &mut McpClient, questions: &[Question]) -> BTreeMap<String, V
     questions.iter().map(|question| (question.name.clone(), ask(client, question))).collect()
 }
 
-/// A payload with `s` taken out of its cursor: that differs from daemon to daemon.
+/// A payload whose cursor has no `s`, which differs between daemons.
 fn without_state(mut payload: Value) -> Value {
     if let Some(cursor) = payload["nextCursor"].as_str() {
         let mut fields: Value = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(cursor).unwrap()).unwrap();
@@ -128,30 +128,30 @@ fn without_state(mut payload: Value) -> Value {
     payload
 }
 
-/// The same without what depends on where the workspace lies.
-fn portable(sandbox: &Sandbox, value: &Value) -> Value {
+/// A payload without paths and hashes that depend on the location of the workspace.
+fn relocatable(sandbox: &Sandbox, value: &Value) -> Value {
     let root = format!("file://{}", sandbox.root().canonicalize().unwrap().display());
     let mut value: Value = serde_json::from_str(&value.to_string().replace(&root, "$root")).unwrap();
-    forget(&mut value);
+    remove_hashes(&mut value);
     value
 }
 
-fn forget(value: &mut Value) {
+fn remove_hashes(value: &mut Value) {
     match value {
         Value::Object(fields) => {
             fields.remove("id");
             if fields.contains_key("k") {
                 fields.remove("k");
             }
-            fields.values_mut().for_each(forget);
+            fields.values_mut().for_each(remove_hashes);
         }
-        Value::Array(items) => items.iter_mut().for_each(forget),
+        Value::Array(items) => items.iter_mut().for_each(remove_hashes),
         _ => {}
     }
 }
 
 #[test]
-fn s1_3_the_golden_matrix_is_the_same_in_every_run_order_process_and_daemon_and_under_load() {
+fn s1_3_golden_matrix_is_the_same_in_every_run_order_process_daemon_and_under_load() {
     let sandbox = workspace();
     let questions = questions(&sandbox);
     let golden = {
@@ -163,11 +163,11 @@ fn s1_3_the_golden_matrix_is_the_same_in_every_run_order_process_and_daemon_and_
         golden
     };
     let shown: BTreeMap<&str, Value> =
-        golden.iter().map(|(name, value)| (name.as_str(), portable(&sandbox, value))).collect();
+        golden.iter().map(|(name, value)| (name.as_str(), relocatable(&sandbox, value))).collect();
     insta::assert_json_snapshot!("golden_matrix", shown);
 
-    // A daemon, the questions turned round, and the other core busy.
-    let turned: Vec<Question> = self::questions(&sandbox).into_iter().rev().collect();
+    // A daemon, the questions in reverse order, and another core busy.
+    let reversed: Vec<Question> = self::questions(&sandbox).into_iter().rev().collect();
     let busy = AtomicBool::new(true);
     let again = std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -176,7 +176,7 @@ fn s1_3_the_golden_matrix_is_the_same_in_every_run_order_process_and_daemon_and_
             }
         });
         let again = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            ask_all(&mut daemon(&sandbox), &turned)
+            ask_all(&mut daemon(&sandbox), &reversed)
         }));
         busy.store(false, Ordering::Relaxed);
         again.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -184,17 +184,17 @@ fn s1_3_the_golden_matrix_is_the_same_in_every_run_order_process_and_daemon_and_
     assert_eq!(again, golden);
     stop(&sandbox);
 
-    // Another daemon, and a process without one beside it.
+    // Another daemon, and a process without a daemon at the same time.
     let mut second = daemon(&sandbox);
     let mut beside = session(&sandbox);
-    assert_eq!(ask_all(&mut beside, &turned), golden);
+    assert_eq!(ask_all(&mut beside, &reversed), golden);
     assert_eq!(ask_all(&mut second, &questions), golden);
     beside.close();
     second.close();
     stop(&sandbox);
 }
 
-/// Ends the workspace's daemon and everything that it started.
+/// Stops the daemon and checks that no process is left.
 fn stop(sandbox: &Sandbox) {
     let stopped = sandbox.command(env!("CARGO_BIN_EXE_tenon")).arg("stop").output().unwrap();
     assert!(stopped.status.success(), "{stopped:?}");

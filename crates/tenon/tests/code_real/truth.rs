@@ -1,5 +1,5 @@
-//! §4.5 on real code: the first list that is given after a cold start is the one that the settled server gives when it is
-//! asked directly. Before that the answer says that servers are still reading.
+//! §4.5 on real code: the first list after a cold start equals the list of the settled server, asked directly. Before
+//! that, calls fail with `indexing` or `timeout`.
 
 use std::time::Instant;
 
@@ -9,7 +9,7 @@ use tenon_testkit::{McpClient, PATIENCE, RealProject, Sandbox};
 
 use crate::session;
 
-/// Files and ranges in an order of their own.
+/// Files and ranges as sorted text.
 fn places(locations: &Value) -> Vec<String> {
     let mut places: Vec<String> = locations
         .as_array()
@@ -22,13 +22,13 @@ fn places(locations: &Value) -> Vec<String> {
     places
 }
 
-/// All references of a place by the surface, and how often it was asked before it knew.
+/// All references from the surface, and the number of calls that were too early.
 fn first_answer(client: &mut McpClient, sandbox: &Sandbox, place: FilePosition<'_>) -> (Vec<String>, usize) {
     let position = json!({ "line": place.line, "character": place.character });
     let mut arguments = json!({
         "uri": uri(sandbox, place.file), "position": position, "includeDeclaration": true, "pageSize": 200,
     });
-    let (mut items, mut refused) = (Vec::new(), 0);
+    let (mut items, mut early) = (Vec::new(), 0);
     let deadline = Instant::now() + 2 * PATIENCE;
     loop {
         match client.call_tool("vscode.lsp.references", arguments.clone()) {
@@ -36,20 +36,20 @@ fn first_answer(client: &mut McpClient, sandbox: &Sandbox, place: FilePosition<'
                 items.append(page.structured["items"].as_array_mut().unwrap());
                 arguments["cursor"] = page.structured["nextCursor"].take();
                 if arguments["cursor"].is_null() {
-                    return (places(&json!(items)), refused);
+                    return (places(&json!(items)), early);
                 }
             }
             Err(error) => {
                 let reason = error.data["details"]["reason"].as_str().unwrap_or_default();
-                let is_patient = ["indexing", "timeout"].contains(&reason) && Instant::now() < deadline;
-                assert!(is_patient && items.is_empty(), "{error:?}");
-                refused += 1;
+                let is_late = ["indexing", "timeout"].contains(&reason) && Instant::now() < deadline;
+                assert!(is_late && items.is_empty(), "{error:?}");
+                early += 1;
             }
         }
     }
 }
 
-/// Asks about the landmark of a source right after the start, then the server itself when it has settled.
+/// Compares the first references of a symbol after the start with those of the settled server.
 fn first_is_settled(source: RealProject, server: InstalledServer, at_least: usize) {
     let sandbox = Sandbox::with_project(source);
     let switches = ["pyright", "ty", "ruff"]
@@ -60,9 +60,9 @@ fn first_is_settled(source: RealProject, server: InstalledServer, at_least: usiz
     let symbol = source.sample_symbol();
     let declared = FilePosition::find(&sandbox, symbol.file, symbol.line, symbol.name);
     let mut client = session(&sandbox);
-    let (first, refused) = first_answer(&mut client, &sandbox, declared);
+    let (first, early) = first_answer(&mut client, &sandbox, declared);
     let (again, _) = first_answer(&mut client, &sandbox, declared);
-    assert_eq!(first.len(), again.len(), "refused {refused} times, then answered too early");
+    assert_eq!(first.len(), again.len(), "{early} early calls, then an incomplete list");
     client.close();
     sandbox.assert_no_processes();
 
@@ -77,21 +77,21 @@ fn first_is_settled(source: RealProject, server: InstalledServer, at_least: usiz
 }
 
 #[test]
-fn s4_5_the_first_references_in_django_are_those_of_the_settled_pyright() {
+fn s4_5_first_references_in_django_equal_those_of_the_settled_pyright() {
     first_is_settled(RealProject::Django, InstalledServer::Pyright, 300);
 }
 
 #[test]
-fn s4_5_the_first_references_in_django_are_those_of_the_settled_ty() {
+fn s4_5_first_references_in_django_equal_those_of_the_settled_ty() {
     first_is_settled(RealProject::Django, InstalledServer::Ty, 300);
 }
 
 #[test]
-fn s4_5_the_first_references_in_rxjs_are_those_of_the_settled_typescript_server() {
+fn s4_5_first_references_in_rxjs_equal_those_of_the_settled_typescript_server() {
     first_is_settled(RealProject::Rxjs, InstalledServer::TypeScript, 390);
 }
 
 #[test]
-fn s4_5_the_first_references_in_eigen_are_those_of_the_settled_clangd() {
+fn s4_5_first_references_in_eigen_equal_those_of_the_settled_clangd() {
     first_is_settled(RealProject::Eigen, InstalledServer::Clangd, 1_001);
 }
