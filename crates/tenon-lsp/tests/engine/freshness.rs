@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures::future::join_all;
-use serde_json::{Value, json};
+use serde_json::json;
 use tenon_fake_lsp::Workbench;
 use tenon_lsp::CallContext;
 use tenon_lsp::model::GapReason;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use serde_json::{Value, json};
+use serde_json::json;
 use tenon_fake_lsp::Workbench;
 use tenon_lsp::CallContext;
 use tenon_lsp::model::GapReason;
