@@ -1,8 +1,8 @@
 //! Regenerates the generated files of the tree.
 //!
 //! A test whose name starts with `generated_` compares each generated file with the code next to it
-//! (`tenon_testkit::generated`). The same tests write the files when `TENON_UPDATE` is set, so that no list of generated
-//! files is needed.
+//! (`tenon_testkit::generated`). The same tests write the files when `TENON_UPDATE` is set. Nothing else
+//! lists the generated files.
 
 use crate::shell::{self, Error, cargo, heading};
 

@@ -23,7 +23,7 @@ const PHRASES: [(&str, &str); 41] = [
     ("of it|s", "use a possessive or name the owner"),
     ("is n|o", "is not a, is invalid"),
     ("are n|o", "are not, are invalid"),
-    ("is no|ne", "is invalid"),
+    ("is non|e", "is invalid"),
     ("to be h|ad", "available"),
     ("at leis|ure", "later"),
     ("an|ew", "again"),
