@@ -1,6 +1,7 @@
 //! Where shipped crates may use Unix-only names: in files marked as Unix, and in items under a `#[cfg(…)]` on the system.
 //!
-//! A file whose first line begins with `//! Unix:` is compiled on Unix only, so its `mod` line must be under `#[cfg(unix)]`.
+//! A file named `unix.rs`, or whose first line begins with `//! Unix:`, is compiled on Unix only: its `mod` line must be under
+//! `#[cfg(unix)]`.
 //! Whether the rest compiles elsewhere is checked by `cargo xtask non-unix`.
 
 use super::{Offence, SourceFile};
@@ -32,7 +33,7 @@ pub(super) fn check(files: &[SourceFile], offences: &mut Vec<Offence>) {
             && !TEST_CRATES.iter().any(|test| file.path.starts_with(test))
     };
     for file in files.iter().filter(shipped) {
-        if file.text.starts_with("//! Unix:") {
+        if is_unix(file) {
             if !files.iter().any(|other| declares(other, file)) && !is_inside_unix(files, file) {
                 offences.push(file.offence(1, "declare the module under `#[cfg(unix)]`"));
             }
@@ -40,6 +41,11 @@ pub(super) fn check(files: &[SourceFile], offences: &mut Vec<Offence>) {
             names(file, offences);
         }
     }
+}
+
+/// Whether a file is marked as Unix.
+fn is_unix(file: &SourceFile) -> bool {
+    file.name() == "unix.rs" || file.text.starts_with("//! Unix:")
 }
 
 /// Whether a file is a submodule of a file marked as Unix.
@@ -50,7 +56,7 @@ fn is_inside_unix(files: &[SourceFile], file: &SourceFile) -> bool {
             .strip_suffix(".rs")
             .is_some_and(|folder| file.path.strip_prefix(folder).is_some_and(|below| below.starts_with('/')))
     };
-    files.iter().filter(above).any(|other| other.text.starts_with("//! Unix:"))
+    files.iter().filter(above).any(is_unix)
 }
 
 /// Whether `parent` declares the module of `file`, by name or by path, under `#[cfg(unix)]`.
@@ -98,7 +104,7 @@ fn names(file: &SourceFile, offences: &mut Vec<Offence>) {
         }
         for name in NAMES.iter().filter(|name| contains_name(code, name)) {
             let rule =
-                format!("`{name}` outside of `#[cfg(unix)]` in a file that does not begin with `//! Unix:`");
+                format!("`{name}` outside of `#[cfg(unix)]` in a file that is not marked with `//! Unix:`");
             offences.push(file.offence(index + 1, rule));
         }
     }
