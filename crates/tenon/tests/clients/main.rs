@@ -45,8 +45,8 @@ fn run(runner: Command) {
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{stdout}\n{stderr}");
     assert!(stdout.lines().any(|line| line.starts_with("ok 1 - ")), "no client ran: {stdout}\n{stderr}");
-    drop(server);
     assert!(sandbox.tenon().arg("stop").status().unwrap().success());
+    drop(server);
     sandbox.assert_no_processes();
 }
 

@@ -1,65 +1,43 @@
 //! The official MCP conformance suite against our edge, compared with a baseline of known failures.
 //!
-//! The suite runs against `examples/conformance.rs`, once per revision, with the scenarios that the revision requires.
+//! The suite runs against the server in `fixture_server.rs`, once per revision, with the scenarios that the revision requires.
 //! `tests/conformance/<revision>.json` in the repository root gives a reason for each known failure, keyed by scenario or
 //! by `scenario:check`. A failure without an entry fails the test, and so does an entry without a failure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 use tenon_testkit::{program, repository_root};
+use tokio::process::Command;
 
-#[test]
-fn suite_passes_for_2025_11_25() {
-    run_suite("2025-11-25");
+mod fixture_server;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn suite_passes_for_2025_11_25() {
+    run_suite("2025-11-25").await;
 }
 
-#[test]
-fn suite_passes_for_2026_07_28() {
-    run_suite("2026-07-28");
+#[tokio::test(flavor = "multi_thread")]
+async fn suite_passes_for_2026_07_28() {
+    run_suite("2026-07-28").await;
 }
 
-fn run_suite(revision: &str) {
-    let server = Server::start();
+async fn run_suite(revision: &str) {
+    let address = fixture_server::start().await;
     let results = tempfile::tempdir().unwrap();
     let mut command = Command::new(program::tool("conformance"));
-    command.args(["server", "--url", &server.address, "--requirements", revision, "--output-dir"]);
+    command.args(["server", "--url", &address, "--requirements", revision, "--output-dir"]);
     command.arg(results.path()).env("PATH", program::search_path());
     // The suite's exit code ignores our baseline: only its result files count.
-    let output = command.output().unwrap();
+    let output = command.output().await.unwrap();
     let checks = read_results(results.path());
     assert!(!checks.is_empty(), "the suite ran no checks: {}", String::from_utf8_lossy(&output.stderr));
     let verdict = judge(&checks, &read_baseline(revision));
     println!("{revision}: {} checks passed, {} failed as expected", verdict.passed, verdict.excused);
     let failures: Vec<String> = verdict.unexpected.into_iter().chain(verdict.stale).collect();
     assert!(failures.is_empty(), "{revision}:\n{}", failures.join("\n"));
-}
-
-/// The fixture server, which exits when its stdin is closed.
-struct Server {
-    child: Child,
-    address: String,
-}
-
-impl Server {
-    fn start() -> Self {
-        let program = program::example("conformance");
-        let mut child = Command::new(program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let mut address = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut address).unwrap();
-        Self { child, address: address.trim().to_owned() }
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        drop(self.child.stdin.take());
-        let _ = self.child.wait();
-    }
 }
 
 /// One check of one scenario, and whether it failed.

@@ -1,9 +1,7 @@
-//! The product's HTTP edge with the official conformance suite's fixture tools behind it.
+//! The product's HTTP edge with the fixture tools of the official conformance suite behind it.
 //!
-//! For tests alone: the suite calls tools by its own names and sends no token, so this program opens
-//! to everybody on loopback. It prints the address it listens on and ends with its stdin.
+//! The suite calls tools by its own names and sends no token, so every client on loopback may call it.
 
-use std::io::{self, Write};
 use std::sync::LazyLock;
 
 use rmcp::model::ResourceContents;
@@ -14,7 +12,6 @@ use tenon_server::surface::{
     ToolCall, ToolNames, ToolOutcome, ToolSpec,
 };
 use tenon_server::surfaces::Surfaces;
-use tokio::io::AsyncReadExt;
 use tokio_util::sync::CancellationToken;
 
 const NAME: &str = "conformance";
@@ -173,7 +170,7 @@ fn missing_capability() -> ErrorData {
     ErrorData::new(ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY, "sampling is needed", Some(data))
 }
 
-/// Everybody is the same one.
+/// Accepts every client.
 struct Open;
 
 impl Authority for Open {
@@ -182,10 +179,10 @@ impl Authority for Open {
     }
 }
 
-#[tokio::main]
-async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let listener = http::bind("127.0.0.1:0".parse()?).await?;
-    writeln!(io::stdout(), "http://{}/mcp", listener.local_addr()?)?;
+/// Serves on a free port until the test ends. Returns the address of the endpoint.
+pub(crate) async fn start() -> String {
+    let listener = http::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    let address = format!("http://{}/mcp", listener.local_addr().unwrap());
     let endpoint = Endpoint {
         surfaces: Surfaces::new(ToolNames::Dotted).with(Fixtures),
         default_surfaces: vec![NAME.into()],
@@ -194,12 +191,6 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         entropy: Entropy::system(),
         limits: HttpLimits::default(),
     };
-    let stop = CancellationToken::new();
-    let ending = stop.clone();
-    tokio::spawn(async move {
-        let _ = tokio::io::stdin().read_to_end(&mut Vec::new()).await;
-        ending.cancel();
-    });
-    http::serve(listener, endpoint, stop).await;
-    Ok(())
+    tokio::spawn(http::serve(listener, endpoint, CancellationToken::new()));
+    address
 }
