@@ -3,12 +3,6 @@
 //! Schemas are data, checked in under `schemas/tools/`. What a schema does not say (limits, patterns of ids and
 //! names, nesting of steps) is said by the code that reads the arguments, with a code of its own.
 
-use std::sync::OnceLock;
-
-use serde_json::{Map, Value, json};
-
-use crate::error::WorkError;
-
 /// Which surface lists a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorkSurfaceKind {
@@ -129,148 +123,22 @@ impl WorkTool {
         name.strip_prefix("tasks_").or_else(|| name.strip_prefix("memory_")).unwrap_or(name)
     }
 
-    fn checker(self) -> &'static Checker {
-        static CHECKERS: [OnceLock<Checker>; WorkTool::ALL.len()] =
-            [const { OnceLock::new() }; WorkTool::ALL.len()];
-        CHECKERS[self as usize].get_or_init(|| {
-            let mut schema: Value =
-                serde_json::from_str(self.schema()).expect("schemas are JSON (schemas test)");
-            let listed = schema.clone();
-            nest(&mut schema, &listed, "#");
-            let validator = jsonschema::validator_for(&schema).expect("schemas compile (schemas test)");
-            Checker { schema, validator }
-        })
-    }
-
-    /// Brings arguments into the form that the code reads: `null` is absent, `5.0` is `5`.
-    ///
-    /// # Errors
-    /// When they break the schema of this tool; unknown arguments do.
-    pub(crate) fn check(self, args: Map<String, Value>) -> Result<Map<String, Value>, WorkError> {
-        let checker = self.checker();
-        let mut args = Value::Object(args);
-        normalise(&checker.schema, &checker.schema, &mut args);
-        if let Err(fault) = checker.validator.validate(&args) {
-            let place = fault.instance_path().to_string();
-            let place = if place.is_empty() { "arguments".to_owned() } else { format!("`{place}`") };
-            return Err(WorkError::invalid(format!("{place}: {}", fault.masked_with("the value")))
-                .recovery(format!("follow the input schema of {}", self.name())));
-        }
-        match args {
-            Value::Object(args) => Ok(args),
-            _ => unreachable!("built as an object above"),
+    /// Whether the answer is a list that is read page by page.
+    pub(crate) fn is_paged(self) -> bool {
+        match self {
+            Self::TasksNext | Self::MemoryMerge => true,
+            Self::TasksFocusGet | Self::MemoryStatus | Self::MemoryThinkTemplate => false,
+            tool => tool.access() == Access::Read,
         }
     }
-}
-
-struct Checker {
-    schema: Value,
-    validator: jsonschema::Validator,
-}
-
-/// Says where a schema lists a shape inside itself what that shape is, so that it is checked at every depth.
-///
-/// What is listed only says "same shape": not every client follows references.
-fn nest(schema: &mut Value, listed: &Value, pointer: &str) {
-    for (name, property) in listed["properties"].as_object().into_iter().flatten() {
-        if property["description"] == "same shape" {
-            schema["properties"][name]["items"] = json!({"$ref": pointer});
-        } else {
-            nest(&mut schema["properties"][name], property, &format!("{pointer}/properties/{name}"));
-        }
-    }
-    if let Some(items) = listed.get("items") {
-        nest(&mut schema["items"], items, &format!("{pointer}/items"));
-    }
-}
-
-fn normalise(root: &Value, schema: &Value, value: &mut Value) {
-    let reference = schema["$ref"].as_str().and_then(|pointer| root.pointer(&pointer[1..]));
-    let schema = reference.unwrap_or(schema);
-    match value {
-        Value::Object(map) => {
-            if let Some(Value::Object(known)) = schema.get("properties") {
-                map.retain(|name, value| !(value.is_null() && known.get(name).is_some_and(is_typed)));
-                for (name, value) in map.iter_mut() {
-                    if let Some(schema) = known.get(name) {
-                        normalise(root, schema, value);
-                    }
-                }
-            }
-        }
-        Value::Array(items) => {
-            if let Some(schema) = schema.get("items") {
-                items.iter_mut().for_each(|item| normalise(root, schema, item));
-            }
-        }
-        Value::Number(number) if schema.get("type").is_some_and(|kind| kind == "integer") => {
-            if let Some(float) = number.as_f64().filter(|_| number.is_f64())
-                && float.fract() == 0.0
-                && float.abs() < 2f64.powi(63)
-            {
-                *value = Value::from(float as i64);
-            }
-        }
-        _ => {}
-    }
-}
-
-/// A property of any type may really be `null`; for all others `null` means absent.
-fn is_typed(schema: &Value) -> bool {
-    schema.get("type").is_some()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn checked(tool: WorkTool, args: Value) -> Result<Value, String> {
-        let Value::Object(args) = args else { panic!("an object") };
-        tool.check(args).map(Value::Object).map_err(|failure| failure.message().to_owned())
-    }
-
     #[test]
-    fn every_schema_compiles_and_refuses_unknown_arguments() {
-        for &tool in WorkTool::ALL {
-            let schema = &tool.checker().schema;
-            assert_eq!(schema["additionalProperties"], json!(false), "{}", tool.name());
-            assert!(schema["properties"]["workspace"].is_object(), "{}", tool.name());
-            let mut args = Map::new();
-            args.insert("no_such_argument".into(), Value::Null);
-            assert!(tool.check(args).is_err(), "{}", tool.name());
-            assert!(!tool.schema().contains("$ref"), "{}", tool.name());
-        }
-    }
-
-    #[test]
-    fn null_is_absent_but_for_free_values() {
-        let args = json!({"title": "x", "parent": null, "contract_data": {"kept": null},
-            "steps": [{"title": "s", "success_criteria": ["c"], "tests": null, "steps": [
-                {"title": "s", "success_criteria": ["c"], "blockers": null, "steps": [
-                    {"title": "s", "success_criteria": ["c"], "steps": null}]}]}]});
-        let expected = json!({"title": "x", "contract_data": {"kept": null},
-            "steps": [{"title": "s", "success_criteria": ["c"], "steps": [
-                {"title": "s", "success_criteria": ["c"], "steps": [
-                    {"title": "s", "success_criteria": ["c"]}]}]}]});
-        assert_eq!(checked(WorkTool::TasksCreate, args).unwrap(), expected);
-        let verified = json!({"checkpoints": {"criteria": {"confirmed": true}, "tests": null}});
-        let expected = json!({"checkpoints": {"criteria": {"confirmed": true}}});
-        assert_eq!(checked(WorkTool::TasksVerify, verified).unwrap(), expected);
-        assert!(checked(WorkTool::TasksVerify, json!({"checkpoints": {"speed": null}})).is_err());
-        let patch = json!({"ops": [{"op": "set", "field": "description", "value": null}]});
-        assert_eq!(checked(WorkTool::TasksPatch, patch.clone()).unwrap(), patch);
-    }
-
-    #[test]
-    fn integers_may_be_spelled_as_floats() {
-        let args = json!({"limit": 5.0, "max_chars": 1e3});
-        assert_eq!(checked(WorkTool::TasksContext, args).unwrap(), json!({"limit": 5, "max_chars": 1000}));
-        assert!(checked(WorkTool::TasksContext, json!({"limit": 5.5})).is_err());
-        assert!(checked(WorkTool::TasksContext, json!({"limit": "5"})).is_err());
-    }
-
-    #[test]
-    fn intents_are_names_without_their_surface() {
+    fn intent_is_the_name_without_its_surface() {
         assert_eq!(WorkTool::TasksCloseStep.intent(), "close_step");
         assert_eq!(WorkTool::MemoryGraphConflictShow.intent(), "graph_conflict_show");
         assert_eq!(WorkTool::by_name("tasks_create"), Some(WorkTool::TasksCreate));

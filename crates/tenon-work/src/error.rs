@@ -134,6 +134,13 @@ impl WorkError {
             .with("retryable", false)
     }
 
+    /// Arguments that are not what the schema of their tool says. `path` is a JSON pointer.
+    pub fn arguments(tool: WorkTool, path: &str, message: &str) -> Self {
+        let location = if path.is_empty() { "arguments".to_owned() } else { format!("`{path}`") };
+        Self::invalid(format!("{location}: {message}"))
+            .recovery(format!("follow the input schema of {}", tool.name()))
+    }
+
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
         Self::new(WorkErrorCode::InvalidInput, message)
     }

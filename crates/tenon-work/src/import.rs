@@ -10,7 +10,7 @@ use crate::export::{FORMAT, TransferCounts};
 use crate::graph::version;
 use crate::memory::{entry, search};
 use crate::plan::{step, target};
-use crate::store::{Arg, Backend, SCHEMA_VERSION, Store, StoreError, Tx, args};
+use crate::store::{Arg, SCHEMA_VERSION, Store, StoreError, Tx, args};
 use crate::store_check::{self, StoreReport};
 use crate::tables::{Key, TABLES, Table, WORKSPACES};
 
@@ -92,7 +92,8 @@ impl Store {
             let line: Line = serde_json::from_str(text).map_err(|fault| import.fault(fault))?;
             import.row(line).await?;
         }
-        import.measure().await?;
+        let tables: Vec<&str> = TABLES.iter().map(|table| table.name).chain(["search"]).collect();
+        import.tx.update_statistics(&tables).await?;
         import.tx.commit().await?;
         Ok(import.counts)
     }
@@ -140,15 +141,6 @@ impl Import {
         let checked = store_check::workspace(&mut self.tx, self.ws, &mut self.report).await;
         self.refused(checked)?;
         self.report.problems.first().map_or(Ok(()), |problem| Err(self.fault(problem)))
-    }
-
-    /// Lets PostgreSQL count what came, rather than take the tables for empty until it gets to it by itself.
-    async fn measure(&mut self) -> Result<(), StoreError> {
-        if self.tx.backend() == Backend::Postgres {
-            let tables: Vec<&str> = TABLES.iter().map(|table| table.name).chain(["search"]).collect();
-            self.tx.script(&format!("ANALYZE {}", tables.join(", "))).await?;
-        }
-        Ok(())
     }
 
     fn fault(&self, problem: impl ToString) -> StoreError {

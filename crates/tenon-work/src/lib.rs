@@ -1,5 +1,6 @@
 //! Plans, tasks and memory on SQLite or PostgreSQL.
 
+mod arguments;
 mod catalog;
 mod cursor;
 mod envelope;
@@ -30,7 +31,8 @@ pub use envelope::Envelope;
 pub use error::{WorkError, WorkErrorCode};
 pub use export::TransferCounts;
 pub use name::WorkspaceName;
-pub use store::{Backend, Store, StoreError, StoreLocation, StoreLocationError};
+pub use request::WorkRequest;
+pub use store::{Store, StoreError, StoreLocation, StoreLocationError};
 pub use store_check::StoreReport;
 pub use work::{Work, WorkSettings};
 pub use workspace_id::workspace_id;

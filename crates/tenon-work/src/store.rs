@@ -7,6 +7,8 @@
 
 mod batch;
 mod change_notifier;
+mod full_text;
+mod maintenance;
 mod migrate;
 mod pool;
 mod postgres;
@@ -23,7 +25,7 @@ use std::time::Duration;
 use sqlx::postgres::PgConnectOptions;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
-pub(crate) use change_notifier::{ChangeNotifier, NOTIFY};
+pub(crate) use change_notifier::ChangeNotifier;
 pub(crate) use migrate::SCHEMA_VERSION;
 pub use store_error::StoreError;
 pub(crate) use tx::{Arg, Row, Sql, Tx, args};
@@ -99,7 +101,7 @@ impl fmt::Debug for StoreLocation {
 
 /// The kind of database behind a [`Store`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Backend {
+pub(crate) enum Backend {
     Sqlite,
     Postgres,
 }
@@ -132,8 +134,12 @@ impl Store {
         Ok(Self { pools, changes, found_version })
     }
 
-    pub fn backend(&self) -> Backend {
-        self.pools.backend()
+    /// `sqlite` or `postgres`.
+    pub fn backend_name(&self) -> &'static str {
+        match self.pools.backend() {
+            Backend::Sqlite => "sqlite",
+            Backend::Postgres => "postgres",
+        }
     }
 
     /// The version of the schema that the store had when it was opened; 0 if it had none.
@@ -163,7 +169,7 @@ impl Store {
 
     /// Runs what happens inside of a transaction.
     pub(crate) async fn allow_blocking<T>(&self, inside: impl Future<Output = T>) -> T {
-        allow_blocking(self.backend(), inside).await
+        allow_blocking(self.pools.backend(), inside).await
     }
 
     pub(crate) fn changes(&self) -> &ChangeNotifier {

@@ -13,7 +13,7 @@ use crate::plan::record::{Fields, Record};
 use crate::plan::step::{Step, StepRow};
 use crate::plan::target::{Target, TargetRow};
 use crate::plan::{step, target};
-use crate::store::{Backend, Store, StoreError, Tx, args};
+use crate::store::{Store, StoreError, Tx, args};
 use crate::tables::{TABLES, WORKSPACES};
 
 /// What a check went through, and what it found.
@@ -44,17 +44,7 @@ impl Store {
     pub async fn check(&self) -> Result<StoreReport, StoreError> {
         let mut tx = self.read().await?;
         let mut report = StoreReport::default();
-        if tx.backend() == Backend::Sqlite {
-            // The check of FTS5 trusts what this connection remembers of the index, which other processes may have
-            // changed since; a search looks again.
-            tx.row("SELECT rowid FROM search WHERE search MATCH 'x' LIMIT 1", args![]).await?;
-            for row in tx.rows("PRAGMA integrity_check", args![]).await? {
-                let line = row.text(0)?;
-                if line != "ok" {
-                    report.problem(line);
-                }
-            }
-        }
+        tx.integrity_problems().await?.into_iter().for_each(|problem| report.problem(problem));
         for row in tx.rows("SELECT ws, name FROM workspaces ORDER BY name", args![]).await? {
             let (ws, name) = (row.int(0)?, row.text(1)?);
             report.workspaces += 1;

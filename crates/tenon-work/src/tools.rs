@@ -43,76 +43,151 @@ mod tasks_verify;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use serde::Deserialize;
+use serde_json::Value;
 
+use crate::arguments::{self, ArgumentError};
 use crate::catalog::{Access, WorkTool};
 use crate::error::WorkError;
 use crate::plan::undo::Direction;
-use crate::request::Request;
+use crate::request::WorkRequest;
 use crate::work_call::{WorkCall, WorkReply};
 
-/// The transaction that a request needs. `tasks_next` only writes when it is asked to, and on its first page.
-pub(crate) fn access(request: &Request) -> Access {
-    let all = &request.all;
-    match request.tool {
-        WorkTool::TasksNext if request.paging.cursor.is_some() => Access::Read,
-        WorkTool::TasksNext
-            if all.contains_key("release") || all.get("claim").is_some_and(|claim| claim == true) =>
-        {
-            Access::Write
+/// The arguments of a tool that has none of its own.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct NoArgs {}
+
+macro_rules! tool_args {
+    ($($tool:ident($args:ty))*) => {
+        /// The arguments that belong to one tool alone, typed.
+        #[derive(Debug, Clone)]
+        #[expect(clippy::large_enum_variant, reason = "there is one per call")]
+        pub(crate) enum ToolArgs {
+            $($tool($args)),*
         }
-        WorkTool::TasksNext => Access::Read,
-        tool => tool.access(),
+
+        impl ToolArgs {
+            /// Reads JSON into the type of the tool, and brings it into its one form.
+            pub(crate) fn read(tool: WorkTool, json: &mut Value) -> Result<Self, ArgumentError> {
+                Ok(match tool {
+                    $(WorkTool::$tool => Self::$tool(arguments::read(json)?)),*
+                })
+            }
+        }
+    };
+}
+
+tool_args! {
+    TasksCreate(tasks_create::Args)
+    TasksDecompose(tasks_decompose::Args)
+    TasksEdit(tasks_edit::Args)
+    TasksPatch(tasks_patch::Args)
+    TasksDefine(tasks_define::Args)
+    TasksNote(tasks_note::Args)
+    TasksVerify(tasks_verify::Args)
+    TasksDone(tasks_done::Args)
+    TasksCloseStep(tasks_close_step::Args)
+    TasksBlock(tasks_block::Args)
+    TasksEvidence(tasks_evidence::Args)
+    TasksDelete(tasks_delete::Args)
+    TasksContext(tasks_context::Args)
+    TasksNext(tasks_next::Args)
+    TasksFocusGet(NoArgs)
+    TasksFocusSet(tasks_focus::Args)
+    TasksFocusClear(NoArgs)
+    TasksRadar(tasks_radar::Args)
+    TasksHandoff(tasks_radar::Args)
+    TasksResume(tasks_radar::Args)
+    TasksDelta(tasks_delta::Args)
+    TasksHistory(tasks_history::Args)
+    TasksUndo(tasks_undo::Args)
+    TasksRedo(tasks_undo::Args)
+    TasksBatch(tasks_batch::Args)
+    MemoryInit(NoArgs)
+    MemoryStatus(NoArgs)
+    MemoryNotesCommit(memory_notes_commit::Args)
+    MemoryShow(memory_show::Args)
+    MemoryExport(memory_export::Args)
+    MemoryDiff(memory_diff::Args)
+    MemoryMerge(memory_merge::Args)
+    MemoryBranchCreate(memory_branch::CreateArgs)
+    MemoryBranchList(NoArgs)
+    MemoryCheckout(memory_branch::CheckoutArgs)
+    MemoryGraphApply(memory_graph_apply::Args)
+    MemoryGraphQuery(memory_graph_query::Args)
+    MemoryGraphValidate(memory_graph_validate::Args)
+    MemoryGraphDiff(memory_graph_diff::Args)
+    MemoryGraphMerge(memory_graph_merge::Args)
+    MemoryGraphConflicts(memory_graph_conflict::ListArgs)
+    MemoryGraphConflictShow(memory_graph_conflict::ShowArgs)
+    MemoryGraphConflictResolve(memory_graph_conflict::ResolveArgs)
+    MemoryThinkTemplate(memory_think::TemplateArgs)
+    MemoryThinkCard(memory_think::CardArgs)
+    MemoryThinkContext(memory_think::ContextArgs)
+    MemorySearch(memory_search::Args)
+}
+
+/// The transaction that a request needs. `tasks_next` writes only to claim or release, and only on its first page.
+pub(crate) fn access(request: &WorkRequest) -> Access {
+    match &request.args {
+        ToolArgs::TasksNext(_) if request.paging.cursor.is_some() => Access::Read,
+        ToolArgs::TasksNext(args) if args.writes() => Access::Write,
+        ToolArgs::TasksNext(_) => Access::Read,
+        _ => request.tool.access(),
     }
 }
 
-pub(crate) fn run<'a>(call: &'a mut WorkCall<'_>) -> BoxFuture<'a, Result<WorkReply, WorkError>> {
-    match call.request.tool {
-        WorkTool::TasksCreate => tasks_create::run(call).boxed(),
-        WorkTool::TasksDecompose => tasks_decompose::run(call).boxed(),
-        WorkTool::TasksEdit => tasks_edit::run(call).boxed(),
-        WorkTool::TasksPatch => tasks_patch::run(call).boxed(),
-        WorkTool::TasksDefine => tasks_define::run(call).boxed(),
-        WorkTool::TasksNote => tasks_note::run(call).boxed(),
-        WorkTool::TasksVerify => tasks_verify::run(call).boxed(),
-        WorkTool::TasksDone => tasks_done::run(call).boxed(),
-        WorkTool::TasksCloseStep => tasks_close_step::run(call).boxed(),
-        WorkTool::TasksBlock => tasks_block::run(call).boxed(),
-        WorkTool::TasksEvidence => tasks_evidence::run(call).boxed(),
-        WorkTool::TasksDelete => tasks_delete::run(call).boxed(),
-        WorkTool::TasksContext => tasks_context::run(call).boxed(),
-        WorkTool::TasksNext => tasks_next::run(call).boxed(),
-        WorkTool::TasksFocusGet => tasks_focus::get(call).boxed(),
-        WorkTool::TasksFocusSet => tasks_focus::set(call).boxed(),
-        WorkTool::TasksFocusClear => tasks_focus::clear(call).boxed(),
-        WorkTool::TasksRadar => tasks_radar::run(call).boxed(),
-        WorkTool::TasksHandoff => tasks_handoff::run(call).boxed(),
-        WorkTool::TasksResume => tasks_resume::run(call).boxed(),
-        WorkTool::TasksDelta => tasks_delta::run(call).boxed(),
-        WorkTool::TasksHistory => tasks_history::run(call).boxed(),
-        WorkTool::TasksUndo => tasks_undo::run(call, Direction::Undo).boxed(),
-        WorkTool::TasksRedo => tasks_undo::run(call, Direction::Redo).boxed(),
-        WorkTool::TasksBatch => tasks_batch::run(call).boxed(),
-        WorkTool::MemoryInit => memory_init::init(call).boxed(),
-        WorkTool::MemoryStatus => memory_init::status(call).boxed(),
-        WorkTool::MemoryNotesCommit => memory_notes_commit::run(call).boxed(),
-        WorkTool::MemoryShow => memory_show::run(call).boxed(),
-        WorkTool::MemoryExport => memory_export::run(call).boxed(),
-        WorkTool::MemoryDiff => memory_diff::run(call).boxed(),
-        WorkTool::MemoryMerge => memory_merge::run(call).boxed(),
-        WorkTool::MemoryBranchCreate => memory_branch::create(call).boxed(),
-        WorkTool::MemoryBranchList => memory_branch::list(call).boxed(),
-        WorkTool::MemoryCheckout => memory_branch::checkout(call).boxed(),
-        WorkTool::MemoryGraphApply => memory_graph_apply::run(call).boxed(),
-        WorkTool::MemoryGraphQuery => memory_graph_query::run(call).boxed(),
-        WorkTool::MemoryGraphValidate => memory_graph_validate::run(call).boxed(),
-        WorkTool::MemoryGraphDiff => memory_graph_diff::run(call).boxed(),
-        WorkTool::MemoryGraphMerge => memory_graph_merge::run(call).boxed(),
-        WorkTool::MemoryGraphConflicts => memory_graph_conflict::list(call).boxed(),
-        WorkTool::MemoryGraphConflictShow => memory_graph_conflict::show(call).boxed(),
-        WorkTool::MemoryGraphConflictResolve => memory_graph_conflict::resolve(call).boxed(),
-        WorkTool::MemoryThinkTemplate => memory_think::template(call).boxed(),
-        WorkTool::MemoryThinkCard => memory_think::write(call).boxed(),
-        WorkTool::MemoryThinkContext => memory_think::context(call).boxed(),
-        WorkTool::MemorySearch => memory_search::run(call).boxed(),
+pub(crate) fn run<'a>(
+    call: &'a mut WorkCall<'_>,
+    args: ToolArgs,
+) -> BoxFuture<'a, Result<WorkReply, WorkError>> {
+    match args {
+        ToolArgs::TasksCreate(args) => tasks_create::run(call, args).boxed(),
+        ToolArgs::TasksDecompose(args) => tasks_decompose::run(call, args).boxed(),
+        ToolArgs::TasksEdit(args) => tasks_edit::run(call, args).boxed(),
+        ToolArgs::TasksPatch(args) => tasks_patch::run(call, args).boxed(),
+        ToolArgs::TasksDefine(args) => tasks_define::run(call, args).boxed(),
+        ToolArgs::TasksNote(args) => tasks_note::run(call, args).boxed(),
+        ToolArgs::TasksVerify(args) => tasks_verify::run(call, args).boxed(),
+        ToolArgs::TasksDone(args) => tasks_done::run(call, args).boxed(),
+        ToolArgs::TasksCloseStep(args) => tasks_close_step::run(call, args).boxed(),
+        ToolArgs::TasksBlock(args) => tasks_block::run(call, args).boxed(),
+        ToolArgs::TasksEvidence(args) => tasks_evidence::run(call, args).boxed(),
+        ToolArgs::TasksDelete(args) => tasks_delete::run(call, args).boxed(),
+        ToolArgs::TasksContext(args) => tasks_context::run(call, args).boxed(),
+        ToolArgs::TasksNext(args) => tasks_next::run(call, args).boxed(),
+        ToolArgs::TasksFocusGet(NoArgs {}) => tasks_focus::get(call).boxed(),
+        ToolArgs::TasksFocusSet(args) => tasks_focus::set(call, args).boxed(),
+        ToolArgs::TasksFocusClear(NoArgs {}) => tasks_focus::clear(call).boxed(),
+        ToolArgs::TasksRadar(args) => tasks_radar::run(call, args).boxed(),
+        ToolArgs::TasksHandoff(args) => tasks_handoff::run(call, args).boxed(),
+        ToolArgs::TasksResume(args) => tasks_resume::run(call, args).boxed(),
+        ToolArgs::TasksDelta(args) => tasks_delta::run(call, args).boxed(),
+        ToolArgs::TasksHistory(args) => tasks_history::run(call, args).boxed(),
+        ToolArgs::TasksUndo(args) => tasks_undo::run(call, args, Direction::Undo).boxed(),
+        ToolArgs::TasksRedo(args) => tasks_undo::run(call, args, Direction::Redo).boxed(),
+        ToolArgs::TasksBatch(args) => tasks_batch::run(call, args).boxed(),
+        ToolArgs::MemoryInit(NoArgs {}) => memory_init::init(call).boxed(),
+        ToolArgs::MemoryStatus(NoArgs {}) => memory_init::status(call).boxed(),
+        ToolArgs::MemoryNotesCommit(args) => memory_notes_commit::run(call, args).boxed(),
+        ToolArgs::MemoryShow(args) => memory_show::run(call, args).boxed(),
+        ToolArgs::MemoryExport(args) => memory_export::run(call, args).boxed(),
+        ToolArgs::MemoryDiff(args) => memory_diff::run(call, args).boxed(),
+        ToolArgs::MemoryMerge(args) => memory_merge::run(call, args).boxed(),
+        ToolArgs::MemoryBranchCreate(args) => memory_branch::create(call, args).boxed(),
+        ToolArgs::MemoryBranchList(NoArgs {}) => memory_branch::list(call).boxed(),
+        ToolArgs::MemoryCheckout(args) => memory_branch::checkout(call, args).boxed(),
+        ToolArgs::MemoryGraphApply(args) => memory_graph_apply::run(call, args).boxed(),
+        ToolArgs::MemoryGraphQuery(args) => memory_graph_query::run(call, args).boxed(),
+        ToolArgs::MemoryGraphValidate(args) => memory_graph_validate::run(call, args).boxed(),
+        ToolArgs::MemoryGraphDiff(args) => memory_graph_diff::run(call, args).boxed(),
+        ToolArgs::MemoryGraphMerge(args) => memory_graph_merge::run(call, args).boxed(),
+        ToolArgs::MemoryGraphConflicts(args) => memory_graph_conflict::list(call, args).boxed(),
+        ToolArgs::MemoryGraphConflictShow(args) => memory_graph_conflict::show(call, args).boxed(),
+        ToolArgs::MemoryGraphConflictResolve(args) => memory_graph_conflict::resolve(call, args).boxed(),
+        ToolArgs::MemoryThinkTemplate(args) => memory_think::template(call, args).boxed(),
+        ToolArgs::MemoryThinkCard(args) => memory_think::write(call, args).boxed(),
+        ToolArgs::MemoryThinkContext(args) => memory_think::context(call, args).boxed(),
+        ToolArgs::MemorySearch(args) => memory_search::run(call, args).boxed(),
     }
 }

@@ -1,4 +1,4 @@
-//! The life of a call: request, transaction, tool, envelope, commit, and the proof of every suggestion.
+//! Runs requests: transaction, tool, envelope, commit. A suggestion leaves only after a dry run of it succeeded.
 
 use serde_json::{Map, Value, json};
 use tenon_contract::clock::Clock;
@@ -9,13 +9,13 @@ use crate::catalog::{Access, WorkTool};
 use crate::envelope::{self, Envelope, Frame};
 use crate::error::{Priority, Proposal, WorkError, WorkErrorCode};
 use crate::name::WorkspaceName;
-use crate::request::Request;
-use crate::store::{Backend, NOTIFY, Store, Tx, args};
+use crate::request::WorkRequest;
+use crate::store::{Store, Tx};
 use crate::tools;
 use crate::work_call::{WorkCall, WorkReply};
 use crate::workspace::Workspace;
 
-/// Answers to writes stay below this; what an event says beyond can be read with tasks_delta.
+/// Answers to writes stay below this; tasks_delta returns event payloads that are left out.
 const MAX_WRITE_BYTES: usize = 64 * 1024;
 
 /// How this instance behaves.
@@ -23,15 +23,51 @@ const MAX_WRITE_BYTES: usize = 64 * 1024;
 pub struct WorkSettings {
     /// The workspace of calls that do not name one.
     pub workspace: Option<WorkspaceName>,
-    /// Whether workspaces must be made with `memory_init` before they are used.
+    /// Whether `memory_init` must create a workspace before it is used.
     pub strict: bool,
 }
 
 impl WorkSettings {
-    /// The envelope of a call that never reached its tool: there is no store, it was cut off, or it answered too much.
+    /// Parses the arguments of a call.
+    ///
+    /// # Errors
+    /// The envelope that reports why they were rejected.
+    pub fn parse(
+        &self,
+        tool: WorkTool,
+        arguments: Map<String, Value>,
+        clock: &Clock,
+    ) -> Result<WorkRequest, Box<Envelope>> {
+        let workspace = self.workspace_in(&arguments);
+        WorkRequest::from_json(tool, arguments, self.workspace.as_ref()).map_err(|error| {
+            let frame = Frame { workspace, ..self.frame(tool, clock) };
+            Box::new(Envelope::new(frame.failed(error)))
+        })
+    }
+
+    /// The envelope of a call whose arguments were rejected before they were parsed.
     #[must_use]
-    pub fn failed(&self, tool: WorkTool, failure: WorkError, clock: &Clock) -> Envelope {
-        Envelope::new(self.frame(tool, clock).failed(failure))
+    pub fn rejected(
+        &self,
+        tool: WorkTool,
+        arguments: &Map<String, Value>,
+        error: WorkError,
+        clock: &Clock,
+    ) -> Envelope {
+        let frame = Frame { workspace: self.workspace_in(arguments), ..self.frame(tool, clock) };
+        Envelope::new(frame.failed(error))
+    }
+
+    /// The envelope of a call that did not complete: no store, a timeout, a cancellation, or a response too large.
+    #[must_use]
+    pub fn failed(&self, tool: WorkTool, error: WorkError, clock: &Clock) -> Envelope {
+        Envelope::new(self.frame(tool, clock).failed(error))
+    }
+
+    /// The workspace that unparsed arguments are about, if they name a valid one or none.
+    fn workspace_in(&self, arguments: &Map<String, Value>) -> Option<WorkspaceName> {
+        let named = arguments.get("workspace").and_then(Value::as_str).map(WorkspaceName::parse);
+        named.map_or(self.workspace.clone(), Result::ok)
     }
 
     fn frame(&self, tool: WorkTool, clock: &Clock) -> Frame {
@@ -43,6 +79,15 @@ impl WorkSettings {
             suggestions: Vec::new(),
         }
     }
+}
+
+/// What a transaction led to.
+struct Executed {
+    envelope: Envelope,
+    /// Whether it logged events.
+    logged: bool,
+    /// Whether the answer is a list without items.
+    is_empty: bool,
 }
 
 /// Plans, tasks and memory of all workspaces in a store.
@@ -61,25 +106,28 @@ impl Work {
         &self.store
     }
 
-    /// Runs one tool. Whatever happens, the answer is an envelope.
-    pub async fn call(&self, tool: WorkTool, args: Map<String, Value>) -> Envelope {
-        let mut frame = self.frame(tool);
-        let named = args.get("workspace").and_then(Value::as_str).map(WorkspaceName::parse);
-        frame.workspace = named.map_or(self.settings.workspace.clone(), Result::ok);
-        let request = match Request::parse(tool, args, self.settings.workspace.as_ref()) {
-            Ok(request) => request,
-            Err(failure) => return Envelope::new(frame.failed(failure)),
-        };
+    /// Parses the arguments of a call.
+    ///
+    /// # Errors
+    /// The envelope that reports why they were rejected.
+    pub fn parse(&self, tool: WorkTool, arguments: Map<String, Value>) -> Result<WorkRequest, Box<Envelope>> {
+        self.settings.parse(tool, arguments, &self.clock)
+    }
+
+    /// Runs one request. Failures are envelopes too.
+    pub async fn call(&self, request: &WorkRequest) -> Envelope {
+        let mut frame = self.frame(request.tool);
+        frame.workspace = Some(request.workspace.clone());
         frame.warnings.clone_from(&request.warnings);
-        let outcome = if request.wait.is_zero() {
-            self.run(&frame, &request).await
+        let outcome = if request.wait().is_zero() {
+            self.run(&frame, request).await.map(|executed| executed.envelope)
         } else {
-            self.wait_for_events(&frame, &request).await
+            self.wait_for_events(&frame, request).await
         };
         match outcome {
             Ok(envelope) => envelope,
             Err(failure) => {
-                frame.suggestions = self.validated(&request.workspace, failure.proposals()).await;
+                frame.suggestions = self.suggestions(&request.workspace, failure.proposals()).await;
                 Envelope::new(frame.failed(failure))
             }
         }
@@ -89,31 +137,33 @@ impl Work {
         self.settings.frame(tool, &self.clock)
     }
 
-    /// Looks again after every piece of news until there is something to tell or the time is up.
-    async fn wait_for_events(&self, frame: &Frame, request: &Request) -> Result<Envelope, WorkError> {
-        let deadline = Instant::now() + request.wait;
-        let mut waiting = self.store.changes().subscribe().await?;
+    /// Runs the request again after every commit until it finds events or the time is up.
+    async fn wait_for_events(&self, frame: &Frame, request: &WorkRequest) -> Result<Envelope, WorkError> {
+        let deadline = Instant::now() + request.wait();
+        let mut commits = self.store.changes().subscribe().await?;
         loop {
-            let envelope = self.run(frame, request).await?;
-            let nothing = envelope.value()["result"]["events"].as_array().is_some_and(Vec::is_empty);
-            if !nothing || tokio::time::timeout_at(deadline, waiting.news()).await.is_err() {
-                return if nothing { self.run(frame, request).await } else { Ok(envelope) };
+            let executed = self.run(frame, request).await?;
+            if !executed.is_empty {
+                return Ok(executed.envelope);
+            }
+            if tokio::time::timeout_at(deadline, commits.next()).await.is_err() {
+                return Ok(self.run(frame, request).await?.envelope);
             }
         }
     }
 
-    /// One transaction from its beginning to its commit.
-    async fn run(&self, frame: &Frame, request: &Request) -> Result<Envelope, WorkError> {
+    /// Runs a request in one transaction.
+    async fn run(&self, frame: &Frame, request: &WorkRequest) -> Result<Executed, WorkError> {
         let access = tools::access(request);
         let permit = self.store.acquire(access).await?;
         let transaction = async {
             let mut tx = permit.begin().await?;
             match self.execute(&mut tx, frame, request, access).await {
-                Ok((envelope, news)) => {
+                Ok(executed) => {
                     if access == Access::Write {
                         tx.commit().await?;
                     }
-                    Ok((envelope, news))
+                    Ok(executed)
                 }
                 Err(failure) => {
                     tx.rollback().await;
@@ -121,44 +171,45 @@ impl Work {
                 }
             }
         };
-        let (envelope, news) = self.store.allow_blocking(transaction).await?;
-        if news {
+        let executed = self.store.allow_blocking(transaction).await?;
+        if executed.logged {
             self.store.changes().publish();
         }
-        Ok(envelope)
+        Ok(executed)
     }
 
-    /// All that happens between the beginning of a transaction and its end, and whether it is news.
+    /// Everything between the beginning of a transaction and its end.
     async fn execute(
         &self,
         tx: &mut Tx,
         frame: &Frame,
-        request: &Request,
+        request: &WorkRequest,
         access: Access,
-    ) -> Result<(Envelope, bool), WorkError> {
+    ) -> Result<Executed, WorkError> {
         let (ws, warnings) = self.open_workspace(tx, request, access).await?;
         let events_before = ws.last_event();
         let mut call =
             WorkCall { tx, ws, request: request.clone(), now: self.now(), warnings, proposals: Vec::new() };
-        let reply = tools::run(&mut call).await?;
+        let reply = tools::run(&mut call, request.args.clone()).await?;
         let WorkCall { tx, mut ws, warnings, proposals, .. } = call;
-        // Before the commit: an answer that does not fit must not leave anything behind.
-        let envelope = finish(frame, request, reply, warnings, &proposals)?;
-        let news = ws.last_event() > events_before;
+        let is_empty = reply.is_empty();
+        // Rendered before the commit: an answer that exceeds its budget must not leave a change behind.
+        let envelope = render(frame, request, reply, warnings, &proposals)?;
+        let logged = ws.last_event() > events_before;
         if access == Access::Write {
             ws.save(tx).await?;
-            if news && tx.backend() == Backend::Postgres {
-                tx.write(NOTIFY, args![request.workspace.as_str()]).await?;
+            if logged {
+                tx.notify(request.workspace.as_str()).await?;
             }
         }
-        Ok((envelope, news))
+        Ok(Executed { envelope, logged, is_empty })
     }
 
-    /// Finds the workspace of a call, or makes it for a write.
+    /// Finds the workspace of a call, or creates it for a write.
     async fn open_workspace(
         &self,
         tx: &mut Tx,
-        request: &Request,
+        request: &WorkRequest,
         access: Access,
     ) -> Result<(Workspace, Vec<String>), WorkError> {
         let name = &request.workspace;
@@ -197,22 +248,22 @@ impl Work {
         self.clock.now().as_millisecond()
     }
 
-    /// Runs each proposed call on the current state, takes it back, and keeps those that worked.
-    async fn validated(&self, workspace: &WorkspaceName, proposals: &[Proposal]) -> Vec<Value> {
-        let mut proven = Vec::new();
+    /// The proposals that succeed in a dry run on the current state.
+    async fn suggestions(&self, workspace: &WorkspaceName, proposals: &[Proposal]) -> Vec<Value> {
+        let mut suggestions = Vec::new();
         for proposal in proposals {
             let params = envelope::params(proposal, workspace);
-            if let Ok(request) = Request::parse(proposal.tool, params, None)
+            if let Ok(request) = WorkRequest::from_json(proposal.tool, params, None)
                 && self.dry_run(&request).await.is_ok()
             {
-                proven.push(envelope::suggestion(proposal, workspace));
+                suggestions.push(envelope::suggestion(proposal, workspace));
             }
         }
-        proven
+        suggestions
     }
 
-    /// A call whose transaction is never committed.
-    async fn dry_run(&self, request: &Request) -> Result<(), WorkError> {
+    /// Runs a request without committing it.
+    async fn dry_run(&self, request: &WorkRequest) -> Result<(), WorkError> {
         let access = tools::access(request);
         let permit = self.store.acquire(access).await?;
         let transaction = async {
@@ -228,9 +279,9 @@ impl Work {
 }
 
 /// The envelope of a tool that succeeded.
-fn finish(
+fn render(
     frame: &Frame,
-    request: &Request,
+    request: &WorkRequest,
     reply: WorkReply,
     warnings: Vec<String>,
     proposals: &[Proposal],
@@ -239,8 +290,9 @@ fn finish(
     frame.workspace = Some(request.workspace.clone());
     frame.warnings.extend(warnings);
     for proposal in proposals {
-        let valid = envelope::is_valid(proposal.tool, &envelope::params(proposal, &request.workspace));
-        debug_assert!(valid, "proposed a call that breaks its schema: {proposal:?}");
+        let params = envelope::params(proposal, &request.workspace);
+        let valid = WorkRequest::from_json(proposal.tool, params, None).is_ok();
+        debug_assert!(valid, "proposal has invalid arguments: {proposal:?}");
         if valid {
             frame.suggestions.push(envelope::suggestion(proposal, &request.workspace));
         }
@@ -253,7 +305,7 @@ fn finish(
         WorkReply::Done(result) => {
             let mut result = Value::Object(result);
             if canonical_value(&result).len() > MAX_WRITE_BYTES && drop_payloads(&mut result) {
-                frame.warnings.push("payloads of events were left out; tasks_delta has them".into());
+                frame.warnings.push("event payloads were left out; tasks_delta returns them".into());
             }
             let Value::Object(result) = result else { unreachable!("built from a map above") };
             Ok(Envelope::new(frame.around(result)))
@@ -261,7 +313,7 @@ fn finish(
     }
 }
 
-/// Takes the payloads out of the events in an answer; true if there were any.
+/// Removes the payloads of the events in an answer; true if there were any.
 fn drop_payloads(value: &mut Value) -> bool {
     match value {
         Value::Object(map) if map.contains_key("event_id") => map.remove("payload").is_some(),

@@ -4,7 +4,6 @@
 
 use std::ops::RangeInclusive;
 
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use crate::catalog::WorkTool;
@@ -15,7 +14,7 @@ use crate::page::{Page, PageRequest};
 use crate::path::StepPath;
 use crate::plan::step::{self, StepRow};
 use crate::plan::target::{self, TargetRow};
-use crate::request::{self, Request};
+use crate::request::{self, WorkRequest};
 use crate::store::Tx;
 use crate::workspace::Workspace;
 
@@ -32,6 +31,11 @@ impl WorkReply {
         Self::Done(crate::page::object(result))
     }
 
+    /// Whether this is a page of a list without items.
+    pub(crate) fn is_empty(&self) -> bool {
+        matches!(self, Self::Page(page) if page.0.items.is_empty())
+    }
+
     pub(crate) fn page(page: Page, request: PageRequest) -> Self {
         Self::Page(Box::new((page, request)))
     }
@@ -40,7 +44,7 @@ impl WorkReply {
 pub(crate) struct WorkCall<'a> {
     pub tx: &'a mut Tx,
     pub ws: Workspace,
-    pub request: Request,
+    pub request: WorkRequest,
     /// Milliseconds since 1970; one moment for all that the call does.
     pub now: i64,
     pub warnings: Vec<String>,
@@ -50,10 +54,6 @@ pub(crate) struct WorkCall<'a> {
 }
 
 impl WorkCall<'_> {
-    pub(crate) fn args<T: DeserializeOwned>(&self) -> Result<T, WorkError> {
-        self.request.args()
-    }
-
     pub(crate) fn warn(&mut self, text: impl Into<String>) {
         self.warnings.push(text.into());
     }
@@ -70,7 +70,7 @@ impl WorkCall<'_> {
     /// What the client wants of a list. `bound_to` names the state that all its pages must share, if any.
     pub(crate) fn paging(&self, bound_to: &str) -> Result<PageRequest, WorkError> {
         let request = &self.request;
-        let listed = request.listed();
+        let listed = request.own_json();
         let key = CursorKey::new(request.tool.name(), request.workspace.as_str(), &listed, bound_to);
         let given = request.paging.cursor.clone();
         let start = given.as_deref().map(|text| Cursor::decode(text, &key)).transpose()?;

@@ -5,7 +5,7 @@
 
 use super::search_query::{SearchQuery, index_words};
 use crate::id::TargetKind;
-use crate::store::{Backend, Sql, StoreError, Tx, args};
+use crate::store::{StoreError, Tx};
 
 /// Room for a trillion entries in each of eight million workspaces.
 const SEQ_BITS: u32 = 40;
@@ -57,12 +57,6 @@ impl SearchKind {
     }
 }
 
-const INSERT: Sql = Sql {
-    sqlite: "INSERT INTO search (rowid, kind, ref, words) VALUES ($1, $2, $3, $4)",
-    postgres: "INSERT INTO search (rowid, kind, ref, lexemes)
-        VALUES ($1, $2, $3, array_to_tsvector(string_to_array($4, ' ')))",
-};
-
 /// Puts a text into the index. `reference` is the key of what it belongs to.
 pub(crate) async fn insert(
     tx: &mut Tx,
@@ -72,28 +66,12 @@ pub(crate) async fn insert(
     reference: i64,
     text: &str,
 ) -> Result<(), StoreError> {
-    let args = args![row_number(ws, seq), kind.as_str(), reference, index_words(text)];
-    tx.write(INSERT, args).await
+    tx.full_text_insert(row_number(ws, seq), kind.as_str(), reference, index_words(text)).await
 }
 
 pub(crate) async fn remove(tx: &mut Tx, ws: i64, seq: i64) -> Result<(), StoreError> {
-    tx.write("DELETE FROM search WHERE rowid = $1", args![row_number(ws, seq)]).await
+    tx.full_text_remove(row_number(ws, seq)).await
 }
-
-const FIND_SQLITE: &str = "SELECT rowid, kind, ref FROM search
-    WHERE search MATCH $1 AND rowid >= $2 AND rowid <= $3 ORDER BY rowid DESC LIMIT $4";
-
-/// PostgreSQL knows little of how common a word is, and takes the wrong way for rare ones or for common ones. So it is led:
-/// first through the newest rows, where a common word is found at once, and then through the index to all that have the words.
-const FIND_AMONG_NEWEST: &str = "SELECT rowid, kind, ref FROM (
-        SELECT rowid, kind, ref, lexemes FROM search WHERE rowid >= $2 AND rowid <= $3 ORDER BY rowid DESC LIMIT 1024
-    ) newest WHERE lexemes @@ CAST($1 AS tsquery) ORDER BY rowid DESC LIMIT $4";
-
-/// The sums keep it from going through all rows of the workspace.
-const FIND_BY_INDEX: &str = "SELECT rowid, kind, ref FROM (
-        SELECT rowid, kind, ref FROM search
-        WHERE lexemes @@ CAST($1 AS tsquery) AND rowid + 0 >= $2 AND rowid + 0 <= $3 OFFSET 0
-    ) found ORDER BY rowid DESC LIMIT $4";
 
 /// A row that has all the words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,17 +92,7 @@ pub(crate) async fn find(
     let last = row_number(ws + 1, 0) - 1;
     let upper = below.map_or(last, |seq| row_number(ws, seq.clamp(0, (1 << SEQ_BITS) - 1)));
     let lower = row_number(ws, 0);
-    let rows = match tx.backend() {
-        Backend::Sqlite => tx.rows(FIND_SQLITE, args![query.to_fts5(), lower, upper, most]).await?,
-        Backend::Postgres => {
-            let words = query.to_tsquery();
-            let rows = tx.rows(FIND_AMONG_NEWEST, args![words.as_str(), lower, upper, most]).await?;
-            match i64::try_from(rows.len()) == Ok(most) {
-                true => rows,
-                false => tx.rows(FIND_BY_INDEX, args![words, lower, upper, most]).await?,
-            }
-        }
-    };
+    let rows = tx.full_text_find(query.to_arg(), (lower, upper), most).await?;
     let mut hits = Vec::with_capacity(rows.len());
     for row in rows {
         let kind = row.text(1)?;

@@ -3,6 +3,8 @@
 //! A word is a run of letters and digits in lower case. Scripts that do not put blanks between words are cut
 //! into single characters. `snake_case`, `kebab-case` and paths fall apart into their words.
 
+use crate::store::Arg;
+
 /// Longer words are cut: nobody types them, and PostgreSQL has a limit.
 const MAX_WORD: usize = 64;
 
@@ -92,13 +94,18 @@ impl SearchQuery {
         (!terms.is_empty()).then_some(Self(terms))
     }
 
+    /// The query as an argument of a statement that searches.
+    pub(crate) fn to_arg(&self) -> Arg<'static> {
+        Arg::PerBackend { sqlite: self.to_fts5().into(), postgres: self.to_tsquery().into() }
+    }
+
     /// For FTS5. Words hold neither quotes nor operators, and quoting keeps `and` a word.
-    pub(crate) fn to_fts5(&self) -> String {
+    fn to_fts5(&self) -> String {
         self.join(" AND ", |term| format!("\"{}\"{}", term.word, if term.prefix { "*" } else { "" }))
     }
 
     /// For `tsquery`.
-    pub(crate) fn to_tsquery(&self) -> String {
+    fn to_tsquery(&self) -> String {
         self.join(" & ", |term| format!("'{}'{}", term.word, if term.prefix { ":*" } else { "" }))
     }
 

@@ -53,6 +53,25 @@ impl Checkpoint {
     }
 }
 
+/// The checkpoints that a step may declare.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum OptionalCheckpoint {
+    Security,
+    Perf,
+    Docs,
+}
+
+impl From<OptionalCheckpoint> for Checkpoint {
+    fn from(optional: OptionalCheckpoint) -> Self {
+        match optional {
+            OptionalCheckpoint::Security => Self::Security,
+            OptionalCheckpoint::Perf => Self::Perf,
+            OptionalCheckpoint::Docs => Self::Docs,
+        }
+    }
+}
+
 /// What was attached to a checkpoint. The thing itself is an entry of the notes document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -4,24 +4,24 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::mutation::Mutation;
-use super::step::{Checkpoint, Step};
+use super::step::{Checkpoint, OptionalCheckpoint, Step};
+use crate::arguments::NonEmpty;
 use crate::error::WorkError;
 use crate::id::StepId;
 use crate::limits;
 use crate::path::{MAX_DEPTH, StepPath};
 use crate::workspace::Workspace;
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, Deserialize)]
 pub(crate) struct StepInput {
     title: String,
-    success_criteria: Vec<String>,
+    success_criteria: NonEmpty<String>,
     #[serde(default)]
     tests: Vec<String>,
     #[serde(default)]
     blockers: Vec<String>,
     #[serde(default)]
-    checkpoints: Vec<Checkpoint>,
+    checkpoints: Vec<OptionalCheckpoint>,
     #[serde(default)]
     steps: Vec<StepInput>,
 }
@@ -55,10 +55,10 @@ pub(crate) fn add(
         let mut fields = Step {
             path: path.clone(),
             title: step.title,
-            success_criteria: step.success_criteria,
+            success_criteria: step.success_criteria.0,
             tests: step.tests,
             blockers: step.blockers,
-            checkpoints: step.checkpoints,
+            checkpoints: step.checkpoints.into_iter().map(Checkpoint::from).collect(),
             ..Step::default()
         };
         fields.settle()?;

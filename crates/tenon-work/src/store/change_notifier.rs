@@ -12,12 +12,12 @@ use tokio::task::JoinHandle;
 
 use super::pool::{Connections, Pools};
 use super::sqlite_pool::SqlitePool;
-use super::{StoreError, postgres};
+use super::{Backend, StoreError, Tx, args, postgres};
 
 const CHANNEL: &str = "tenon_work";
 
-/// Sent inside the transaction, so that PostgreSQL delivers it with the commit. SQLite has no such thing.
-pub(crate) const NOTIFY: &str = "SELECT pg_notify('tenon_work', $1)";
+/// Sent inside the transaction, so that PostgreSQL delivers it with the commit.
+const NOTIFY: &str = "SELECT pg_notify('tenon_work', $1)";
 
 /// How long the listener pauses before it tries to reach a server that went away.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(250);
@@ -103,7 +103,7 @@ pub(crate) struct ChangeSubscription {
 
 impl ChangeSubscription {
     /// Comes back after the next commit since the last call.
-    pub(crate) async fn news(&mut self) {
+    pub(crate) async fn next(&mut self) {
         let Self { ticks, news } = self;
         let mut heard = async || ticks.changed().await.expect("the sender is part of the news we hold");
         let Others::Sqlite(lookout) = &news.0.others else { return heard().await };
@@ -111,6 +111,16 @@ impl ChangeSubscription {
             if lookout.has_changed() {
                 news.publish();
             }
+        }
+    }
+}
+
+impl Tx {
+    /// Notifies other processes with the commit. SQLite needs nothing: they poll its commit counter.
+    pub(crate) async fn notify(&mut self, workspace: &str) -> Result<(), StoreError> {
+        match self.backend() {
+            Backend::Sqlite => Ok(()),
+            Backend::Postgres => self.write(NOTIFY, args![workspace]).await,
         }
     }
 }

@@ -133,6 +133,7 @@ pub(super) fn bound<'a>(text: &str, args: &'a [Arg<'_>]) -> Query<'a, Postgres, 
     args.iter().fold(query, |query, arg| match arg {
         Arg::Int(value) => query.bind(*value),
         Arg::Text(value) => query.bind(value.as_deref()),
+        Arg::PerBackend { postgres, .. } => query.bind(postgres.as_ref()),
     })
 }
 

@@ -10,7 +10,7 @@ impl ToSql for Arg<'_> {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok(ToSqlOutput::Borrowed(match self {
             Self::Int(Some(value)) => ValueRef::Integer(*value),
-            Self::Text(Some(text)) => ValueRef::Text(text.as_bytes()),
+            Self::Text(Some(text)) | Self::PerBackend { sqlite: text, .. } => ValueRef::Text(text.as_bytes()),
             Self::Int(None) | Self::Text(None) => ValueRef::Null,
         }))
     }

@@ -39,6 +39,11 @@ impl From<&'static str> for Sql {
 pub(crate) enum Arg<'a> {
     Int(Option<i64>),
     Text(Option<Cow<'a, str>>),
+    /// A text in the syntax of each backend.
+    PerBackend {
+        sqlite: Cow<'a, str>,
+        postgres: Cow<'a, str>,
+    },
 }
 
 impl From<i64> for Arg<'_> {
@@ -94,6 +99,10 @@ impl Arg<'_> {
         match self {
             Self::Int(value) => Arg::Int(*value),
             Self::Text(value) => Arg::Text(value.as_deref().map(|text| Cow::Owned(text.to_owned()))),
+            Self::PerBackend { sqlite, postgres } => Arg::PerBackend {
+                sqlite: Cow::Owned(sqlite.clone().into_owned()),
+                postgres: Cow::Owned(postgres.clone().into_owned()),
+            },
         }
     }
 
@@ -102,6 +111,7 @@ impl Arg<'_> {
         match self {
             Self::Int(_) => size_of::<i64>(),
             Self::Text(value) => value.as_ref().map_or(0, |text| text.len()),
+            Self::PerBackend { sqlite, postgres } => sqlite.len().max(postgres.len()),
         }
     }
 }
@@ -208,7 +218,7 @@ enum Plan {
 }
 
 impl Tx {
-    pub(crate) fn backend(&self) -> Backend {
+    pub(super) fn backend(&self) -> Backend {
         match self.inner {
             Inner::Sqlite(_) => Backend::Sqlite,
             Inner::Postgres(_) => Backend::Postgres,

@@ -1,31 +1,53 @@
 //! `checkpoints` as clients give them: `{criteria: {confirmed: true}, …}`.
 
-use std::collections::BTreeMap;
-
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::plan::step::{Checkpoint, Step};
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Confirmation {
+#[derive(Debug, Clone, Copy, Deserialize)]
+struct Confirmation {
     confirmed: bool,
 }
 
-pub(crate) type Checkpoints = BTreeMap<Checkpoint, Confirmation>;
+#[derive(Debug, Clone, Default, Deserialize)]
+pub(crate) struct Checkpoints {
+    criteria: Option<Confirmation>,
+    tests: Option<Confirmation>,
+    security: Option<Confirmation>,
+    perf: Option<Confirmation>,
+    docs: Option<Confirmation>,
+}
 
-/// Confirms and takes back what the call says. True if that changed anything.
-pub(crate) fn apply(checkpoints: &Checkpoints, step: &mut Step) -> bool {
-    let before = step.confirmed.clone();
-    for (&checkpoint, confirmation) in checkpoints {
-        step.confirmed.retain(|confirmed| *confirmed != checkpoint);
-        if confirmation.confirmed {
-            step.confirmed.push(checkpoint);
-        }
+impl Checkpoints {
+    /// The checkpoints that the call names, and whether it confirms them.
+    fn named(&self) -> impl Iterator<Item = (Checkpoint, bool)> {
+        let all = [
+            (Checkpoint::Criteria, self.criteria),
+            (Checkpoint::Tests, self.tests),
+            (Checkpoint::Security, self.security),
+            (Checkpoint::Perf, self.perf),
+            (Checkpoint::Docs, self.docs),
+        ];
+        all.into_iter().filter_map(|(checkpoint, given)| Some((checkpoint, given?.confirmed)))
     }
-    step.confirmed.sort();
-    step.confirmed != before
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.named().next().is_none()
+    }
+
+    /// Sets or clears the confirmations of a step. True if that changed anything.
+    pub(crate) fn apply(&self, step: &mut Step) -> bool {
+        let before = step.confirmed.clone();
+        for (checkpoint, confirmed) in self.named() {
+            step.confirmed.retain(|other| *other != checkpoint);
+            if confirmed {
+                step.confirmed.push(checkpoint);
+            }
+        }
+        step.confirmed.sort();
+        step.confirmed != before
+    }
 }
 
 /// The argument that confirms these.

@@ -12,15 +12,13 @@ use crate::page::{Cut, Item, Page};
 use crate::plan::target::signed;
 use crate::work_call::{WorkCall, WorkReply};
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct CreateArgs {
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct CreateArgs {
     name: String,
     from: Option<String>,
 }
 
-pub(super) async fn create(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
-    let args: CreateArgs = call.args()?;
+pub(super) async fn create(call: &mut WorkCall<'_>, args: CreateArgs) -> Result<WorkReply, WorkError> {
     let name = BranchName::parse(&args.name)?;
     if name.is_reserved() {
         return Err(WorkError::new(
@@ -52,12 +50,7 @@ pub(super) async fn create(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkErr
     })))
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct NoArgs {}
-
 pub(super) async fn list(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
-    let NoArgs {} = call.args()?;
     let request = call.paging("")?;
     let first = request.first_above()?.unwrap_or(0);
     let ws = call.ws.id;
@@ -72,14 +65,12 @@ pub(super) async fn list(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError
     Ok(WorkReply::page(Page::list(json!({}), "/branches", items, more), request))
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct CheckoutArgs {
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct CheckoutArgs {
     r#ref: String,
 }
 
-pub(super) async fn checkout(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
-    let args: CheckoutArgs = call.args()?;
+pub(super) async fn checkout(call: &mut WorkCall<'_>, args: CheckoutArgs) -> Result<WorkReply, WorkError> {
     let ws = call.ws.id;
     let found = call.view(Some(&args.r#ref)).await?;
     call.check_no_target()?;

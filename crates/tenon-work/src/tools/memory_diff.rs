@@ -9,16 +9,14 @@ use crate::name::DocName;
 use crate::page::Page;
 use crate::work_call::{WorkCall, WorkReply};
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Args {
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Args {
     from: String,
     to: String,
     doc: Option<String>,
 }
 
-pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
-    let args: Args = call.args()?;
+pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
     let doc = DocName::parse(args.doc.as_deref().unwrap_or(NOTES))?;
     let from = call.view(Some(&args.from)).await?;
     let to = call.view(Some(&args.to)).await?;

@@ -10,16 +10,14 @@ use crate::page::{Item, Page, Slot, Stream, object};
 use crate::plan::target::reasoning_ref;
 use crate::work_call::{WorkCall, WorkReply};
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Args {
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Args {
     target: String,
 }
 
 const LISTS: [&str; 2] = ["/notes/entries", "/trace/entries"];
 
-pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
-    let args: Args = call.args()?;
+pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
     let given = ScopeArgs { target: Some(&args.target), ..ScopeArgs::default() };
     let notes = call.scope(given, DocKind::Notes).await?;
     let trace = call.scope(given, DocKind::Trace).await?;

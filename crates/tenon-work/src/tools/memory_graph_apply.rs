@@ -1,7 +1,9 @@
 //! `memory_graph_apply`: nodes and edges upserted and deleted, all or none.
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+
+use crate::arguments::NonEmpty;
 
 use crate::catalog::WorkTool;
 use crate::error::{Priority, Proposal, WorkError, WorkErrorCode};
@@ -13,19 +15,17 @@ use crate::memory::scope::{DocKind, Scope, ScopeArgs};
 use crate::name::{Tag, quoted};
 use crate::work_call::{WorkCall, WorkReply};
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Args {
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Args {
     target: Option<String>,
     branch: Option<String>,
     doc: Option<String>,
-    ops: Vec<OpInput>,
+    ops: NonEmpty<OpInput>,
 }
 
 /// An op as it comes in; which fields it needs depends on `op`.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct OpInput {
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct OpInput {
     op: OpKind,
     id: Option<String>,
     r#type: Option<String>,
@@ -33,16 +33,16 @@ struct OpInput {
     text: Option<String>,
     status: Option<String>,
     tags: Option<Vec<String>>,
-    meta: Option<Value>,
+    meta: Option<Map<String, Value>>,
     from: Option<String>,
     rel: Option<String>,
     to: Option<String>,
     expected_revision: Option<i64>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum OpKind {
+pub(crate) enum OpKind {
     NodeUpsert,
     NodeDelete,
     EdgeUpsert,
@@ -64,11 +64,10 @@ struct Applied {
     edges_deleted: u64,
 }
 
-pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
-    let args: Args = call.args()?;
-    limits::count("ops", args.ops.len(), limits::PER_CALL)?;
-    let mut ops = Vec::with_capacity(args.ops.len());
-    for (index, op) in args.ops.into_iter().enumerate() {
+pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
+    limits::count("ops", args.ops.0.len(), limits::PER_CALL)?;
+    let mut ops = Vec::with_capacity(args.ops.0.len());
+    for (index, op) in args.ops.0.into_iter().enumerate() {
         ops.push(read(op).map_err(|failure| failure.with("index", index))?);
     }
     let given = ScopeArgs {
@@ -144,17 +143,18 @@ fn read(op: OpInput) -> Result<Op, WorkError> {
             to: GraphNodeId::parse(&needed("to", op.to)?)?,
         }
     };
-    op.meta.iter().try_for_each(|meta| limits::data("meta", meta))?;
+    let meta = op.meta.map(Value::Object);
+    meta.iter().try_for_each(|meta| limits::data("meta", meta))?;
     let content = match op.op {
         OpKind::NodeDelete | OpKind::EdgeDelete => Content::Deleted,
-        OpKind::EdgeUpsert => Content::Edge { meta: op.meta },
+        OpKind::EdgeUpsert => Content::Edge { meta },
         OpKind::NodeUpsert => node(
             &needed("type", op.r#type)?,
             op.title,
             op.text,
             op.status,
             &op.tags.unwrap_or_default(),
-            op.meta,
+            meta,
         )?,
     };
     Ok(Op { key, content, expected_revision: op.expected_revision })

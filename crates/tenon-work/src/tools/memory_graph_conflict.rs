@@ -15,18 +15,17 @@ use crate::page::{Cut, Item, Page, Slot, Stream, object};
 use crate::plan::target::signed;
 use crate::work_call::{WorkCall, WorkReply};
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ListArgs {
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct ListArgs {
     into: String,
     doc: String,
     #[serde(default)]
     status: Status,
 }
 
-#[derive(Clone, Copy, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Status {
+pub(crate) enum Status {
     #[default]
     Open,
     Resolved,
@@ -41,8 +40,7 @@ impl Status {
     }
 }
 
-pub(super) async fn list(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
-    let args: ListArgs = call.args()?;
+pub(super) async fn list(call: &mut WorkCall<'_>, args: ListArgs) -> Result<WorkReply, WorkError> {
     let doc = DocName::parse(&args.doc)?;
     let into = call.view(Some(&args.into)).await?;
     let request = call.paging("")?;
@@ -67,16 +65,14 @@ pub(super) async fn list(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError
     Ok(WorkReply::page(Page::list(head, "/conflicts", items, more), request))
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ShowArgs {
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct ShowArgs {
     conflict_id: String,
 }
 
 const SIDES: [&str; 3] = ["/conflict/base", "/conflict/theirs", "/conflict/ours"];
 
-pub(super) async fn show(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
-    let args: ShowArgs = call.args()?;
+pub(super) async fn show(call: &mut WorkCall<'_>, args: ShowArgs) -> Result<WorkReply, WorkError> {
     let conflict = find(call, &args.conflict_id).await?;
     // The key is cut like everything long; the id is not.
     let mut value = described(call, &conflict).await?;
@@ -111,16 +107,15 @@ pub(super) async fn show(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError
     Ok(WorkReply::page(page, request))
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ResolveArgs {
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct ResolveArgs {
     conflict_id: String,
     resolution: Resolution,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Resolution {
+pub(crate) enum Resolution {
     UseFrom,
     UseInto,
 }
@@ -134,8 +129,7 @@ impl Resolution {
     }
 }
 
-pub(super) async fn resolve(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
-    let args: ResolveArgs = call.args()?;
+pub(super) async fn resolve(call: &mut WorkCall<'_>, args: ResolveArgs) -> Result<WorkReply, WorkError> {
     let conflict = find(call, &args.conflict_id).await?;
     call.check_target(None)?;
     let (ws, wanted) = (call.ws.id, args.resolution.as_str());

@@ -13,16 +13,14 @@ use crate::page::{Cut, Item, Page};
 use crate::plan::target::signed;
 use crate::work_call::{WorkCall, WorkReply};
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Args {
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Args {
     from: String,
     to: String,
     doc: String,
 }
 
-pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
-    let args: Args = call.args()?;
+pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
     let doc = DocName::parse(&args.doc)?;
     let from = call.view(Some(&args.from)).await?;
     let to = call.view(Some(&args.to)).await?;

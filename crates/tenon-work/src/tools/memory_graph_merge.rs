@@ -25,9 +25,8 @@ const CHUNK: i64 = 500;
 /// How many ids of conflicts an answer names; memory_graph_conflicts lists all.
 const NAMED: usize = 200;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Args {
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Args {
     from: String,
     into: String,
     doc: String,
@@ -48,8 +47,7 @@ struct Merge {
     conflict_ids: Vec<String>,
 }
 
-pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
-    let args: Args = call.args()?;
+pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
     let doc = DocName::parse(&args.doc)?;
     let from = call.view(Some(&args.from)).await?;
     let into = call.view(Some(&args.into)).await?;

@@ -23,9 +23,8 @@ use crate::work_call::{WorkCall, WorkReply};
 const DEFAULT_EDGES: i64 = 200;
 const MAX_EDGES: i64 = 1000;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Args {
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Args {
     target: Option<String>,
     branch: Option<String>,
     doc: Option<String>,
@@ -82,8 +81,7 @@ const EDGES: &str = "/edges";
 /// The sort_key of a node among its edges: before all of them.
 const BEFORE_EDGES: i64 = i64::MAX;
 
-pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
-    let args: Args = call.args()?;
+pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
     let filter = filter(&args)?;
     let given = ScopeArgs {
         target: args.target.as_deref(),

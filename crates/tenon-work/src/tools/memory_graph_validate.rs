@@ -11,17 +11,15 @@ use crate::page::{Cut, Item, Page};
 use crate::plan::target::signed;
 use crate::work_call::{WorkCall, WorkReply};
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Args {
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Args {
     target: Option<String>,
     branch: Option<String>,
     doc: Option<String>,
     max_errors: Option<i64>,
 }
 
-pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
-    let args: Args = call.args()?;
+pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
     let given = ScopeArgs {
         target: args.target.as_deref(),
         branch: args.branch.as_deref(),

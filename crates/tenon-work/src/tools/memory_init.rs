@@ -1,6 +1,5 @@
 //! `memory_init` and `memory_status`: the workspace itself.
 
-use serde::Deserialize;
 use serde_json::json;
 
 use crate::error::WorkError;
@@ -11,19 +10,13 @@ use crate::plan::target::time;
 use crate::store::SCHEMA_VERSION;
 use crate::work_call::{WorkCall, WorkReply};
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct NoArgs {}
-
 pub(super) async fn init(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
-    let NoArgs {} = call.args()?;
     call.check_no_target()?;
     // Whoever calls for a write has made the workspace already; see `work.rs`.
     Ok(WorkReply::done(json!({"schema_version": SCHEMA_VERSION, "created": call.ws.created})))
 }
 
 pub(super) async fn status(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
-    let NoArgs {} = call.args()?;
     let request = call.paging("")?;
     let ws = call.ws.id;
     let mut head = json!({

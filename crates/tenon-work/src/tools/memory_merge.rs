@@ -10,9 +10,8 @@ use crate::memory::entry::{self, NewNote};
 use crate::name::DocName;
 use crate::work_call::{WorkCall, WorkReply};
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Args {
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Args {
     from: String,
     into: String,
     doc: Option<String>,
@@ -20,8 +19,7 @@ struct Args {
     dry_run: bool,
 }
 
-pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
-    let args: Args = call.args()?;
+pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
     let doc = DocName::parse(args.doc.as_deref().unwrap_or(NOTES))?;
     let from = call.view(Some(&args.from)).await?;
     let into = call.view(Some(&args.into)).await?;

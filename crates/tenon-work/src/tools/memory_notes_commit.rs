@@ -1,7 +1,7 @@
 //! `memory_notes_commit`: a note, appended to a document.
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tenon_contract::budget::cut_bytes;
 
 use crate::error::WorkError;
@@ -13,20 +13,18 @@ use crate::work_call::{WorkCall, WorkReply};
 /// A longer note is not told back whole to whoever has just written it.
 const ECHO_BYTES: usize = 16 * 1024;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Args {
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Args {
     target: Option<String>,
     branch: Option<String>,
     doc: Option<String>,
     content: String,
     title: Option<String>,
     format: Option<String>,
-    meta: Option<Value>,
+    meta: Option<Map<String, Value>>,
 }
 
-pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
-    let args: Args = call.args()?;
+pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
     limits::text("content", &args.content)?;
     if args.content.trim().is_empty() {
         return Err(WorkError::invalid("a note must not be empty").recovery("give it some words"));
@@ -38,7 +36,8 @@ pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError>
         return Err(WorkError::invalid("format has 1 to 64 bytes and is not `card`")
             .recovery("cards are written with memory_think_card"));
     }
-    args.meta.iter().try_for_each(limits::meta)?;
+    let meta = args.meta.map(Value::Object);
+    meta.iter().try_for_each(limits::meta)?;
     let given = ScopeArgs {
         target: args.target.as_deref(),
         branch: args.branch.as_deref(),
@@ -50,7 +49,7 @@ pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError>
         doc: &scope.doc,
         title: args.title.as_deref(),
         format: args.format.as_deref(),
-        meta: args.meta.clone(),
+        meta,
         content: &args.content,
         origin: None,
     };

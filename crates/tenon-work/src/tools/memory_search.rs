@@ -3,6 +3,8 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::arguments::NonEmpty;
+
 use crate::cursor::SortKey;
 use crate::error::WorkError;
 use crate::graph::version;
@@ -18,16 +20,15 @@ use crate::work_call::{WorkCall, WorkReply};
 /// Longer queries only slow the search down.
 const MAX_QUERY_CHARS: usize = 1000;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Args {
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Args {
     query: String,
-    r#in: Option<Vec<SearchArea>>,
+    r#in: Option<NonEmpty<SearchArea>>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum SearchArea {
+pub(crate) enum SearchArea {
     Notes,
     Cards,
     Tasks,
@@ -45,8 +46,7 @@ impl SearchArea {
     }
 }
 
-pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
-    let args: Args = call.args()?;
+pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
     if args.query.chars().count() > MAX_QUERY_CHARS {
         return Err(WorkError::invalid(format!("query has more than {MAX_QUERY_CHARS} characters"))
             .recovery("look for fewer words"));
@@ -54,7 +54,9 @@ pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError>
     let query = SearchQuery::parse(&args.query).ok_or_else(|| {
         WorkError::invalid("query holds no word to look for").recovery("give letters or digits")
     })?;
-    let among = args.r#in.unwrap_or_else(|| vec![SearchArea::Notes, SearchArea::Cards, SearchArea::Tasks]);
+    let among = args
+        .r#in
+        .map_or_else(|| vec![SearchArea::Notes, SearchArea::Cards, SearchArea::Tasks], |areas| areas.0);
     let request = call.paging("")?;
     let mut below = request.first_below()?;
     let mut items = Vec::new();

@@ -11,9 +11,8 @@ use crate::page::Page;
 use crate::plan::target::signed;
 use crate::work_call::{WorkCall, WorkReply};
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Args {
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Args {
     target: Option<String>,
     branch: Option<String>,
     doc: Option<String>,
@@ -22,9 +21,9 @@ struct Args {
     offset: Option<i64>,
 }
 
-#[derive(Clone, Copy, Deserialize)]
+#[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Kind {
+pub(crate) enum Kind {
     Notes,
     Trace,
 }
@@ -39,8 +38,7 @@ impl Kind {
     }
 }
 
-pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
-    let args: Args = call.args()?;
+pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
     if let Some(seq) = args.seq {
         if args.target.is_some() || args.branch.is_some() || args.doc.is_some() || args.doc_kind.is_some() {
             return Err(WorkError::invalid("seq alone names an entry").recovery("leave the scope out"));

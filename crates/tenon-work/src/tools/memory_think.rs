@@ -21,14 +21,12 @@ use crate::name::DocName;
 use crate::page::{Cut, Item, Page, object};
 use crate::work_call::{WorkCall, WorkReply};
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct TemplateArgs {
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct TemplateArgs {
     r#type: String,
 }
 
-pub(super) async fn template(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
-    let args: TemplateArgs = call.args()?;
+pub(super) async fn template(call: &mut WorkCall<'_>, args: TemplateArgs) -> Result<WorkReply, WorkError> {
     card::check_type(&args.r#type)?;
     let request = call.paging("")?;
     let template = card::template(&args.r#type);
@@ -36,9 +34,8 @@ pub(super) async fn template(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkE
     Ok(WorkReply::page(Page::head(head), request))
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct CardArgs {
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct CardArgs {
     target: Option<String>,
     branch: Option<String>,
     trace_doc: Option<String>,
@@ -50,8 +47,7 @@ struct CardArgs {
     blocks: Vec<String>,
 }
 
-pub(super) async fn write(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
-    let args: CardArgs = call.args()?;
+pub(super) async fn write(call: &mut WorkCall<'_>, args: CardArgs) -> Result<WorkReply, WorkError> {
     limits::count("supports and blocks", args.supports.len() + args.blocks.len(), limits::PER_CALL)?;
     let card = Card::read(&args.card)?;
     let id = GraphNodeId::parse(&card.id())?;
@@ -153,16 +149,14 @@ async fn warn_if_missing(
     Ok(())
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ContextArgs {
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct ContextArgs {
     target: Option<String>,
     branch: Option<String>,
     graph_doc: Option<String>,
 }
 
-pub(super) async fn context(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
-    let args: ContextArgs = call.args()?;
+pub(super) async fn context(call: &mut WorkCall<'_>, args: ContextArgs) -> Result<WorkReply, WorkError> {
     let given = ScopeArgs {
         target: args.target.as_deref(),
         branch: args.branch.as_deref(),

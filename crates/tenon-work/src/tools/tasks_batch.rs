@@ -4,42 +4,41 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tenon_contract::json::canonical_value;
 
+use crate::arguments::NonEmpty;
+
 use crate::catalog::{Access, WorkSurfaceKind, WorkTool};
 use crate::envelope::Frame;
 use crate::error::{Proposal, WorkError, WorkErrorCode};
 use crate::id::TargetId;
 use crate::limits;
 use crate::name::quoted;
-use crate::request::Request;
+use crate::request::WorkRequest;
 use crate::work_call::{WorkCall, WorkReply};
 use crate::workspace::Workspace;
 
 /// What all results together may take; a batch that answers more is refused before it is committed.
 const MAX_RESULT_BYTES: usize = 512 * 1024;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Args {
-    operations: Vec<Operation>,
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Args {
+    operations: NonEmpty<Operation>,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Operation {
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Operation {
     tool: String,
     #[serde(default)]
     args: Map<String, Value>,
 }
 
-pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
-    let args: Args = call.args()?;
-    limits::count("operations", args.operations.len(), limits::PER_CALL)?;
+pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
+    limits::count("operations", args.operations.0.len(), limits::PER_CALL)?;
     let outer = call.request.clone();
     let before = call.ws.clone();
     let mut wrote = false;
     let mut results = Vec::new();
     let mut bytes = 0;
-    for (index, operation) in args.operations.into_iter().enumerate() {
+    for (index, operation) in args.operations.0.into_iter().enumerate() {
         let told = call.warnings.len();
         let outcome = one(call, &outer, index, operation).await;
         let request = std::mem::replace(&mut call.request, outer.clone());
@@ -80,7 +79,7 @@ fn is_about(proposal: &Proposal, before: &Workspace) -> bool {
 
 async fn one(
     call: &mut WorkCall<'_>,
-    outer: &Request,
+    outer: &WorkRequest,
     index: usize,
     operation: Operation,
 ) -> Result<Value, WorkError> {
@@ -95,7 +94,7 @@ async fn one(
     if tool == WorkTool::TasksBatch {
         return Err(WorkError::invalid("a batch holds no batches").recovery("list their operations instead"));
     }
-    let mut request = Request::parse(tool, operation.args, Some(&outer.workspace))?;
+    let mut request = WorkRequest::from_json(tool, operation.args, Some(&outer.workspace))?;
     if request.workspace != outer.workspace {
         return Err(WorkError::invalid("a batch is about one workspace").recovery("leave `workspace` out"));
     }
@@ -106,8 +105,9 @@ async fn one(
         request.guard.target = request.guard.target.or_else(|| outer.guard.target.clone());
     }
     call.warnings.append(&mut request.warnings);
+    let args = request.args.clone();
     call.request = request;
-    match super::run(call).await? {
+    match super::run(call, args).await? {
         WorkReply::Done(mut result) => {
             result.insert("workspace".into(), json!(call.ws.name.as_str()));
             Ok(Value::Object(result))

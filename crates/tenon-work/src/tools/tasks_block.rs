@@ -10,9 +10,8 @@ use crate::limits;
 use crate::plan::mutation::{Mutation, Undoable};
 use crate::work_call::{WorkCall, WorkReply};
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Args {
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Args {
     task: Option<String>,
     step_id: Option<String>,
     path: Option<String>,
@@ -20,8 +19,7 @@ struct Args {
     reason: Option<String>,
 }
 
-pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
-    let args: Args = call.args()?;
+pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
     let target = call.target(args.task.as_deref()).await?;
     let step = call.find_step(target.id, args.step_id.as_deref(), args.path.as_deref()).await?;
     let step_id = step.as_ref().map(|step| step.id);

@@ -4,15 +4,14 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::answer;
-use super::checkpoints::{self, Checkpoints};
+use super::checkpoints::Checkpoints;
 use crate::error::WorkError;
 use crate::plan::gate;
 use crate::plan::mutation::{Mutation, Undoable};
 use crate::work_call::{WorkCall, WorkReply};
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Args {
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Args {
     task: Option<String>,
     step_id: Option<String>,
     path: Option<String>,
@@ -20,13 +19,12 @@ struct Args {
     checkpoints: Checkpoints,
 }
 
-pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
-    let args: Args = call.args()?;
+pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
     let target = call.target(args.task.as_deref()).await?;
     let row = call.step(target.id, args.step_id.as_deref(), args.path.as_deref()).await?;
     let (id, path, was_done) = (row.id, row.fields.path.clone(), row.fields.completed);
     let mut mutation = Mutation::of(target, call.request.tool, call.now, Undoable::Yes);
-    let verified = checkpoints::apply(&args.checkpoints, mutation.step(row));
+    let verified = args.checkpoints.apply(mutation.step(row));
     let row = mutation.step_row(id).clone();
     gate::check_step(call, &row).await?;
     if verified {

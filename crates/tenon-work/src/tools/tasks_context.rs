@@ -14,12 +14,11 @@ use crate::memory::search_query::SearchQuery;
 use crate::name::Tag;
 use crate::page::{Cut, Item, Page, Slot, Stream, object};
 use crate::plan::target::{Status, TargetRow, signed};
-use crate::store::{Arg, Backend, Sql, StoreError, args};
+use crate::store::{Arg, Sql, StoreError, args};
 use crate::work_call::{WorkCall, WorkReply, parse_plan, parse_target};
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Args {
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Args {
     kind: Option<TargetKind>,
     status: Option<Status>,
     parent: Option<String>,
@@ -80,7 +79,7 @@ struct Filter {
     status: String,
     parent: i64,
     tags: String,
-    text: Option<String>,
+    text: Option<SearchQuery>,
 }
 
 impl Filter {
@@ -88,15 +87,14 @@ impl Filter {
     fn bind(&self, statements: &[Sql; 2], ws: i64, range: (i64, i64)) -> (Sql, Vec<Arg<'_>>) {
         let sql = statements[usize::from(self.text.is_some())];
         let (first, last) = (self.first.max(range.0), self.last.min(range.1));
-        let text = self.text.as_deref().unwrap_or_default();
+        let text = self.text.as_ref().map_or(Arg::from(""), SearchQuery::to_arg);
         let args: &[Arg<'_>] =
             args![ws, first, last, self.status.as_str(), self.parent, self.tags.as_str(), text];
         (sql, args.to_vec())
     }
 }
 
-pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
-    let args: Args = call.args()?;
+pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
     let filter = filter(call, &args).await?;
     let request = call.paging("")?;
     let first = request.first_above()?.unwrap_or(0);
@@ -158,10 +156,7 @@ async fn filter(call: &mut WorkCall<'_>, args: &Args) -> Result<Filter, WorkErro
             let query = SearchQuery::parse(text).ok_or_else(|| {
                 WorkError::invalid("text holds no word to look for").recovery("give letters or digits")
             })?;
-            Some(match call.tx.backend() {
-                Backend::Sqlite => query.to_fts5(),
-                Backend::Postgres => query.to_tsquery(),
-            })
+            Some(query)
         }
     };
     Ok(Filter {

@@ -1,7 +1,7 @@
 //! `tasks_create`: a plan, or a task under a plan, with its whole tree of steps in one transaction.
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::catalog::WorkTool;
 use crate::error::{Priority, WorkError};
@@ -13,15 +13,14 @@ use crate::plan::step_tree::{self, StepInput};
 use crate::plan::target::{Target, TaskPriority};
 use crate::work_call::{WorkCall, WorkReply, parse_plan};
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Args {
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Args {
     kind: Option<TargetKind>,
     title: String,
     parent: Option<String>,
     description: Option<String>,
     contract: Option<String>,
-    contract_data: Option<Value>,
+    contract_data: Option<Map<String, Value>>,
     #[serde(default)]
     priority: TaskPriority,
     #[serde(default)]
@@ -32,8 +31,7 @@ struct Args {
     steps: Vec<StepInput>,
 }
 
-pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
-    let args: Args = call.args()?;
+pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
     step_tree::check(&args.steps)?;
     let kind = args.kind.unwrap_or(if args.parent.is_some() { TargetKind::Task } else { TargetKind::Plan });
     let parent = parent(call, kind, args.parent.as_deref()).await?;
@@ -46,7 +44,7 @@ pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError>
         title: args.title,
         description: args.description,
         contract: args.contract,
-        contract_data: args.contract_data,
+        contract_data: args.contract_data.map(Value::Object),
         priority: args.priority,
         tags: Tag::list(&args.tags)?,
         depends_on,

@@ -10,16 +10,14 @@ use crate::plan::step_tree::{self, StepInput};
 use crate::plan::{gate, step};
 use crate::work_call::{WorkCall, WorkReply};
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Args {
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Args {
     task: Option<String>,
     parent: Option<String>,
     steps: Vec<StepInput>,
 }
 
-pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
-    let args: Args = call.args()?;
+pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
     let adding = step_tree::check(&args.steps)?;
     if adding == 0 {
         return Err(WorkError::invalid("steps is empty").recovery("give at least one step"));

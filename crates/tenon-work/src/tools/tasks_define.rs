@@ -3,27 +3,26 @@
 use serde::Deserialize;
 
 use super::answer;
+use crate::arguments::NonEmpty;
 use crate::error::WorkError;
 use crate::plan::gate;
 use crate::plan::mutation::{Mutation, Undoable};
-use crate::plan::step::Checkpoint;
+use crate::plan::step::{Checkpoint, OptionalCheckpoint};
 use crate::work_call::{WorkCall, WorkReply};
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Args {
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Args {
     task: Option<String>,
     step_id: Option<String>,
     path: Option<String>,
     title: Option<String>,
-    success_criteria: Option<Vec<String>>,
+    success_criteria: Option<NonEmpty<String>>,
     tests: Option<Vec<String>>,
     blockers: Option<Vec<String>>,
-    checkpoints: Option<Vec<Checkpoint>>,
+    checkpoints: Option<Vec<OptionalCheckpoint>>,
 }
 
-pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
-    let args: Args = call.args()?;
+pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
     let target = call.target(args.task.as_deref()).await?;
     let row = call.step(target.id, args.step_id.as_deref(), args.path.as_deref()).await?;
     let (id, before) = (row.id, row.fields.clone());
@@ -32,10 +31,13 @@ pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError>
     let (criteria_given, tests_given) = (args.success_criteria.is_some(), args.tests.is_some());
     let after = mutation.step(row);
     after.title = args.title.unwrap_or(after.title.clone());
-    after.success_criteria = args.success_criteria.unwrap_or(after.success_criteria.clone());
+    after.success_criteria =
+        args.success_criteria.map_or(after.success_criteria.clone(), |criteria| criteria.0);
     after.tests = args.tests.unwrap_or(after.tests.clone());
     after.blockers = args.blockers.unwrap_or(after.blockers.clone());
-    after.checkpoints = args.checkpoints.unwrap_or(after.checkpoints.clone());
+    if let Some(checkpoints) = args.checkpoints {
+        after.checkpoints = checkpoints.into_iter().map(Checkpoint::from).collect();
+    }
     after.settle()?;
     after.confirmed.retain(|checkpoint| match checkpoint {
         Checkpoint::Criteria => !criteria_given,

@@ -12,15 +12,13 @@ use crate::plan::event;
 use crate::plan::target::{self, signed};
 use crate::work_call::{WorkCall, WorkReply, parse_target, unknown_target};
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Args {
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Args {
     since: Option<String>,
     task: Option<String>,
 }
 
-pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
-    let args: Args = call.args()?;
+pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
     let since = match &args.since {
         None => EventId(0),
         Some(text) => {

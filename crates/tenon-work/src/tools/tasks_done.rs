@@ -8,16 +8,14 @@ use crate::plan::gate;
 use crate::plan::mutation::{Mutation, Undoable};
 use crate::work_call::{WorkCall, WorkReply};
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Args {
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Args {
     task: Option<String>,
     step_id: Option<String>,
     path: Option<String>,
 }
 
-pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
-    let args: Args = call.args()?;
+pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
     let target = call.target(args.task.as_deref()).await?;
     let row = call.step(target.id, args.step_id.as_deref(), args.path.as_deref()).await?;
     let (id, path) = (row.id, row.fields.path.clone());

@@ -1,7 +1,7 @@
 //! `tasks_edit`: fields of a plan or task.
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{answer, dependencies};
 use crate::error::WorkError;
@@ -12,22 +12,20 @@ use crate::plan::target::{Status, Target, TaskPriority};
 use crate::plan::{gate, step};
 use crate::work_call::{WorkCall, WorkReply};
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Args {
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Args {
     task: Option<String>,
     title: Option<String>,
     description: Option<String>,
     contract: Option<String>,
-    contract_data: Option<Value>,
+    contract_data: Option<Map<String, Value>>,
     priority: Option<TaskPriority>,
     tags: Option<Vec<String>>,
     depends_on: Option<Vec<String>>,
     status: Option<Status>,
 }
 
-pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
-    let args: Args = call.args()?;
+pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
     let tags = args.tags.map(|tags| Tag::list(&tags)).transpose()?;
     let depends_on = args.depends_on.map(|ids| dependencies::parse(&ids)).transpose()?;
     let target = call.target(args.task.as_deref()).await?;
@@ -37,7 +35,7 @@ pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError>
     new.title = args.title.unwrap_or(new.title.clone());
     new.description = args.description.or(new.description.take());
     new.contract = args.contract.or(new.contract.take());
-    new.contract_data = args.contract_data.or(new.contract_data.take());
+    new.contract_data = args.contract_data.map(Value::Object).or(new.contract_data.take());
     new.priority = args.priority.unwrap_or(new.priority);
     new.tags = tags.unwrap_or(new.tags.clone());
     new.depends_on = depends_on.unwrap_or(new.depends_on.clone());

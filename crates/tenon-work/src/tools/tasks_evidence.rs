@@ -7,6 +7,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tenon_contract::id::sha256_hex;
 
+use crate::arguments::NonEmpty;
+
 use super::answer;
 use crate::error::WorkError;
 use crate::id::EvidenceId;
@@ -17,19 +19,17 @@ use crate::plan::mutation::{Mutation, Undoable};
 use crate::plan::step::{Checkpoint, Evidence};
 use crate::work_call::{WorkCall, WorkReply};
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Args {
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Args {
     task: Option<String>,
     step_id: Option<String>,
     path: Option<String>,
     checkpoint: Checkpoint,
-    items: Vec<EvidenceInput>,
+    items: NonEmpty<EvidenceInput>,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct EvidenceInput {
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct EvidenceInput {
     kind: Kind,
     command: Option<String>,
     exit_code: Option<i64>,
@@ -38,9 +38,9 @@ struct EvidenceInput {
     sha256: Option<String>,
 }
 
-#[derive(Clone, Copy, Deserialize)]
+#[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Kind {
+pub(crate) enum Kind {
     CmdOutput,
     Diagnostics,
     FileHash,
@@ -56,19 +56,18 @@ impl Kind {
     }
 }
 
-pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
-    let args: Args = call.args()?;
-    limits::count("items", args.items.len(), limits::PER_CALL)?;
-    for (index, item) in args.items.iter().enumerate() {
+pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
+    limits::count("items", args.items.0.len(), limits::PER_CALL)?;
+    for (index, item) in args.items.0.iter().enumerate() {
         check(item).map_err(|failure| failure.with("index", index))?;
     }
     let target = call.target(args.task.as_deref()).await?;
     let step = call.step(target.id, args.step_id.as_deref(), args.path.as_deref()).await?;
     let (id, path) = (step.id, step.fields.path.clone());
-    limits::evidence(step.fields.evidence.len() + args.items.len())?;
+    limits::evidence(step.fields.evidence.len() + args.items.0.len())?;
 
     let mut attached = Vec::new();
-    for item in &args.items {
+    for item in &args.items.0 {
         // A hash stands for a file that is not here; everything else is hashed as it is stored.
         let content = item.output.as_deref().or(item.path.as_deref()).unwrap_or_default();
         let sha256 = item.sha256.clone().unwrap_or_else(|| sha256_hex(content));

@@ -9,24 +9,17 @@ use crate::error::WorkError;
 use crate::page::Page;
 use crate::work_call::{WorkCall, WorkReply};
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct NoArgs {}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Args {
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Args {
     task: String,
 }
 
 pub(super) async fn get(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
-    let NoArgs {} = call.args()?;
     let request = call.paging("")?;
     Ok(WorkReply::page(Page::head(json!({"focus": call.ws.focus})), request))
 }
 
-pub(super) async fn set(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
-    let args: Args = call.args()?;
+pub(super) async fn set(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
     let target = call.target(Some(&args.task)).await?;
     let previous = call.ws.focus;
     call.ws.set_focus(Some(target.id));
@@ -34,7 +27,6 @@ pub(super) async fn set(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError>
 }
 
 pub(super) async fn clear(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
-    let NoArgs {} = call.args()?;
     let previous = call.ws.focus;
     call.check_target(previous)?;
     call.ws.set_focus(None);

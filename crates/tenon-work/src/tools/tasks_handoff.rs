@@ -13,8 +13,7 @@ const DONE: Slot = Slot::List("/done");
 const REMAINING: Slot = Slot::List("/remaining");
 const RISKS: Slot = Slot::List("/risks");
 
-pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
-    let args: Args = call.args()?;
+pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
     let Some(radar) = read_radar(call, args.task.as_deref()).await? else {
         let radar = json!({"now": null, "why": null, "verify": [], "next": [], "blockers": []});
         return nothing(call, json!({"done": [], "remaining": [], "risks": [], "radar": radar}));

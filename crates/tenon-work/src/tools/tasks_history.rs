@@ -11,14 +11,12 @@ use crate::plan::event;
 use crate::plan::target::{self, signed, time};
 use crate::work_call::{WorkCall, WorkReply, unknown_target};
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Args {
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Args {
     task: Option<String>,
 }
 
-pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
-    let args: Args = call.args()?;
+pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
     let id = call.require_target_id(args.task.as_deref())?;
     // A deleted task has a history too: its last operation can be undone.
     if target::load(call.tx, call.ws.id, id).await?.is_none() {

@@ -23,14 +23,20 @@ const MAX_AGENT: usize = 128;
 /// The sort_key of the task itself: before every rank in the queue.
 const AT_TASK: i64 = -1;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Args {
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Args {
     #[serde(default)]
     claim: bool,
     agent: Option<String>,
     ttl_s: Option<i64>,
     release: Option<String>,
+}
+
+impl Args {
+    /// Whether the call claims or releases a task.
+    pub(super) fn writes(&self) -> bool {
+        self.claim || self.release.is_some()
+    }
 }
 
 const READY: &str = crate::plan::target::select!(
@@ -48,8 +54,7 @@ const READY: &str = crate::plan::target::select!(
     ORDER BY priority, target LIMIT $6"
 );
 
-pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
-    let args: Args = call.args()?;
+pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
     let agent = agent(&args)?;
     let request = call.paging("")?;
     // What was claimed or released was so with the first page.

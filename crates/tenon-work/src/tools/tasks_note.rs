@@ -11,17 +11,15 @@ use crate::memory::{NOTES, branch};
 use crate::plan::mutation::{Mutation, Undoable};
 use crate::work_call::{WorkCall, WorkReply};
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Args {
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Args {
     task: Option<String>,
     step_id: Option<String>,
     path: Option<String>,
     note: String,
 }
 
-pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
-    let args: Args = call.args()?;
+pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
     limits::text("note", &args.note)?;
     if args.note.trim().is_empty() {
         return Err(WorkError::invalid("a note must not be empty").recovery("give it some words"));

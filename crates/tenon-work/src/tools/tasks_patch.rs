@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{answer, tasks_edit};
+use crate::arguments::NonEmpty;
 use crate::error::WorkError;
 use crate::limits;
 use crate::name::quoted;
@@ -15,26 +16,24 @@ use crate::plan::mutation::{Mutation, Undoable};
 use crate::plan::record::{Fields, Record};
 use crate::work_call::{WorkCall, WorkReply};
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Args {
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Args {
     task: Option<String>,
     step_id: Option<String>,
     path: Option<String>,
-    ops: Vec<Op>,
+    ops: NonEmpty<Op>,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Op {
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Op {
     op: OpKind,
     field: String,
     value: Option<Value>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum OpKind {
+pub(crate) enum OpKind {
     Set,
     Unset,
     Append,
@@ -57,9 +56,8 @@ const OF_TARGET: &[&str] = &[
 const OF_STEP: &[&str] =
     &["title", "success_criteria", "tests", "blockers", "checkpoints", "confirmed", "completed"];
 
-pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
-    let args: Args = call.args()?;
-    limits::count("ops", args.ops.len(), limits::PER_CALL)?;
+pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
+    limits::count("ops", args.ops.0.len(), limits::PER_CALL)?;
     let target = call.target(args.task.as_deref()).await?;
     let step = call.find_step(target.id, args.step_id.as_deref(), args.path.as_deref()).await?;
     let old = target.fields.clone();
@@ -68,12 +66,12 @@ pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError>
     let path = step.as_ref().map(|step| step.fields.path.clone());
     match step {
         None => {
-            *mutation.target() = patched(call, &old, OF_TARGET, &args.ops)?;
+            *mutation.target() = patched(call, &old, OF_TARGET, &args.ops.0)?;
             tasks_edit::settle(call, &mut mutation, &old).await?;
         }
         Some(row) => {
             let before = row.fields.clone();
-            let mut after = patched(call, &before, OF_STEP, &args.ops)?;
+            let mut after = patched(call, &before, OF_STEP, &args.ops.0)?;
             after.settle()?;
             after.reset_confirmations(&before);
             let closing = after.completed && !before.completed;

@@ -9,14 +9,12 @@ use crate::page::{Page, object};
 use crate::plan::radar::{self, Radar};
 use crate::work_call::{WorkCall, WorkReply};
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Args {
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Args {
     pub task: Option<String>,
 }
 
-pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
-    let args: Args = call.args()?;
+pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
     let Some(radar) = read_radar(call, args.task.as_deref()).await? else {
         return nothing(
             call,

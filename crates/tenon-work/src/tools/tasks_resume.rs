@@ -20,8 +20,7 @@ const NOTED: Slot = Slot::List("/notes");
 const CARDS: Slot = Slot::List("/cards");
 const EVENTS: Slot = Slot::List("/events");
 
-pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
-    let args: Args = call.args()?;
+pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
     let Some(radar) = read_radar(call, args.task.as_deref()).await? else {
         let radar = json!({"now": null, "why": null, "verify": [], "next": [], "blockers": []});
         return nothing(call, json!({"steps": [], "notes": [], "cards": [], "events": [], "radar": radar}));

@@ -7,14 +7,16 @@ use crate::error::WorkError;
 use crate::plan::undo::{self, Direction};
 use crate::work_call::{WorkCall, WorkReply, parse_target};
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Args {
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Args {
     task: String,
 }
 
-pub(super) async fn run(call: &mut WorkCall<'_>, direction: Direction) -> Result<WorkReply, WorkError> {
-    let args: Args = call.args()?;
+pub(super) async fn run(
+    call: &mut WorkCall<'_>,
+    args: Args,
+    direction: Direction,
+) -> Result<WorkReply, WorkError> {
     let id = parse_target(&args.task)?;
     let (op_id, mutation) = undo::apply(call, id, direction).await?;
     Ok(WorkReply::done(json!({

@@ -3,23 +3,21 @@
 use serde::Deserialize;
 
 use super::answer;
-use super::checkpoints::{self, Checkpoints};
+use super::checkpoints::Checkpoints;
 use crate::error::WorkError;
 use crate::plan::gate;
 use crate::plan::mutation::{Mutation, Undoable};
 use crate::work_call::{WorkCall, WorkReply};
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Args {
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Args {
     task: Option<String>,
     step_id: Option<String>,
     path: Option<String>,
     checkpoints: Checkpoints,
 }
 
-pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
-    let args: Args = call.args()?;
+pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
     if args.checkpoints.is_empty() {
         return Err(WorkError::invalid("checkpoints is empty").recovery("name at least one checkpoint"));
     }
@@ -27,7 +25,7 @@ pub(super) async fn run(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError>
     let row = call.step(target.id, args.step_id.as_deref(), args.path.as_deref()).await?;
     let (id, path) = (row.id, row.fields.path.clone());
     let mut mutation = Mutation::of(target, call.request.tool, call.now, Undoable::Yes);
-    if !checkpoints::apply(&args.checkpoints, mutation.step(row)) {
+    if !args.checkpoints.apply(mutation.step(row)) {
         call.warn("nothing changed: the checkpoints were so already");
         return Ok(WorkReply::Done(answer::of_step(&mutation, call, Some(id))));
     }

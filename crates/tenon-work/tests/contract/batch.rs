@@ -83,7 +83,7 @@ on_both! {
         let many = vec![note.clone(); 1001];
         client.call("tasks_batch", json!({"operations": many})).await.fails("INVALID_INPUT");
         let done = client.call_quietly("tasks_batch", json!({"operations": vec![note; 300]})).await;
-        assert!(done.warns("payloads of events were left out"));
+        assert!(done.warns("event payloads were left out"));
         assert_eq!(revision(client, "TASK-001").await, 300);
     }
 }

@@ -1,7 +1,7 @@
 //! The tool catalog: its size, and that its schemas agree with the code.
 
 use serde_json::{Map, Value, json};
-use tenon_work::{Access, WorkErrorCode, WorkSurfaceKind, WorkTool};
+use tenon_work::{Access, WorkErrorCode, WorkRequest, WorkSurfaceKind, WorkTool, WorkspaceName};
 
 use crate::client::{Client, On};
 
@@ -106,6 +106,79 @@ async fn schemas_and_code_agree() {
             {
                 assert!(!answer.text.contains(word), "{}: {}", tool.name(), answer.text);
             }
+        }
+    }
+}
+
+/// Values of every JSON type, and lists that are empty, written as objects or filled with the wrong thing.
+fn misfits() -> Vec<Value> {
+    vec![
+        json!("x"),
+        json!(1),
+        json!(1.5),
+        json!(true),
+        json!([]),
+        json!([1]),
+        json!(["x"]),
+        json!([[]]),
+        json!({}),
+        json!({"x": 1}),
+    ]
+}
+
+/// Replaces each part of a value, however deep, by something else.
+fn mutations(value: &Value) -> Vec<Value> {
+    let mut found = misfits();
+    match value {
+        Value::Array(items) => {
+            for (at, item) in items.iter().enumerate() {
+                for mutated in mutations(item) {
+                    let mut items = items.clone();
+                    items[at] = mutated;
+                    found.push(items.into());
+                }
+            }
+        }
+        Value::Object(members) => {
+            for (name, item) in members {
+                let changed = mutations(item).into_iter().map(Some).chain([None]);
+                for mutated in changed {
+                    let mut members = members.clone();
+                    match mutated {
+                        Some(mutated) => drop(members.insert(name.clone(), mutated)),
+                        None => drop(members.remove(name)),
+                    }
+                    found.push(members.into());
+                }
+            }
+            for value in [Value::Null, json!(1)] {
+                let mut members = members.clone();
+                members.insert("unknown".into(), value);
+                found.push(members.into());
+            }
+        }
+        _ => {}
+    }
+    found
+}
+
+/// Typed requests are checked without the schema inside batches, so they must reject whatever it rejects.
+#[test]
+fn typed_requests_accept_what_the_schema_accepts() {
+    let workspace = WorkspaceName::parse("w").unwrap();
+    for tool in WorkTool::ALL {
+        let schema: Value = serde_json::from_str(tool.schema()).unwrap();
+        let validator = jsonschema::validator_for(&schema).unwrap();
+        for arguments in mutations(&sample(&schema)) {
+            let Value::Object(mut arguments) = arguments else { continue };
+            arguments.remove("workspace");
+            let by_schema = validator.is_valid(&Value::Object(arguments.clone()));
+            let request = WorkRequest::from_json(*tool, arguments.clone(), Some(&workspace));
+            let by_type = match &request {
+                Ok(_) => true,
+                Err(error) => !error.to_string().contains("arguments:") && !error.to_string().contains("`/"),
+            };
+            assert_eq!(by_schema, by_type, "{} {arguments:?}: {request:?}", tool.name());
         }
     }
 }

@@ -168,7 +168,11 @@ impl Deref for Client {
 pub async fn call(work: &Work, tool: &str, args: Value) -> Answer {
     let tool = WorkTool::by_name(tool).unwrap_or_else(|| panic!("there is no tool {tool}"));
     let Value::Object(args) = args else { panic!("arguments are an object") };
-    let (envelope, text) = work.call(tool, args).await.into_parts();
+    let envelope = match work.parse(tool, args) {
+        Ok(request) => work.call(&request).await,
+        Err(rejected) => *rejected,
+    };
+    let (envelope, text) = envelope.into_parts();
     if let Err(fault) = ENVELOPE.validate(&envelope) {
         panic!("{fault} at {}\n{text}", fault.instance_path());
     }
