@@ -53,11 +53,14 @@ pub(crate) fn call_tool(
     let Value::Object(mut arguments) = arguments else { unreachable!("arguments are written as an object") };
     arguments.insert("workspace".into(), json!(options.workspace));
     arguments.insert("max_chars".into(), json!(MAX_CHARS));
-    let envelope = block_on(async {
-        let envelope = store_handle.call(tool, arguments).await;
-        store_handle.close().await;
-        envelope
-    })?;
+    let envelope = match store_handle.parse(tool, arguments) {
+        Ok(request) => block_on(async {
+            let envelope = store_handle.call(&request).await;
+            store_handle.close().await;
+            envelope
+        })?,
+        Err(rejected) => *rejected,
+    };
     if options.json {
         invocation.print(envelope.text())?;
     }

@@ -98,11 +98,6 @@ impl<T: SurfaceTool> Catalog<T> {
         Self::with_style(tools, InputStyle::Lenient)
     }
 
-    /// Temporary, for `tasks` and `memory` alone: their domain still checks arguments itself.
-    pub(crate) fn unchecked(tools: &[T]) -> Self {
-        Self::with_style(tools, InputStyle::Unchecked)
-    }
-
     fn with_style(tools: &[T], style: InputStyle) -> Self {
         let entry = |tool: &T| Entry { tool: *tool, spec: tool.spec(), check: OnceLock::new() };
         Self { entries: tools.iter().map(entry).collect(), style, listed: OnceLock::new() }

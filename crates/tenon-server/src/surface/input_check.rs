@@ -12,8 +12,6 @@ pub(super) enum InputStyle {
     /// `null` is absent for properties with a type, `5.0` is `5` for integers, and a list described as "same shape" is
     /// checked against the shape that contains it.
     Lenient,
-    /// Temporary: arguments pass as they are.
-    Unchecked,
 }
 
 /// A compiled input schema.
@@ -37,10 +35,8 @@ impl InputCheck {
 
     /// Checks `arguments`, after normalising them where the style says so.
     pub(super) fn run(&self, arguments: &mut Value) -> Result<(), SchemaFault> {
-        match self.style {
-            InputStyle::Exact => {}
-            InputStyle::Lenient => normalise(&self.schema, &self.schema, arguments),
-            InputStyle::Unchecked => return Ok(()),
+        if self.style == InputStyle::Lenient {
+            normalise(&self.schema, &self.schema, arguments);
         }
         self.validator.validate(arguments).map_err(|error| SchemaFault {
             path: error.instance_path().to_string(),

@@ -1,32 +1,28 @@
 //! The `tasks` and `memory` surfaces: plans, tasks, notes, branches and graphs in one store.
 //!
-//! Every answer, failures included, is the envelope of the domain, as structured result and as one text item; `isError` says
-//! whether it is one of failure. Only an unknown tool is a JSON-RPC error. The domain checks arguments against the
-//! published schemas itself: a fault is an envelope with a code, a recovery and, where there is one, a suggestion.
+//! Every answer is the envelope of the domain, as structured result and as one text item; `isError` marks failures. Only
+//! an unknown tool is a JSON-RPC error.
+
+mod classify;
+mod store_handle;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenon_contract::clock::Clock;
-use tenon_work::{
-    Access, Envelope, Store, StoreError, StoreLocation, StoreLocationError, Work, WorkError, WorkSettings,
-    WorkTool, WorkspaceName,
-};
-use tokio::sync::OnceCell;
+use tenon_work::{Access, Envelope, WorkSurfaceKind, WorkTool};
+
+pub use store_handle::StoreHandle;
 
 use crate::surface::{
-    Arguments, CallFailure, CallLimits, Catalog, Surface, SurfaceTool, ToolAnswer, ToolCall, ToolOutcome,
-    ToolSpec,
+    Arguments, CallFailure, CallLimits, Catalog, SchemaFault, Surface, SurfaceTool, ToolAnswer, ToolCall,
+    ToolOutcome, ToolSpec,
 };
-use crate::workspace::Workspace;
+use classify::classify;
 
-/// The argument that says how long a call waits for news.
-const WAIT: &str = "wait_ms";
-
-/// The longest wait for news is 25 seconds; the rest is for the store.
+/// A call waits at most 25 seconds for events; the rest is for the store.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// The envelope travels twice, as structure and as text.
+/// The envelope is sent twice, as structure and as text.
 const RESPONSE_BYTES: usize = 8 * 1024 * 1024;
 
 impl SurfaceTool for WorkTool {
@@ -41,65 +37,6 @@ impl SurfaceTool for WorkTool {
     }
 }
 
-fn catalog(surface: tenon_work::WorkSurfaceKind) -> Catalog<WorkTool> {
-    let tools: Vec<WorkTool> =
-        WorkTool::ALL.iter().copied().filter(|tool| tool.surface() == surface).collect();
-    Catalog::unchecked(&tools)
-}
-
-/// The store of a workspace, opened by the first call that needs it.
-pub struct StoreHandle {
-    /// A setting that names no place is told to whoever wants the store.
-    location: Result<StoreLocation, StoreLocationError>,
-    settings: WorkSettings,
-    clock: Clock,
-    work: OnceCell<Work>,
-}
-
-impl StoreHandle {
-    pub fn new(workspace: &Workspace) -> Self {
-        let config = workspace.config();
-        let location = match &config.work.store {
-            Some(store) => StoreLocation::parse(store),
-            None => Ok(StoreLocation::Sqlite(workspace.dirs().store().into_std_path_buf())),
-        };
-        let named = config.workspace.id.as_deref().and_then(|id| WorkspaceName::parse(id).ok());
-        let name = named.unwrap_or_else(|| tenon_work::workspace_id(workspace.root().as_std_path()));
-        let settings = WorkSettings { workspace: Some(name), strict: config.work.strict };
-        Self { location, settings, clock: workspace.clock().clone(), work: OnceCell::new() }
-    }
-
-    /// What is behind the surfaces. A store that could not be opened is tried again by the next call.
-    pub async fn work(&self) -> Result<&Work, StoreError> {
-        self.work
-            .get_or_try_init(|| async {
-                let store = Store::open(self.location()?).await?;
-                Ok(Work::new(store, self.clock.clone(), self.settings.clone()))
-            })
-            .await
-    }
-
-    /// Where the store is.
-    pub fn location(&self) -> Result<&StoreLocation, StoreError> {
-        Ok(self.location.as_ref().map_err(|misplaced| *misplaced)?)
-    }
-
-    /// Calls a tool. Whatever happens, the answer is an envelope.
-    pub async fn call(&self, tool: WorkTool, arguments: Arguments) -> Envelope {
-        match self.work().await {
-            Ok(work) => work.call(tool, arguments).await,
-            Err(error) => self.settings.failed(tool, error.into(), &self.clock),
-        }
-    }
-
-    /// Closes the store, if it was opened.
-    pub async fn close(&self) {
-        if let Some(work) = self.work.get() {
-            work.store().close().await;
-        }
-    }
-}
-
 /// One of the two surfaces.
 pub struct WorkSurface {
     name: &'static str,
@@ -109,15 +46,17 @@ pub struct WorkSurface {
 
 impl WorkSurface {
     pub fn tasks(store: &Arc<StoreHandle>) -> Self {
-        Self { name: "tasks", catalog: catalog(tenon_work::WorkSurfaceKind::Tasks), store: Arc::clone(store) }
+        Self::new("tasks", WorkSurfaceKind::Tasks, store)
     }
 
     pub fn memory(store: &Arc<StoreHandle>) -> Self {
-        Self {
-            name: "memory",
-            catalog: catalog(tenon_work::WorkSurfaceKind::Memory),
-            store: Arc::clone(store),
-        }
+        Self::new("memory", WorkSurfaceKind::Memory, store)
+    }
+
+    fn new(name: &'static str, kind: WorkSurfaceKind, store: &Arc<StoreHandle>) -> Self {
+        let tools: Vec<WorkTool> =
+            WorkTool::ALL.iter().copied().filter(|tool| tool.surface() == kind).collect();
+        Self { name, catalog: Catalog::lenient(&tools), store: Arc::clone(store) }
     }
 }
 
@@ -144,29 +83,28 @@ impl Surface for WorkSurface {
     }
 
     async fn call(&self, tool: WorkTool, arguments: Arguments, call: ToolCall) -> ToolOutcome {
-        if !arguments.contains_key(WAIT) {
-            return Ok(answer(self.store.call(tool, arguments).await));
+        let request = match self.store.parse(tool, arguments) {
+            Ok(request) => request,
+            Err(rejected) => return Ok(answer(*rejected)),
+        };
+        if request.wait().is_zero() {
+            return Ok(answer(self.store.call(&request).await));
         }
-        let waiting = self.store.call(tool, arguments.clone());
+        let waiting = self.store.call(&request);
         let finished = call.caller.input_ended.0.run_until_cancelled(waiting).await;
         Ok(answer(match finished {
             Some(envelope) => envelope,
-            // The client sends nothing more, so it gets the current state instead of waiting for news.
-            None => {
-                let mut arguments = arguments;
-                arguments.remove(WAIT);
-                self.store.call(tool, arguments).await
-            }
+            // The client sends nothing more, so it gets the current state instead of waiting for events.
+            None => self.store.call(&request.without_wait()).await,
         }))
     }
 
     fn classify(&self, tool: WorkTool, failure: CallFailure) -> ToolOutcome {
-        let failure = match failure {
-            CallFailure::Timeout(_) => WorkError::unfinished("the call took too long"),
-            CallFailure::Cancelled => WorkError::unfinished("the call was cancelled"),
-            CallFailure::ResponseTooLarge { bytes, limit } => WorkError::too_large(bytes, limit),
-            CallFailure::InvalidArguments(_) | CallFailure::Internal => WorkError::internal(),
-        };
-        Ok(answer(self.store.settings.failed(tool, failure, &self.store.clock)))
+        Ok(answer(self.store.failed(tool, classify(tool, &failure))))
+    }
+
+    fn classify_arguments(&self, tool: WorkTool, arguments: &Arguments, fault: SchemaFault) -> ToolOutcome {
+        let error = classify(tool, &CallFailure::InvalidArguments(fault));
+        Ok(answer(self.store.rejected(tool, arguments, error)))
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use tenon_server::surfaces::work::StoreHandle;
-use tenon_work::{Backend, Store, StoreError, StoreReport, TransferCounts};
+use tenon_work::{Store, StoreError, StoreReport, TransferCounts};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -78,9 +78,9 @@ fn with_store<T>(
 
 fn migrate(store_handle: &StoreHandle, json: bool, invocation: &mut Invocation) -> Result<Exit, Failure> {
     let (engine, was, schema) = with_store(store_handle, async |store| {
-        Ok((store.backend(), store.found_version(), store.schema_version()))
+        Ok((store.backend_name(), store.found_version(), store.schema_version()))
     })?;
-    let (engine, location) = (name(engine), store_handle.location()?.to_string());
+    let location = store_handle.location()?.to_string();
     if json {
         let answer = json!({"store": location, "engine": engine, "schema": schema, "was": was});
         invocation.print(answer.to_string())?;
@@ -93,13 +93,6 @@ fn migrate(store_handle: &StoreHandle, json: bool, invocation: &mut Invocation) 
         invocation.eprint(said);
     }
     Ok(Exit::Success)
-}
-
-fn name(engine: Backend) -> &'static str {
-    match engine {
-        Backend::Sqlite => "sqlite",
-        Backend::Postgres => "postgres",
-    }
 }
 
 fn check(store_handle: &StoreHandle, json: bool, invocation: &mut Invocation) -> Result<Exit, Failure> {
