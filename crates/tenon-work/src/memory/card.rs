@@ -4,7 +4,7 @@
 //! it if it is indented or begins with no `word:`; a word that is no field is refused, as it is in an object. `meta` is JSON,
 //! `tags` are a list, in brackets or not.
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de};
 use serde_json::{Map, Value, json};
 use tenon_contract::id::sha256_hex;
 use tenon_contract::json::canonical_value;
@@ -41,17 +41,33 @@ pub(crate) struct Card {
     pub meta: Option<Value>,
 }
 
+/// A card as clients give it.
+#[derive(Debug, Clone)]
+pub(crate) enum CardInput {
+    Object(Map<String, Value>),
+    Text(String),
+}
+
+impl<'de> Deserialize<'de> for CardInput {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match Value::deserialize(deserializer)? {
+            Value::Object(fields) => Ok(Self::Object(fields)),
+            Value::String(text) => Ok(Self::Text(text)),
+            _ => Err(de::Error::custom("expected an object or a string")),
+        }
+    }
+}
+
 const KEYS: [&str; 7] = ["id", "type", "title", "text", "status", "tags", "meta"];
 
 impl Card {
-    pub(crate) fn read(value: &Value) -> Result<Self, WorkError> {
-        let fields = match value {
-            Value::Object(fields) => fields.clone(),
-            Value::String(text) if text.trim_start().starts_with('{') => {
-                serde_json::from_str(text).map_err(|fault| refused(&fault.to_string()))?
+    pub(crate) fn read(input: CardInput) -> Result<Self, WorkError> {
+        let fields = match input {
+            CardInput::Object(fields) => fields,
+            CardInput::Text(text) if text.trim_start().starts_with('{') => {
+                serde_json::from_str(&text).map_err(|fault| refused(&fault.to_string()))?
             }
-            Value::String(text) => lines(text)?,
-            _ => return Err(refused("it is neither an object nor a text")),
+            CardInput::Text(text) => lines(&text)?,
         };
         let fields = fields.into_iter().filter(|(_, value)| !value.is_null()).collect();
         let card: Self =
@@ -173,27 +189,32 @@ pub(crate) fn template(kind: &str) -> Value {
 mod tests {
     use super::*;
 
+    fn read(value: &Value) -> Result<Card, String> {
+        let input = serde_json::from_value(value.clone()).map_err(|fault| fault.to_string())?;
+        Card::read(input).map_err(|error| error.message().to_owned())
+    }
+
     #[test]
     fn three_spellings_are_one_card() {
         let object =
             json!({"type": "decision", "title": "Use A: not B", "text": "a\n\n b: c", "tags": ["x", "y"]});
         let lines = json!("Type: decision\ntitle: Use A: not B\ntags: x, y\ntext: a\n\n b: c\n");
-        let card = Card::read(&object).unwrap();
-        assert_eq!(Card::read(&json!(object.to_string())).unwrap(), card);
-        assert_eq!(Card::read(&lines).unwrap(), card);
-        assert_eq!(Card::read(&lines).unwrap().id(), card.id());
+        let card = read(&object).unwrap();
+        assert_eq!(read(&json!(object.to_string())).unwrap(), card);
+        assert_eq!(read(&lines).unwrap(), card);
+        assert_eq!(read(&lines).unwrap().id(), card.id());
         assert!(card.id().starts_with("CARD-"));
     }
 
     #[test]
     fn lines_say_all_that_objects_say() {
-        let read = |text: &str| Card::read(&json!(text)).unwrap();
-        let card = read("type: note\nmeta: {\n  \"a\": [1]\n}\ntags: [x, y]\ntext: m");
-        assert_eq!((card.meta, card.tags), (Some(json!({"a": [1]})), vec!["x".into(), "y".into()]));
-        assert_eq!(read("type: note\ntags: [\"x, y\"]\nmeta:\ntext: m").tags, ["x, y"]);
-        assert_eq!(read("  type: note\n  text: m\n    n: o").text.unwrap(), "m\n  n: o");
+        let card = |text: &str| read(&json!(text)).unwrap();
+        let full = card("type: note\nmeta: {\n  \"a\": [1]\n}\ntags: [x, y]\ntext: m");
+        assert_eq!((full.meta, full.tags), (Some(json!({"a": [1]})), vec!["x".into(), "y".into()]));
+        assert_eq!(card("type: note\ntags: [\"x, y\"]\nmeta:\ntext: m").tags, ["x, y"]);
+        assert_eq!(card("  type: note\n  text: m\n    n: o").text.unwrap(), "m\n  n: o");
         let prose = "see\nhttps://example.com/a\nC:\\temp\n12:30\nwhat it means: nothing";
-        assert_eq!(read(&format!("type: note\ntext: {prose}")).text.unwrap(), prose);
+        assert_eq!(card(&format!("type: note\ntext: {prose}")).text.unwrap(), prose);
     }
 
     #[test]
@@ -210,14 +231,14 @@ mod tests {
             json!({"text": "x"}),
             json!({"type": "note", "text": "x", "colour": "red"}),
         ] {
-            assert!(Card::read(&bad).is_err(), "{bad}");
+            assert!(read(&bad).is_err(), "{bad}");
         }
     }
 
     #[test]
     fn every_template_is_a_card() {
         for kind in TYPES {
-            assert_eq!(Card::read(&template(kind)).unwrap().r#type, kind);
+            assert_eq!(read(&template(kind)).unwrap().r#type, kind);
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::memory_graph_apply;
 use crate::cursor::SortKey;
@@ -14,7 +14,7 @@ use crate::graph::{query, summary};
 use crate::limits;
 use crate::memory::TRACE;
 use crate::memory::branch::View;
-use crate::memory::card::{self, Card};
+use crate::memory::card::{self, Card, CardInput};
 use crate::memory::entry::{self, NewNote};
 use crate::memory::scope::{DocKind, ScopeArgs};
 use crate::name::DocName;
@@ -40,7 +40,7 @@ pub(crate) struct CardArgs {
     branch: Option<String>,
     trace_doc: Option<String>,
     graph_doc: Option<String>,
-    card: Value,
+    card: CardInput,
     #[serde(default)]
     supports: Vec<String>,
     #[serde(default)]
@@ -49,7 +49,7 @@ pub(crate) struct CardArgs {
 
 pub(super) async fn write(call: &mut WorkCall<'_>, args: CardArgs) -> Result<WorkReply, WorkError> {
     limits::count("supports and blocks", args.supports.len() + args.blocks.len(), limits::PER_CALL)?;
-    let card = Card::read(&args.card)?;
+    let card = Card::read(args.card)?;
     let id = GraphNodeId::parse(&card.id())?;
     let content = memory_graph_apply::node(
         &card.r#type,
