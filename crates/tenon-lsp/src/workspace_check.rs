@@ -112,6 +112,11 @@ impl CheckReport {
         self.files.iter().all(|file| file.missing.is_empty())
     }
 
+    /// Whether a server did not finish its check of a file.
+    pub fn has_unfinished_servers(&self) -> bool {
+        self.files.iter().flat_map(|file| &file.missing).any(|missing| missing.server.is_some())
+    }
+
     pub fn count(&self, severity: Severity) -> usize {
         self.findings().filter(|(_, one)| one.severity() == severity).count()
     }

@@ -40,6 +40,8 @@ pub mod daemon_server;
 pub mod file_lock;
 #[cfg(unix)]
 pub mod start;
+#[cfg(unix)]
+pub mod tool_list;
 
 /// What tells one build of the program from another.
 ///
@@ -111,6 +113,8 @@ pub enum DaemonError {
     Start(String),
     #[error("another process has been starting or ending the daemon for {seconds} s")]
     Locked { seconds: u64 },
+    #[error("the daemon does not answer MCP requests")]
+    Mcp(#[source] std::io::Error),
     #[error("a daemon already serves this workspace")]
     AlreadyServed,
 }

@@ -79,6 +79,37 @@ pub fn canonical_root(root: &Utf8Path) -> Result<Utf8PathBuf, WorkspaceError> {
     Ok(real)
 }
 
+/// The files that exist, grouped by the root of their workspace. Files outside every workspace are left out.
+///
+/// `files` are relative to `folder`. Files below `explicit`, or else below the workspace of `folder`, belong to that root;
+/// without `explicit`, other files belong to the nearest root above them.
+pub fn files_by_root(
+    files: &[Utf8PathBuf],
+    folder: &Utf8Path,
+    explicit: Option<&Utf8Path>,
+) -> BTreeMap<Utf8PathBuf, Vec<Utf8PathBuf>> {
+    let session = match explicit {
+        Some(root) => canonical_root(root).ok(),
+        None => folder.canonicalize_utf8().ok().and_then(|folder| marked_root(&folder)),
+    };
+    let mut grouped: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for file in files {
+        let Ok(file) = folder.join(file).canonicalize_utf8() else {
+            continue;
+        };
+        let nearest = || marked_root(file.parent().unwrap_or(Utf8Path::new("/")));
+        let root = match &session {
+            Some(session) if file.starts_with(session) => Some(session.clone()),
+            _ if explicit.is_some() => None,
+            _ => nearest(),
+        };
+        if let Some(root) = root {
+            grouped.entry(root).or_default().push(file);
+        }
+    }
+    grouped
+}
+
 /// What a workspace is opened with.
 #[derive(Debug, Clone)]
 pub struct WorkspaceOptions {

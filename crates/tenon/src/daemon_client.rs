@@ -29,7 +29,7 @@ use crate::invocation::{Invocation, block_on};
 /// A daemon's answer to a `tools/list` request.
 #[derive(Debug)]
 pub(crate) struct Probe {
-    pub(crate) welcome: DaemonInfo,
+    pub(crate) daemon: DaemonInfo,
     pub(crate) tools: Vec<String>,
 }
 
@@ -75,7 +75,10 @@ pub(crate) fn probe(invocation: &Invocation, root: &Utf8Path) -> Result<Probe, F
 
 /// Waits until the running daemon's language servers have loaded the workspace, and returns their states.
 pub(crate) fn warm_up(invocation: &Invocation, root: &Utf8Path) -> Result<Vec<ServerSummary>, Failure> {
-    system::warm_up(invocation, root)
+    match request(invocation, root, DaemonRequest::WarmUp)? {
+        DaemonResponse::List(servers) => Ok(servers),
+        _ => Err(DaemonError::InvalidResponse.into()),
+    }
 }
 
 /// Runs one definition and one diagnostics request per language through the running daemon.

@@ -264,7 +264,7 @@ impl From<DaemonError> for Failure {
                 failure.hint("run `tenon stop` first, or connect to it with `tenon mcp`")
             }
             DaemonError::Start(_) => failure.hint("run `tenon doctor` to find the cause"),
-            DaemonError::Io(_) => failure,
+            DaemonError::Mcp(_) | DaemonError::Io(_) => failure,
         }
     }
 }

@@ -172,9 +172,7 @@ fn check_with_daemon(
     let checked = daemon_client::check_files(invocation, root, request);
     bar.finish_and_clear();
     let DaemonCheck { report, interrupted } = checked?;
-    let unfinished =
-        report.files.iter().flat_map(|file| &file.missing).any(|missing| missing.server.is_some());
-    (interrupted || !unfinished).then_some(report)
+    (interrupted || !report.has_unfinished_servers()).then_some(report)
 }
 
 /// Checks with language servers of this process.

@@ -185,11 +185,11 @@ fn workspace(invocation: &Invocation, root: &Utf8Path) -> Vec<Finding> {
         Err(failure) => findings.push(Finding::bad("settings", &failure)),
     }
     findings.push(match daemon_client::status(invocation, root) {
-        Ok(Some(welcome)) if welcome.outdated => {
-            let detail = format!("process {}, with outdated settings", welcome.pid);
+        Ok(Some(info)) if info.outdated => {
+            let detail = format!("process {}, with outdated settings", info.pid);
             Finding::warning("daemon", detail, "run `tenon stop`; the next client starts a new daemon")
         }
-        Ok(Some(welcome)) => Finding::good("daemon", format!("process {}", welcome.pid)),
+        Ok(Some(info)) => Finding::good("daemon", format!("process {}", info.pid)),
         Ok(None) => Finding::good("daemon", "not running; the first client starts it"),
         Err(failure) => Finding::bad("daemon", &failure),
     });

@@ -3,15 +3,14 @@
 //! The hook never fails an edit, which is already made: on any error it prints nothing on stdout and exits with 0. It
 //! writes one line to stderr for debugging.
 
-use std::collections::BTreeMap;
 use std::io::Read;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8PathBuf;
 use clap::Subcommand;
 use serde_json::{Value, json};
-use tenon_server::workspace::{canonical_root, marked_root};
+use tenon_server::workspace::files_by_root;
 
 use crate::daemon_client;
 use crate::exit::Exit;
@@ -73,7 +72,9 @@ fn post_edit(invocation: &mut Invocation) -> Result<(), Failure> {
         return Ok(());
     };
     let mut texts = Vec::new();
-    for (root, files) in by_workspace(&event, invocation) {
+    let current = std::env::current_dir().ok().and_then(|folder| Utf8PathBuf::from_path_buf(folder).ok());
+    let folder = event.folder.clone().or(current).unwrap_or_default();
+    for (root, files) in files_by_root(&event.files, &folder, invocation.explicit_root()) {
         texts.push(daemon_client::edit_diagnostics(invocation, &root, files, DAEMON_TIMEOUT)?);
     }
     texts.retain(|text| !text.is_empty());
@@ -103,31 +104,4 @@ fn read_stdin() -> Result<Vec<u8>, Failure> {
             Err(Failure::new(Exit::Usage, format!("no complete event on stdin within {seconds} s")))
         }
     }
-}
-
-/// The edited files that exist, grouped by workspace. Files outside every workspace are left out.
-fn by_workspace(event: &Event, invocation: &Invocation) -> BTreeMap<Utf8PathBuf, Vec<Utf8PathBuf>> {
-    let current = std::env::current_dir().ok().and_then(|folder| Utf8PathBuf::from_path_buf(folder).ok());
-    let folder = event.folder.clone().or(current).unwrap_or_default();
-    let explicit = invocation.explicit_root();
-    let session = match explicit {
-        Some(root) => canonical_root(root).ok(),
-        None => folder.canonicalize_utf8().ok().and_then(|folder| marked_root(&folder)),
-    };
-    let mut found: BTreeMap<_, Vec<_>> = BTreeMap::new();
-    for file in &event.files {
-        let Ok(file) = folder.join(file).canonicalize_utf8() else {
-            continue;
-        };
-        let nearest = || marked_root(file.parent().unwrap_or(Utf8Path::new("/")));
-        let root = match &session {
-            Some(session) if file.starts_with(session) => Some(session.clone()),
-            _ if explicit.is_some() => None,
-            _ => nearest(),
-        };
-        if let Some(root) = root {
-            found.entry(root).or_default().push(file);
-        }
-    }
-    found
 }

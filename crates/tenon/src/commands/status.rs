@@ -19,12 +19,12 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failure> {
     let root = invocation.root(None)?;
-    let welcome = daemon_client::status(invocation, &root)?;
+    let info = daemon_client::status(invocation, &root)?;
     if args.json {
-        let answer = match &welcome {
-            Some(welcome) => {
+        let answer = match &info {
+            Some(info) => {
                 let mut answer =
-                    serde_json::to_value(welcome).expect("a struct of strings and numbers serialises");
+                    serde_json::to_value(info).expect("a struct of strings and numbers serialises");
                 answer["running"] = json!(true);
                 answer
             }
@@ -33,24 +33,24 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
         invocation.print(answer.to_string())?;
     } else {
         invocation.print(format!("root: {root}"))?;
-        let Some(welcome) = &welcome else {
+        let Some(info) = &info else {
             invocation.print("daemon: not running")?;
             invocation.eprint("  hint: run `tenon up` to start it");
             return Ok(Exit::No);
         };
-        invocation.print(format!("daemon: running, process {}, version {}", welcome.pid, welcome.version))?;
-        invocation.print(format!("started: {}", welcome.started_at))?;
-        invocation.print(format!("clients: {}", welcome.clients))?;
-        invocation.print(format!("surfaces: {}", welcome.surfaces.join(", ")))?;
-        if let Some(http) = &welcome.http {
+        invocation.print(format!("daemon: running, process {}, version {}", info.pid, info.version))?;
+        invocation.print(format!("started: {}", info.started_at))?;
+        invocation.print(format!("clients: {}", info.clients))?;
+        invocation.print(format!("surfaces: {}", info.surfaces.join(", ")))?;
+        if let Some(http) = &info.http {
             invocation.print(format!("http: {http}/mcp"))?;
         }
-        invocation.print(format!("log: {}", welcome.log))?;
-        if welcome.outdated {
+        invocation.print(format!("log: {}", info.log))?;
+        if info.outdated {
             invocation.eprint("warning: settings or trust changed after the daemon started");
             invocation
                 .eprint("  hint: run `tenon stop`; the next client starts a daemon with the new settings");
         }
     }
-    Ok(if welcome.is_some() { Exit::Success } else { Exit::No })
+    Ok(if info.is_some() { Exit::Success } else { Exit::No })
 }

@@ -54,9 +54,9 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
     let install = if args.no_install { Some(false) } else { args.yes.then_some(true) };
     install_missing(&workspace, &languages, install, invocation)?;
     let probe = daemon_client::probe(invocation, &root)?;
-    let Probe { welcome, tools } = &probe;
-    invocation.eprint(format!("daemon: process {}, {} tools", welcome.pid, tools.len()));
-    if welcome.outdated {
+    let Probe { daemon, tools } = &probe;
+    invocation.eprint(format!("daemon: process {}, {} tools", daemon.pid, tools.len()));
+    if daemon.outdated {
         invocation.eprint("warning: settings or trust changed after the daemon started");
         invocation.eprint("  hint: run `tenon stop`; the next client starts a daemon with the new settings");
     }
@@ -189,7 +189,7 @@ fn describe(
     json!({
         "root": workspace.root(),
         "trust": workspace.trust().name(),
-        "daemon": probe.welcome,
+        "daemon": probe.daemon,
         "tools": probe.tools,
         "servers": servers,
         "agents": agents.collect::<Vec<_>>(),

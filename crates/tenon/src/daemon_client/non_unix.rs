@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use camino::Utf8Path;
-use tenon_server::daemon::protocol::{DaemonInfo, DaemonRequest, DaemonResponse, ServerSummary};
+use tenon_server::daemon::protocol::{DaemonInfo, DaemonRequest, DaemonResponse};
 
 use super::{DaemonCheck, Probe, ServeOptions};
 use crate::exit::Exit;
@@ -32,10 +32,6 @@ pub(super) fn bridge(
 }
 
 pub(super) fn probe(_: &Invocation, _: &Utf8Path) -> Result<Probe, Failure> {
-    Err(unsupported())
-}
-
-pub(super) fn warm_up(_: &Invocation, _: &Utf8Path) -> Result<Vec<ServerSummary>, Failure> {
     Err(unsupported())
 }
 

@@ -5,24 +5,22 @@ use std::io;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-
 use std::time::Duration;
 
 use camino::Utf8Path;
-use serde_json::{Value, json};
 use tenon_server::bridge::{self, BridgeEnd};
 use tenon_server::daemon::connection::{self, DaemonCommand, DaemonConnection};
 use tenon_server::daemon::daemon_paths::DaemonPaths;
 use tenon_server::daemon::daemon_server::{DaemonServer, DaemonSocket, ExitPolicy};
 use tenon_server::daemon::file_lock::FileLock;
 use tenon_server::daemon::protocol::{
-    ClientHello, ConnectionKind, DaemonInfo, DaemonRequest, DaemonResponse, ServerSummary,
+    ClientHello, ConnectionKind, DaemonInfo, DaemonRequest, DaemonResponse,
 };
 use tenon_server::daemon::start::{self, START_DEADLINE, StartReport};
+use tenon_server::daemon::tool_list::list_tools;
 use tenon_server::daemon::{DaemonError, StopOutcome};
 use tenon_server::service::Service;
 use tenon_server::workspace::Workspace;
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -31,15 +29,12 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::invocation::{Invocation, block_on};
 
-/// The time limit for a daemon's first `tools/list` response.
-const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
-
 /// The time limit for blocked threads to finish when the daemon exits.
 const THREAD_SHUTDOWN: Duration = Duration::from_secs(1);
 
 pub(super) fn status(invocation: &Invocation, root: &Utf8Path) -> Result<Option<DaemonInfo>, Failure> {
-    let place = DaemonPaths::of(root, &invocation.environment)?;
-    match block_on(connection::connect(&place, &ClientHello::new(ConnectionKind::Status)))? {
+    let paths = DaemonPaths::of(root, &invocation.environment)?;
+    match block_on(connection::connect(&paths, &ClientHello::new(ConnectionKind::Status)))? {
         Ok(connection) => Ok(Some(connection.welcome)),
         Err(DaemonError::NotRunning) => Ok(None),
         Err(error) => Err(error.into()),
@@ -47,8 +42,8 @@ pub(super) fn status(invocation: &Invocation, root: &Utf8Path) -> Result<Option<
 }
 
 pub(super) fn stop(invocation: &Invocation, root: &Utf8Path, force: bool) -> Result<bool, Failure> {
-    let place = DaemonPaths::of(root, &invocation.environment)?;
-    match block_on(connection::stop(&place, force))?? {
+    let paths = DaemonPaths::of(root, &invocation.environment)?;
+    match block_on(connection::stop(&paths, force))?? {
         StopOutcome::Ended => Ok(true),
         StopOutcome::NotRunning => Ok(false),
     }
@@ -75,47 +70,10 @@ pub(super) fn bridge(
 pub(super) fn probe(invocation: &Invocation, root: &Utf8Path) -> Result<Probe, Failure> {
     block_on(async {
         let connection = connect_or_start(invocation, root, ConnectionKind::Mcp { surfaces: None }).await?;
-        let welcome = connection.welcome.clone();
-        let listed = tokio::time::timeout(PROBE_TIMEOUT, list_tools(connection)).await;
-        let silent = |_| DaemonError::Timeout { seconds: PROBE_TIMEOUT.as_secs(), pid: None };
-        let tools = listed.map_err(silent)?.map_err(|error| {
-            Failure::new(Exit::Daemon, "the daemon does not answer MCP requests").caused_by(error.to_string())
-        })?;
-        Ok(Probe { welcome, tools })
+        let daemon = connection.welcome.clone();
+        let tools = list_tools(connection).await?;
+        Ok(Probe { daemon, tools })
     })?
-}
-
-/// Runs the MCP handshake and `tools/list` as any client would.
-async fn list_tools(connection: DaemonConnection) -> io::Result<Vec<String>> {
-    let mut stream = connection.stream;
-    let initialize = json!({
-        "protocolVersion": "2025-11-25",
-        "capabilities": {},
-        "clientInfo": {"name": "tenon", "version": env!("CARGO_PKG_VERSION")},
-    });
-    let messages = [
-        json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": initialize}),
-        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
-        json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"}),
-    ];
-    let mut listed = Value::Null;
-    for message in messages {
-        stream.write_all(format!("{message}\n").as_bytes()).await?;
-        if message.get("id").is_some() {
-            let mut line = String::new();
-            stream.read_line(&mut line).await?;
-            listed = serde_json::from_str(&line)?;
-        }
-    }
-    let tools = listed["result"]["tools"].as_array().ok_or_else(|| io::Error::other(listed.to_string()))?;
-    Ok(tools.iter().filter_map(|tool| Some(tool["name"].as_str()?.to_owned())).collect())
-}
-
-pub(super) fn warm_up(invocation: &Invocation, root: &Utf8Path) -> Result<Vec<ServerSummary>, Failure> {
-    match request(invocation, root, DaemonRequest::WarmUp)? {
-        DaemonResponse::List(servers) => Ok(servers),
-        _ => Err(DaemonError::InvalidResponse.into()),
-    }
 }
 
 pub(super) fn request(
@@ -123,8 +81,8 @@ pub(super) fn request(
     root: &Utf8Path,
     request: DaemonRequest,
 ) -> Result<DaemonResponse, Failure> {
-    let place = DaemonPaths::of(root, &invocation.environment)?;
-    into_result(block_on(connection::run(&place, request))??)
+    let paths = DaemonPaths::of(root, &invocation.environment)?;
+    into_result(block_on(connection::run(&paths, request))??)
 }
 
 pub(super) fn request_or_start(
@@ -133,13 +91,13 @@ pub(super) fn request_or_start(
     request: DaemonRequest,
     timeout: Duration,
 ) -> Result<DaemonResponse, Failure> {
-    let place = DaemonPaths::of(root, &invocation.environment)?;
-    let asked = async {
-        let running = connection::run_or_start(&place, request, || launch(invocation, root));
-        let silent = |_| DaemonError::Timeout { seconds: timeout.as_secs(), pid: None };
-        tokio::time::timeout(timeout, running).await.map_err(silent)?
+    let paths = DaemonPaths::of(root, &invocation.environment)?;
+    let response = async {
+        let running = connection::run_or_start(&paths, request, || launch(invocation, root));
+        let no_answer = |_| DaemonError::Timeout { seconds: timeout.as_secs(), pid: None };
+        tokio::time::timeout(timeout, running).await.map_err(no_answer)?
     };
-    into_result(block_on(asked)??)
+    into_result(block_on(response)??)
 }
 
 pub(super) fn check_files(
@@ -147,11 +105,11 @@ pub(super) fn check_files(
     root: &Utf8Path,
     request: DaemonRequest,
 ) -> Option<DaemonCheck> {
-    let place = DaemonPaths::of(root, &invocation.environment).ok()?;
-    let asked = async {
+    let paths = DaemonPaths::of(root, &invocation.environment).ok()?;
+    let response = async {
         // Registered first: an interrupt before that would end the process.
         let mut interrupts = signal(SignalKind::interrupt())?;
-        let status = connection::connect(&place, &ClientHello::new(ConnectionKind::Status)).await?;
+        let status = connection::connect(&paths, &ClientHello::new(ConnectionKind::Status)).await?;
         if status.welcome.outdated {
             return Err(DaemonError::NotRunning);
         }
@@ -160,19 +118,20 @@ pub(super) fn check_files(
             interrupts.recv().await;
             interrupted = true;
         };
-        let done = connection::run_until(&place, request, interrupt).await?;
-        Ok((done, interrupted))
+        let response = connection::run_until(&paths, request, interrupt).await?;
+        Ok((response, interrupted))
     };
-    match block_on(asked).ok()? {
+    match block_on(response).ok()? {
         Ok((DaemonResponse::Checked(report), interrupted)) => Some(DaemonCheck { report, interrupted }),
         Ok(_) | Err(_) => None,
     }
 }
 
-fn into_result(done: DaemonResponse) -> Result<DaemonResponse, Failure> {
-    match done {
-        DaemonResponse::Failed(why) => Err(Failure::new(Exit::Config, why)),
-        done => Ok(done),
+/// Turns a response that reports a failure into an error.
+fn into_result(response: DaemonResponse) -> Result<DaemonResponse, Failure> {
+    match response {
+        DaemonResponse::Failed(reason) => Err(Failure::new(Exit::Config, reason)),
+        response => Ok(response),
     }
 }
 
@@ -181,8 +140,8 @@ async fn connect_or_start(
     root: &Utf8Path,
     want: ConnectionKind,
 ) -> Result<DaemonConnection, Failure> {
-    let place = DaemonPaths::of(root, &invocation.environment)?;
-    connection::connect_or_start(&place, &ClientHello::new(want), || launch(invocation, root)).await
+    let paths = DaemonPaths::of(root, &invocation.environment)?;
+    connection::connect_or_start(&paths, &ClientHello::new(want), || launch(invocation, root)).await
 }
 
 /// The command that starts the daemon of `root`.
@@ -206,11 +165,11 @@ pub(super) fn serve(
     serving: ServeOptions,
 ) -> Result<Exit, Failure> {
     let workspace = invocation.workspace(root, serving.flags)?;
-    let place = DaemonPaths::of(root, &invocation.environment)?;
+    let paths = DaemonPaths::of(root, &invocation.environment)?;
     let _life = run_to_completion(async {
         let stop = stop_on_signals()?;
-        let starting = FileLock::take(&place.start_lock(), START_DEADLINE).await?;
-        let running = match DaemonSocket::take(place.clone()).await {
+        let starting = FileLock::take(&paths.start_lock(), START_DEADLINE).await?;
+        let running = match DaemonSocket::take(paths.clone()).await {
             Ok(socket) => {
                 start_log(&workspace);
                 let daemon = DaemonServer::new(Service::new(workspace), stop.clone());
@@ -224,7 +183,7 @@ pub(super) fn serve(
         let status = if running.is_some() { "serving" } else { "using the running daemon for" };
         invocation.eprint(format!("{status} {root}; press Ctrl-C to stop"));
         let served = match serving.http {
-            true => keep_http_open(invocation, &place, serving.port, &stop).await,
+            true => keep_http_open(invocation, &paths, serving.port, &stop).await,
             false => Ok(()),
         };
         if served.is_err() {
@@ -244,11 +203,11 @@ pub(super) fn serve(
 /// Makes the daemon serve HTTP until `stop` is cancelled or the daemon exits, and prints the address.
 async fn keep_http_open(
     invocation: &mut Invocation,
-    place: &DaemonPaths,
+    paths: &DaemonPaths,
     port: Option<u16>,
     stop: &CancellationToken,
 ) -> Result<(), Failure> {
-    let held = connection::connect(place, &ClientHello::new(ConnectionKind::Http { port })).await?;
+    let held = connection::connect(paths, &ClientHello::new(ConnectionKind::Http { port })).await?;
     let address = held.welcome.http.clone().unwrap_or_default();
     invocation.eprint("clients must send `Authorization: Bearer TOKEN`; `tenon token show` prints a token");
     invocation.print(format!("{address}/mcp"))?;
@@ -272,15 +231,15 @@ pub(super) fn run_daemon(invocation: &Invocation, root: &Utf8Path, start_lock_he
 
 fn serve_detached(invocation: &Invocation, root: &Utf8Path, start_lock_held: bool) -> Result<(), Failure> {
     let workspace = invocation.workspace(root, vec![])?;
-    let place = DaemonPaths::of(root, &invocation.environment)?;
+    let paths = DaemonPaths::of(root, &invocation.environment)?;
     start_log(&workspace);
     let _life = run_to_completion(async {
         let stop = stop_on_signals()?;
         let starting = match start_lock_held {
             true => None,
-            false => FileLock::take(&place.start_lock(), START_DEADLINE).await?,
+            false => FileLock::take(&paths.start_lock(), START_DEADLINE).await?,
         };
-        let socket = DaemonSocket::take(place).await?;
+        let socket = DaemonSocket::take(paths).await?;
         let exit_policy = ExitPolicy::WhenIdle(workspace.config().daemon.idle);
         let daemon = DaemonServer::new(Service::new(workspace), stop);
         start::announce(&StartReport::Ready)?;
