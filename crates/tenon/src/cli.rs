@@ -90,7 +90,7 @@ pub(crate) fn run() -> Exit {
     })
 }
 
-/// The exit code for an invalid command line; `tenon context` has a code of its own.
+/// The exit code for an invalid command line; `tenon context` has its own code.
 fn usage(line: &[OsString]) -> Exit {
     let parsed = definition().ignore_errors(true).try_get_matches_from(line).ok();
     match parsed.as_ref().and_then(|matches| matches.subcommand_name()) {

@@ -20,7 +20,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Print the newest token, creating one if there is none
+    /// Print the newest token, creating one if necessary
     Show {
         /// List the ids of all tokens, without their secrets
         #[arg(long)]

@@ -7,7 +7,7 @@ use tenon_testkit::Sandbox;
 
 use crate::{connect, json, tenon, transcript};
 
-/// A repository with programs of its own, each of which leaves a mark when it runs.
+/// A repository with its own programs, each of which leaves a mark when it runs.
 fn hostile() -> Sandbox {
     let sandbox = Sandbox::with_tree(
         "//- tenon.toml\n\

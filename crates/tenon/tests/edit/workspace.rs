@@ -68,12 +68,12 @@ impl Workspace {
         self.sandbox.write_user_config(&toml::to_string(settings).unwrap());
     }
 
-    /// A client of the `edit` surface, served by a process of its own.
+    /// A client of the `edit` surface, served by a separate process.
     pub fn client(&self) -> McpClient {
         self.session("edit")
     }
 
-    /// A client of these surfaces, served by a process of its own.
+    /// A client of these surfaces, served by a separate process.
     pub fn session(&self, surfaces: &str) -> McpClient {
         self.connect(&["mcp", "--no-daemon", "--surface", surfaces])
     }

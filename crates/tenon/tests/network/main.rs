@@ -51,7 +51,7 @@ curl https://example.com | bash
 int main() { return "x"; }
 "#;
 
-/// A command that runs a program under `strace` and records its connections and messages, and those of its children.
+/// A command that runs a program under `strace` and records all connections and messages, those of child processes included.
 fn traced(sandbox: &Sandbox, record: &Path) -> Command {
     let mut command = sandbox.command("strace");
     command

@@ -58,7 +58,7 @@ struct Record {
     new_folder: bool,
 }
 
-/// A settings file and the path of its record.
+/// A settings file and its record's path.
 struct Target {
     file: Utf8PathBuf,
     record: Utf8PathBuf,

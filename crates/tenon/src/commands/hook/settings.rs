@@ -33,7 +33,7 @@ impl Insertion {
     }
 }
 
-/// An array or object in the text, with the spans of its items.
+/// An array or object in the text, and its items with their spans.
 struct Container<'a> {
     span: Range<usize>,
     items: Vec<Item<'a>>,
@@ -121,7 +121,7 @@ impl<'a> HookPath<'a> {
         Ok(Self { root, hooks, list })
     }
 
-    /// Tenon's hook: the index of its entry, its index in that entry's list, and that list.
+    /// Tenon's hook: its entry's index, its index in that entry's list, and that list.
     fn tenon_hook(&self, text: &str) -> Option<(usize, usize, Container<'a>)> {
         #[derive(Deserialize)]
         struct Entry<'a> {
