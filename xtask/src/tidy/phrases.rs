@@ -59,22 +59,27 @@ pub(super) fn check(files: &[SourceFile], offences: &mut Vec<Offence>) {
             continue;
         }
         let words = words(&file.text);
-        for phrase in &phrases {
-            for start in (0..words.len()).filter(|start| phrase.matches(&words, *start)) {
-                offences.push(file.offence(words[start].line, phrase.rule()));
-            }
+        for (start, word) in words.iter().enumerate() {
+            let Some(initial) = word.text.bytes().next() else { continue };
+            // Most words differ in the first letter, so this keeps the check fast.
+            let candidates = phrases.iter().filter(|phrase| phrase.initial == initial.to_ascii_lowercase());
+            let found = candidates.filter(|phrase| phrase.matches(&words, start));
+            offences.extend(found.map(|phrase| file.offence(word.line, phrase.rule())));
         }
     }
 }
 
 struct Phrase {
+    /// The first letter.
+    initial: u8,
     words: Vec<String>,
     advice: &'static str,
 }
 
 impl Phrase {
     fn new(text: &str, advice: &'static str) -> Self {
-        Self { words: text.replace('|', "").split(' ').map(str::to_owned).collect(), advice }
+        let text = text.replace('|', "");
+        Self { initial: text.as_bytes()[0], words: text.split(' ').map(str::to_owned).collect(), advice }
     }
 
     fn rule(&self) -> String {
@@ -90,10 +95,11 @@ impl Phrase {
         let before = start.checked_sub(1).map_or("", |index| words[index].text);
         let after = words.get(start + self.words.len()).map_or("", |word| word.text);
         match self.words.last().map(String::as_str) {
-            // "There is no X" and "is no longer" are fine.
+            // "There is no X", "is no longer" and `is_none` are fine.
             Some("no" | "none") if found.len() == 2 && self.words[0] != "says" => {
-                !before.eq_ignore_ascii_case("there") && !after.eq_ignore_ascii_case("longer")
-                    && !(self.words[1] == "none" && found[1].underscore)
+                let longer = after.eq_ignore_ascii_case("longer");
+                let method = self.words[1] == "none" && found[1].underscore;
+                !(before.eq_ignore_ascii_case("there") || longer || method)
             }
             _ => true,
         }
@@ -143,7 +149,9 @@ mod tests {
 
     #[test]
     fn phrases_are_found() {
-        for text in ["N|obody asks.", "the end o|f its line", "it is n|o file", "fn no|body_asks()", "is n|o_file"] {
+        for text in
+            ["N|obody asks.", "the end o|f its line", "it is n|o file", "fn no|body_asks()", "is n|o_file"]
+        {
             assert_eq!(found(text), 1, "{text}");
         }
         assert_eq!(found("/// at the end o|f\n/// its line"), 1);

@@ -34,7 +34,11 @@ fn shipped_crate(path: &str) -> Option<&str> {
 
 fn declared_type(line: &str) -> Option<&str> {
     let mut words = line.trim_start().strip_prefix("pub ")?.split(|c: char| !c.is_alphanumeric() && c != '_');
-    ["struct", "enum", "trait", "type"].contains(&words.next()?).then(|| words.next())?
+    if !["struct", "enum", "trait", "type"].contains(&words.next()?) {
+        return None;
+    }
+    // Macros declare `$name`.
+    words.next().filter(|name| !name.is_empty())
 }
 
 #[cfg(test)]
@@ -46,7 +50,10 @@ mod tests {
         let file = |path: &str, text: &str| SourceFile { path: path.into(), text: text.into() };
         let mut offences = Vec::new();
         let files = [
-            file("crates/a/src/lib.rs", "pub struct Place<'a> {\npub enum Error {\npub(crate) struct Hidden;\n"),
+            file(
+                "crates/a/src/lib.rs",
+                "pub struct Place<'a> {\npub enum Error {\npub(crate) struct Hidden;\n",
+            ),
             file("crates/a/src/non_unix.rs", "pub struct Place;\n"),
             file("crates/b/src/lib.rs", "pub trait Place {\npub enum Error {\npub struct Hidden;\n"),
             file("crates/tenon-testkit/src/lib.rs", "pub struct Place;\n"),
@@ -55,7 +62,9 @@ mod tests {
         let found: Vec<String> = offences.iter().map(Offence::to_string).collect();
         assert_eq!(
             found,
-            ["crates/b/src/lib.rs:1: `Place` is also a public type in crates/a/src/lib.rs:1: rename one of them"]
+            [
+                "crates/b/src/lib.rs:1: `Place` is also a public type in crates/a/src/lib.rs:1: rename one of them"
+            ]
         );
     }
 }
