@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tenon_code::edit::{ChangedFile, EditDiagnostics, FileDiagnosticLines};
 use tenon_fake_lsp::Workbench;
 use tenon_lsp::CallContext;
-use tenon_lsp::aftermath::{Aftermath, Touched, UNFINISHED};
+use tenon_lsp::watch::UNFINISHED_EDIT;
 
 /// The time for diagnostics of other files.
 const WAIT: Duration = Duration::from_secs(2);
@@ -24,25 +25,31 @@ async fn bench(rules: Value) -> Workbench {
     builder.server("fake", script).patient().open().await
 }
 
-fn touched(bench: &Workbench, file: &str, text: Option<&str>) -> Touched {
-    Touched { path: bench.path(file), text: text.map(str::to_owned), before: None }
+fn touched(bench: &Workbench, file: &str, text: Option<&str>) -> ChangedFile {
+    ChangedFile { path: bench.path(file), text: text.map(str::to_owned), before: None }
 }
 
-async fn edit(bench: &Workbench, file: &str, text: &str) -> Aftermath {
-    Aftermath::of(&bench.orchestrator, &[touched(bench, file, Some(text))], WAIT, &Workbench::call()).await
+async fn edit(bench: &Workbench, file: &str, text: &str) -> EditDiagnostics {
+    EditDiagnostics::collect(
+        &bench.orchestrator,
+        &[touched(bench, file, Some(text))],
+        WAIT,
+        &Workbench::call(),
+    )
+    .await
 }
 
 /// `file: message, …` for the touched files, then for the others.
-fn shown(found: &Aftermath) -> (Vec<String>, Vec<String>) {
-    let lines = |files: &[tenon_lsp::aftermath::FileDiagnosticLines]| {
-        let line = |file: &tenon_lsp::aftermath::FileDiagnosticLines| {
+fn shown(found: &EditDiagnostics) -> (Vec<String>, Vec<String>) {
+    let lines = |files: &[FileDiagnosticLines]| {
+        let line = |file: &FileDiagnosticLines| {
             let all: Vec<String> =
                 file.diagnostics.iter().map(tenon_lsp::diagnostic_line::DiagnosticLine::to_line).collect();
             format!("{}: {}", file.file, all.join(", "))
         };
         files.iter().map(line).collect()
     };
-    (lines(&found.touched), lines(&found.others))
+    (lines(&found.changed), lines(&found.others))
 }
 
 #[tokio::test]
@@ -115,11 +122,11 @@ async fn files_are_reported_in_the_given_order_and_a_missing_one_is_incomplete()
     .await;
     bench.write("c.fake", "bad");
     let all = [touched(&bench, "c.fake", None), touched(&bench, "a.fake", None)];
-    let found = Aftermath::of(&bench.orchestrator, &all, WAIT, &Workbench::call()).await;
+    let found = EditDiagnostics::collect(&bench.orchestrator, &all, WAIT, &Workbench::call()).await;
     assert_eq!(shown(&found).0, ["c.fake: ERROR [1:1] this is bad", "a.fake: "]);
     assert!(found.complete);
     std::fs::remove_file(&all[0].path).expect("the file is there");
-    let found = Aftermath::of(&bench.orchestrator, &all, WAIT, &Workbench::call()).await;
+    let found = EditDiagnostics::collect(&bench.orchestrator, &all, WAIT, &Workbench::call()).await;
     assert_eq!(shown(&found).0, ["c.fake: ", "a.fake: "]);
     assert!(!found.complete && found.pending.is_empty());
 }
@@ -276,7 +283,7 @@ async fn temporary_files_of_edits_are_not_reported_to_servers() {
     ]});
     let bench = two_files(script).await;
     bench.check("a.fake").await;
-    let unfinished = format!("{UNFINISHED}0123");
+    let unfinished = format!("{UNFINISHED_EDIT}0123");
     bench.write(&unfinished, "two");
     std::fs::rename(bench.root().join(unfinished), bench.root().join("a.fake")).unwrap();
     bench.check("a.fake").await;
@@ -314,9 +321,13 @@ async fn exactly_the_dependents_of_edited_symbols_are_opened() {
         .open()
         .await;
     let edited = |before: &'static str, after: &'static str| {
-        let touched = Touched { before: Some(before.to_owned()), ..touched(&bench, "a.fake", Some(after)) };
+        let touched =
+            ChangedFile { before: Some(before.to_owned()), ..touched(&bench, "a.fake", Some(after)) };
         let bench = &bench;
-        async move { shown(&Aftermath::of(&bench.orchestrator, &[touched], WAIT, &Workbench::call()).await).1 }
+        async move {
+            shown(&EditDiagnostics::collect(&bench.orchestrator, &[touched], WAIT, &Workbench::call()).await)
+                .1
+        }
     };
     let alpha = "uses_alpha.fake: ERROR [1:1] this is bad";
     let omega = "uses_omega.fake: ERROR [1:1] this is bad";
@@ -350,12 +361,12 @@ async fn server_that_was_sent_the_previous_text_gets_the_current_one_next() {
     };
     ask().await;
     let before = Some("before".to_owned());
-    let touched = [Touched { before, ..touched(&bench, "a.fake", Some("after")) }];
+    let touched = [ChangedFile { before, ..touched(&bench, "a.fake", Some("after")) }];
     let call = Workbench::call();
     let is_shown = || bench.received_count("fake", "textDocument/documentSymbol") == 1;
     // Drop the request while it waits for the symbols of the previous text.
     tokio::select! {
-        _ = Aftermath::of(&bench.orchestrator, &touched, WAIT, &call) => panic!("the server never answers for the previous text"),
+        _ = EditDiagnostics::collect(&bench.orchestrator, &touched, WAIT, &call) => panic!("the server never answers for the previous text"),
         () = Workbench::until("the previous text is sent", is_shown) => {}
     }
     let shown = |method: &str| {

@@ -3,8 +3,6 @@
 pub use call_context::{CallContext, Interrupted};
 pub use tenon_servers::registry::{Capability, ServerId};
 
-pub mod aftermath;
-pub mod block;
 mod call_context;
 pub mod check_epoch;
 pub mod client;

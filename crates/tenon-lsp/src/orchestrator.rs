@@ -36,6 +36,7 @@ mod pending_changes;
 mod status;
 mod warm_up;
 
+pub use dependents::SettledDiagnostics;
 pub use status::{ServerState, ServerStatus};
 pub use warm_up::{Coverage, WarmUpResult};
 

@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::aftermath::{Aftermath, FileDiagnosticLines};
 use crate::diagnostic_line::DiagnosticLine;
 use crate::model::{self, Severity};
 use crate::orchestrator::{self, ServerState};
@@ -79,22 +78,6 @@ impl From<Diagnostic> for DiagnosticLine {
     fn from(diagnostic: Diagnostic) -> Self {
         let Diagnostic { file: _, line, character, severity, message, code, source } = diagnostic;
         Self { line, character, severity, message, code, source }
-    }
-}
-
-/// What a host that changed `file` has learnt: what its check found, and what all files show since. Its words for a model
-/// are those of [`crate::block::Block`].
-pub fn aftermath(file: &str, checked: Vec<Diagnostic>, mut all: Files) -> Aftermath {
-    // The same text, looked at longer.
-    let here = all.remove(file).unwrap_or(checked);
-    let findings = |(file, items): (String, Vec<Diagnostic>)| FileDiagnosticLines {
-        file,
-        diagnostics: items.into_iter().map(DiagnosticLine::from).collect(),
-    };
-    Aftermath {
-        touched: vec![findings((file.to_owned(), here))],
-        others: all.into_iter().map(findings).collect(),
-        ..Aftermath::default()
     }
 }
 

@@ -27,6 +27,9 @@ mod file_table;
 mod ignored;
 mod worker;
 
+/// The prefix of temporary files that an edit writes before it renames them. Changes of these files are not reported.
+pub const UNFINISHED_EDIT: &str = ".tenon-edit-";
+
 /// Messages between the kernel's reader and our thread. A checkout of ten thousand files fits; past it we read the tree.
 const QUEUE: usize = 32 * 1024;
 

@@ -7,10 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use camino::Utf8PathBuf;
+use futures::FutureExt;
+use tenon_code::DiagnosticsText;
+use tenon_code::edit::{Editor, OpenServers};
 use tenon_contract::root::WorkspacePath;
 use tenon_lsp::CallContext;
-use tenon_lsp::aftermath::{Aftermath, Touched};
-use tenon_lsp::block::Block;
 use tenon_lsp::orchestrator::{Options, Orchestrator, ServerStatus};
 use tenon_lsp::workspace_check;
 use tenon_servers::find::{Finder, Trust};
@@ -30,8 +31,8 @@ mod proof;
 /// How long servers may take to load their projects before warming up gives up on them. They go on loading.
 const WARM_UP: Duration = Duration::from_secs(600);
 
-/// How long what an edit led to may take to show in its own file, with a server's start.
-const AFTERMATH: Duration = Duration::from_secs(11);
+/// How long the diagnostics of a changed file may take, including the start of a server.
+const HOOK_DIAGNOSTICS: Duration = Duration::from_secs(11);
 
 /// How much of a server's log travels to a person: the daemon's lines have an end.
 const LOG_BYTES: usize = 60 * 1024;
@@ -39,26 +40,28 @@ const LOG_BYTES: usize = 60 * 1024;
 /// See the module.
 pub struct Engine {
     workspace: Arc<Workspace>,
-    opened: OnceCell<Orchestrator>,
+    opened: Arc<OnceCell<Orchestrator>>,
+    /// `None` if the root no longer exists.
+    editor: Option<Arc<Editor>>,
     closing: CancellationToken,
 }
 
 impl Engine {
     pub fn new(workspace: Arc<Workspace>) -> Self {
-        Self { workspace, opened: OnceCell::new(), closing: CancellationToken::new() }
+        let opened = Arc::new(OnceCell::new());
+        let servers = open_servers(Arc::clone(&workspace), Arc::clone(&opened));
+        let editor = Editor::new(workspace.root(), own_paths(&workspace), servers).ok().map(Arc::new);
+        Self { workspace, opened, editor, closing: CancellationToken::new() }
     }
 
     /// The servers of the workspace. The first caller waits for the look around; none waits for a server.
     pub async fn orchestrator(&self) -> Result<&Orchestrator, OverrideError> {
-        self.opened
-            .get_or_try_init(|| async {
-                let registry = Registry::configured(&self.workspace.config().servers)?;
-                let mut options =
-                    Options::new(self.workspace.gate().clone(), registry, finder(&self.workspace));
-                options.ignore = self.workspace.config().workspace.ignore.clone();
-                Ok(Orchestrator::open(options).await)
-            })
-            .await
+        open(&self.workspace, &self.opened).await
+    }
+
+    /// Edits files of the workspace; the `edit` surface decides whether a client may.
+    pub fn editor(&self) -> Option<&Arc<Editor>> {
+        self.editor.as_ref()
     }
 
     /// Starts the servers of the languages that the workspace has, and returns when they are ready.
@@ -115,8 +118,8 @@ impl Engine {
                 Ok(id) => DaemonResponse::Logs(newest(orchestrator.logs(&id))),
                 Err(failed) => failed,
             },
-            DaemonRequest::Aftermath { files, wait_ms } => DaemonResponse::Aftermath(
-                self.aftermath(orchestrator, &files, Duration::from_millis(wait_ms), gone).await,
+            DaemonRequest::EditDiagnostics { files, wait_ms } => DaemonResponse::EditDiagnostics(
+                self.diagnostics_text(orchestrator, &files, Duration::from_millis(wait_ms), gone).await,
             ),
             DaemonRequest::Check { files, severities, wait_seconds } => {
                 let files = admitted(orchestrator, &files);
@@ -128,22 +131,21 @@ impl Engine {
         }
     }
 
-    /// What changes to files led to, in words for a model. Files that are not ours, or not there, led to nothing.
-    async fn aftermath(
+    /// The diagnostics after changes of files, as text for a model. Files outside the workspace, or missing ones, add nothing.
+    async fn diagnostics_text(
         &self,
         orchestrator: &Orchestrator,
         files: &[Utf8PathBuf],
         wait: Duration,
         gone: &CancellationToken,
     ) -> String {
-        let ours = admitted(orchestrator, files).into_iter();
-        let touched: Vec<Touched> = ours.map(|path| Touched { path, text: None, before: None }).collect();
-        if touched.is_empty() {
+        let files = admitted(orchestrator, files);
+        let Some(editor) = self.editor.as_ref().filter(|_| !files.is_empty()) else {
             return String::new();
-        }
-        let call = CallContext::new(Instant::now() + AFTERMATH + wait, gone.clone());
-        let aftermath = Aftermath::of(orchestrator, &touched, wait, &call).await;
-        Block::new(&aftermath, &edit_limits(&self.workspace)).to_string()
+        };
+        let call = CallContext::new(Instant::now() + HOOK_DIAGNOSTICS + wait, gone.clone());
+        let diagnostics = editor.diagnostics_after(files, wait, &call).await;
+        DiagnosticsText::new(&diagnostics, &edit_limits(&self.workspace)).to_string()
     }
 
     /// Gives broken servers another chance: a client has come while there was none.
@@ -189,6 +191,42 @@ fn line(status: ServerStatus) -> ServerSummary {
         project: status.project,
         ready: status.ready,
     }
+}
+
+/// Opens the servers of a workspace on first use.
+async fn open<'a>(
+    workspace: &Arc<Workspace>,
+    opened: &'a OnceCell<Orchestrator>,
+) -> Result<&'a Orchestrator, OverrideError> {
+    let orchestrator = opened.get_or_try_init(|| async {
+        let registry = Registry::configured(&workspace.config().servers)?;
+        let mut options = Options::new(workspace.gate().clone(), registry, finder(workspace));
+        options.ignore = workspace.config().workspace.ignore.clone();
+        Ok(Orchestrator::open(options).await)
+    });
+    orchestrator.await
+}
+
+/// The same for the editor, whose edits succeed without servers.
+fn open_servers(workspace: Arc<Workspace>, opened: Arc<OnceCell<Orchestrator>>) -> OpenServers {
+    Box::new(move || {
+        let (workspace, opened) = (Arc::clone(&workspace), Arc::clone(&opened));
+        async move {
+            let orchestrator = open(&workspace, &opened).await;
+            let warn = |error: &OverrideError| tracing::warn!(%error, "language servers cannot be used");
+            orchestrator.inspect_err(warn).ok().cloned()
+        }
+        .boxed()
+    })
+}
+
+/// Tenon's own files and folders, wherever the user put them: no edit may change them.
+fn own_paths(workspace: &Workspace) -> Vec<Utf8PathBuf> {
+    let (dirs, config) = (workspace.dirs(), workspace.config());
+    let mut paths = vec![dirs.config_file.clone(), dirs.state.clone(), dirs.data.clone()];
+    paths.extend(config.log.folder.clone());
+    paths.extend(config.work.store.as_ref().filter(|store| !store.contains("://")).map(Into::into));
+    paths
 }
 
 /// Looks for servers as the workspace's trust allows it, in our own folder and on PATH.

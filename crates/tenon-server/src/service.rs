@@ -6,8 +6,8 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
+use tenon_code::DiagnosticsLimits;
 use tenon_contract::clock::Entropy;
-use tenon_lsp::block::Limits;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
@@ -129,7 +129,7 @@ fn nav_options(workspace: &Workspace) -> NavOptions {
 }
 
 /// What an agent is told after an edit.
-pub(crate) fn edit_limits(workspace: &Workspace) -> Limits {
+pub(crate) fn edit_limits(workspace: &Workspace) -> DiagnosticsLimits {
     let severities = workspace.config().edit.severities.iter().copied().collect();
-    Limits { severities, ..Limits::default() }
+    DiagnosticsLimits { severities, ..DiagnosticsLimits::default() }
 }

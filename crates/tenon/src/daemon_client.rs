@@ -109,8 +109,13 @@ pub(crate) fn edit_diagnostics(
 ) -> Result<String, Failure> {
     let wait_ms = invocation.workspace(root, vec![])?.config().edit.wait_ms;
     let timeout = timeout + Duration::from_millis(wait_ms);
-    match system::request_or_start(invocation, root, DaemonRequest::Aftermath { files, wait_ms }, timeout)? {
-        DaemonResponse::Aftermath(text) => Ok(text),
+    match system::request_or_start(
+        invocation,
+        root,
+        DaemonRequest::EditDiagnostics { files, wait_ms },
+        timeout,
+    )? {
+        DaemonResponse::EditDiagnostics(text) => Ok(text),
         _ => Err(DaemonError::InvalidResponse.into()),
     }
 }

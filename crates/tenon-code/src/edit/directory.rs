@@ -13,7 +13,7 @@ mod platform;
 mod platform;
 
 pub(super) use platform::DirectoryHandle;
-use tenon_lsp::aftermath::UNFINISHED;
+use tenon_lsp::watch::UNFINISHED_EDIT;
 
 /// A file as it was found.
 #[derive(Debug)]
@@ -102,22 +102,22 @@ mod tests {
     #[test]
     fn folders_that_were_made_for_nothing_go_again() {
         let root = root();
-        let (folder, made) = DirectoryHandle::make(path(&root), Utf8Path::new("a/b/c")).unwrap();
+        let (folder, created) = DirectoryHandle::create(path(&root), Utf8Path::new("a/b/c")).unwrap();
         folder.replace("f", b"x", None, &Entropy::system()).unwrap();
         fs::remove_file(root.path().join("a/b/c/f")).unwrap();
         drop(folder);
-        made.undo();
+        created.undo();
         assert!(!root.path().join("a").exists());
-        let (_, made) = DirectoryHandle::make(path(&root), Utf8Path::new("a/b")).unwrap();
+        let (_, created) = DirectoryHandle::create(path(&root), Utf8Path::new("a/b")).unwrap();
         fs::write(root.path().join("a/other"), "").unwrap();
-        made.undo();
+        created.undo();
         assert!(root.path().join("a/other").exists() && !root.path().join("a/b").exists());
     }
 
     #[test]
     fn leftovers_of_the_dead_go_and_files_in_the_making_stay() {
         let root = root();
-        let at = |name: &str| root.path().join(format!("{UNFINISHED}{name}"));
+        let at = |name: &str| root.path().join(format!("{UNFINISHED_EDIT}{name}"));
         for name in ["dead", "alive"] {
             fs::write(at(name), "half").unwrap();
         }
@@ -136,7 +136,7 @@ mod tests {
         std::os::unix::fs::symlink(outside.path(), root.path().join("out")).unwrap();
         std::os::unix::fs::symlink(outside.path().join("f"), root.path().join("f")).unwrap();
         assert!(DirectoryHandle::open(path(&root), Utf8Path::new("out")).is_err());
-        assert!(DirectoryHandle::make(path(&root), Utf8Path::new("out/new")).is_err());
+        assert!(DirectoryHandle::create(path(&root), Utf8Path::new("out/new")).is_err());
         let folder = open(&root, "");
         assert!(folder.read("f", 100).is_err());
         assert!(matches!(folder.replace("f", b"", None, &Entropy::system()), Err(WriteFailure::Changed)));

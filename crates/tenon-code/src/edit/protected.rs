@@ -77,7 +77,7 @@ pub(super) fn reason(
     asked: &Utf8Path,
     own_paths: &[camino::Utf8PathBuf],
 ) -> Option<&'static str> {
-    if own_paths.iter().any(|own_paths| *own_paths != root && real.starts_with(own_paths)) {
+    if own_paths.iter().any(|own| *own != root && real.starts_with(own)) {
         return Some(STATE);
     }
     let below = real.strip_prefix(root).ok()?;

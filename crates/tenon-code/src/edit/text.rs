@@ -91,7 +91,7 @@ impl Text {
             Some(ending) => ending.put(&text.body),
             None => text.body,
         };
-        let (old, new) = (require_complete(&self.body), require_complete(&body));
+        let (old, new) = (all_lines(&self.body), all_lines(&body));
         Rewritten { text: Self { marked: self.marked || text.marked, body }, old, new }
     }
 
@@ -103,7 +103,7 @@ impl Text {
 }
 
 /// The lines of a whole text.
-pub(super) fn require_complete(text: &str) -> Lines {
+pub(super) fn all_lines(text: &str) -> Lines {
     Lines { first: 1, last: last_line(1, &unbroken(text)) }
 }
 

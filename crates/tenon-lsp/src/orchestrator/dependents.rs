@@ -82,12 +82,12 @@ struct UnfinishedServers {
 }
 
 /// What servers hold some time after an edit.
-pub(crate) struct SettledDiagnostics {
-    pub(crate) files: BTreeMap<WorkspacePath, Vec<Diagnostic>>,
+pub struct SettledDiagnostics {
+    pub files: BTreeMap<WorkspacePath, Vec<Diagnostic>>,
     /// Open files that some server has not spoken about since; what it said before is left out.
-    pub(crate) unanswered: BTreeSet<String>,
+    pub unanswered: BTreeSet<String>,
     /// In registry order.
-    pub(crate) pending: Vec<ServerId>,
+    pub pending: Vec<ServerId>,
 }
 
 impl Orchestrator {
@@ -105,7 +105,7 @@ impl Orchestrator {
 
     /// As [`Orchestrator::diagnostics_after`], without what servers said before they had seen the edits, and with the
     /// servers that still have something to say.
-    pub(crate) async fn settled_diagnostics(
+    pub async fn settled_diagnostics(
         &self,
         after: u64,
         wait: Duration,
@@ -133,7 +133,7 @@ impl Orchestrator {
     }
 
     /// The versions in which servers have a file open; nothing when one of them sees another text than this.
-    pub(crate) fn versions(&self, path: &WorkspacePath, text: Option<&str>) -> Option<Vec<(ServerId, i32)>> {
+    pub fn open_versions(&self, path: &WorkspacePath, text: Option<&str>) -> Option<Vec<(ServerId, i32)>> {
         let mut versions = Vec::new();
         for client in self.live_clients() {
             let Some((version, lines)) = client.open_version(path.as_str()) else {

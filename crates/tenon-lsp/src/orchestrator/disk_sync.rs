@@ -14,12 +14,11 @@ use tokio::task::spawn_blocking;
 
 use super::instance::ServerInstance;
 use super::{Inner, Orchestrator, lock, read_text};
-use crate::aftermath;
 use crate::call_context::CallContext;
 use crate::client::{Client, FileChangeKind, gap_reason};
 use crate::model::GapReason;
 use crate::transport::RequestError;
-use crate::watch::Watch;
+use crate::watch::{UNFINISHED_EDIT, Watch};
 
 /// How long changes are gathered before servers hear of them by themselves. Epochs never wait for this.
 const GATHER: Duration = Duration::from_millis(100);
@@ -121,9 +120,8 @@ impl Inner {
         let few = changes.len() <= FEW;
         let inner = Arc::clone(self);
         let note = move || {
-            let unfinished = |path: &Utf8PathBuf| {
-                path.file_name().is_some_and(|name| name.starts_with(aftermath::UNFINISHED))
-            };
+            let unfinished =
+                |path: &Utf8PathBuf| path.file_name().is_some_and(|name| name.starts_with(UNFINISHED_EDIT));
             for (path, kind) in changes.into_iter().filter(|(path, _)| !unfinished(path)) {
                 if let Ok(path) = inner.gate.admit_target(path) {
                     inner.note_change(&path, kind);

@@ -21,13 +21,13 @@ impl Orchestrator {
         text: Option<String>,
         call: &CallContext,
     ) -> Result<LspAnswer<Vec<Diagnostic>>, ReadError> {
-        self.check_and_look(path, text, None, Duration::ZERO, call).await
+        self.check_with_dependents(path, text, None, Duration::ZERO, call).await
     }
 
     /// The same; while servers think about the text, what it may have broken elsewhere is looked for, for `looking` at most.
     /// Who has that long to look has as long to hear about the text itself. A server that does not know the file is shown
     /// what it was `before`, so that only what changed counts as changed.
-    pub(crate) async fn check_and_look(
+    pub async fn check_with_dependents(
         &self,
         path: &WorkspacePath,
         text: Option<String>,

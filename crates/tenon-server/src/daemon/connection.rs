@@ -27,7 +27,7 @@ const START_LOCK_PATIENCE: Duration = Duration::from_secs(40);
 const WARM_UP_PATIENCE: Duration = Duration::from_secs(660);
 
 /// How long the daemon may take to tell what an edit broke. It bounds itself a little closer.
-const AFTERMATH_PATIENCE: Duration = Duration::from_secs(13);
+const EDIT_DIAGNOSTICS_PATIENCE: Duration = Duration::from_secs(13);
 
 /// How long a daemon may take to end.
 const STOP_PATIENCE: Duration = Duration::from_secs(15);
@@ -91,7 +91,9 @@ pub async fn run_or_start<E: From<DaemonError>>(
 fn patience(request: &DaemonRequest) -> Duration {
     match request {
         DaemonRequest::WarmUp | DaemonRequest::Prove => WARM_UP_PATIENCE,
-        DaemonRequest::Aftermath { wait_ms, .. } => AFTERMATH_PATIENCE + Duration::from_millis(*wait_ms),
+        DaemonRequest::EditDiagnostics { wait_ms, .. } => {
+            EDIT_DIAGNOSTICS_PATIENCE + Duration::from_millis(*wait_ms)
+        }
         DaemonRequest::Check { wait_seconds, .. } => Duration::from_secs(*wait_seconds) + protocol::DEADLINE,
         DaemonRequest::List | DaemonRequest::Restart { .. } | DaemonRequest::Logs { .. } => {
             protocol::DEADLINE

@@ -215,7 +215,7 @@ impl DaemonServer {
             ConnectionKind::Status => None,
             ConnectionKind::Stop => Some(Admitted::Stop),
             // Whoever would start a daemon wants one that is up to date.
-            ConnectionKind::Servers(DaemonRequest::Aftermath { .. })
+            ConnectionKind::Servers(DaemonRequest::EditDiagnostics { .. })
             | ConnectionKind::Mcp { .. }
             | ConnectionKind::Http { .. }
                 if self.must_leave(&hello.build, current) =>

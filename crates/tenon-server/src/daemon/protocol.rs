@@ -74,7 +74,7 @@ pub enum DaemonRequest {
     /// What those with this id said last.
     Logs { id: String },
     /// What changes to these files, named by absolute paths, led to.
-    Aftermath { files: Vec<Utf8PathBuf>, wait_ms: u64 },
+    EditDiagnostics { files: Vec<Utf8PathBuf>, wait_ms: u64 },
     /// What is wrong with these files, named by absolute paths, with the patience of somebody who waits for all of them.
     Check { files: Vec<Utf8PathBuf>, severities: BTreeSet<Severity>, wait_seconds: u64 },
 }
@@ -88,7 +88,7 @@ pub enum DaemonResponse {
     Restarted,
     Logs(Vec<String>),
     /// In words for a model; none when there is nothing to say.
-    Aftermath(String),
+    EditDiagnostics(String),
     Checked(CheckReport),
     Failed(String),
 }

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use tenon_code::edit::{Change, Changed, EditFile, Editor, Lines, WriteFile};
-use tenon_lsp::aftermath::Aftermath;
-use tenon_lsp::block::{Block, Limits};
+use tenon_code::edit::{Change, EditFile, EditOutcome, Editor, Lines, WriteFile};
+use tenon_code::{DiagnosticsLimits, DiagnosticsText};
+use tenon_lsp::CallContext;
 
 use crate::engine::Engine;
 use crate::surface::{
@@ -32,18 +32,16 @@ tool_set! {
     }
 }
 
-/// A server's start and a slow check fit in, besides the wait for what broke elsewhere; only then the change is told without
-/// them.
+/// Long enough for the start of a server and a slow check, besides the wait for dependents.
 const DEADLINE: Duration = Duration::from_secs(30);
-/// What is left of a call's time for telling about a change that was made.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+/// The part of the call that is reserved for the answer about a change that was made.
+const ANSWER_TIME: Duration = Duration::from_secs(2);
 
 /// See the module.
 pub struct EditSurface {
     catalog: Catalog<EditTool>,
-    editor: Editor,
-    engine: Arc<Engine>,
-    limits: Limits,
+    editor: Arc<Editor>,
+    limits: DiagnosticsLimits,
     wait: Duration,
 }
 
@@ -51,34 +49,26 @@ impl EditSurface {
     pub const NAME: &'static str = "edit";
 
     /// The tools for a workspace whose user allows them; else nothing.
-    pub fn allowed(workspace: &Workspace, engine: &Arc<Engine>, limits: Limits) -> Option<Self> {
+    pub fn allowed(workspace: &Workspace, engine: &Arc<Engine>, limits: DiagnosticsLimits) -> Option<Self> {
         if !workspace.config().edit.allows(workspace.root()) {
             return None;
         }
-        // A root that was just opened is a folder; should it be gone already, there is nothing to edit.
-        let editor = Editor::new(workspace.root(), kept(workspace)).ok()?;
-        let wait = workspace.config().edit.wait();
-        Some(Self { catalog: Catalog::new(EditTool::ALL), editor, engine: Arc::clone(engine), limits, wait })
+        let (editor, wait) = (Arc::clone(engine.editor()?), workspace.config().edit.wait());
+        Some(Self { catalog: Catalog::new(EditTool::ALL), editor, limits, wait })
     }
 
-    async fn run(&self, tool: EditTool, arguments: Arguments) -> Result<Changed, Failure> {
-        let changed = match tool {
-            EditTool::EditFile => self.editor.edit(read::<EditFile>(arguments)?).await,
-            EditTool::WriteFile => self.editor.write(read::<WriteFile>(arguments)?).await,
+    async fn run(
+        &self,
+        tool: EditTool,
+        arguments: Arguments,
+        call: ToolCall,
+    ) -> Result<EditOutcome, Failure> {
+        let call = CallContext::new(call.deadline - ANSWER_TIME, call.caller.cancel);
+        let outcome = match tool {
+            EditTool::EditFile => self.editor.edit(read::<EditFile>(arguments)?, self.wait, &call).await,
+            EditTool::WriteFile => self.editor.write(read::<WriteFile>(arguments)?, self.wait, &call).await,
         };
-        Ok(changed?)
-    }
-
-    /// What a change broke, as far as language servers can say.
-    async fn aftermath(&self, changed: Changed, call: ToolCall) -> Aftermath {
-        let call = tenon_lsp::CallContext::new(call.deadline - LAST_WORDS, call.caller.cancel);
-        match self.engine.orchestrator().await {
-            Ok(orchestrator) => changed.aftermath(orchestrator, self.wait, &call).await,
-            Err(error) => {
-                tracing::warn!(%error, "no language server can be used");
-                Aftermath::default()
-            }
-        }
+        Ok(outcome?)
     }
 }
 
@@ -86,17 +76,9 @@ fn read<T: DeserializeOwned>(arguments: Arguments) -> Result<T, Failure> {
     serde_json::from_value(Value::Object(arguments)).map_err(|error| Failure::Arguments(error.to_string()))
 }
 
-/// What we keep for ourselves, wherever the user put it.
-fn kept(workspace: &Workspace) -> Vec<camino::Utf8PathBuf> {
-    let (dirs, config) = (workspace.dirs(), workspace.config());
-    let mut kept = vec![dirs.config_file.clone(), dirs.state.clone(), dirs.data.clone()];
-    kept.extend(config.log.folder.clone());
-    kept.extend(config.work.store.as_ref().filter(|store| !store.contains("://")).map(Into::into));
-    kept
-}
-
-fn answer(change: &Change, aftermath: &Aftermath, limits: &Limits) -> ToolAnswer {
-    let block = Block::new(aftermath, limits);
+fn answer(outcome: &EditOutcome, limits: &DiagnosticsLimits) -> ToolAnswer {
+    let EditOutcome { change, diagnostics } = outcome;
+    let text = DiagnosticsText::new(diagnostics, limits);
     let lines = |lines: Lines| json!({ "first": lines.first, "last": lines.last });
     ToolAnswer::structured(json!({
         "file": change.file,
@@ -105,19 +87,19 @@ fn answer(change: &Change, aftermath: &Aftermath, limits: &Limits) -> ToolAnswer
         "sha256_after": change.after,
         "replaced": change.replaced.map(lines),
         "lines": lines(change.lines),
-        "complete": aftermath.complete,
-        "pending": block.pending,
-        "in_this_file": block.touched,
-        "in_other_files": block.others,
+        "complete": diagnostics.complete,
+        "pending": text.pending,
+        "in_this_file": text.changed,
+        "in_other_files": text.others,
     }))
-    .with_text(block.below(&success(change)))
+    .with_text(text.below(&success(change)))
 }
 
-/// The words before the block.
+/// The line above the diagnostics.
 fn success(change: &Change) -> String {
     let Change { file, before, after, replaced, lines } = change;
     let done = match (before, replaced) {
-        (Some(before), _) if before == after => format!("`{file}` is as it should be already."),
+        (Some(before), _) if before == after => format!("`{file}` is unchanged."),
         (Some(_), Some(replaced)) if replaced == lines => format!("Changed `{file}`, {}.", span(*lines)),
         (Some(_), Some(replaced)) => {
             format!("Changed `{file}`: {} became {}.", span(*replaced), span(*lines))
@@ -147,13 +129,10 @@ impl Surface for EditSurface {
     }
 
     async fn call(&self, tool: EditTool, arguments: Arguments, call: ToolCall) -> ToolOutcome {
-        let changed = match self.run(tool, arguments).await {
-            Ok(changed) => changed,
-            Err(failure) => return Ok(classify(&failure)),
-        };
-        let change = changed.change.clone();
-        let aftermath = self.aftermath(changed, call).await;
-        Ok(answer(&change, &aftermath, &self.limits))
+        Ok(match self.run(tool, arguments, call).await {
+            Ok(outcome) => answer(&outcome, &self.limits),
+            Err(failure) => classify(&failure),
+        })
     }
 
     fn classify(&self, _tool: EditTool, failure: CallFailure) -> ToolOutcome {

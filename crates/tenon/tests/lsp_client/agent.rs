@@ -5,9 +5,10 @@ use std::process::Command;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Map, Value, json};
-use tenon_lsp::block::{Block, Limits};
+use tenon_code::edit::EditDiagnostics;
+use tenon_code::{DiagnosticsLimits, DiagnosticsText};
+use tenon_lsp::service::Files;
 use tenon_lsp::service::client::{LspServiceClient, Options};
-use tenon_lsp::service::{self, Files};
 use tenon_testkit::Sandbox;
 use tokio_util::sync::CancellationToken;
 
@@ -69,8 +70,8 @@ impl Agent {
         if self.client.is_alive() {
             found = self.client.check_file(&path, None, &CancellationToken::new()).await;
         }
-        let aftermath = service::aftermath(file, found, Files::new());
-        Block::new(&aftermath, &Limits::default()).below(&format!("Edited {file}."))
+        let diagnostics = EditDiagnostics::from_service(file, found, Files::new());
+        DiagnosticsText::new(&diagnostics, &DiagnosticsLimits::default()).below(&format!("Edited {file}."))
     }
 
     /// The write tool, with diagnostics of other files, too.
@@ -84,8 +85,8 @@ impl Agent {
             found = self.client.check_file(&path, Some(text), &never).await;
             all = self.client.get_all_diagnostics_after(epoch, None, &never).await;
         }
-        let aftermath = service::aftermath(file, found, all);
-        Block::new(&aftermath, &Limits::default()).below(&format!("Wrote {file}."))
+        let diagnostics = EditDiagnostics::from_service(file, found, all);
+        DiagnosticsText::new(&diagnostics, &DiagnosticsLimits::default()).below(&format!("Wrote {file}."))
     }
 
     pub(crate) fn file(&self, file: &str) -> String {

@@ -10,7 +10,7 @@ use std::time::SystemTime;
 use camino::{Utf8Path, Utf8PathBuf};
 use tenon_contract::clock::Entropy;
 
-use super::{FileSnapshot, ReadFailure, UNFINISHED, WriteFailure, bounded};
+use super::{FileSnapshot, ReadFailure, UNFINISHED_EDIT, WriteFailure, bounded};
 
 /// See [`super`].
 #[derive(Debug)]
@@ -29,11 +29,11 @@ impl Stamp {
     }
 }
 
-/// Folders that were made on the way to a file.
+/// Folders that were created on the way to a file.
 #[derive(Debug, Default)]
-pub(in crate::edit) struct Made(Vec<Utf8PathBuf>);
+pub(in crate::edit) struct CreatedDirectories(Vec<Utf8PathBuf>);
 
-impl Made {
+impl CreatedDirectories {
     /// Takes them away again, unless something is in them.
     pub(in crate::edit) fn undo(self) {
         for folder in self.0.into_iter().rev() {
@@ -53,25 +53,28 @@ impl DirectoryHandle {
         }
     }
 
-    /// As [`DirectoryHandle::open`], with the folders made that are missing.
-    pub(in crate::edit) fn make(root: &Utf8Path, below: &Utf8Path) -> io::Result<(Self, Made)> {
-        let mut made = Made::default();
+    /// As [`DirectoryHandle::open`], with the folders created that are missing.
+    pub(in crate::edit) fn create(
+        root: &Utf8Path,
+        below: &Utf8Path,
+    ) -> io::Result<(Self, CreatedDirectories)> {
+        let mut created = CreatedDirectories::default();
         let mut at = root.to_owned();
         for name in below.components() {
             at.push(name.as_str());
             match fs::create_dir(&at) {
-                Ok(()) => made.0.push(at.clone()),
+                Ok(()) => created.0.push(at.clone()),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => {
-                    made.undo();
+                    created.undo();
                     return Err(error);
                 }
             }
         }
         match Self::open(root, below) {
-            Ok(folder) => Ok((folder, made)),
+            Ok(folder) => Ok((folder, created)),
             Err(error) => {
-                made.undo();
+                created.undo();
                 Err(error)
             }
         }
@@ -102,7 +105,7 @@ impl DirectoryHandle {
         found: Option<&FileSnapshot>,
         entropy: &Entropy,
     ) -> Result<(), WriteFailure> {
-        let unfinished = self.0.join(format!("{UNFINISHED}{}", entropy.id()));
+        let unfinished = self.0.join(format!("{UNFINISHED_EDIT}{}", entropy.id()));
         let mut file = File::create_new(&unfinished)?;
         let done = (|| {
             file.write_all(bytes)?;
@@ -124,7 +127,8 @@ impl DirectoryHandle {
     /// Removes unfinished files whose makers are gone: who still writes one has it open, and it stays.
     pub(in crate::edit) fn clean(&self) {
         let entries = fs::read_dir(&self.0).into_iter().flatten().filter_map(Result::ok);
-        for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(UNFINISHED)) {
+        for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(UNFINISHED_EDIT))
+        {
             let unlocked = File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok());
             if unlocked {
                 let _ = fs::remove_file(entry.path());

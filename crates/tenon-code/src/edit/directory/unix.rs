@@ -12,7 +12,7 @@ use nix::sys::stat::{FileStat, Mode, SFlag, fchmod, fstat, fstatat, mkdirat, mod
 use nix::unistd::{AccessFlags, Gid, Uid, UnlinkatFlags, faccessat, fchown, linkat, unlinkat};
 use tenon_contract::clock::Entropy;
 
-use super::{FileSnapshot, ReadFailure, UNFINISHED, WriteFailure, bounded};
+use super::{FileSnapshot, ReadFailure, UNFINISHED_EDIT, WriteFailure, bounded};
 
 /// Folders are only passed through: Linux needs no permission to list them for that.
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -53,11 +53,11 @@ impl Stamp {
     }
 }
 
-/// Folders that were made on the way to a file.
+/// Folders that were created on the way to a file.
 #[derive(Debug, Default)]
-pub(in crate::edit) struct Made(Vec<(OwnedFd, String)>);
+pub(in crate::edit) struct CreatedDirectories(Vec<(OwnedFd, String)>);
 
-impl Made {
+impl CreatedDirectories {
     /// Takes them away again, unless something is in them.
     pub(in crate::edit) fn undo(self) {
         for (parent, name) in self.0.into_iter().rev() {
@@ -74,16 +74,19 @@ impl DirectoryHandle {
         Ok(Self(beneath(root, below)?))
     }
 
-    /// As [`DirectoryHandle::open`], with the folders made that are missing.
-    pub(in crate::edit) fn make(root: &Utf8Path, below: &Utf8Path) -> io::Result<(Self, Made)> {
+    /// As [`DirectoryHandle::open`], with the folders created that are missing.
+    pub(in crate::edit) fn create(
+        root: &Utf8Path,
+        below: &Utf8Path,
+    ) -> io::Result<(Self, CreatedDirectories)> {
         let mut at = open(root.as_std_path(), folder_flags(), Mode::empty())?;
-        let mut made = Made::default();
+        let mut created = CreatedDirectories::default();
         for name in below.components() {
             let name = name.as_str();
             let next = match openat(&at, name, folder_flags(), Mode::empty()) {
                 Err(Errno::ENOENT) => match enter_new(&at, name) {
                     Ok(next) => {
-                        made.0.push((std::mem::replace(&mut at, next), name.to_owned()));
+                        created.0.push((std::mem::replace(&mut at, next), name.to_owned()));
                         continue;
                     }
                     Err(error) => Err(error),
@@ -93,12 +96,12 @@ impl DirectoryHandle {
             match next {
                 Ok(next) => at = next,
                 Err(error) => {
-                    made.undo();
+                    created.undo();
                     return Err(error.into());
                 }
             }
         }
-        Ok((Self(at), made))
+        Ok((Self(at), created))
     }
 
     /// A regular file in the folder, if there is something by that name.
@@ -134,7 +137,7 @@ impl DirectoryHandle {
         found: Option<&FileSnapshot>,
         entropy: &Entropy,
     ) -> Result<(), WriteFailure> {
-        let unfinished = format!("{UNFINISHED}{}", entropy.id());
+        let unfinished = format!("{UNFINISHED_EDIT}{}", entropy.id());
         // Nobody reads a private file while it is in the making; a new one gets what the user's mask leaves.
         let mode =
             if found.is_some() { Mode::S_IRUSR | Mode::S_IWUSR } else { Mode::from_bits_truncate(0o666) };
@@ -196,7 +199,8 @@ impl DirectoryHandle {
             return;
         };
         let names = listing.iter().filter_map(Result::ok).map(|entry| entry.file_name().to_owned());
-        let left: Vec<_> = names.filter(|name| name.to_bytes().starts_with(UNFINISHED.as_bytes())).collect();
+        let left: Vec<_> =
+            names.filter(|name| name.to_bytes().starts_with(UNFINISHED_EDIT.as_bytes())).collect();
         for name in left {
             let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
             let Ok(file) = openat(&self.0, name.as_c_str(), flags, Mode::empty()) else {

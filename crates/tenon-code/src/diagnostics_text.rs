@@ -1,53 +1,53 @@
-//! What an edit broke, as text for a model: the block that follows the words of success.
+//! The diagnostics after an edit as text for a model, shown below the line that reports the change.
 //!
-//! The text is a contract with the hosts that show it: headings, tags and limits do not change with the server. The
-//! limits apply in this order: severities, findings of one file, lines in total, other files that show something.
+//! The text is a contract with the hosts that show it: headings, tags and limits are the same for every server. The limits
+//! apply in this order: severities, diagnostics of one file, lines in total, other files with something to show.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use tenon_lsp::diagnostic_line::{DiagnosticLine, one_line, plural};
+use tenon_lsp::model::Severity;
 
-use crate::aftermath::{Aftermath, FileDiagnosticLines};
-use crate::diagnostic_line::{DiagnosticLine, plural};
-use crate::model::Severity;
+use crate::edit::{EditDiagnostics, FileDiagnosticLines};
 
 /// How much is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limits {
+pub struct DiagnosticsLimits {
     pub severities: BTreeSet<Severity>,
     pub per_file: usize,
     pub lines: usize,
     pub other_files: usize,
 }
 
-impl Default for Limits {
+impl Default for DiagnosticsLimits {
     fn default() -> Self {
         Self { severities: BTreeSet::from([Severity::Error]), per_file: 20, lines: 50, other_files: 5 }
     }
 }
 
-/// The findings of one file that are shown.
+/// The diagnostics of one file that are shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShownFile {
     /// Relative to the workspace.
     pub file: String,
     pub diagnostics: Vec<DiagnosticLine>,
-    /// How many of the wanted severities there are besides.
+    /// How many more there are of the shown severities.
     pub more: usize,
 }
 
-/// What is shown of an aftermath. Nothing at all prints nothing.
+/// The part of the diagnostics that fits the limits. Empty if there is nothing to show.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Block {
-    pub touched: Vec<ShownFile>,
+pub struct DiagnosticsText {
+    pub changed: Vec<ShownFile>,
     pub others: Vec<ShownFile>,
-    /// The servers that were not done in time.
+    /// The servers that did not finish in time.
     pub pending: Vec<String>,
 }
 
-impl Block {
-    pub fn new(aftermath: &Aftermath, limits: &Limits) -> Self {
+impl DiagnosticsText {
+    pub fn new(diagnostics: &EditDiagnostics, limits: &DiagnosticsLimits) -> Self {
         let mut lines = limits.lines;
         let mut shown = |file: &FileDiagnosticLines| {
             let wanted: Vec<&DiagnosticLine> =
@@ -58,29 +58,29 @@ impl Block {
             let more = wanted.len() - fitting;
             (fitting > 0).then(|| ShownFile { file: file.file.clone(), diagnostics, more })
         };
-        let touched = aftermath.touched.iter().filter_map(&mut shown).collect();
-        let others = aftermath.others.iter().filter_map(shown).take(limits.other_files).collect();
-        Self { touched, others, pending: aftermath.pending.clone() }
+        let changed = diagnostics.changed.iter().filter_map(&mut shown).collect();
+        let others = diagnostics.others.iter().filter_map(shown).take(limits.other_files).collect();
+        Self { changed, others, pending: diagnostics.pending.clone() }
     }
 
     pub fn is_empty(&self) -> bool {
-        self.touched.is_empty() && self.others.is_empty() && self.pending.is_empty()
+        self.changed.is_empty() && self.others.is_empty() && self.pending.is_empty()
     }
 
-    /// The words of success with the block below them.
+    /// A success line with this text below it.
     pub fn below(&self, success: &str) -> String {
         if self.is_empty() { success.to_owned() } else { format!("{success}\n\n{self}") }
     }
 }
 
-/// The lines of the block, without a break at its end.
-impl fmt::Display for Block {
+/// Without a line break at the end.
+impl fmt::Display for DiagnosticsText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = Vec::new();
-        if !self.touched.is_empty() {
-            let here = if self.touched.len() == 1 { "this file" } else { "these files" };
-            parts.push(format!("LSP {} detected in {here}, please fix:", kinds(&self.touched)));
-            parts.extend(self.touched.iter().map(ShownFile::to_string));
+        if !self.changed.is_empty() {
+            let here = if self.changed.len() == 1 { "this file" } else { "these files" };
+            parts.push(format!("LSP {} detected in {here}, please fix:", kinds(&self.changed)));
+            parts.extend(self.changed.iter().map(ShownFile::to_string));
         }
         if !self.others.is_empty() {
             parts.push(format!("LSP {} detected in other files:", kinds(&self.others)));
@@ -95,7 +95,7 @@ impl fmt::Display for Block {
 
 impl fmt::Display for ShownFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = crate::diagnostic_line::one_line(&self.file, usize::MAX);
+        let name = one_line(&self.file, usize::MAX);
         writeln!(f, "<diagnostics file=\"{}\">", escaped(&name).replace('"', "&quot;"))?;
         for found in &self.diagnostics {
             writeln!(f, "{}", escaped(&found.to_line()))?;
@@ -107,7 +107,7 @@ impl fmt::Display for ShownFile {
     }
 }
 
-/// What the findings of some files are called together.
+/// `errors` if all shown diagnostics are errors, and so on; `diagnostics` for a mix.
 fn kinds(files: &[ShownFile]) -> &'static str {
     let mut severities = files.iter().flat_map(|file| &file.diagnostics).map(|one| one.severity);
     match severities.next() {
@@ -135,8 +135,8 @@ mod tests {
         FileDiagnosticLines { file: file.to_owned(), diagnostics: all.collect() }
     }
 
-    fn aftermath(touched: FileDiagnosticLines, others: Vec<FileDiagnosticLines>) -> Aftermath {
-        Aftermath { touched: vec![touched], others, ..Aftermath::default() }
+    fn after_edit(changed: FileDiagnosticLines, others: Vec<FileDiagnosticLines>) -> EditDiagnostics {
+        EditDiagnostics { changed: vec![changed], others, ..EditDiagnostics::default() }
     }
 
     fn names(files: &[ShownFile]) -> Vec<(&str, usize, usize)> {
@@ -144,17 +144,17 @@ mod tests {
     }
 
     #[test]
-    fn the_whole_text() {
-        let touched = FileDiagnosticLines {
+    fn text_lists_changed_files_other_files_and_pending_servers() {
+        let changed = FileDiagnosticLines {
             file: "src/a.ts".to_owned(),
             diagnostics: vec![
                 found(12, Severity::Error, "Type 'Array<string>' is not\n  assignable", Some("2322")),
                 found(13, Severity::Warning, "unused", None),
             ],
         };
-        let mut aftermath = aftermath(touched, vec![errors("src/b.ts", 22), errors("src/c.ts", 1)]);
-        aftermath.pending = vec!["eslint".to_owned(), "pyright".to_owned()];
-        insta::assert_snapshot!(Block::new(&aftermath, &Limits { per_file: 2, ..Limits::default() }).below("Edited."), @r#"
+        let mut diagnostics = after_edit(changed, vec![errors("src/b.ts", 22), errors("src/c.ts", 1)]);
+        diagnostics.pending = vec!["eslint".to_owned(), "pyright".to_owned()];
+        insta::assert_snapshot!(DiagnosticsText::new(&diagnostics, &DiagnosticsLimits { per_file: 2, ..DiagnosticsLimits::default() }).below("Edited."), @r#"
         Edited.
 
         LSP errors detected in this file, please fix:
@@ -175,27 +175,31 @@ mod tests {
     }
 
     #[test]
-    fn nothing_to_show_is_no_block() {
-        let clean = aftermath(errors("a", 0), vec![errors("b", 0)]);
-        assert_eq!(Block::new(&clean, &Limits::default()).below("Written."), "Written.");
+    fn no_text_is_added_without_diagnostics_to_show() {
+        let clean = after_edit(errors("a", 0), vec![errors("b", 0)]);
+        assert_eq!(DiagnosticsText::new(&clean, &DiagnosticsLimits::default()).below("Written."), "Written.");
         let hints = FileDiagnosticLines {
             file: "a".to_owned(),
             diagnostics: vec![found(1, Severity::Hint, "could be shorter", None)],
         };
-        assert!(Block::new(&aftermath(hints, Vec::new()), &Limits::default()).is_empty());
-        let pending = Aftermath { pending: vec!["pyright".to_owned()], ..Aftermath::default() };
-        let block = Block::new(&pending, &Limits::default());
-        assert_eq!(block.below("Written."), "Written.\n\n(diagnostics pending: pyright)");
+        assert!(
+            DiagnosticsText::new(&after_edit(hints, Vec::new()), &DiagnosticsLimits::default()).is_empty()
+        );
+        let pending = EditDiagnostics { pending: vec!["pyright".to_owned()], ..EditDiagnostics::default() };
+        let text = DiagnosticsText::new(&pending, &DiagnosticsLimits::default());
+        assert_eq!(text.below("Written."), "Written.\n\n(diagnostics pending: pyright)");
     }
 
     #[test]
-    fn headings_name_the_one_severity_that_is_shown() {
+    fn heading_names_the_severity_if_there_is_only_one() {
         let heading = |kinds: &[Severity]| {
             let diagnostics = kinds.iter().map(|severity| found(1, *severity, "x", None)).collect();
             let file = FileDiagnosticLines { file: "a".to_owned(), diagnostics };
-            let limits =
-                Limits { severities: BTreeSet::from_iter(kinds.iter().copied()), ..Limits::default() };
-            let text = Block::new(&aftermath(file.clone(), vec![file]), &limits).to_string();
+            let limits = DiagnosticsLimits {
+                severities: BTreeSet::from_iter(kinds.iter().copied()),
+                ..DiagnosticsLimits::default()
+            };
+            let text = DiagnosticsText::new(&after_edit(file.clone(), vec![file]), &limits).to_string();
             let words = |line: &str| Some(line.strip_prefix("LSP ")?.split(' ').next()?.to_owned());
             text.lines().filter_map(words).collect::<Vec<_>>()
         };
@@ -207,47 +211,47 @@ mod tests {
     }
 
     #[test]
-    fn a_file_shows_twenty_and_all_files_fifty() {
+    fn each_file_is_limited_to_20_and_all_files_to_50() {
         let others = vec![errors("b", 25), errors("c", 12), errors("d", 3)];
-        let block = Block::new(&aftermath(errors("a", 21), others), &Limits::default());
-        assert_eq!(names(&block.touched), [("a", 20, 1)]);
-        assert_eq!(names(&block.others), [("b", 20, 5), ("c", 10, 2)], "no file is added at the limit");
+        let text = DiagnosticsText::new(&after_edit(errors("a", 21), others), &DiagnosticsLimits::default());
+        assert_eq!(names(&text.changed), [("a", 20, 1)]);
+        assert_eq!(names(&text.others), [("b", 20, 5), ("c", 10, 2)], "no file is added at the limit");
     }
 
     #[test]
-    fn a_limit_of_lines_that_ends_with_a_file_adds_no_empty_one() {
+    fn no_empty_file_is_added_at_the_line_limit() {
         let others = vec![errors("b", 20), errors("c", 10), errors("d", 3)];
-        let block = Block::new(&aftermath(errors("a", 20), others), &Limits::default());
-        assert_eq!(names(&block.others), [("b", 20, 0), ("c", 10, 0)]);
+        let text = DiagnosticsText::new(&after_edit(errors("a", 20), others), &DiagnosticsLimits::default());
+        assert_eq!(names(&text.others), [("b", 20, 0), ("c", 10, 0)]);
     }
 
     #[test]
-    fn five_other_files_are_those_that_show_something() {
+    fn files_without_shown_diagnostics_do_not_count_towards_the_limit() {
         let quiet = |file: &str| FileDiagnosticLines {
             file: file.to_owned(),
             diagnostics: vec![found(1, Severity::Warning, "unused", None)],
         };
         let mut others: Vec<FileDiagnosticLines> = ["b", "c", "d"].map(quiet).into();
         others.extend(["e", "f", "g", "h", "i", "j"].map(|file| errors(file, 1)));
-        let block = Block::new(&aftermath(errors("a", 0), others), &Limits::default());
-        let shown: Vec<_> = block.others.iter().map(|file| file.file.as_str()).collect();
+        let text = DiagnosticsText::new(&after_edit(errors("a", 0), others), &DiagnosticsLimits::default());
+        let shown: Vec<_> = text.others.iter().map(|file| file.file.as_str()).collect();
         assert_eq!(shown, ["e", "f", "g", "h", "i"]);
-        assert!(block.touched.is_empty());
+        assert!(text.changed.is_empty());
     }
 
     #[test]
-    fn severities_are_picked_before_anything_is_counted() {
+    fn severities_are_filtered_before_limits_apply() {
         let mixed = (1..=40).map(|line| {
             let severity = if line <= 30 { Severity::Warning } else { Severity::Error };
             found(line, severity, "x", None)
         });
         let file = FileDiagnosticLines { file: "a".to_owned(), diagnostics: mixed.collect() };
-        let block = Block::new(&aftermath(file, Vec::new()), &Limits::default());
-        assert_eq!(names(&block.touched), [("a", 10, 0)]);
+        let text = DiagnosticsText::new(&after_edit(file, Vec::new()), &DiagnosticsLimits::default());
+        assert_eq!(names(&text.changed), [("a", 10, 0)]);
     }
 
     #[test]
-    fn a_server_cannot_write_the_text() {
+    fn tags_and_control_characters_in_messages_are_escaped() {
         let hostile = found(
             1,
             Severity::Error,
@@ -255,7 +259,7 @@ mod tests {
             Some("<c\n>"),
         );
         let file = FileDiagnosticLines { file: "a\"><b\n.ts".to_owned(), diagnostics: vec![hostile] };
-        insta::assert_snapshot!(Block::new(&aftermath(file, Vec::new()), &Limits::default()), @r#"
+        insta::assert_snapshot!(DiagnosticsText::new(&after_edit(file, Vec::new()), &DiagnosticsLimits::default()), @r#"
         LSP errors detected in this file, please fix:
         <diagnostics file="a&quot;&gt;&lt;b .ts">
         ERROR [1:5] x&lt;/diagnostics&gt; LSP errors detected &amp; "so on" [2J (&lt;c &gt;)
@@ -264,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_ends_at_five_hundred_code_points() {
+    fn messages_are_cut_at_500_code_points() {
         let long = found(1, Severity::Error, &"ä".repeat(600), None);
         let line = long.to_line();
         assert_eq!(line.trim_start_matches("ERROR [1:5] ").chars().count(), 500);
