@@ -188,8 +188,8 @@ fn files_outside_the_cache_folder_are_never_read() {
     });
     assert_eq!(manifest, ["`manifest.json` leads outside the cache folder"]);
     let folder = violations_after(|cache| {
-        fs::rename(cache.join("documents"), cache.parent().unwrap().join("elsewhere")).unwrap();
-        symlink("../elsewhere", cache.join("documents")).unwrap();
+        fs::rename(cache.join("documents"), cache.parent().unwrap().join("moved")).unwrap();
+        symlink("../moved", cache.join("documents")).unwrap();
     });
     assert_eq!(folder, ["`documents` leads outside the cache folder"]);
     let dangling = violations_after(|cache| {

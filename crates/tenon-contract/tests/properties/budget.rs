@@ -8,14 +8,14 @@ proptest! {
 
     #[test]
     fn delivered_text_is_a_prefix_within_the_limit(texts in prop::collection::vec(any::<String>(), 0..8), limit in 0_usize..200) {
-        let whole = texts.concat();
+        let full = texts.concat();
         let mut budget = Budget::new(limit);
         let delivered: String = texts.iter().map(|text| budget.take(text)).collect();
-        prop_assert!(whole.starts_with(&delivered));
+        prop_assert!(full.starts_with(&delivered));
         prop_assert_eq!(budget.used(), delivered.len());
         prop_assert!(budget.used() <= limit);
-        prop_assert_eq!(budget.truncated(), delivered.len() < whole.len());
-        if let Some(next) = whole[delivered.len()..].chars().next() {
+        prop_assert_eq!(budget.truncated(), delivered.len() < full.len());
+        if let Some(next) = full[delivered.len()..].chars().next() {
             prop_assert!(delivered.len() + next.len_utf8() > limit, "one more character fits");
         }
     }

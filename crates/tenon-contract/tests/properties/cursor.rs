@@ -45,10 +45,10 @@ fn expected(text: &str, fixture: &Fixture) -> Option<bool> {
     let object = value.as_object()?;
     let integer = |key: &str| {
         let number = object.get(key)?.as_number()?;
-        let whole = number
+        let value = number
             .as_u64()
             .or_else(|| number.as_f64().filter(|f| f.fract() == 0.0 && *f >= 0.0).map(|f| f as u64));
-        whole.filter(|whole| *whole < 1 << 53)
+        value.filter(|value| *value < 1 << 53)
     };
     let intact = object.len() == 4
         && integer("v") == Some(2)

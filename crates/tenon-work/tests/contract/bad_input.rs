@@ -72,8 +72,8 @@ on_both! {
         client.ok("tasks_verify", json!({"task": "TASK-001", "path": "s:1", "checkpoints": checkpoints})).await;
         assert_eq!(step_of(client, "TASK-001", "s:1").await["confirmed"], json!(["criteria"]));
         // A required null is still missing, and unknown names are rejected even with null.
-        let nothing = json!({"criteria": {"confirmed": null}});
-        client.call("tasks_verify", json!({"task": "TASK-001", "path": "s:1", "checkpoints": nothing})).await.fails("INVALID_INPUT");
+        let unset = json!({"criteria": {"confirmed": null}});
+        client.call("tasks_verify", json!({"task": "TASK-001", "path": "s:1", "checkpoints": unset})).await.fails("INVALID_INPUT");
         client.call("tasks_verify", json!({"task": "TASK-001", "path": "s:1", "checkpoints": {"speed": null}})).await.fails("INVALID_INPUT");
         let mut bad = step("root");
         bad["steps"] = json!([step("fine"), {"title": 5, "success_criteria": ["c"]}]);

@@ -7,11 +7,11 @@ use crate::fixture::{bare_task, step, task};
 
 on_both! {
     async fn ids_match_their_patterns_and_are_never_reused(client: &Client) {
-        let made = task(client).await;
-        assert_eq!(made["id"], "TASK-001");
-        let ids: Vec<&str> = made["steps"].as_array().unwrap().iter().map(|s| s["step_id"].as_str().unwrap()).collect();
+        let created = task(client).await;
+        assert_eq!(created["id"], "TASK-001");
+        let ids: Vec<&str> = created["steps"].as_array().unwrap().iter().map(|s| s["step_id"].as_str().unwrap()).collect();
         assert_eq!(ids, ["STEP-00000001", "STEP-00000002", "STEP-00000003", "STEP-00000004"]);
-        assert_eq!(made["event"]["event_id"], "evt_0000000000000002");
+        assert_eq!(created["event"]["event_id"], "evt_0000000000000002");
         client.ok("tasks_delete", json!({"task": "TASK-001"})).await;
         let next = client.ok("tasks_create", json!({"title": "Again", "parent": "PLAN-001", "steps": [step("a")]})).await;
         assert_eq!(next["id"], "TASK-002");

@@ -215,7 +215,7 @@ async fn import_error_names_the_line_and_the_reason() {
     let postgres = open(&StoreLocation::Postgres(postgres::database())).await;
     let row = |name: &'static str, value: Value| move |row: &Value| row[name] == value;
     let task = |number: i64| (1_i64 << 40) + number;
-    for (export, said) in [
+    for (export, message) in [
         (
             changed(&export, "workspaces", |_| true, json!({"checkout": "zzz"})),
             "line 2 of the import: `checkout` of workspaces is not a branch",
@@ -259,7 +259,7 @@ async fn import_error_names_the_line_and_the_reason() {
     ] {
         let (here, there) = tokio::join!(import_error(&sqlite, &export), import_error(&postgres, &export));
         assert_eq!(here, there);
-        assert!(here.as_ref().is_some_and(|here| here.contains(said)), "{here:?}: {said}");
+        assert!(here.as_ref().is_some_and(|here| here.contains(message)), "{here:?}: {message}");
     }
 }
 
@@ -284,7 +284,7 @@ async fn import_limits_the_depth_of_branches() {
     let deeper =
         format!("{row}{deeper}\n{{\"rows\":{rows}}}\n").replace("\"branches\":33", "\"branches\":34");
     assert!(end.starts_with(':'));
-    let said = import_error(&work, &deeper).await.unwrap();
-    assert!(said.contains("branch 34 has no base, or too many"), "{said}");
+    let message = import_error(&work, &deeper).await.unwrap();
+    assert!(message.contains("branch 34 has no base, or too many"), "{message}");
     assert_eq!(import_error(&work, &export).await, None);
 }

@@ -110,14 +110,14 @@ on_both! {
         // The same if the page ends inside the claimed task.
         client.ok("tasks_edit", json!({"task": "TASK-002", "description": "d".repeat(3000)})).await;
         let mut args = json!({"claim": true, "agent": "a", "max_chars": 1500});
-        let mut whole = String::new();
+        let mut content = String::new();
         loop {
             let page = client.ok("tasks_next", args.clone()).await;
-            whole.push_str(page["task"]["content"].as_str().unwrap_or_default());
+            content.push_str(page["task"]["content"].as_str().unwrap_or_default());
             args["cursor"] = page["pagination"]["next_cursor"].clone();
             if args["cursor"].is_null() { break; }
         }
-        let task: Value = serde_json::from_str(&whole).unwrap();
+        let task: Value = serde_json::from_str(&content).unwrap();
         assert_eq!((task["id"].as_str(), task["revision"].as_i64()), (Some("TASK-002"), Some(3)));
         assert_eq!(revision(client, "TASK-002").await, 3);
         // The next page does not repeat a release.

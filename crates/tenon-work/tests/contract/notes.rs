@@ -84,8 +84,8 @@ on_both! {
         for content in ["m1", "m2"] {
             note(client, "main", content).await;
         }
-        let made = client.ok("memory_branch_create", json!({"name": "a"})).await;
-        assert_eq!(made["branch"]["base_branch"], "main");
+        let created = client.ok("memory_branch_create", json!({"name": "a"})).await;
+        assert_eq!(created["branch"]["base_branch"], "main");
         note(client, "main", "m3").await;
         note(client, "a", "a1").await;
         client.ok("memory_branch_create", json!({"name": "b", "from": "a"})).await;
@@ -143,8 +143,8 @@ on_both! {
         assert_eq!((moved["previous"].as_str(), moved["current"].as_str()), (Some("main"), Some("idea")));
         let unknown = client.call("memory_checkout", json!({"ref": "elsewhere"})).await.fails("UNKNOWN_ID");
         assert_eq!(unknown.suggested(), ["memory_branch_create"]);
-        let made = client.ok("memory_branch_create", json!({"name": "second"})).await;
-        assert_eq!(made["branch"]["base_branch"], "idea");
+        let created = client.ok("memory_branch_create", json!({"name": "second"})).await;
+        assert_eq!(created["branch"]["base_branch"], "idea");
         client.ok("memory_notes_commit", json!({"content": "here"})).await;
         assert_eq!(view(client, "idea").await, ["here"]);
         let mut names = Vec::new();

@@ -106,7 +106,7 @@ on_both! {
         assert!(matches!(client.work.store().import(&mut export.as_bytes()).await, Err(StoreError::WorkspaceExists(name)) if name == "w"));
         let on = if matches!(client.location, StoreLocation::Sqlite(_)) { On::Sqlite } else { On::Postgres };
         let (store, _, _folder) = empty(on).await;
-        let nothing = exported(&store).await;
+        let empty_export = exported(&store).await;
         let lines: Vec<&str> = export.lines().collect();
         let (half, last) = (lines[..lines.len() / 2].join("\n"), lines.len() - 1);
         let broken = [
@@ -128,7 +128,7 @@ on_both! {
         for (number, text) in broken.iter().enumerate() {
             let outcome = store.import(&mut text.as_bytes()).await;
             assert!(matches!(outcome, Err(StoreError::Import { .. })), "{number}: {outcome:?}");
-            assert_eq!(exported(&store).await, nothing, "{number}");
+            assert_eq!(exported(&store).await, empty_export, "{number}");
         }
         let newer = export.replacen("\"schema\":3", "\"schema\":9", 1);
         assert!(matches!(store.import(&mut newer.as_bytes()).await, Err(StoreError::NewerSchema { found: 9, .. })));

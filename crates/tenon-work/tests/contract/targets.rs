@@ -17,8 +17,8 @@ on_both! {
     }
 
     async fn create_event_has_all_given_fields(client: &Client) {
-        let made = task(client).await;
-        let after = &made["event"]["payload"]["after"];
+        let created = task(client).await;
+        let after = &created["event"]["payload"]["after"];
         assert_eq!(after["TASK-001"], json!({
             "parent": "PLAN-001", "title": "Build it", "description": "The whole of it",
             "contract": "It builds on a clean machine", "priority": "high", "tags": ["build", "ci"],
@@ -27,10 +27,10 @@ on_both! {
             "path": "s:1", "title": "Compile", "success_criteria": ["no errors", "no warnings"],
             "tests": ["make check"], "checkpoints": ["docs"],
         }));
-        assert_eq!(made["event"]["payload"]["before"]["TASK-001"], json!(null));
-        assert_eq!(made["event"]["type"], "task_created");
-        assert_eq!(made["event"]["task"], "TASK-001");
-        assert_eq!(made["event"]["workspace"], "w");
+        assert_eq!(created["event"]["payload"]["before"]["TASK-001"], json!(null));
+        assert_eq!(created["event"]["type"], "task_created");
+        assert_eq!(created["event"]["task"], "TASK-001");
+        assert_eq!(created["event"]["workspace"], "w");
     }
 
     async fn edit_event_has_fields_before_and_after(client: &Client) {
@@ -78,8 +78,8 @@ on_both! {
         status("PLAN-001", "done").await;
         // Creating a task reopens the plan.
         let before = revision(client, "PLAN-001").await;
-        let made = client.ok("tasks_create", json!({"title": "b", "parent": "PLAN-001"})).await;
-        assert_eq!(made["event"]["payload"]["after"]["PLAN-001"], json!({"status": "active", "revision": before + 1}));
+        let created = client.ok("tasks_create", json!({"title": "b", "parent": "PLAN-001"})).await;
+        assert_eq!(created["event"]["payload"]["after"]["PLAN-001"], json!({"status": "active", "revision": before + 1}));
         assert_eq!(plan().await, "active");
         // Reopening a task reopens the plan; undo and redo follow.
         status("TASK-002", "done").await;
@@ -291,9 +291,9 @@ on_both! {
         task(client).await;
         client.ok("tasks_create", json!({"title": "b", "parent": "PLAN-001", "depends_on": ["TASK-001"]})).await;
         client.ok("tasks_focus_set", json!({"task": "TASK-002"})).await;
-        let gone = client.call("tasks_delete", json!({"task": "PLAN-001"})).await;
-        assert!(gone.warns("focus was cleared"));
-        assert_eq!(gone.envelope["result"]["deleted"], json!(["PLAN-001", "TASK-001", "TASK-002"]));
+        let deleted = client.call("tasks_delete", json!({"task": "PLAN-001"})).await;
+        assert!(deleted.warns("focus was cleared"));
+        assert_eq!(deleted.envelope["result"]["deleted"], json!(["PLAN-001", "TASK-001", "TASK-002"]));
         for id in ["PLAN-001", "TASK-001", "TASK-002"] {
             client.call("tasks_radar", json!({"task": id})).await.fails("UNKNOWN_ID");
         }
@@ -326,9 +326,9 @@ on_both! {
 
     async fn deleting_a_step_deletes_its_children(client: &Client) {
         task(client).await;
-        let gone = client.ok("tasks_delete", json!({"task": "TASK-001", "path": "s:0"})).await;
-        assert_eq!(gone["deleted"], json!(["STEP-00000001", "STEP-00000002", "STEP-00000003"]));
-        assert_eq!(gone["revision"], 1);
+        let deleted = client.ok("tasks_delete", json!({"task": "TASK-001", "path": "s:0"})).await;
+        assert_eq!(deleted["deleted"], json!(["STEP-00000001", "STEP-00000002", "STEP-00000003"]));
+        assert_eq!(deleted["revision"], 1);
         client.call("tasks_note", json!({"task": "TASK-001", "path": "s:0.s:0", "note": "x"})).await.fails("UNKNOWN_ID");
         client.ok("tasks_undo", json!({"task": "TASK-001"})).await;
         client.ok("tasks_note", json!({"task": "TASK-001", "path": "s:0.s:0", "note": "x"})).await;

@@ -56,8 +56,8 @@ fn document_of_100_megabytes_is_resolved() {
     let text = words.repeat(100_000_000 / words.len());
     sandbox.tree().write("docs/huge.md", &text);
     answer(&sandbox, &BUILD);
-    let whole = ["resolve", "--cache", "new", "--query", "ipsum", "--budget", "99999999"];
-    let answer = answer(&sandbox, &whole);
+    let resolve_all = ["resolve", "--cache", "new", "--query", "ipsum", "--budget", "99999999"];
+    let answer = answer(&sandbox, &resolve_all);
     assert!(answer.contains(&text) && answer.contains("\"score\":0.5,"));
 }
 

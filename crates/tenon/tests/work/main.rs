@@ -48,7 +48,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("UTF-8")
 }
 
-/// A whole command as text, without what differs from run to run.
+/// Exit code and output of a command, with paths replaced that differ between runs.
 fn transcript(sandbox: &Sandbox, args: &[&str]) -> String {
     let output = tenon(sandbox, args);
     tenon_testkit::transcript(sandbox, &output)

@@ -59,7 +59,7 @@ fn import_is_atomic() {
     for (number, store) in
         [sandbox.folder().join("new.db").display().to_string(), postgres::database()].iter().enumerate()
     {
-        let nothing = export(&sandbox, store);
+        let empty_export = export(&sandbox, store);
         let half: String = export_here.split_inclusive('\n').take(12).collect();
         // Well-formed, but no event has set this title.
         let forged = export_here.replacen("\"title\":\"Build\"", "\"title\":\"Forged\"", 1);
@@ -71,14 +71,14 @@ fn import_is_atomic() {
             assert_eq!(output.status.code(), Some(1), "{number}: {output:?}");
             assert!(text(&output.stderr).starts_with("error: line "), "{output:?}");
             assert!(output.stdout.is_empty());
-            assert_eq!(export(&sandbox, store), nothing);
+            assert_eq!(export(&sandbox, store), empty_export);
         }
         assert!(import(&sandbox, store, export_here.as_bytes()).status.success());
         let again = import(&sandbox, store, export_here.as_bytes());
         assert_eq!(again.status.code(), Some(1));
-        let said = text(&again.stderr);
+        let printed = text(&again.stderr);
         let hint = "is already there\n  hint: import into a store that does not have it\n";
-        assert!(said.starts_with("error: the workspace `w-") && said.ends_with(hint), "{said}");
+        assert!(printed.starts_with("error: the workspace `w-") && printed.ends_with(hint), "{printed}");
         assert_eq!(export(&sandbox, store), export_here);
     }
 }
@@ -161,8 +161,8 @@ fn unreachable_store_error_does_not_reveal_the_password() {
             let output = sandbox.tenon().args(line).env("TENON_WORK_STORE", &store).output().unwrap();
             assert_eq!(output.status.code(), Some(6), "{line:?} {store}: {output:?}");
             assert!(output.stderr.starts_with(b"error: "), "{output:?}");
-            let said = text(&output.stdout) + &text(&output.stderr);
-            assert!(store.contains("-is-a-path") || !said.contains(secret), "{said}");
+            let printed = text(&output.stdout) + &text(&output.stderr);
+            assert!(store.contains("-is-a-path") || !printed.contains(secret), "{printed}");
         }
     }
 }
@@ -170,17 +170,17 @@ fn unreachable_store_error_does_not_reveal_the_password() {
 #[test]
 fn invalid_store_location_is_rejected_with_a_hint() {
     let sandbox = Sandbox::with_tree("//- file\nx\n");
-    let said = |store: &str| {
+    let printed = |store: &str| {
         let mut command = sandbox.tenon();
         let output = command.args(["store", "migrate"]).env("TENON_WORK_STORE", store).output().unwrap();
         format!("{:?}\n{}", output.status.code(), text(&output.stderr))
     };
-    insta::assert_snapshot!(said("postgress://ada:secret@db/tenon"), @"
+    insta::assert_snapshot!(printed("postgress://ada:secret@db/tenon"), @"
     Some(6)
     error: the `store` setting is a URL of a scheme other than `postgres`
       hint: give the absolute path of an SQLite file, or a URL that begins with `postgres://`
     ");
-    insta::assert_snapshot!(said("plans.db"), @"
+    insta::assert_snapshot!(printed("plans.db"), @"
     Some(3)
     error: `work.store` must be an absolute path, start with `~/`, or be a `postgres://` URL (the environment variable `TENON_WORK_STORE`)
     ");

@@ -44,8 +44,8 @@ fn tool_errors_are_envelopes_and_unknown_tools_protocol_errors() {
         let envelope = call(&mut client, tool, arguments.clone());
         assert_eq!(envelope["error"]["code"], code, "{tool} {arguments}: {envelope}");
     }
-    let nothing = call(&mut client, "tasks_create", json!({ "title": "null is absent", "parent": null }));
-    assert_eq!(nothing["success"], true);
+    let created = call(&mut client, "tasks_create", json!({ "title": "null is absent", "parent": null }));
+    assert_eq!(created["success"], true);
     let unknown = client.call_tool("tasks_fly", json!({})).unwrap_err();
     assert_eq!(unknown.code, -32602);
     client.close();
