@@ -72,9 +72,15 @@ async fn forward(client: TcpStream, server: TcpStream, faults: Arc<Faults>) {
         () = faults.breaks.notified() => false,
     };
     if dropped {
-        // The first byte of the answer means that the server has committed.
-        let _ = from_server.read(&mut [0]).await;
+        // Keep the connection until the server has answered the commit, so that it is stored.
+        let mut answer = Vec::new();
+        while !has_commit(&answer) && from_server.read_buf(&mut answer).await.is_ok_and(|count| count > 0) {}
     }
+}
+
+/// Both the request and its answer contain this text.
+fn has_commit(bytes: &[u8]) -> bool {
+    bytes.windows(6).any(|text| text == b"COMMIT")
 }
 
 /// Forwards requests. Returns true after a commit whose answer must be dropped.
@@ -85,8 +91,7 @@ async fn forward_requests(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, fault
             Ok(count) if count > 0 => count,
             _ => return false,
         };
-        let commits = bytes[..count].windows(6).any(|word| word == b"COMMIT");
-        let dropped = commits && faults.drop_commit_answer.swap(false, Ordering::SeqCst);
+        let dropped = has_commit(&bytes[..count]) && faults.drop_commit_answer.swap(false, Ordering::SeqCst);
         if to.write_all(&bytes[..count]).await.is_err() || dropped {
             return dropped;
         }
