@@ -22,6 +22,22 @@ pub fn script(rules: &[Value]) -> Value {
     json!({ "capabilities": capabilities(), "rules": all })
 }
 
+/// A server with incremental sync that publishes an error for each `bad` in every version of a text.
+pub fn linter() -> Value {
+    json!({ "capabilities": { "textDocumentSync": 2 }, "rules": [
+        { "on": "textDocument/didOpen", "do": [{ "publish": { "uri": "$uri" } }] },
+        { "on": "textDocument/didChange", "do": [{ "publish": { "uri": "$uri" } }] },
+    ]})
+}
+
+/// The same server, but it ignores EOF, SIGTERM and `exit`.
+pub fn deaf(mut script: Value) -> Value {
+    for key in ["deaf_to_eof", "deaf_to_sigterm", "deaf_to_exit"] {
+        script[key] = json!(true);
+    }
+    script
+}
+
 /// A rule that answers a request.
 pub fn reply(on: &str, value: Value) -> Value {
     json!({ "on": on, "do": [{ "reply": value }] })

@@ -6,9 +6,10 @@ use std::time::Instant;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::json;
+use tenon_fake_lsp::scripts::linter;
 use tenon_testkit::PATIENCE;
 
-use crate::workspace::{Workspace, linter};
+use crate::workspace::Workspace;
 
 fn check(workspace: &Workspace, args: &[&str]) -> Output {
     workspace.sandbox.tenon().arg("check").args(args).output().unwrap()

@@ -7,9 +7,10 @@ use std::time::Instant;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
+use tenon_fake_lsp::scripts::{deaf, linter};
 use tenon_testkit::PATIENCE;
 
-use crate::workspace::{Workspace, linter};
+use crate::workspace::Workspace;
 
 fn assert_silent(workspace: &Workspace, event: &Value) {
     let output = workspace.hook(event.to_string().as_bytes());
@@ -123,11 +124,7 @@ fn hung_daemon_fails_no_edit() {
 
 #[test]
 fn next_edit_is_answered_after_each_of_a_hundred_daemon_kills() {
-    let mut deaf = linter();
-    for key in ["deaf_to_eof", "deaf_to_sigterm", "deaf_to_exit"] {
-        deaf[key] = json!(true);
-    }
-    let workspace = Workspace::new("//- a.fake\nbad\n").server("fake", deaf);
+    let workspace = Workspace::new("//- a.fake\nbad\n").server("fake", deaf(linter()));
     for round in 0..100 {
         let written = format!("{}bad\n", "\n".repeat(round));
         // On a busy machine a server may miss the time limit, and then there is no text.

@@ -1,8 +1,9 @@
 //! The text that the model gets after an edit.
 
 use serde_json::{Value, json};
+use tenon_fake_lsp::scripts::linter;
 
-use crate::workspace::{Workspace, linter};
+use crate::workspace::Workspace;
 
 #[test]
 fn broken_edit_gets_diagnostics_and_its_fix_gets_none() {

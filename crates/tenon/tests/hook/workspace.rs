@@ -93,11 +93,3 @@ impl Workspace {
         read_json_lines(self.sandbox.dir("state").join(format!("{server}.jsonl")))
     }
 }
-
-/// Publishes diagnostics for each `bad` in every version of a text.
-pub(crate) fn linter() -> Value {
-    json!({ "capabilities": { "textDocumentSync": 2 }, "rules": [
-        { "on": "textDocument/didOpen", "do": [{ "publish": { "uri": "$uri" } }] },
-        { "on": "textDocument/didChange", "do": [{ "publish": { "uri": "$uri" } }] },
-    ]})
-}

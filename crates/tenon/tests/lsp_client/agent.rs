@@ -4,7 +4,7 @@
 use std::process::Command;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use tenon_code::edit::EditDiagnostics;
 use tenon_code::{DiagnosticsLimits, DiagnosticsText};
 use tenon_lsp::service::Files;
@@ -104,12 +104,4 @@ impl Agent {
 /// A path that does not exist.
 pub(crate) fn nowhere() -> &'static Utf8Path {
     Utf8Path::new("/nowhere/tenon")
-}
-
-/// Publishes diagnostics for each `bad` in every version of a text.
-pub(crate) fn linter() -> Value {
-    json!({ "capabilities": { "textDocumentSync": 2 }, "rules": [
-        { "on": "textDocument/didOpen", "do": [{ "publish": { "uri": "$uri" } }] },
-        { "on": "textDocument/didChange", "do": [{ "publish": { "uri": "$uri" } }] },
-    ]})
 }

@@ -1,8 +1,9 @@
 //! The contract's four flows end to end: agent, client, service, orchestrator, language server, and back.
 
 use serde_json::{Value, json};
+use tenon_fake_lsp::scripts::linter;
 
-use crate::agent::{Agent, Lsp, linter, nowhere};
+use crate::agent::{Agent, Lsp, nowhere};
 
 fn on() -> Lsp {
     Lsp::On(json!({}))

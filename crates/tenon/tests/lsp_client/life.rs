@@ -1,24 +1,17 @@
 //! The service's life cycle behind its client, and the navigation pipes.
 
 use serde_json::{Value, json};
+use tenon_fake_lsp::scripts::{deaf, linter};
 use tenon_lsp::service::client::Navigation;
 use tenon_testkit::processes;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::{Agent, Lsp, linter};
-
-/// A server that ignores EOF, SIGTERM and `exit`.
-fn deaf() -> Value {
-    let mut script = linter();
-    for key in ["deaf_to_eof", "deaf_to_sigterm", "deaf_to_exit"] {
-        script[key] = json!(true);
-    }
-    script
-}
+use crate::agent::{Agent, Lsp};
 
 async fn started() -> Agent {
-    let agent = Agent::new("//- a.fake\ngood\n").server("deaf", deaf()).start(Lsp::On(json!({}))).await;
+    let agent =
+        Agent::new("//- a.fake\ngood\n").server("deaf", deaf(linter())).start(Lsp::On(json!({}))).await;
     assert!(agent.edit("a.fake", "good", "bad").await.contains("this is bad"));
     agent
 }

@@ -186,11 +186,3 @@ fn read_frame(reader: &mut impl BufRead) -> Option<Value> {
     reader.read_exact(&mut body).ok()?;
     Some(serde_json::from_slice(&body).unwrap())
 }
-
-/// Publishes diagnostics for each `bad` in every version of a text.
-pub(crate) fn linter() -> Value {
-    json!({ "capabilities": { "textDocumentSync": 2 }, "rules": [
-        { "on": "textDocument/didOpen", "do": [{ "publish": { "uri": "$uri" } }] },
-        { "on": "textDocument/didChange", "do": [{ "publish": { "uri": "$uri" } }] },
-    ]})
-}

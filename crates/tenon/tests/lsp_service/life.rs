@@ -3,21 +3,14 @@
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
+use tenon_fake_lsp::scripts::{deaf, linter};
 use tenon_testkit::{PATIENCE, processes};
 
-use crate::host::{Host, Workspace, linter};
-
-/// A server that ignores EOF, SIGTERM and `exit`.
-fn deaf() -> Value {
-    let mut script = linter();
-    for key in ["deaf_to_eof", "deaf_to_sigterm", "deaf_to_exit"] {
-        script[key] = json!(true);
-    }
-    script
-}
+use crate::host::{Host, Workspace};
 
 fn started() -> (Workspace, Host) {
-    let workspace = Workspace::new("//- a.fake\nbad\n").server("deaf", deaf()).server("polite", linter());
+    let workspace =
+        Workspace::new("//- a.fake\nbad\n").server("deaf", deaf(linter())).server("polite", linter());
     let mut host = workspace.start(json!({}));
     assert_eq!(host.check(&workspace.path("a.fake")).as_array().unwrap().len(), 1);
     (workspace, host)
@@ -84,7 +77,7 @@ fn group_kill_by_the_host_ends_the_servers() {
 
 #[test]
 fn server_that_hangs_at_startup_does_not_delay_shutdown() {
-    let mut hung = deaf();
+    let mut hung = deaf(linter());
     hung["initialize"] = json!({ "hang": true });
     let workspace = Workspace::new("//- a.fake\nbad\n").server("hung", hung);
     let mut host = workspace.start(json!({ "firstTouchTimeout": 300 }));

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
+use tenon_fake_lsp::scripts::linter;
 
-use crate::host::{Workspace, linter};
+use crate::host::Workspace;
 
 #[test]
 fn check_returns_diagnostics_in_the_contract_shape() {

@@ -1,9 +1,10 @@
 //! A host in Node, whose pipes are sockets, with `vscode-jsonrpc` and the official MCP client.
 
 use serde_json::{Value, json};
+use tenon_fake_lsp::scripts::linter;
 use tenon_testkit::program;
 
-use crate::host::{Workspace, linter};
+use crate::host::Workspace;
 
 #[test]
 fn node_host_is_served_over_sockets() {
