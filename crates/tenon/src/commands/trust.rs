@@ -18,7 +18,7 @@ use crate::invocation::Invocation;
 pub(crate) struct Args {
     /// Workspace [default: the workspace of the current folder]
     dir: Option<Utf8PathBuf>,
-    /// TrustRecord that you do not trust this workspace
+    /// Mark this workspace as not trusted
     #[arg(long, conflicts_with_all = ["revoke", "show"])]
     exclude: bool,
     /// Remove your decision about this workspace
