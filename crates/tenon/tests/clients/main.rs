@@ -2,6 +2,8 @@
 //!
 //! `tests/clients/README.md` lists the variables that they get.
 
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
+
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
