@@ -136,7 +136,7 @@ impl LoadedCache {
     }
 }
 
-/// The memory limit of one cache: twice the size of its document files.
+/// The memory limit of one cache: twice the size of the document files.
 fn memory_limit(corpus: &Corpus) -> u64 {
     corpus.bytes().saturating_mul(2)
 }

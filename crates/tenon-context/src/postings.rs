@@ -68,7 +68,7 @@ impl Postings {
         if postings.bytes() > limit {
             return None;
         }
-        // Record the first word of each bucket, as two halves of its hash, in the space that the entries will need.
+        // Record the first word of each bucket, as the two halves of a hash, in the space that the entries will need.
         // The allocator would not return a separate list to the system.
         postings.entries = vec![0; buckets * 2];
         let mut total: u32 = 0;

@@ -19,7 +19,7 @@ pub(crate) use platform::open_regular;
 pub(crate) use platform::sync;
 /// Syncs the whole file system that contains a folder. Returns whether the system supports that.
 pub(crate) use platform::sync_file_system;
-/// Identifies a file or folder independent of its name.
+/// Identifies a file or folder independently from the name.
 pub(crate) use platform::{Identity, identity};
 /// Times of the last change of any kind and of the last modification, in nanoseconds.
 pub(crate) use platform::{changed, modified};
