@@ -68,7 +68,7 @@ on_both! {
         assert!(found.warns("TASK-002 is not among them"));
     }
 
-    async fn batch_checks_expected_revision_and_target_of_its_first_operation(client: &Client) {
+    async fn batch_checks_expected_revision_and_target_first(client: &Client) {
         task(client).await;
         let note = json!({"tool": "tasks_note", "args": {"task": "TASK-001", "note": "n"}});
         client.call("tasks_batch", json!({"operations": [note, note], "expected_revision": 5})).await.fails("REVISION_MISMATCH");
