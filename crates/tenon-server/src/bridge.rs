@@ -1,7 +1,7 @@
-//! Unix: `tenon mcp` between an agent and the daemon: bytes in, bytes out, nothing added.
+//! Unix: `tenon mcp` copies bytes between an agent and the daemon, unchanged.
 //!
-//! Two threads with blocking reads, no runtime: what passes here is on the way of every message. The agent's end of
-//! input is passed on and the daemon's last answers still come back; a daemon that ends first is said.
+//! Two threads with blocking reads and no runtime, because every message passes here. The end of the agent's input is
+//! forwarded, and the daemon's last answers still come back. A daemon that ends first is reported.
 
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
@@ -9,21 +9,21 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// As much as a pipe holds.
+/// The capacity of a pipe.
 const CHUNK: usize = 64 * 1024;
 
-/// How a bridge came down.
+/// How a bridge ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BridgeEnd {
-    /// The agent closed its side, and everything was answered.
+    /// The agent closed its side and got all answers.
     Served,
-    /// The agent does not read any more.
+    /// The agent stopped reading.
     AgentGone,
-    /// The daemon closed its side while the agent was still there.
+    /// The daemon closed its side while the agent was still connected.
     DaemonGone,
 }
 
-/// Passes bytes between `input`/`output` and the daemon. `early` came with the daemon's greeting.
+/// Copies bytes between `input`/`output` and the daemon. `early` came with the handshake.
 pub fn pass(
     mut input: impl Read + Send + 'static,
     mut output: impl Write,
@@ -32,12 +32,12 @@ pub fn pass(
 ) -> io::Result<BridgeEnd> {
     let agent_done = Arc::new(AtomicBool::new(false));
     let mut to_daemon = daemon.try_clone()?;
-    // Not joined: it may be waiting for input that never comes when everything else is over.
+    // Not joined: it may wait for input that never comes after everything else has ended.
     std::thread::Builder::new().name("input".to_owned()).spawn({
         let agent_done = Arc::clone(&agent_done);
         move || {
             let passed = copy(&mut input, &mut to_daemon);
-            // When the daemon does not take any more, the other direction says so.
+            // If the daemon stopped reading, the other direction notices.
             if passed.is_ok_and(|reached_end| reached_end) {
                 agent_done.store(true, Ordering::Release);
                 let _ = to_daemon.shutdown(Shutdown::Write);
@@ -55,7 +55,7 @@ pub fn pass(
     }
 }
 
-/// Copies until the reader ends (`true`) or the writer takes no more (`false`).
+/// Copies until the reader ends (`true`) or the writer accepts no more (`false`).
 fn copy(reader: &mut impl Read, writer: &mut impl Write) -> io::Result<bool> {
     let mut chunk = vec![0; CHUNK];
     loop {
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_end_of_input_is_passed_on_and_the_last_answers_come_back() {
+    fn end_of_input_is_forwarded_and_last_answers_come_back() {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         let daemon = std::thread::spawn(move || {
             let mut asked = String::new();
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_daemon_that_ends_first_is_noticed() {
+    fn daemon_that_ends_first_is_reported() {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let (input, _open) = UnixStream::pair().unwrap();
         drop(theirs);
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_that_stops_reading_is_noticed() {
+    fn agent_that_stops_reading_is_reported() {
         struct Closed;
         impl Write for Closed {
             fn write(&mut self, _: &[u8]) -> io::Result<usize> {

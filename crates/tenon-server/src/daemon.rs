@@ -1,26 +1,26 @@
-//! The daemon's life: one process per canonical workspace root, found, started, shared, replaced and ended.
+//! The daemon: one process per canonical workspace root, shared by all clients.
 //!
 //! # How a client finds its daemon
 //!
-//! A folder of ours (`folder`) holds three files per workspace, named by a hash of the root: the socket, the *life lock*,
-//! which the daemon holds as long as it lives, and the *start lock*, which whoever starts a daemon holds until that
-//! daemon accepts connections. Both locks belong to open files, so the kernel releases them when their holder dies,
-//! however it dies; the files themselves stay and mean nothing.
+//! A private folder (`daemon_paths`) holds three files per workspace, named by a hash of the root: the socket, the *life
+//! lock*, held by the daemon while it runs, and the *start lock*, held by the process that starts a daemon until that
+//! daemon accepts connections. Both locks belong to open files, so the kernel releases them however their holder dies.
+//! The files themselves stay and have no meaning.
 //!
-//! A client connects. If nobody answers, it takes the start lock, connects again (another client may have been
-//! faster), and only then starts a daemon. So many clients that come at once start one daemon. Under the start lock,
-//! a life lock that is held while nobody answers can only be a daemon on its way out: the new one waits for it.
+//! A client connects. If there is no answer, it takes the start lock, connects again (another client may have been
+//! faster), and only then starts a daemon. Clients that start at the same time therefore start one daemon. While a client
+//! holds the start lock, a held life lock without an answer can only mean a daemon that is exiting: the new one waits.
 //!
-//! # How a connection opens
+//! # Handshake
 //!
-//! One JSON line from the client (`hello`), one from the daemon, then raw bytes both ways. Both ends check that the
-//! process at the other end belongs to the same user.
+//! One JSON line from the client, one from the daemon (`protocol`), then raw bytes both ways. Both ends check that the
+//! peer process belongs to the same user.
 //!
-//! # When it ends
+//! # When it exits
 //!
-//! At `stop`, at SIGTERM or SIGINT, and after an idle time without clients. A daemon that is out of date (another build
-//! than the client's, or settings that have changed) leaves when the next client comes and no other is connected;
-//! that client then starts a new one. While others are connected it goes on as it is.
+//! On `stop`, SIGTERM or SIGINT, and after an idle time without clients. An outdated daemon (another build than the
+//! client's, or changed settings) exits when the next client connects and no other is connected; that client then starts
+//! a new one. While other clients are connected, it keeps running unchanged.
 
 use std::path::Path;
 
@@ -43,15 +43,15 @@ pub mod start;
 #[cfg(unix)]
 pub mod tool_list;
 
-/// What tells one build of the program from another.
+/// Identifies a build of the program.
 ///
-/// The version alone does not: an upgrade may carry the same number, and a developer's builds all do. So the size and the
-/// time of the program file belong to it.
+/// The version alone does not: an upgrade may keep the number, and a developer's builds do. So the size and modification
+/// time of the program file are part of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BuildId(String);
 
 impl BuildId {
-    /// The build of the running program. Ask early: the file may be replaced while the program runs.
+    /// The build of the running program. Call this early: the file may be replaced while the program runs.
     pub fn current() -> Self {
         let program = std::env::current_exe().ok();
         Self(describe(program.as_deref()).unwrap_or_else(|| env!("CARGO_PKG_VERSION").to_owned()))
@@ -88,30 +88,30 @@ pub enum FolderProblem {
     OpenToOthers,
 }
 
-/// Why there is no daemon to talk to.
+/// Why there is no connection to a daemon.
 #[derive(Debug, thiserror::Error)]
 pub enum DaemonError {
     #[error("no daemon serves this workspace")]
     NotRunning,
-    #[error("the folder for sockets, `{folder}`, {problem}")]
+    #[error("socket folder `{folder}` {problem}")]
     Folder { folder: Utf8PathBuf, problem: FolderProblem },
-    #[error("the folder for sockets, `{folder}`, cannot be used")]
+    #[error("cannot use socket folder `{folder}`")]
     FolderIo { folder: Utf8PathBuf, source: std::io::Error },
-    #[error("the path of the socket is too long: `{path}`")]
+    #[error("socket path is too long: `{path}`")]
     PathTooLong { path: Utf8PathBuf },
     #[error("the process behind `{socket}` belongs to another user")]
     OtherOwner { socket: Utf8PathBuf },
-    #[error("cannot talk to the daemon")]
+    #[error("cannot communicate with the daemon")]
     Io(#[from] std::io::Error),
     #[error("the daemon did not answer within {seconds} s")]
     Timeout { seconds: u64, pid: Option<i32> },
-    #[error("the daemon said something that this version does not understand")]
+    #[error("the daemon sent an invalid response")]
     InvalidResponse,
     #[error("{0}")]
     Rejected(protocol::HandshakeRejection),
-    #[error("the daemon could not be started: {0}")]
+    #[error("cannot start the daemon: {0}")]
     Start(String),
-    #[error("another process has been starting or ending the daemon for {seconds} s")]
+    #[error("another process has been starting or stopping the daemon for {seconds} s")]
     Locked { seconds: u64 },
     #[error("the daemon does not answer MCP requests")]
     Mcp(#[source] std::io::Error),

@@ -1,4 +1,4 @@
-//! Who is connected, and the decision to leave, made where neither can overtake the other.
+//! Counts connected clients and decides when the daemon exits, under one lock so that the two cannot race.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub(super) struct ConnectedClients(Arc<watch::Sender<State>>);
 pub(super) struct ClientGuard(Arc<watch::Sender<State>>);
 
 impl ConnectedClients {
-    /// Counts a client in, unless the daemon is leaving.
+    /// Counts a client as connected, unless the daemon is exiting.
     pub(super) fn enter(&self) -> Option<ClientGuard> {
         let mut entered = false;
         self.0.send_if_modified(|state| {
@@ -36,12 +36,12 @@ impl ConnectedClients {
         self.0.borrow().connected
     }
 
-    /// Decides to leave, for good. Nobody enters any more.
+    /// Decides to exit. No client is admitted any more.
     pub(super) fn leave(&self) {
         self.0.send_modify(|state| state.leaving = true);
     }
 
-    /// Decides to leave if nobody is connected. Whether the daemon is leaving now.
+    /// Decides to exit if no client is connected. Returns whether the daemon is exiting.
     pub(super) fn leave_if_idle(&self) -> bool {
         let mut leaving = false;
         self.0.send_if_modified(|state| {
@@ -53,7 +53,7 @@ impl ConnectedClients {
         leaving
     }
 
-    /// Cancels `stop` once the daemon has decided to leave, which it does itself after `idle` without clients.
+    /// Cancels `stop` once the daemon has decided to exit, which it does itself after `idle` without clients.
     pub(super) async fn watch(&self, idle: Duration, stop: CancellationToken) {
         let mut states = self.0.subscribe();
         loop {
@@ -85,7 +85,7 @@ mod tests {
     const IDLE: Duration = Duration::from_secs(900);
 
     #[tokio::test(start_paused = true)]
-    async fn the_daemon_leaves_only_after_a_whole_idle_time_without_clients() {
+    async fn daemon_exits_after_a_full_idle_time_without_clients() {
         let (clients, stop) = (ConnectedClients::default(), CancellationToken::new());
         let watching = tokio::spawn({
             let (clients, stop) = (clients.clone(), stop.clone());
@@ -98,15 +98,15 @@ mod tests {
         tokio::time::sleep(IDLE - Duration::from_secs(1)).await;
         drop(clients.enter().unwrap());
         tokio::time::sleep(IDLE - Duration::from_secs(1)).await;
-        assert!(!stop.is_cancelled(), "a visit starts the idle time anew");
+        assert!(!stop.is_cancelled(), "a connection restarts the idle time");
         tokio::time::sleep(Duration::from_secs(2)).await;
         assert!(stop.is_cancelled());
-        assert!(clients.enter().is_none(), "nobody enters a daemon that leaves");
+        assert!(clients.enter().is_none(), "an exiting daemon admits no client");
         watching.await.unwrap();
     }
 
     #[tokio::test]
-    async fn a_daemon_with_clients_does_not_leave_unless_told() {
+    async fn daemon_with_clients_exits_only_on_request() {
         let clients = ConnectedClients::default();
         let client = clients.enter().unwrap();
         assert!(!clients.leave_if_idle());

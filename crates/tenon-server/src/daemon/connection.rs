@@ -1,4 +1,4 @@
-//! Unix: a client's way to its daemon.
+//! Unix: a client's connection to its daemon.
 
 use std::collections::BTreeMap;
 use std::os::unix::net::UnixStream as BlockingStream;
@@ -20,25 +20,25 @@ use super::protocol::{
 use super::start;
 use super::{DaemonError, StopOutcome};
 
-/// How long other clients may take to start the daemon before this one gives up on them.
+/// How long to wait for another client that is starting the daemon.
 const START_LOCK_PATIENCE: Duration = Duration::from_secs(40);
 
-/// How long language servers may take to load a workspace. The daemon itself gives up on them earlier.
+/// How long language servers may take to load a workspace. The daemon itself gives up earlier.
 const WARM_UP_PATIENCE: Duration = Duration::from_secs(660);
 
-/// How long the daemon may take to tell what an edit broke. It bounds itself a little closer.
+/// How long the daemon may take to report the diagnostics of an edit. Its own limit is a little shorter.
 const EDIT_DIAGNOSTICS_PATIENCE: Duration = Duration::from_secs(13);
 
-/// How long a daemon may take to end.
+/// How long a daemon may take to exit.
 const STOP_PATIENCE: Duration = Duration::from_secs(15);
 
-/// How long it may take when it is to be killed otherwise.
+/// How long it may take before it is killed with `force`.
 const FORCE_PATIENCE: Duration = Duration::from_secs(2);
 
-/// How often a daemon may leave just when we come.
+/// How often to retry when the daemon exits while we connect.
 const ATTEMPTS: usize = 5;
 
-/// An open connection, past its first two lines.
+/// An open connection after the handshake.
 #[derive(Debug)]
 pub struct DaemonConnection {
     pub stream: BufReader<UnixStream>,
@@ -46,7 +46,7 @@ pub struct DaemonConnection {
 }
 
 impl DaemonConnection {
-    /// The bytes that came with the welcome, and the stream after them, for use without a runtime.
+    /// The bytes that came with the handshake, and the stream after them, for use without a runtime.
     pub fn into_blocking(self) -> std::io::Result<(Vec<u8>, BlockingStream)> {
         let early = self.stream.buffer().to_vec();
         let stream = self.stream.into_inner().into_std()?;
@@ -60,12 +60,12 @@ impl DaemonConnection {
     }
 }
 
-/// Has the running daemon do something about its language servers.
+/// Sends a request about language servers to the running daemon.
 pub async fn run(paths: &DaemonPaths, request: DaemonRequest) -> Result<DaemonResponse, DaemonError> {
     run_until(paths, request, std::future::pending()).await
 }
 
-/// As [`run`]. At `enough`, the daemon is told to answer with what it has.
+/// As [`run`]. When `enough` completes, the daemon answers with what it has.
 pub async fn run_until(
     paths: &DaemonPaths,
     request: DaemonRequest,
@@ -76,7 +76,7 @@ pub async fn run_until(
     answer(connection, patience, enough).await
 }
 
-/// As [`run`], starting the daemon if need be.
+/// As [`run`], starting the daemon if needed.
 pub async fn run_or_start<E: From<DaemonError>>(
     paths: &DaemonPaths,
     request: DaemonRequest,
@@ -113,7 +113,7 @@ async fn answer(
     let done = tokio::select! {
         done = &mut answer => done,
         () = enough => {
-            // Who closes its side is waiting for nothing more.
+            // Closing our side tells the daemon to stop waiting.
             write.shutdown().await?;
             answer.await
         }
@@ -133,19 +133,19 @@ pub struct DaemonCommand {
     pub environment: BTreeMap<String, String>,
 }
 
-/// Connects to a daemon that runs.
+/// Connects to a running daemon.
 pub async fn connect(paths: &DaemonPaths, hello: &ClientHello) -> Result<DaemonConnection, DaemonError> {
     for _ in 0..ATTEMPTS {
         match attempt(paths, hello).await? {
             Attempt::Connected(connection) => return Ok(*connection),
-            Attempt::Nobody => return Err(DaemonError::NotRunning),
+            Attempt::NotRunning => return Err(DaemonError::NotRunning),
             Attempt::Leaving => {}
         }
     }
     Err(DaemonError::NotRunning)
 }
 
-/// Connects to the daemon, starting it if need be. `launch` is asked once for each start.
+/// Connects to the daemon, starting it if needed. `launch` is called once per start.
 pub async fn connect_or_start<E: From<DaemonError>>(
     paths: &DaemonPaths,
     hello: &ClientHello,
@@ -160,7 +160,7 @@ pub async fn connect_or_start<E: From<DaemonError>>(
         let _starting = locked.ok_or(DaemonError::Locked { seconds: START_LOCK_PATIENCE.as_secs() })?;
         match attempt(paths, hello).await? {
             Attempt::Connected(connection) => return Ok(*connection),
-            Attempt::Nobody | Attempt::Leaving => {
+            Attempt::NotRunning | Attempt::Leaving => {
                 let DaemonCommand { program, environment } = launch()?;
                 start::start(program, environment).await?;
             }
@@ -169,10 +169,10 @@ pub async fn connect_or_start<E: From<DaemonError>>(
             return Ok(*connection);
         }
     }
-    Err(DaemonError::Start("it leaves as soon as it is there".to_owned()).into())
+    Err(DaemonError::Start("daemon exits immediately after starting".to_owned()).into())
 }
 
-/// Ends the daemon and waits until it is gone. With `force`, one that does not end soon is killed.
+/// Stops the daemon and waits until its process has ended. With `force`, a daemon that does not end in time is killed.
 pub async fn stop(paths: &DaemonPaths, force: bool) -> Result<StopOutcome, DaemonError> {
     let polite = async {
         let connection = connect(paths, &ClientHello::new(ConnectionKind::Stop)).await?;
@@ -186,20 +186,20 @@ pub async fn stop(paths: &DaemonPaths, force: bool) -> Result<StopOutcome, Daemo
         Err(_) if !force => return Err(DaemonError::Timeout { seconds: patience.as_secs(), pid }),
         Ok(Ok(())) => {}
         Ok(Err(_)) | Err(_) => {
-            // One that has ended meanwhile is what we want.
+            // It may have ended in the meantime.
             if let Some(pid) = pid {
                 let _ = signal::kill(Pid::from_raw(pid), Signal::SIGKILL);
             }
         }
     }
-    // The connection closes a moment before the process is gone; its lock does not.
+    // The connection closes just before the process ends; the lock is released only when it has.
     match FileLock::take(&paths.life_lock(), STOP_PATIENCE).await? {
         Some(_) => Ok(StopOutcome::Ended),
         None => Err(DaemonError::Locked { seconds: STOP_PATIENCE.as_secs() }),
     }
 }
 
-/// The process behind the socket, as the kernel knows it.
+/// The pid of the peer process, from the kernel.
 async fn peer_pid(paths: &DaemonPaths) -> Result<Option<i32>, DaemonError> {
     match UnixStream::connect(paths.socket()).await {
         Ok(stream) => Ok(own(&stream, paths)?.pid()),
@@ -207,7 +207,7 @@ async fn peer_pid(paths: &DaemonPaths) -> Result<Option<i32>, DaemonError> {
     }
 }
 
-/// The credentials of the other end, which must be ours.
+/// The credentials of the peer, which must belong to the same user.
 fn own(stream: &UnixStream, paths: &DaemonPaths) -> Result<UCred, DaemonError> {
     let peer = stream.peer_cred()?;
     match peer.uid() == own_uid() {
@@ -218,8 +218,8 @@ fn own(stream: &UnixStream, paths: &DaemonPaths) -> Result<UCred, DaemonError> {
 
 enum Attempt {
     Connected(Box<DaemonConnection>),
-    Nobody,
-    /// There was a daemon, and it has gone or is going.
+    NotRunning,
+    /// The daemon has exited or is exiting.
     Leaving,
 }
 
@@ -229,8 +229,8 @@ async fn attempt(paths: &DaemonPaths, hello: &ClientHello) -> Result<Attempt, Da
         Err(error) => {
             use std::io::ErrorKind::{ConnectionRefused, ConnectionReset, NotFound};
             return match error.kind() {
-                ConnectionRefused | NotFound => Ok(Attempt::Nobody),
-                // It closed its door while we stood before it.
+                ConnectionRefused | NotFound => Ok(Attempt::NotRunning),
+                // The daemon closed the socket while we connected.
                 ConnectionReset => Ok(Attempt::Leaving),
                 _ => Err(error.into()),
             };
@@ -238,7 +238,7 @@ async fn attempt(paths: &DaemonPaths, hello: &ClientHello) -> Result<Attempt, Da
     };
     let peer = own(&stream, paths)?;
     let mut stream = BufReader::new(stream);
-    // A daemon that ends at this moment breaks the pipe or closes it.
+    // A daemon that exits now breaks or closes the pipe.
     if protocol::write_line(&mut stream, hello).await.is_err() {
         return Ok(Attempt::Leaving);
     }

@@ -1,8 +1,8 @@
-//! Unix: the folder that holds sockets and locks, and the names in it.
+//! Unix: the folder for sockets and locks, and the file names in it.
 //!
-//! Policy: whoever can write to this folder can stand in for the daemon, so it must be ours alone. It is made with mode
-//! 0700; one that is a link, belongs to someone else or is open to others is refused, not repaired: what is in it
-//! already may not be ours.
+//! Policy: a process that can write to this folder can impersonate the daemon, so the folder must be private. It is created
+//! with mode 0700. A folder that is a link, belongs to another user or is open to others is rejected, not repaired: its
+//! files may already be another user's.
 
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
@@ -13,10 +13,10 @@ use tenon_contract::id::sha256_hex;
 use super::{DaemonError, FolderProblem};
 use crate::config::{Environment, env};
 
-/// The longest path of a socket on any Unix, less the NUL at its end.
+/// The longest socket path that works on every Unix, without the trailing NUL.
 const MAX_SOCKET_PATH: usize = 103;
 
-/// Where the daemon of one workspace is found.
+/// The socket and lock files of one workspace's daemon.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DaemonPaths {
     folder: Utf8PathBuf,
@@ -24,7 +24,7 @@ pub struct DaemonPaths {
 }
 
 impl DaemonPaths {
-    /// The paths for the canonical `root`. Makes and checks the folder.
+    /// The paths for the canonical `root`. Creates and checks the folder.
     pub fn of(root: &Utf8Path, environment: &Environment) -> Result<Self, DaemonError> {
         let folder = runtime_folder(environment);
         prepare(&folder)?;
@@ -40,23 +40,23 @@ impl DaemonPaths {
         self.folder.join(format!("{}.sock", self.name))
     }
 
-    /// Held by the daemon as long as it lives.
+    /// Held by the daemon while it runs.
     pub fn life_lock(&self) -> Utf8PathBuf {
         self.folder.join(format!("{}.life", self.name))
     }
 
-    /// Held by whoever starts a daemon, until that daemon accepts connections.
+    /// Held by the process that starts a daemon, until that daemon accepts connections.
     pub fn start_lock(&self) -> Utf8PathBuf {
         self.folder.join(format!("{}.start", self.name))
     }
 }
 
-/// The folder that the environment means; it may not exist yet.
+/// The folder that the environment selects; it may not exist yet.
 pub fn runtime_folder(environment: &Environment) -> Utf8PathBuf {
     if let Some(given) = environment.get(env::RUNTIME_DIR) {
         return given.into();
     }
-    // A session that was left with `su` or `sudo` names a folder that is not there or not ours.
+    // After `su` or `sudo`, the variable names a folder that is missing or belongs to another user.
     let session = environment.get("XDG_RUNTIME_DIR").map(Utf8Path::new);
     if let Some(session) = session.filter(|folder| folder.is_absolute() && is_ours(folder)) {
         return session.join("tenon");
@@ -73,7 +73,7 @@ pub(super) fn own_uid() -> u32 {
     nix::unistd::geteuid().as_raw()
 }
 
-/// Makes the folder if need be, and refuses it unless it is ours alone.
+/// Creates the folder if needed, and rejects it unless it is private.
 fn prepare(folder: &Utf8Path) -> Result<(), DaemonError> {
     let io = |source| DaemonError::FolderIo { folder: folder.to_owned(), source };
     match std::fs::DirBuilder::new().mode(0o700).create(folder) {
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_folder_is_private() {
+    fn new_folder_is_private() {
         let (_guard, base) = temporary();
         let folder = base.join("tenon");
         prepare(&folder).unwrap();
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_ours_alone_is_refused() {
+    fn folder_that_is_not_private_is_rejected() {
         let (_guard, base) = temporary();
         let real = base.join("real");
         prepare(&real).unwrap();
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn the_session_folder_is_used_when_it_is_ours_and_there() {
+    fn session_folder_is_used_if_it_exists_and_is_own() {
         let (_guard, base) = temporary();
         let uid = own_uid();
         let folder = |session: &str| {
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_too_long_for_a_socket_is_an_error() {
+    fn socket_path_that_is_too_long_is_rejected() {
         let (_guard, base) = temporary();
         let long = base.join("x".repeat(100));
         let environment = Environment::from([("TENON_RUNTIME_DIR", long.as_str())]);

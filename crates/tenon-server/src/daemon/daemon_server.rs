@@ -1,4 +1,4 @@
-//! Unix: the running daemon.
+//! Unix: the daemon process: accepts connections and serves them.
 
 use std::io;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
@@ -21,13 +21,13 @@ use super::protocol::{
 use super::{BuildId, DaemonError};
 use crate::service::Service;
 
-/// How long a daemon on its way out is waited for.
+/// How long to wait for a daemon that is exiting.
 const LIFE_LOCK_PATIENCE: Duration = Duration::from_secs(15);
 
-/// How long connected clients get to finish when the daemon ends.
+/// How long connected clients may take to finish when the daemon exits.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// How long to leave the queue of connections alone when one cannot be taken from it.
+/// How long to pause after a failed accept.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
 
 /// The listening socket of a workspace's daemon, with the life lock that makes it the only one.
@@ -39,8 +39,8 @@ pub struct DaemonSocket {
 }
 
 impl DaemonSocket {
-    /// Takes the life lock and binds the socket, waiting for a daemon that is on its way out. The caller, or who started it, holds the start
-    /// lock: a daemon that is there but does not answer is not one that is about to.
+    /// Takes the life lock and binds the socket, waiting for a daemon that is exiting. The caller, or the process that
+    /// started it, holds the start lock, so a daemon that does not answer cannot be one that is starting.
     pub async fn take(paths: DaemonPaths) -> Result<Self, DaemonError> {
         let mut life = match FileLock::try_take(&paths.life_lock())? {
             Some(life) => life,
@@ -59,7 +59,7 @@ impl DaemonSocket {
 
     fn bind(paths: DaemonPaths, life: FileLock) -> Result<Self, DaemonError> {
         let socket = paths.socket();
-        // Whoever made this one is dead: we hold its life lock.
+        // A leftover: its owner is dead, since we hold the life lock.
         match socket.symlink_metadata() {
             Ok(metadata) if metadata.file_type().is_socket() => std::fs::remove_file(&socket)?,
             Ok(_) => return Err(io::Error::new(io::ErrorKind::AlreadyExists, socket.into_string()).into()),
@@ -89,7 +89,7 @@ pub struct DaemonServer {
     clients: ConnectedClients,
     stop: CancellationToken,
     http: Arc<Mutex<Option<String>>>,
-    /// Connections that wait for the daemon's end; they close when it has come.
+    /// Connections that wait for the daemon to exit; they close when it has.
     farewell: Mutex<Vec<BufReader<UnixStream>>>,
 }
 
@@ -106,10 +106,10 @@ impl DaemonServer {
         })
     }
 
-    /// Serves clients until the daemon leaves. What it started has ended when this returns.
+    /// Serves clients until the daemon exits. Everything it started has ended when this returns.
     ///
-    /// Whoever waits for the daemon's end waits for its life lock, so keep that to the end of the process.
-    #[must_use = "a life lock that is dropped says that the process has ended"]
+    /// Clients wait for the life lock to see that the daemon has ended, so hold it to the end of the process.
+    #[must_use = "dropping the life lock signals that the process has ended"]
     pub async fn run(self: Arc<Self>, socket: DaemonSocket, exit_policy: ExitPolicy) -> FileLock {
         let DaemonSocket { paths, listener, life } = socket;
         let tasks = TaskTracker::new();
@@ -124,7 +124,7 @@ impl DaemonServer {
                 daemon.clients.watch(idle, daemon.stop.clone()).await;
             }
         });
-        // The first client's handshake comes before any language server.
+        // Starts after the socket is bound, so the first handshake does not wait for language servers.
         tasks.spawn({
             let daemon = Arc::clone(&self);
             async move {
@@ -146,13 +146,13 @@ impl DaemonServer {
                     tasks.spawn(async move { daemon.receive(stream).await });
                 }
                 Err(error) => {
-                    // Out of descriptors, mostly. The next connection that ends makes room; until then, no spinning.
+                    // Usually out of file descriptors: a connection that closes frees one. Until then, do not spin.
                     tracing::warn!(%error, "cannot accept a connection");
                     tokio::time::sleep(ACCEPT_AGAIN).await;
                 }
             }
         }
-        // Nobody finds us any more; who is in the queue sees the end of the connection and starts another.
+        // From here on new clients find no socket; those in the queue see the connection close and start another daemon.
         self.clients.leave();
         let _ = std::fs::remove_file(paths.socket());
         drop(listener);
@@ -170,7 +170,7 @@ impl DaemonServer {
     async fn receive(self: Arc<Self>, stream: UnixStream) {
         let Ok(peer) = stream.peer_cred() else { return };
         if peer.uid() != own_uid() {
-            tracing::warn!(uid = peer.uid(), "refused a connection of another user");
+            tracing::warn!(uid = peer.uid(), "rejected a connection of another user");
             return;
         }
         let mut stream = BufReader::with_capacity(4 * 1024, stream);
@@ -180,10 +180,9 @@ impl DaemonServer {
         };
         let outcome = match hello {
             Ok(hello) => self.admit(hello, &mut stream).await,
-            Err(ReadLineError::Malformed) => Err(HandshakeRejection::new(
-                RejectionCode::Malformed,
-                "the first line is no greeting of Tenon",
-            )),
+            Err(ReadLineError::Malformed) => {
+                Err(HandshakeRejection::new(RejectionCode::Malformed, "invalid handshake"))
+            }
             Err(_) => return,
         };
         match outcome {
@@ -195,7 +194,7 @@ impl DaemonServer {
         }
     }
 
-    /// Answers the greeting. What there is to do afterwards.
+    /// Answers the handshake and returns what the connection is for.
     async fn admit(
         &self,
         hello: ClientHello,
@@ -203,18 +202,18 @@ impl DaemonServer {
     ) -> Result<Option<Admitted>, HandshakeRejection> {
         if hello.tenon != PROTOCOL {
             let message = format!(
-                "the daemon of version {} speaks protocol {PROTOCOL}, not {}",
+                "daemon version {} uses protocol {PROTOCOL}, not {}",
                 env!("CARGO_PKG_VERSION"),
                 hello.tenon
             );
             return Err(HandshakeRejection::new(RejectionCode::Protocol, message));
         }
-        let leaving = || HandshakeRejection::new(RejectionCode::Leaving, "the daemon is leaving");
+        let leaving = || HandshakeRejection::new(RejectionCode::Leaving, "the daemon is exiting");
         let current = self.is_current().await;
         let admitted = match hello.want {
             ConnectionKind::Status => None,
             ConnectionKind::Stop => Some(Admitted::Stop),
-            // Whoever would start a daemon wants one that is up to date.
+            // A client that can start a daemon wants a current one.
             ConnectionKind::Servers(DaemonRequest::EditDiagnostics { .. })
             | ConnectionKind::Mcp { .. }
             | ConnectionKind::Http { .. }
@@ -241,7 +240,7 @@ impl DaemonServer {
                     bound.map_err(|error| HandshakeRejection::new(RejectionCode::Http, chain(&error)))?;
                 let client = self.clients.enter().ok_or_else(leaving)?;
                 let address = listener.local_addr().map_err(|error| {
-                    HandshakeRejection::new(RejectionCode::Http, format!("the port cannot be told: {error}"))
+                    HandshakeRejection::new(RejectionCode::Http, format!("cannot determine port: {error}"))
                 })?;
                 self.set_http(Some(format!("http://{address}")));
                 Some(Admitted::Http { listener, client })
@@ -254,15 +253,15 @@ impl DaemonServer {
         Ok(admitted)
     }
 
-    /// Whether the daemon should make room for a new one, and now does.
+    /// Whether the daemon is outdated and idle; if so, it decides to exit.
     fn must_leave(&self, build: &str, current: bool) -> bool {
         (build != self.build.as_str() || !current) && self.clients.leave_if_idle()
     }
 
-    /// Whether the settings and the trust on disk are still those that we serve.
+    /// Whether the settings and the trust decision on disk are still the ones being served.
     async fn is_current(&self) -> bool {
         let workspace = Arc::clone(self.service.workspace());
-        // It reads files, and hashes those that are pinned.
+        // Reads files and hashes the pinned ones.
         tokio::task::spawn_blocking(move || workspace.is_current()).await.unwrap_or(false)
     }
 
@@ -287,12 +286,12 @@ impl DaemonServer {
     async fn attend(&self, admitted: Admitted, stream: BufReader<UnixStream>) {
         match admitted {
             Admitted::Mcp { handler, client } => {
-                tracing::info!(clients = self.clients.count(), "a client came");
+                tracing::info!(clients = self.clients.count(), "client connected");
                 let (read, write) = tokio::io::split(stream);
                 let served = self.service.serve_stream(read, write, handler, self.stop.clone()).await;
                 drop(client);
                 let error = served.err().map(|error| error.to_string());
-                tracing::info!(clients = self.clients.count(), error, "a client left");
+                tracing::info!(clients = self.clients.count(), error, "client disconnected");
             }
             Admitted::Http { listener, client } => {
                 tracing::info!(address = ?listener.local_addr().ok(), "serving HTTP");
@@ -314,7 +313,7 @@ impl DaemonServer {
                 tokio::pin!(running);
                 let done = tokio::select! {
                     done = &mut running => done,
-                    // Nobody waits for the answer any more; what can be left undone is.
+                    // The client is gone; the request ends as early as it can.
                     () = until_closed(&mut stream) => {
                         gone.cancel();
                         running.await
@@ -337,13 +336,13 @@ enum Admitted {
     Stop,
 }
 
-/// Reads and drops until the other side closes.
+/// Reads and discards until the peer closes.
 async fn until_closed(stream: &mut BufReader<UnixStream>) {
     let mut bytes = [0; 512];
     while stream.read(&mut bytes).await.is_ok_and(|count| count > 0) {}
 }
 
-/// An error and what caused it, in one line.
+/// An error and its causes in one line.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

@@ -1,4 +1,4 @@
-//! Locks that their holder cannot leave behind: they belong to an open file and end with the process.
+//! A lock on an open file: the kernel releases it with the process, so it cannot become stale.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Write};
@@ -7,12 +7,12 @@ use std::time::Duration;
 use camino::Utf8Path;
 use tokio::sync::oneshot;
 
-/// A held lock. Dropping it releases it; so does any end of the process.
+/// A held lock, released on drop or when the process ends.
 #[derive(Debug)]
 pub struct FileLock(File);
 
 impl FileLock {
-    /// Takes the lock if nobody holds it.
+    /// Takes the lock if it is free.
     pub fn try_take(path: &Utf8Path) -> io::Result<Option<Self>> {
         let file = open(path)?;
         match file.try_lock() {
@@ -22,15 +22,15 @@ impl FileLock {
         }
     }
 
-    /// Takes the lock, waiting for its holder no longer than `patience`; `None` when that was not enough.
+    /// Takes the lock, waiting at most `patience`; `None` on timeout.
     pub async fn take(path: &Utf8Path, patience: Duration) -> io::Result<Option<Self>> {
         if let Some(lock) = Self::try_take(path)? {
             return Ok(Some(lock));
         }
         let file = open(path)?;
         let (sender, taken) = oneshot::channel();
-        // The kernel offers no waiting with a deadline. A thread that waits too long is left to the end of the
-        // process, and gives the lock back at once should it still come.
+        // The kernel has no lock call with a deadline. A thread that waits too long stays until the process ends; if it
+        // gets the lock after all, it releases it at once.
         std::thread::Builder::new().name("lock".to_owned()).spawn(move || {
             let _ = sender.send(file.lock().map(|()| file));
         })?;
@@ -41,7 +41,7 @@ impl FileLock {
         }
     }
 
-    /// Leaves a note in the file, for people.
+    /// Writes a note into the file, for people.
     pub fn note(&mut self, text: &str) -> io::Result<()> {
         self.0.set_len(0)?;
         self.0.write_all(text.as_bytes())
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn one_holder_at_a_time_and_the_next_one_is_woken() {
+    async fn released_lock_wakes_the_next_waiter() {
         let folder = tempfile::tempdir().unwrap();
         let path = camino::Utf8PathBuf::from_path_buf(folder.path().join("x.life")).unwrap();
         let mut held = FileLock::try_take(&path).unwrap().unwrap();

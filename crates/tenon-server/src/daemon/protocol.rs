@@ -1,7 +1,7 @@
-//! How a connection opens: one line each way, before the bytes that it is about.
+//! The handshake between client and daemon (one line each way), and the requests that a client can send.
 //!
 //! `{"tenon": 1, "version": …, "build": …, "want": {…}}` from the client, `{"welcome": {…}}` or `{"refused": {…}}` from the
-//! daemon. The protocol number changes when either line does in a way that the other side must know of.
+//! daemon. The protocol number changes with every incompatible change of either line.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -15,19 +15,19 @@ use tenon_lsp::orchestrator::ServerState;
 use tenon_lsp::workspace_check::CheckReport;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncWrite, AsyncWriteExt};
 
-/// The number of this protocol.
+/// The version of this protocol.
 pub const PROTOCOL: u32 = 1;
 
-/// The longest line, with the names of all files of a large workspace in it.
+/// The longest line; it may name all files of a large workspace.
 const MAX_LINE_BYTES: usize = 4 * 1024 * 1024;
 
-/// The longest answer to a request: what all servers say about a large workspace.
+/// The longest response: the diagnostics of a large workspace.
 const MAX_ANSWER_BYTES: usize = 64 * 1024 * 1024;
 
-/// How long either side may take for its line.
+/// How long either side may take to send its line.
 pub const DEADLINE: Duration = Duration::from_secs(10);
 
-/// The client's line.
+/// The client's line of the handshake.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientHello {
     pub tenon: u32,
@@ -43,43 +43,43 @@ impl ClientHello {
     }
 }
 
-/// What the rest of the connection is about.
+/// What the connection is for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConnectionKind {
-    /// MCP, one message a line, with these surfaces; without a choice, the configured ones.
+    /// MCP, one message per line, with these surfaces; `None` for the configured ones.
     Mcp { surfaces: Option<Vec<String>> },
-    /// HTTP on a loopback port for as long as the connection lasts.
+    /// HTTP on a loopback port while the connection is open.
     Http { port: Option<u16> },
-    /// Something about the language servers; one line of answer follows the welcome.
+    /// A request about language servers; one line of response follows the handshake.
     Servers(DaemonRequest),
-    /// Nothing but the answer.
+    /// Only the handshake.
     Status,
-    /// The daemon's end. The connection closes when it has ended.
+    /// Stops the daemon. The connection closes when it has ended.
     Stop,
 }
 
-/// What a person wants of the daemon's language servers.
+/// A request about the daemon's language servers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DaemonRequest {
-    /// How they are.
+    /// Their status.
     List,
-    /// Look for them again, start those that the workspace's files need, and say how they are when they are ready.
+    /// Finds them again, starts those that the workspace's files need, and responds with their status once they are ready.
     WarmUp,
-    /// Show for each language of the workspace that a server answers.
+    /// Checks for each language of the workspace that a server answers.
     Prove,
-    /// Start those with this id anew, broken ones too.
+    /// Restarts the servers with this id, broken ones included.
     Restart { id: String },
-    /// What those with this id said last.
+    /// The last log lines of the servers with this id.
     Logs { id: String },
-    /// What changes to these files, named by absolute paths, led to.
+    /// The diagnostics that changes to these files (absolute paths) caused.
     EditDiagnostics { files: Vec<Utf8PathBuf>, wait_ms: u64 },
-    /// What is wrong with these files, named by absolute paths, with the patience of somebody who waits for all of them.
+    /// The diagnostics of these files (absolute paths), waiting for all of them.
     Check { files: Vec<Utf8PathBuf>, severities: BTreeSet<Severity>, wait_seconds: u64 },
 }
 
-/// How the request went.
+/// The response to a [`DaemonRequest`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DaemonResponse {
@@ -87,19 +87,19 @@ pub enum DaemonResponse {
     Proved(Vec<LanguageProbe>),
     Restarted,
     Logs(Vec<String>),
-    /// In words for a model; none when there is nothing to say.
+    /// Text for a model; empty when there is nothing to report.
     EditDiagnostics(String),
     Checked(CheckReport),
     Failed(String),
 }
 
-/// What servers said about the files of one language.
+/// What the servers answered for the files of one language.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LanguageProbe {
     pub language: String,
     /// Where a symbol is defined.
     pub definition: Option<String>,
-    /// Something that is wrong.
+    /// A diagnostic.
     pub diagnostic: Option<String>,
 }
 
@@ -116,11 +116,11 @@ pub struct ServerSummary {
     pub detail: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
-    /// Whether it runs and has loaded its project.
+    /// Whether it is running and has loaded its project.
     pub ready: bool,
 }
 
-/// The daemon's line.
+/// The daemon's line of the handshake.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerHello {
@@ -129,25 +129,25 @@ pub enum ServerHello {
     Rejected(HandshakeRejection),
 }
 
-/// Who the daemon is and how it is.
+/// Identity and state of the daemon.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DaemonInfo {
     pub version: String,
     pub pid: u32,
     pub root: Utf8PathBuf,
     pub started_at: String,
-    /// How many clients are connected, this one included if it stays.
+    /// The number of connected clients, this one included if it stays.
     pub clients: usize,
-    /// The surfaces that can be asked for.
+    /// The available surfaces.
     pub surfaces: Vec<String>,
     pub log: Utf8PathBuf,
-    /// Where HTTP is served, if it is.
+    /// The HTTP address, if HTTP is served.
     pub http: Option<String>,
-    /// Settings or trust have changed since it started; it goes on without them while clients are connected.
+    /// Settings or trust have changed since it started; they take effect once no client is connected.
     pub outdated: bool,
 }
 
-/// Why the daemon does not do it.
+/// Why the daemon rejected the handshake.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct HandshakeRejection {
@@ -158,13 +158,13 @@ pub struct HandshakeRejection {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RejectionCode {
-    /// It is on its way out: connect again.
+    /// The daemon is exiting: connect again.
     Leaving,
-    /// It speaks another protocol.
+    /// It uses another protocol version.
     Protocol,
-    /// It does not understand the line.
+    /// It cannot parse the line.
     Malformed,
-    /// It has no such surface.
+    /// The surface does not exist.
     Surface,
     /// HTTP cannot be served.
     Http,
@@ -187,24 +187,24 @@ pub async fn write_line(writer: &mut (impl AsyncWrite + Unpin), line: &impl Seri
 /// Why a line could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadLineError {
-    #[error("the other side closed")]
+    #[error("the peer closed the connection")]
     Closed,
-    #[error("no line came in time")]
+    #[error("no line within the time limit")]
     Late,
-    #[error("the line is too long or no such JSON")]
+    #[error("the line is too long or is not valid JSON")]
     Malformed,
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
-/// Reads one line and nothing after it. What the reader has buffered beyond the line stays there.
+/// Reads one line and nothing after it. What the reader has buffered beyond it stays in the buffer.
 pub async fn read_line<T: DeserializeOwned>(
     reader: &mut (impl AsyncBufRead + Unpin),
 ) -> Result<T, ReadLineError> {
     read(reader, MAX_LINE_BYTES, DEADLINE).await
 }
 
-/// The same for the answer to a request, which may take its time and be long.
+/// As [`read_line`] for a response, which may be long and take long.
 pub async fn read_answer(
     reader: &mut (impl AsyncBufRead + Unpin),
     patience: Duration,
@@ -251,7 +251,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_line_is_read_and_the_bytes_after_it_stay() {
+    async fn bytes_after_the_line_stay_buffered() {
         let mut bytes = Vec::new();
         let hello = ClientHello::new(ConnectionKind::Mcp { surfaces: Some(vec!["code".to_owned()]) });
         write_line(&mut bytes, &hello).await.unwrap();
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_hello_is_refused() {
+    async fn invalid_hello_is_rejected() {
         let long = vec![b'x'; MAX_LINE_BYTES + 1];
         for bytes in [&b"GET / HTTP/1.1\r\n\r\n"[..], b"{}\n", b"\xff\n", &long] {
             let read = read_line::<ClientHello>(&mut tokio::io::BufReader::new(bytes)).await;
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_peer_that_says_nothing_is_not_waited_for() {
+    async fn silent_peer_times_out() {
         let (ours, _theirs) = tokio::io::duplex(64);
         let silent = read_line::<ClientHello>(&mut tokio::io::BufReader::new(ours)).await;
         assert!(matches!(silent, Err(ReadLineError::Late)));

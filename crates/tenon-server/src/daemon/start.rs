@@ -1,8 +1,8 @@
-//! Unix: starting the daemon's process, with a clean environment and no ties to whoever started it.
+//! Unix: starts the daemon process, with a clean environment and detached from the process that starts it.
 //!
-//! The daemon outlives its first client and serves others, so nothing of that client may stick to it: its virtualenv, its
-//! secrets, its terminal, its working folder or pipes that it happened to have open. Of the environment stays what
-//! programs need to run, and what the user said to Tenon.
+//! The daemon outlives its first client and serves others, so it must not inherit that client's virtualenv, secrets,
+//! terminal, working folder or open pipes. It keeps the variables that programs need to run, and the user's settings for
+//! Tenon.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -16,10 +16,10 @@ use tokio::sync::oneshot;
 use super::DaemonError;
 use crate::config::{Environment, env, key::KEYS};
 
-/// How long a daemon may take until it accepts connections; it may first wait for another one to end.
+/// How long a daemon may take to accept connections; it may first wait for another one to exit.
 pub const START_DEADLINE: Duration = Duration::from_secs(30);
 
-/// Variables that stay, beside Tenon's own.
+/// Variables that are kept, besides Tenon's own.
 const KEPT: &[&str] = &[
     "HOME",
     "USER",
@@ -45,7 +45,7 @@ const KEPT: &[&str] = &[
     "SSL_CERT_DIR",
 ];
 
-/// What the daemon of `root` sees of a client's environment.
+/// The part of a client's environment that the daemon of `root` gets.
 pub fn environment(client: &Environment, root: &Utf8Path) -> BTreeMap<String, String> {
     let ours = |name: &str| {
         env::VARIABLES.iter().any(|(known, _)| *known == name)
@@ -58,7 +58,7 @@ pub fn environment(client: &Environment, root: &Utf8Path) -> BTreeMap<String, St
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .collect();
     if let Some(path) = environment.get_mut("PATH") {
-        // Programs of an active virtualenv, of the workspace, or of wherever the client stood are not the daemon's.
+        // Drops programs of an active virtualenv, of the workspace, and of relative folders.
         let virtualenv = client.get("VIRTUAL_ENV").map(Utf8Path::new);
         let foreign = |folder: &Utf8Path| {
             !folder.is_absolute()
@@ -71,7 +71,7 @@ pub fn environment(client: &Environment, root: &Utf8Path) -> BTreeMap<String, St
     environment
 }
 
-/// What a starting daemon says on its stdout, once.
+/// What a starting daemon writes to its stdout, once.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StartReport {
@@ -90,13 +90,13 @@ pub async fn start(mut program: Command, environment: BTreeMap<String, String>) 
         .stdout(Stdio::piped())
         .stderr(Stdio::null());
     let mut child = program.spawn().map_err(|error| DaemonError::Start(error.to_string()))?;
-    let output = child.stdout.take().expect("stdout was asked for as a pipe");
+    let output = child.stdout.take().expect("stdout is a pipe");
     let (sender, said) = oneshot::channel();
     std::thread::Builder::new().name("daemon".to_owned()).spawn(move || {
         let mut line = String::new();
         let _ = BufReader::new(output.take(64 * 1024)).read_line(&mut line);
         let _ = sender.send(line);
-        // Should it end before we do, it must not stay a zombie.
+        // If it ends before this process, it must not stay a zombie.
         let _ = child.wait();
     })?;
     let waited = tokio::time::timeout(START_DEADLINE, said).await;
@@ -104,32 +104,32 @@ pub async fn start(mut program: Command, environment: BTreeMap<String, String>) 
     match line.ok().and_then(|line| serde_json::from_str(&line).ok()) {
         Some(StartReport::Ready) => Ok(()),
         Some(StartReport::Failed(reason)) => Err(DaemonError::Start(reason)),
-        None => Err(DaemonError::Start("it ended without a word".to_owned())),
+        None => Err(DaemonError::Start("it exited without a message".to_owned())),
     }
 }
 
-/// Cuts the ties to the process that started this one. Call it before anything else is opened.
+/// Detaches from the process that started this one. Call it before anything else is opened.
 pub fn detach() -> io::Result<()> {
-    // Whoever started our starter may wait for the end of a pipe that we have inherited without knowing.
+    // An ancestor may wait for the end of a pipe that this process has inherited.
     let inherited: Vec<i32> = std::fs::read_dir("/dev/fd")?
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
         .filter(|descriptor| *descriptor > 2)
         .collect();
     for descriptor in inherited {
-        // The one that listed the folder is closed already.
+        // The descriptor that listed the folder is closed already.
         let _ = nix::unistd::close(descriptor);
     }
-    // Fails only for a process that already leads its own session or group.
+    // Fails only if this process already leads a session or group.
     let _ = nix::unistd::setsid();
     Ok(())
 }
 
-/// Tells the starter how it went, and lets go of its pipe.
+/// Reports the start to the parent, and releases its pipe.
 pub fn announce(started: &StartReport) -> io::Result<()> {
     let mut line = serde_json::to_vec(started)?;
     line.push(b'\n');
     let mut output = io::stdout().lock();
-    // A starter that has gone meanwhile is no reason not to serve the others.
+    // A parent that has exited does not keep the daemon from serving others.
     let _ = output.write_all(&line).and_then(|()| output.flush());
     let null = std::fs::OpenOptions::new().write(true).open("/dev/null")?;
     Ok(nix::unistd::dup2_stdout(null)?)
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_belongs_to_the_client_does_not_reach_the_daemon() {
+    fn client_specific_variables_do_not_reach_the_daemon() {
         let client = Environment::from([
             ("PATH", "/w/node_modules/.bin:/venv/bin:.::/usr/bin:bin:/bin"),
             ("VIRTUAL_ENV", "/venv"),
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_daemon_that_does_not_come_up_is_an_error_with_its_words() {
+    async fn daemon_that_fails_to_start_reports_why() {
         let shell = |script: &str| {
             let mut command = Command::new("/bin/sh");
             command.args(["-c", script]);
@@ -174,7 +174,7 @@ mod tests {
         };
         assert!(shell("echo '\"ready\"'").await.is_ok());
         let error = shell("echo '{\"failed\": \"no room\"}'").await.unwrap_err();
-        assert_eq!(error.to_string(), "the daemon could not be started: no room");
+        assert_eq!(error.to_string(), "cannot start the daemon: no room");
         assert!(matches!(shell("exit 1").await, Err(DaemonError::Start(_))));
         let missing = start(Command::new("/nowhere/tenon"), BTreeMap::new()).await;
         assert!(matches!(missing, Err(DaemonError::Start(_))));
