@@ -1,11 +1,11 @@
-//! Configuration: from four places to one typed value, each setting with its origin.
+//! Configuration: merges four sources into one typed value; each setting keeps its origin.
 //!
 //! Precedence, lowest first: built-in defaults, the user's `config.toml`, the workspace's `tenon.toml`, the environment,
-//! flags. A later layer replaces an earlier one, except that lists of ignored files grow and that a repository can only
-//! lower a limit. What a repository may not say (see [`key::SettingScope`]) does not take effect and is listed as ignored.
+//! flags. A later source replaces an earlier one, except that lists of ignored files grow and that a repository can only
+//! lower a limit. Settings that a repository may not make (see [`key::SettingScope`]) are listed as ignored.
 //!
-//! Invariant: an unknown key or a value of the wrong kind is an error wherever it stands, in an untrusted repository
-//! too; nothing is skipped silently.
+//! Invariant: an unknown key or an invalid value is an error in every source, an untrusted repository included; nothing is
+//! skipped silently.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -33,13 +33,13 @@ pub use sections::*;
 use key::{DefaultValue, KEYS, Key, MergeRule, SettingScope};
 use value::Anchors;
 
-/// The name of the workspace's own file, in its root.
+/// The name of the workspace's configuration file, in its root.
 pub const FILE_NAME: &str = "tenon.toml";
 
-/// The largest file that is read.
+/// The largest configuration file.
 const MAX_FILE_BYTES: usize = 1024 * 1024;
 
-/// Where a value comes from.
+/// Where a setting was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SettingOrigin {
     Default,
@@ -59,7 +59,7 @@ impl fmt::Display for SettingOrigin {
     }
 }
 
-/// One setting as one layer makes it.
+/// One setting from one source.
 #[derive(Debug)]
 struct Entry {
     key: &'static Key,
@@ -69,17 +69,17 @@ struct Entry {
     origin: SettingOrigin,
 }
 
-/// A setting in force.
+/// A setting in effect.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Setting {
     pub value: Value,
-    /// One, or several for a list that layers added to.
+    /// One, or several for a list that several sources added to.
     pub origins: Vec<SettingOrigin>,
-    /// Said when the value was not taken as it was written.
+    /// A note for the user if the value was adjusted.
     pub note: Option<String>,
 }
 
-/// A setting that was written and does not take effect.
+/// A setting that has no effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IgnoredSetting {
     pub path: String,
@@ -92,7 +92,7 @@ pub struct IgnoredSetting {
 pub enum IgnoredReason {
     /// The repository is not trusted.
     Untrusted,
-    /// Only the user's own configuration may say it.
+    /// Only the user's own configuration may set it.
     UserOnly,
     /// A repository can lower a limit, not raise it.
     NotStricter,
@@ -117,7 +117,7 @@ pub struct FlagSetting {
     pub value: String,
 }
 
-/// The places that settings come from.
+/// The sources of settings.
 #[derive(Debug)]
 pub struct ConfigSources<'a> {
     pub root: &'a Utf8Path,
@@ -126,11 +126,11 @@ pub struct ConfigSources<'a> {
     pub workspace: Option<&'a SourceText>,
     pub environment: &'a Environment,
     pub flags: &'a [FlagSetting],
-    /// Whether the workspace's own word counts.
+    /// Whether the workspace is trusted.
     pub trusted: bool,
 }
 
-/// All settings in force, by path, with their origins.
+/// All settings in effect, by path, with their origins.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     in_force: BTreeMap<String, Setting>,
@@ -138,7 +138,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Reads every source and lays them over each other.
+    /// Reads and merges all sources.
     pub fn resolve(sources: &ConfigSources<'_>) -> Result<Self, ConfigError> {
         let mut problems = Vec::new();
         let mut layers = vec![defaults()];
@@ -162,7 +162,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Every setting in force, sorted by path.
+    /// Every setting in effect, sorted by path.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Setting)> {
         self.in_force.iter().map(|(path, setting)| (path.as_str(), setting))
     }
@@ -171,7 +171,7 @@ impl Settings {
         self.in_force.get(path)
     }
 
-    /// What was written without effect, in the order of the files.
+    /// The settings without effect, in the order of the files.
     pub fn ignored(&self) -> &[IgnoredSetting] {
         &self.ignored
     }
@@ -210,7 +210,7 @@ impl Settings {
         }
     }
 
-    /// The settings as the rest of the program uses them.
+    /// The settings as the typed [`Config`].
     pub fn typed(&self) -> Config {
         let mut tree = Map::new();
         for (path, setting) in &self.in_force {
@@ -227,7 +227,7 @@ impl Settings {
     }
 }
 
-/// The language servers that a repository's file names, whoever may believe it.
+/// The language servers that a repository's file configures, trusted or not.
 pub(crate) fn repository_servers(
     text: &SourceText,
     root: &Utf8Path,
@@ -245,7 +245,7 @@ pub(crate) fn repository_servers(
     Ok(Settings::resolve(&sources)?.typed().servers)
 }
 
-/// Reads a file of settings; a file that does not exist is no settings.
+/// Reads a configuration file; `None` if it does not exist.
 pub fn read_file(path: &Utf8Path) -> Result<Option<SourceText>, ConfigError> {
     let unreadable = |source| ConfigError::Unreadable { path: path.to_owned(), source };
     let metadata = match std::fs::metadata(path) {
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn defaults_make_a_whole_configuration() {
+    fn defaults_are_a_complete_configuration() {
         let config = resolve("", "", Environment::default(), &[], false).typed();
         assert_eq!(config.limits.max_page_size, 200);
         assert_eq!(config.daemon.idle, Duration::from_secs(900));
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn every_key_has_its_place_in_the_typed_configuration() {
+    fn every_key_has_a_field_in_the_typed_configuration() {
         let text: String = KEYS
             .iter()
             .map(|key| {
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn later_layers_win_and_origins_are_kept() {
+    fn later_sources_win_and_origins_are_kept() {
         let variables = Environment::from([("TENON_MCP_CONTENT", "text")]);
         let flags = [FlagSetting { name: "--port", key: "http.port", value: "7".to_owned() }];
         let user = "[http]\nport = 1\n[daemon]\nidle = \"1m\"\n[mcp]\ncontent = \"structured\"\n[work]\nstrict = true\n";
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repository_adds_to_what_is_ignored_and_only_lowers_limits() {
+    fn repository_can_add_ignored_files_and_lower_limits() {
         let user = "[limits]\nmax_page_size = 50\n[workspace]\nignore = [\"*.log\"]\n";
         let workspace =
             "[limits]\nmax_page_size = 60\nmax_items_nonpaged = 10\n[workspace]\nignore = [\"gen/\"]\n";
@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn an_untrusted_repository_commands_nothing() {
+    fn untrusted_repository_sets_nothing_else() {
         let hostile = "[servers.pyright]\ncommand = \"./evil\"\nenv = {LD_PRELOAD = \"./evil.so\"}\n\
                        [workspace]\nroots = [\"/\"]\nid = \"someone-else\"\n[mcp]\nsurfaces = [\"edit\"]\n\
                        [http]\nport = 80\n[log]\nfolder = \"/tmp\"\n[edit]\nallow = [\"/\"]\n[work]\nstore = \"/tmp/x\"\n";
@@ -424,12 +424,12 @@ mod tests {
         let trusted = resolve("", hostile, Environment::default(), &[], true);
         let config = trusted.typed();
         assert_eq!(config.servers.len(), 1);
-        assert!(config.edit.allow.is_empty(), "not even a trusted repository may allow edits");
+        assert!(config.edit.allow.is_empty(), "even a trusted repository cannot allow edits");
         assert_eq!(config.log.folder, None);
     }
 
     #[test]
-    fn edits_are_allowed_below_the_named_folders_only() {
+    fn edits_are_allowed_below_configured_folders_only() {
         let edit = EditSection { allow: vec!["/nowhere/a".into()], severities: Vec::new(), wait_ms: 0 };
         assert!(edit.allows(Utf8Path::new("/nowhere/a")));
         assert!(edit.allows(Utf8Path::new("/nowhere/a/b")));

@@ -1,14 +1,14 @@
-//! Where Tenon keeps things on this machine: one list of the user's folders and what lies in each.
+//! The user's folders and the files in them.
 //!
-//! Nothing is created here; who writes first makes its folder. The folder for sockets and locks is the daemon's own
-//! concern (`daemon::folder`), since it must be checked before it is used.
+//! Nothing is created here; the first writer creates its folder. The folder for sockets and locks must be checked before
+//! use and belongs to the daemon (`daemon::daemon_paths`).
 
 use camino::Utf8PathBuf;
 use etcetera::BaseStrategy;
 
 use crate::config::{Environment, env};
 
-/// Why the user's folders cannot be told.
+/// Why the user's folders cannot be determined.
 #[derive(Debug, thiserror::Error)]
 pub enum DirsError {
     #[error("there is no home folder")]
@@ -25,9 +25,9 @@ pub struct Dirs {
     pub home: Utf8PathBuf,
     /// The user's configuration file.
     pub config_file: Utf8PathBuf,
-    /// What outlives a run and is worth little: logs, trust decisions, tokens.
+    /// Persistent, but replaceable: logs, trust decisions, tokens.
     pub state: Utf8PathBuf,
-    /// What is worth keeping: plans, memory, installed language servers.
+    /// Worth a backup: plans, memory, installed language servers.
     pub data: Utf8PathBuf,
 }
 
@@ -48,7 +48,7 @@ impl Dirs {
             }
         };
         let data = utf8(base.data_dir())?.join("tenon");
-        // Systems without a folder for state keep it with the data.
+        // Systems without a state folder keep state with the data.
         let state = base
             .state_dir()
             .map_or_else(|| Ok(data.join("state")), |state| Ok(utf8(state)?.join("tenon")))?;
@@ -60,7 +60,7 @@ impl Dirs {
         })
     }
 
-    /// All folders below one: for tests and for embedding.
+    /// All folders below one, for tests and embedding.
     pub fn below(folder: &camino::Utf8Path) -> Self {
         Self {
             home: folder.to_owned(),
@@ -82,7 +82,7 @@ impl Dirs {
         self.state.join("tokens.json")
     }
 
-    /// The SQLite file of plans and memory, unless the configuration names another store.
+    /// The SQLite file for plans and memory, unless the configuration names another store.
     pub fn store(&self) -> Utf8PathBuf {
         self.data.join("work.sqlite3")
     }

@@ -1,12 +1,12 @@
 //! Streamable HTTP on loopback: `POST /mcp/<surface>` and `POST /mcp`, `DELETE` to end a session.
 //!
 //! Every request passes the same checks in the same order: path, method, host, origin, token, load,
-//! content type, accept, size, envelope, lifecycle. The first that fails answers. `Host` and `Origin`
-//! keep web pages out (DNS rebinding), the token keeps other users of the machine out; a session is
-//! no authorisation and belongs to the token that made it.
+//! content type, accept, size, envelope, lifecycle. The first failing check answers. `Host` and `Origin`
+//! keep web pages out (DNS rebinding); the token keeps other users of the machine out. A session does not
+//! authorise anything; it belongs to the token that created it.
 //!
-//! Connections live on a thread of their own, where a request is read and answered without waking any
-//! other; only tool calls go to the workers of the caller's runtime, so that a long one delays nobody.
+//! One thread reads and answers requests; only tool calls go to the workers of the caller's runtime, so
+//! a long call does not delay other requests.
 
 use std::convert::Infallible;
 use std::io;
@@ -45,15 +45,15 @@ mod request_body;
 mod response;
 mod revision;
 
-/// Who sent a request.
+/// The sender of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Principal {
     pub id: String,
-    /// The surfaces it may use; `None` for those that are open to every token.
+    /// The surfaces it may use; `None` for those open to every token.
     pub surfaces: Option<Vec<String>>,
 }
 
-/// Decides who may send requests. The product's is `token::TokenFile`.
+/// Decides who may send requests. In production this is `token::TokenFile`.
 pub trait Authority: Send + Sync + 'static {
     fn principal(&self, bearer: Option<&str>) -> Option<Principal>;
 }
@@ -61,7 +61,7 @@ pub trait Authority: Send + Sync + 'static {
 #[derive(Debug, Clone, Copy)]
 pub struct HttpLimits {
     pub request_bytes: usize,
-    /// Requests read or answered at once; further ones get 429.
+    /// Requests read or answered concurrently; further ones get 429.
     pub in_flight: usize,
     pub connections: usize,
     /// How long a client may take to send its headers, and then its body.
@@ -82,9 +82,9 @@ impl Default for HttpLimits {
 /// What the endpoint serves.
 pub struct Endpoint {
     pub surfaces: Surfaces,
-    /// The surfaces behind `/mcp`.
+    /// The surfaces of `/mcp`.
     pub default_surfaces: Vec<String>,
-    /// The surfaces a token opens that names none itself.
+    /// The surfaces of a token that does not restrict them.
     pub open_surfaces: Vec<String>,
     pub authority: Box<dyn Authority>,
     pub entropy: Entropy,
@@ -92,13 +92,13 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Serves the surfaces that are there and that `picks` picks.
+    /// Serves the available surfaces for which `picks` returns true.
     fn handler(&self, picks: impl Fn(&str) -> bool) -> Handler {
         let names: Vec<&str> = self.surfaces.names().into_iter().filter(|name| picks(name)).collect();
         Handler::new(self.surfaces.select(&names).expect("the names are those of the surfaces themselves"))
     }
 
-    /// Serves the surfaces behind `/mcp` that are among `open`.
+    /// Serves the surfaces of `/mcp` that are also in `open`.
     fn configured(&self, open: &[String]) -> Handler {
         let among = |names: &[String], name: &str| names.iter().any(|known| known == name);
         self.handler(|name| among(&self.default_surfaces, name) && among(open, name))
@@ -107,7 +107,7 @@ impl Endpoint {
 
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
-    #[error("HTTP is served on loopback addresses only, and {0} is none")]
+    #[error("HTTP is served on loopback addresses only; {0} is not one")]
     NotLoopback(SocketAddr),
     #[error("cannot listen on {addr}")]
     Io { addr: SocketAddr, source: std::io::Error },
@@ -123,11 +123,11 @@ pub async fn bind(addr: SocketAddr) -> Result<TcpListener, BindError> {
 
 struct Edge {
     endpoint: Endpoint,
-    /// What each surface is served by: made once, not for each request.
+    /// The handler of each surface, built once.
     named: IndexMap<&'static str, Handler>,
-    /// What `/mcp` is served by, to a token that opens what is open to all.
+    /// The handler of `/mcp` for tokens without restrictions.
     configured: Handler,
-    /// Shared by all requests that stand alone.
+    /// Shared by all sessionless requests.
     peer: Peer<RoleServer>,
     sessions: HttpSessions,
     slots: Arc<Semaphore>,
@@ -136,10 +136,10 @@ struct Edge {
     stop: CancellationToken,
 }
 
-/// How long connections get to finish their answers when the server stops.
+/// How long connections may take to finish their answers when the server stops.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// Serves `listener` until `stop` is cancelled. Must be called inside the runtime that tool calls shall run in.
+/// Serves `listener` until `stop` is cancelled. Must be called inside the runtime that runs the tool calls.
 pub async fn serve(listener: TcpListener, endpoint: Endpoint, stop: CancellationToken) {
     let edge = Edge::new(endpoint, stop.child_token());
     let (sender, ended) = oneshot::channel();
@@ -150,15 +150,15 @@ pub async fn serve(listener: TcpListener, endpoint: Endpoint, stop: Cancellation
                 Ok(())
             })
         });
-        // Nobody waits for it any more if this whole future was dropped.
+        // The receiver is gone if this future was dropped.
         let _ = sender.send(served);
     };
     let served = match std::thread::Builder::new().name("http".to_owned()).spawn(serving) {
-        Ok(_) => ended.await.unwrap_or_else(|_| Err(io::Error::other("it panicked"))),
+        Ok(_) => ended.await.unwrap_or_else(|_| Err(io::Error::other("the thread panicked"))),
         Err(error) => Err(error),
     };
     if let Err(error) = served {
-        tracing::error!(%error, "the thread of the connections failed");
+        tracing::error!(%error, "the connection thread failed");
     }
 }
 
@@ -184,7 +184,7 @@ async fn accept_all(listener: TcpListener, edge: Edge, stop: CancellationToken) 
         let (stream, seat) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
-                // Out of descriptors, mostly: the next connection that ends makes room.
+                // Usually out of file descriptors: a connection that closes frees one.
                 tracing::warn!(%error, "cannot accept a connection");
                 tokio::task::yield_now().await;
                 continue;
@@ -217,7 +217,7 @@ async fn accept_all(listener: TcpListener, edge: Edge, stop: CancellationToken) 
     connections.wait().await;
 }
 
-/// What is known of a request once its head has passed.
+/// A request whose head has passed all checks.
 struct Admitted {
     principal: Principal,
     /// The surface that the path names.
@@ -276,7 +276,7 @@ impl Edge {
         let open = principal.surfaces.as_ref().unwrap_or(&self.endpoint.open_surfaces);
         let handler = match (named, &principal.surfaces) {
             (Some((name, handler)), _) if open.iter().any(|open| open == name) => handler.clone(),
-            (Some(_), _) => return Err(HttpRejection::forbidden("the token does not open this surface")),
+            (Some(_), _) => return Err(HttpRejection::forbidden("the token does not allow this surface")),
             (None, None) => self.configured.clone(),
             (None, Some(open)) => self.endpoint.configured(open),
         };
@@ -285,10 +285,10 @@ impl Edge {
         Ok(Admitted { principal, surface: named.map(|(name, _)| name), handler, slot })
     }
 
-    /// The surface that a path names, if it names one.
+    /// The surface that a path names, if any.
     fn find(&self, path: &str) -> Result<Option<(&'static str, &Handler)>, HttpRejection> {
         let Some(below) = path.strip_prefix("/mcp") else {
-            return Err(HttpRejection::not_found("nothing is served here but `/mcp`"));
+            return Err(HttpRejection::not_found("only `/mcp` is served here"));
         };
         if below.is_empty() {
             return Ok(None);
@@ -344,7 +344,7 @@ impl Edge {
         }
     }
 
-    /// `initialize`: the one request that comes without a session and leaves with one.
+    /// `initialize`: the only request that opens a session.
     async fn open_session(
         &self,
         admitted: Admitted,

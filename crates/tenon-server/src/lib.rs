@@ -1,4 +1,4 @@
-//! Surfaces over MCP, their transports, and the life of the daemon.
+//! Surfaces over MCP, their transports, and the daemon.
 
 #[cfg(unix)]
 pub mod bridge;

@@ -1,8 +1,8 @@
 //! MCP over `rmcp`: the handler that serves a set of surfaces.
 //!
-//! `rmcp` brings the model, version negotiation and the result shapes of both revisions; framing,
-//! lifecycle, cancellation and progress are ours (`envelope`, `session`, `progress`), because its
-//! own edge is laxer than our contract. See docs/decisions/0201-rmcp-behind-a-strict-edge.md.
+//! `rmcp` brings the model, version negotiation and the result shapes of both revisions. Framing,
+//! lifecycle, cancellation and progress are implemented here (`envelope`, `session`, `progress`), because
+//! `rmcp` accepts more than our contract allows. See docs/decisions/0201-rmcp-behind-a-strict-edge.md.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -26,10 +26,10 @@ mod request_id;
 pub mod session;
 pub mod stream;
 
-/// The revisions we serve, oldest first. A client that asks for any other gets the first.
+/// The supported revisions, oldest first. A client that asks for another gets the first.
 pub const REVISIONS: [ProtocolVersion; 2] = [ProtocolVersion::V_2025_11_25, ProtocolVersion::V_2026_07_28];
 
-/// The methods we answer. One of these arriving as a custom request had malformed parameters.
+/// The supported methods. One of them that arrives as a custom request has malformed parameters.
 const SERVED: [&str; 5] = ["initialize", "ping", "server/discover", "tools/call", "tools/list"];
 
 /// Serves one set of surfaces to any number of sessions.
@@ -39,7 +39,7 @@ pub struct Handler {
     identity: Identity,
 }
 
-/// The name and version a server reports; aliases of the binary report their own.
+/// The name and version that the server reports; aliases of the binary report their own.
 #[derive(Debug, Clone)]
 pub struct Identity {
     pub name: Cow<'static, str>,
@@ -85,7 +85,7 @@ impl ServerHandler for Handler {
         Cow::Borrowed(&REVISIONS)
     }
 
-    /// Remembers the negotiated revision, not the requested one: result shapes follow it.
+    /// Stores the negotiated revision, not the requested one: result shapes depend on it.
     async fn initialize(
         &self,
         mut request: InitializeRequestParams,

@@ -1,7 +1,7 @@
-//! The environment as Tenon sees it: a captured copy, and the variables that are not settings.
+//! The environment: a copy, and the variables that are not settings.
 //!
-//! Settings have variables of their own (see the list of keys). The environment is read once, at the start of the
-//! process, so that nothing depends on who changes it later.
+//! Settings have their own variables (see the list of keys). The environment is read once, when the process starts, so that
+//! later changes have no effect.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub const DATA_DIR: &str = "TENON_DATA_DIR";
 /// The folder for sockets and locks, instead of `$XDG_RUNTIME_DIR/tenon` or `$TMPDIR/tenon-$UID`.
 pub const RUNTIME_DIR: &str = "TENON_RUNTIME_DIR";
 
-/// The variables that are not settings, with what they do.
+/// The variables that are not settings, with their descriptions.
 pub const VARIABLES: &[(&str, &str)] = &[
     (CONFIG, "The user's configuration file, instead of `config.toml` in the user's configuration folder."),
     (ROOT, "The workspace root, instead of the nearest one above the current folder."),
@@ -59,7 +59,7 @@ impl Environment {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// Variables that begin with `TENON_` and mean nothing, each with the one that was probably meant.
+    /// Unknown variables that begin with `TENON_`, each with the closest known one.
     pub fn unknown(&self) -> Vec<(String, Option<&'static str>)> {
         let known = || {
             VARIABLES.iter().map(|(name, _)| *name).chain(KEYS.iter().flat_map(|key| key.variables).copied())
@@ -83,7 +83,7 @@ impl<const N: usize> From<[(&str, &str); N]> for Environment {
     }
 }
 
-/// The settings that the environment makes.
+/// The settings made by environment variables.
 pub(super) fn read(
     environment: &Environment,
     anchors: Anchors<'_>,
@@ -116,14 +116,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unknown_variable_of_ours_is_noticed() {
+    fn unknown_tenon_variable_is_reported() {
         let environment =
             Environment::from([("TENON_MCP_SURFACE", "code"), ("TENON_ROOT", "/w"), ("PATH", "/bin")]);
         assert_eq!(environment.unknown(), [("TENON_MCP_SURFACE".to_owned(), Some("TENON_MCP_SURFACES"))]);
     }
 
     #[test]
-    fn the_first_of_two_variables_wins() {
+    fn first_of_two_variables_wins() {
         let environment =
             Environment::from([("CONTEXT_CACHE_ROOT", "/old"), ("TENON_CONTEXT_CACHE_ROOT", "/new")]);
         let entries = read(&environment, Anchors::default()).unwrap();
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_value_names_its_variable() {
+    fn invalid_value_names_its_variable() {
         let problems =
             read(&Environment::from([("TENON_HTTP_PORT", "http")]), Anchors::default()).unwrap_err();
         insta::assert_snapshot!(problems[0], @"`http.port` must be a whole number from 0 to 65535 (the environment variable `TENON_HTTP_PORT`)");

@@ -1,7 +1,7 @@
-//! Reads one TOML text into settings, and says of everything that is wrong with it where it stands.
+//! Reads one TOML text into settings, or reports every problem with its position.
 //!
-//! The text is walked against the list of keys rather than decoded into a struct: so all problems of a file are found at
-//! once, each with its span, and an unknown key can name the one that was meant.
+//! The text is walked against the list of keys rather than decoded into a struct: this finds all problems of a file at
+//! once, each with its span, and lets an unknown key suggest the closest known one.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use super::problem::{ConfigLocation, ConfigProblem, SourceText};
 use super::value::{self, Anchors};
 use super::{Entry, SettingOrigin};
 
-/// Which of the two files a text is.
+/// Which of the two configuration files a text is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FileKind {
@@ -61,8 +61,8 @@ impl Walk<'_> {
             let text = name.get_ref();
             let path = if above.is_empty() { text.to_string() } else { format!("{above}.{text}") };
             if text.contains('.') || text.is_empty() {
-                // It would make two different tables look alike.
-                let message = format!("`{text}` cannot be a name: it is empty or holds a dot");
+                // Otherwise two different tables would have the same path.
+                let message = format!("`{text}` is not a valid name: it is empty or contains a dot");
                 self.problem(name.span(), message, None);
             } else if let Some(key) = key::find(&path) {
                 self.leaf(key, path, value.get_ref(), value.span());
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn every_problem_of_a_text_is_named_with_its_line() {
+    fn every_problem_is_reported_with_its_line() {
         let text = "[limit]\nx = 1\n[limits]\npage_size = 9\nmax_page_size = \"9\"\n[servers.pyright]\nlanguage_id = 1\n\
                     [mcp]\nsurfaces = [\"cod\"]\nzebra = 1\n";
         insta::assert_snapshot!(problems(text), @"
@@ -137,14 +137,14 @@ mod tests {
     }
 
     #[test]
-    fn text_that_is_no_toml_is_a_problem_with_a_line() {
+    fn invalid_toml_is_reported_with_its_line() {
         insta::assert_snapshot!(problems("[mcp]\ncontent = \n"), @"string values must be quoted, expected literal string (tenon.toml:2)");
         insta::assert_snapshot!(problems("mcp = 3\n"), @"`mcp` must be a table (tenon.toml:1)");
-        insta::assert_snapshot!(problems("[servers.\"a.b\"]\ncommand = \"x\"\n"), @"`a.b` cannot be a name: it is empty or holds a dot (tenon.toml:1)");
+        insta::assert_snapshot!(problems("[servers.\"a.b\"]\ncommand = \"x\"\n"), @"`a.b` is not a valid name: it is empty or contains a dot (tenon.toml:1)");
     }
 
     #[test]
-    fn relative_paths_start_at_the_root_in_the_workspace_and_nowhere_else() {
+    fn relative_paths_are_allowed_in_the_workspace_file_only() {
         let source = SourceText::new("tenon.toml", "[context]\ncache_root = \"caches\"\n");
         let entries = read(&source, FileKind::Workspace, Utf8Path::new("/w"), None).unwrap();
         assert_eq!(entries[0].value, serde_json::json!("/w/caches"));

@@ -1,27 +1,27 @@
-//! The list of every setting: its name, what it may hold, who may set it, and what it means.
+//! The list of all settings: name, kind of value, who may set it, and description.
 //!
-//! One table feeds everything that knows settings: the reader of `tenon.toml`, environment variables, `tenon config
-//! show`, the editors' schema and the reference page. A setting that is not in [`KEYS`] does not exist.
+//! This one table is used by the reader of `tenon.toml`, environment variables, `tenon config show`, the editors' schema
+//! and the reference page. A setting that is not in [`KEYS`] does not exist.
 //!
-//! Invariant: a key reaches as far as its [`SettingScope`] says and no further. What an untrusted repository may set can only
-//! hide files, choose what is reported, or tighten a limit.
+//! Invariant: [`SettingScope`] limits who may make a setting. An untrusted repository can only hide files, choose
+//! severities, or tighten a limit.
 
 /// One setting.
 #[derive(Debug)]
 pub struct Key {
-    /// Dotted name; `*` stands for a name that the user chooses.
+    /// Dotted name; `*` matches a name that the user chooses.
     pub path: &'static str,
     pub kind: ValueKind,
     pub default: DefaultValue,
-    /// Environment variables that set it, the first that is present wins.
+    /// Environment variables that set it; the first that is present wins.
     pub variables: &'static [&'static str],
     pub scope: SettingScope,
     pub merge: MergeRule,
-    /// Complete sentences for the reference page and for editors.
+    /// Full sentences for the reference page and for editors.
     pub doc: &'static str,
 }
 
-/// What a setting may hold.
+/// The kind of value that a setting takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueKind {
     Flag,
@@ -30,12 +30,12 @@ pub enum ValueKind {
         min: u64,
         max: u64,
     },
-    /// A whole number; above the maximum it is taken as the maximum.
+    /// A whole number; above the maximum, the maximum is used.
     Limit {
         min: u64,
         max: u64,
     },
-    /// A span of time in words: `15m`, `1h 30m`, `250ms`.
+    /// A duration: `15m`, `1h 30m`, `250ms`.
     Duration {
         min_ms: u64,
         max_ms: u64,
@@ -59,7 +59,7 @@ pub enum ValueKind {
     Object,
 }
 
-/// The value when nobody sets one.
+/// The value of a setting that was not made.
 #[derive(Debug, Clone, Copy)]
 pub enum DefaultValue {
     Absent,
@@ -69,24 +69,24 @@ pub enum DefaultValue {
     Texts(&'static [&'static str]),
 }
 
-/// Whose word counts for a setting.
+/// Who may make a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SettingScope {
-    /// Everyone's, an untrusted repository's too.
+    /// Everyone, an untrusted repository included.
     Anyone,
-    /// The user's, and a repository's once it is trusted.
+    /// The user, and a trusted repository.
     Trusted,
-    /// The user's alone: a repository cannot set it, trusted or not.
+    /// The user only: a repository cannot, trusted or not.
     User,
 }
 
-/// How a layer meets the layers below it.
+/// How a source combines with the sources before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MergeRule {
     Replace,
-    /// Lists grow.
+    /// Lists are concatenated.
     Append,
-    /// Like `Replace`, but a repository can only make the number smaller.
+    /// As `Replace`, but a repository can only lower the number.
     Strictest,
 }
 
@@ -128,12 +128,12 @@ impl Key {
         self
     }
 
-    /// The table the key stands in, and its own name: `limits` and `max_page_size`.
+    /// The key's table and its name in it: `limits` and `max_page_size`.
     pub fn split(&self) -> (&'static str, &'static str) {
         self.path.rsplit_once('.').unwrap_or(("", self.path))
     }
 
-    /// Whether `path` names this key, `*` standing for any one segment.
+    /// Whether `path` names this key; `*` matches any one segment.
     pub fn matches(&self, path: &str) -> bool {
         let mut ours = self.path.split('.');
         let mut theirs = path.split('.');
@@ -154,8 +154,8 @@ pub static KEYS: &[Key] = &[
         ValueKind::Workspace,
         DefaultValue::Absent,
         SettingScope::Trusted,
-        "The name under which plans and memory of this workspace are kept. Without it the git remote decides, or else \
-         the folder.",
+        "The name of this workspace in the store of plans and memory. By default it is derived from the git remote, or \
+         else from the folder.",
     )
     .with_variables(&["TENON_WORKSPACE_ID"]),
     key(
@@ -163,7 +163,7 @@ pub static KEYS: &[Key] = &[
         ValueKind::Paths,
         DefaultValue::Texts(&[]),
         SettingScope::Trusted,
-        "More folders that may be read, beside the workspace root.",
+        "Folders that may be read, in addition to the workspace root.",
     )
     .with_variables(&["TENON_WORKSPACE_ROOTS"]),
     key(
@@ -171,7 +171,7 @@ pub static KEYS: &[Key] = &[
         ValueKind::Globs,
         DefaultValue::Texts(&[]),
         SettingScope::Anyone,
-        "Files to leave out, beside what `.gitignore` already leaves out: gitignore-style patterns, relative to the root.",
+        "Files to exclude, in addition to those in `.gitignore`: gitignore-style patterns, relative to the root.",
     )
     .appending(),
     key(
@@ -179,7 +179,7 @@ pub static KEYS: &[Key] = &[
         ValueKind::Choices(SURFACES),
         DefaultValue::Texts(&["code", "workspace"]),
         SettingScope::Trusted,
-        "The surfaces a client gets that does not choose. `edit` also needs `edit.allow`.",
+        "Default surfaces, for clients that do not select any. `edit` also needs `edit.allow`.",
     )
     .with_variables(&["TENON_MCP_SURFACES"]),
     key(
@@ -187,8 +187,8 @@ pub static KEYS: &[Key] = &[
         ValueKind::Choice(&["structured", "text"]),
         DefaultValue::Text("structured"),
         SettingScope::Trusted,
-        "Whether results carry structured content alone, or also a compact listing in words for clients that show the \
-         model nothing else.",
+        "Whether results contain only structured content, or also a compact text listing for clients that show the \
+         model only text.",
     )
     .with_variables(&["TENON_MCP_CONTENT"]),
     key(
@@ -203,56 +203,56 @@ pub static KEYS: &[Key] = &[
         "limits.max_request_bytes",
         1024 * 1024,
         &["TENON_LIMITS_MAX_REQUEST_BYTES"],
-        "The largest request that is read.",
+        "The largest accepted request, in bytes.",
     ),
     limit(
         "limits.max_response_bytes",
         512 * 1024,
         &["TENON_LIMITS_MAX_RESPONSE_BYTES"],
-        "The largest answer that is sent.",
+        "The largest response, in bytes.",
     ),
     limit(
         "limits.request_timeout_ms",
         2000,
         &["TENON_LIMITS_REQUEST_TIMEOUT_MS"],
-        "How long a call of the `code` surface may take, in milliseconds.",
+        "The time limit of a call of the `code` surface, in milliseconds.",
     ),
     limit(
         "limits.max_items_nonpaged",
         200,
         &["TENON_LIMITS_MAX_ITEMS_NONPAGED"],
-        "The most items in an answer without pages.",
+        "The maximum number of items in a response without pages.",
     ),
     limit(
         "limits.max_page_size",
         200,
         &["TENON_LIMITS_MAX_PAGE_SIZE"],
-        "The most items on one page.",
+        "The maximum number of items per page.",
     ),
     limit(
         "limits.max_workspace_diagnostics_items_total",
         5000,
         &["TENON_LIMITS_MAX_WORKSPACE_DIAGNOSTICS_ITEMS_TOTAL"],
-        "The most diagnostics that one question may yield over all pages.",
+        "The maximum number of diagnostics of one request over all pages.",
     ),
     limit(
         "limits.max_workspace_symbols_items_total",
         20_000,
         &["TENON_LIMITS_MAX_WORKSPACE_SYMBOLS_ITEMS_TOTAL"],
-        "The most symbols that one question may yield over all pages.",
+        "The maximum number of symbols of one request over all pages.",
     ),
     limit(
         "limits.max_references_items_total",
         20_000,
         &["TENON_LIMITS_MAX_REFERENCES_ITEMS_TOTAL"],
-        "The most references that one question may yield over all pages.",
+        "The maximum number of references of one request over all pages.",
     ),
     key(
         "http.port",
         ValueKind::Number { min: 0, max: 65_535 },
         DefaultValue::Number(0),
         SettingScope::Trusted,
-        "The loopback port of `tenon serve --http`. 0 takes any free one and says which.",
+        "The loopback port of `tenon serve --http`. 0 picks a free port and prints it.",
     )
     .with_variables(&["TENON_HTTP_PORT"]),
     key(
@@ -260,7 +260,7 @@ pub static KEYS: &[Key] = &[
         ValueKind::Duration { min_ms: 50, max_ms: 30 * DAY_MS },
         DefaultValue::Text("15m"),
         SettingScope::Trusted,
-        "How long the daemon stays when no client is connected.",
+        "How long the daemon keeps running without clients.",
     )
     .with_variables(&["TENON_DAEMON_IDLE"]),
     key(
@@ -268,7 +268,7 @@ pub static KEYS: &[Key] = &[
         ValueKind::Choice(&["off", "error", "warn", "info", "debug", "trace"]),
         DefaultValue::Text("info"),
         SettingScope::Trusted,
-        "What the daemon writes to its log.",
+        "The level of the daemon's log.",
     )
     .with_variables(&["TENON_LOG_LEVEL"]),
     key(
@@ -276,7 +276,7 @@ pub static KEYS: &[Key] = &[
         ValueKind::Path,
         DefaultValue::Absent,
         SettingScope::User,
-        "Where logs go instead of the user's state folder.",
+        "The folder for logs, instead of the user's state folder.",
     )
     .with_variables(&["TENON_LOG_FOLDER"]),
     key(
@@ -284,29 +284,29 @@ pub static KEYS: &[Key] = &[
         ValueKind::Number { min: 64 * 1024, max: 1024 * 1024 * 1024 },
         DefaultValue::Number(8 * 1024 * 1024),
         SettingScope::Trusted,
-        "The size at which a log file is set aside and a new one begun.",
+        "The size at which a log file is rotated, in bytes.",
     ),
     key(
         "log.keep",
         ValueKind::Number { min: 0, max: 100 },
         DefaultValue::Number(3),
         SettingScope::Trusted,
-        "How many set-aside log files are kept.",
+        "How many rotated log files are kept.",
     ),
     key(
         "servers.*.command",
         ValueKind::Text,
         DefaultValue::Absent,
         SettingScope::Trusted,
-        "The language server's program: a name to look up, or a path; a relative path starts at the workspace root.",
+        "The language server's program: a name to look up in `PATH`, or a path. A relative path starts at the workspace root.",
     ),
-    key("servers.*.args", ValueKind::Texts, DefaultValue::Absent, SettingScope::Trusted, "Its arguments."),
+    key("servers.*.args", ValueKind::Texts, DefaultValue::Absent, SettingScope::Trusted, "The program's arguments."),
     key(
         "servers.*.extensions",
         ValueKind::Texts,
         DefaultValue::Absent,
         SettingScope::Trusted,
-        "The files it is asked about, by extension with the dot.",
+        "The extensions of the files it handles, with the dot.",
     ),
     key("servers.*.languageId", ValueKind::Text, DefaultValue::Absent, SettingScope::Trusted, "The language id of those files."),
     key(
@@ -314,30 +314,30 @@ pub static KEYS: &[Key] = &[
         ValueKind::Texts,
         DefaultValue::Absent,
         SettingScope::Trusted,
-        "File names that mark a project root for it.",
+        "File names that mark a project root for this server.",
     ),
-    key("servers.*.env", ValueKind::TextMap, DefaultValue::Absent, SettingScope::Trusted, "Environment variables it is started with."),
+    key("servers.*.env", ValueKind::TextMap, DefaultValue::Absent, SettingScope::Trusted, "Environment variables of the server."),
     key(
         "servers.*.initializationOptions",
         ValueKind::Object,
         DefaultValue::Absent,
         SettingScope::Trusted,
-        "What it is told in `initialize`, merged into what Tenon says.",
+        "The `initializationOptions` of `initialize`, merged into Tenon's own.",
     ),
     key(
         "servers.*.settings",
         ValueKind::Object,
         DefaultValue::Absent,
         SettingScope::Trusted,
-        "What it gets when it asks for its configuration, merged into what Tenon says.",
+        "The answer to `workspace/configuration`, merged into Tenon's own.",
     ),
-    key("servers.*.enabled", ValueKind::Flag, DefaultValue::Absent, SettingScope::Trusted, "Whether it is used at all."),
+    key("servers.*.enabled", ValueKind::Flag, DefaultValue::Absent, SettingScope::Trusted, "Whether the server is used."),
     key(
         "check.severities",
         ValueKind::Choices(SEVERITIES),
         DefaultValue::Texts(&["error", "warning"]),
         SettingScope::Anyone,
-        "What `tenon check` reports and counts as a finding.",
+        "The severities that `tenon check` reports and counts as findings.",
     )
     .with_variables(&["TENON_CHECK_SEVERITIES"]),
     key(
@@ -345,7 +345,7 @@ pub static KEYS: &[Key] = &[
         ValueKind::Path,
         DefaultValue::Absent,
         SettingScope::Trusted,
-        "The folder that holds the context caches the `context` surface may name.",
+        "The folder with the document caches of the `context` surface.",
     )
     .with_variables(&["TENON_CONTEXT_CACHE_ROOT", "CONTEXT_CACHE_ROOT"]),
     key(
@@ -353,7 +353,7 @@ pub static KEYS: &[Key] = &[
         ValueKind::Store,
         DefaultValue::Absent,
         SettingScope::Trusted,
-        "Where plans and memory are kept: the path of an SQLite file or a `postgres://` URL. Without it, a file in the \
+        "The store of plans and memory: the path of an SQLite file or a `postgres://` URL. The default is a file in the \
          user's data folder.",
     )
     .with_variables(&["TENON_WORK_STORE"]),
@@ -362,7 +362,7 @@ pub static KEYS: &[Key] = &[
         ValueKind::Flag,
         DefaultValue::Flag(false),
         SettingScope::Trusted,
-        "Whether plans and memory want `memory_init` before the first write.",
+        "Whether a workspace must be created with `memory_init` before the first write of plans and memory.",
     )
     .with_variables(&["TENON_WORK_STRICT"]),
     key(
@@ -370,7 +370,7 @@ pub static KEYS: &[Key] = &[
         ValueKind::Paths,
         DefaultValue::Texts(&[]),
         SettingScope::User,
-        "The workspaces, by folder, whose files the `edit` surface may change. Folders below a named one count too.",
+        "The workspace folders in which the `edit` surface may change files. Folders below them are included.",
     )
     .with_variables(&["TENON_EDIT_ALLOW"]),
     key(
@@ -378,7 +378,7 @@ pub static KEYS: &[Key] = &[
         ValueKind::Choices(SEVERITIES),
         DefaultValue::Texts(&["error"]),
         SettingScope::User,
-        "Which diagnostics an agent is told after an edit, by the `edit` surface or by a hook.",
+        "The severities of the diagnostics that an agent sees after an edit, through the `edit` surface or a hook.",
     )
     .with_variables(&["TENON_EDIT_SEVERITIES"]),
     key(
@@ -386,18 +386,18 @@ pub static KEYS: &[Key] = &[
         ValueKind::Number { min: 0, max: 600_000 },
         DefaultValue::Number(2000),
         SettingScope::User,
-        "How long what an edit broke in other files may take to show, in milliseconds. Nobody waits longer than the language \
-         servers take.",
+        "How long to wait after an edit for new diagnostics in other files, in milliseconds. The wait ends early when all \
+         language servers are done.",
     )
     .with_variables(&["TENON_EDIT_WAIT_MS"]),
 ];
 
-/// The key that `path` names, if there is one.
+/// The key that `path` names, if any.
 pub fn find(path: &str) -> Option<&'static Key> {
     KEYS.iter().find(|key| key.matches(path))
 }
 
-/// The names that may stand directly below `table` (a concrete path), without repeats, in table order.
+/// The names directly below `table` (a concrete path), without duplicates, in table order.
 ///
 /// A `*` among them means that the user chooses the name.
 pub fn names_below(table: &str) -> Vec<&'static str> {
@@ -415,7 +415,7 @@ pub fn names_below(table: &str) -> Vec<&'static str> {
     names
 }
 
-/// What the user most likely meant by the unknown `name` below `table`, as a whole path.
+/// The path that the user most likely meant by the unknown `name` below `table`.
 pub fn nearest(table: &str, name: &str) -> Option<String> {
     let within = |distance: usize, length: usize| distance <= (length / 3).max(2);
     let join = |known: &str| {
@@ -430,12 +430,12 @@ pub fn nearest(table: &str, name: &str) -> Option<String> {
     if let Some((_, known)) = sibling {
         return Some(join(known));
     }
-    // The right name in the wrong table.
+    // The name exists in another table.
     let elsewhere = KEYS.iter().find(|key| key.split().1 == name && !key.path.contains('*'));
     elsewhere.map(|key| key.path.to_owned())
 }
 
-/// Edit distance that does not mind case, `-` for `_`, or a missing word at either end (`page_size`).
+/// Edit distance that ignores case, `-` for `_`, and a missing word at either end (`page_size`).
 fn closeness(given: &str, known: &str) -> usize {
     let plain = |text: &str| text.replace(['-', '_'], "").to_lowercase();
     let (given, known) = (plain(given), plain(known));
@@ -450,7 +450,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_unique_and_their_variables_too() {
+    fn keys_and_variables_are_unique() {
         let mut paths: Vec<_> = KEYS.iter().map(|key| key.path).collect();
         let mut variables: Vec<_> = KEYS.iter().flat_map(|key| key.variables).collect();
         let counts = (paths.len(), variables.len());
@@ -462,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_is_named_after_its_key() {
+    fn variable_is_named_after_its_key() {
         for key in KEYS.iter().filter(|key| !key.variables.is_empty()) {
             let expected = format!("TENON_{}", key.path.replace('.', "_").to_uppercase());
             assert_eq!(key.variables[0], expected);
@@ -470,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn an_untrusted_repository_can_only_narrow() {
+    fn untrusted_repository_can_only_narrow() {
         let narrowing = ["workspace.ignore", "check.severities"];
         for key in KEYS.iter().filter(|key| key.scope == SettingScope::Anyone) {
             assert!(key.path.starts_with("limits.") || narrowing.contains(&key.path), "{}", key.path);
@@ -481,7 +481,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_what_was_meant() {
+    fn unknown_name_suggests_the_closest_key() {
         assert_eq!(nearest("", "limit").as_deref(), Some("limits"));
         assert_eq!(nearest("limits", "page_size").as_deref(), Some("limits.max_page_size"));
         assert_eq!(nearest("limits", "max-page-size").as_deref(), Some("limits.max_page_size"));

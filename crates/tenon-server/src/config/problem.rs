@@ -1,7 +1,7 @@
-//! What is wrong with a configuration, and where.
+//! Problems of a configuration, with their locations.
 //!
-//! A problem carries the text it was found in, so that a terminal can show the line; the library itself only says the
-//! file and the line number.
+//! A problem carries the source text, so that a terminal can show the line; the message itself contains only file and
+//! line number.
 
 use std::fmt;
 use std::ops::Range;
@@ -21,13 +21,13 @@ impl SourceText {
         Self { path: path.into(), text: text.into() }
     }
 
-    /// The line, from 1, in which the byte offset lies.
+    /// The line, from 1, that contains the byte offset.
     pub fn line_of(&self, offset: usize) -> usize {
         let end = offset.min(self.text.len());
         self.text.as_bytes()[..end].iter().filter(|byte| **byte == b'\n').count() + 1
     }
 
-    /// The text of a line, from 1, without its indentation and its end.
+    /// The span of a line, from 1, without indentation and line end.
     pub(crate) fn span_of_line(&self, line: usize) -> Range<usize> {
         let lines = self.text.split_inclusive('\n').take(line);
         let (start, text) = lines.fold((0, ""), |(start, text), next| (start + text.len(), next));
@@ -54,7 +54,7 @@ impl fmt::Display for ConfigLocation {
     }
 }
 
-/// One thing that is wrong.
+/// One problem.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message} ({location})")]
 pub struct ConfigProblem {
@@ -63,19 +63,19 @@ pub struct ConfigProblem {
     pub location: ConfigLocation,
 }
 
-/// Why there is no configuration.
+/// Why the configuration cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// At least one problem, in the order of the layers and then of the text.
+    /// At least one problem, in the order of the sources and then of the text.
     #[error("{}", first(.0))]
     Invalid(Vec<ConfigProblem>),
-    #[error("`{path}` is larger than {limit} bytes")]
+    #[error("`{path}` exceeds {limit} bytes")]
     TooLarge { path: Utf8PathBuf, limit: usize },
     #[error("`{path}` is not UTF-8 text")]
     NotText { path: Utf8PathBuf },
     #[error("`{path}` is not a regular file")]
     NotAFile { path: Utf8PathBuf },
-    #[error("`{path}` cannot be read")]
+    #[error("cannot read `{path}`")]
     Unreadable { path: Utf8PathBuf, source: std::io::Error },
 }
 
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_found_both_ways() {
+    fn offsets_and_lines_convert_both_ways() {
         let source = SourceText::new("x", "[a]\n  b = 1  \n\nlast");
         assert_eq!(&source.text[source.span_of_line(1)], "[a]");
         assert_eq!(&source.text[source.span_of_line(2)], "b = 1");

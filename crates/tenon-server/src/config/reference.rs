@@ -1,11 +1,11 @@
-//! The reference part of `docs/configuration.md`, made from the list of keys.
+//! The reference part of `docs/configuration.md`, generated from the list of keys.
 
 use std::fmt::Write;
 
 use super::env::VARIABLES;
 use super::key::{DefaultValue, KEYS, SettingScope, ValueKind};
 
-/// What stands before and after the generated part of the page.
+/// The marks before and after the generated part of the page.
 const BEGIN: &str = "<!-- reference: begin (cargo xtask schemas) -->\n";
 const END: &str = "<!-- reference: end -->\n";
 
@@ -58,7 +58,7 @@ fn markdown() -> String {
     page
 }
 
-/// `page` with its generated part made anew; `None` when the page has no such part.
+/// `page` with a new generated part; `None` if the page has no marks.
 fn refresh(page: &str) -> Option<String> {
     let (before, rest) = page.split_once(BEGIN)?;
     let (_, after) = rest.split_once(END)?;
@@ -70,7 +70,7 @@ fn kind(kind: ValueKind) -> String {
         ValueKind::Flag => "`true` or `false`".to_owned(),
         ValueKind::Number { min, max } => format!("number from {min} to {max}"),
         ValueKind::Limit { max, .. } => format!("number, at most {max}"),
-        ValueKind::Duration { .. } => "span of time".to_owned(),
+        ValueKind::Duration { .. } => "duration".to_owned(),
         ValueKind::Text => "string".to_owned(),
         ValueKind::Choice(choices) => format!("`\"{}\"`", choices.join("\"` or `\"")),
         ValueKind::Texts => "list of strings".to_owned(),
@@ -94,7 +94,7 @@ mod tests {
         let page = include_str!("../../../../docs/configuration.md");
         tenon_testkit::generated::check(
             "docs/configuration.md",
-            &refresh(page).expect("the page has its two marks"),
+            &refresh(page).expect("the page has both marks"),
         );
     }
 }

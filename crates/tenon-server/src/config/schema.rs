@@ -1,12 +1,12 @@
-//! The JSON schema of `tenon.toml` for editors, made from the list of keys.
+//! The JSON schema of `tenon.toml` for editors, generated from the list of keys.
 //!
-//! Draft 7, which the TOML extensions of editors understand. Checked in as `schemas/tenon.schema.json`; a test compares.
+//! Draft 7, which the editors' TOML extensions support. Checked in as `schemas/tenon.schema.json`; a test compares them.
 
 use serde_json::{Map, Value, json};
 
 use super::key::{DefaultValue, KEYS, Key, SettingScope, ValueKind};
 
-/// The schema as it is checked in: pretty-printed, with a newline at its end.
+/// The schema as it is checked in: pretty-printed, with a trailing newline.
 pub fn json() -> String {
     let mut properties = Map::new();
     for key in KEYS {
@@ -23,7 +23,7 @@ pub fn json() -> String {
     format!("{schema:#}\n")
 }
 
-/// Puts `leaf` at the place that `segments` name, making the tables on the way.
+/// Inserts `leaf` at the path `segments`, creating the tables on the way.
 fn place(properties: &mut Map<String, Value>, segments: &[&str], leaf: Value) {
     let [name, below @ ..] = segments else { return };
     if below.is_empty() {
@@ -55,7 +55,7 @@ fn describe(key: &Key) -> Value {
     let mut schema = match key.kind {
         ValueKind::Flag => json!({"type": "boolean"}),
         ValueKind::Number { min, max } => json!({"type": "integer", "minimum": min, "maximum": max}),
-        // Larger numbers are taken as the maximum: no reason for a red line.
+        // Larger numbers are reduced to the maximum, so editors should not mark them as errors.
         ValueKind::Limit { min, .. } => json!({"type": "integer", "minimum": min}),
         ValueKind::Duration { .. } => json!({"type": "string", "examples": ["15m", "1h 30m"]}),
         ValueKind::Text | ValueKind::Path | ValueKind::Store => json!({"type": "string", "minLength": 1}),
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn the_schema_agrees_with_the_reader() {
+    fn schema_agrees_with_the_reader() {
         assert!(accepts("[limits]\nmax_page_size = 50\n[servers.x]\ncommand = \"x\"\nsettings = {a = 1}\n"));
         assert!(!accepts("[limits]\npage_size = 50\n"));
         assert!(!accepts("[mcp]\ncontent = \"html\"\n"));

@@ -1,6 +1,6 @@
 //! The typed configuration: what the rest of the program reads.
 //!
-//! One struct per table of the file, one field per key; a test keeps this and the list of keys in step.
+//! One struct per table of the file, one field per key; a test compares them with the list of keys.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -49,7 +49,7 @@ pub struct McpSection {
     pub tool_names: ToolNames,
 }
 
-/// What a result carries beside its structured content.
+/// What a result contains in addition to structured content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ContentMode {
@@ -57,7 +57,7 @@ pub enum ContentMode {
     Text,
 }
 
-/// The caps of the `code` surface and of every request; never above the contract's.
+/// The limits of the `code` surface and of every request; never above the contract's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LimitsSection {
@@ -93,7 +93,7 @@ pub struct LogSection {
     pub keep: usize,
 }
 
-/// How much the log says.
+/// The log level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogLevel {
@@ -133,12 +133,12 @@ pub struct EditSection {
 }
 
 impl EditSection {
-    /// How long what an edit broke in other files may take to show.
+    /// How long to wait for new diagnostics in other files after an edit.
     pub fn wait(&self) -> Duration {
         Duration::from_millis(self.wait_ms)
     }
 
-    /// Whether the user lets the `edit` surface change files of the workspace at `root`.
+    /// Whether the user allows the `edit` surface to change files of the workspace at `root`.
     pub fn allows(&self, root: &Utf8Path) -> bool {
         self.allow.iter().any(|folder| {
             let real = folder.canonicalize_utf8().unwrap_or_else(|_| folder.clone());
@@ -149,7 +149,7 @@ impl EditSection {
 
 fn span_of_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     let text = String::deserialize(deserializer)?;
-    value::duration(&text).ok_or_else(|| de::Error::custom("not a span of time"))
+    value::duration(&text).ok_or_else(|| de::Error::custom("not a duration"))
 }
 
 fn tool_names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ToolNames, D::Error> {

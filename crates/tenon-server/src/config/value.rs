@@ -1,7 +1,7 @@
-//! From what was written to what is meant: one value against the kind of its key.
+//! Converts one written value to the kind of its key.
 //!
-//! Both writers of values end here: TOML values and the plain strings of environment variables and flags. The result is
-//! the JSON form that the typed configuration is built from.
+//! Input is a TOML value or the string of an environment variable or flag. The result is the JSON value from which the
+//! typed configuration is built.
 
 use std::time::Duration;
 
@@ -14,11 +14,11 @@ use toml::de::{DeArray, DeTable, DeValue};
 
 use super::key::ValueKind;
 
-/// A value that fits its key.
+/// A valid value for a key.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Reading {
     pub(super) value: Value,
-    /// Said to the user when the value was not taken as it stood.
+    /// A note for the user if the value was adjusted.
     pub(super) note: Option<String>,
 }
 
@@ -28,13 +28,13 @@ impl From<Value> for Reading {
     }
 }
 
-/// Why a value does not fit: `must be …`, said of the key.
+/// Why a value is invalid: `must be …`, to be shown after the key.
 type Misfit = String;
 
-/// What relative paths and `~` mean where the value stands.
+/// What relative paths and `~` in a value refer to.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Anchors<'a> {
-    /// The folder relative paths start at; without one they are refused.
+    /// The folder that relative paths start at; without one they are rejected.
     pub(super) base: Option<&'a Utf8Path>,
     pub(super) home: Option<&'a Utf8Path>,
 }
@@ -68,7 +68,7 @@ pub(super) fn from_toml(
             let item = item_kind(kind);
             let values = items.iter().map(|value| match value.get_ref() {
                 DeValue::String(text) => string_of(item, text, anchors),
-                other => Err(format!("must hold strings only, not {}", name_of(other))),
+                other => Err(format!("must contain only strings, not {}", name_of(other))),
             });
             values.collect::<Result<Vec<_>, _>>().map(|values| Value::Array(values).into())
         }
@@ -76,7 +76,7 @@ pub(super) fn from_toml(
             let strings = table.iter().map(|(name, value)| match value.get_ref() {
                 DeValue::String(text) => Ok((name.get_ref().to_string(), Value::from(text.as_ref()))),
                 other => {
-                    Err(format!("must hold strings only, but `{}` is {}", name.get_ref(), name_of(other)))
+                    Err(format!("must contain only strings, but `{}` is {}", name.get_ref(), name_of(other)))
                 }
             });
             strings.collect::<Result<_, _>>().map(|map| Value::Object(map).into())
@@ -86,7 +86,7 @@ pub(super) fn from_toml(
     }
 }
 
-/// Reads a plain string. Lists are split at commas, lists of paths at the system's path separator.
+/// Reads a string. Lists are split at commas, lists of paths at the system's path separator.
 pub(super) fn from_text(kind: ValueKind, text: &str, anchors: Anchors<'_>) -> Result<Reading, Misfit> {
     match kind {
         ValueKind::Flag => match text {
@@ -117,7 +117,7 @@ pub(super) fn from_text(kind: ValueKind, text: &str, anchors: Anchors<'_>) -> Re
     }
 }
 
-/// The time that a `ValueKind::Duration` value stands for.
+/// The duration that a `ValueKind::Duration` value means.
 pub(super) fn duration(text: &str) -> Option<Duration> {
     let span: SignedDuration = text.trim().parse().ok()?;
     Duration::try_from(span).ok()
@@ -135,7 +135,7 @@ fn number_of(kind: ValueKind, number: i128) -> Result<Reading, Misfit> {
     let (min, max, clamps) = match kind {
         ValueKind::Number { min, max } => (min, max, false),
         ValueKind::Limit { min, max } => (min, max, true),
-        _ => unreachable!("only numbers get here"),
+        _ => unreachable!("called for numbers only"),
     };
     match u64::try_from(number) {
         Ok(number) if (min..=max).contains(&number) => Ok(Value::from(number).into()),
@@ -166,16 +166,16 @@ fn string_of(kind: ValueKind, text: &str, anchors: Anchors<'_>) -> Result<Value,
         },
         ValueKind::Path => path_of(text, anchors).map(|path| Value::from(path.into_string())),
         ValueKind::Store if !text.contains("://") => {
-            // What looks like a path may be a URL with a typing mistake, and hold a password.
+            // It may be a mistyped URL with a password in it, so the value is not repeated.
             let path = path_of(text, anchors).map_err(|_| expected(kind))?;
             Ok(Value::from(path.into_string()))
         }
         ValueKind::Workspace if WorkspaceName::parse(text).is_err() => Err(expected(kind)),
         ValueKind::Globs if text.is_empty() || text.contains(['\0', '\n']) => {
-            Err("must hold patterns, each on one line and none empty".to_owned())
+            Err("must be patterns, each on one line and not empty".to_owned())
         }
         _ if text.is_empty() => Err("must not be empty".to_owned()),
-        _ if text.contains('\0') => Err("must not hold a NUL character".to_owned()),
+        _ if text.contains('\0') => Err("must not contain a NUL character".to_owned()),
         _ => Ok(Value::from(text)),
     }
 }
@@ -207,14 +207,14 @@ fn json_of(value: &Spanned<DeValue<'_>>) -> Result<Value, Misfit> {
         DeValue::Boolean(flag) => Ok(Value::Bool(*flag)),
         DeValue::Integer(integer) => i64::from_str_radix(integer.as_str(), integer.radix())
             .map(Value::from)
-            .map_err(|_| format!("holds {integer}, which is too large")),
+            .map_err(|_| format!("contains {integer}, which is too large")),
         DeValue::Float(float) => float
             .as_str()
             .parse()
             .ok()
             .and_then(serde_json::Number::from_f64)
             .map(Value::Number)
-            .ok_or_else(|| format!("holds {float}, which JSON cannot say")),
+            .ok_or_else(|| format!("contains {float}, which JSON cannot represent")),
         DeValue::Array(items) => array_of(items),
         DeValue::Table(table) => object_of(table),
         DeValue::Datetime(time) => Ok(Value::from(time.to_string())),
@@ -232,9 +232,7 @@ fn expected(kind: ValueKind) -> String {
         ValueKind::Number { min, max } | ValueKind::Limit { min, max } => {
             format!("must be a whole number from {min} to {max}")
         }
-        ValueKind::Duration { .. } => {
-            "must be a span of time with its unit, like \"15m\" or \"1h 30m\"".to_owned()
-        }
+        ValueKind::Duration { .. } => "must be a duration with a unit, like \"15m\" or \"1h 30m\"".to_owned(),
         ValueKind::Text => "must be a string".to_owned(),
         ValueKind::Workspace => {
             "must be 1 to 128 of A-Z a-z 0-9 . _ / - with a letter or digit first".to_owned()
@@ -282,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn strings_become_values_of_their_kind() {
+    fn strings_are_converted_to_their_kind() {
         assert_eq!(text(ValueKind::Flag, "1"), Ok(json!(true)));
         assert_eq!(text(ValueKind::Number { min: 0, max: 9 }, "7"), Ok(json!(7)));
         assert_eq!(text(ValueKind::Choices(&["a", "b"]), "b, a,"), Ok(json!(["b", "a"])));
@@ -293,8 +291,8 @@ mod tests {
     }
 
     #[test]
-    fn misfits_say_what_would_fit() {
-        let refusals = [
+    fn invalid_value_reports_what_is_valid() {
+        let invalid = [
             text(ValueKind::Flag, "yes"),
             text(ValueKind::Number { min: 1, max: 9 }, "-1"),
             text(ValueKind::Number { min: 1, max: 9 }, "99999999999999999999999999999999999999999999"),
@@ -307,7 +305,7 @@ mod tests {
             text(ValueKind::Text, ""),
             text(ValueKind::Object, "{}"),
         ];
-        let messages: Vec<String> = refusals.into_iter().map(Result::unwrap_err).collect();
+        let messages: Vec<String> = invalid.into_iter().map(Result::unwrap_err).collect();
         insta::assert_snapshot!(messages.join("\n"), @r#"
         must be `true` or `false`
         must be a whole number from 1 to 9, not -1
@@ -315,7 +313,7 @@ mod tests {
         must be `a`, `b` or `c`, not `d`
         must be an absolute path or start with `~/`, not `relative`
         must be an absolute path, start with `~/`, or be a `postgres://` URL
-        must be a span of time with its unit, like "15m" or "1h 30m"
+        must be a duration with a unit, like "15m" or "1h 30m"
         must be between 1ms and 9s, not `1h`
         must be 1 to 128 of A-Z a-z 0-9 . _ / - with a letter or digit first
         must not be empty
@@ -324,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_above_its_maximum_is_taken_as_the_maximum_and_said() {
+    fn limit_above_its_maximum_is_reduced_with_a_note() {
         let reading = from_text(ValueKind::Limit { min: 1, max: 200 }, "500", Anchors::default()).unwrap();
         assert_eq!(reading.value, json!(200));
         assert_eq!(reading.note.as_deref(), Some("500 is above the maximum, 200"));

@@ -10,7 +10,7 @@ use super::rejection::HttpRejection;
 pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 pub(super) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
-/// The name of a surface as it stands in a path, where any letter may be escaped.
+/// The name of a surface in a path, percent-decoded.
 pub(super) fn unescaped(name: &str) -> Cow<'_, str> {
     if !name.contains('%') {
         return Cow::Borrowed(name);
@@ -23,14 +23,14 @@ pub(super) fn unescaped(name: &str) -> Cow<'_, str> {
                 plain.push(char::from(byte));
                 plain.push_str(&part[2..]);
             }
-            // No name has such a thing in it.
+            // No surface name contains this.
             _ => return Cow::Borrowed(name),
         }
     }
     Cow::Owned(plain)
 }
 
-/// `Host` must name this machine by a loopback name, whatever the port.
+/// `Host` must be a loopback name; any port is allowed.
 pub(super) fn check_host(uri: &Uri, headers: &HeaderMap) -> Result<(), HttpRejection> {
     let foreign = || HttpRejection::forbidden("`Host` is not a loopback name");
     let mut hosts = headers.get_all(header::HOST).iter();
@@ -42,9 +42,9 @@ pub(super) fn check_host(uri: &Uri, headers: &HeaderMap) -> Result<(), HttpRejec
     if is_loopback(host) && named_in_uri { Ok(()) } else { Err(foreign()) }
 }
 
-/// Browsers say where a page comes from; only pages of this machine may ask.
+/// Browsers send the origin of a page; only pages of this machine are allowed.
 pub(super) fn check_origin(headers: &HeaderMap) -> Result<(), HttpRejection> {
-    let foreign = || HttpRejection::forbidden("`Origin` is foreign");
+    let foreign = || HttpRejection::forbidden("`Origin` is not a loopback origin");
     for origin in headers.get_all(header::ORIGIN) {
         let origin = origin.to_str().map_err(|_| foreign())?;
         let authority = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
@@ -55,7 +55,7 @@ pub(super) fn check_origin(headers: &HeaderMap) -> Result<(), HttpRejection> {
     Ok(())
 }
 
-/// `localhost`, `127.0.0.0/8` or `[::1]`, with or without a port and nothing else.
+/// `localhost`, `127.0.0.0/8` or `[::1]`, with or without a port.
 fn is_loopback(authority: &str) -> bool {
     let (host, port) = match authority.strip_prefix('[') {
         Some(rest) => match rest.split_once(']') {
@@ -83,7 +83,7 @@ fn is_loopback(authority: &str) -> bool {
     }
 }
 
-/// The one bearer token of the request.
+/// The bearer token, if the request has exactly one.
 pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {
     let mut values = headers.get_all(header::AUTHORIZATION).iter();
     let (value, None) = (values.next()?, values.next()) else {
@@ -110,7 +110,7 @@ pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), HttpRejectio
     if is_json && is_utf8 { Ok(()) } else { Err(HttpRejection::unsupported_media_type()) }
 }
 
-/// Both types must be listed by name: `*/*` does not say that the client can read an event stream.
+/// Both types must be listed by name: `*/*` does not promise that the client reads event streams.
 pub(super) fn check_accept(headers: &HeaderMap) -> Result<(), HttpRejection> {
     let accepts = |wanted: &str| {
         headers
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn weights_of_nothing_are_no_acceptance() {
+    fn zero_weight_does_not_accept() {
         let accept = |value: &str| {
             let headers = HeaderMap::from_iter([(header::ACCEPT, value.parse().unwrap())]);
             check_accept(&headers).is_ok()

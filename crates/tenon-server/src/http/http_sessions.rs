@@ -1,7 +1,6 @@
-//! The open sessions of one endpoint: 64 at most, the oldest leaves.
+//! The open sessions of one endpoint: at most 64; a new one then replaces the oldest.
 //!
-//! A session is found only by the token that made it and on the path where it was made; for anyone
-//! else it does not exist.
+//! A session is found only with the token that created it and on the path where it was created.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -8,7 +8,7 @@ use crate::mcp::envelope::MessageFault;
 
 use super::response;
 
-/// Why a request was refused.
+/// Why a request was rejected.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct HttpRejection {
     status: StatusCode,
@@ -18,7 +18,7 @@ pub(super) struct HttpRejection {
 }
 
 impl HttpRejection {
-    /// A JSON-RPC error that has an HTTP status of its own.
+    /// A JSON-RPC error with a specific HTTP status.
     pub(super) fn error(status: StatusCode, id: Option<RequestId>, error: ErrorData) -> Self {
         Self { status, fault: Box::new(MessageFault::new(id, error)), header: None, closes: false }
     }
@@ -61,12 +61,12 @@ impl HttpRejection {
     }
 
     pub(super) fn unsupported_media_type() -> Self {
-        Self::plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body is application/json")
+        Self::plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, "`Content-Type` must be application/json")
     }
 
     pub(super) fn too_large(limit: usize) -> Self {
         let mut rejection =
-            Self::plain(StatusCode::PAYLOAD_TOO_LARGE, format!("a request has at most {limit} bytes"));
+            Self::plain(StatusCode::PAYLOAD_TOO_LARGE, format!("request exceeds {limit} bytes"));
         rejection.closes = true;
         rejection
     }
@@ -78,7 +78,7 @@ impl HttpRejection {
     }
 
     pub(super) fn broken_body() -> Self {
-        let mut rejection = Self::bad_request("the body broke off");
+        let mut rejection = Self::bad_request("the body is incomplete");
         rejection.closes = true;
         rejection
     }

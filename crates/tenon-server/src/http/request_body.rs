@@ -1,4 +1,4 @@
-//! Reading a request body: capped while it arrives, and never for longer than its time.
+//! Reads a request body, limited in size and time.
 
 use std::time::Duration;
 
@@ -8,8 +8,8 @@ use hyper::body::Incoming as Body;
 
 use super::rejection::HttpRejection;
 
-/// What is read and thrown away before a rejection, so that the client gets to see it: a connection
-/// closed on a client that still writes would take the answer with it.
+/// How much to read and discard before a rejection. Closing the connection while the client still writes
+/// would lose the response.
 const DISCARDED_BYTES: usize = 4 * 1024 * 1024;
 const DISCARDED_TIME: Duration = Duration::from_secs(1);
 
@@ -52,7 +52,7 @@ pub(super) async fn read(
     }
 }
 
-/// Reads on for a bounded while and keeps nothing.
+/// Reads and discards, limited in size and time.
 pub(super) async fn discard(mut body: Body) {
     let mut left = DISCARDED_BYTES;
     let reading = async {

@@ -1,4 +1,4 @@
-//! Answers: plain JSON, or an event stream for a request that asked for progress.
+//! Responses: plain JSON, or an event stream for a request that asked for progress.
 
 use std::convert::Infallible;
 use std::pin::pin;
@@ -17,12 +17,12 @@ use crate::mcp::json_writer;
 use crate::mcp::progress::{OUTBOX_CAPACITY, Outbox};
 use crate::mcp::session::Session;
 
-/// Whose rules map JSON-RPC errors to statuses.
+/// Which revision's rules map JSON-RPC errors to HTTP statuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
-    /// 2025-11-25: an error answer is an answer, 200.
+    /// 2025-11-25: every error is a response with status 200.
     Session,
-    /// 2026-07-28: some errors have a status of their own.
+    /// 2026-07-28: some errors have their own status.
     Alone,
 }
 
@@ -75,7 +75,7 @@ pub(super) async fn answer(
     json(status(&message, shape), &message)
 }
 
-/// Has a worker do the work, and ends it there when nobody waits for it any more.
+/// Runs the call on a worker; dropping the future aborts it there.
 fn work(
     workers: &Handle,
     id: RequestId,
@@ -84,7 +84,7 @@ fn work(
     let task = AbortOnDropHandle::new(workers.spawn(answer));
     async move {
         task.await.unwrap_or_else(|_| {
-            let error = ErrorData::internal_error("the call did not come to its end", None);
+            let error = ErrorData::internal_error("call did not complete", None);
             ServerJsonRpcMessage::error(error, Some(id))
         })
     }
@@ -107,7 +107,7 @@ fn status(message: &ServerJsonRpcMessage, shape: Shape) -> StatusCode {
     }
 }
 
-/// Progress as it comes, then the answer, then the end.
+/// Progress events, then the answer.
 fn event_stream(
     work: impl Future<Output = ServerJsonRpcMessage> + Send + 'static,
     messages: mpsc::Receiver<ServerJsonRpcMessage>,
@@ -131,7 +131,7 @@ fn event_stream(
         match done {
             Err(progress) => Some((event(&progress), (Some(work), messages))),
             Ok(answer) => {
-                // What was reported before the end is delivered before the answer.
+                // Progress reported before the end is delivered before the answer.
                 let mut last = Vec::new();
                 while let Ok(progress) = messages.try_recv() {
                     last.extend_from_slice(&event(&progress));

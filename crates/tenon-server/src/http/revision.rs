@@ -1,8 +1,8 @@
-//! Which revision a request speaks, and whether its headers agree with its body.
+//! Which protocol revision a request uses, and whether its headers agree with its body.
 //!
 //! 2026-07-28 repeats in headers what intermediaries route by (`MCP-Protocol-Version`, `Mcp-Method`,
-//! `Mcp-Name`); a header that is missing or says something else than the body is refused, since two
-//! readers of one request would otherwise see two requests.
+//! `Mcp-Name`). A header that is missing or differs from the body is rejected: otherwise an intermediary
+//! and this server could see two different requests.
 
 use axum::http::{HeaderMap, HeaderName, StatusCode};
 use base64::Engine;
@@ -25,7 +25,7 @@ pub(super) enum Lifecycle {
     Opening,
     /// Everything after it.
     Session,
-    /// A request of 2026-07-28, which stands alone.
+    /// A sessionless request of 2026-07-28.
     Alone,
 }
 
@@ -58,7 +58,7 @@ pub(super) fn lifecycle(headers: &HeaderMap, incoming: &IncomingMessage) -> Resu
     }
     let missing = request.get_meta().missing_required_keys(&ProtocolVersion::V_2026_07_28);
     if !missing.is_empty() {
-        let message = format!("the request's `_meta` lacks {}", missing.join(", "));
+        let message = format!("the request's `_meta` is missing {}", missing.join(", "));
         let error = ErrorData::invalid_params(message, None);
         return Err(HttpRejection::error(StatusCode::BAD_REQUEST, Some(id.clone()), error));
     }
@@ -66,7 +66,7 @@ pub(super) fn lifecycle(headers: &HeaderMap, incoming: &IncomingMessage) -> Resu
     Ok(Lifecycle::Alone)
 }
 
-/// A request inside a session names the revision that the session agreed on.
+/// Checks that a request names the revision that its session negotiated.
 pub(super) fn check_session(headers: &HeaderMap, session: &Session) -> Result<(), HttpRejection> {
     let header = version_header(headers, None)?
         .ok_or_else(|| HttpRejection::bad_request("`MCP-Protocol-Version` is missing"))?;
@@ -74,11 +74,13 @@ pub(super) fn check_session(headers: &HeaderMap, session: &Session) -> Result<()
     if agreed.is_some_and(|agreed| agreed.as_str() == header) {
         Ok(())
     } else {
-        Err(HttpRejection::bad_request("`MCP-Protocol-Version` is not the one this session agreed on"))
+        Err(HttpRejection::bad_request(
+            "`MCP-Protocol-Version` is not the revision that this session negotiated",
+        ))
     }
 }
 
-/// The version header, if it names a revision that we serve.
+/// The version header, if it names a supported revision.
 fn version_header<'h>(
     headers: &'h HeaderMap,
     id: Option<&RequestId>,
@@ -120,7 +122,7 @@ fn check_routing(headers: &HeaderMap, id: &RequestId, request: &ClientRequest) -
     }
 }
 
-/// A header's value, unwrapped where it had to be encoded to fit a header.
+/// A header's value, decoded where it had to be encoded to fit a header.
 fn routed(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
     let value = headers.get(name)?.to_str().ok()?;
     match value.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?=")) {

@@ -1,7 +1,7 @@
 //! The JSON-RPC envelope: bytes in, one typed message or one fault out.
 //!
 //! Stricter than `rmcp`'s own parser: one object (no batch), `jsonrpc` exactly `"2.0"`, an id that
-//! is a string or an integer, `params` an object, and nothing that is half request, half response.
+//! is a string or an integer, `params` an object, and no mixture of request and response.
 
 use rmcp::model::{
     CallToolRequest, ClientJsonRpcMessage, ClientNotification, ClientRequest, CustomRequest, DiscoverRequest,
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::request_id::RequestIdScanner;
 
-/// One message of a client.
+/// One message from a client.
 #[derive(Debug)]
 pub enum IncomingMessage {
     Request {
@@ -21,11 +21,11 @@ pub enum IncomingMessage {
         request: Box<ClientRequest>,
     },
     Notification(Box<ClientNotification>),
-    /// An answer to a request that we never send; it is accepted and ignored.
+    /// A response to a request that the server never sends; it is ignored.
     Response,
 }
 
-/// Bytes that are no message; what is known of their id goes back with the error.
+/// Bytes that are not a valid message, with the id for the error response as far as it could be read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MessageFault {
     id: Option<RequestId>,
@@ -33,12 +33,11 @@ pub struct MessageFault {
 }
 
 impl MessageFault {
-    /// Who sent what cannot be read waits for an answer all the same, if it has an id.
+    /// The sender expects a response if the message has an id.
     fn unreadable(bytes: &[u8]) -> Self {
         let mut skim = RequestIdScanner::default();
         skim.pass(bytes);
-        let why =
-            "the message is not valid JSON in UTF-8: no half surrogates, no numbers too large, not too deep";
+        let why = "the message is not valid JSON in UTF-8, contains a lone surrogate or a number out of range, or is nested too deeply";
         Self { id: skim.id(), error: ErrorData::parse_error(why, None) }
     }
 
@@ -90,7 +89,7 @@ pub fn read(bytes: &[u8]) -> Result<IncomingMessage, MessageFault> {
     if meta.is_some_and(|meta| !meta.is_object()) {
         return fault("`_meta` is an object");
     }
-    // `rmcp` reads optional parameters that do not fit as none at all.
+    // `rmcp` silently drops optional parameters of the wrong type.
     let lost_parameters = members.get("method").and_then(Value::as_str) == Some("tools/list")
         && members
             .get("params")
@@ -112,12 +111,12 @@ pub fn read(bytes: &[u8]) -> Result<IncomingMessage, MessageFault> {
             Ok(IncomingMessage::Notification(Box::new(message.notification)))
         }
         Ok(_) => Ok(IncomingMessage::Response),
-        Err(_) => Err(MessageFault::invalid(id, "the message is no JSON-RPC message")),
+        Err(_) => Err(MessageFault::invalid(id, "not a JSON-RPC message")),
     }
 }
 
-/// A request of a method that we answer, if its parameters fit. `rmcp` would try one kind of request after the other; the
-/// name says which it is.
+/// A request of a supported method, if its parameters fit. `rmcp` would try one request type after the other; the method
+/// name selects the type directly.
 fn served(method: &str, message: &Value) -> Option<ClientRequest> {
     fn read<T: DeserializeOwned + Into<ClientRequest>>(message: &Value) -> Option<ClientRequest> {
         T::deserialize(message).ok().map(Into::into)
@@ -132,7 +131,7 @@ fn served(method: &str, message: &Value) -> Option<ClientRequest> {
     }
 }
 
-/// A request as it looks when its parameters fit no model, which is what the handler refuses.
+/// A request without its parameters, which the handler rejects as malformed.
 fn unread(request: ClientRequest) -> ClientRequest {
     ClientRequest::CustomRequest(CustomRequest::new(request.method(), None))
 }
@@ -142,12 +141,12 @@ mod tests {
     use super::*;
 
     fn refused(text: &str) -> (i32, bool) {
-        let fault = read(text.as_bytes()).expect_err("must be refused");
+        let fault = read(text.as_bytes()).expect_err("must be rejected");
         (fault.error.code.0, fault.id.is_some())
     }
 
     #[test]
-    fn what_is_no_message_is_refused_with_the_id_that_could_be_read() {
+    fn invalid_message_is_rejected_with_the_id_if_readable() {
         for (text, code, has_id) in [
             ("", -32700, false),
             ("{", -32700, false),
@@ -181,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_notifications_and_responses_are_told_apart() {
+    fn requests_notifications_and_responses_are_distinguished() {
         let request = read(br#"{"jsonrpc":"2.0","id":"a","method":"tools/list"}"#).expect("a request");
         assert!(matches!(&request, IncomingMessage::Request { request, .. }
             if matches!(**request, ClientRequest::ListToolsRequest(_))));
@@ -192,9 +191,9 @@ mod tests {
         assert!(matches!(response, IncomingMessage::Response));
     }
 
-    /// The short way reads what the long one would have.
+    /// The direct path parses the same as `rmcp`'s.
     #[test]
-    fn requests_of_served_methods_are_read_as_rmcp_reads_them() {
+    fn supported_methods_are_parsed_as_rmcp_parses_them() {
         for params in [
             "",
             r#","params":{}"#,
@@ -206,7 +205,7 @@ mod tests {
             for method in crate::mcp::SERVED {
                 let text = format!(r#"{{"jsonrpc":"2.0","id":"a","method":"{method}"{params}}}"#);
                 let Ok(ClientJsonRpcMessage::Request(expected)) = serde_json::from_str(&text) else {
-                    panic!("no request: {text}");
+                    panic!("not a request: {text}");
                 };
                 let Ok(IncomingMessage::Request { id, request }) = read(text.as_bytes()) else {
                     panic!("refused: {text}");

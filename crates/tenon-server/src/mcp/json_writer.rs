@@ -1,8 +1,8 @@
-//! How a message is written: compact JSON, with the numbers in the notation of the contract.
+//! Writes messages as compact JSON, with numbers in the contract's notation.
 //!
 //! `serde_json` writes a 32-bit float below 1e-5 as `0.0000033`, and the 64-bit float of a JSON value as `3.3e-6`. A score
-//! of the `context` surface is a 32-bit float and appears both ways, in the text and in the structured result: here
-//! they come out alike.
+//! of the `context` surface is a 32-bit float and appears in the text and in the structured result: both must have the
+//! same digits.
 
 use std::io::{self, Write};
 
@@ -10,10 +10,10 @@ use rmcp::model::ServerJsonRpcMessage;
 use serde::Serialize;
 use serde_json::ser::{CompactFormatter, Formatter, Serializer};
 
-/// Writes `message` to the end of `bytes`.
+/// Appends `message` to `bytes`.
 pub fn write(bytes: &mut Vec<u8>, message: &ServerJsonRpcMessage) {
     let mut serializer = Serializer::with_formatter(bytes, Notation);
-    message.serialize(&mut serializer).expect("protocol messages serialise, and a vector takes all");
+    message.serialize(&mut serializer).expect("protocol messages serialise, and a vector accepts all bytes");
 }
 
 struct Notation;

@@ -1,19 +1,19 @@
 //! Progress of a running call, for clients that asked for it.
 //!
-//! Progress is advice: a client that reads slowly loses reports, it never slows the work down.
+//! Progress is best effort: a client that reads slowly loses reports and never slows the work down.
 
 use rmcp::model::{
     ProgressNotification, ProgressNotificationParam, ProgressToken, ServerJsonRpcMessage, ServerNotification,
 };
 use tokio::sync::mpsc;
 
-/// Where the notifications of one request go, ahead of its response.
+/// Receives the notifications of one request, which precede the response.
 pub type Outbox = mpsc::Sender<ServerJsonRpcMessage>;
 
 /// How many reports may wait for a slow reader; further ones are dropped.
 pub const OUTBOX_CAPACITY: usize = 64;
 
-/// Reports progress to the client that asked for it, and to nobody otherwise.
+/// Reports progress to a client that asked for it; otherwise does nothing.
 #[derive(Debug, Clone, Default)]
 pub struct ProgressReporter {
     sink: Option<(ProgressToken, Outbox)>,
@@ -24,7 +24,7 @@ impl ProgressReporter {
         Self { sink: Some((token, outbox)) }
     }
 
-    /// Says that `done` of `total` (where known) is done.
+    /// Reports that `done` of `total` (where known) is done.
     pub fn report(&self, done: u64, total: Option<u64>, message: &str) {
         let Some((token, outbox)) = &self.sink else { return };
         // Counts stay far below 2^53, where a float is still exact.

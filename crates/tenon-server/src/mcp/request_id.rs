@@ -1,11 +1,10 @@
-//! The id of a message that is too long to be kept, or cannot be read, found while its bytes pass by.
+//! Finds the id of a message that is too long to buffer or cannot be parsed, so that the error response can carry it.
 //!
-//! Whoever sent it waits for an answer under that id. Of the message only the names and plain values of its outermost object
-//! are looked at, wherever among them the id stands.
+//! The scanner looks only at names and scalar values of the outermost object.
 
 use rmcp::model::RequestId;
 
-/// No id that anybody uses is longer.
+/// Longer ids are not recognised.
 const LONGEST: usize = 256;
 
 #[derive(Default)]
@@ -14,7 +13,7 @@ pub(super) struct RequestIdScanner {
     depth: usize,
     in_string: bool,
     escaped: bool,
-    /// The name or plain value that is passing by in the outermost object.
+    /// The name or scalar value that is being read in the outermost object.
     token: Vec<u8>,
     /// Whether the name before it was `id`.
     is_id: bool,
@@ -22,7 +21,7 @@ pub(super) struct RequestIdScanner {
 }
 
 impl RequestIdScanner {
-    /// Looks at the next bytes.
+    /// Scans the next bytes.
     pub(super) fn pass(&mut self, bytes: &[u8]) {
         for &byte in bytes {
             if self.depth == 1 && self.token.len() <= LONGEST {
@@ -54,7 +53,7 @@ impl RequestIdScanner {
         }
     }
 
-    /// The last id that was seen, as a parser would have it.
+    /// The last id found, as a parser would read it.
     pub(super) fn id(self) -> Option<RequestId> {
         self.id
     }
@@ -71,7 +70,7 @@ impl RequestIdScanner {
         };
     }
 
-    /// What has passed by since the last name or value, but for the byte that ended it.
+    /// The bytes since the last name or value, without the byte that ended it.
     fn take(&mut self) -> Option<serde_json::Value> {
         let token = std::mem::take(&mut self.token);
         let (_, token) = token.split_last()?;
@@ -93,14 +92,14 @@ mod tests {
     }
 
     #[test]
-    fn the_id_is_found_wherever_it_stands() {
+    fn id_is_found_at_any_position() {
         let number = Some(RequestId::Number(7));
         for text in [
             r#"{"id":7,"method":"x","params":{"id":8}}"#,
             r#"{"method":"x","params":{"id":8,"deep":[{"id":9}]},"jsonrpc":"2.0","id":7}"#,
             r#"{ "a" : "\"id\":3,\\" , "id" : 7 , "b" : [ 1, 2 ] }"#,
             r#"{"id":5,"id":7}"#,
-            // Cut off in the middle.
+            // Truncated.
             r#"{"id":7,"params":{"note":"zzz"#,
         ] {
             assert_eq!(skimmed(text, 1), number, "{text}");

@@ -1,8 +1,8 @@
 //! One MCP session: lifecycle, requests in flight and their cancellation.
 //!
-//! 2025-11-25 is a conversation: `initialize`, `notifications/initialized`, then requests; before
+//! 2025-11-25 has a handshake: `initialize`, `notifications/initialized`, then requests; before
 //! that only `ping` is answered. A 2026-07-28 request names its revision in its own `_meta` and
-//! stands alone, whatever happened on the connection before.
+//! does not depend on earlier messages.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -22,10 +22,10 @@ use super::Handler;
 use super::progress::{Outbox, ProgressReporter};
 use crate::surface::InputEnded;
 
-/// JSON-RPC code for a request that its own client took back (the number LSP uses).
+/// JSON-RPC code for a request that its client cancelled (the number LSP uses).
 const REQUEST_CANCELLED: ErrorCode = ErrorCode(-32800);
 
-/// What a session has been through.
+/// The progress of the handshake.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Phase {
     New,
@@ -55,7 +55,7 @@ impl Session {
         Self::with_peer(handler, peer, closed)
     }
 
-    /// A session of one request that stands alone. It agrees on nothing with anyone, so all of them share one peer.
+    /// A session for one sessionless request. It negotiates nothing, so all of them share one peer.
     pub fn alone(handler: Handler, peer: Peer<RoleServer>, closed: CancellationToken) -> Self {
         Self::with_peer(handler, peer, closed)
     }
@@ -65,23 +65,23 @@ impl Session {
         Self { handler, peer, state: Mutex::new(state), closed, input_ended: InputEnded::default() }
     }
 
-    /// The revision agreed on at `initialize`.
+    /// The revision negotiated at `initialize`.
     pub fn revision(&self) -> Option<ProtocolVersion> {
         self.peer.peer_info().map(|info| info.protocol_version.clone())
     }
 
-    /// Says that no message will come any more: what is in flight is answered, but nothing waits for news.
+    /// Signals the end of input: requests in flight are answered, but waits for news end.
     pub fn end_of_input(&self) {
         self.input_ended.0.cancel();
     }
 
-    /// Ends the session: what is in flight is cancelled.
+    /// Ends the session and cancels requests in flight.
     pub fn close(&self) {
         self.closed.cancel();
     }
 
-    /// Takes a request in: whether the lifecycle allows it, and under its id, is decided here and now, in the order in
-    /// which messages arrive. What comes back runs whenever its transport likes.
+    /// Registers a request. Lifecycle and id are checked here, in the order in which messages arrive; the returned request
+    /// can run at any time.
     pub fn begin(
         self: &Arc<Self>,
         id: RequestId,
@@ -101,7 +101,7 @@ impl Session {
         Ok(PendingRequest { entry, id, request })
     }
 
-    /// Takes note of a notification; there is never an answer.
+    /// Handles a notification; it has no response.
     pub fn notice(&self, notification: &ClientNotification) {
         match notification {
             ClientNotification::InitializedNotification(_) => {
@@ -144,7 +144,7 @@ impl Session {
     }
 }
 
-/// Numbers and strings are different ids, also where they read alike.
+/// A number and a string are different ids even if they look the same.
 fn key_of(id: &RequestId) -> String {
     match id {
         RequestId::Number(number) => format!("#{number}"),
@@ -152,7 +152,7 @@ fn key_of(id: &RequestId) -> String {
     }
 }
 
-/// A request on its way to its answer. Dropping it cancels the call.
+/// A request that waits for its response. Dropping it cancels the call.
 pub struct PendingRequest {
     entry: InFlight,
     id: RequestId,
@@ -160,12 +160,12 @@ pub struct PendingRequest {
 }
 
 impl PendingRequest {
-    /// Whether this is the `initialize` that everything after it waits for.
+    /// Whether this is the `initialize` that later messages wait for.
     pub fn opens_session(&self) -> bool {
         matches!(self.request, ClientRequest::InitializeRequest(_))
     }
 
-    /// Answers the request. Notifications about it go to `outbox`, where the client asked for any.
+    /// Answers the request. Progress notifications go to `outbox` if the client asked for them.
     pub async fn answer(self, outbox: Option<&Outbox>) -> ServerJsonRpcMessage {
         let opening = self.opens_session();
         let Self { entry, id, request } = self;
@@ -188,7 +188,7 @@ impl PendingRequest {
     }
 }
 
-/// The place of a request among those in flight, given back however the request ends.
+/// Removes a request from those in flight, however it ends.
 struct InFlight {
     session: Arc<Session>,
     key: String,
@@ -229,7 +229,7 @@ pub fn detached_peer(handler: &Handler) -> Peer<RoleServer> {
     serve_directly(handler.clone(), Detached, None).peer().clone()
 }
 
-/// The transport of a peer that nobody talks through: it is at its end from the start.
+/// The transport of an unused peer: closed from the start.
 struct Detached;
 
 impl Transport<RoleServer> for Detached {

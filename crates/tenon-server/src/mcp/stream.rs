@@ -1,7 +1,7 @@
-//! MCP over a byte stream, one JSON message a line: stdio, the unix socket and inherited pipes.
+//! MCP over a byte stream, one JSON message per line: stdio, the unix socket and inherited pipes.
 //!
-//! The operating system authenticates this side. A line past the request cap is read to its end
-//! and refused under its id without being kept. At the end of input what is in flight is answered before the
+//! The operating system authenticates the peer. A line above the request cap is read to its end and
+//! rejected with its id, without buffering it. At the end of input, requests in flight are answered before the
 //! stream closes, so `printf … | tenon mcp` works; when output fails, everything stops.
 
 use std::io;
@@ -20,11 +20,11 @@ use super::progress::OUTBOX_CAPACITY;
 use super::request_id::RequestIdScanner;
 use super::session::Session;
 
-/// The bounds of one connection.
+/// The limits of one connection.
 #[derive(Debug, Clone, Copy)]
 pub struct StreamLimits {
     pub request_bytes: usize,
-    /// Requests answered at once; further ones are refused, so that cancellations still get through.
+    /// Requests answered concurrently; further ones are rejected, so that cancellations still get through.
     pub in_flight: usize,
 }
 
@@ -34,7 +34,7 @@ impl Default for StreamLimits {
     }
 }
 
-/// JSON-RPC code (server range) for a request past the in-flight limit.
+/// JSON-RPC code (server range) for a request above the in-flight limit.
 const TOO_MANY_REQUESTS: rmcp::model::ErrorCode = rmcp::model::ErrorCode(-32000);
 
 /// Serves one client until its input ends, its output breaks or `stop` is cancelled.
@@ -65,8 +65,7 @@ where
         let bytes = match line {
             Ok(Line::Text(bytes)) => bytes,
             Ok(Line::TooLong(id)) => {
-                let why =
-                    format!("a message has at most {} bytes: send less at a time", limits.request_bytes);
+                let why = format!("message exceeds {} bytes: send less at a time", limits.request_bytes);
                 send(&outbox, MessageFault::invalid(id, why).into_message()).await;
                 continue;
             }
@@ -82,7 +81,7 @@ where
                 };
                 match session.begin(id, *request) {
                     Ok(opening) if opening.opens_session() => {
-                        // What follows is judged by the state that this leaves behind.
+                        // The next messages depend on the state after this one.
                         send(&outbox, opening.answer(Some(&outbox)).await).await;
                     }
                     Ok(exchange) => {
@@ -105,11 +104,11 @@ where
     calls.close();
     calls.wait().await;
     drop(outbox);
-    let written = writer.await.unwrap_or_else(|_| Err(io::Error::other("the writer of a stream panicked")));
+    let written = writer.await.unwrap_or_else(|_| Err(io::Error::other("the stream writer panicked")));
     ended.and(written)
 }
 
-/// A full outbox means a client that does not read: wait for it. A closed one means it is gone.
+/// Waits while the outbox is full (a client that does not read); a closed outbox means that the client is gone.
 async fn send(outbox: &mpsc::Sender<ServerJsonRpcMessage>, message: ServerJsonRpcMessage) {
     let _ = outbox.send(message).await;
 }
@@ -119,7 +118,7 @@ async fn write_messages<W: AsyncWrite + Unpin>(
     mut messages: mpsc::Receiver<ServerJsonRpcMessage>,
     closed: CancellationToken,
 ) -> io::Result<()> {
-    // Whatever ends the writing ends the session: nobody would read its answers.
+    // When writing ends, the session ends: its answers could not be delivered.
     let _closing = closed.drop_guard();
     let mut bytes = Vec::new();
     while let Some(message) = messages.recv().await {
@@ -141,12 +140,12 @@ enum Line<'a> {
     End,
 }
 
-/// Lines of at most `cap` bytes; blank ones are passed over.
+/// Lines of at most `cap` bytes; blank lines are skipped.
 struct Lines<R> {
     read: R,
     cap: usize,
     line: Vec<u8>,
-    /// Of a line that is too long to be kept.
+    /// The id of a line that is too long to buffer.
     skim: Option<RequestIdScanner>,
     complete: bool,
 }
@@ -165,7 +164,7 @@ impl<R: AsyncBufRead + Unpin> Lines<R> {
             }
             let available = self.read.fill_buf().await?;
             if available.is_empty() {
-                // A last line without its newline still counts.
+                // A last line without a newline still counts.
                 self.complete = true;
                 return Ok(match (self.skim.take(), self.line.trim_ascii().is_empty()) {
                     (Some(skim), _) => Line::TooLong(skim.id()),
