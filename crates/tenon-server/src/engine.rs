@@ -26,7 +26,7 @@ use crate::service::edit_limits;
 use crate::trust::TrustState;
 use crate::workspace::Workspace;
 
-mod proof;
+mod language_probe;
 
 /// How long servers may take to load their projects before warming up gives up on them. They go on loading.
 const WARM_UP: Duration = Duration::from_secs(600);
@@ -103,8 +103,8 @@ impl Engine {
                 self.warm_up().await;
                 DaemonResponse::List(self.status())
             }
-            DaemonRequest::Prove => match Registry::configured(&self.workspace.config().servers) {
-                Ok(registry) => DaemonResponse::Proved(proof::prove(orchestrator, &registry).await),
+            DaemonRequest::Probe => match Registry::configured(&self.workspace.config().servers) {
+                Ok(registry) => DaemonResponse::Probed(language_probe::probe(orchestrator, &registry).await),
                 Err(error) => DaemonResponse::Failed(error.to_string()),
             },
             DaemonRequest::Restart { id } => match known(&id) {

@@ -1,8 +1,8 @@
 //! The daemon's log: JSON lines in the user's state folder, never on stdout.
 //!
-//! Invariants: the file does not grow past its limit (old ones are set aside and then dropped), a secret that reaches a
-//! log line is masked before it is written, and a log that cannot be written never stops the daemon: lines are lost,
-//! counted, and the count is the first thing said once there is room again.
+//! Invariants: the file does not exceed its limit (old files are rotated, then deleted); a secret in a log line is masked
+//! before it is written; a log that cannot be written never stops the daemon: lost lines are counted, and the count is
+//! the first line once writing works again.
 
 use std::fmt;
 
@@ -22,7 +22,7 @@ pub use rotating_file::RotatingFile;
 
 use crate::config::{LogLevel, LogSection};
 
-/// Sends everything that is traced in this process to `file` from now on. Once per process.
+/// Sends all tracing of this process to `file`. Once per process.
 pub fn to_file(file: RotatingFile, level: LogLevel, clock: Clock) {
     let layer = tracing_subscriber::fmt::layer()
         .json()
@@ -32,25 +32,25 @@ pub fn to_file(file: RotatingFile, level: LogLevel, clock: Clock) {
     install(tracing_subscriber::registry().with(filter(level)).with(layer));
 }
 
-/// Sends warnings to stderr, for a process that has no log of its own.
+/// Sends warnings to stderr, for a process without a log file.
 pub fn to_stderr() {
     let layer = tracing_subscriber::fmt::layer().without_time().with_ansi(false).with_writer(std::io::stderr);
     install(tracing_subscriber::registry().with(LevelFilter::WARN).with(layer));
 }
 
-/// The log file of the workspace at `root`, whose other names are its number: `…-1a2b3c4d.jsonl`, `….jsonl.1`.
+/// The log file of the workspace at `root`. Rotated files add a number: `…-1a2b3c4d.jsonl`, `….jsonl.1`.
 pub fn path(folder: &Utf8Path, root: &Utf8Path) -> Utf8PathBuf {
     let hash = tenon_contract::id::sha256_hex(root.as_str());
     folder.join(format!("{}-{}.jsonl", root.file_name().unwrap_or("root"), &hash[..8]))
 }
 
-/// A rotating file as the configuration wants it.
+/// A rotating file with the configured limits.
 pub fn open(path: Utf8PathBuf, settings: &LogSection) -> RotatingFile {
     RotatingFile::new(path, settings.max_bytes, settings.keep)
 }
 
 fn install(subscriber: impl SubscriberInitExt) {
-    // Only a second log in one process fails here, and the first one goes on.
+    // Fails only if this process already has a log, which then stays.
     let _ = subscriber.try_init();
     std::panic::set_hook(Box::new(|panic| tracing::error!(%panic, "a task panicked")));
 }
@@ -64,7 +64,7 @@ fn filter(level: LogLevel) -> Targets {
         LogLevel::Debug => LevelFilter::DEBUG,
         LogLevel::Trace => LevelFilter::TRACE,
     };
-    // It logs whole messages as warnings, and every session several times.
+    // `rmcp` logs whole messages as warnings, and every session several times.
     let chatty = if level >= LevelFilter::DEBUG { level } else { level.min(LevelFilter::ERROR) };
     Targets::new().with_default(level).with_target("rmcp", chatty)
 }

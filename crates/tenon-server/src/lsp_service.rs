@@ -1,8 +1,8 @@
-//! Unix: the language-server service for hosts that embed it: JSON-RPC on stdin and stdout, the `nav` tools on two more pipes.
+//! Unix: the language-server service for embedding hosts: JSON-RPC on stdin and stdout, the `nav` tools on two more pipes.
 //!
-//! Life: read the bootstrap, open the workspace, serve navigation, say `lsp/ready` as the last step. The end of stdin,
-//! SIGTERM, SIGINT and `lsp/shutdown` end it with all its servers within two seconds. Servers stay in our process group,
-//! so that a host that kills the group reaches them.
+//! It reads the bootstrap, opens the workspace, serves navigation, and sends `lsp/ready` last. The end of stdin, SIGTERM,
+//! SIGINT and `lsp/shutdown` end it with all its servers within two seconds. Servers stay in its process group, so that a
+//! host that kills the group also kills them.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -34,27 +34,27 @@ use rpc_service::RpcService;
 
 pub use bootstrap::{Bootstrap, BootstrapError};
 
-/// The two pipes for navigation, taken before anything else of the process can get their numbers.
+/// The two pipes for navigation, taken before the process opens other descriptors.
 pub struct NavPipes {
-    /// What the host writes.
+    /// Written by the host.
     pub read: Option<OwnedFd>,
-    /// What the host reads.
+    /// Read by the host.
     pub write: Option<OwnedFd>,
 }
 
 impl NavPipes {
-    /// Descriptor 3 is read, 4 is written. Call this first of all, and once.
+    /// Descriptor 3 is read, 4 is written. Call this once, before anything else.
     pub fn inherited() -> Self {
         Self { read: tenon_lsp::process::inherited(3), write: tenon_lsp::process::inherited(4) }
     }
 }
 
-/// How long servers have to leave: the whole service is gone within two seconds.
+/// How long servers may take to exit: the whole service must end within two seconds.
 const POLITE: Duration = Duration::from_millis(700);
 const GRACE: Duration = Duration::from_millis(700);
 const LEAVING: Duration = Duration::from_millis(1700);
 
-/// Serves until something ends it. `finder` knows what may run for this root; `notice` hears what a person should know.
+/// Serves until the host or a signal ends it. `finder` decides what may run for this root; `notice` gets messages for people.
 pub async fn serve<R, W>(
     bootstrap: Bootstrap,
     gate: RootGate,
@@ -68,7 +68,7 @@ where
     R: AsyncRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,
 {
-    // Before anything is started, so that no signal finds us without a hand on it.
+    // Installed before anything is started, so that no signal is missed.
     let mut signals = Signals::new()?;
     let mut options = Options::new(gate, bootstrap.registry, finder);
     options.group = ProcessGroup::Inherited;
@@ -96,16 +96,16 @@ where
         () = signals.any() => Ok(()),
     };
     stop.cancel();
-    // Whatever does not leave in time dies with us.
+    // A server that does not exit in time is killed with this process.
     let _ = tokio::time::timeout(LEAVING, orchestrator.shutdown()).await;
     if let Some(nav) = nav {
-        // It ends with `stop`; what it still had to say has nobody to hear it.
+        // It ends with `stop`; its last messages cannot be delivered any more.
         nav.abort();
     }
     ended
 }
 
-/// Serves the `nav` tools on the host's pipes, if it opened both.
+/// Serves the `nav` tools on the host's pipes, if both are open.
 fn navigate(
     pipes: NavPipes,
     surface: NavSurface,
@@ -113,7 +113,7 @@ fn navigate(
     notice: &mut impl FnMut(&str),
 ) -> io::Result<Option<tokio::task::JoinHandle<()>>> {
     let (Some(read), Some(write)) = (pipes.read, pipes.write) else {
-        notice("navigation is off: descriptors 3 and 4 are not both pipes or sockets");
+        notice("navigation is off: descriptors 3 and 4 must both be pipes or sockets");
         return Ok(None);
     };
     let (read, write) = (reader(read)?, writer(write)?);
@@ -126,7 +126,7 @@ fn navigate(
     })))
 }
 
-/// Node gives sockets, others FIFOs.
+/// Node passes sockets, other hosts FIFOs.
 fn is_socket(descriptor: &OwnedFd) -> io::Result<bool> {
     let file = std::fs::File::from(descriptor.try_clone()?);
     Ok(file.metadata()?.file_type().is_socket())
@@ -152,7 +152,7 @@ fn writer(descriptor: OwnedFd) -> io::Result<Box<dyn AsyncWrite + Unpin + Send>>
     Ok(Box::new(pipe::Sender::from_owned_fd(descriptor)?))
 }
 
-/// The signals that mean: leave.
+/// The signals that end the service.
 struct Signals {
     terminate: Signal,
     interrupt: Signal,

@@ -1,7 +1,7 @@
-//! A workspace with its surfaces: what every transport serves, in the daemon and without one.
+//! A workspace with its surfaces: what every transport serves, with and without a daemon.
 //!
-//! This is where surfaces are put together. A surface that is not allowed here (`edit` without the user's word) is not
-//! in the set at all, so no transport can hand it out.
+//! Surfaces are assembled here. A surface that is not allowed (`edit` without the user's permission) is not in the set, so
+//! no transport can serve it.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -65,7 +65,7 @@ impl Service {
         self.surfaces.names()
     }
 
-    /// Serves the surfaces that were asked for; without a choice, the configured ones that there are.
+    /// Serves the chosen surfaces; `None` for the configured ones that are available.
     pub fn handler(&self, chosen: Option<&[String]>) -> Result<Handler, UnknownSurface> {
         let set = match chosen {
             Some(names) => self.surfaces.select(names)?,
@@ -97,7 +97,7 @@ impl Service {
         stream::serve(read, write, handler, limits, stop).await
     }
 
-    /// Listens on a loopback port; without a choice, the configured one.
+    /// Listens on a loopback port; `None` for the configured one.
     pub async fn bind_http(&self, port: Option<u16>) -> Result<tokio::net::TcpListener, BindError> {
         let port = port.unwrap_or(self.workspace.config().http.port);
         http::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).await
@@ -123,12 +123,12 @@ impl Service {
     }
 }
 
-/// The `nav` tools show the severities that a check of this workspace does.
+/// The `nav` tools show the severities that are configured for `tenon check`.
 fn nav_options(workspace: &Workspace) -> NavOptions {
     NavOptions { severities: workspace.config().check.severities.clone(), ..NavOptions::default() }
 }
 
-/// What an agent is told after an edit.
+/// The diagnostics that an agent sees after an edit.
 pub(crate) fn edit_limits(workspace: &Workspace) -> DiagnosticsLimits {
     let severities = workspace.config().edit.severities.iter().copied().collect();
     DiagnosticsLimits { severities, ..DiagnosticsLimits::default() }

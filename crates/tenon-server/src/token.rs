@@ -1,8 +1,8 @@
 //! Bearer tokens for HTTP: 256 random bits each, several valid at once so that they can be rotated.
 //!
-//! They live in one JSON file that only its owner can read, never in configuration, logs or process
-//! arguments. A change of the file (rotation, revocation) takes effect on the next request. Tokens
-//! are compared in constant time, each against all, so timing tells neither a prefix nor a count.
+//! They are stored in one JSON file that only its owner can read, never in configuration, logs or process
+//! arguments. A change of the file (rotation, revocation) takes effect with the next request. A token is
+//! compared with all stored ones in constant time, so timing reveals neither a prefix nor a count.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -16,15 +16,15 @@ use tenon_contract::clock::{Clock, Entropy};
 
 use crate::http::{Authority, Principal};
 
-/// One token as it is stored.
+/// One stored token.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Token {
-    /// Names the token without giving it away.
+    /// Identifies the token without revealing it.
     pub id: String,
     pub secret: String,
     pub created_at: String,
-    /// The surfaces it opens; absent means the read-only ones.
+    /// The surfaces it allows; absent means the read-only ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub surfaces: Option<Vec<String>>,
 }
@@ -53,7 +53,7 @@ struct Stored {
     tokens: Vec<Token>,
 }
 
-/// What tells that the file changed: two writes within a clock tick differ in their inode.
+/// Detects a changed file: two writes within one clock tick differ in the inode.
 type Stamp = (Option<SystemTime>, u64, u64);
 
 pub struct TokenFile {
@@ -77,7 +77,7 @@ impl TokenFile {
         self.shared().map(|tokens| tokens.to_vec())
     }
 
-    /// As `list`, without a copy: every request asks, and the file seldom changes.
+    /// As `list`, without copying: every request calls this, and the file seldom changes.
     fn shared(&self) -> Result<Arc<[Token]>, TokenError> {
         let io = |source| self.io(source);
         let stamp = match std::fs::metadata(&self.path) {
@@ -102,7 +102,7 @@ impl TokenFile {
         Ok(tokens)
     }
 
-    /// The newest token, made if there is none.
+    /// The newest token; creates one if there is none.
     pub fn current(&self) -> Result<Token, TokenError> {
         match self.list()?.pop() {
             Some(newest) => Ok(newest),
@@ -124,7 +124,7 @@ impl TokenFile {
         })
     }
 
-    /// Makes a token invalid at once.
+    /// Revokes a token immediately.
     pub fn revoke(&self, id: &str) -> Result<(), TokenError> {
         self.change(|tokens| {
             let at = tokens.iter().position(|token| token.id == id);
@@ -133,7 +133,7 @@ impl TokenFile {
         })
     }
 
-    /// Reads, changes and replaces the file under a lock that other processes respect.
+    /// Reads, changes and replaces the file under a lock shared with other processes.
     fn change<T>(
         &self,
         edit: impl FnOnce(&mut Vec<Token>) -> Result<T, TokenError>,
@@ -145,7 +145,7 @@ impl TokenFile {
         lock.lock().map_err(io)?;
         let mut tokens = self.list()?;
         let changed = edit(&mut tokens)?;
-        // A temporary file is private from the moment it exists.
+        // A temporary file is private from its creation.
         let mut next = tempfile::NamedTempFile::new_in(folder).map_err(io)?;
         let text = serde_json::to_vec_pretty(&Stored { tokens }).expect("strings serialise");
         next.write_all(&text).map_err(io)?;
@@ -163,7 +163,7 @@ impl Authority for TokenFile {
     fn principal(&self, presented: Option<&str>) -> Option<Principal> {
         let presented = presented?;
         let tokens = self.shared().unwrap_or_else(|error| {
-            tracing::error!(%error, "no token can be checked");
+            tracing::error!(%error, "cannot check tokens");
             Arc::new([])
         });
         let mut known = None;
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn rotated_tokens_are_valid_together_until_one_is_revoked() {
+    fn rotated_tokens_stay_valid_until_revoked() {
         let folder = tempfile::tempdir().unwrap();
         let file = file(&folder);
         assert!(file.list().unwrap().is_empty());
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn another_process_sees_a_change_at_once() {
+    fn change_by_another_process_takes_effect() {
         let folder = tempfile::tempdir().unwrap();
         let (serving, command) = (file(&folder), file(&folder));
         let token = command.current().unwrap();
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_opens_without_the_whole_secret() {
+    fn incomplete_secret_is_rejected() {
         let folder = tempfile::tempdir().unwrap();
         let file = file(&folder);
         let token = file.current().unwrap();
@@ -252,7 +252,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn the_file_is_private_and_refused_when_it_is_not() {
+    fn file_readable_by_others_is_rejected() {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
         let file = file(&folder);

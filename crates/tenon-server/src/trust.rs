@@ -1,4 +1,4 @@
-//! Which workspaces may command: the user's decisions, kept and checked.
+//! Trust decisions: which workspaces may configure commands and other sensitive settings.
 //!
 //! # Policy
 //!
@@ -6,27 +6,27 @@
 //!
 //! | state | meaning | what its `tenon.toml` may do |
 //! |---|---|---|
-//! | trusted | the user said `tenon trust` and nothing that was pinned has changed | everything but the user's own settings |
+//! | trusted | the user ran `tenon trust` and no pinned file has changed | everything except user-only settings |
 //! | untrusted | the user has not decided | hide files, choose severities, lower limits |
-//! | stale | trusted once, but something that was pinned has changed | as untrusted, until the user looks again |
-//! | excluded | the user said `tenon trust --exclude`: never ask again | as untrusted |
+//! | stale | trusted before, but a pinned file has changed | as untrusted, until the user decides again |
+//! | excluded | the user ran `tenon trust --exclude`: never ask again | as untrusted |
 //!
-//! Trust pins `tenon.toml` itself and every file inside the root that the file's commands, their arguments or their
-//! environments name. A named file that is absent is pinned as absent, so that planting it later is a change like any
-//! other (`named` says what counts as naming). Folders are not pinned whole: an argument like `src` must not make every
-//! edit a change of trust. Of a folder that an interpreter is told to run, the file that runs is pinned.
+//! Trust pins `tenon.toml` and every file inside the root that its commands, their arguments or their environments name.
+//! A named file that is missing is pinned as missing, so that creating it later is a change (`pinned_files` decides what
+//! counts as named). Folders are not pinned: an argument like `src` must not make every edit a change. If an interpreter
+//! runs a folder, the file that runs is pinned.
 //!
 //! # Format
 //!
 //! One JSON file per workspace in the `trust` folder of the user's state, named by a hash of the canonical root:
 //! `{"version": 1, "root": …, "decision": "trusted"|"excluded", "decided_at": …, "pins": {path: hash|null, …}}`. A file
-//! that is damaged, of another version or for another root counts as no decision: doubt never trusts.
+//! that is damaged, has another version or names another root is ignored, which means untrusted.
 //!
 //! # Concurrency
 //!
-//! A decision is one file, written beside its place and renamed over it, so a reader sees the old one or the new one and
-//! the last writer wins. The state is computed from the bytes of `tenon.toml` that the caller then reads its settings
-//! from: the file cannot be exchanged between the check and the use.
+//! A decision is one file that is replaced by a rename, so a reader sees the old one or the new one and the last writer
+//! wins. The state is computed from the same bytes of `tenon.toml` that the caller reads the settings from: the file cannot
+//! be swapped between check and use.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
@@ -48,12 +48,12 @@ const VERSION: u32 = 1;
 /// The largest file that can be pinned; language servers are far smaller.
 const MAX_PINNED_BYTES: u64 = 512 * 1024 * 1024;
 
-/// What the user's decision means right now.
+/// The current state of a workspace's trust.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TrustState {
     Trusted,
     Untrusted,
-    /// What changed, relative to the root, sorted.
+    /// The changed files, relative to the root, sorted.
     Stale {
         changed: Vec<Utf8PathBuf>,
     },
@@ -61,7 +61,7 @@ pub enum TrustState {
 }
 
 impl TrustState {
-    /// Whether the workspace's own word counts.
+    /// Whether the workspace's own settings take effect.
     pub fn is_trusted(&self) -> bool {
         *self == Self::Trusted
     }
@@ -84,7 +84,7 @@ pub enum TrustDecision {
     Excluded,
 }
 
-/// One decision as it is kept.
+/// One stored decision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrustRecord {
@@ -92,13 +92,13 @@ pub struct TrustRecord {
     pub root: Utf8PathBuf,
     pub decision: TrustDecision,
     pub decided_at: String,
-    /// Paths relative to the root with the hash of their content; `None` where there was no file.
+    /// Paths relative to the root with the hash of their content; `None` for a missing file.
     pub pins: BTreeMap<Utf8PathBuf, Option<String>>,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
-    #[error("cannot keep trust decisions in `{folder}`")]
+    #[error("cannot store trust decisions in `{folder}`")]
     Store { folder: Utf8PathBuf, source: io::Error },
     #[error("cannot pin `{path}`, which `tenon.toml` names")]
     Pin { path: Utf8PathBuf, source: io::Error },
@@ -135,21 +135,21 @@ impl TrustStore {
         };
         let changed: Vec<Utf8PathBuf> =
             record.pins.iter().filter(|pin| !unchanged(pin)).map(|(path, _)| path.clone()).collect();
-        // A decision that pins nothing was not written by us.
+        // A decision without this pin was not written by Tenon.
         if changed.is_empty() && record.pins.contains_key(Utf8Path::new(FILE_NAME)) {
             return TrustState::Trusted;
         }
         TrustState::Stale { changed }
     }
 
-    /// The decision about `root`, if there is a sound one.
+    /// The decision about `root`, if there is a valid one.
     pub fn record(&self, root: &Utf8Path) -> Option<TrustRecord> {
         let text = fs::read_to_string(self.file_of(root)).ok()?;
         let record: TrustRecord = serde_json::from_str(&text).ok()?;
         (record.version == VERSION && record.root == root).then_some(record)
     }
 
-    /// Trusts the workspace as it is now.
+    /// Trusts the workspace in its current state.
     pub fn trust(&self, root: &Utf8Path, settings: Option<&SourceText>) -> Result<TrustRecord, TrustError> {
         let mut pins = BTreeMap::from([(Utf8PathBuf::from(FILE_NAME), settings.map(hash_of))]);
         if let Some(settings) = settings {
@@ -162,12 +162,12 @@ impl TrustStore {
         self.write(root, TrustDecision::Trusted, pins)
     }
 
-    /// Settles that the workspace is not trusted and that nobody need ask.
+    /// Marks the workspace as never to be trusted, so that the user is not asked again.
     pub fn exclude(&self, root: &Utf8Path) -> Result<TrustRecord, TrustError> {
         self.write(root, TrustDecision::Excluded, BTreeMap::new())
     }
 
-    /// Takes a decision back. Whether there was one.
+    /// Removes a decision. Returns whether there was one.
     pub fn revoke(&self, root: &Utf8Path) -> Result<bool, TrustError> {
         match fs::remove_file(self.file_of(root)) {
             Ok(()) => Ok(true),
@@ -216,7 +216,7 @@ fn hash_of(settings: &SourceText) -> String {
     sha256_hex(settings.text.as_bytes())
 }
 
-/// The hash of a regular file, links followed; `None` when there is nothing at the path.
+/// The hash of a regular file, following links; `None` if the path does not exist.
 fn pin(path: &Utf8Path) -> io::Result<Option<String>> {
     let metadata = match fs::metadata(path) {
         Ok(metadata) => metadata,
@@ -225,7 +225,7 @@ fn pin(path: &Utf8Path) -> io::Result<Option<String>> {
     };
     // Opening a FIFO would wait for a writer.
     if !metadata.is_file() || metadata.len() > MAX_PINNED_BYTES {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is too large or no regular file"));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "too large or not a regular file"));
     }
     let mut content = Vec::new();
     fs::File::open(path)?.take(MAX_PINNED_BYTES).read_to_end(&mut content)?;
@@ -274,13 +274,13 @@ mod tests {
     }
 
     #[test]
-    fn the_four_states() {
+    fn trust_has_four_states() {
         let place = place();
         assert_eq!(place.state(), TrustState::Untrusted);
         place.trust();
         assert_eq!(place.state(), TrustState::Trusted);
         place.write("tenon.toml", "[work]\nstrict = true\n");
-        assert!(place.stale("tenon.toml"), "a settings file that appears is a change");
+        assert!(place.stale("tenon.toml"), "a new settings file is a change");
         place.trust();
         assert_eq!(place.state(), TrustState::Trusted);
         place.store.exclude(&place.root).unwrap();
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn every_file_that_a_command_names_is_pinned() {
+    fn files_named_by_commands_are_pinned() {
         let place = place();
         place.write("tools/server", "#!/bin/sh\n");
         place.write("plugin.js", "1\n");
@@ -329,7 +329,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_link_counts_for_where_it_leads() {
+    fn link_is_pinned_by_its_target() {
         let place = place();
         place.write("real.sh", "one\n");
         std::os::unix::fs::symlink("real.sh", place.root.join("link.sh")).unwrap();
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_decision_is_no_decision() {
+    fn damaged_decision_is_ignored() {
         let place = place();
         place.trust();
         let file = place.store.file_of(&place.root);
@@ -350,11 +350,11 @@ mod tests {
         }
         let foreign = place.store.trust(Utf8Path::new("/elsewhere"), None).unwrap();
         fs::write(&file, serde_json::to_string(&foreign).unwrap()).unwrap();
-        assert_eq!(place.state(), TrustState::Untrusted, "a decision about another root");
+        assert_eq!(place.state(), TrustState::Untrusted, "the decision names another root");
     }
 
     #[test]
-    fn a_file_with_problems_cannot_be_trusted() {
+    fn invalid_settings_cannot_be_trusted() {
         let place = place();
         place.write("tenon.toml", "[servers.a]\ncmd = \"x\"\n");
         let refused = place.store.trust(&place.root, place.settings().as_ref());

@@ -1,8 +1,8 @@
-//! One workspace as it is served: its root, what may be read, its settings, and whether it is trusted.
+//! One served workspace: its root, readable folders, settings and trust.
 //!
-//! A workspace is opened once and then stands still: a changed file of settings or a new trust decision makes a new
-//! one. [`Workspace::is_current`] says when that is due, and [`Workspace::trust_now`] looks again before something of the
-//! workspace is run.
+//! A workspace does not change after it is opened: changed settings or a new trust decision need a new one.
+//! [`Workspace::is_current`] reports whether that is due, and [`Workspace::trust_now`] checks trust again before a program
+//! of the workspace is run.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -21,16 +21,16 @@ use crate::config::{
 use crate::dirs::Dirs;
 use crate::trust::{TrustState, TrustStore};
 
-/// What marks a folder as the root of a workspace.
+/// The names that mark a folder as a workspace root.
 const MARKERS: &[&str] = &[FILE_NAME, ".git", ".jj", ".hg", ".svn"];
 
 #[derive(Debug, thiserror::Error)]
 pub enum WorkspaceError {
     #[error("there is no folder `{root}`")]
     Missing { root: Utf8PathBuf },
-    #[error("the folder `{root}` cannot be read")]
+    #[error("cannot read folder `{root}`")]
     Unreadable { root: Utf8PathBuf, source: io::Error },
-    #[error("the path of the workspace is not UTF-8: `{0}`")]
+    #[error("the workspace path is not UTF-8: `{0}`")]
     NotUtf8(String),
     #[error(transparent)]
     Roots(#[from] RootError),
@@ -38,15 +38,15 @@ pub enum WorkspaceError {
     Config(#[from] ConfigError),
 }
 
-/// The workspace that `start` belongs to: the nearest folder at or above it with a `tenon.toml` or a version control
-/// folder, else `start` itself.
+/// The workspace root for `start`: the nearest folder at or above it with a `tenon.toml` or a version control folder, else
+/// `start` itself.
 ///
-/// The search ends below a folder that everyone can write to, like `/tmp`: anyone could mark that one.
+/// The search stops below a folder that everyone can write to, such as `/tmp`: any user could mark it as a root.
 pub fn find_root(start: &Utf8Path) -> Utf8PathBuf {
     marked_root(start).unwrap_or_else(|| start.to_owned())
 }
 
-/// As [`find_root`], for something that may lie in no workspace at all.
+/// As [`find_root`], for a path that may not be in any workspace.
 pub fn marked_root(start: &Utf8Path) -> Option<Utf8PathBuf> {
     let marked = |folder: &&Utf8Path| MARKERS.iter().any(|marker| folder.join(marker).exists());
     let ours = |folder: &&Utf8Path| !open_to_everyone(folder);
@@ -64,7 +64,7 @@ fn open_to_everyone(_: &Utf8Path) -> bool {
     false
 }
 
-/// The canonical form of `root`, which must be a folder that can be listed.
+/// The canonical form of `root`, which must be a readable folder.
 pub fn canonical_root(root: &Utf8Path) -> Result<Utf8PathBuf, WorkspaceError> {
     let unreadable = |source: io::Error| match source.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
@@ -110,7 +110,7 @@ pub fn files_by_root(
     grouped
 }
 
-/// What a workspace is opened with.
+/// How to open a workspace.
 #[derive(Debug, Clone)]
 pub struct WorkspaceOptions {
     pub dirs: Dirs,
@@ -131,7 +131,7 @@ pub struct Workspace {
     options: WorkspaceOptions,
 }
 
-/// The files that settings and trust come from, as they are at one moment.
+/// The files that settings and trust are read from, at one moment.
 struct Inputs {
     user: Option<SourceText>,
     workspace: Option<SourceText>,
@@ -168,7 +168,7 @@ impl Workspace {
         &self.root
     }
 
-    /// What may be read: the root and the configured roots beside it.
+    /// The readable folders: the root and the configured additional roots.
     pub fn gate(&self) -> &RootGate {
         &self.gate
     }
@@ -182,7 +182,7 @@ impl Workspace {
         &self.settings
     }
 
-    /// The state of trust that the settings were read under.
+    /// The trust state under which the settings were read.
     pub fn trust(&self) -> &TrustState {
         &self.trust
     }
@@ -199,8 +199,8 @@ impl Workspace {
         &self.options.environment
     }
 
-    /// The state of trust right now. Ask before anything that lies in the workspace is run: a program that was
-    /// pinned may have changed since the workspace was opened.
+    /// The trust state now. Check it before running a program of the workspace: a pinned file may have changed since the
+    /// workspace was opened.
     pub fn trust_now(&self) -> TrustState {
         match read_file(&self.root.join(FILE_NAME)) {
             Ok(text) => trust_store(&self.options).state(&self.root, text.as_ref()),
@@ -208,7 +208,7 @@ impl Workspace {
         }
     }
 
-    /// Whether options the workspace now would read the same settings under the same trust.
+    /// Whether opening the workspace now would give the same settings and trust.
     pub fn is_current(&self) -> bool {
         read_inputs(&self.root, &self.options).is_ok_and(|inputs| inputs.fingerprint == self.fingerprint)
     }
@@ -220,7 +220,7 @@ impl Workspace {
     }
 }
 
-/// What is wrong with the configured language servers, each at the first line that speaks of it.
+/// The problems of the configured language servers, each at the first line that configures the server.
 fn server_problems(config: &Config, settings: &Settings, inputs: &Inputs) -> Vec<ConfigProblem> {
     let texts = || [&inputs.user, &inputs.workspace].into_iter().flatten();
     let problem = |(id, value): (&String, &Value)| {
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn the_root_is_the_nearest_marked_folder() {
+    fn root_is_the_nearest_marked_folder() {
         let place = place();
         let deep = place.root.join("deep/er");
         assert_eq!(find_root(&deep), deep);
@@ -305,7 +305,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_folder_that_everyone_can_write_to_is_nobodys_workspace() {
+    fn world_writable_folder_is_not_a_root() {
         use std::os::unix::fs::PermissionsExt;
         let place = place();
         place.write("tenon.toml", "");
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_root_must_be_a_folder() {
+    fn root_must_be_a_folder() {
         let place = place();
         place.write("file", "");
         for name in ["missing", "file"] {
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_of_the_repository_appear_with_trust_and_vanish_with_a_change() {
+    fn repository_commands_need_current_trust() {
         let place = place();
         place.write("server", "#!/bin/sh\n");
         place.write("tenon.toml", "[servers.x]\ncommand = \"./server\"\nextensions = [\".x\"]\n");
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_does_not_exist_is_a_problem_with_a_line() {
+    fn incomplete_new_server_is_reported_with_its_line() {
         let place = place();
         std::fs::create_dir_all(place.base.join("config")).unwrap();
         let text = "[servers.pyrigt]\nenabled = false\n[servers.new]\ncommand = \"new\"\n";
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_settings_is_noticed() {
+    fn changed_settings_are_noticed() {
         let place = place();
         let served = Workspace::open(&place.root, place.options()).unwrap();
         assert!(served.is_current());
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn more_roots_need_trust() {
+    fn additional_roots_need_trust() {
         let place = place();
         let beside = place.base.join("beside");
         std::fs::create_dir(&beside).unwrap();

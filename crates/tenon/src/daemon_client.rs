@@ -83,8 +83,8 @@ pub(crate) fn warm_up(invocation: &Invocation, root: &Utf8Path) -> Result<Vec<Se
 
 /// Runs one definition and one diagnostics request per language through the running daemon.
 pub(crate) fn prove(invocation: &Invocation, root: &Utf8Path) -> Result<Vec<LanguageProbe>, Failure> {
-    match request(invocation, root, DaemonRequest::Prove)? {
-        DaemonResponse::Proved(proofs) => Ok(proofs),
+    match request(invocation, root, DaemonRequest::Probe)? {
+        DaemonResponse::Probed(proofs) => Ok(proofs),
         _ => Err(DaemonError::InvalidResponse.into()),
     }
 }

@@ -68,7 +68,8 @@ pub enum DaemonRequest {
     /// Finds them again, starts those that the workspace's files need, and responds with their status once they are ready.
     WarmUp,
     /// Checks for each language of the workspace that a server answers.
-    Prove,
+    #[serde(rename = "prove")]
+    Probe,
     /// Restarts the servers with this id, broken ones included.
     Restart { id: String },
     /// The last log lines of the servers with this id.
@@ -84,7 +85,8 @@ pub enum DaemonRequest {
 #[serde(rename_all = "snake_case")]
 pub enum DaemonResponse {
     List(Vec<ServerSummary>),
-    Proved(Vec<LanguageProbe>),
+    #[serde(rename = "proved")]
+    Probed(Vec<LanguageProbe>),
     Restarted,
     Logs(Vec<String>),
     /// Text for a model; empty when there is nothing to report.

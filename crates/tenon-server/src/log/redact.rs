@@ -1,14 +1,14 @@
 //! Masks what looks like a secret before it is shown or written.
 //!
-//! Three shapes: a bearer token, a password inside a URL, and a value beside a name that says what it is (`API_KEY=…`,
-//! `"token": "…"`). Names that only count tokens (`max_tokens`, `token_count`) are left alone.
+//! Three patterns: a bearer token, a password in a URL, and a value next to a telling name (`API_KEY=…`, `"token": "…"`).
+//! Names that only count tokens (`max_tokens`, `token_count`) are not masked.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
-/// What stands in place of a secret.
+/// The replacement for a secret.
 pub const MASK: &str = "[redacted]";
 
 static SHAPES: LazyLock<Regex> = LazyLock::new(|| {
@@ -26,7 +26,7 @@ static SHAPES: LazyLock<Regex> = LazyLock::new(|| {
     .expect("the pattern is fixed and a test uses it")
 });
 
-/// `text` without its secrets.
+/// `text` with its secrets masked.
 pub fn redact(text: &str) -> Cow<'_, str> {
     SHAPES.replace_all(text, |found: &Captures<'_>| {
         let part = |name| found.name(name).map_or("", |part| part.as_str());
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_secret_stays() {
+    fn other_text_is_unchanged() {
         let cases = [
             "max_tokens: 4096",
             r#"{"token_count":12,"key":17}"#,
@@ -75,7 +75,7 @@ mod tests {
             "https://example.org/path",
             "keyboard=qwerty",
             "monkey: banana",
-            r#"{"level":"INFO","fields":{"message":"a client came","surfaces":"code"}}"#,
+            r#"{"level":"INFO","fields":{"message":"client connected","surfaces":"code"}}"#,
         ];
         for case in cases {
             assert_eq!(redact(case), case);

@@ -1,4 +1,4 @@
-//! A log file that is set aside when it is full, and that survives a full disk.
+//! A log file with rotation that survives a full disk.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -9,7 +9,7 @@ use tracing_subscriber::fmt::MakeWriter;
 
 use super::redact::redact;
 
-/// Appends whole lines to a file of bounded size. Never fails: what cannot be written is counted.
+/// Appends whole lines to a file of bounded size. Never fails: lines that cannot be written are counted.
 #[derive(Debug)]
 pub struct RotatingFile {
     path: Utf8PathBuf,
@@ -26,7 +26,7 @@ struct State {
 }
 
 impl RotatingFile {
-    /// Nothing is opened before the first line.
+    /// Opens nothing before the first line.
     pub fn new(path: Utf8PathBuf, max_bytes: u64, keep: usize) -> Self {
         Self { path, max_bytes, keep, state: Mutex::default() }
     }
@@ -44,7 +44,7 @@ impl RotatingFile {
         }
         if self.write(&mut state, clean.as_bytes()).is_err() {
             state.lost += 1;
-            // A new file handle next time: the folder may have been removed or the disk remounted.
+            // Reopen next time: the folder may have been removed or the disk remounted.
             state.file = None;
         }
     }
@@ -64,7 +64,7 @@ impl RotatingFile {
             }
         };
         let written = file.write_all(line);
-        // A line that was cut off by a full disk is taken back, so that the next one starts a line.
+        // Removes a line that a full disk truncated, so that the next one starts a line.
         if written.is_err() {
             let _ = file.set_len(state.bytes);
         } else {
@@ -90,7 +90,7 @@ impl RotatingFile {
         Ok((file, bytes))
     }
 
-    /// `log` becomes `log.1`, `log.1` becomes `log.2`, and so on; the last one is dropped.
+    /// `log` becomes `log.1`, `log.1` becomes `log.2`, and so on; the last one is deleted.
     fn set_aside(&self) -> io::Result<()> {
         let numbered = |number: usize| Utf8PathBuf::from(format!("{}.{number}", self.path));
         if self.keep == 0 {
@@ -106,7 +106,7 @@ impl RotatingFile {
     }
 }
 
-/// One event of the log: gathered, then written as a whole.
+/// One log event: collected, then written at once.
 #[derive(Debug)]
 pub struct LogLine<'a> {
     file: &'a RotatingFile,
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_file_is_set_aside_and_the_oldest_dropped() {
+    fn full_file_is_rotated_and_the_oldest_deleted() {
         let folder = tempfile::tempdir().unwrap();
         let log = log(&folder, 10, 2);
         for text in ["one", "two", "three", "four", "five", "six"] {
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_process_goes_on_where_the_first_ended() {
+    fn second_process_appends_to_the_same_file() {
         let folder = tempfile::tempdir().unwrap();
         say(&log(&folder, 100, 1), "one");
         let second = log(&folder, 100, 1);
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_do_not_reach_the_file() {
+    fn secrets_are_masked_in_the_file() {
         let folder = tempfile::tempdir().unwrap();
         let log = log(&folder, 1000, 1);
         say(&log, "Authorization: Bearer 0123456789abcdef");
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_written_is_counted_and_said_later() {
+    fn lost_lines_are_counted_and_reported() {
         let folder = tempfile::tempdir().unwrap();
         let log = log(&folder, 1000, 1);
         let blocked = folder.path().join("deep");

@@ -1,7 +1,7 @@
 //! `LSP_BOOTSTRAP`: which workspace to serve and how, as one strict JSON object.
 //!
-//! Every mistake is named by the JSON path of the value that is wrong, so that a host's author finds it at once. Nothing is
-//! taken for granted: an unknown key is a mistake, and so is one timeout written twice.
+//! Every error names the JSON path of the invalid value, so that the host's author finds it. Unknown keys are errors, and
+//! so is one timeout given twice.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,10 +13,10 @@ use tenon_lsp::model::Severity;
 use tenon_lsp::service::BOOTSTRAP;
 use tenon_servers::registry::{OverrideError, Registry};
 
-/// No timeout is longer: a typing mistake must not look like a hang.
+/// The longest timeout: a typing mistake must not look like a hang.
 const MAX_TIMEOUT_MS: u64 = 60 * 60 * 1000;
 
-/// What the service is started with.
+/// The parsed bootstrap.
 #[derive(Debug)]
 pub struct Bootstrap {
     pub root: Utf8PathBuf,
@@ -29,7 +29,7 @@ pub struct Bootstrap {
     pub registry: Registry,
 }
 
-/// What is wrong with a bootstrap, and where.
+/// An invalid value and its path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BootstrapError {
     pub path: String,
@@ -87,7 +87,7 @@ impl Bootstrap {
             severities: config.severities()?,
             registry: config.servers()?,
         };
-        // The host's own formatting uses these; they are checked here so that it hears of mistakes once.
+        // Only the host uses these; they are checked here so that mistakes are reported once.
         config.count("maxDiagnosticsPerFile")?;
         config.count("maxProjectDiagnosticsFiles")?;
         config.finish()?;
@@ -95,7 +95,7 @@ impl Bootstrap {
     }
 }
 
-/// An object that must be used up.
+/// An object whose keys must all be read.
 struct Object {
     path: String,
     fields: Map<String, Value>,
@@ -124,7 +124,7 @@ impl Object {
         }
     }
 
-    /// A time in milliseconds, under one of its spellings.
+    /// A time in milliseconds, under either of two keys.
     fn timeout(&mut self, spellings: &[&str], default: u64) -> Result<Duration, BootstrapError> {
         let mut found: Option<(String, u64)> = None;
         for spelling in spellings {
@@ -177,7 +177,7 @@ impl Object {
             .collect()
     }
 
-    /// The servers, changed and added by id: a record, or a list whose items name theirs.
+    /// The servers, changed and added by id: an object, or a list whose items have an `id`.
     fn servers(&mut self) -> Result<Registry, BootstrapError> {
         let path = self.at("servers");
         let mut servers: BTreeMap<String, Value> = BTreeMap::new();
@@ -209,7 +209,7 @@ impl Object {
             }
             Some(other) => return Err(wrong(path, format!("{}, not an object or a list", kind(&other)))),
         }
-        // One by one, so that a mistake is named by its place.
+        // One by one, so that an error has its path.
         for (id, value) in &servers {
             let alone = BTreeMap::from([(id.clone(), value.clone())]);
             Registry::configured(&alone).map_err(|error| wrong(named[id].clone(), explain(&error)))?;
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn the_defaults_are_those_of_the_contract() {
+    fn defaults_are_those_of_the_contract() {
         let bootstrap = Bootstrap::parse(Some(r#"{"workspaceRoot":"/w"}"#)).unwrap();
         assert_eq!(bootstrap.check_timeout, Duration::from_secs(3));
         assert_eq!(bootstrap.first_check_timeout, Duration::from_secs(10));
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn both_spellings_of_a_time_are_understood_but_not_together() {
+    fn either_spelling_of_a_timeout_is_accepted_but_not_both() {
         assert_eq!(
             config(json!({ "diagnosticsTimeoutMs": 7 })).unwrap().check_timeout,
             Duration::from_millis(7)
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn every_mistake_is_named_by_its_path() {
+    fn every_error_names_its_path() {
         assert_eq!(Bootstrap::parse(None).unwrap_err().to_string(), "LSP_BOOTSTRAP: not set");
         for (value, expected) in [
             (json!([]), "LSP_BOOTSTRAP: a list, not an object"),
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_add_to_the_built_in_ones_in_both_forms() {
+    fn servers_are_added_as_object_or_list() {
         let entry = json!({ "command": "/bin/mine", "extensions": [".mine"] });
         let mut listed = entry.clone();
         listed["id"] = json!("mine");

@@ -1,10 +1,10 @@
-//! What the service's host reads: diagnostics of the wanted severities, in the contract's shapes.
+//! Diagnostics for the service's host, filtered by severity, in the contract's format.
 
 use tenon_contract::root::{RootGate, WorkspacePath};
 use tenon_lsp::model::{self, Severity};
 use tenon_lsp::service::{Diagnostic, Files};
 
-/// The diagnostics of one file, those of other severities left out.
+/// The diagnostics of one file with one of these severities.
 pub(super) fn file(
     gate: &RootGate,
     path: &WorkspacePath,
@@ -16,7 +16,7 @@ pub(super) fn file(
     wanted.map(|one| Diagnostic::new(&name, one)).collect()
 }
 
-/// The diagnostics of many files; files with nothing to show are left out.
+/// The diagnostics of many files; files without any are left out.
 pub(super) fn files<'a>(
     gate: &RootGate,
     files: impl IntoIterator<Item = (&'a WorkspacePath, &'a Vec<model::Diagnostic>)>,

@@ -1,7 +1,7 @@
-//! The service's methods over framed JSON-RPC: every request is answered once, whatever happens to it.
+//! The service's methods over framed JSON-RPC: every request gets exactly one response.
 //!
-//! `lsp/checkFile` always answers a list; what cannot be checked has none. A cancelled request ends its wait and answers
-//! what is known: cancelling is no failure here.
+//! `lsp/checkFile` always returns a list, empty for a file that cannot be checked. A cancelled request stops waiting and
+//! returns what is known: cancelling is not an error here.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -25,14 +25,14 @@ use tokio_util::task::TaskTracker;
 
 use super::diagnostics_json;
 
-/// Answers on their way out. A host that does not read makes the requests behind it wait.
+/// Queued responses. A host that does not read makes further requests wait.
 const OUTBOX: usize = 256;
-/// Requests under way at once; a host that asks more is answered that it asks too much.
+/// Requests in flight; further ones are rejected.
 const IN_FLIGHT: usize = 1024;
 const TOO_MANY: i64 = -32000;
-/// How long the last answers may take to be read.
+/// How long the host may take to read the last responses.
 const LAST_WRITES: Duration = Duration::from_millis(300);
-/// How long `lsp/diagnosticsAfter` waits when its caller does not say, and at most.
+/// The default and the longest wait of `lsp/diagnosticsAfter`.
 const WAIT: Duration = Duration::from_millis(250);
 const MAX_WAIT: Duration = Duration::from_secs(60);
 
@@ -64,7 +64,7 @@ impl RpcService {
 
     async fn answer(&self, id: Option<&RequestId>, outcome: Result<&Value, &RpcError>) {
         if let Ok(frame) = message::response(id, outcome) {
-            // Without a host that reads nobody misses it.
+            // Fails only if the host has stopped reading.
             let _ = self.outbox.send(frame).await;
         }
     }
@@ -112,7 +112,7 @@ impl RpcService {
         Ok(json!(diagnostics_json::files(self.orchestrator.gate(), &files, &self.severities)))
     }
 
-    /// Starts a request. `true` when it was the one that ends the service.
+    /// Starts a request. Returns `true` for the one that ends the service.
     async fn request(self: &Arc<Self>, id: RequestId, method: String, params: Payload) -> bool {
         if method == service::SHUTDOWN {
             self.leave().await;
@@ -129,7 +129,7 @@ impl RpcService {
             }
             match (full, twice) {
                 (_, true) => Some(RpcError::new(RpcError::INVALID_REQUEST, "the id is in use")),
-                (true, false) => Some(RpcError::new(TOO_MANY, "too many requests at once")),
+                (true, false) => Some(RpcError::new(TOO_MANY, "too many requests in flight")),
                 (false, false) => None,
             }
         };
@@ -147,7 +147,7 @@ impl RpcService {
         false
     }
 
-    /// Ends what is under way, and the servers.
+    /// Cancels requests in flight and shuts the servers down.
     async fn leave(&self) {
         let running = std::mem::take(&mut *self.running.lock().unwrap_or_else(PoisonError::into_inner));
         for cancel in running.into_values() {
@@ -169,7 +169,7 @@ impl RpcService {
         }
     }
 
-    /// Handles one frame. `true` ends the service.
+    /// Handles one frame. Returns `true` to end the service.
     async fn handle(self: &Arc<Self>, frame: &Bytes) -> bool {
         match Message::parse(frame) {
             Ok(Message::Request { id, method, params }) => return self.request(id, method, params).await,
@@ -191,7 +191,7 @@ impl RpcService {
     }
 }
 
-/// Serves until the host ends it or goes away. What was answered before the end is written, unless the host does not read.
+/// Serves until the host ends it or disconnects. Earlier responses are still written, unless the host does not read.
 pub(super) async fn run<R, W>(
     service: &Arc<RpcService>,
     outbox: mpsc::Receiver<Bytes>,
@@ -203,14 +203,14 @@ where
     W: AsyncWrite + Unpin + Send + 'static,
 {
     let finished = CancellationToken::new();
-    // A task of its own: a frame that is half written must not be dropped when reading ends.
+    // A separate task: a half-written frame must not be dropped when reading ends.
     let mut writing = tokio::spawn(write(outbox, stdout, finished.clone()));
     let ended = tokio::select! {
         ended = read(service, stdin) => ended,
         written = &mut writing => return written.unwrap_or_else(|error| Err(io::Error::other(error))),
     };
     finished.cancel();
-    // A host that stopped reading keeps nobody from leaving.
+    // A host that stopped reading does not delay the exit.
     let _ = tokio::time::timeout(LAST_WRITES, &mut writing).await;
     writing.abort();
     ended

@@ -1,15 +1,15 @@
-//! Which files inside a root a command runs or reads at its start, as far as its words tell.
+//! Finds the files inside a root that a command line may run or read when it starts.
 //!
-//! What is named and absent counts as well: whoever plants it later changes what the command does. So does what an
-//! interpreter finds by rules of its own: `python -m tool` looks for `tool.py` in the root before anywhere else, a folder
-//! that is run stands for the file inside that runs, `node -r hook` and `npx tool` look into `node_modules`.
+//! Missing files count too: creating one later changes what the command does. So do files that an interpreter finds by its
+//! own rules: `python -m tool` looks for `tool.py` in the root first, running a folder runs a file in it, and `node -r
+//! hook` and `npx tool` look into `node_modules`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 use serde_json::Value;
 
-/// The files inside `root` that the commands of `servers` name, relative to it.
+/// The files inside `root` that the commands of `servers` name, relative to `root`.
 pub(super) fn pinned_files(root: &Utf8Path, servers: &BTreeMap<String, Value>) -> BTreeSet<Utf8PathBuf> {
     let mut named = Named { root, files: BTreeSet::new() };
     for server in servers.values() {
@@ -18,19 +18,19 @@ pub(super) fn pinned_files(root: &Utf8Path, servers: &BTreeMap<String, Value>) -
     named.files
 }
 
-/// A command line and what it adds to the environment.
+/// A command line with its additional environment.
 struct Command<'a> {
     program: &'a str,
     arguments: Vec<&'a str>,
     environment: Vec<(&'a str, &'a str)>,
 }
 
-/// What reads a program from a file that is not its own.
+/// A program that runs code from other files.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Interpreter {
     Python,
     JavaScript,
-    /// Runs programs of the installed packages by name.
+    /// Runs programs of installed packages by name.
     Packages,
 }
 
@@ -47,7 +47,7 @@ impl<'a> Command<'a> {
         }
     }
 
-    /// The interpreter that the command starts, itself or by way of `env` and the like.
+    /// The interpreter that the command starts, directly or through a wrapper such as `env`.
     fn interpreter(&self) -> Option<Interpreter> {
         [self.program].into_iter().chain(self.arguments.iter().copied()).find_map(|word| {
             let name = word.rsplit(['/', '\\']).next().unwrap_or(word).trim_end_matches(".exe");
@@ -85,8 +85,8 @@ impl Named<'_> {
         }
     }
 
-    /// Every part of a word that may be a file: `--config=tools/x.json`, `./a:./b`, `--require ./hook.js`, `@arguments`,
-    /// `-r./hook.js`, `file:///…`.
+    /// Adds every part of an argument that may be a file: `--config=tools/x.json`, `./a:./b`, `--require ./hook.js`,
+    /// `@arguments`, `-r./hook.js`, `file:///…`.
     fn word(&mut self, word: &str) {
         if let Some(path) = word.strip_prefix("file://") {
             self.files.extend(inside(self.root, path));
@@ -113,7 +113,7 @@ impl Named<'_> {
                 for file in [path.with_extension("py"), path.join("__init__.py"), path.join("__main__.py")] {
                     self.add(file.as_str());
                 }
-                // The packages on the way are run first.
+                // Parent packages are run first.
                 for package in path.ancestors().skip(1).take(module.matches('.').count()) {
                     self.add(package.join("__init__.py").as_str());
                 }
@@ -136,7 +136,7 @@ impl Named<'_> {
         }
     }
 
-    /// What runs when the folder of a package is run.
+    /// The files that run when the folder of a package is run.
     fn package(&mut self, folder: &Utf8Path) {
         let manifest = folder.join("package.json");
         let text = std::fs::read_to_string(&manifest).unwrap_or_default();
@@ -151,13 +151,13 @@ impl Named<'_> {
         self.add(folder.join("index.js").as_str());
     }
 
-    /// The folders that the arguments of an interpreter name: each may be what is run.
+    /// The folders among an interpreter's arguments: any of them may be run.
     fn folders(&self, command: &Command<'_>) -> Vec<Utf8PathBuf> {
         let paths = command.arguments.iter().map(|word| self.root.join(word));
         paths.filter(|path| path.is_dir() && path.starts_with(self.root)).collect()
     }
 
-    /// Adds a path, absolute or relative to the root, if it lies inside and is not a folder.
+    /// Adds a path, absolute or relative to the root, if it is inside the root and not a folder.
     fn add(&mut self, path: &str) {
         if !self.root.join(path).is_dir() {
             self.files.extend(inside(self.root, path));
@@ -165,7 +165,7 @@ impl Named<'_> {
     }
 }
 
-/// What follows any of `options`, as the next word or after `=` or, for short ones, attached.
+/// The values of any of `options`: the next argument, the part after `=` or, for short options, the attached part.
 fn option_values<'a>(arguments: &'a [&'a str], options: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
     arguments.iter().enumerate().filter_map(move |(index, word)| {
         options.iter().find_map(|option| {
@@ -183,7 +183,7 @@ fn is_module(word: &str) -> bool {
     !word.is_empty() && word.split('.').all(|part| !part.is_empty() && part.chars().all(is_in_name))
 }
 
-/// The name of a package, which may have a scope: `tool`, `@scope/tool`.
+/// A package name, which may have a scope: `tool`, `@scope/tool`.
 fn is_name(word: &str) -> bool {
     let bare = word.strip_prefix('@').unwrap_or(word);
     !word.starts_with(['-', '.', '/'])
@@ -197,12 +197,12 @@ fn is_in_name(letter: char) -> bool {
     letter.is_alphanumeric() || letter == '_'
 }
 
-/// `word` as a path below `root`, if it names a file there or looks like the name of one.
+/// `word` as a path below `root`, if it is a file there or looks like a file name.
 fn inside(root: &Utf8Path, word: &str) -> Option<Utf8PathBuf> {
     let path = root.join(word);
     let real = path.canonicalize_utf8().ok();
     let relative = match &real {
-        // Where a link leads decides; a link out of the root is pinned by its own name.
+        // A link is followed; a link that leaves the root is pinned by its own path.
         Some(real) => {
             real.strip_prefix(root).ok().map(Utf8Path::to_owned).or_else(|| lexically_below(root, &path))
         }
@@ -212,7 +212,7 @@ fn inside(root: &Utf8Path, word: &str) -> Option<Utf8PathBuf> {
     (!word.is_empty() && !word.starts_with('-') && like_a_file).then_some(relative)
 }
 
-/// `path` relative to `root` with `.` and `..` taken out, unless that leads out of it.
+/// `path` relative to `root` with `.` and `..` resolved, or `None` if it leaves the root.
 fn lexically_below(root: &Utf8Path, path: &Utf8Path) -> Option<Utf8PathBuf> {
     let mut clean = Utf8PathBuf::new();
     for component in path.components() {
@@ -232,7 +232,7 @@ mod tests {
 
     use super::*;
 
-    /// What is pinned for one command in a folder with some files.
+    /// The files pinned for one command, in a folder with some files.
     fn named(command: Value) -> Vec<String> {
         let folder = tempfile::tempdir().unwrap();
         let root = Utf8PathBuf::from_path_buf(folder.path().canonicalize().unwrap()).unwrap();
@@ -256,7 +256,7 @@ mod tests {
         pinned_files(&root, &servers).iter().map(ToString::to_string).collect()
     }
 
-    /// Words that look like the name of a file are pinned too, as absent, which costs nothing; these must be there.
+    /// Other arguments that look like file names may be pinned as missing, which is harmless; these must be pinned.
     #[track_caller]
     fn pins(command: Value, expected: &[&str]) {
         let found = named(command);
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_module_is_looked_for_where_python_looks() {
+    fn python_modules_are_found_where_python_looks() {
         let expected = ["pack/__init__.py", "pack/mod.py", "pack/mod/__init__.py", "pack/mod/__main__.py"];
         pins(json!({"command": "python3.12", "args": ["-m", "pack.mod"]}), &expected);
         pins(json!({"command": "/usr/bin/env", "args": ["python3", "-mpack.mod"]}), &expected);
@@ -277,18 +277,18 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_run_stands_for_what_runs_in_it() {
+    fn running_a_folder_pins_the_file_that_runs() {
         assert_eq!(named(json!({"command": "python3", "args": ["tool"]})), ["tool/__main__.py"]);
         pins(
             json!({"command": "node", "args": ["app"]}),
             &["app/index.js", "app/lib/start.js", "app/lib/start/index.js", "app/package.json"],
         );
-        // No interpreter: a folder is what the program works on.
+        // No interpreter: the folder is only an argument.
         assert_eq!(named(json!({"command": "clangd", "args": ["src"]})), [""; 0]);
     }
 
     #[test]
-    fn packages_are_looked_for_where_node_looks() {
+    fn node_packages_are_found_where_node_looks() {
         pins(
             json!({"command": "node", "args": ["--require=spy", "hook.js"]}),
             &["hook.js", "node_modules/spy.js", "node_modules/spy/package.json", "node_modules/spy/spy.js"],
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn words_may_hide_a_path() {
+    fn paths_inside_arguments_are_found() {
         for word in [
             "@server.args",
             "--args=@server.args",

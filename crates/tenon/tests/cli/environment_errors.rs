@@ -30,7 +30,7 @@ fn unreadable_root_is_an_error() {
     insta::assert_snapshot!(transcript(&sandbox, sandbox.tenon().args(["mcp", "--root", "locked"])), @"
         exit: 4
         --- stderr
-        error: the folder `locked` cannot be read
+        error: cannot read folder `locked`
           caused by: Permission denied (os error 13)
         ");
     fs::set_permissions(sandbox.root().join("locked"), Permissions::from_mode(0o700)).unwrap();

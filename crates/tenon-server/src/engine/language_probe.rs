@@ -1,4 +1,4 @@
-//! LanguageProbe that language servers answer: one definition and one diagnostic for each language of the workspace.
+//! Checks that language servers answer: one definition and one diagnostic for each language of the workspace.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,15 +12,15 @@ use tenon_servers::registry::{Capability, Registry};
 
 use crate::daemon::protocol::LanguageProbe;
 
-/// How long one language may take.
+/// The time limit per language.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How many files of a language are asked about, and how many symbols of each.
+/// How many files to try per language, and how many symbols per file.
 const FILES: usize = 12;
 const SYMBOLS: usize = 10;
 
-/// Asks about the first files of each language, until there is something to show.
-pub(super) async fn prove(orchestrator: &Orchestrator, registry: &Registry) -> Vec<LanguageProbe> {
+/// Tries the first files of each language until both are found.
+pub(super) async fn probe(orchestrator: &Orchestrator, registry: &Registry) -> Vec<LanguageProbe> {
     let coverage = orchestrator.covered(Capability::Definition, &CallContext::within(PATIENCE)).await;
     let mut languages: BTreeMap<&str, Vec<&WorkspacePath>> = BTreeMap::new();
     for file in &coverage.files {
@@ -29,24 +29,24 @@ pub(super) async fn prove(orchestrator: &Orchestrator, registry: &Registry) -> V
             languages.entry(&entry.language).or_default().push(file);
         }
     }
-    join_all(languages.iter().map(|(language, files)| prove_one(orchestrator, language, files))).await
+    join_all(languages.iter().map(|(language, files)| probe_one(orchestrator, language, files))).await
 }
 
-async fn prove_one(orchestrator: &Orchestrator, language: &str, files: &[&WorkspacePath]) -> LanguageProbe {
+async fn probe_one(orchestrator: &Orchestrator, language: &str, files: &[&WorkspacePath]) -> LanguageProbe {
     let call = CallContext::within(PATIENCE);
-    let mut proof = LanguageProbe { language: language.to_owned(), definition: None, diagnostic: None };
+    let mut probed = LanguageProbe { language: language.to_owned(), definition: None, diagnostic: None };
     for file in files.iter().take(FILES) {
-        if proof.diagnostic.is_none() {
-            proof.diagnostic = diagnostic(orchestrator, file, &call).await;
+        if probed.diagnostic.is_none() {
+            probed.diagnostic = diagnostic(orchestrator, file, &call).await;
         }
-        if proof.definition.is_none() {
-            proof.definition = definition(orchestrator, file, &call).await;
+        if probed.definition.is_none() {
+            probed.definition = definition(orchestrator, file, &call).await;
         }
-        if proof.diagnostic.is_some() && proof.definition.is_some() {
+        if probed.diagnostic.is_some() && probed.definition.is_some() {
             break;
         }
     }
-    proof
+    probed
 }
 
 async fn diagnostic(orchestrator: &Orchestrator, file: &WorkspacePath, call: &CallContext) -> Option<String> {
