@@ -1,4 +1,4 @@
-//! All surfaces of one served workspace, and picking some of them by name.
+//! All surfaces of one served workspace, and selecting some of them by name.
 
 use std::sync::Arc;
 
@@ -11,19 +11,19 @@ pub mod nav;
 pub mod work;
 pub mod workspace;
 
-/// A name that is no surface here.
+/// A surface name that is not available.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown surface `{name}`; there are: {}{}", available.join(", "), hint(name))]
+#[error("unknown surface `{name}`; available: {}{}", available.join(", "), hint(name))]
 pub struct UnknownSurface {
     pub name: String,
     pub available: Vec<&'static str>,
 }
 
-/// What to do about a surface that there could be.
+/// How to make an unavailable surface available.
 fn hint(name: &str) -> &'static str {
     match name {
         edit::EditSurface::NAME => {
-            "; `edit` needs the user's word, in `edit.allow` or by `tenon serve --allow-edit`"
+            "; `edit` needs permission: `edit.allow` in the user's configuration, or `tenon serve --allow-edit`"
         }
         _ => "",
     }
@@ -46,7 +46,7 @@ impl Surfaces {
         self
     }
 
-    /// Adds a surface that is not always there.
+    /// Adds a surface that may be absent.
     pub fn with_allowed(self, surface: Option<impl Surface>) -> Self {
         match surface {
             Some(surface) => self.with(surface),
@@ -59,12 +59,12 @@ impl Surfaces {
         self.all.iter().map(|surface| surface.name()).collect()
     }
 
-    /// What to say of a name that is none of these.
+    /// The error for a name that is not available.
     pub fn unknown(&self, name: &str) -> UnknownSurface {
         UnknownSurface { name: name.chars().take(100).collect(), available: self.names() }
     }
 
-    /// The surfaces named, each once, in catalog order.
+    /// The named surfaces, each once, in catalog order.
     pub fn select<S: AsRef<str>>(&self, names: &[S]) -> Result<SurfaceSet, UnknownSurface> {
         let available = self.names();
         if let Some(unknown) = names.iter().find(|name| !available.contains(&name.as_ref())) {

@@ -1,8 +1,7 @@
 //! The `code` surface: the seven read-only tools of the gateway contract (docs/contract.md).
 //!
-//! A result is the payload as structured content and nothing beside it, unless the user wants a listing in words for
-//! clients that show their model text alone. Every failure is a JSON-RPC error; [`classify`] is the one place that knows
-//! its codes.
+//! A result is the payload as structured content, plus a text listing if the user asked for it (for clients that show the
+//! model only text). Every failure is a JSON-RPC error; only [`classify`] knows the codes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,7 +41,7 @@ tool_set! {
     }
 }
 
-/// What is left of a call's time for saying why there is no answer.
+/// How long before the deadline a call stops waiting, to report why there is no answer.
 const LAST_WORDS: Duration = Duration::from_millis(50);
 
 type Open = Box<dyn Fn() -> BoxFuture<'static, Result<CodeTools, OverrideError>> + Send + Sync>;
@@ -58,7 +57,7 @@ pub struct CodeSurface {
 impl CodeSurface {
     pub const NAME: &'static str = "code";
 
-    /// The tools over the language servers of a workspace, which are opened by the first call.
+    /// The tools over the language servers of a workspace, which the first call opens.
     pub fn new(workspace: &Arc<Workspace>, engine: &Arc<Engine>) -> Self {
         let (workspace, engine) = (Arc::clone(workspace), Arc::clone(engine));
         let limits = limits(&workspace);
@@ -79,7 +78,7 @@ impl CodeSurface {
         Self { catalog: Catalog::new(CodeTool::ALL), limits, code: OnceCell::new(), open: Box::new(open) }
     }
 
-    /// The tools as they are, opened by someone else.
+    /// The tools over an engine that is already open.
     pub fn over(code: CodeTools) -> Self {
         let limits = code.limits();
         let open = {
@@ -117,7 +116,7 @@ impl CodeSurface {
     }
 }
 
-/// The caps of the settings, clamped to the contract's.
+/// The configured limits, clamped to the contract's.
 fn limits(workspace: &Workspace) -> CodeLimits {
     let limits = &workspace.config().limits;
     let asked = CodeLimits {
@@ -132,7 +131,7 @@ fn limits(workspace: &Workspace) -> CodeLimits {
     asked.clamped()
 }
 
-/// Arguments that satisfy their schema; what only their types know is told apart here.
+/// Reads arguments that satisfy their schema into the tool's type, which may be stricter.
 fn read<T: DeserializeOwned>(arguments: Arguments) -> Result<T, Failure> {
     serde_json::from_value(Value::Object(arguments)).map_err(|_| Failure::Arguments)
 }

@@ -1,9 +1,9 @@
 //! The `context` surface: documents for a query within a token budget.
 //!
-//! Every failure, of arguments too, is the one error object of Context Resolve v0: as the structured result and, with a
-//! newline, as the one text item. Arguments are looked at in a fixed order (budget, query, cache), so that the same
-//! mistakes always get the same answer. The text of a resolve is what the command line prints, byte for byte; the
-//! structured result is that text, read.
+//! Every failure, invalid arguments included, is the one error object of Context Resolve v0: as the structured result and,
+//! with a newline, as the one text item. Arguments are checked in a fixed order (budget, query, cache), so the same mistakes
+//! always get the same error. The text of a resolve is byte for byte what the command line prints; the structured result is
+//! that text, parsed.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -33,13 +33,13 @@ tool_set! {
     }
 }
 
-/// Whole documents are what is asked for here: more than the other surfaces may say.
+/// Larger than for other surfaces, because results contain whole documents.
 const RESPONSE_BYTES: usize = 64 * 1024 * 1024;
 
 /// See the module.
 pub struct ContextSurface {
     catalog: Catalog<ContextTool>,
-    /// Where caches are named; without it there are none.
+    /// The folder that contains the caches; `None` means that there are none.
     root: Option<CacheRoot>,
     pool: Arc<CachePool>,
     timeout: Duration,
@@ -48,7 +48,7 @@ pub struct ContextSurface {
 impl ContextSurface {
     pub const NAME: &'static str = "context";
 
-    /// How long a call may take if nobody says otherwise.
+    /// The default time limit of a call.
     pub const TIMEOUT: Duration = Duration::from_secs(30);
 
     pub fn new(root: Option<PathBuf>, timeout: Duration) -> Self {
@@ -61,7 +61,7 @@ impl ContextSurface {
     }
 }
 
-/// A call whose arguments make sense.
+/// A call with valid arguments.
 enum Request {
     Resolve { cache: String, query: Query, budget: u64 },
     ListCaches { root: Option<String> },
@@ -94,7 +94,7 @@ impl Request {
         }
     }
 
-    /// Does what was asked for. Reads files, and so may block.
+    /// Runs the request. Reads files, so it may block.
     fn run(self, root: &CacheRoot, pool: &CachePool) -> Result<String, Error> {
         match self {
             Self::Resolve { cache, query, budget } => {
@@ -171,7 +171,7 @@ impl Surface for ContextSurface {
         })
     }
 
-    /// The contract fixes the order in which arguments are judged, whichever fault the schema check found.
+    /// The contract fixes which invalid argument is reported, whichever fault the schema check found first.
     fn classify_arguments(
         &self,
         tool: ContextTool,
@@ -198,7 +198,7 @@ mod tests {
     use super::*;
     use crate::surface::{Caller, SurfaceSet, ToolNames};
 
-    /// A root with the cache `docs` in it.
+    /// A root with one cache, `docs`.
     fn caches() -> TempDir {
         let folder = tempfile::tempdir().unwrap();
         let sources = folder.path().join(".sources");
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_resolve_says_what_the_library_says() {
+    async fn resolve_answers_what_the_library_returns() {
         let root = caches();
         let surface = ContextSurface::new(Some(root.path().to_owned()), ContextSurface::TIMEOUT);
         let arguments = json!({"cache": "docs", "query": "Two three", "budget": 100});
@@ -240,7 +240,7 @@ mod tests {
         let expected = resolve(&root.path().join("docs"), query, 100).unwrap().to_json() + "\n";
         assert_eq!(text(&answer), expected);
         assert!(!answer.is_error);
-        // The structured result carries the digits of the text.
+        // The structured result has the same digits as the text.
         assert!(answer.structured.unwrap().to_string().contains("\"score\":0.6666667,"));
     }
 
@@ -260,9 +260,9 @@ mod tests {
         assert_eq!(inspected.structured.unwrap()["document_count"], 2);
     }
 
-    /// Whatever else is wrong: the budget first, then the query, then the cache.
+    /// The budget comes first, then the query, then the cache.
     #[tokio::test]
-    async fn arguments_are_judged_in_order() {
+    async fn arguments_are_checked_in_order() {
         let root = caches();
         for (arguments, expected) in [
             (json!({}), "invalid_budget"),
@@ -286,7 +286,7 @@ mod tests {
 
     #[cfg(unix)]
     #[tokio::test]
-    async fn names_lead_nowhere_else() {
+    async fn cache_names_cannot_leave_the_root() {
         let root = caches();
         let below = root.path().join("below");
         fs::create_dir(&below).unwrap();
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_past_the_cap_has_too_large_a_budget() {
+    fn response_above_the_cap_is_an_invalid_budget() {
         let surface = ContextSurface::new(None, ContextSurface::TIMEOUT);
         let failure = CallFailure::ResponseTooLarge { bytes: RESPONSE_BYTES + 1, limit: RESPONSE_BYTES };
         let answer = surface.classify(ContextTool::Resolve, failure).unwrap();

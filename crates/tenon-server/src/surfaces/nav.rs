@@ -1,9 +1,8 @@
-//! The `nav` surface: the six `lsp_*` tools, over the daemon and over the pipes of `tenon lsp-service` alike.
+//! The `nav` surface: the six `lsp_*` tools, in the daemon and on the pipes of `tenon lsp-service`.
 //!
-//! Names, arguments and result shapes are a contract with the agents that embed the service, so nothing is added to a
-//! result: what its shape cannot say (that a server is still loading, that one is missing) is said in the text beside it.
-//! An empty list means that there is nothing. When a server that would know could not be asked, the answer is a tool
-//! error instead.
+//! Names, arguments and result shapes are a contract with agents that embed the service, so results have no additional
+//! fields: notes (a server is still loading, one is missing) are in the text. An empty list means that there is nothing to
+//! find. If a server that could know did not answer, the answer is a tool error instead.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,15 +38,15 @@ tool_set! {
     }
 }
 
-/// What is left of a call's time for saying why there is no answer.
+/// How long before the deadline a call stops waiting, to report why there is no answer.
 const LAST_WORDS: Duration = Duration::from_millis(100);
 
-/// How the surface answers.
+/// Options of the surface.
 #[derive(Debug, Clone)]
 pub struct NavOptions {
-    /// How long one question may take, a server's start included.
+    /// The time limit of one request, the start of a server included.
     pub timeout: Duration,
-    /// Which diagnostics are shown.
+    /// The severities of diagnostics that are shown.
     pub severities: Vec<Severity>,
 }
 
@@ -57,7 +56,7 @@ impl Default for NavOptions {
     }
 }
 
-/// Where the language servers come from.
+/// Where the orchestrator comes from.
 enum Servers {
     Workspace(Arc<Engine>),
     Given(Orchestrator),
@@ -73,12 +72,12 @@ pub struct NavSurface {
 impl NavSurface {
     pub const NAME: &'static str = "nav";
 
-    /// The tools over the language servers of a workspace, which are opened by the first call.
+    /// The tools over the language servers of a workspace, which the first call opens.
     pub fn new(engine: &Arc<Engine>, options: NavOptions) -> Self {
         Self { catalog: Catalog::new(NavTool::ALL), servers: Servers::Workspace(Arc::clone(engine)), options }
     }
 
-    /// The tools over servers that are there already.
+    /// The tools over an open orchestrator.
     pub fn over(orchestrator: Orchestrator, options: NavOptions) -> Self {
         Self { catalog: Catalog::new(NavTool::ALL), servers: Servers::Given(orchestrator), options }
     }
@@ -116,7 +115,7 @@ impl NavSurface {
                     let parts: Vec<&str> = hover.parts.iter().map(|part| part.value.as_str()).collect();
                     parts.join("\n\n")
                 });
-                let text = content.clone().unwrap_or_else(|| "nothing to say".to_owned());
+                let text = content.clone().unwrap_or_else(|| "no hover information".to_owned());
                 let is_empty = content.is_none();
                 answered(&found, is_empty, object([("content", content.into())]), text)
             }
@@ -147,7 +146,7 @@ impl NavSurface {
             lines.extend(shown.iter().map(|one| shape::diagnostic_line(&file, one)));
             files.insert(file, shown.iter().map(|one| diagnostic(one)).collect());
         }
-        let text = if lines.is_empty() { "nothing is wrong".to_owned() } else { lines.join("\n") };
+        let text = if lines.is_empty() { "no diagnostics".to_owned() } else { lines.join("\n") };
         ToolAnswer::structured(object([("diagnostics", Value::Object(files))])).with_text(text)
     }
 }

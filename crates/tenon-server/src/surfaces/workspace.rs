@@ -1,7 +1,7 @@
-//! The `workspace` surface: what is served here, and how it came to be so.
+//! The `workspace` surface: the state of the served workspace, and composing workspaces.
 //!
-//! Failures are tool errors with a code. Settings that nobody made are left out of the answer: they are the documented
-//! defaults. Values that may hold a secret are masked.
+//! Failures are tool errors with a code. Settings with their default value are omitted. Values that may contain a secret
+//! are masked.
 
 use std::sync::Arc;
 
@@ -83,7 +83,7 @@ fn shown(path: &str, setting: &Setting) -> Value {
     json!({"key": path, "value": masked(&setting.value), "origin": origins.join(", ")})
 }
 
-/// `value` without what looks like a secret: passwords in URLs, tokens in environments of servers.
+/// `value` with secrets masked: passwords in URLs, tokens in environments of servers.
 pub fn masked(value: &Value) -> Value {
     match value {
         Value::String(text) => Value::from(redact(text)),
@@ -91,7 +91,7 @@ pub fn masked(value: &Value) -> Value {
         Value::Object(members) => {
             let member = |(name, value): (&String, &Value)| {
                 let value = match value {
-                    // The name beside the value may be what gives it away.
+                    // The name next to the value may mark it as a secret.
                     Value::String(text) => {
                         let pair = format!("{name}={text}");
                         let clean = redact(&pair);
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_in_settings_are_masked_by_shape_and_by_name() {
+    fn secrets_in_settings_are_masked_by_pattern_and_by_name() {
         let value =
             json!({"store": "postgres://ada:hunter2@db/x", "env": {"API_KEY": "abcd1234", "PLAIN": "x"}});
         let masked = masked(&value);

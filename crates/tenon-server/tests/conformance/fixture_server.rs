@@ -20,12 +20,12 @@ const NAME: &str = "conformance";
 const PIXEL: &str =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";
 
-/// A WAV file of no samples.
+/// A WAV file without samples.
 const SILENCE: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA=";
 
 const NO_ARGUMENTS: &str = r#"{"type":"object","properties":{},"additionalProperties":false}"#;
 
-/// The schema that must reach clients keyword by keyword.
+/// A schema with many keywords, all of which must reach clients.
 const WIDE_SCHEMA: &str = r##"{
   "$schema": "https://json-schema.org/draft/2020-12/schema",
   "type": "object",
@@ -164,7 +164,7 @@ fn answer(tool: FixtureTool, call: &ToolCall) -> ToolOutcome {
     Ok(ToolAnswer { structured: None, content, is_error: false })
 }
 
-/// The error of 2026-07-28 that must become status 400 on its way out.
+/// An error of 2026-07-28 that must become status 400.
 fn missing_capability() -> ErrorData {
     let data = serde_json::json!({ "requiredCapabilities": { "sampling": {} } });
     ErrorData::new(ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY, "sampling is needed", Some(data))

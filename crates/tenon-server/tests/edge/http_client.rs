@@ -1,4 +1,4 @@
-//! A raw HTTP/1.1 client: every byte of a request is the test's own.
+//! A raw HTTP/1.1 client: the test controls every byte of a request.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::probe::surfaces;
 
-/// Two tokens, as during a rotation, and one that opens another surface only.
+/// Two tokens, as during a rotation, and one that allows another surface only.
 struct Keys;
 
 impl Authority for Keys {
@@ -130,7 +130,7 @@ impl Request {
         self
     }
 
-    /// Sets a header, in place of the one that stands there.
+    /// Sets a header, replacing an existing one.
     pub fn with(mut self, name: &str, value: &str) -> Self {
         self = self.without(name);
         self.headers.push((name.into(), value.into()));
@@ -151,7 +151,7 @@ impl Request {
         self
     }
 
-    /// The head alone, announcing the body.
+    /// Only the head, which announces the body.
     pub fn head(&self) -> Vec<u8> {
         let mut head = format!("{} {} HTTP/1.1\r\n", self.method, self.path);
         for (name, value) in &self.headers {

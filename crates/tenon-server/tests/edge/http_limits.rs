@@ -1,4 +1,4 @@
-//! Load and slowness: request caps to the byte, slow bodies, many clients, cancellation.
+//! Load and slowness: exact request caps, slow bodies, many clients, cancellation.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use crate::http_client::{Request, Response, Server};
 
 #[tokio::test]
-async fn the_request_cap_holds_to_the_byte() {
+async fn request_cap_is_exact() {
     let server = Server::start(HttpLimits { request_bytes: 1000, ..HttpLimits::default() }).await;
     let id = server.session("alpha").await;
     let sized = |bytes: usize| {
@@ -24,12 +24,12 @@ async fn the_request_cap_holds_to_the_byte() {
     assert_eq!(
         server.send(&sized(1_500_000).chunked()).await.status,
         413,
-        "read on, so that the answer is seen"
+        "the rest is read, so that the client sees the response"
     );
 }
 
 #[tokio::test]
-async fn an_endless_body_is_cut_off() {
+async fn endless_body_is_cut_off() {
     let server = Server::start(HttpLimits::default()).await;
     let mut stream = server.connect().await;
     stream.write_all(&Request::raw(Vec::new()).chunked().head()).await.unwrap();
@@ -37,12 +37,12 @@ async fn an_endless_body_is_cut_off() {
     let mut sent = 0_usize;
     while stream.write_all(&chunk).await.is_ok() {
         sent += chunk.len();
-        assert!(sent < 64 << 20, "the server takes a body without end");
+        assert!(sent < 64 << 20, "the server reads a body without end");
     }
 }
 
 #[tokio::test]
-async fn slow_clients_lose_their_connection_and_nobody_else_does() {
+async fn slow_client_is_disconnected_and_others_are_not() {
     let server =
         Server::start(HttpLimits { read_timeout: Duration::from_millis(200), ..HttpLimits::default() }).await;
     let mut slow_head = server.connect().await;
@@ -65,24 +65,24 @@ async fn past_the_in_flight_limit_requests_get_429() {
     let hang = json!({ "name": "probe.hang", "arguments": {}, "_meta": { "progressToken": 1 } });
     let mut busy = server.connect().await;
     busy.write_all(&Request::rpc("tools/call", hang).in_session(&id).bytes()).await.unwrap();
-    // The head of the event stream says that the call runs.
+    // The head of the event stream shows that the call is running.
     let mut head = [0; 12];
     busy.read_exact(&mut head).await.unwrap();
     assert_eq!(&head, b"HTTP/1.1 200");
     let refused = server.send(&Request::rpc("ping", json!({})).in_session(&id)).await;
     assert_eq!((refused.status, refused.header("retry-after")), (429, Some("1")));
-    // A client that goes away gives its place back.
+    // A client that disconnects frees its slot.
     drop(busy);
     let freed = async {
         while server.send(&Request::rpc("ping", json!({})).in_session(&id)).await.status == 429 {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(10), freed).await.expect("the place is free again");
+    tokio::time::timeout(Duration::from_secs(10), freed).await.expect("the slot is free again");
 }
 
 #[tokio::test]
-async fn a_cancelled_call_is_answered_at_once() {
+async fn cancelled_call_is_answered_immediately() {
     let server = Server::start(HttpLimits::default()).await;
     let id = server.session("alpha").await;
     let hang = Request::rpc("tools/call", json!({ "name": "probe.hang", "arguments": {} })).in_session(&id);
@@ -91,7 +91,7 @@ async fn a_cancelled_call_is_answered_at_once() {
     let cancel = Request::post(&cancel).in_session(&id);
     let hanging = server.send(&hang);
     let cancelling = async {
-        // The call may not have arrived yet, so take it back until it is answered.
+        // The call may not have arrived yet, so cancel until it is answered.
         loop {
             assert_eq!(server.send(&cancel).await.status, 202);
         }
@@ -104,7 +104,7 @@ async fn a_cancelled_call_is_answered_at_once() {
 }
 
 #[tokio::test]
-async fn ending_a_session_ends_its_calls() {
+async fn ending_a_session_cancels_its_calls() {
     let server = Server::start(HttpLimits::default()).await;
     let id = server.session("alpha").await;
     let hang = json!({ "name": "probe.hang", "arguments": {}, "_meta": { "progressToken": 1 } });
@@ -120,7 +120,7 @@ async fn ending_a_session_ends_its_calls() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_hundred_clients_at_once_are_all_answered() {
+async fn two_hundred_concurrent_clients_are_answered() {
     let server = std::sync::Arc::new(Server::start(HttpLimits::default()).await);
     let sessions: Vec<String> = {
         let mut sessions = Vec::new();

@@ -1,4 +1,4 @@
-//! The status matrix: what each wrong request is answered with, and in which order it is checked.
+//! The status matrix: the response to each invalid request, and the order of the checks.
 
 use serde_json::{Value, json};
 use tenon_server::http::{self, BindError, HttpLimits};
@@ -10,7 +10,7 @@ fn ping() -> Request {
 }
 
 #[tokio::test]
-async fn every_wrong_request_gets_its_status() {
+async fn every_invalid_request_gets_its_status() {
     let server = Server::start(HttpLimits::default()).await;
     let session = server.session("alpha").await;
     let good = ping().in_session(&session);
@@ -56,7 +56,7 @@ async fn every_wrong_request_gets_its_status() {
         ("Accept JSON alone", good.clone().with("Accept", "application/json"), 406),
         ("Accept events alone", good.clone().with("Accept", "text/event-stream"), 406),
         (
-            "Accept with a refusal",
+            "Accept with zero weight",
             good.clone().with("Accept", "application/json, text/event-stream;q=0"),
             406,
         ),
@@ -67,11 +67,11 @@ async fn every_wrong_request_gets_its_status() {
         ("not UTF-8", Request::raw(b"{\"jsonrpc\":\"\xff\"}".to_vec()).in_session(&session), 400),
         ("a batch", raw(r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#), 400),
         ("an empty batch", raw("[]"), 400),
-        ("no object", raw("7"), 400),
-        ("no version of JSON-RPC", raw(r#"{"id":1,"method":"ping"}"#), 400),
+        ("not an object", raw("7"), 400),
+        ("no JSON-RPC version", raw(r#"{"id":1,"method":"ping"}"#), 400),
         ("a null id", raw(r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#), 400),
         ("no session", ping().with("MCP-Protocol-Version", "2025-11-25"), 400),
-        ("an unknown session", ping().in_session("nobody"), 404),
+        ("an unknown session", ping().in_session("unknown"), 404),
         ("another token's session", good.clone().with("Authorization", &bearer("beta")), 404),
         ("a session of another path", good.clone().path("/mcp"), 404),
         ("no version header", good.clone().without("MCP-Protocol-Version"), 400),
@@ -89,7 +89,7 @@ async fn every_wrong_request_gets_its_status() {
         ),
         ("an unknown method", Request::rpc("no/such", json!({})).in_session(&session), 200),
         ("DELETE without a session", ping().method("DELETE"), 400),
-        ("DELETE of an unknown session", ping().method("DELETE").in_session("nobody"), 404),
+        ("DELETE of an unknown session", ping().method("DELETE").in_session("unknown"), 404),
         (
             "DELETE by another token",
             good.clone().method("DELETE").with("Authorization", &bearer("beta")),
@@ -114,9 +114,9 @@ async fn every_wrong_request_gets_its_status() {
 }
 
 #[tokio::test]
-async fn checks_run_in_their_order() {
+async fn checks_run_in_order() {
     let server = Server::start(HttpLimits::default()).await;
-    // Wrong in every way; each mend uncovers the next check.
+    // Every check fails; each fix reveals the next one.
     let mut request = Request::raw(b"[".to_vec())
         .path("/mcp/absent")
         .method("GET")
@@ -125,8 +125,8 @@ async fn checks_run_in_their_order() {
         .without("Authorization")
         .with("Content-Type", "text/plain")
         .without("Accept");
-    type Mend = fn(Request) -> Request;
-    let mends: [(u16, Mend); 9] = [
+    type Fix = fn(Request) -> Request;
+    let fixes: [(u16, Fix); 9] = [
         (404, |r| r.path("/mcp/probe")),
         (405, |r| r.method("POST")),
         (403, |r| r.with("Host", "localhost")),
@@ -135,17 +135,17 @@ async fn checks_run_in_their_order() {
         (415, |r| r.with("Content-Type", "application/json")),
         (406, |r| r.with("Accept", "application/json, text/event-stream")),
         (400, |_| ping()),
-        (400, |r| r.in_session("nobody")),
+        (400, |r| r.in_session("unknown")),
     ];
-    for (status, mend) in mends {
+    for (status, fix) in fixes {
         assert_eq!(server.send(&request).await.status, status);
-        request = mend(request);
+        request = fix(request);
     }
     assert_eq!(server.send(&request).await.status, 404);
 }
 
 #[tokio::test]
-async fn a_session_lives_from_initialize_to_delete() {
+async fn session_lives_from_initialize_to_delete() {
     let server = Server::start(HttpLimits::default()).await;
     let id = server.session("beta").await;
     assert!(id.len() >= 32, "at least 128 random bits");
@@ -180,7 +180,7 @@ async fn before_initialized_only_ping_is_answered() {
 }
 
 #[tokio::test]
-async fn the_configured_set_answers_on_the_bare_path() {
+async fn bare_path_serves_the_configured_set() {
     let server = Server::start(HttpLimits::default()).await;
     let list = |token: &'static str| {
         let server = &server;
@@ -213,7 +213,7 @@ async fn the_oldest_of_65_sessions_leaves() {
 }
 
 #[tokio::test]
-async fn progress_makes_the_answer_an_event_stream() {
+async fn progress_makes_the_response_an_event_stream() {
     let server = Server::start(HttpLimits::default()).await;
     let id = server.session("alpha").await;
     let call =
@@ -225,7 +225,7 @@ async fn progress_makes_the_answer_an_event_stream() {
 }
 
 #[tokio::test]
-async fn only_loopback_is_bound() {
+async fn only_loopback_addresses_are_bound() {
     for addr in ["0.0.0.0:0", "[::]:0", "192.0.2.1:0"] {
         let refused = http::bind(addr.parse().unwrap()).await;
         assert!(matches!(refused, Err(BindError::NotLoopback(_))), "{addr}");

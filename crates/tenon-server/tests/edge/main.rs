@@ -1,6 +1,6 @@
-//! The edge, from bytes to bytes: HTTP statuses, byte streams, lifecycle, limits.
+//! The transports, from bytes to bytes: HTTP statuses, byte streams, lifecycle, limits.
 
-#![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod http_client;
 mod http_limits;

@@ -1,4 +1,4 @@
-//! A surface made for these tests: tools that echo, wait, report, overflow and panic.
+//! A surface for these tests: tools that echo, wait, report, overflow and panic.
 
 use std::time::Duration;
 
@@ -89,7 +89,7 @@ impl Surface for Probe {
                 Ok(ToolAnswer::text("none"))
             }
             ProbeTool::Overflow => Ok(ToolAnswer::text("x".repeat(10_001))),
-            ProbeTool::Panic => panic!("the probe was told to"),
+            ProbeTool::Panic => panic!("requested by the test"),
             ProbeTool::Report => {
                 let steps = arguments["steps"].as_u64().unwrap_or(0);
                 for step in 1..=steps {
@@ -125,5 +125,5 @@ pub fn surfaces() -> Surfaces {
 }
 
 pub fn handler() -> Handler {
-    Handler::new(surfaces().select(&["probe"]).expect("the probe is there"))
+    Handler::new(surfaces().select(&["probe"]).expect("the probe surface exists"))
 }

@@ -1,4 +1,4 @@
-//! Revision 2026-07-28 beside 2025-11-25, on one endpoint.
+//! Revisions 2026-07-28 and 2025-11-25 on one endpoint.
 
 use serde_json::{Value, json};
 use tenon_server::http::HttpLimits;
@@ -24,7 +24,7 @@ fn echo() -> Request {
 }
 
 #[tokio::test]
-async fn a_request_stands_alone() {
+async fn sessionless_request_is_answered() {
     let server = Server::start(HttpLimits::default()).await;
     let discovered = server.send(&alone("server/discover", json!({}))).await.json();
     let result = &discovered["result"];
@@ -52,7 +52,7 @@ async fn headers_and_body_must_agree() {
         ("no version header", echo().without("MCP-Protocol-Version"), 400, -32020),
         ("another version header", echo().with("MCP-Protocol-Version", "2025-11-25"), 400, -32020),
         ("an unknown method", alone("no/such", json!({})), 404, -32601),
-        ("ping, which is gone", alone("ping", json!({})), 404, -32601),
+        ("ping, which was removed", alone("ping", json!({})), 404, -32601),
         (
             "a wrong argument",
             alone("tools/call", json!({ "name": "probe.echo" })).with("Mcp-Name", "probe.echo"),
@@ -69,8 +69,8 @@ async fn headers_and_body_must_agree() {
         ),
     ];
     let rows = rows.into_iter().chain([
-        ("initialize, which is gone", alone("initialize", json!({})), 404, -32601),
-        ("half the metadata", without_capabilities(), 400, -32602),
+        ("initialize, which was removed", alone("initialize", json!({})), 404, -32601),
+        ("incomplete metadata", without_capabilities(), 400, -32602),
     ]);
     for (name, request, status, code) in rows {
         let response = server.send(&request).await;
@@ -91,7 +91,7 @@ fn without_capabilities() -> Request {
 }
 
 #[tokio::test]
-async fn a_notification_is_taken_note_of() {
+async fn notification_is_accepted() {
     let server = Server::start(HttpLimits::default()).await;
     let note = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } });
     let noted = server.send(&Request::post(&note).with("MCP-Protocol-Version", "2026-07-28")).await;

@@ -59,7 +59,7 @@ impl Client {
         let mut line = String::new();
         let reading = self.read.read_line(&mut line);
         tokio::time::timeout(Duration::from_secs(10), reading).await.expect("an answer").unwrap();
-        serde_json::from_str(&line).unwrap_or_else(|_| panic!("no message: {line:?}"))
+        serde_json::from_str(&line).unwrap_or_else(|_| panic!("not a message: {line:?}"))
     }
 
     async fn ask(&mut self, method: &str, params: Value) -> Value {
@@ -73,7 +73,7 @@ impl Client {
         self.ask("tools/call", json!({ "name": tool, "arguments": arguments })).await
     }
 
-    /// Closes our side, checks that nothing was left unread and that the server ended well.
+    /// Closes the client side, checks that all messages were read and that the server ended without an error.
     async fn finish(mut self) {
         self.write.shutdown().await.unwrap();
         let mut rest = String::new();
@@ -88,7 +88,7 @@ fn set(probe: Probe) -> SurfaceSet {
 }
 
 #[tokio::test]
-async fn a_conversation_from_initialize_to_the_end_of_input() {
+async fn session_from_initialize_to_end_of_input() {
     let mut client = Client::ready().await;
     let tools = client.ask("tools/list", json!({})).await;
     let names: Vec<_> =
@@ -122,7 +122,7 @@ async fn before_initialized_only_ping_is_answered() {
 }
 
 #[tokio::test]
-async fn bad_calls_get_their_error_and_the_stream_goes_on() {
+async fn invalid_calls_get_an_error_and_the_stream_continues() {
     let mut client = Client::ready().await;
     for (method, params, code) in [
         ("tools/call", json!({ "name": "absent", "arguments": {} }), -32602),
@@ -152,7 +152,7 @@ async fn bad_calls_get_their_error_and_the_stream_goes_on() {
 }
 
 #[tokio::test]
-async fn unknown_fields_are_refused_with_their_place_and_without_their_value() {
+async fn unknown_field_is_rejected_with_its_path_and_without_its_value() {
     let mut client = Client::ready().await;
     let answer = client.call("probe.echo", json!({ "text": "a", "sekret": "hunter2" })).await;
     let message = answer["error"]["data"]["message"].as_str().unwrap();
@@ -164,7 +164,7 @@ async fn unknown_fields_are_refused_with_their_place_and_without_their_value() {
 }
 
 #[tokio::test]
-async fn garbage_is_answered_and_survived() {
+async fn garbage_gets_an_error_and_the_stream_continues() {
     let mut client = Client::new(handler(), StreamLimits { request_bytes: 500, ..StreamLimits::default() });
     for (bytes, code) in [
         (b"{".to_vec(), -32700),
@@ -189,7 +189,7 @@ async fn garbage_is_answered_and_survived() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_too_long_is_refused_under_its_id() {
+async fn call_above_the_size_limit_is_rejected_with_its_id() {
     let mut client = Client::ready().await;
     let call = json!({ "name": "probe.echo", "arguments": { "text": "y".repeat(10 << 20) } });
     client.send(&json!({ "jsonrpc": "2.0", "id": "long", "method": "tools/call", "params": call })).await;
@@ -200,10 +200,10 @@ async fn a_call_that_is_too_long_is_refused_under_its_id() {
 }
 
 #[tokio::test]
-async fn a_call_that_cannot_be_read_is_refused_under_its_id() {
+async fn unparsable_call_is_rejected_with_its_id() {
     let mut client = Client::ready().await;
     let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
-    // Half an emoji is what a client sends that cuts texts anywhere.
+    // A client that truncates text at any byte sends half an emoji.
     for value in [r#""a\ud800b""#, "1e999", &deep] {
         let line =
             format!(r#"{{"method":"tools/call","params":{{"text":{value}}},"jsonrpc":"2.0","id":"odd"}}"#);
@@ -215,7 +215,7 @@ async fn a_call_that_cannot_be_read_is_refused_under_its_id() {
 }
 
 #[tokio::test]
-async fn at_the_end_of_input_nobody_waits_for_news() {
+async fn end_of_input_ends_waits_for_news() {
     let mut client = Client::ready().await;
     let call = json!({ "name": "probe.news", "arguments": {} });
     client.send(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call })).await;
@@ -225,7 +225,7 @@ async fn at_the_end_of_input_nobody_waits_for_news() {
 }
 
 #[tokio::test]
-async fn a_cancelled_call_ends_at_once() {
+async fn cancelled_call_ends_immediately() {
     let mut client = Client::ready().await;
     let call = json!({ "name": "probe.hang", "arguments": {} });
     client.send(&json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": call })).await;
@@ -240,7 +240,7 @@ async fn a_cancelled_call_ends_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_ends_at_its_deadline() {
+async fn call_ends_at_its_deadline() {
     let handler = Handler::new(set(Probe::ending_after(Duration::from_secs(2))));
     let mut client = Client::new(handler, StreamLimits::default());
     client.initialize().await;
@@ -250,7 +250,7 @@ async fn a_call_ends_at_its_deadline() {
 }
 
 #[tokio::test]
-async fn past_the_in_flight_limit_calls_are_refused_and_cancellation_still_works() {
+async fn calls_above_the_in_flight_limit_are_rejected_and_cancellation_works() {
     let mut client = Client::new(handler(), StreamLimits { in_flight: 2, ..StreamLimits::default() });
     client.initialize().await;
     let call = json!({ "name": "probe.hang", "arguments": {} });
@@ -270,7 +270,7 @@ async fn past_the_in_flight_limit_calls_are_refused_and_cancellation_still_works
 }
 
 #[tokio::test]
-async fn progress_comes_before_the_answer_and_only_to_those_who_asked() {
+async fn progress_precedes_the_answer_and_is_opt_in() {
     let mut client = Client::ready().await;
     let call = json!({ "name": "probe.report", "arguments": { "steps": 3 } });
     let mut asking = call.clone();
@@ -289,7 +289,7 @@ async fn progress_comes_before_the_answer_and_only_to_those_who_asked() {
 }
 
 #[tokio::test]
-async fn messages_sent_all_at_once_are_taken_in_order() {
+async fn messages_sent_at_once_are_handled_in_order() {
     let mut client = Client::new(handler(), StreamLimits::default());
     let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {},
         "clientInfo": { "name": "test", "version": "0" } });
@@ -308,7 +308,7 @@ async fn messages_sent_all_at_once_are_taken_in_order() {
 }
 
 #[tokio::test]
-async fn what_is_in_flight_at_the_end_of_input_is_answered() {
+async fn calls_in_flight_at_end_of_input_are_answered() {
     let mut client = Client::ready().await;
     for id in 0..50 {
         let params = json!({ "name": "probe.echo", "arguments": { "text": "x".repeat(id * 10) } });

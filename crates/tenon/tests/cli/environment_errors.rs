@@ -96,7 +96,7 @@ fn unknown_surface_is_a_usage_error() {
         let output = tenon(&sandbox, &[&["mcp", "--surface", "nope"], mode].concat());
         assert_eq!(output.status.code(), Some(2));
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(stderr.contains("error: unknown surface `nope`; there are: "), "{stderr}");
+        assert!(stderr.contains("error: unknown surface `nope`; available: "), "{stderr}");
     }
 }
 

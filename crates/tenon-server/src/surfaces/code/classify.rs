@@ -1,7 +1,6 @@
-//! Every failure of the `code` surface as its JSON-RPC error: code, words and details (contract §6).
+//! Every failure of the `code` surface as its JSON-RPC error: code, message and details (contract §6).
 //!
-//! Nothing a client sent and no path is repeated, and no language server is quoted: both may name what lies outside the
-//! roots.
+//! Messages repeat neither client input nor paths nor what a language server said: these may name files outside the roots.
 
 use serde_json::{Value, json};
 use tenon_code::{CodeError, RETRY_AFTER};
@@ -10,7 +9,7 @@ use tenon_contract::root::GateError;
 
 use crate::surface::{CallFailure, ErrorCode, ErrorData};
 
-/// Longer words of a schema are cut: they name unknown fields, and those are the client's.
+/// Longer schema messages are cut: they contain unknown field names, which are client input.
 const MESSAGE_CHARACTERS: usize = 200;
 
 /// Why there is no result.
@@ -58,7 +57,7 @@ impl Code {
         }
     }
 
-    /// Whether the client can do better, or only we can.
+    /// Whether the client or the server is at fault.
     fn rpc(self) -> ErrorCode {
         match self {
             Self::InvalidParams
@@ -221,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn indexing_says_how_far_it_is_and_when_to_come_back() {
+    fn indexing_error_has_progress_and_retry_time() {
         let servers = vec![ServerId::new("pyright").expect("an id")];
         let error = classify(&Failure::Code(CodeError::Indexing { servers, progress: Some((3, 9)) }));
         let details = error.data.expect("data")["details"].clone();

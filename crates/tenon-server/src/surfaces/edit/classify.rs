@@ -1,7 +1,6 @@
-//! Every failure of the `edit` surface: its code, its words, and the way on.
+//! Every failure of the `edit` surface as a tool error: code, message and hint.
 //!
-//! A failure travels as a tool error with one JSON text, `{"error": {"code", "message", "hint"?, …}}`, so that the model
-//! which asked for the edit reads it.
+//! The tool error is one JSON text, `{"error": {"code", "message", "hint"?, …}}`, so that the model sees it.
 
 use serde_json::{Map, Value, json};
 use tenon_code::edit::EditError;
@@ -37,30 +36,28 @@ fn of_edit(error: &EditError) -> ToolAnswer {
         EditError::Path(_) => ("INVALID_PATH", "name the file relative to the workspace root"),
         EditError::Outside => ("OUTSIDE", "only files inside the workspace root can be changed"),
         EditError::Protected(_) => ("PROTECTED", "ask the user to change this file"),
-        EditError::NotFound => ("NOT_FOUND", "check the path, or make the file with `write_file`"),
+        EditError::NotFound => ("NOT_FOUND", "check the path, or create the file with `write_file`"),
         EditError::NotAFile => ("NOT_A_FILE", "name a regular file"),
         EditError::EmptyOldText => {
-            ("OLD_TEXT_EMPTY", "name the text to replace, or overwrite the file with `write_file`")
+            ("OLD_TEXT_EMPTY", "give the text to replace, or overwrite the file with `write_file`")
         }
         EditError::OldTextAbsent => ("OLD_TEXT_ABSENT", "read the file again and quote it exactly"),
-        EditError::OldTextAmbiguous { .. } => {
-            ("OLD_TEXT_AMBIGUOUS", "quote more of what is around the place")
-        }
+        EditError::OldTextAmbiguous { .. } => ("OLD_TEXT_AMBIGUOUS", "include more of the surrounding lines"),
         EditError::HashMismatch { actual: Some(_) } => {
-            ("HASH_MISMATCH", "read the file again: it is not what it was")
+            ("HASH_MISMATCH", "the file has changed: read it again")
         }
         EditError::HashMismatch { actual: None } => {
-            ("HASH_MISMATCH", "the file is not there; leave `expected_sha256` out to make it")
+            ("HASH_MISMATCH", "the file does not exist; omit `expected_sha256` to create it")
         }
         EditError::HashRequired { .. } => {
-            ("HASH_REQUIRED", "read the file, then say which text is to be overwritten")
+            ("HASH_REQUIRED", "read the file, then give its hash in `expected_sha256`")
         }
-        EditError::Changing => ("CHANGED_MEANWHILE", "another program writes this file; ask again later"),
+        EditError::Changing => ("CHANGED_MEANWHILE", "another program is writing this file; try again later"),
         EditError::ReadOnly => ("READ_ONLY", "ask the user to make the file and its folder writable"),
         EditError::NotText => ("NOT_TEXT", "only UTF-8 text can be changed"),
-        EditError::TooLarge { .. } => ("TOO_LARGE", "files of this size are not changed here"),
-        EditError::DiskFull => ("DISK_FULL", "ask the user to make room"),
-        EditError::Io(_) => ("IO", "the system refused; its words are in the message"),
+        EditError::TooLarge { .. } => ("TOO_LARGE", "the `edit` surface does not change files of this size"),
+        EditError::DiskFull => ("DISK_FULL", "ask the user to free disk space"),
+        EditError::Io(_) => ("IO", "the operating system reported an error; see the message"),
     };
     let mut details = Map::new();
     match error {

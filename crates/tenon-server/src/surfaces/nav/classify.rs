@@ -33,7 +33,7 @@ impl From<AskError> for Failure {
 pub(super) fn classify(failure: &Failure) -> ToolAnswer {
     let message = match failure {
         Failure::Servers => "the configured language servers cannot be used; see the log".to_owned(),
-        // Outside the root nothing is revealed about what exists there.
+        // Reveals nothing about files outside the root.
         Failure::Gate(GateError::Denied) => "the file is outside the workspace".to_owned(),
         Failure::Gate(error) => format!("cannot read file: {error}"),
         Failure::Ask(AskError::Unreadable(error)) => format!("cannot read file: {error}"),
@@ -56,7 +56,7 @@ fn of_call(failure: &CallFailure) -> String {
     }
 }
 
-/// The note for a server whose part is missing from a result.
+/// The note for a server that did not contribute to a result.
 pub(super) fn gap_note(gap: &Gap) -> Option<String> {
     let server = &gap.server;
     match &gap.why {

@@ -1,4 +1,4 @@
-//! The shapes of the `nav` contract: paths relative with `/`, every number counted from 1, kinds and severities by name.
+//! The result shapes of the `nav` contract: relative paths with `/`, numbers from 1, kinds and severities by name.
 
 use serde_json::{Map, Value};
 use tenon_contract::position::Position;
@@ -10,7 +10,7 @@ fn one_based(position: Position) -> (u64, u64) {
     (u64::from(position.line) + 1, u64::from(position.character) + 1)
 }
 
-/// An object of these values. The `json!` macro would copy each of them.
+/// An object of these values. The `json!` macro would copy them.
 pub(super) fn object<const N: usize>(pairs: [(&str, Value); N]) -> Value {
     Value::Object(pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect::<Map<_, _>>())
 }
