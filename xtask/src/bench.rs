@@ -4,11 +4,14 @@ use std::process::Command;
 
 use crate::shell::{self, Error, cargo, repository, run_checked};
 
-pub(crate) fn run(arguments: &[String]) -> Result<bool, Error> {
+/// The benches in `bench/src/main.rs`, checked here before the release build.
+pub(crate) const NAMES: [&str; 7] = ["code", "compose", "context", "edit", "lsp", "spine", "work"];
+
+pub(crate) fn run(name: Option<&str>) -> Result<bool, Error> {
     // Both at once: the bench program takes the `tenon` next to it.
     run_checked(cargo().args(["build", "--release", "--package", "tenon", "--package", "tenon-bench"]))?;
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), std::path::PathBuf::from);
     let program = repository().join(target).join("release/tenon-bench");
-    shell::run(Command::new(program).args(arguments))
+    shell::run(Command::new(program).args(name))
 }

@@ -44,12 +44,11 @@ enum Command {
     Workflows,
     /// Regenerate the generated files
     Schemas,
-    /// Measure the release build; `cargo xtask bench --help` lists the benches
-    #[command(disable_help_flag = true)]
+    /// Measure the release build
     Bench {
         /// Which bench to run; all by default
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        arguments: Vec<String>,
+        #[arg(value_parser = bench::NAMES)]
+        name: Option<String>,
     },
 }
 
@@ -74,6 +73,6 @@ fn run(command: Command) -> Result<bool, Error> {
         Command::Deny => deny::check(),
         Command::Workflows => workflows::check(),
         Command::Schemas => schemas::run(),
-        Command::Bench { arguments } => bench::run(&arguments),
+        Command::Bench { name } => bench::run(name.as_deref()),
     }
 }
