@@ -19,7 +19,7 @@ use clap::{Parser, Subcommand};
 use crate::shell::{Error, log};
 
 #[derive(Parser)]
-#[command(name = "cargo xtask", about = "Developer commands of Tenon", disable_help_subcommand = true)]
+#[command(bin_name = "cargo xtask", about = "Developer commands of Tenon", disable_help_subcommand = true)]
 struct Args {
     #[command(subcommand)]
     command: Command,

@@ -43,18 +43,19 @@ const ARROWS: [(&str, &[&str]); 13] = [
     ("tenon-work", &["tenon-contract"]),
     ("tenon-compose", &["tenon-contract"]),
     ("tenon-contract", &[]),
-    ("tenon-testkit", &["tenon-contract"]),
+    ("tenon-testkit", &[]),
     ("tenon-fake-lsp", &["tenon-lsp", "tenon-servers", "tenon-contract"]),
 ];
 
 const TEST_CRATES: [&str; 2] = ["tenon-fake-lsp", "tenon-testkit"];
 
 /// External crates that mark a boundary: only the listed crates of ours may depend on them outside of tests.
-const BOUNDARIES: [(&str, &[&str]); 7] = [
+const BOUNDARIES: [(&str, &[&str]); 8] = [
     ("axum", &["tenon-server"]),
     ("hyper", &["tenon-server", "tenon-bench"]),
     ("rmcp", &["tenon-server"]),
-    ("gen-lsp-types", &["tenon-lsp", "tenon-code"]),
+    ("gen-lsp-types", &["tenon-lsp"]),
+    ("rusqlite", &["tenon-work"]),
     ("sqlx", &["tenon-work"]),
     ("clap", &["tenon", "tenon-bench", "tenon-fake-lsp", "xtask"]),
     ("anyhow", &[]),
@@ -67,7 +68,24 @@ pub(super) fn check() -> Result<Vec<Offence>, Error> {
     }
     let metadata: Value = serde_json::from_slice(&output.stdout)
         .map_err(|error| Error::new(format!("cargo metadata: {error}")))?;
-    Ok(read(&metadata).iter().filter_map(Dependency::offence).collect())
+    let dependencies = read(&metadata);
+    let mut offences: Vec<Offence> = dependencies.iter().filter_map(Dependency::offence).collect();
+    offences.extend(unused(&dependencies));
+    Ok(offences)
+}
+
+/// Permissions that no crate uses: the lists above must describe the tree.
+fn unused(dependencies: &[Dependency]) -> Vec<Offence> {
+    let arrows = ARROWS.iter().flat_map(|(from, below)| below.iter().map(move |to| (*from, *to)));
+    let boundaries = BOUNDARIES.iter().flat_map(|(to, users)| users.iter().map(move |from| (*from, *to)));
+    let missing = arrows.chain(boundaries).filter(|(from, to)| {
+        !dependencies.iter().any(|dependency| dependency.from == *from && dependency.to == *to)
+    });
+    let offence = |(from, to)| Offence {
+        location: "xtask/src/tidy/arrows.rs".into(),
+        rule: format!("`{from}` does not depend on `{to}`: remove the permission"),
+    };
+    missing.map(offence).collect()
 }
 
 /// One line of a manifest.
@@ -147,6 +165,13 @@ mod tests {
         assert!(offends("tenon-code", "rmcp", false));
         assert!(offends("tenon-context", "axum", false));
         assert!(!offends("tenon-code", "hyper", true));
+    }
+
+    #[test]
+    fn permission_without_dependency_is_an_offence() {
+        let all = unused(&[]).len();
+        let used = Dependency { from: "tenon-code".into(), to: "tenon-lsp".into(), dev: false };
+        assert_eq!(unused(&[used]).len(), all - 1);
     }
 
     #[test]
