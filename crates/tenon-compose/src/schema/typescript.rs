@@ -29,8 +29,8 @@ export type RenderHandle<Kind extends RenderHandleKind = RenderHandleKind> = {
 #[must_use]
 pub fn declarations() -> String {
     let mut types = Types::default();
-    types.words(&contract_types::HANDLE_KINDS);
-    types.words(&contract_types::output::CONTRIBUTION_KINDS);
+    types.enum_type(&contract_types::HANDLE_KINDS);
+    types.enum_type(&contract_types::output::CONTRIBUTION_KINDS);
     for object_type in [
         &contract_types::INPUT,
         &contract_types::MODULE_DECLARATION,
@@ -56,7 +56,7 @@ struct Types {
 }
 
 impl Types {
-    fn words(&mut self, list: &'static EnumType) -> String {
+    fn enum_type(&mut self, list: &'static EnumType) -> String {
         let declaration =
             format!("export type {} =\n  | {};\n", list.name, quoted(list.values).join("\n  | "));
         self.written.entry(list.name).or_insert(declaration);
@@ -87,7 +87,7 @@ impl Types {
             FieldType::AnyJson => "CompositionJsonValue".to_owned(),
             FieldType::AnyObject => "CompositionJsonObject".to_owned(),
             FieldType::Literal(text) => format!("'{text}'"),
-            FieldType::Enum(list) => self.words(list),
+            FieldType::Enum(list) => self.enum_type(list),
             FieldType::Handle(kind) => format!("RenderHandle<'{}'>", kind.as_str()),
             FieldType::Object(object_type) | FieldType::CheckedSeparately(object_type) => {
                 self.object_type(object_type)
@@ -111,10 +111,10 @@ fn grouped(text: String) -> String {
     if text.contains(' ') { format!("({text})") } else { text }
 }
 
-fn quoted(words: &[&str]) -> Vec<String> {
-    words.iter().map(|word| format!("'{word}'")).collect()
+fn quoted(values: &[&str]) -> Vec<String> {
+    values.iter().map(|value| format!("'{value}'")).collect()
 }
 
-fn union(words: &[&str]) -> String {
-    quoted(words).join(" | ")
+fn union(values: &[&str]) -> String {
+    quoted(values).join(" | ")
 }
