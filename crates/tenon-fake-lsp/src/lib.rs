@@ -45,3 +45,14 @@ pub fn entry(folder: &Path, id: &str, script: Value) -> Value {
         "args": ["--script", at("json"), "--transcript", at("jsonl")],
     })
 }
+
+/// The transcript of the fake server that [`entry`] put in `folder`, in order. The server may still be writing it: an
+/// incomplete line is skipped, and a missing file is empty.
+pub fn transcript(folder: &Path, id: &str) -> Vec<Value> {
+    let text = std::fs::read_to_string(transcript_path(folder, id)).unwrap_or_default();
+    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+}
+
+fn transcript_path(folder: &Path, id: &str) -> PathBuf {
+    folder.join(format!("{id}.jsonl"))
+}

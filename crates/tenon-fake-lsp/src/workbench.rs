@@ -79,9 +79,7 @@ impl Workbench {
 
     /// The transcript of a server, in order.
     pub fn transcript(&self, server: &str) -> Vec<Value> {
-        let path = self.scripts.path().join(format!("{server}.jsonl"));
-        let text = std::fs::read_to_string(path).unwrap_or_default();
-        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+        crate::transcript(self.scripts.path(), server)
     }
 
     /// The messages of one method that a server received, in order.
@@ -93,8 +91,8 @@ impl Workbench {
 
     /// The number of messages of a method that a server has received; cheap enough for polling.
     pub fn received_count(&self, server: &str, method: &str) -> usize {
-        let path = self.scripts.path().join(format!("{server}.jsonl"));
-        let text = std::fs::read_to_string(path).unwrap_or_default();
+        let text =
+            std::fs::read_to_string(crate::transcript_path(self.scripts.path(), server)).unwrap_or_default();
         text.matches(&format!(r#""method":"{method}""#)).count()
     }
 

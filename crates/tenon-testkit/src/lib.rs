@@ -25,7 +25,7 @@ pub use file_tree::FileTree;
 pub use mcp_client::{McpClient, Revision};
 pub use real_project::RealProject;
 pub use sandbox::Sandbox;
-pub use transcript::{read_json_lines, transcript};
+pub use transcript::transcript;
 
 /// The deadline for events that should happen at once: long enough for a machine under load, short enough to name the
 /// test that hangs.

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::{Output, Stdio};
 
 use serde_json::{Map, Value, json};
+use tenon_testkit::Sandbox;
 use tenon_testkit::processes::ProcessInfo;
-use tenon_testkit::{Sandbox, read_json_lines};
 
 pub(crate) struct Workspace {
     pub(crate) sandbox: Sandbox,
@@ -90,6 +90,6 @@ impl Workspace {
     }
 
     pub(crate) fn transcript(&self, server: &str) -> Vec<Value> {
-        read_json_lines(self.sandbox.dir("state").join(format!("{server}.jsonl")))
+        tenon_fake_lsp::transcript(&self.sandbox.dir("state"), server)
     }
 }

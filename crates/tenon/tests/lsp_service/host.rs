@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, sync_channel};
 
 use serde_json::{Value, json};
-use tenon_testkit::{PATIENCE, Sandbox, processes, read_json_lines};
+use tenon_testkit::{PATIENCE, Sandbox, processes};
 
 /// A workspace with fake servers for `.fake` files.
 pub(crate) struct Workspace {
@@ -55,7 +55,7 @@ impl Workspace {
     }
 
     pub(crate) fn transcript(&self, server: &str) -> Vec<Value> {
-        read_json_lines(self.sandbox.dir("state").join(format!("{server}.jsonl")))
+        tenon_fake_lsp::transcript(&self.sandbox.dir("state"), server)
     }
 }
 
