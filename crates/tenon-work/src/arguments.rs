@@ -77,7 +77,7 @@ impl Reader<'_> {
     }
 }
 
-/// The integer that a JSON number stands for, if it is one.
+/// The value of a JSON number that is an integer.
 fn integral(number: &Number) -> Option<i64> {
     let float = number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() < 2f64.powi(63));
     number.as_i64().or(float.filter(|_| number.is_f64()).map(|float| float as i64))

@@ -1,8 +1,8 @@
-//! Cursors: where the next page of a list goes on, bound to the tool and its arguments.
+//! Cursors: where the next page of a list starts, bound to the tool and its arguments.
 //!
-//! A cursor holds the sort key of the last item delivered (its *sort_key*), not an offset: writes between two pages
-//! neither repeat an item nor hide one. ItemOffset an item that had to be cut it holds the bytes delivered so far and
-//! a digest of the item, so that slices of two versions are never joined. Format: a JSON array in base64url.
+//! A cursor holds the sort key of the last item delivered, not an offset: writes between two pages neither repeat an item
+//! nor hide one. Inside an item that was cut it holds the bytes delivered so far and a digest of the item, so that slices
+//! of two versions are never joined. Format: a JSON array in base64url.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -13,13 +13,13 @@ use tenon_contract::json::canonical_value;
 
 use crate::error::WorkError;
 
-/// Ours stay far below; nothing longer is decoded at all. A sort_key may hold a graph key of 3 × 256 characters.
+/// Longer texts are not decoded. A sort key may contain a graph key of 3 × 256 characters.
 const MAX_BYTES: usize = 8192;
 
-/// Enough of a hash to notice a cursor of another request; cursors are not secrets.
+/// Enough of a hash to detect a cursor of another request; cursors are not secrets.
 const KEY_DIGITS: usize = 12;
 
-/// What a request must share with the cursor it brings.
+/// Identifies the request that a cursor belongs to.
 #[derive(Debug, Clone)]
 pub(crate) struct CursorKey(String);
 
@@ -45,20 +45,20 @@ impl SortKey {
     }
 
     pub(crate) fn int(&self, index: usize) -> Result<i64, WorkError> {
-        self.0.get(index).and_then(Value::as_i64).ok_or_else(refused)
+        self.0.get(index).and_then(Value::as_i64).ok_or_else(invalid_cursor)
     }
 
     pub(crate) fn text(&self, index: usize) -> Result<&str, WorkError> {
-        self.0.get(index).and_then(Value::as_str).ok_or_else(refused)
+        self.0.get(index).and_then(Value::as_str).ok_or_else(invalid_cursor)
     }
 }
 
 /// Where a page starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Cursor {
-    /// Which of the lists of an answer goes on, where each has a cursor of its own.
+    /// Which list of an answer continues, where each has its own cursor.
     pub stream: usize,
-    /// The last item delivered; none at the beginning of a list.
+    /// The last item delivered; none at the start of a list.
     pub sort_key: Option<SortKey>,
     /// How much of that item was delivered, if not all of it.
     pub inside: Option<ItemOffset>,
@@ -82,30 +82,28 @@ impl Cursor {
 
     pub(crate) fn decode(text: &str, key: &CursorKey) -> Result<Self, WorkError> {
         if text.len() > MAX_BYTES {
-            return Err(refused());
+            return Err(invalid_cursor());
         }
-        let json = URL_SAFE_NO_PAD.decode(text).map_err(|_| refused())?;
-        let parts: Vec<Value> = serde_json::from_slice(&json).map_err(|_| refused())?;
+        let json = URL_SAFE_NO_PAD.decode(text).map_err(|_| invalid_cursor())?;
+        let parts: Vec<Value> = serde_json::from_slice(&json).map_err(|_| invalid_cursor())?;
         if !matches!(parts.len(), 3 | 5) {
-            return Err(refused());
+            return Err(invalid_cursor());
         }
         if parts[0].as_str() != Some(&key.0) {
-            return Err(WorkError::invalid(
-                "the cursor belongs to another call, or what it pages through changed",
-            )
-            .recovery("call again without cursor"));
+            return Err(WorkError::invalid("the cursor belongs to another call, or the list changed")
+                .recovery("call again without cursor"));
         }
         let sort_key = match &parts[2] {
             Value::Null => None,
             Value::Array(sort_key) if sort_key.iter().all(|part| part.is_i64() || part.is_string()) => {
                 Some(SortKey(sort_key.clone()))
             }
-            _ => return Err(refused()),
+            _ => return Err(invalid_cursor()),
         };
         let inside = match parts.get(3..) {
             Some([offset, digest]) => Some(ItemOffset {
                 offset: index(offset)?,
-                digest: digest.as_str().ok_or_else(refused)?.to_owned(),
+                digest: digest.as_str().ok_or_else(invalid_cursor)?.to_owned(),
             }),
             _ => None,
         };
@@ -114,14 +112,14 @@ impl Cursor {
 }
 
 fn index(value: &Value) -> Result<usize, WorkError> {
-    value.as_u64().and_then(|number| usize::try_from(number).ok()).ok_or_else(refused)
+    value.as_u64().and_then(|number| usize::try_from(number).ok()).ok_or_else(invalid_cursor)
 }
 
-fn refused() -> WorkError {
-    WorkError::invalid("the cursor is not one of ours").recovery("call again without cursor")
+fn invalid_cursor() -> WorkError {
+    WorkError::invalid("invalid cursor").recovery("call again without cursor")
 }
 
-/// Tells versions of an item apart.
+/// Distinguishes versions of an item.
 pub(crate) fn digest(text: &str) -> String {
     sha256_hex(text)[..8].to_owned()
 }
@@ -138,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn cursors_come_back_for_their_own_request_only() {
+    fn cursor_is_accepted_for_its_own_request_only() {
         let cursor = Cursor {
             stream: 1,
             sort_key: Some(SortKey::of(7, "a|b")),
@@ -153,7 +151,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_no_cursor_is_refused(text in "\\PC{0,40}", flip in 0_usize..60, byte in any::<u8>()) {
+        fn other_texts_are_rejected(text in "\\PC{0,40}", flip in 0_usize..60, byte in any::<u8>()) {
             prop_assert!(Cursor::decode(&text, &key("a")).is_err());
             let good = Cursor { stream: 0, sort_key: Some(SortKey::ints(&[5])), inside: None };
             let mut bytes = good.encode(&key("a")).into_bytes();
@@ -162,7 +160,7 @@ mod tests {
             if let Ok(text) = String::from_utf8(bytes)
                 && let Ok(cursor) = Cursor::decode(&text, &key("a"))
             {
-                // A flip may yield another well-formed sort_key; it never yields anything else.
+                // A flip may yield another well-formed sort key, but nothing else.
                 prop_assert!(cursor.inside.is_none());
             }
         }

@@ -1,4 +1,4 @@
-//! The envelope: the one shape of every answer, and the bound on those that say no.
+//! The envelope: the shape of every answer, and the size limit of errors.
 
 use serde_json::{Map, Value, json};
 use tenon_contract::json::canonical_value;
@@ -6,10 +6,10 @@ use tenon_contract::json::canonical_value;
 use crate::error::{Proposal, WorkError, WorkErrorCode};
 use crate::name::WorkspaceName;
 
-/// Error envelopes stay below this, whatever the call brought.
+/// The size limit of error envelopes.
 const MAX_ERROR_BYTES: usize = 2048;
 
-/// An answer as it leaves: the structured result and the same as compact JSON.
+/// An answer: the structured result, and the same as compact JSON.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Envelope {
     value: Value,
@@ -26,7 +26,7 @@ impl Envelope {
         self.value["success"] == json!(true)
     }
 
-    /// Why the call failed; nothing if it did not.
+    /// The error code; none for a success.
     pub fn code(&self) -> Option<WorkErrorCode> {
         self.value["error"]["code"].as_str().and_then(WorkErrorCode::by_name)
     }
@@ -45,7 +45,7 @@ impl Envelope {
     }
 }
 
-/// What an envelope holds besides its result.
+/// The fields of an envelope besides the result.
 #[derive(Debug, Clone)]
 pub(crate) struct Frame {
     pub intent: &'static str,
@@ -73,7 +73,7 @@ impl Frame {
         })
     }
 
-    /// The envelope of a failure. Suggestions come in order of worth; those that do not fit are left out.
+    /// The envelope of an error. Suggestions come in order of importance; those that do not fit are left out.
     pub(crate) fn failed(&self, mut failure: WorkError) -> Value {
         let mut context = Map::new();
         if let Some(current) = failure.take_current() {
@@ -106,7 +106,7 @@ impl Frame {
     }
 }
 
-/// Gives up the parts of a failure that a reader can do without, until it fits.
+/// Removes the less important parts of an error until it fits.
 fn shrink(envelope: &mut Value) {
     let fits = |envelope: &Value| canonical_value(envelope).len() <= MAX_ERROR_BYTES;
     if fits(envelope) {
@@ -131,7 +131,7 @@ fn shrink(envelope: &mut Value) {
     }
 }
 
-/// A suggestion in the words of the seed. It has been validated: that is a promise of whoever calls this.
+/// A suggestion in the format of the seed. The caller has validated it.
 pub(crate) fn suggestion(proposal: &Proposal, workspace: &WorkspaceName) -> Value {
     json!({
         "action": "call_tool",
@@ -143,7 +143,7 @@ pub(crate) fn suggestion(proposal: &Proposal, workspace: &WorkspaceName) -> Valu
     })
 }
 
-/// The arguments of a proposed call. They name the workspace, so that they mean the same wherever they are run.
+/// The arguments of a proposed call, with the workspace, so that they do not depend on defaults.
 pub(crate) fn params(proposal: &Proposal, workspace: &WorkspaceName) -> Map<String, Value> {
     let mut params = proposal.params.clone();
     params.insert("workspace".into(), json!(workspace.as_str()));
@@ -157,7 +157,7 @@ mod tests {
     use crate::error::Priority;
 
     #[test]
-    fn a_failure_stays_small_whatever_it_is_about() {
+    fn error_stays_within_the_size_limit() {
         let frame = Frame {
             intent: "note",
             timestamp: "2026-01-02T03:04:05.678Z".into(),

@@ -1,7 +1,6 @@
-//! Every way a call can fail, and the code that says so on the wire.
+//! Errors of a call: code, message, recovery and proposed calls.
 //!
-//! A failure is made in domain words next to the rule it defends; only this file knows how the words become a
-//! code and a recovery.
+//! An error is created next to the rule that it reports; this file renders it as `error` of the envelope.
 
 use serde_json::{Map, Value, json};
 
@@ -70,7 +69,7 @@ impl Priority {
     }
 }
 
-/// A call that would help. It becomes a suggestion once it is proven to work.
+/// A call that would help. It becomes a suggestion after a successful dry run.
 #[derive(Debug, Clone)]
 pub(crate) struct Proposal {
     pub tool: WorkTool,
@@ -80,14 +79,14 @@ pub(crate) struct Proposal {
 }
 
 impl Proposal {
-    /// `params` must be a JSON object; the workspace is added when the proposal leaves.
+    /// `params` must be a JSON object; the workspace is added to suggestions.
     pub(crate) fn new(tool: WorkTool, params: Value, reason: impl Into<String>, priority: Priority) -> Self {
         let Value::Object(params) = params else { unreachable!("every proposal is written as an object") };
         Self { tool, params, reason: reason.into(), priority }
     }
 }
 
-/// What went wrong, and how to go on.
+/// What went wrong, and what to do.
 #[derive(Debug)]
 pub struct WorkError(Box<Inner>);
 
@@ -113,24 +112,21 @@ impl WorkError {
         }))
     }
 
-    /// The call was ended before its tool: its time was up, or its client took it back.
+    /// The call timed out or was cancelled.
     pub fn unfinished(why: &str) -> Self {
         Self::new(WorkErrorCode::StoreBusy, why).recovery("try the same call again").with("retryable", true)
     }
 
-    /// The answer has more bytes than one answer may.
+    /// The response exceeds the size limit.
     pub fn too_large(bytes: usize, limit: usize) -> Self {
-        Self::new(
-            WorkErrorCode::BudgetExceeded,
-            format!("the answer has {bytes} bytes, and {limit} are the most"),
-        )
-        .recovery("give `max_chars` or a smaller `limit`")
+        Self::new(WorkErrorCode::BudgetExceeded, format!("response has {bytes} bytes, the limit is {limit}"))
+            .recovery("give `max_chars` or a smaller `limit`")
     }
 
-    /// A fault of ours; the log has the rest.
+    /// A bug; the log has the details.
     pub fn internal() -> Self {
         Self::new(WorkErrorCode::StoreError, "internal error")
-            .recovery("the log of the daemon has more")
+            .recovery("see the log of the daemon")
             .with("retryable", false)
     }
 
@@ -146,16 +142,16 @@ impl WorkError {
     }
 
     pub(crate) fn unknown(what: &str, id: &str) -> Self {
-        Self::new(WorkErrorCode::UnknownId, format!("{what} {} is not in this workspace", quoted(id)))
+        Self::new(WorkErrorCode::UnknownId, format!("{what} {} does not exist", quoted(id)))
     }
 
-    /// The failure of reading an id given as text.
+    /// An id that cannot be parsed.
     pub(crate) fn bad_id(what: &str, pattern: &str, text: &str, fault: IdError) -> Self {
         match fault {
             IdError::WrongKind => {
-                Self::invalid(format!("{} is no {what}", quoted(text))).recovery(format!("give {pattern}"))
+                Self::invalid(format!("{} is not a {what}", quoted(text))).recovery(format!("give {pattern}"))
             }
-            IdError::Unknown => Self::unknown(what, text).recovery(format!("give {pattern} that is there")),
+            IdError::Unknown => Self::unknown(what, text).recovery(format!("give an existing id: {pattern}")),
         }
     }
 
@@ -172,7 +168,7 @@ impl WorkError {
         self
     }
 
-    /// The current state of the entity that the call was about.
+    /// The current state of the entity that the call addressed.
     #[must_use]
     pub(crate) fn current(mut self, entity: Value) -> Self {
         self.0.current = Some(entity);
@@ -185,15 +181,15 @@ impl WorkError {
         self
     }
 
-    /// What is left of a failure whose transaction had changed what it saw: nothing of what is no longer so.
+    /// The error after its batch was rolled back: without anything that referred to changes of the batch.
     #[must_use]
-    pub(crate) fn rolled_back(mut self, is_there: impl Fn(&Proposal) -> bool) -> Self {
-        self.0.message = format!("after the operations before it: {}", self.0.message);
-        let way_on = self.0.recovery.take().unwrap_or_else(|| "mend the operation".into());
-        self.0.recovery = Some(format!("nothing of the batch was kept, all is as before it; {way_on}"));
+    pub(crate) fn rolled_back(mut self, still_applies: impl Fn(&Proposal) -> bool) -> Self {
+        self.0.message = format!("after the earlier operations: {}", self.0.message);
+        let recovery = self.0.recovery.take().unwrap_or_else(|| "fix the operation".into());
+        self.0.recovery = Some(format!("batch rolled back; {recovery}"));
         self.0.extra.remove("actual");
         self.0.current = None;
-        self.0.proposals.retain(is_there);
+        self.0.proposals.retain(still_applies);
         self
     }
 

@@ -23,7 +23,7 @@ pub struct TransferCounts {
 }
 
 impl Store {
-    /// Writes everything there is, from one snapshot.
+    /// Writes everything, from one snapshot.
     ///
     /// # Errors
     /// When the store or the stream fails.

@@ -8,12 +8,12 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// Why a string is no id of the kind asked for.
+/// Why a string is not an id of the expected kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IdError {
     /// It does not follow the pattern of this kind of id.
     WrongKind,
-    /// It follows the pattern, but no counter ever writes it so.
+    /// It follows the pattern, but no counter writes it this way.
     Unknown,
 }
 
@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_are_written_as_the_contract_spells_them() {
+    fn ids_follow_the_contract() {
         assert_eq!(TargetId::new(TargetKind::Plan, 1).to_string(), "PLAN-001");
         assert_eq!(TargetId::new(TargetKind::Task, 1234).to_string(), "TASK-1234");
         assert_eq!(StepId(42).to_string(), "STEP-0000002A");
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_written_form_is_read() {
+    fn only_the_canonical_form_is_accepted() {
         let read = |text: &str| text.parse::<TargetId>();
         assert_eq!(read("TASK-007").unwrap(), TargetId::new(TargetKind::Task, 7));
         assert_eq!(read("TASK-0007"), Err(IdError::Unknown));
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_knows_its_reasoning_ref() {
+    fn target_has_a_reasoning_ref() {
         let task = TargetId::new(TargetKind::Task, 1);
         assert_eq!(task.branch(), "task/TASK-001");
         assert_eq!(task.graph_doc(), "TASK-001-graph");

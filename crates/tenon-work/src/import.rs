@@ -57,11 +57,10 @@ struct End {
 }
 
 impl Store {
-    /// Reads an export into this store, all of it or nothing. What was read is checked like a store is before it is kept.
+    /// Reads an export into this store, all of it or nothing. It is checked like a store before the commit.
     ///
     /// # Errors
-    /// When a line is not what an export holds, the lines do not add up, a workspace is there already, or the store
-    /// fails.
+    /// When a line is invalid, the export is inconsistent or truncated, a workspace exists already, or the store fails.
     pub async fn import(&self, input: &mut (impl BufRead + Send)) -> Result<TransferCounts, StoreError> {
         let mut import = Import {
             tx: self.write().await?,
@@ -87,7 +86,7 @@ impl Store {
                 break;
             }
             if text.is_empty() {
-                return Err(import.fault("the export ends before its last line"));
+                return Err(import.fault("the export is truncated"));
             }
             let line: Line = serde_json::from_str(text).map_err(|fault| import.fault(fault))?;
             import.row(line).await?;
@@ -119,17 +118,17 @@ impl Import {
         str::from_utf8(line).map(str::trim_end).map_err(|fault| self.fault(fault))
     }
 
-    /// Nothing but a line break stands behind the last line: what did would not be imported.
+    /// Rejects data after the last line, which would not be imported.
     fn end(&self, input: &mut impl BufRead) -> Result<(), StoreError> {
         let mut rest = Vec::new();
         Read::take(input, 3).read_to_end(&mut rest)?;
         match rest.len() < 3 && rest.iter().all(u8::is_ascii_whitespace) {
             true => Ok(()),
-            false => Err(self.fault("something stands behind the last line of the export")),
+            false => Err(self.fault("unexpected data after last line")),
         }
     }
 
-    /// Makes the workspace that was read last whole, and holds it against the rules of a store.
+    /// Indexes and checks the workspace that was read last.
     async fn finish(&mut self) -> Result<(), StoreError> {
         if self.ws == 0 {
             return Ok(());
@@ -150,7 +149,7 @@ impl Import {
     fn header(&self, text: &str) -> Result<(), StoreError> {
         let header: Header = serde_json::from_str(text).map_err(|fault| self.fault(fault))?;
         if header.format != FORMAT {
-            return Err(self.fault("this is no export of a store"));
+            return Err(self.fault("not an export of a store"));
         }
         if header.schema > SCHEMA_VERSION {
             return Err(StoreError::NewerSchema { found: header.schema, known: SCHEMA_VERSION });
@@ -164,7 +163,7 @@ impl Import {
             return self.workspace(line.row).await;
         }
         let at = TABLES.iter().position(|table| table.name == line.table);
-        let at = at.ok_or_else(|| self.fault("there is no such table"))?;
+        let at = at.ok_or_else(|| self.fault("unknown table"))?;
         if self.ws == 0 {
             return Err(self.fault("a row comes before its workspace"));
         }
@@ -172,7 +171,7 @@ impl Import {
         let values = self.values(table, line.row)?;
         let place = Some((at, table.key(&values)));
         if place <= self.last {
-            return Err(self.fault(format!("a row of {} is there twice, or out of order", table.name)));
+            return Err(self.fault(format!("a row of {} is a duplicate or out of order", table.name)));
         }
         self.last = place;
         let args: Vec<Arg<'_>> = std::iter::once(self.ws.into()).chain(table.args(&values)).collect();
@@ -180,18 +179,18 @@ impl Import {
         self.refused(written)
     }
 
-    /// A refusal of the database. Rows are written many at a time, so it may be about one that came before.
+    /// Adds the line to an error of the database. Rows are written in batches, so it may concern an earlier one.
     fn refused<T>(&self, outcome: Result<T, StoreError>) -> Result<T, StoreError> {
         match outcome {
             Err(StoreError::Database(error)) => {
-                Err(self.fault(format!("it or a row shortly before it does not fit: {error}")))
+                Err(self.fault(format!("this row or one shortly before was rejected: {error}")))
             }
             Err(StoreError::Damaged(problem)) => Err(self.fault(problem)),
             other => other,
         }
     }
 
-    /// Makes the words of the workspace findable again.
+    /// Rebuilds the search index of the workspace.
     async fn index(&mut self) -> Result<(), StoreError> {
         let (tx, ws) = (&mut self.tx, self.ws);
         for row in target::every(tx, ws).await?.iter().filter(|row| row.search_seq != 0) {
@@ -234,20 +233,20 @@ impl Import {
         self.tx.write(insert(&WORKSPACES), &args).await?;
         let made = self.tx.row(find, args![name]).await;
         let made = self.refused(made)?;
-        self.ws = made.ok_or_else(|| StoreError::Damaged("a new workspace is gone".into()))?.int(0)?;
+        self.ws = made.ok_or_else(|| StoreError::Damaged("a new workspace is missing".into()))?.int(0)?;
         self.last = None;
         self.counts.workspaces += 1;
         Ok(())
     }
 
-    /// The values of a row in the order of the columns, once all of them are what they should be.
+    /// The values of a row in column order, checked.
     fn values(&self, table: &Table, mut row: Map<String, Value>) -> Result<Vec<Value>, StoreError> {
         let values = table.columns.iter().map_while(|(column, _)| row.remove(*column));
         let values: Vec<Value> = values.collect();
         if !row.is_empty() || values.len() != table.columns.len() {
             return Err(self.fault(format!("a row of {} has other columns", table.name)));
         }
-        table.validate(&values).map_err(|misfit| self.fault(misfit))?;
+        table.validate(&values).map_err(|problem| self.fault(problem))?;
         Ok(values)
     }
 }

@@ -1,4 +1,4 @@
-//! How large things may be. Beyond, a call is refused before anything is written.
+//! Size limits. A call that exceeds one is rejected before anything is written.
 
 use serde_json::Value;
 use tenon_contract::json::canonical_value;
@@ -7,14 +7,14 @@ use crate::error::WorkError;
 
 const TITLE_CHARS: usize = 500;
 const TEXT_BYTES: usize = 256 * 1024;
-/// `meta` says where something comes from; what it says is content and has more room.
+/// `meta` describes an origin; content has its own, larger limit.
 const META_BYTES: usize = 4 * 1024;
 /// Steps or operations in one call, and items in one list.
 pub(crate) const PER_CALL: usize = 1000;
 const STEPS_PER_TASK: usize = 10_000;
 const EVIDENCE_PER_STEP: usize = 100;
 
-/// The bounds that every argument has, whatever it is for: no text and no list of any tool is larger.
+/// The limits of every argument: no text and no list of any tool is larger.
 pub(crate) fn argument(name: &str, value: &Value) -> Result<(), WorkError> {
     match value {
         Value::String(value) => text(name, value),
@@ -23,7 +23,7 @@ pub(crate) fn argument(name: &str, value: &Value) -> Result<(), WorkError> {
             items.iter().try_for_each(|item| argument(name, item))
         }
         Value::Object(map) => map.iter().try_for_each(|(name, value)| match value {
-            // Free data may hold longer lists; its size as a whole is bounded where it is read.
+            // Free-form data may have longer lists; its total size is checked by the tool.
             Value::Array(items) => items.iter().try_for_each(|item| argument(name, item)),
             value => argument(name, value),
         }),
@@ -35,10 +35,10 @@ pub(crate) fn title(text: &str) -> Result<(), WorkError> {
     short("title", text)
 }
 
-/// A text that is a label rather than prose.
+/// A short label.
 pub(crate) fn short(name: &str, text: &str) -> Result<(), WorkError> {
     if text.trim().is_empty() {
-        return Err(WorkError::invalid(format!("{name} must not be empty")).recovery("give it some words"));
+        return Err(WorkError::invalid(format!("{name} is empty")).recovery("give a text"));
     }
     if text.chars().nth(TITLE_CHARS).is_some() {
         return Err(WorkError::invalid(format!("{name} has more than {TITLE_CHARS} characters"))
@@ -70,17 +70,22 @@ pub(crate) fn evidence(items: usize) -> Result<(), WorkError> {
 
 /// The steps that a plan or task would have.
 pub(crate) fn steps(of: &str, items: usize) -> Result<(), WorkError> {
-    total(&format!("steps of {of}"), items, STEPS_PER_TASK, "make another task of the rest, or delete steps")
+    total(
+        &format!("steps of {of}"),
+        items,
+        STEPS_PER_TASK,
+        "create another task for the rest, or delete steps",
+    )
 }
 
-/// A bound that no number of calls gets round.
-fn total(name: &str, items: usize, most: usize, way_on: &str) -> Result<(), WorkError> {
-    count(name, items, most).map_err(|failure| failure.recovery(way_on))
+/// A limit that splitting the call does not help with.
+fn total(name: &str, items: usize, most: usize, recovery: &str) -> Result<(), WorkError> {
+    count(name, items, most).map_err(|failure| failure.recovery(recovery))
 }
 
 pub(crate) fn count(name: &str, items: usize, most: usize) -> Result<(), WorkError> {
     if items > most {
-        return Err(WorkError::invalid(format!("{name}: {items} are more than {most}"))
+        return Err(WorkError::invalid(format!("{name}: {items} items, the limit is {most}"))
             .recovery("split it over several calls"));
     }
     Ok(())
@@ -88,7 +93,7 @@ pub(crate) fn count(name: &str, items: usize, most: usize) -> Result<(), WorkErr
 
 fn within(name: &str, bytes: usize, most: usize) -> Result<(), WorkError> {
     if bytes > most {
-        return Err(WorkError::invalid(format!("{name}: {bytes} bytes are more than {most}"))
+        return Err(WorkError::invalid(format!("{name}: {bytes} bytes, the limit is {most}"))
             .recovery("shorten it, or split it over several calls"));
     }
     Ok(())

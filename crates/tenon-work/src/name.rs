@@ -1,4 +1,4 @@
-//! Names that people and agents choose: workspaces, branches, documents and tags.
+//! Names chosen by people and agents: workspaces, branches, documents and tags.
 
 use std::fmt::{self, Display};
 
@@ -24,12 +24,12 @@ macro_rules! name {
 
         impl $name {
             /// # Errors
-            /// When the text breaks the pattern.
+            /// When the text does not match the pattern.
             pub fn parse(text: &str) -> Result<Self, WorkError> {
                 if is_name(text) {
                     return Ok(Self(text.to_owned()));
                 }
-                let message = format!(concat!($what, " {} breaks its pattern"), quoted(text));
+                let message = format!(concat!("invalid ", $what, " name {}"), quoted(text));
                 Err(WorkError::new($code, message)
                     .recovery("1 to 128 of A-Z a-z 0-9 . _ / - with a letter or digit first"))
             }
@@ -48,7 +48,7 @@ macro_rules! name {
 }
 
 name!(
-    /// The namespace that everything else lives in.
+    /// The namespace of all other records.
     WorkspaceName,
     "workspace",
     WorkErrorCode::InvalidName
@@ -57,13 +57,13 @@ name!(BranchName, "branch", WorkErrorCode::InvalidName);
 name!(DocName, "document", WorkErrorCode::InvalidInput);
 
 impl BranchName {
-    /// Whether the name lies where plans and tasks keep their own branches.
+    /// Whether the name is reserved for branches of plans and tasks.
     pub fn is_reserved(&self) -> bool {
         self.0.starts_with("task/") || self.0.starts_with("plan/")
     }
 }
 
-/// A text from outside, short enough for a message and without control characters.
+/// A client's text for a message: shortened, without control characters.
 pub(crate) fn quoted(text: &str) -> String {
     let mut shown: String = text.chars().take(60).map(|c| if c.is_control() { '�' } else { c }).collect();
     if text.chars().nth(60).is_some() {
@@ -74,18 +74,18 @@ pub(crate) fn quoted(text: &str) -> String {
 
 /// A label: trimmed, NFC, lower case, at most 128 characters.
 ///
-/// Quotes and backslashes are refused, so that a tag can be found in the canonical JSON of a list of tags.
+/// Quotes and backslashes are rejected, so that a tag can be found in the canonical JSON of a list of tags.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Tag(String);
 
 impl Tag {
     /// # Errors
-    /// When nothing is left of it, it is too long or holds a character that tags may not hold.
+    /// When it is empty, too long or contains a forbidden character.
     pub fn parse(text: &str) -> Result<Self, WorkError> {
         let tag: String = text.trim().to_lowercase().nfc().collect();
         let refused = |c: char| c.is_control() || c == '"' || c == '\\';
         if tag.is_empty() || tag.chars().count() > MAX_NAME || tag.chars().any(refused) {
-            return Err(WorkError::invalid(format!("{} is no tag", quoted(text)))
+            return Err(WorkError::invalid(format!("{} is not a tag", quoted(text)))
                 .recovery("1 to 128 characters without control characters, quotes or backslashes"));
         }
         Ok(Self(tag))
@@ -94,7 +94,7 @@ impl Tag {
     /// The canonical form of a list: sorted, each tag once.
     ///
     /// # Errors
-    /// When one of them is no tag.
+    /// When one of them is invalid.
     pub fn list(texts: &[String]) -> Result<Vec<Self>, WorkError> {
         let mut tags = texts.iter().map(|text| Self::parse(text)).collect::<Result<Vec<_>, _>>()?;
         tags.sort();
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn quoting_tames_what_came_from_outside() {
+    fn quoting_removes_control_characters_and_shortens() {
         assert_eq!(quoted("a\nb"), "`a�b`");
         assert_eq!(quoted(&"x".repeat(61)), format!("`{}…`", "x".repeat(60)));
     }

@@ -1,10 +1,10 @@
 //! Pages that fit their budget to the byte.
 //!
-//! A reading tool answers with a head, which is never cut, and items in order of worth. As many whole items as
-//! fit are delivered, and the cursor goes on behind the last one. Only when not even the first item fits is it
-//! cut: it then stands there with its ids, `content_truncated`, `content_bytes` (of the whole), `content_offset`
-//! and `content`, a slice; the cursor goes on inside it. The slices of an entry join to its `content`, those of
-//! any other item to its JSON.
+//! A read answers with a head, which is never cut, and items in order of importance. As many whole items as fit are
+//! delivered, and the next page continues after the last one. Only if the first item does not fit is it cut: it is
+//! delivered with its ids, `content_truncated`, `content_bytes` (of the whole), `content_offset` and a slice as
+//! `content`, and the next page continues inside it. The slices of an entry join to its `content`, those of any other
+//! item to its JSON.
 
 use serde_json::{Map, Value, json};
 use tenon_contract::json::canonical_value;
@@ -13,11 +13,11 @@ use crate::cursor::{Cursor, CursorKey, ItemOffset, SortKey, digest};
 use crate::envelope::{Envelope, Frame};
 use crate::error::{WorkError, WorkErrorCode};
 
-/// A page that cuts delivers at least this much of the item, so that every page makes headway.
+/// A page that cuts an item delivers at least this much of it, so that every page makes progress.
 const MIN_SLICE: usize = 16;
 
-/// Said when the budget, and not the end of the list, ended a page.
-const CUT_WARNING: &str = "cut to max_chars; go on with next_cursor";
+/// The warning of a page that the budget ended.
+const CUT_WARNING: &str = "cut to max_chars; continue with next_cursor";
 
 /// What the client asked for.
 #[derive(Debug, Clone)]
@@ -31,7 +31,7 @@ pub(crate) struct PageRequest {
 }
 
 impl PageRequest {
-    /// Where a list starts: behind this sort_key, or at it if the item there was only begun.
+    /// Where a list starts: after this sort key, or at it if that item was delivered in part.
     pub(crate) fn from(&self) -> Option<(&SortKey, bool)> {
         let start = self.start.as_ref()?;
         Some((start.sort_key.as_ref()?, start.inside.is_some()))
@@ -48,14 +48,14 @@ impl PageRequest {
     }
 }
 
-/// Where items stand in the result: a JSON pointer to a list or to a single value.
+/// Where items go in the result: a JSON pointer to a list or to a single value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Slot {
     List(&'static str),
     Value(&'static str),
 }
 
-/// Which part of an item may be cut, and what stays beside the slice.
+/// Which part of an item may be cut, and which fields stay beside the slice.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Cut {
     /// The text field `content`; the other fields stay.
@@ -107,11 +107,11 @@ impl Item {
     }
 }
 
-/// A list with a cursor of its own.
+/// A list with its own cursor.
 #[derive(Debug, Clone)]
 pub(crate) struct Stream {
     pub pagination: &'static str,
-    /// Whether the store has more behind the last item.
+    /// Whether the store has more after the last item.
     pub more: bool,
 }
 
@@ -121,7 +121,7 @@ pub(crate) struct Page {
     pub slots: Vec<Slot>,
     pub items: Vec<Item>,
     pub streams: Vec<Stream>,
-    /// Items were read newest first; each list is turned round before it leaves.
+    /// Items were read newest first; each list is reversed before it is delivered.
     pub reversed: bool,
 }
 
@@ -148,7 +148,7 @@ impl Page {
         if let Attempt::ValueRule(value) = fitter.attempt(request.max_chars) {
             return Ok(Envelope::new(value));
         }
-        // Suggestions are the one part that a reader can do without.
+        // Suggestions are the first part to leave out.
         frame.suggestions.clear();
         fitter = Fitter::new(&self, &frame, request)?;
         let mut minimum = match fitter.attempt(request.max_chars) {
@@ -199,7 +199,7 @@ struct Fitter<'a> {
     sizes: Vec<usize>,
 }
 
-/// No answer is larger, whatever a read asks for.
+/// The largest budget that a read may ask for.
 pub(crate) const MAX_CHARS: usize = 100_000;
 
 impl<'a> Fitter<'a> {
@@ -214,13 +214,13 @@ impl<'a> Fitter<'a> {
                     && first.is_char_boundary(inside.offset)
             });
             let Some(item) = item else {
-                return Err(WorkError::invalid("the item that the cursor stands in has changed")
+                return Err(WorkError::invalid("the item at the cursor has changed")
                     .recovery("call again without cursor"));
             };
             begun = inside.offset;
             values[0] = item.sliced(&first, begun, first.len());
         }
-        // What lies far behind the budget need not be measured.
+        // Items far beyond the budget need no measuring.
         let mut sizes = Vec::new();
         let mut total = 0;
         for value in &values {
@@ -464,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn the_digits_of_a_size_count_themselves() {
+    fn size_includes_its_own_digits() {
         for bytes in 0..20_000 {
             let total = with_its_own_digits(bytes);
             assert_eq!(bytes + total.to_string().len(), total);
@@ -472,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn a_budget_below_the_minimum_says_what_would_do() {
+    fn budget_below_the_minimum_reports_the_minimum() {
         let contents = vec!["x".repeat(5000)];
         let small = request(100, None);
         let failure = page(&contents, &small).render(frame(), &small).unwrap_err();
@@ -487,7 +487,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_page_fits_and_the_pages_join_to_the_whole(
+        fn pages_fit_and_join_to_the_whole(
             contents in prop::collection::vec("[a-z\"\n\u{1}é😀]{0,300}", 0..12),
             max_chars in 600_usize..3000,
         ) {

@@ -1,7 +1,6 @@
-//! `s:0.s:2`: where a step stands, as ordinals from the root of its task.
+//! `s:0.s:2`: the position of a step, as ordinals from the root of the task.
 //!
-//! An ordinal is given once and never again: deleting a step leaves a gap, so a path that an agent has noted
-//! down never comes to mean another step.
+//! Ordinals are never reused: deleting a step leaves a gap, so a path never refers to another step later.
 
 use std::fmt::{self, Display};
 use std::str::FromStr;
@@ -10,10 +9,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::id::IdError;
 
-/// Steps nest this deep and no deeper.
+/// The deepest nesting of steps.
 pub const MAX_DEPTH: usize = 16;
 
-/// The default is no path at all: what a step has before it is made.
+/// The default is empty: the path of a step that does not exist yet.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct StepPath(Vec<u32>);
 
@@ -110,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_written_form_is_read() {
+    fn only_the_canonical_form_is_accepted() {
         assert_eq!("s:0.s:12".parse::<StepPath>().unwrap().to_string(), "s:0.s:12");
         for wrong in ["", "s:", "0", "s:0.", ".s:0", "s:0s:1", "s:-1", "s:0.S:1", "s:٣"] {
             assert_eq!(wrong.parse::<StepPath>(), Err(IdError::WrongKind), "{wrong}");

@@ -21,7 +21,7 @@ const DEFAULT_LIMIT: i64 = 50;
 const MAX_LIMIT: i64 = 200;
 const MAX_WAIT_MS: i64 = 25_000;
 
-/// What a write expects of its target.
+/// What a write expects of the target.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Guard {
     pub revision: Option<i64>,
@@ -182,7 +182,7 @@ impl WorkRequest {
     }
 }
 
-/// The revision that a write expects, under either of its two names.
+/// The revision that a write expects, under either name.
 fn revision(revision: Option<i64>, version: Option<i64>) -> Result<Option<i64>, WorkError> {
     if let (Some(revision), Some(version)) = (revision, version)
         && revision != version

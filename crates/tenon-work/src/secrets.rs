@@ -1,9 +1,8 @@
 //! Values that look like credentials never reach the store.
 //!
-//! Redacted are private keys, what `Authorization` says, tokens and cloud keys with a known shape, passwords in URLs, and
-//! the value of a `key=value`, `key: value` or JSON member whose key ends in a word for a secret and whose value
-//! looks random. `token_count` is no such key, and `password=changeme` no such value. Names of JSON members are searched
-//! like any text.
+//! Redacted are private keys, `Authorization` headers, tokens and cloud keys with a known shape, passwords in URLs, and
+//! the value of a `key=value`, `key: value` or JSON member whose key ends in a word for a secret and whose value looks
+//! random; neither `token_count` nor `password=changeme` match. Names of JSON members are searched like any text.
 
 use std::sync::LazyLock;
 
@@ -14,7 +13,7 @@ use serde_json::{Map, Value};
 
 const MARK: &str = "[redacted]";
 
-/// Things that are secrets wherever they stand.
+/// Texts that are secrets wherever they occur.
 static SHAPES: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     [
         r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\z)",
@@ -38,7 +37,7 @@ static SHAPES: LazyLock<Vec<Regex>> = LazyLock::new(|| {
 static BEARER: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"(?i)\b(bearer)(\s+)([A-Za-z0-9._~+/=-]{16,})").expect("a checked pattern"));
 
-/// What stands behind `Authorization: Basic`, which prose may follow too.
+/// What follows `Authorization: Basic`; it may also be prose.
 static BASIC: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r#"(?i)\b(authorization["']?\s*[:=]\s*["']?basic\s+)([A-Za-z0-9+/]{4,}={0,2})"#)
         .expect("a checked pattern")
@@ -61,7 +60,8 @@ static SECRET_KEY: LazyLock<Regex> =
 const WORDS: &str = "(?:secret|token|passwd|password|passphrase|pwd|credentials?|api[_.-]?key|access[_.-]?key|\
                      secret[_.-]?key|private[_.-]?key|account[_.-]?key|auth[_.-]?key|signing[_.-]?key)";
 
-/// Redacts every string inside, names of members too, and says how many secrets it found. `key` is what the value is a member of.
+/// Redacts every string in a value, member names included, and returns the number of secrets. `key` is the name of the
+/// member that holds the value.
 pub(crate) fn redact(key: Option<&str>, value: &mut Value) -> usize {
     match value {
         Value::String(text) => {
@@ -92,11 +92,11 @@ pub(crate) fn redact(key: Option<&str>, value: &mut Value) -> usize {
     }
 }
 
-/// Members whose names would become the same are numbered: none of them is lost.
+/// Members whose redacted names collide are numbered, so that none is lost.
 fn redact_names(map: &mut Map<String, Value>) -> usize {
     let secret: Vec<(String, String, usize)> = map
         .keys()
-        // No generator makes a secret of such letters alone, and nearly all names are made of nothing else.
+        // Secrets do not consist of these letters alone, and nearly all names do.
         .filter(|name| !name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'))
         .filter_map(|name| {
             let (clean, found) = redact_text(name);
@@ -146,13 +146,12 @@ fn redact_text(text: &str) -> (String, usize) {
     (clean, found)
 }
 
-/// Whether it is a name and a password as they are sent: with a colon between them, in base64.
+/// Whether this is the base64 of `name:password`.
 fn is_basic(text: &str) -> bool {
     STANDARD.decode(text).is_ok_and(|pair| pair.contains(&b':') && std::str::from_utf8(&pair).is_ok())
 }
 
-/// Whether a value was rather made by a generator than by a person: long enough, of several kinds of
-/// characters, and with many different ones for its length.
+/// Whether a value looks generated: long enough, several kinds of characters, many different ones.
 fn looks_random(value: &str) -> bool {
     let length = value.chars().count();
     if length < 8 || value.contains(char::is_whitespace) || value.contains(MARK) {
@@ -168,7 +167,7 @@ fn looks_random(value: &str) -> bool {
     kinds >= 2 && entropy(value) >= if length >= 20 { 3.0 } else { 2.75 }
 }
 
-/// Bits per character of the value's own distribution.
+/// Shannon entropy in bits per character.
 fn entropy(value: &str) -> f64 {
     let mut counts = std::collections::BTreeMap::new();
     for character in value.chars() {
@@ -189,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn credentials_are_hidden_and_their_surroundings_kept() {
+    fn credentials_are_redacted_and_their_context_kept() {
         let key = "-----BEGIN RSA PRIVATE KEY-----\nMIIEow\n-----END RSA PRIVATE KEY-----";
         assert_eq!(clean(&format!("a {key} b")), "a [redacted] b");
         assert_eq!(clean("-----BEGIN PRIVATE KEY-----\ncut off"), "[redacted]");
@@ -215,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_secret_stays() {
+    fn text_without_secrets_is_unchanged() {
         for text in [
             "token_count=1234567890abc",
             "max_tokens: 4096000A",
@@ -235,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn members_of_objects_are_judged_by_their_names() {
+    fn members_with_secret_names_are_redacted() {
         let mut value = json!({"client_secret": "q8ZrT2mW", "token_count": "q8ZrT2mW",
             "deep": [{"note": "Bearer abcdefghij0123456789"}], "passwords": 3});
         assert_eq!(redact(None, &mut value), 2);
@@ -257,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_members_are_searched_and_none_is_lost() {
+    fn member_names_are_redacted_without_losing_members() {
         let token = |end: &str| format!("ghp_{}{end}", "a1".repeat(18));
         let mut value =
             json!({token("x"): 1, token("y"): {"by": token("z")}, "[redacted]": 0, "token_count": 9});

@@ -1,9 +1,9 @@
 //! The store: one schema on SQLite or PostgreSQL, one transaction per mutation.
 //!
-//! Concurrency: SQLite has one writer connection per process, which begins its transactions `IMMEDIATE`, so a
-//! writer waits for the lock at the beginning and never fails for it in the middle; readers have snapshots of
-//! their own (WAL). PostgreSQL writers lock the row of their workspace before they read anything, so those of
-//! one workspace queue up behind each other, and what is read under the lock is not stale.
+//! Concurrency: SQLite has one writer connection per process, which begins transactions with `IMMEDIATE`, so a writer
+//! waits for the lock at the beginning and never fails in the middle; readers have their own snapshots (WAL).
+//! PostgreSQL writers lock the row of the workspace before they read, so writers of one workspace queue, and what they
+//! read is not stale.
 
 mod batch;
 mod change_notifier;
@@ -33,13 +33,13 @@ pub(crate) use tx::{Arg, Row, Sql, Tx, args};
 use crate::catalog::Access;
 use pool::{Pools, TxPermit};
 
-/// How long a writer waits for others before it gives up with [`StoreError::Busy`].
+/// How long a writer waits for a lock before it fails with [`StoreError::Busy`].
 const LOCK_TIMEOUT: Duration = Duration::from_secs(45);
 
 /// Where the data lives.
 #[derive(Clone, PartialEq, Eq)]
 pub enum StoreLocation {
-    /// A file, made together with its folder if it is not there.
+    /// A file; it and its folder are created if missing.
     Sqlite(PathBuf),
     /// A `postgres://` URL, which may hold a password.
     Postgres(String),
@@ -49,7 +49,7 @@ impl StoreLocation {
     /// Reads the `store` setting: a `postgres://` URL, or else an absolute path.
     ///
     /// # Errors
-    /// When it is a URL of something else, or a path that would mean another file in every folder.
+    /// For other URLs and for relative paths.
     pub fn parse(text: &str) -> Result<Self, StoreLocationError> {
         if text.starts_with("postgres://") || text.starts_with("postgresql://") {
             return Ok(Self::Postgres(text.to_owned()));
@@ -63,7 +63,7 @@ impl StoreLocation {
     }
 }
 
-/// Why a text names no place for a store. It never quotes the text, which may hold a password.
+/// Why a `store` setting is invalid. It never quotes the setting, which may contain a password.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum StoreLocationError {
     #[error("the `store` setting is a URL of a scheme other than `postgres`")]
@@ -72,7 +72,7 @@ pub enum StoreLocationError {
     Relative,
 }
 
-/// For people and logs: a URL is shown without its password and its parameters, which may hold others.
+/// For people and logs: a URL without password and parameters, which may contain secrets.
 impl fmt::Display for StoreLocation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let url = match self {
@@ -99,7 +99,7 @@ impl fmt::Debug for StoreLocation {
     }
 }
 
-/// The kind of database behind a [`Store`].
+/// The database behind a [`Store`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Backend {
     Sqlite,
@@ -115,15 +115,15 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the store, makes it if it is not there, and brings its schema up to date.
+    /// Opens the store, creates it if missing, and migrates the schema.
     ///
     /// # Errors
-    /// When it cannot be reached, or a newer version of this program has written it.
+    /// When it cannot be reached, or has a newer schema.
     pub async fn open(location: &StoreLocation) -> Result<Self, StoreError> {
         Self::open_with(location, LOCK_TIMEOUT).await
     }
 
-    /// The same for callers that have their own idea of how long a writer should wait for others.
+    /// The same with another lock timeout.
     ///
     /// # Errors
     /// Like [`Store::open`].
@@ -142,17 +142,17 @@ impl Store {
         }
     }
 
-    /// The version of the schema that the store had when it was opened; 0 if it had none.
+    /// The schema version when the store was opened; 0 if it was new.
     pub fn found_version(&self) -> i64 {
         self.found_version
     }
 
-    /// The version of the schema that this program writes.
+    /// The current schema version.
     pub fn schema_version(&self) -> i64 {
         SCHEMA_VERSION
     }
 
-    /// Waits until a transaction may begin: one that writes has to wait for its permit.
+    /// Waits until a transaction may begin: writers queue.
     pub(crate) async fn acquire(&self, access: Access) -> Result<TxPermit, StoreError> {
         self.pools.acquire(access).await
     }
@@ -167,7 +167,7 @@ impl Store {
         self.acquire(Access::Write).await?.begin().await
     }
 
-    /// Runs what happens inside of a transaction.
+    /// Runs a transaction in a way that lets it block the thread.
     pub(crate) async fn allow_blocking<T>(&self, inside: impl Future<Output = T>) -> T {
         allow_blocking(self.pools.backend(), inside).await
     }
@@ -176,15 +176,14 @@ impl Store {
         &self.changes
     }
 
-    /// Closes all connections; what was committed stays.
+    /// Closes all connections.
     pub async fn close(&self) {
         self.changes.close();
         self.pools.close().await;
     }
 }
 
-/// SQLite is called where the call stands, and other tasks of the thread would wait for it. A runtime that has more threads
-/// lets one of them go on with those.
+/// SQLite calls block the thread. On a multi-threaded runtime another thread takes over its other tasks.
 async fn allow_blocking<T>(backend: Backend, inside: impl Future<Output = T>) -> T {
     let runtime = Handle::current();
     if backend == Backend::Sqlite && runtime.runtime_flavor() == RuntimeFlavor::MultiThread {

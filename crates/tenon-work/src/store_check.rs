@@ -1,5 +1,5 @@
-//! The check of a store: the database's own, that every row is what its table holds, that rows name others that are
-//! there, and that plans, tasks and steps are the sum of their events.
+//! The check of a store: the database's own check, every row against its table, references between rows, and plans,
+//! tasks and steps against the event log.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ use crate::plan::{step, target};
 use crate::store::{Store, StoreError, Tx, args};
 use crate::tables::{TABLES, WORKSPACES};
 
-/// What a check went through, and what it found.
+/// What a check covered, and what it found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct StoreReport {
     pub workspaces: u64,
@@ -37,7 +37,7 @@ impl StoreReport {
 }
 
 impl Store {
-    /// Goes through everything. Problems are part of the report; an error means that it could not be read.
+    /// Checks everything. Problems are part of the report.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -48,7 +48,7 @@ impl Store {
         for row in tx.rows("SELECT ws, name FROM workspaces ORDER BY name", args![]).await? {
             let (ws, name) = (row.int(0)?, row.text(1)?);
             report.workspaces += 1;
-            // Rows that are not what they should be say nothing of each other.
+            // References between invalid rows mean nothing.
             if rows(&mut tx, ws, &name, &mut report).await? {
                 workspace(&mut tx, ws, &mut report).await?;
             }
@@ -57,7 +57,7 @@ impl Store {
     }
 }
 
-/// Looks at every row of a workspace by itself, and says whether all are good.
+/// Checks every row of a workspace by itself; true if all are valid.
 async fn rows(tx: &mut Tx, ws: i64, name: &str, report: &mut StoreReport) -> Result<bool, StoreError> {
     let mut good = true;
     for table in std::iter::once(&WORKSPACES).chain(TABLES) {
@@ -74,13 +74,13 @@ async fn rows(tx: &mut Tx, ws: i64, name: &str, report: &mut StoreReport) -> Res
     Ok(good)
 }
 
-/// A workspace with what others of its rows are held against.
+/// A workspace, and the records that its rows are checked against.
 struct Checked {
     ws: i64,
     name: String,
     targets: Vec<TargetRow>,
     steps: Vec<StepRow>,
-    /// The last numbers that were given.
+    /// Counters: the last number in use.
     plans: u64,
     tasks: u64,
     last_step: u64,
@@ -94,7 +94,7 @@ struct Checked {
 const COUNTERS: &str = "SELECT name, plans, tasks, steps, events, seqs, branches, focus, checkout
     FROM workspaces WHERE ws = $1";
 
-/// Goes through one workspace, whose rows are good by themselves.
+/// Checks one workspace whose rows are valid by themselves.
 pub(crate) async fn workspace(tx: &mut Tx, ws: i64, report: &mut StoreReport) -> Result<(), StoreError> {
     let row = tx.row(COUNTERS, args![ws]).await?;
     let row = row.ok_or_else(|| StoreError::Damaged(format!("workspace {ws} is gone")))?;
@@ -123,7 +123,7 @@ impl Checked {
         report.problem(format!("{}: {text}", self.name));
     }
 
-    /// Plans, tasks and steps have numbers that were given, and what they depend on is there.
+    /// Numbers of plans, tasks and steps are within the counters, and dependencies exist.
     async fn targets(&self, tx: &mut Tx, report: &mut StoreReport) -> Result<(), StoreError> {
         let live = self.targets.iter().filter(|row| !row.fields.deleted);
         let live: BTreeMap<TargetId, &[TargetId]> =
@@ -134,24 +134,21 @@ impl Checked {
                 TargetKind::Task => self.tasks,
             };
             if row.id > TargetId::new(row.id.kind, last) {
-                self.problem(report, format_args!("{} was given, the counter stands at {last}", row.id));
+                self.problem(report, format_args!("{} exceeds the counter, which is at {last}", row.id));
             }
         }
         if let Some(row) = self.steps.iter().rfind(|row| row.id.0 > self.last_step) {
             let last = self.last_step;
-            self.problem(report, format_args!("{} was given, the counter stands at {last}", row.id));
+            self.problem(report, format_args!("{} exceeds the counter, which is at {last}", row.id));
         }
         if self.focus.is_some_and(|focus| !live.contains_key(&focus)) {
-            self.problem(report, "what is in focus is not there");
+            self.problem(report, "the focus does not exist");
         }
         let needs = live.iter().flat_map(|(task, needs)| needs.iter().map(|need| (*task, *need)));
         let needs: Vec<(TargetId, TargetId)> = needs.collect();
         for (task, need) in &needs {
             if need.kind != TargetKind::Task || !live.contains_key(need) {
-                self.problem(
-                    report,
-                    format_args!("{task} depends on {need}, which is no task that is there"),
-                );
+                self.problem(report, format_args!("{task} depends on {need}, which does not exist"));
             }
         }
         let sql = "SELECT task, needs FROM dependencies WHERE ws = $1 ORDER BY task, needs";
@@ -160,15 +157,15 @@ impl Checked {
             kept.push((TargetId::from_key(row.int(0)?), TargetId::from_key(row.int(1)?)));
         }
         if kept != needs {
-            self.problem(report, "dependencies are not those that the tasks name");
+            self.problem(report, "the dependency table differs from the tasks");
         }
         if let Some(task) = waiting_for_itself(&live) {
-            self.problem(report, format_args!("{task} waits for itself, or for what is not there"));
+            self.problem(report, format_args!("{task} waits for itself or for a missing task"));
         }
         Ok(())
     }
 
-    /// Branches start from others that are there, and plans and tasks have theirs.
+    /// Bases of branches exist, and plans and tasks have their branches.
     async fn branches(&self, tx: &mut Tx, report: &mut StoreReport) -> Result<(), StoreError> {
         let sql = "SELECT branch, base, base_seq FROM branches WHERE ws = $1";
         let mut branches: BTreeMap<i64, (Option<i64>, i64)> = BTreeMap::new();
@@ -178,10 +175,10 @@ impl Checked {
         for (&number, &(base, base_seq)) in &branches {
             if branch::target_of(number).is_none() && number > self.branches {
                 let last = self.branches;
-                self.problem(report, format_args!("branch {number} was given, the counter stands at {last}"));
+                self.problem(report, format_args!("branch {number} exceeds the counter, which is at {last}"));
             }
             if base_seq > self.seqs {
-                self.problem(report, format_args!("branch {number} starts from what is to come"));
+                self.problem(report, format_args!("branch {number} starts from a seq in the future"));
             }
             let (mut below, mut depth, mut upto) = (base, 0, base_seq);
             while let Some(at) = below {
@@ -191,7 +188,7 @@ impl Checked {
                         (below, upto) = (*next, *seq);
                     }
                     _ => {
-                        self.problem(report, format_args!("branch {number} has no base, or too many"));
+                        self.problem(report, format_args!("branch {number} has a missing base, or too many"));
                         below = None;
                     }
                 }
@@ -199,12 +196,12 @@ impl Checked {
         }
         for number in [branch::MAIN_NUMBER, self.checkout] {
             if !branches.contains_key(&number) {
-                self.problem(report, format_args!("branch {number} is not there"));
+                self.problem(report, format_args!("branch {number} is missing"));
             }
         }
         let theirs: BTreeSet<TargetId> = branches.keys().copied().filter_map(branch::target_of).collect();
         if !self.targets.iter().map(|row| &row.id).eq(&theirs) {
-            self.problem(report, "plans and tasks do not have the branches that are theirs");
+            self.problem(report, "plans and tasks do not match their branches");
         }
         Ok(())
     }
@@ -258,13 +255,13 @@ impl Checked {
         let last = tx.row(LAST_SEQ, args![self.ws]).await?.map_or(Ok(0), |row| row.int(0))?;
         if last > self.seqs {
             let counter = self.seqs;
-            self.problem(report, format_args!("seq {last} was given, the counter stands at {counter}"));
+            self.problem(report, format_args!("seq {last} exceeds the counter, which is at {counter}"));
         }
         Ok(())
     }
 }
 
-/// A task in a circle of tasks that wait for each other, or behind one, if there is one.
+/// A task in a dependency cycle, or behind one, if there is one.
 fn waiting_for_itself(needs: &BTreeMap<TargetId, &[TargetId]>) -> Option<TargetId> {
     let mut waiting: BTreeMap<TargetId, usize> =
         needs.iter().map(|(task, needs)| (*task, needs.len())).collect();
@@ -277,7 +274,7 @@ fn waiting_for_itself(needs: &BTreeMap<TargetId, &[TargetId]>) -> Option<TargetI
     while let Some(task) = free.pop() {
         waiting.remove(&task);
         for dependent in dependents.remove(&task).unwrap_or_default() {
-            let left = waiting.get_mut(&dependent).expect("it waits for one that was not free until now");
+            let left = waiting.get_mut(&dependent).expect("every dependent is counted in `waiting`");
             *left -= 1;
             if *left == 0 {
                 free.push(dependent);
@@ -287,7 +284,7 @@ fn waiting_for_itself(needs: &BTreeMap<TargetId, &[TargetId]>) -> Option<TargetI
     waiting.first_key_value().map(|(task, _)| *task)
 }
 
-/// Applies what an event says. What was made starts from the default of its kind.
+/// Applies an event. A created record starts from the default of that kind.
 fn lay_over(records: &mut BTreeMap<String, Option<Fields>>, payload: &Value) {
     for (id, after) in payload["after"].as_object().into_iter().flatten() {
         if payload["before"][id].is_null() {
@@ -312,67 +309,67 @@ fn compare<R: Record>(
 ) {
     report.records += 1;
     if !settled {
-        report.problem(format!("{name}: {id} is not within its limits"));
+        report.problem(format!("{name}: {id} exceeds a limit"));
     }
     match records.remove(id) {
         Some(Some(fields)) if fields == stored.fields() => {}
-        Some(_) => report.problem(format!("{name}: {id} is not the sum of its events")),
+        Some(_) => report.problem(format!("{name}: {id} differs from the sum of the events")),
         None => report.problem(format!("{name}: {id} is in the store but not in the log")),
     }
 }
 
-/// Statements that must find nothing. 4398046511104 is what [`branch::number_of`] adds to the key of a target.
+/// Statements that must find no rows. 4398046511104 is what [`branch::number_of`] adds to the key of a target.
 const INVARIANTS: &[(&str, &str)] = &[
     (
-        "an event is not in its trace",
+        "an event is missing from the trace",
         "SELECT count(*) FROM events e WHERE e.ws = $1 AND NOT EXISTS (
             SELECT 1 FROM entries n WHERE n.ws = e.ws AND n.event = e.event
             AND n.branch = e.target + 4398046511104)",
     ),
     (
-        "a trace has an event that is not in the log",
+        "a trace entry has no event",
         "SELECT count(*) FROM entries n WHERE n.ws = $1 AND n.event IS NOT NULL AND NOT EXISTS (
             SELECT 1 FROM events e WHERE e.ws = n.ws AND e.event = n.event)",
     ),
     (
-        "an event is about no plan or task",
+        "an event has no plan or task",
         "SELECT count(*) FROM events e WHERE e.ws = $1 AND NOT EXISTS (
             SELECT 1 FROM targets t WHERE t.ws = e.ws AND t.target = e.target)",
     ),
     (
-        "an event belongs to an operation of another",
+        "an event belongs to an operation of another target",
         "SELECT count(*) FROM events e WHERE e.ws = $1 AND e.operation <> 0 AND e.operation <> e.event
             AND NOT EXISTS (SELECT 1 FROM events o WHERE o.ws = e.ws AND o.event = e.operation
             AND o.operation = o.event AND o.target = e.target)",
     ),
     (
-        "a plan or task does not know what it could redo",
+        "the redo flag of a plan or task is wrong",
         "SELECT count(*) FROM targets t WHERE t.ws = $1 AND t.undone <> (CASE WHEN EXISTS (
             SELECT 1 FROM events e WHERE e.ws = t.ws AND e.target = t.target AND e.undone = 1)
             THEN 1 ELSE 0 END)",
     ),
     (
-        "an entry is on no branch, or older than it",
+        "an entry has no branch, or is older than the branch",
         "SELECT count(*) FROM entries n LEFT JOIN branches b ON b.ws = n.ws AND b.branch = n.branch
             WHERE n.ws = $1 AND (b.branch IS NULL OR n.seq <= b.base_seq)",
     ),
     (
-        "an entry is the copy of none",
+        "an entry is a copy of a missing entry",
         "SELECT count(*) FROM entries n WHERE n.ws = $1 AND n.origin IS NOT NULL AND NOT EXISTS (
             SELECT 1 FROM entries o WHERE o.ws = n.ws AND o.seq = n.origin)",
     ),
     (
-        "a version is on no branch, or older than it",
+        "a version has no branch, or is older than the branch",
         "SELECT count(*) FROM graph v LEFT JOIN branches b ON b.ws = v.ws AND b.branch = v.branch
             WHERE v.ws = $1 AND (b.branch IS NULL OR v.seq <= b.base_seq)",
     ),
     (
-        "a version is the copy of none",
+        "a version is a copy of a missing version",
         "SELECT count(*) FROM graph v WHERE v.ws = $1 AND v.origin IS NOT NULL AND NOT EXISTS (
             SELECT 1 FROM graph o WHERE o.ws = v.ws AND o.seq = v.origin)",
     ),
     (
-        "a version does not know the next one of its key",
+        "a version does not link to the next version",
         "SELECT count(*) FROM (
             SELECT next, revision,
                 lead(seq) OVER (PARTITION BY branch, doc, kind, id ORDER BY seq) AS following,
@@ -381,7 +378,7 @@ const INVARIANTS: &[(&str, &str)] = &[
             WHERE coalesce(v.next, -1) <> coalesce(v.following, -1) OR v.revised <> v.revision + 1",
     ),
     (
-        "a merge is of no branch",
+        "a merge has no branch",
         "SELECT count(*) FROM merges m WHERE m.ws = $1 AND NOT EXISTS (
             SELECT 1 FROM branches b WHERE b.ws = m.ws AND b.branch = m.source)",
     ),
@@ -391,7 +388,7 @@ const INVARIANTS: &[(&str, &str)] = &[
             SELECT 1 FROM branches b WHERE b.ws = c.ws AND b.branch = c.source AND b.base = c.branch)",
     ),
     (
-        "a conflict is about a version that is not there",
+        "a conflict refers to a missing version",
         "SELECT count(*) FROM (
             SELECT ws, doc, kind, id, base_seq AS seq FROM conflicts WHERE ws = $1
             UNION ALL SELECT ws, doc, kind, id, theirs_seq FROM conflicts WHERE ws = $1
@@ -401,12 +398,12 @@ const INVARIANTS: &[(&str, &str)] = &[
             AND v.id = c.id)",
     ),
     (
-        "a step is of no plan or task",
+        "a step has no plan or task",
         "SELECT count(*) FROM steps s WHERE s.ws = $1 AND NOT EXISTS (
             SELECT 1 FROM targets t WHERE t.ws = s.ws AND t.target = s.target)",
     ),
     (
-        "a step hangs from nothing",
+        "a step has no parent step",
         "SELECT count(*) FROM steps s WHERE s.ws = $1 AND s.deleted = 0 AND length(s.place) > 8 AND NOT EXISTS (
             SELECT 1 FROM steps p WHERE p.ws = s.ws AND p.target = s.target AND p.deleted = 0
             AND p.place = substr(s.place, 1, length(s.place) - 9))",
@@ -425,7 +422,7 @@ const INVARIANTS: &[(&str, &str)] = &[
             AND p.place = substr(s.place, 1, length(s.place) - 9))",
     ),
     (
-        "a seq was given twice",
+        "a seq is used twice",
         "SELECT count(*) - count(DISTINCT seq) FROM (
             SELECT seq FROM entries WHERE ws = $1
             UNION ALL SELECT seq FROM graph WHERE ws = $1
@@ -448,13 +445,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_branch_of_a_target_has_the_number_that_the_statements_say() {
+    fn branch_number_of_a_target_matches_the_statements() {
         let task = TargetId::new(TargetKind::Task, 7);
         assert_eq!(branch::number_of(task), task.key() + 4_398_046_511_104);
     }
 
     #[test]
-    fn a_circle_of_tasks_is_found() {
+    fn dependency_cycle_is_found() {
         let task = |number| TargetId::new(TargetKind::Task, number);
         let (one, two, three) = ([task(2)], [task(3)], [task(2)]);
         let chain = BTreeMap::from([(task(1), &one[..]), (task(2), &two[..]), (task(3), &[])]);

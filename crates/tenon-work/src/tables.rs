@@ -1,8 +1,7 @@
-//! The tables as they are exported: which columns they have, and what each of them holds.
+//! The exported tables: their columns, and rules for values and rows.
 //!
-//! Both what is imported and what a check finds in a store is judged here, so both are held to the same rules, on
-//! either backend. A value is judged by its column, a row by what its columns say of each other; what rows say of each
-//! other is for [`crate::store_check`].
+//! Import and store check use the same rules, on both backends. A value is checked against its column, a row against the
+//! rule of the table; [`crate::store_check`] checks references between rows.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -21,13 +20,13 @@ use crate::plan::target::stored;
 use crate::request::holds_nul;
 use crate::store::Arg;
 
-/// The number in a row of the search index has this much room.
+/// The largest number that fits a row of the search index.
 const LARGEST: i64 = (1 << 40) - 1;
 
-/// What a column holds.
+/// What a column may contain.
 #[derive(Clone, Copy)]
 pub(crate) struct ColumnRule {
-    /// In words, for whoever gave something else.
+    /// In words, for error messages.
     what: &'static str,
     fits: ValueRule,
     nullable: bool,
@@ -69,7 +68,7 @@ impl ColumnRule {
     }
 }
 
-/// Whether a text is the JSON that this crate writes of such a list, without NUL in it.
+/// Whether a text is the canonical JSON of such a list, without NUL.
 fn is_list<T: DeserializeOwned + Serialize>(text: &str, sorted: impl Fn(&[T]) -> bool) -> bool {
     let list: Result<Vec<T>, _> = serde_json::from_str(text);
     let good = list.is_ok_and(|list| sorted(&list) && stored(&list) == text);
@@ -137,11 +136,11 @@ pub(crate) struct Table {
     /// The columns that rows are sorted by.
     pub order: &'static [&'static str],
     pub columns: &'static [(&'static str, ColumnRule)],
-    /// What the columns of a row must say of each other.
+    /// The rule between the columns of a row.
     rule: fn(&Cells<'_>) -> Result<(), &'static str>,
 }
 
-/// A row whose values fit their columns.
+/// A row whose values are valid.
 struct Cells<'a> {
     table: &'a Table,
     values: &'a [Value],
@@ -173,7 +172,7 @@ impl Cells<'_> {
         self.int(name) == Some(1)
     }
 
-    /// Whether a column is empty, or stands before another.
+    /// Whether a column is empty, or less than another.
     fn comes_before(&self, name: &str, other: &str) -> bool {
         self.int(name).is_none_or(|number| Some(number) < self.int(other))
     }
@@ -193,22 +192,22 @@ impl Table {
         format!("SELECT {} FROM {} WHERE ws = $1 ORDER BY {}", self.list(), self.name, self.order.join(", "))
     }
 
-    /// What is wrong with a row, given in the order of the columns.
+    /// Checks a row, given in column order.
     pub(crate) fn validate(&self, values: &[Value]) -> Result<(), String> {
-        let misfit = self.columns.iter().zip(values).find(|((_, holds), value)| !holds.fit(value));
-        if let Some(((column, holds), _)) = misfit {
+        let invalid = self.columns.iter().zip(values).find(|((_, holds), value)| !holds.fit(value));
+        if let Some(((column, holds), _)) = invalid {
             return Err(format!("`{column}` of {} is not {}", self.name, holds.what));
         }
         let broken = (self.rule)(&Cells { table: self, values });
         broken.map_err(|rule| format!("a row of {}: {rule}", self.name))
     }
 
-    /// The same row for a statement that writes it. PostgreSQL wants to know of a missing value what it is missing.
+    /// The row as arguments of a statement. PostgreSQL needs the type of a null value.
     pub(crate) fn args<'a>(&self, values: &'a [Value]) -> impl Iterator<Item = Arg<'a>> {
         self.columns.iter().zip(values).map(|((_, holds), value)| holds.arg(value))
     }
 
-    /// What a row is sorted by, which no other row of its table has.
+    /// The sort key of a row, unique in the table.
     pub(crate) fn key(&self, values: &[Value]) -> Vec<Key> {
         let cells = Cells { table: self, values };
         let part = |name: &&str| match cells.text(name) {
@@ -273,10 +272,10 @@ pub(crate) const TABLES: &[Table] = &[
         rule: |row| {
             let kind = |name| row.int(name).map(|key| TargetId::from_key(key).kind);
             let parent = (kind("target") == Some(TargetKind::Task)).then_some(TargetKind::Plan);
-            holds(kind("parent") == parent, "a task is under a plan, a plan under nothing")?;
+            holds(kind("parent") == parent, "a task has a plan as parent, a plan has none")?;
             holds(
                 row.has("claim_agent") == row.has("claim_expires_ms"),
-                "a claim is somebody's, and expires",
+                "a claim has an agent and an expiry",
             )?;
             is_indexed(row)
         },
@@ -327,7 +326,7 @@ pub(crate) const TABLES: &[Table] = &[
             ("payload", PAYLOAD),
         ],
         rule: |row| {
-            holds(row.int("operation") <= row.int("event"), "an operation begins with its first event")?;
+            holds(row.int("operation") <= row.int("event"), "an operation starts with the first event")?;
             let is_first = row.int("operation") == row.int("event");
             holds(is_first || row.int("undone") == Some(0), "only an operation can be undone")
         },
@@ -353,9 +352,9 @@ pub(crate) const TABLES: &[Table] = &[
                         && BranchName::parse(name).is_ok_and(|name| !name.is_reserved())
                 }
             };
-            holds(good, "the branch has the name of another")?;
+            holds(good, "the branch name does not match the branch")?;
             let starts = !is_main && branch::target_of(number).is_none();
-            holds(row.has("base") == starts, "a branch starts from another, but for main and those of tasks")
+            holds(row.has("base") == starts, "only branches other than main and those of targets have a base")
         },
     },
     Table {
@@ -377,12 +376,15 @@ pub(crate) const TABLES: &[Table] = &[
         rule: |row| {
             if row.text("kind") == Some("event") {
                 let said = row.has_none(&["title", "format", "meta", "content", "origin"]);
-                holds(said && row.has("event"), "an event speaks for itself")?;
+                holds(said && row.has("event"), "an event entry has an event and no other content")?;
                 let trace = row.int("branch").and_then(branch::target_of).map(TargetId::trace_doc);
-                return holds(trace.as_deref() == row.text("doc"), "an event is in the trace of its task");
+                return holds(
+                    trace.as_deref() == row.text("doc"),
+                    "an event entry is in the trace of the target",
+                );
             }
-            holds(row.has("content") && !row.has("event"), "a note has a content and no event")?;
-            holds(row.comes_before("origin", "seq"), "a copy comes after what it is a copy of")
+            holds(row.has("content") && !row.has("event"), "a note has content and no event")?;
+            holds(row.comes_before("origin", "seq"), "a copy comes after the original")
         },
     },
     Table {
@@ -414,7 +416,10 @@ pub(crate) const TABLES: &[Table] = &[
                 GraphKey::Node(_) => (None, None),
                 GraphKey::Edge { from, to, .. } => (Some(from.as_str()), Some(to.as_str())),
             };
-            holds((row.text("start"), row.text("goal")) == ends, "only an edge has ends, those of its key")?;
+            holds(
+                (row.text("start"), row.text("goal")) == ends,
+                "only an edge has ends, and they match the key",
+            )?;
             let is_node = key.kind() == GraphKind::Node && !row.flag("deleted");
             holds(
                 if is_node {
@@ -422,10 +427,10 @@ pub(crate) const TABLES: &[Table] = &[
                 } else {
                     row.has_none(&["type", "title", "body", "status", "tags"])
                 },
-                "a node has a type and tags, an edge or what is deleted has none",
+                "only a live node has type and tags",
             )?;
-            holds(!row.flag("deleted") || !row.has("meta"), "what is deleted says nothing")?;
-            holds(row.comes_before("origin", "seq"), "a copy comes after what it is a copy of")
+            holds(!row.flag("deleted") || !row.has("meta"), "a tombstone has no content")?;
+            holds(row.comes_before("origin", "seq"), "a copy comes after the original")
         },
     },
     Table {
@@ -457,14 +462,17 @@ pub(crate) const TABLES: &[Table] = &[
             graph_key(row)?;
             let resolved = row.text("status") == Some("resolved");
             let so = ["resolution", "resolved_ms"].iter().all(|name| row.has(name) == resolved);
-            holds(so, "only what is resolved has a resolution")
+            holds(so, "only a resolved conflict has a resolution")
         },
     },
 ];
 
-/// What is there can be found, what is deleted cannot.
+/// Live records are indexed, deleted ones are not.
 fn is_indexed(row: &Cells<'_>) -> Result<(), &'static str> {
-    holds(row.flag("deleted") == (row.int("search_seq") == Some(0)), "what is deleted is not found")
+    holds(
+        row.flag("deleted") == (row.int("search_seq") == Some(0)),
+        "live records are indexed, deleted ones are not",
+    )
 }
 
 /// The key of a version or conflict, in the form that is stored.
@@ -479,7 +487,7 @@ fn graph_key(row: &Cells<'_>) -> Result<GraphKey, &'static str> {
             is_id(from) && is_rel(rel) && is_id(to) && key.to_string() == text
         }
     };
-    GraphKey::from_stored(kind, text).filter(is_canonical).ok_or("`id` is no key of a node or edge")
+    GraphKey::from_stored(kind, text).filter(is_canonical).ok_or("`id` is not a graph key")
 }
 
 #[cfg(test)]
@@ -487,9 +495,9 @@ mod tests {
     use super::*;
     use crate::store::{Store, StoreLocation, args};
 
-    /// A column that nobody has described would be missing in every export.
+    /// A column missing here would be missing in every export.
     #[tokio::test]
-    async fn every_column_of_the_schema_is_described() {
+    async fn every_column_of_the_schema_is_listed() {
         let folder = tempfile::TempDir::new().unwrap();
         let store = Store::open(&StoreLocation::Sqlite(folder.path().join("store.db"))).await.unwrap();
         let mut tx = store.read().await.unwrap();
@@ -515,7 +523,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_like_nul_is_a_text() {
+    fn escaped_backslash_is_not_nul() {
         assert!(TEXTS.fit(&Value::from(stored(&["a \\u0000 b"]))));
         assert!(!TEXTS.fit(&Value::from(stored(&["a \0 b"]))));
         assert!(DATA.fit(&Value::from(r#"{"a":"\\u0000"}"#)));

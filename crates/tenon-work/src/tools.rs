@@ -53,7 +53,7 @@ use crate::plan::undo::Direction;
 use crate::request::WorkRequest;
 use crate::work_call::{WorkCall, WorkReply};
 
-/// The arguments of a tool that has none of its own.
+/// The arguments of a tool that takes only common ones.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct NoArgs {}
 

@@ -220,14 +220,14 @@ impl Work {
         if let Some(workspace) = found {
             return Ok((workspace, Vec::new()));
         }
-        let init = || Proposal::new(WorkTool::MemoryInit, json!({}), "Make the workspace", Priority::High);
+        let init = || Proposal::new(WorkTool::MemoryInit, json!({}), "Create the workspace", Priority::High);
         if access == Access::Read {
             if self.settings.strict && request.tool != WorkTool::MemoryStatus {
                 return Err(WorkError::new(
                     WorkErrorCode::UnknownWorkspace,
                     format!("there is no workspace `{name}`"),
                 )
-                .recovery("check the name, or make it with memory_init")
+                .recovery("check the name, or create it with memory_init")
                 .propose(init()));
             }
             return Ok((Workspace::missing(name), vec![format!("workspace `{name}` does not exist yet")]));
@@ -235,7 +235,7 @@ impl Work {
         if self.settings.strict && request.tool != WorkTool::MemoryInit {
             return Err(WorkError::new(
                 WorkErrorCode::NotInitialized,
-                format!("workspace `{name}` was never initialised"),
+                format!("workspace `{name}` is not initialised"),
             )
             .recovery("call memory_init first")
             .propose(init()));

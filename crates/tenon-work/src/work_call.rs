@@ -1,6 +1,6 @@
-//! A running call: the transaction, the workspace under its lock, and what tools ask of both.
+//! A running call: the transaction, the locked workspace, and the checks that tools share.
 //!
-//! Order of checks: schema (before there is a call), workspace, target, strict targeting, revision, gates.
+//! Order of checks: arguments (when the request is parsed), workspace, target, strict targeting, revision, gates.
 
 use std::ops::RangeInclusive;
 
@@ -22,7 +22,7 @@ use crate::workspace::Workspace;
 pub(crate) enum WorkReply {
     /// The result of a write.
     Done(Map<String, Value>),
-    /// A page of a read, and the request that it is cut for.
+    /// A page of a read, and the request that it must fit.
     Page(Box<(Page, PageRequest)>),
 }
 
@@ -45,11 +45,11 @@ pub(crate) struct WorkCall<'a> {
     pub tx: &'a mut Tx,
     pub ws: Workspace,
     pub request: WorkRequest,
-    /// Milliseconds since 1970; one moment for all that the call does.
+    /// Milliseconds since 1970; the same time for everything the call does.
     pub now: i64,
     pub warnings: Vec<String>,
-    /// Calls that make sense next. Unlike those of a failure they are not tried out: tools propose only what
-    /// the state they have just read allows.
+    /// Calls that make sense next. Unlike those of a failure they get no dry run: tools propose only what the state
+    /// they have just read allows.
     pub proposals: Vec<Proposal>,
 }
 
@@ -58,7 +58,7 @@ impl WorkCall<'_> {
         self.warnings.push(text.into());
     }
 
-    /// A number brought into its range; the client is told if it was not in it.
+    /// A number brought into its range, with a warning if it was outside.
     pub(crate) fn clamped(&mut self, name: &str, asked: i64, range: RangeInclusive<i64>) -> i64 {
         request::clamped(name, asked, range, &mut self.warnings)
     }
@@ -67,7 +67,7 @@ impl WorkCall<'_> {
         self.proposals.push(Proposal::new(tool, params, reason, priority));
     }
 
-    /// What the client wants of a list. `bound_to` names the state that all its pages must share, if any.
+    /// The page of a list that the client asks for. `bound_to` names the state that all pages must share, if any.
     pub(crate) fn paging(&self, bound_to: &str) -> Result<PageRequest, WorkError> {
         let request = &self.request;
         let listed = request.own_json();
@@ -83,7 +83,7 @@ impl WorkCall<'_> {
         })
     }
 
-    /// The id that a call names, or the focus.
+    /// The id that a call gives, or the focus.
     pub(crate) fn target_id(&self, given: Option<&str>) -> Result<Option<TargetId>, WorkError> {
         match given {
             Some(text) => parse_target(text).map(Some),
@@ -91,7 +91,7 @@ impl WorkCall<'_> {
         }
     }
 
-    /// The plan or task of this id.
+    /// The plan or task with this id.
     pub(crate) async fn load(&mut self, id: TargetId) -> Result<TargetRow, WorkError> {
         match target::load(self.tx, self.ws.id, id).await? {
             Some(row) if !row.fields.deleted => Ok(row),
@@ -99,7 +99,7 @@ impl WorkCall<'_> {
         }
     }
 
-    /// The plan or task that a write is about, once all that the caller expects of it holds.
+    /// The target of a write, after the checks that the caller asked for.
     pub(crate) async fn target(&mut self, given: Option<&str>) -> Result<TargetRow, WorkError> {
         let id = self.require_target_id(given)?;
         let row = self.load(id).await?;
@@ -114,7 +114,7 @@ impl WorkCall<'_> {
                 .propose(Proposal::new(
                     WorkTool::TasksContext,
                     json!({}),
-                    "See what there is",
+                    "List plans and tasks",
                     Priority::High,
                 ))
         })
@@ -133,15 +133,10 @@ impl WorkCall<'_> {
                     .propose(Proposal::new(
                         WorkTool::TasksContext,
                         json!({"ids": [row.id]}),
-                        "Look at what changed before you write again",
+                        "See what changed before writing again",
                         Priority::High,
                     ))
-                    .propose(Proposal::new(
-                        self.request.tool,
-                        again,
-                        "Write all the same, over what changed",
-                        Priority::Low,
-                    )))
+                    .propose(Proposal::new(self.request.tool, again, "Overwrite the changes", Priority::Low)))
             }
             _ => Ok(()),
         }
@@ -157,12 +152,12 @@ impl WorkCall<'_> {
         .with("actual", actual)
     }
 
-    /// Checks strict targeting against what the call is about; nothing where it is about no plan or task.
+    /// Checks strict targeting. `resolved` is the target of the call; none if it has no plan or task.
     pub(crate) fn check_target(&self, resolved: Option<TargetId>) -> Result<(), WorkError> {
         let guard = &self.request.guard;
         let actual = resolved.map(|id| id.to_string());
         let again = |params: Value| {
-            let reason = "Repeat the call with the target it resolves to";
+            let reason = "Repeat the call with its actual target";
             Proposal::new(self.request.tool, self.request.repeated_with(params), reason, Priority::Low)
         };
         match (&guard.target, &actual) {
@@ -182,7 +177,7 @@ impl WorkCall<'_> {
                 let expected_shown = crate::name::quoted(expected);
                 let failure = WorkError::new(
                     WorkErrorCode::ExpectedTargetMismatch,
-                    format!("the call is about {named}, not about {expected_shown}"),
+                    format!("the target is {named}, not {expected_shown}"),
                 )
                 .recovery("check `task` and the focus")
                 .with("expected", expected.chars().take(60).collect::<String>())
@@ -192,7 +187,7 @@ impl WorkCall<'_> {
                         .propose(Proposal::new(
                             WorkTool::TasksContext,
                             json!({"ids": [actual]}),
-                            "See what the call would have written to",
+                            "See the actual target",
                             Priority::High,
                         ))
                         .propose(again(json!({"expected_target_id": actual}))),
@@ -203,17 +198,17 @@ impl WorkCall<'_> {
         }
     }
 
-    /// Moves the focus away from what is deleted.
-    pub(crate) fn clear_focus_on(&mut self, mut gone: impl Iterator<Item = TargetId>) {
+    /// Clears the focus if it is on one of these targets.
+    pub(crate) fn clear_focus_on(&mut self, mut deleted: impl Iterator<Item = TargetId>) {
         if let Some(focus) = self.ws.focus
-            && gone.any(|id| id == focus)
+            && deleted.any(|id| id == focus)
         {
             self.ws.set_focus(None);
             self.warn("the focus was cleared");
         }
     }
 
-    /// The step that a call names, if it names one.
+    /// The step that a call gives, if any.
     pub(crate) async fn find_step(
         &mut self,
         target: TargetId,
@@ -247,7 +242,7 @@ impl WorkCall<'_> {
         }
     }
 
-    /// The step that a call must name.
+    /// The step that a call must give.
     pub(crate) async fn step(
         &mut self,
         target: TargetId,
@@ -275,13 +270,13 @@ pub(crate) fn parse_target(text: &str) -> Result<TargetId, WorkError> {
     })
 }
 
-/// The id of what tasks stand under.
+/// The id of a plan, as the parent of a task.
 pub(crate) fn parse_plan(text: &str) -> Result<TargetId, WorkError> {
     let id = parse_target(text)?;
     if id.kind == TargetKind::Plan {
         return Ok(id);
     }
-    Err(WorkError::invalid(format!("{id} is no plan"))
+    Err(WorkError::invalid(format!("{id} is not a plan"))
         .recovery("the parent of a task is a plan, like PLAN-001"))
 }
 
@@ -291,8 +286,8 @@ pub(crate) fn parse_path(text: &str) -> Result<StepPath, WorkError> {
 
 pub(crate) fn unknown_target(text: &str) -> WorkError {
     WorkError::unknown("plan or task", text)
-        .recovery("tasks_context lists what there is")
-        .propose(Proposal::new(WorkTool::TasksContext, json!({}), "See what there is", Priority::High))
+        .recovery("tasks_context lists plans and tasks")
+        .propose(Proposal::new(WorkTool::TasksContext, json!({}), "List plans and tasks", Priority::High))
 }
 
 fn unknown_step(target: TargetId, text: &str) -> WorkError {

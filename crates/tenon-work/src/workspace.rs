@@ -1,12 +1,12 @@
-//! A workspace: the namespace of everything, the counters that number it, and the lock its writers share.
+//! A workspace: the namespace of all records, its counters, and the lock for writers.
 
 use crate::id::{TargetId, TargetKind};
 use crate::memory::branch;
 use crate::name::WorkspaceName;
 use crate::store::{Row, Sql, StoreError, Tx, args};
 
-/// Counters hold the last number given. They are read under the lock and written back with the commit, so
-/// numbers have no gaps and no reader sees a later one before an earlier one.
+/// Counters hold the last number in use. They are read under the lock and written with the commit, so numbers have no
+/// gaps and readers see them in order.
 #[derive(Debug, Clone)]
 pub(crate) struct Workspace {
     pub id: i64,
@@ -18,9 +18,9 @@ pub(crate) struct Workspace {
     seqs: i64,
     branches: i64,
     pub focus: Option<TargetId>,
-    /// The branch that memory tools use when none is named.
+    /// The branch of memory tools that do not name one.
     pub checkout: i64,
-    /// Whether this call has created it.
+    /// Whether this call created it.
     pub created: bool,
     changed: bool,
 }
@@ -28,7 +28,7 @@ pub(crate) struct Workspace {
 const READ: &str = "SELECT ws, plans, tasks, steps, events, seqs, branches, focus, checkout
     FROM workspaces WHERE name = $1";
 
-/// PostgreSQL's writers queue up here; SQLite's hold the lock of the whole file already.
+/// On PostgreSQL writers queue here; on SQLite they hold the lock of the file already.
 const LOCK: Sql = Sql {
     sqlite: READ,
     postgres: "SELECT ws, plans, tasks, steps, events, seqs, branches, focus, checkout
@@ -48,17 +48,18 @@ impl Workspace {
         row.map(|row| Self::from_row(&row, name)).transpose()
     }
 
-    /// Reads the workspace and keeps other writers out of it until the transaction ends.
+    /// Reads the workspace and locks out other writers until the transaction ends.
     pub(crate) async fn lock(tx: &mut Tx, name: &WorkspaceName) -> Result<Option<Self>, StoreError> {
         let row = tx.row(LOCK, args![name.as_str()]).await?;
         row.map(|row| Self::from_row(&row, name)).transpose()
     }
 
-    /// Makes the workspace with its first branch, or locks the one that somebody else has just created.
+    /// Creates the workspace with its first branch, or locks it if another process has just created it.
     pub(crate) async fn create(tx: &mut Tx, name: &WorkspaceName, now: i64) -> Result<Self, StoreError> {
         let created = tx.execute(INSERT, args![name.as_str(), now]).await? == 1;
         let workspace = Self::lock(tx, name).await?;
-        let mut workspace = workspace.ok_or_else(|| StoreError::Damaged("a new workspace is gone".into()))?;
+        let mut workspace =
+            workspace.ok_or_else(|| StoreError::Damaged("a new workspace is missing".into()))?;
         workspace.created = created;
         if created {
             branch::insert(tx, workspace.id, branch::MAIN_NUMBER, branch::MAIN, None, 0, now).await?;
@@ -66,7 +67,7 @@ impl Workspace {
         Ok(workspace)
     }
 
-    /// A workspace that is not there: every read of it is empty.
+    /// A workspace that does not exist: every read is empty.
     pub(crate) fn missing(name: &WorkspaceName) -> Self {
         Self {
             id: 0,
@@ -105,7 +106,7 @@ impl Workspace {
         })
     }
 
-    /// Writes the counters back, if any was used.
+    /// Writes the counters, if any changed.
     pub(crate) async fn save(&mut self, tx: &mut Tx) -> Result<(), StoreError> {
         if !self.changed {
             return Ok(());
@@ -141,7 +142,7 @@ impl Workspace {
         TargetId::new(kind, number.unsigned_abs())
     }
 
-    /// Whether a number was ever given.
+    /// Whether an id was ever in use.
     pub(crate) fn has_issued(&self, id: TargetId) -> bool {
         let last = match id.kind {
             TargetKind::Plan => self.plans,

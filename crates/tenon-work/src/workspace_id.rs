@@ -1,7 +1,7 @@
 //! The workspace id of a folder, when the configuration gives none.
 //!
-//! A clone of a repository is named after its remote, `host/owner/repo`, so that two machines share one
-//! workspace; any other folder after itself and a hash of its real path.
+//! A clone of a repository is named after the remote, `host/owner/repo`, so that two machines share one workspace; any
+//! other folder after the folder name and a hash of the real path.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_spelling_of_a_remote_is_one_workspace() {
+    fn every_spelling_of_a_remote_is_the_same_workspace() {
         for url in [
             "https://github.com/owner/repo.git",
             "https://user:secret@GitHub.com/owner/repo",
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_is_named_by_its_remote_or_by_itself() {
+    fn folder_is_named_after_the_remote_or_itself() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("my project");
         fs::create_dir_all(root.join(".git")).unwrap();
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worktree_is_the_workspace_of_its_repository() {
+    fn worktree_is_the_workspace_of_the_repository() {
         let folder = tempfile::tempdir().unwrap();
         let git = folder.path().join("main/.git");
         fs::create_dir_all(git.join("worktrees/two")).unwrap();

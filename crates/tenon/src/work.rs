@@ -11,38 +11,38 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::invocation::{Invocation, block_on};
 
-/// What all commands about plans and memory take.
+/// Options of all commands for plans and memory.
 #[derive(Debug, clap::Args)]
 pub(crate) struct WorkOptions {
-    /// Whose plans and memory; otherwise those of the workspace here
+    /// Workspace name; by default that of the current folder
     #[arg(long, value_name = "NAME")]
     workspace: Option<String>,
-    /// Print JSON: the whole answer
+    /// Print the whole answer as JSON
     #[arg(long)]
     json: bool,
 }
 
-/// What commands take that list things.
+/// Options of commands that list.
 #[derive(Debug, clap::Args)]
 pub(crate) struct PageOptions {
-    /// The most to list
+    /// Maximum number of items
     #[arg(long, value_name = "COUNT", default_value_t = 200)]
     limit: u32,
-    /// Go on where an earlier list ended
+    /// Continue an earlier list
     #[arg(long)]
     cursor: Option<String>,
 }
 
-/// The most that one answer may hold; people do not count bytes.
+/// The largest budget; people do not count bytes.
 const MAX_CHARS: usize = 100_000;
 
-/// The store of the workspace, which is opened by the first use.
+/// The store of the workspace, opened on first use.
 pub(crate) fn store_handle(invocation: &Invocation) -> Result<StoreHandle, Failure> {
     let root = invocation.root(None)?;
     Ok(StoreHandle::new(&invocation.workspace(&root, vec![])?))
 }
 
-/// Calls a tool. With `--json` the answer is printed and there is nothing left to tell.
+/// Calls a tool. With `--json` it also prints the answer.
 pub(crate) fn call_tool(
     tool: WorkTool,
     arguments: Value,
@@ -74,20 +74,20 @@ pub(crate) fn call_tool(
     Ok(ToolAnswer { result: value["result"].take(), silent: options.json })
 }
 
-/// The answer to a call, and whether it has been printed already.
+/// The result of a call, and whether it was printed already.
 pub(crate) struct ToolAnswer {
     pub(crate) result: Value,
     pub(crate) silent: bool,
 }
 
-/// Adds what a list is asked with.
+/// Adds the paging arguments.
 pub(crate) fn paged(mut arguments: Value, paging: &PageOptions) -> Value {
     arguments["limit"] = json!(paging.limit);
     arguments["cursor"] = json!(paging.cursor);
     arguments
 }
 
-/// The arguments that were given, without those that were not.
+/// Arguments without those that are null.
 pub(crate) fn given<const N: usize>(arguments: [(&str, Value); N]) -> Value {
     let given = arguments.into_iter().filter(|(_, value)| !value.is_null());
     Value::Object(given.map(|(name, value)| (name.to_owned(), value)).collect::<Map<_, _>>())
@@ -99,17 +99,17 @@ fn print_notices(envelope: &Envelope, invocation: &mut Invocation) {
     }
     let next = &envelope.value()["result"]["pagination"]["next_cursor"];
     if let Some(cursor) = next.as_str() {
-        invocation.eprint(format!("there is more; go on with `--cursor {cursor}`"));
+        invocation.eprint(format!("there is more; continue with `--cursor {cursor}`"));
     }
 }
 
 fn failure(code: WorkErrorCode, error: &Value) -> Failure {
     let failure = Failure::new(exit(code), line(&error["message"]));
     match code {
-        // The tools' own words name tools.
-        WorkErrorCode::UnknownId => failure.hint("`tenon tasks list` shows what there is"),
+        // The recovery texts of the tools name tools, not commands.
+        WorkErrorCode::UnknownId => failure.hint("`tenon tasks list` lists plans and tasks"),
         WorkErrorCode::UnknownWorkspace | WorkErrorCode::NotInitialized => {
-            failure.hint("check `--workspace`; an agent makes a workspace with `memory_init`")
+            failure.hint("check `--workspace`; an agent creates a workspace with `memory_init`")
         }
         _ if error["recovery"].is_string() => failure.hint(line(&error["recovery"])),
         _ => failure,
@@ -140,7 +140,7 @@ pub(crate) fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// A text as one line that a terminal shows and does not obey.
+/// A text as one line without control characters.
 pub(crate) fn line(value: &Value) -> String {
     let text = match value {
         Value::String(text) => text.trim().to_owned(),
@@ -155,14 +155,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_that_is_printed_steers_a_terminal() {
+    fn control_characters_are_removed() {
         assert_eq!(line(&json!("a\u{1b}[31mb\r\nc\u{9b}1m")), "a [31mb  c 1m");
         assert_eq!(line(&json!(null)), "");
         assert_eq!(line(&json!(7)), "7");
     }
 
     #[test]
-    fn what_was_not_given_is_not_asked() {
+    fn null_arguments_are_removed() {
         assert_eq!(given([("a", json!(null)), ("b", json!(1))]), json!({"b": 1}));
     }
 }

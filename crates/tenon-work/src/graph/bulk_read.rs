@@ -1,4 +1,4 @@
-//! Reading what a view shows of many keys at once: one statement, however many there are.
+//! Reads what a view shows of many keys with one statement.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::memory::branch::View;
 use crate::plan::target::stored;
 use crate::store::{Sql, StoreError, Tx, args};
 
-/// The texts of the JSON array `$4` are `named`, with their places.
+/// `named` holds the texts of the JSON array `$4` with their positions.
 macro_rules! named_sqlite {
     () => {
         concat!(parts!(), ", named (place, name) AS (SELECT key, value FROM json_each($4)) ")
@@ -26,7 +26,7 @@ macro_rules! named_postgres {
     };
 }
 
-/// The document. A plan for one is as good as for any other, but PostgreSQL would make one for each call if it saw which it is.
+/// The document. The subquery hides the value from PostgreSQL, which would otherwise make a new plan for each document.
 macro_rules! document {
     () => {
         "(SELECT CAST($3 AS TEXT))"
@@ -53,7 +53,7 @@ pub(super) const LATEST: Sql = Sql {
     postgres: concat!(named_postgres!(), latest!(versions_postgres, doc_postgres)),
 };
 
-/// The versions of some keys that a view shows, be they tombstones.
+/// The versions of some keys that a view shows, tombstones included.
 pub(crate) async fn latest(
     tx: &mut Tx,
     ws: i64,
@@ -79,7 +79,7 @@ pub(crate) async fn latest(
     Ok(found)
 }
 
-/// Live edges that a view shows. The `+` keeps SQLite from making an index of all edges that live.
+/// Live edges that a view shows. The `+` keeps SQLite from building an index of all live edges.
 macro_rules! edges {
     ($versions:expr, $doc:ident) => {
         concat!(
@@ -93,8 +93,8 @@ macro_rules! edges {
     };
 }
 
-/// Edges that begin at the node, then those that only end there. `}` is the character after the `|` that joins the parts of
-/// an edge's key.
+/// Edges that begin at the node, then those that only end there. `}` is the character after `|`, which separates the
+/// parts of an edge key.
 macro_rules! edges_of {
     ($versions:ident, $doc:ident) => {
         concat!(
@@ -130,8 +130,7 @@ pub(super) const EDGES: Sql = Sql {
     postgres: concat!(named_postgres!(), edges_of!(versions_postgres, doc_postgres)),
 };
 
-/// The live edges that begin or end at some nodes: those of the first node, newest first, then those of the second, and so
-/// on. Of the first only those at or below a `seq`.
+/// The live edges of some nodes, node by node, newest first; of the first node only those at or below a `seq`.
 pub(crate) async fn edges(
     tx: &mut Tx,
     ws: i64,
@@ -148,7 +147,7 @@ pub(crate) async fn edges(
     let args = args![ws, view.branch(), doc, stored(nodes), below, most];
     for row in tx.rows(EDGES, args).await? {
         let place = usize::try_from(row.int(15)?).ok().and_then(|place| found.get_mut(place));
-        let edges = place.ok_or_else(|| StoreError::Damaged("an edge of no node was found".into()))?;
+        let edges = place.ok_or_else(|| StoreError::Damaged("an edge without a node was found".into()))?;
         edges.push(version::from_row(&row)?);
     }
     Ok(found)

@@ -1,12 +1,11 @@
-//! Which keys two views may disagree about: those with a version in a part that only one of them shows.
+//! Keys that two views may show differently: those with a version in a part that only one of them shows.
 
 use super::id::{GraphKey, GraphKind};
 use super::visibility::{doc_postgres, doc_sqlite};
 use crate::memory::branch::View;
 use crate::store::{Sql, StoreError, Tx, args};
 
-/// Keys in order (nodes, then edges) with versions that one of the views shows and the other does not, from a key
-/// on, or behind it.
+/// Keys in order (nodes, then edges) with versions that only one of the views shows, starting at or after a key.
 pub(crate) async fn candidates(
     tx: &mut Tx,
     ws: i64,
@@ -36,7 +35,7 @@ macro_rules! keys {
         concat!(
             "SELECT DISTINCT v.kind, v.id FROM graph v WHERE v.ws = $1 AND v.branch = $2 AND ",
             $doc!("v", "$3"),
-            // A row that is compared as one is where the index begins to be read.
+            // Comparing the row as a whole lets the index scan start there.
             " AND v.seq > $4 AND v.seq <= $5 AND (v.kind, v.id) >= ($6, $7) AND (v.kind > $6 OR v.id > $7 OR $8 = 1)
             ORDER BY v.kind, v.id LIMIT $9"
         )
@@ -61,7 +60,7 @@ pub(crate) async fn keys(
     for row in rows {
         let (kind, id) = (GraphKind::from_number(row.int(0)?), row.text(1)?);
         let key = GraphKey::from_stored(kind, &id);
-        found.push(key.ok_or_else(|| StoreError::Damaged(format!("`{id}` is no key of a graph")))?);
+        found.push(key.ok_or_else(|| StoreError::Damaged(format!("`{id}` is not a graph key")))?);
     }
     Ok(found)
 }

@@ -1,4 +1,4 @@
-//! Conflicts: keys that a branch and its base changed differently, kept until somebody decides.
+//! Conflicts: keys that a branch and its base changed differently, stored until they are resolved.
 
 use serde_json::{Value, json};
 use tenon_contract::id::sha256_hex_joined;
@@ -24,7 +24,7 @@ pub(crate) struct Conflict {
     pub resolution: Option<String>,
 }
 
-/// The same merge of the same versions has the same conflict, whoever runs it and how often.
+/// The same merge of the same versions always has the same conflict id.
 pub(crate) fn id_of(
     workspace: &str,
     from: &str,
@@ -55,7 +55,7 @@ pub(crate) fn parse_id(text: &str) -> Result<&str, WorkError> {
     if digits.len() == 32 && digits.bytes().all(is_hex) {
         return Ok(text);
     }
-    Err(WorkError::invalid(format!("{} is no conflict id", quoted(text)))
+    Err(WorkError::invalid(format!("{} is not a conflict id", quoted(text)))
         .recovery("give `CONFLICT-` and 32 hex digits"))
 }
 
@@ -68,7 +68,7 @@ impl Conflict {
         i64::from(!self.is_open())
     }
 
-    /// The conflict as lists show it; names of branches come from the caller.
+    /// The conflict as lists show it; the caller knows the names of the branches.
     pub(crate) fn to_value(&self, from: &str, into: &str) -> Value {
         json!({
             "conflict_id": self.id,
@@ -103,7 +103,7 @@ fn from_row(row: &Row) -> Result<Conflict, StoreError> {
         source: row.int(2)?,
         branch: row.int(3)?,
         doc: row.text(4)?,
-        key: key.ok_or_else(|| StoreError::Damaged(format!("`{id}` is no key of a graph")))?,
+        key: key.ok_or_else(|| StoreError::Damaged(format!("`{id}` is not a graph key")))?,
         base: row.opt_int(7)?,
         theirs: row.opt_int(8)?,
         ours: row.opt_int(9)?,
@@ -111,7 +111,7 @@ fn from_row(row: &Row) -> Result<Conflict, StoreError> {
     })
 }
 
-/// Keeps a conflict; false if it was known.
+/// Stores a conflict; false if it was known.
 pub(crate) async fn insert(tx: &mut Tx, ws: i64, conflict: &Conflict, now: i64) -> Result<bool, StoreError> {
     let sql = "INSERT INTO conflicts (ws, seq, conflict, source, branch, doc, kind, id, base_seq, theirs_seq,
         ours_seq, status, resolution, created_ms, resolved_ms)
@@ -139,7 +139,7 @@ pub(crate) async fn by_id(tx: &mut Tx, ws: i64, id: &str) -> Result<Option<Confl
     tx.row(sql, args![ws, id]).await?.as_ref().map(from_row).transpose()
 }
 
-/// Conflicts of a branch and document in the order they came up, from a `seq` on.
+/// Conflicts of a branch and document, oldest first, starting at a `seq`.
 pub(crate) async fn list(
     tx: &mut Tx,
     ws: i64,

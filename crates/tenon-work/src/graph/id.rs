@@ -1,4 +1,4 @@
-//! What names a thing in a graph: node ids, types and relations, canonicalised before they are stored.
+//! Names in a graph: node ids, types and relations, canonicalised before they are stored.
 
 use std::fmt::{self, Display};
 
@@ -8,7 +8,7 @@ use unicode_normalization::UnicodeNormalization;
 use crate::error::WorkError;
 use crate::name::quoted;
 
-/// Trims and composes (NFC), then holds the seed's constraints against what is left.
+/// Trims and composes (NFC), then checks the seed's constraints.
 fn canonical(what: &str, text: &str, max: usize, bar: bool) -> Result<String, WorkError> {
     let name: String = text.trim().nfc().collect();
     let rule = if name.is_empty() {
@@ -16,15 +16,15 @@ fn canonical(what: &str, text: &str, max: usize, bar: bool) -> Result<String, Wo
     } else if name.chars().count() > max {
         Some("it is too long")
     } else if name.chars().any(char::is_control) {
-        Some("it holds a control character")
+        Some("it contains a control character")
     } else if bar && name.contains('|') {
-        Some("it holds `|`")
+        Some("it contains `|`")
     } else {
         None
     };
     match rule {
         None => Ok(name),
-        Some(rule) => Err(WorkError::invalid(format!("{} is no {what}: {rule}", quoted(text))).recovery(
+        Some(rule) => Err(WorkError::invalid(format!("{} is not a {what}: {rule}", quoted(text))).recovery(
             format!("1 to {max} characters without control characters{}", if bar { " or `|`" } else { "" }),
         )),
     }
@@ -63,13 +63,13 @@ macro_rules! graph_name {
 }
 
 graph_name!(
-    /// The id of a node. It holds no `|`, which joins the parts of an edge's key.
+    /// The id of a node. It contains no `|`, which separates the parts of an edge key.
     GraphNodeId, "graph node id", 256, true
 );
 graph_name!(GraphType, "graph type", 128, false);
 graph_name!(GraphRel, "graph relation", 128, true);
 
-/// What a version is a version of.
+/// The node or edge that a version belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum GraphKey {
     Node(GraphNodeId),
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_are_trimmed_and_composed_before_they_are_judged() {
+    fn ids_are_trimmed_and_composed_before_the_check() {
         assert_eq!(GraphNodeId::parse("  e\u{301} \n").unwrap().as_str(), "é");
         assert_eq!(GraphNodeId::parse(&format!(" {} ", "x".repeat(256))).unwrap().as_str().len(), 256);
         for bad in ["", " ", "a|b", "a\u{0}b", "a\nb", "\u{85}x\u{9f}y", &"x".repeat(257)] {
@@ -153,7 +153,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn keys_read_back_what_they_wrote(from in "[^|\\p{Cc}]{1,20}", rel in "[^|\\p{Cc}]{1,9}", to in "[^|\\p{Cc}]{1,20}") {
+        fn keys_round_trip(from in "[^|\\p{Cc}]{1,20}", rel in "[^|\\p{Cc}]{1,9}", to in "[^|\\p{Cc}]{1,20}") {
             if let (Ok(from), Ok(rel), Ok(to)) =
                 (GraphNodeId::parse(&from), GraphRel::parse(&rel), GraphNodeId::parse(&to))
             {

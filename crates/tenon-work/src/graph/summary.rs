@@ -1,12 +1,11 @@
-//! Statements about whole graphs as a view shows them: sizes and faults.
+//! Sizes and dangling edges of a whole graph, as a view shows it.
 //!
-//! One statement each, for branches and roots alike. A plan for a small graph is none for a large one, so they are planned
-//! each time.
+//! A query plan for a small graph is bad for a large one, so the statements are planned each time.
 
 use super::visibility::{doc_postgres, doc_sqlite, is_visible, parts, versions_postgres, versions_sqlite};
 use crate::store::{Sql, StoreError, Tx, args};
 
-/// What the view shows of a kind, tombstones left out.
+/// What the view shows of a kind, without tombstones.
 macro_rules! shown {
     ($columns:literal, $versions:expr, $doc:ident) => {
         concat!("SELECT ", $columns, " FROM parts p CROSS JOIN ", $versions, is_visible!($doc))
@@ -38,22 +37,22 @@ pub(crate) async fn count_types(
     rows.iter().map(|row| Ok((row.text(0)?, row.int(1)?))).collect()
 }
 
-/// How large a graph is, and a page of its faults.
+/// The size of a graph, and a page of the dangling edges.
 #[derive(Default)]
-pub(crate) struct Checked {
+pub(crate) struct GraphSummary {
     pub nodes: i64,
     pub edges: i64,
     pub dangling: Vec<Dangling>,
 }
 
-/// An edge one of whose ends is not there.
+/// An edge with a missing end.
 pub(crate) struct Dangling {
     pub key: String,
     pub from_is_missing: bool,
     pub to_is_missing: bool,
 }
 
-/// A row with the sizes, then the edges without ends.
+/// A row with the sizes, then the dangling edges.
 macro_rules! check {
     ($versions:ident, $doc:ident, $ends:literal) => {
         concat!(
@@ -73,8 +72,8 @@ macro_rules! check {
     };
 }
 
-/// Believing that there is one node or so, PostgreSQL would look at all of them for every edge. A full join it can only do by
-/// a hash or by sorting, as long as it does not see that rows without an edge are not wanted.
+/// PostgreSQL assumes about one node and would scan all of them for every edge. A full join forces a hash or a sort, as
+/// long as the planner cannot see that rows without an edge are not wanted.
 pub(super) const CHECK: Sql = Sql {
     sqlite: check!(
         versions_sqlite,
@@ -88,25 +87,25 @@ pub(super) const CHECK: Sql = Sql {
     ),
 };
 
-/// Counts nodes and edges, and finds edges without ends in the order of their keys, from a key on.
-pub(crate) async fn check(
+/// Counts nodes and edges, and finds dangling edges in key order, starting at a key.
+pub(crate) async fn summarise(
     tx: &mut Tx,
     ws: i64,
     branch: i64,
     doc: &str,
     from: &str,
     most: i64,
-) -> Result<Checked, StoreError> {
-    let mut checked = Checked::default();
+) -> Result<GraphSummary, StoreError> {
+    let mut summary = GraphSummary::default();
     for row in tx.rows_replanned(CHECK, args![ws, branch, doc, from, most]).await? {
         match row.opt_text(0)? {
-            None => (checked.nodes, checked.edges) = (row.int(1)?, row.int(2)?),
-            Some(key) => checked.dangling.push(Dangling {
+            None => (summary.nodes, summary.edges) = (row.int(1)?, row.int(2)?),
+            Some(key) => summary.dangling.push(Dangling {
                 key,
                 from_is_missing: row.flag(1)?,
                 to_is_missing: row.flag(2)?,
             }),
         }
     }
-    Ok(checked)
+    Ok(summary)
 }

@@ -1,8 +1,8 @@
-//! Versions of nodes and edges: how they are kept, and which of them a view shows.
+//! Versions of nodes and edges: how they are stored, and which of them a view shows.
 //!
-//! A version knows the next one of the same key on the same branch (`next`), so "latest of its key" is a column
-//! and an index over it, not a search: a page of a large graph costs the page. In a view, a version of a base
-//! counts if it was the latest when the branch started and nothing above has a version of the same key.
+//! A version links to the next one of the same key on the same branch (`next`), so the latest version is found by an
+//! index, and a page of a large graph costs only the page. A view shows a version of a base if it was the latest when
+//! the branch started and no branch above has a version of the same key.
 
 use serde_json::{Value, json};
 use tenon_contract::json::canonical_value;
@@ -17,7 +17,7 @@ use crate::plan::target::{parsed, stored, time};
 use crate::store::{Arg, Row, Sql, StoreError, Tx, args};
 use crate::workspace::Workspace;
 
-/// What a version says. Where it comes from is not part of it.
+/// The content of a version, without its origin.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Content {
     Deleted,
@@ -65,7 +65,7 @@ macro_rules! select {
 pub(super) fn from_row(row: &Row) -> Result<Version, StoreError> {
     let kind = GraphKind::from_number(row.int(3)?);
     let id = row.text(4)?;
-    let damaged = || StoreError::Damaged(format!("`{id}` is no key of a graph"));
+    let damaged = || StoreError::Damaged(format!("`{id}` is not a graph key"));
     let meta = row.opt_text(13)?.map(|text| parsed(&text)).transpose()?;
     let content = match (row.flag(7)?, kind) {
         (true, _) => Content::Deleted,
@@ -125,7 +125,7 @@ impl Version {
         value
     }
 
-    /// What a search for this version looks through.
+    /// The text that a search looks through.
     pub(crate) fn searchable(&self) -> Option<(SearchKind, String)> {
         let (GraphKey::Node(id), Content::Node { kind, title, text, tags, .. }) = (&self.key, &self.content)
         else {
@@ -139,7 +139,7 @@ impl Version {
     }
 }
 
-/// Makes a version findable. Superseded versions stay in the index, since views of branches may show them.
+/// Adds a version to the index. Superseded versions stay in it, since views of branches may show them.
 pub(crate) async fn index(tx: &mut Tx, ws: i64, version: &Version) -> Result<(), StoreError> {
     match version.searchable() {
         Some((kind, text)) => search::insert(tx, ws, version.seq, kind, version.seq, &text).await,
@@ -152,13 +152,13 @@ const INSERT: &str = "INSERT INTO graph
     ts_ms, origin)
     VALUES ($1, $2, $3, $4, $5, $6, NULL, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)";
 
-/// Where a new version goes, and what it stands on.
+/// Where a new version goes, and which version it follows.
 pub(crate) struct VersionTarget<'a> {
     pub branch: i64,
     pub doc: &'a str,
     /// The latest version of the key in the view, if it has one.
     pub previous: Option<&'a Version>,
-    /// The version that it is a copy of.
+    /// The version it was copied from.
     pub origin: Option<i64>,
 }
 
@@ -234,7 +234,7 @@ pub(crate) async fn by_seq(tx: &mut Tx, ws: i64, seq: i64) -> Result<Option<Vers
     tx.row(select!("WHERE ws = $1 AND seq = $2"), args![ws, seq]).await?.as_ref().map(from_row).transpose()
 }
 
-/// Versions of nodes of a workspace behind a `seq`, oldest first.
+/// Versions of nodes of a workspace after a `seq`, oldest first.
 pub(crate) async fn nodes_behind(
     tx: &mut Tx,
     ws: i64,
@@ -246,7 +246,7 @@ pub(crate) async fn nodes_behind(
     rows.iter().map(from_row).collect()
 }
 
-/// Of the indices that PostgreSQL may take for equally good, only the one over keys has this order.
+/// PostgreSQL may consider several indices equally good; only the one over keys has this order.
 macro_rules! latest_on {
     ($doc:ident) => {
         concat!(
@@ -272,7 +272,7 @@ pub(crate) async fn latest_on(
     tx.row(LATEST_ON, args).await?.as_ref().map(from_row).transpose()
 }
 
-/// The version of a key that a view shows, be it a tombstone.
+/// The version of a key that a view shows, tombstones included.
 pub(crate) async fn latest(
     tx: &mut Tx,
     ws: i64,
@@ -288,7 +288,7 @@ pub(crate) async fn latest(
     Ok(None)
 }
 
-/// Whether a part above this one has a version of the key, which hides those below.
+/// Whether a part above has a version of the key, which hides those below.
 pub(crate) async fn is_hidden(
     tx: &mut Tx,
     ws: i64,

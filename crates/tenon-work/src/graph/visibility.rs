@@ -1,12 +1,10 @@
-//! How SQL says what a view shows: `parts` walks down the bases, a version counts that nothing newer hides.
+//! SQL for what a view shows: `parts` walks down the bases; a version is visible if no newer one hides it.
 //!
 //! In all of it `$1` is the workspace, `$2` the branch of the view and `$3` the document.
 //!
-//! No statement here leaves it to a planner how it is run, for no planner knows how large a graph is: what SQLite believes is
-//! the same for every store, and PostgreSQL knows about tables as a whole, about what they were a while ago, or nothing at all.
-//! SQLite takes `CROSS JOIN` for the order of the tables. PostgreSQL runs a `LATERAL` subquery for each part by itself if it
-//! cannot be dissolved, which `OFFSET 0` and `ORDER BY` see to; and an order that only one index has leads to that index. So that
-//! an order counts, keys are not asked for with `=`.
+//! The statements fix their own plan, because neither planner knows the size of a graph. In SQLite `CROSS JOIN` fixes the
+//! order of the tables. In PostgreSQL `OFFSET 0` or `ORDER BY` keeps a `LATERAL` subquery from being merged, and an order
+//! that only one index has selects that index; for the order to matter, keys are not compared with `=`.
 
 /// The parts of a view, newest first.
 macro_rules! parts {
@@ -20,14 +18,14 @@ macro_rules! parts {
     };
 }
 
-/// Some versions `v` on the branch of the part `p`, and the beginning of a condition on them.
+/// Versions `v` on the branch of part `p`, followed by the start of a condition on them.
 macro_rules! versions_sqlite {
     ($which:expr, $fence:literal) => {
         concat!("graph v WHERE v.ws = $1 AND v.branch = p.branch AND ", $which, " AND ")
     };
 }
 
-/// The same behind a fence, which is `OFFSET 0` or an order.
+/// The same as a subquery that cannot be merged: `$fence` is `OFFSET 0` or an order.
 macro_rules! versions_postgres {
     ($which:expr, $fence:literal) => {
         concat!(
@@ -47,14 +45,14 @@ macro_rules! doc_sqlite {
     };
 }
 
-/// The same for the index that has only the beginning of the name (`schema::indices_of_postgres`).
+/// The same for the index over a prefix of the name (`schema::indices_of_postgres`).
 macro_rules! doc_postgres {
     ($row:literal, $doc:expr) => {
         concat!("left(", $row, ".doc, 64) = left(", $doc, ", 64) AND ", $row, ".doc = ", $doc)
     };
 }
 
-/// Holds for those versions `v` of the part `p` that the view shows, tombstones too.
+/// True for the versions `v` of part `p` that the view shows, tombstones included.
 macro_rules! is_visible {
     ($doc:ident) => {
         concat!(
@@ -80,7 +78,7 @@ mod tests {
     use super::super::{bulk_read, compare, summary, version};
     use crate::store::{Arg, Store, StoreLocation, args};
 
-    /// How PostgreSQL would run a statement on tables that it knows nothing about.
+    /// The plan of PostgreSQL for a statement on tables without statistics.
     async fn plan(statement: &str, args: &[Arg<'_>]) -> String {
         let store = Store::open(&StoreLocation::Postgres(postgres::database())).await.unwrap();
         let mut tx = store.read().await.unwrap();
@@ -99,7 +97,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn keys_are_looked_up_by_their_index() {
+    async fn keys_are_looked_up_by_index() {
         let latest = plan(bulk_read::LATEST.postgres, args![1, 1, "doc", "[\"a\"]", 0]).await;
         assert_eq!(latest.matches("using graph_versions").count(), 2, "{latest}");
         let edges = plan(bulk_read::EDGES.postgres, args![1, 1, "doc", "[\"a\"]", 9, 9]).await;
@@ -113,7 +111,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nodes_are_not_gone_through_for_every_edge() {
+    async fn nodes_are_not_scanned_for_every_edge() {
         let check = plan(summary::CHECK.postgres, args![1, 1, "doc", "", 9]).await;
         assert_eq!(check.matches("Full Join").count(), 2, "{check}");
         assert_eq!(check.matches("using graph_versions on graph o").count(), 2, "{check}");

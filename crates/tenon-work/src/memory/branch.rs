@@ -1,8 +1,7 @@
-//! Branches: names for views. Nothing is copied when one starts.
+//! Branches: names for views. Starting one copies nothing.
 //!
-//! A view is the branch's own entries and those of its base up to the moment it started, and so on down. Since
-//! `seq` counts for the whole workspace, everything on a branch is newer than everything it sees of its base: a
-//! view is a row of intervals that do not overlap, newest first, and is read like one list.
+//! A view consists of the entries of a branch, those of the base up to the start of the branch, and so on. `seq` counts per
+//! workspace, so a view is a list of disjoint intervals, newest first, and is read like one list.
 
 use crate::error::WorkError;
 use crate::id::TargetId;
@@ -12,17 +11,17 @@ use crate::store::{Row, StoreError, Tx, args};
 pub(crate) const MAIN: &str = "main";
 pub(crate) const MAIN_NUMBER: i64 = 1;
 
-/// A view reaches through this many bases at most.
+/// The most bases of a view.
 pub(crate) const MAX_DEPTH: usize = 32;
 
-/// Branches of plans and tasks take their numbers from the ids, so that no write has to look them up.
+/// Branch numbers of plans and tasks are derived from the ids, so that writes need no lookup.
 const TARGETS: i64 = 1 << 42;
 
 pub(crate) fn number_of(target: TargetId) -> i64 {
     TARGETS + target.key()
 }
 
-/// The plan or task that a branch belongs to, if it does to one.
+/// The plan or task of a branch, if it has one.
 pub(crate) fn target_of(number: i64) -> Option<TargetId> {
     (number >= TARGETS).then(|| TargetId::from_key(number - TARGETS))
 }
@@ -64,7 +63,7 @@ pub(crate) struct Part {
     pub upto: i64,
 }
 
-/// What is seen from a branch, newest part first.
+/// What a branch shows, newest part first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct View {
     pub parts: Vec<Part>,
@@ -85,7 +84,7 @@ impl View {
         self.parts[0].branch
     }
 
-    /// Up to where this view shows a branch; nothing of it if it is not part of the view.
+    /// The last `seq` of a branch that this view shows; 0 if it shows none.
     pub(crate) fn upto(&self, branch: i64) -> i64 {
         self.parts.iter().find(|part| part.branch == branch).map_or(0, |part| part.upto)
     }
@@ -121,17 +120,17 @@ pub(crate) async fn named(tx: &mut Tx, ws: i64, name: &str) -> Result<Branch, Wo
     match by_name(tx, ws, name.as_str()).await? {
         Some(branch) => Ok(branch),
         None => Err(WorkError::unknown("branch", name.as_str())
-            .recovery("memory_branch_list has the branches, memory_branch_create makes one")),
+            .recovery("memory_branch_list lists branches, memory_branch_create creates one")),
     }
 }
 
 /// The branch that the workspace has checked out.
 pub(crate) async fn checked_out(tx: &mut Tx, ws: i64, number: i64) -> Result<Branch, StoreError> {
     let found = by_number(tx, ws, number).await?;
-    found.ok_or_else(|| StoreError::Damaged(format!("branch {number}, which is checked out, is gone")))
+    found.ok_or_else(|| StoreError::Damaged(format!("branch {number}, which is checked out, is missing")))
 }
 
-/// Branches from a number on: main, those that were made, then those of plans and of tasks.
+/// Branches starting at a number: main, others, then those of plans and of tasks.
 pub(crate) async fn list(tx: &mut Tx, ws: i64, from: i64, most: i64) -> Result<Vec<Branch>, StoreError> {
     let sql = select!("WHERE b.ws = $1 AND b.branch >= $2 ORDER BY b.branch LIMIT $3");
     let rows = tx.rows(sql, args![ws, from, most]).await?;
@@ -146,18 +145,18 @@ pub(crate) async fn view(tx: &mut Tx, ws: i64, branch: &Branch) -> Result<View, 
     {
         let below = by_number(tx, ws, number).await?;
         let below =
-            below.ok_or_else(|| StoreError::Damaged(format!("the base {number} of a branch is gone")))?;
+            below.ok_or_else(|| StoreError::Damaged(format!("the base {number} of a branch is missing")))?;
         parts.push(Part { branch: number, name: below.name, upto });
         (base, upto) = (below.base, below.base_seq);
     }
     Ok(View { parts })
 }
 
-/// Whether one more branch may stand on top of this view.
+/// Checks that one more branch may start from this view.
 pub(crate) fn check_depth(view: &View) -> Result<(), WorkError> {
     if view.parts.len() > MAX_DEPTH {
         return Err(WorkError::invalid(format!("branches nest at most {MAX_DEPTH} deep"))
-            .recovery("start from a branch further down"));
+            .recovery("start from a branch with fewer bases"));
     }
     Ok(())
 }

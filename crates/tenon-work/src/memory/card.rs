@@ -1,8 +1,8 @@
-//! Cards: typed thoughts, kept in a trace and as nodes of a graph.
+//! Cards: typed thoughts, stored in a trace and as nodes of a graph.
 //!
-//! A card comes as an object, as the JSON text of one, or as lines of `key: value`. There a line goes on with the value before
-//! it if it is indented or begins with no `word:`; a word that is no field is refused, as it is in an object. `meta` is JSON,
-//! `tags` are a list, in brackets or not.
+//! A card is given as an object, as the JSON text of one, or as lines of `key: value`. A line that is indented or does not
+//! begin with `word:` continues the value before it; unknown keys are rejected. `meta` is JSON, `tags` are a list, with or
+//! without brackets.
 
 use serde::{Deserialize, Deserializer, de};
 use serde_json::{Map, Value, json};
@@ -12,7 +12,7 @@ use tenon_contract::json::canonical_value;
 use crate::error::WorkError;
 use crate::name::quoted;
 
-/// The types of cards there are.
+/// The types of cards.
 pub(crate) const TYPES: [&str; 8] =
     ["frame", "hypothesis", "question", "test", "evidence", "decision", "note", "update"];
 
@@ -24,7 +24,7 @@ pub(crate) fn check_type(text: &str) -> Result<(), WorkError> {
     if is_type(text) {
         return Ok(());
     }
-    Err(WorkError::invalid(format!("{} is no type of card", quoted(text)))
+    Err(WorkError::invalid(format!("{} is not a card type", quoted(text)))
         .recovery(format!("types: {}", TYPES.join(", "))))
 }
 
@@ -65,21 +65,21 @@ impl Card {
         let fields = match input {
             CardInput::Object(fields) => fields,
             CardInput::Text(text) if text.trim_start().starts_with('{') => {
-                serde_json::from_str(&text).map_err(|fault| refused(&fault.to_string()))?
+                serde_json::from_str(&text).map_err(|fault| invalid_card(&fault.to_string()))?
             }
             CardInput::Text(text) => lines(&text)?,
         };
         let fields = fields.into_iter().filter(|(_, value)| !value.is_null()).collect();
-        let card: Self =
-            serde_json::from_value(Value::Object(fields)).map_err(|fault| refused(&fault.to_string()))?;
+        let card: Self = serde_json::from_value(Value::Object(fields))
+            .map_err(|fault| invalid_card(&fault.to_string()))?;
         check_type(&card.r#type)?;
         if card.title.is_none() && card.text.is_none() {
-            return Err(refused("it has neither title nor text"));
+            return Err(invalid_card("it has neither title nor text"));
         }
         Ok(card)
     }
 
-    /// What the card says, without its id.
+    /// The content without the id.
     fn content(&self) -> Value {
         json!({
             "type": self.r#type,
@@ -91,14 +91,14 @@ impl Card {
         })
     }
 
-    /// The id it was given, or one that the same card always gets.
+    /// The given id, or one derived from the content.
     pub(crate) fn id(&self) -> String {
         self.id
             .clone()
             .unwrap_or_else(|| format!("CARD-{}", &sha256_hex(canonical_value(&self.content()))[..16]))
     }
 
-    /// The card as the trace keeps it.
+    /// The card as stored in the trace.
     pub(crate) fn to_text(&self) -> String {
         let mut value = self.content();
         value["id"] = json!(self.id());
@@ -106,8 +106,8 @@ impl Card {
     }
 }
 
-fn refused(why: &str) -> WorkError {
-    WorkError::invalid(format!("the card cannot be read: {why}")).recovery("memory_think_template shows one")
+fn invalid_card(why: &str) -> WorkError {
+    WorkError::invalid(format!("invalid card: {why}")).recovery("memory_think_template shows one")
 }
 
 fn lines(text: &str) -> Result<Map<String, Value>, WorkError> {
@@ -120,8 +120,8 @@ fn lines(text: &str) -> Result<Map<String, Value>, WorkError> {
             (Some((key, value)), _) => {
                 let key = key.to_lowercase();
                 if !KEYS.contains(&key.as_str()) {
-                    return Err(refused(&format!("unknown field {}", quoted(&key)))
-                        .recovery("indent the lines of a text that goes on"));
+                    return Err(invalid_card(&format!("unknown field {}", quoted(&key)))
+                        .recovery("indent continuation lines"));
                 }
                 fields.push((key, value.to_owned()));
             }
@@ -130,7 +130,7 @@ fn lines(text: &str) -> Result<Map<String, Value>, WorkError> {
                 value.push_str(line);
             }
             (None, None) if line.trim().is_empty() => {}
-            (None, None) => return Err(refused("its first line has no key")),
+            (None, None) => return Err(invalid_card("its first line has no key")),
         }
     }
     let mut map = Map::new();
@@ -141,13 +141,13 @@ fn lines(text: &str) -> Result<Map<String, Value>, WorkError> {
             _ => json!(value.trim()),
         };
         if map.insert(key.clone(), value).is_some() {
-            return Err(refused(&format!("`{key}` stands there twice")));
+            return Err(invalid_card(&format!("`{key}` occurs twice")));
         }
     }
     Ok(map)
 }
 
-/// The word before a colon at the beginning of a line, and what follows. `https://` and `C:\` are no such words.
+/// The key at the start of a line, and the value. `https://` and `C:\` do not count as keys.
 fn keyed(line: &str) -> Option<(&str, &str)> {
     let (key, value) = line.split_once(':')?;
     let is_word = key.starts_with(|first: char| first.is_ascii_alphabetic())
@@ -167,10 +167,10 @@ fn meta(value: &str) -> Result<Value, WorkError> {
     if value.is_empty() {
         return Ok(Value::Null);
     }
-    serde_json::from_str(value).map_err(|fault| refused(&format!("`meta` is no JSON: {fault}")))
+    serde_json::from_str(value).map_err(|fault| invalid_card(&format!("`meta` is not JSON: {fault}")))
 }
 
-/// An empty card of a type, with what belongs into it.
+/// An empty card of a type, with hints for its fields.
 pub(crate) fn template(kind: &str) -> Value {
     let (title, text) = match kind {
         "frame" => ("What this is about", "Goal, limits, what is known"),
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn three_spellings_are_one_card() {
+    fn all_three_forms_give_the_same_card() {
         let object =
             json!({"type": "decision", "title": "Use A: not B", "text": "a\n\n b: c", "tags": ["x", "y"]});
         let lines = json!("Type: decision\ntitle: Use A: not B\ntags: x, y\ntext: a\n\n b: c\n");
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_say_all_that_objects_say() {
+    fn lines_support_every_field() {
         let card = |text: &str| read(&json!(text)).unwrap();
         let full = card("type: note\nmeta: {\n  \"a\": [1]\n}\ntags: [x, y]\ntext: m");
         assert_eq!((full.meta, full.tags), (Some(json!({"a": [1]})), vec!["x".into(), "y".into()]));
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_card_is_refused() {
+    fn invalid_cards_are_rejected() {
         for bad in [
             json!(5),
             json!("no key here"),

@@ -1,7 +1,7 @@
-//! Entries: what documents are made of. They are appended and never changed.
+//! Entries of documents. They are appended and never changed.
 //!
-//! A note holds its own text. An event entry only points at its event, whose payload is shown as its content, so
-//! the log is kept once. That pointer is unique, which makes taking an event into its trace idempotent.
+//! A note has its own text. An event entry refers to an event, whose payload is the content, so the log is stored once.
+//! The reference is unique, so adding an event to a trace is idempotent.
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ use crate::plan::target::{parsed, stored, time};
 use crate::store::{Row, StoreError, Tx, args};
 use crate::workspace::Workspace;
 
-/// A note that is to be written.
+/// A new note.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct NewNote<'a> {
     pub branch: i64,
@@ -25,7 +25,7 @@ pub(crate) struct NewNote<'a> {
     pub format: Option<&'a str>,
     pub meta: Option<Value>,
     pub content: &'a str,
-    /// The entry this is a copy of.
+    /// The entry it was copied from.
     pub origin: Option<i64>,
 }
 
@@ -37,14 +37,14 @@ const INGEST: &str = "INSERT INTO entries
     (ws, seq, ts_ms, branch, doc, kind, title, format, meta, content, event, origin)
     VALUES ($1, $2, $3, $4, $5, 'event', NULL, NULL, NULL, NULL, $6, NULL) ON CONFLICT DO NOTHING";
 
-/// The format of entries that are found as the cards they hold, not as notes.
+/// The format of entries with a card, which is indexed as a graph node.
 pub(crate) const CARD_FORMAT: &str = "card";
 
 fn searchable(title: Option<&str>, format: Option<&str>, content: &str) -> Option<String> {
     (format != Some(CARD_FORMAT)).then(|| format!("{}\n{content}", title.unwrap_or_default()))
 }
 
-/// Appends a note and makes it findable.
+/// Appends a note and indexes it.
 pub(crate) async fn append(
     tx: &mut Tx,
     ws: &mut Workspace,
@@ -72,7 +72,7 @@ pub(crate) async fn append(
     Ok(seq)
 }
 
-/// Takes an event into a trace document, once.
+/// Adds an event to a trace document, once.
 pub(crate) async fn ingest(
     tx: &mut Tx,
     ws: &mut Workspace,
@@ -97,7 +97,7 @@ pub(crate) struct Entry {
     pub meta: Option<Value>,
     pub content: String,
     pub branch: i64,
-    /// The entry this is a copy of.
+    /// The entry it was copied from.
     pub origin: Option<i64>,
 }
 
@@ -155,7 +155,7 @@ impl Entry {
         })
     }
 
-    /// What a search for this entry looks through; nothing for those that are found otherwise.
+    /// The text that a search looks through; none for cards and events.
     pub(crate) fn searchable(&self) -> Option<String> {
         (self.kind == "note")
             .then(|| searchable(self.title.as_deref(), self.format.as_deref(), &self.content))?
@@ -174,7 +174,7 @@ pub(crate) async fn by_seq(tx: &mut Tx, ws: i64, seq: i64) -> Result<Option<Entr
         .transpose()
 }
 
-/// Notes of a workspace behind a `seq`, oldest first.
+/// Notes of a workspace after a `seq`, oldest first.
 pub(crate) async fn notes_behind(
     tx: &mut Tx,
     ws: i64,
@@ -204,7 +204,7 @@ async fn on_branch(
     rows.iter().map(from_row).collect()
 }
 
-/// Notes that one view shows and another does not, from a `seq` on, oldest first.
+/// Notes that one view shows and another does not, starting at a `seq`, oldest first.
 pub(crate) async fn notes_to_merge(
     tx: &mut Tx,
     ws: i64,

@@ -9,7 +9,7 @@ use crate::name::DocName;
 use crate::plan::target::TargetRow;
 use crate::work_call::{WorkCall, parse_target};
 
-/// Which document is meant when none is named.
+/// The default document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DocKind {
     Notes,
@@ -35,7 +35,7 @@ impl DocKind {
     }
 }
 
-/// A scope as clients give it.
+/// A scope as given by the client.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ScopeArgs<'a> {
     pub target: Option<&'a str>,
@@ -65,14 +65,14 @@ impl WorkCall<'_> {
         let doc = match given.doc {
             Some(text) => DocName::parse(text)?.as_str().to_owned(),
             None => {
-                self.warn(format!("took document `{}` on branch `{}`", kind.by_default(), view.name()));
+                self.warn(format!("using document `{}` on branch `{}`", kind.by_default(), view.name()));
                 kind.by_default().to_owned()
             }
         };
         Ok(Scope { target: None, view, doc })
     }
 
-    /// The scope of a write, once all that the caller expects of its target holds.
+    /// The scope of a write, after the checks that the caller asked for.
     pub(crate) async fn scope_for_write(
         &mut self,
         given: ScopeArgs<'_>,
@@ -86,17 +86,17 @@ impl WorkCall<'_> {
         Ok(scope)
     }
 
-    /// What a write that is about no plan or task may expect: nothing.
+    /// Rejects expectations of a write without a plan or task.
     pub(crate) fn check_no_target(&self) -> Result<(), WorkError> {
         self.check_target(None)?;
         if self.request.guard.revision.is_some() {
-            return Err(WorkError::invalid("expected_revision is about a plan or task, and none is named")
-                .recovery("give `target`, or leave expected_revision out"));
+            return Err(WorkError::invalid("expected_revision needs a plan or task")
+                .recovery("give `target`, or omit expected_revision"));
         }
         Ok(())
     }
 
-    /// What is seen from a branch, by default from the one that is checked out.
+    /// The view from a branch, by default from the one that is checked out.
     pub(crate) async fn view(&mut self, name: Option<&str>) -> Result<View, WorkError> {
         let ws = self.ws.id;
         let found = match name {

@@ -1,7 +1,7 @@
 //! The full-text index: one row per note, card, graph node, plan, task or step, found by its words.
 //!
-//! Hits come newest first: that order is the same on both backends, costs only the page, and needs no ranking
-//! that would change with every write. A row's number joins workspace and `seq`, so a workspace is a range.
+//! Hits come newest first: this order is the same on both backends, costs only the page, and does not change with every
+//! write as a ranking would. A row number combines workspace and `seq`, so a workspace is a range.
 
 use super::search_query::{SearchQuery, index_words};
 use crate::id::TargetKind;
@@ -16,7 +16,7 @@ fn row_number(ws: i64, seq: i64) -> i64 {
 
 macro_rules! kinds {
     ($($variant:ident $text:literal)*) => {
-        /// What a hit is.
+        /// The kind of a hit.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub(crate) enum SearchKind {
             $($variant),*
@@ -57,7 +57,7 @@ impl SearchKind {
     }
 }
 
-/// Puts a text into the index. `reference` is the key of what it belongs to.
+/// Adds a text to the index. `reference` is the key of the record.
 pub(crate) async fn insert(
     tx: &mut Tx,
     ws: i64,
@@ -73,7 +73,7 @@ pub(crate) async fn remove(tx: &mut Tx, ws: i64, seq: i64) -> Result<(), StoreEr
     tx.full_text_remove(row_number(ws, seq)).await
 }
 
-/// A row that has all the words.
+/// A row with all the words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Hit {
     pub seq: i64,
@@ -97,7 +97,7 @@ pub(crate) async fn find(
     for row in rows {
         let kind = row.text(1)?;
         let kind = SearchKind::from_stored(&kind)
-            .ok_or_else(|| StoreError::Damaged(format!("`{kind}` is no hit")))?;
+            .ok_or_else(|| StoreError::Damaged(format!("`{kind}` is not a kind of hit")))?;
         hits.push(Hit { seq: row.int(0)? & ((1 << SEQ_BITS) - 1), kind, reference: row.int(2)? });
     }
     Ok(hits)

@@ -1,20 +1,20 @@
-//! How text becomes words, for the index and for queries alike, so that both backends find the same things.
+//! Splits text into words, for the index and for queries, so that both backends find the same rows.
 //!
-//! A word is a run of letters and digits in lower case. Scripts that do not put blanks between words are cut
-//! into single characters. `snake_case`, `kebab-case` and paths fall apart into their words.
+//! A word is a run of letters and digits in lower case. Scripts without blanks between words are split into single
+//! characters. `snake_case`, `kebab-case` and paths are split into their words.
 
 use crate::store::Arg;
 
-/// Longer words are cut: nobody types them, and PostgreSQL has a limit.
+/// Longer words are cut: PostgreSQL has a limit.
 const MAX_WORD: usize = 64;
 
-/// The words of a text in the order they stand there, with the byte where each begins.
+/// The words of a text in order, with the byte offset of each.
 fn words(text: &str) -> impl Iterator<Item = (usize, String)> {
     let mut found = Vec::new();
     let mut word = String::new();
     let mut start = 0;
     for (at, character) in text.char_indices() {
-        let alone = stands_alone(character);
+        let alone = is_word_by_itself(character);
         if (alone || !character.is_alphanumeric()) && !word.is_empty() {
             found.push((start, std::mem::take(&mut word)));
         }
@@ -36,7 +36,7 @@ fn words(text: &str) -> impl Iterator<Item = (usize, String)> {
 }
 
 /// Han, Hiragana, Katakana, Thai, Lao, Khmer and Burmese write words without blanks.
-fn stands_alone(character: char) -> bool {
+fn is_word_by_itself(character: char) -> bool {
     character.is_alphanumeric()
         && matches!(
             character,
@@ -58,7 +58,7 @@ pub(crate) fn index_words(text: &str) -> String {
     words.join(" ")
 }
 
-/// What a search asks for: all of these words.
+/// The words of a search; a match contains all of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SearchQuery(Vec<Term>);
 
@@ -75,7 +75,7 @@ impl Term {
 }
 
 impl SearchQuery {
-    /// Nothing when the text holds no word. A `*` behind a word asks for words that begin so.
+    /// None if the text contains no word. `word*` matches words with that prefix.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let mut terms: Vec<Term> = Vec::new();
         for part in text.split_whitespace() {
@@ -117,13 +117,13 @@ impl SearchQuery {
         self.0.iter().any(|term| term.matches(word))
     }
 
-    /// Whether a text holds all the words.
+    /// Whether a text contains all the words.
     pub(crate) fn is_in(&self, text: &str) -> bool {
         let words: Vec<String> = words(text).map(|(_, word)| word).collect();
         self.0.iter().all(|term| words.iter().any(|word| term.matches(word)))
     }
 
-    /// The surroundings of the first hit on one line.
+    /// The context of the first hit, on one line.
     pub(crate) fn snippet(&self, text: &str) -> String {
         const BEFORE: usize = 40;
         const ALL: usize = 160;
@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_what_people_search_for() {
+    fn text_is_split_into_lower_case_words() {
         assert_eq!(
             index_words("Tasks_next, src/main.rs: Größe 12é the THE"),
             "12é größe main next rs src tasks the"
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn snippets_show_the_first_hit() {
+    fn snippet_shows_the_first_hit() {
         let text = format!("{} needle in the hay {}", "a b ".repeat(50), "tail ".repeat(50));
         let snippet = SearchQuery::parse("need*").unwrap().snippet(&text);
         assert!(

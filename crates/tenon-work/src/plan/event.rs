@@ -1,4 +1,4 @@
-//! Events: the log that says what changed, written with the change itself.
+//! Events: the log of changes, written in the same transaction as the change.
 
 use serde_json::{Value, json};
 
@@ -80,7 +80,7 @@ const INSERT: &str = "INSERT INTO events
     (ws, event, ts_ms, target, place, type, tool, operation, undone, revision, payload)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9, $10)";
 
-/// Writes an event and takes it into the trace of its target.
+/// Writes an event and adds it to the trace of the target.
 pub(crate) async fn write(tx: &mut Tx, ws: &mut Workspace, event: &Event) -> Result<(), StoreError> {
     let place = event.path.as_ref().map(StepPath::sort_key);
     let payload = super::target::stored(&event.payload);
@@ -102,7 +102,7 @@ pub(crate) async fn write(tx: &mut Tx, ws: &mut Workspace, event: &Event) -> Res
     Ok(())
 }
 
-/// Events from a number on, oldest first, of one target or of all.
+/// Events starting at a number, oldest first, of one target or of all.
 pub(crate) async fn since(
     tx: &mut Tx,
     ws: i64,
@@ -150,13 +150,13 @@ pub(crate) async fn operations(
     rows.iter().map(from_row).collect()
 }
 
-/// What became of an operation.
+/// Whether an operation is done, undone, or can no longer be redone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum UndoState {
     Done,
     /// Undone, and can be redone.
     Undone,
-    /// Undone, and overtaken by a newer operation.
+    /// Undone, and followed by a newer operation.
     Discarded,
 }
 
@@ -174,7 +174,7 @@ impl UndoState {
     }
 }
 
-/// The newest operation of a target that stands so.
+/// The newest operation of a target in this state.
 pub(crate) async fn newest_operation(
     tx: &mut Tx,
     ws: i64,
@@ -194,7 +194,7 @@ pub(crate) async fn undone_last(tx: &mut Tx, ws: i64, target: TargetId) -> Resul
     tx.row(sql, args![ws, target.key()]).await?.as_ref().map(from_row).transpose()
 }
 
-/// From now on nothing that is undone can be redone.
+/// Makes undone operations impossible to redo.
 pub(crate) async fn discard_undone(tx: &mut Tx, ws: i64, target: TargetId) -> Result<(), StoreError> {
     let sql = "UPDATE events SET undone = 2 WHERE ws = $1 AND target = $2 AND undone = 1";
     tx.write(sql, args![ws, target.key()]).await

@@ -1,4 +1,4 @@
-//! Gates: what must hold before a step, a task or a plan may close, and what follows when it no longer holds.
+//! Gates: conditions for closing a step, task or plan, and reopening when they no longer hold.
 
 use serde_json::json;
 
@@ -12,7 +12,7 @@ use crate::id::{StepId, TargetId};
 use crate::tools::checkpoints::confirming;
 use crate::work_call::WorkCall;
 
-/// Refuses to close a step whose children are open or whose checkpoints are not confirmed.
+/// Fails if children of a step are open or checkpoints are not confirmed.
 pub(crate) async fn check_step(call: &mut WorkCall<'_>, step: &StepRow) -> Result<(), WorkError> {
     let mut open = step::open_below(call.tx, call.ws.id, step.target, &step.fields.path, AHEAD).await?;
     if let Some(child) = step::take_first_leaf(&mut open) {
@@ -33,7 +33,7 @@ pub(crate) async fn check_step(call: &mut WorkCall<'_>, step: &StepRow) -> Resul
     Ok(())
 }
 
-/// Refuses to close a plan or task by hand while something below it is open.
+/// Fails if a step or task below a plan or task is open.
 pub(crate) async fn check_target(call: &mut WorkCall<'_>, id: TargetId) -> Result<(), WorkError> {
     let mut open = step::open(call.tx, call.ws.id, id, AHEAD).await?;
     if let Some(leaf) = step::take_first_leaf(&mut open) {
@@ -58,29 +58,19 @@ fn not_confirmed(message: &str, missing: &[&str]) -> WorkError {
     WorkError::new(WorkErrorCode::CheckpointsNotConfirmed, message).with("missing", json!(missing))
 }
 
-/// What brings an open leaf nearer to its end.
+/// The next call for an open step.
 fn next_action(step: &StepRow) -> Proposal {
     let (task, step_id) = (step.target, step.id);
     let missing = step.fields.missing();
     if missing.is_empty() {
         let params = json!({"task": task, "step_id": step_id});
-        return Proposal::new(
-            WorkTool::TasksDone,
-            params,
-            "All its checkpoints are confirmed",
-            Priority::High,
-        );
+        return Proposal::new(WorkTool::TasksDone, params, "All checkpoints are confirmed", Priority::High);
     }
     let params = json!({"task": task, "step_id": step_id, "checkpoints": confirming(&missing)});
-    Proposal::new(
-        WorkTool::TasksVerify,
-        params,
-        "Confirm what is missing, once you have checked it",
-        Priority::High,
-    )
+    Proposal::new(WorkTool::TasksVerify, params, "Confirm what is missing, after checking it", Priority::High)
 }
 
-/// Opens a closed step whose checkpoints are no longer confirmed, and everything above it.
+/// Reopens a closed step whose checkpoints are no longer confirmed, and everything above it.
 pub(crate) async fn reopen(
     call: &mut WorkCall<'_>,
     mutation: &mut Mutation,
@@ -98,7 +88,7 @@ pub(crate) async fn reopen(
     Ok(())
 }
 
-/// Opens a step and all above it, since something below is open.
+/// Reopens a step and everything above it.
 pub(crate) async fn reopen_above(
     call: &mut WorkCall<'_>,
     mutation: &mut Mutation,
@@ -119,20 +109,20 @@ pub(crate) async fn reopen_above(
     Ok(())
 }
 
-/// A task that others wait for stays, unless they go with it.
+/// Fails if a task outside of `deleted` depends on this one.
 pub(crate) async fn check_no_dependents(
     call: &mut WorkCall<'_>,
     id: TargetId,
-    going: &[TargetId],
+    deleted: &[TargetId],
 ) -> Result<(), WorkError> {
-    let waiting = target::dependents(call.tx, call.ws.id, id).await?;
-    let Some(first) = waiting.into_iter().find(|task| !going.contains(task)) else { return Ok(()) };
+    let dependents = target::dependents(call.tx, call.ws.id, id).await?;
+    let Some(first) = dependents.into_iter().find(|task| !deleted.contains(task)) else { return Ok(()) };
     Err(WorkError::new(WorkErrorCode::Conflict, format!("{first} depends on {id}"))
         .recovery("remove the dependency first")
         .propose(Proposal::new(
             WorkTool::TasksPatch,
             json!({"task": first, "ops": [{"op": "remove", "field": "depends_on", "value": id}]}),
-            "Let it no longer wait",
+            "Remove the dependency",
             Priority::Medium,
         )))
 }

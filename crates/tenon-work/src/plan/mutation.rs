@@ -19,11 +19,11 @@ use crate::memory::search::{self, SearchKind};
 use crate::store::{StoreError, Tx};
 use crate::workspace::Workspace;
 
-/// A record on its way from what it was to what it will be.
+/// A record before and after the mutation.
 struct Change<Row> {
-    /// As it is in the store; nothing for a new one.
+    /// As stored; none for a new record.
     stored: Option<Row>,
-    /// As the last event left it.
+    /// As of the last event.
     logged: Option<Row>,
     now: Row,
     bumped: bool,
@@ -39,7 +39,7 @@ impl<Row: Clone> Change<Row> {
     }
 }
 
-/// Whether a mutation can be taken back later.
+/// Whether a mutation can be undone later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Undoable {
     Yes,
@@ -47,7 +47,7 @@ pub(crate) enum Undoable {
 }
 
 pub(crate) struct Mutation {
-    /// The target that the mutation is about.
+    /// The target of the mutation.
     id: TargetId,
     tool: WorkTool,
     now: i64,
@@ -59,7 +59,7 @@ pub(crate) struct Mutation {
 }
 
 impl Mutation {
-    /// A change of a target that is there.
+    /// A change of an existing target.
     pub(crate) fn of(target: TargetRow, tool: WorkTool, now: i64, undoable: Undoable) -> Self {
         let id = target.id;
         Self {
@@ -74,7 +74,7 @@ impl Mutation {
         }
     }
 
-    /// The making of a target.
+    /// The creation of a target.
     pub(crate) fn making(id: TargetId, fields: Target, tool: WorkTool, now: i64) -> Self {
         let row = TargetRow { id, fields, created_ms: now, updated_ms: now, search_seq: 0, undone: false };
         Self {
@@ -101,13 +101,13 @@ impl Mutation {
         &mut self.row_mut().fields
     }
 
-    /// Lets another target change too.
+    /// Adds another target to the mutation.
     pub(crate) fn other(&mut self, row: TargetRow) -> &mut Target {
         let change = self.targets.entry(row.id).or_insert_with(|| Change::existing(row));
         &mut change.now.fields
     }
 
-    /// Lets a step change too.
+    /// Adds a step to the mutation.
     pub(crate) fn step(&mut self, row: StepRow) -> &mut Step {
         let change = self.steps.entry(row.id).or_insert_with(|| Change::existing(row));
         &mut change.now.fields
@@ -140,14 +140,14 @@ impl Mutation {
         self.targets.values().any(target) || self.steps.values().any(step)
     }
 
-    /// Whether this mutation leaves a target there that may have been deleted.
+    /// Whether a target exists after this mutation.
     pub(crate) fn has_live(&self, id: TargetId) -> bool {
         self.targets.get(&id).is_some_and(|change| !change.now.fields.deleted)
     }
 
-    /// Derives the status of the target from its steps, as they will be.
+    /// Derives the status of the target from the steps after this mutation.
     ///
-    /// `worked` says that a step was written, which makes a target that was only planned active.
+    /// `worked` means that a step was written, which makes a planned target active.
     pub(crate) async fn settle_status(
         &mut self,
         tx: &mut Tx,
@@ -158,7 +158,7 @@ impl Mutation {
         let sides = |change: &Change<StepRow>| (change.stored.as_ref().and_then(side), side(&change.now));
         let moved = self.steps.values().map(sides).any(|(was, is)| was != is);
         if !moved && self.row().fields.status != Status::Done {
-            // However the steps stand, they stand as they did.
+            // No step was opened, closed or deleted, so the status cannot follow from the steps.
             if worked {
                 self.target().status = Status::Active;
             }
@@ -186,7 +186,7 @@ impl Mutation {
         Ok(())
     }
 
-    /// Whether this mutation makes a target done that was not.
+    /// Whether this mutation closes a target.
     pub(crate) fn closes(&self, id: TargetId) -> bool {
         let done = |row: &TargetRow| !row.fields.deleted && row.fields.status == Status::Done;
         let closed =
@@ -194,7 +194,7 @@ impl Mutation {
         self.targets.get(&id).is_some_and(closed)
     }
 
-    /// Makes a target active that this mutation would leave done.
+    /// Reopens a target that this mutation would leave done.
     pub(crate) fn keep_open(&mut self, id: TargetId) {
         if let Some(change) = self.targets.get_mut(&id)
             && change.now.fields.status == Status::Done
@@ -203,7 +203,7 @@ impl Mutation {
         }
     }
 
-    /// A plan is done only while its tasks are: one that opens, by whatever means, opens its plan.
+    /// A plan is done only while its tasks are: a task that opens reopens its plan.
     async fn reopen_plans(&mut self, tx: &mut Tx, ws: i64) -> Result<(), StoreError> {
         let open = |row: &TargetRow| !row.fields.deleted && row.fields.status != Status::Done;
         let opened =
@@ -233,7 +233,7 @@ impl Mutation {
         self.log_with(tx, ws, kind, path, Map::new()).await
     }
 
-    /// The same with more to say than what changed.
+    /// The same with additional payload fields.
     pub(crate) async fn log_with(
         &mut self,
         tx: &mut Tx,
@@ -251,7 +251,7 @@ impl Mutation {
             }
             change.now.updated_ms = if changed || *id == self.id { self.now } else { change.now.updated_ms };
             let old = change.logged.as_ref().map(|row| &row.fields);
-            say(&mut before, &mut after, id.to_string(), old, &change.now.fields);
+            add_change(&mut before, &mut after, id.to_string(), old, &change.now.fields);
             change.logged = Some(change.now.clone());
         }
         for (id, change) in &mut self.steps {
@@ -261,13 +261,13 @@ impl Mutation {
             }
             change.now.updated_ms = if changed { self.now } else { change.now.updated_ms };
             let old = change.logged.as_ref().map(|row| &row.fields);
-            say(&mut before, &mut after, id.to_string(), old, &change.now.fields);
+            add_change(&mut before, &mut after, id.to_string(), old, &change.now.fields);
             change.logged = Some(change.now.clone());
         }
         let number = super::target::signed(ws.next_event());
         if self.operation == 0 && self.undoable == Undoable::Yes {
             self.operation = number;
-            // A new operation ends the time in which older ones could be redone.
+            // After a new operation, undone ones cannot be redone.
             if std::mem::take(&mut self.row_mut().undone) {
                 event::discard_undone(tx, ws.id, self.id).await?;
             }
@@ -323,8 +323,8 @@ impl Mutation {
     }
 }
 
-/// Adds what changed in one record to an event's payload. A record that is made has no `before`.
-fn say<R: Record>(
+/// Adds the changes of one record to an event payload. A created record has no `before`.
+fn add_change<R: Record>(
     before: &mut Map<String, Value>,
     after: &mut Map<String, Value>,
     id: String,
@@ -346,7 +346,7 @@ fn say<R: Record>(
     }
 }
 
-/// Moves the words of a record in the index, if they changed. A deleted record has none.
+/// Updates the words of a record in the index, if they changed. A deleted record has none.
 async fn index(
     tx: &mut Tx,
     ws: &mut Workspace,

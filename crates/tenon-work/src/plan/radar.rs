@@ -1,4 +1,4 @@
-//! Where a plan or task stands, in few words: the radar and what handoff and resume add to it.
+//! The state of a plan or task in few words: the radar, and what handoff and resume add to it.
 //!
 //! A radar is a list of items in order of worth, so that a small budget gets the best of it and its cursor the
 //! rest. Places are positions in that list; cursors are therefore bound to the revision of the target.
@@ -15,10 +15,10 @@ use crate::store::{Row, StoreError, Tx, args};
 /// How many of the steps to come the radar names.
 const NEXT: usize = 5;
 
-/// The first open steps are read at once: enough for the longest chain of parents and what comes next.
+/// How many open steps are read: enough for the longest chain of parents and the next steps.
 pub(crate) const AHEAD: i64 = 24;
 
-/// All that a radar is made from.
+/// Everything a radar is made from.
 pub(crate) struct Radar {
     pub target: TargetRow,
     pub counts: Counts,
@@ -53,7 +53,7 @@ impl Radar {
         Ok(Self { target, counts, now, next: open, waits_for })
     }
 
-    /// What every answer about a target begins with, and what no budget cuts.
+    /// The part of every answer about a target that no budget cuts.
     pub(crate) fn head(&self) -> Map<String, Value> {
         let fields = &self.target.fields;
         let first_open = self.now.as_ref().map(|step| json!({"step_id": step.id, "path": step.fields.path}));
@@ -113,7 +113,7 @@ impl Radar {
         parts
     }
 
-    /// What stands between the current step and its end.
+    /// What must be confirmed before the current step can close.
     fn verify(&self) -> Vec<Value> {
         let Some(step) = &self.now else { return Vec::new() };
         let mut verify = Vec::new();

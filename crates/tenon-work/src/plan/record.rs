@@ -1,8 +1,8 @@
-//! Records: things that are the sum of their events.
+//! Records: the sum of their events.
 //!
-//! A record is a flat set of named fields. An event holds the fields it changed, before and after; a record that
-//! is made holds only the fields that differ from the default. So the newest state is always the default with
-//! all `after`s laid over it, and an undo is a `before` laid over what is there.
+//! A record is a flat set of named fields. An event holds the fields it changed, before and after; for a created record,
+//! those that differ from the default. So the current state is the default with all `after` fields applied, and an undo
+//! applies the `before` fields.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -18,7 +18,7 @@ pub(crate) trait Record: Serialize + DeserializeOwned + Default + PartialEq {
         }
     }
 
-    /// This record with some fields replaced; nothing when a value does not belong into its field.
+    /// This record with some fields replaced; an error if a value has the wrong type.
     fn with(&self, changes: &Fields) -> Result<Self, serde_json::Error> {
         let mut fields = self.fields();
         for (name, value) in changes {
@@ -28,7 +28,7 @@ pub(crate) trait Record: Serialize + DeserializeOwned + Default + PartialEq {
     }
 }
 
-/// The fields that differ, as they are in each of the two.
+/// The fields that differ, with both values.
 pub(crate) fn difference<R: Record>(before: &R, after: &R) -> (Fields, Fields) {
     let (mut old, mut new) = (before.fields(), after.fields());
     old.retain(|name, value| new.get(name) != Some(value));
@@ -54,7 +54,7 @@ mod tests {
     impl Record for Point {}
 
     #[test]
-    fn a_difference_laid_over_the_old_gives_the_new_and_back() {
+    fn difference_applies_in_both_directions() {
         let old = Point { x: 1, y: 2, label: None };
         let new = Point { x: 1, y: 3, label: Some("a".into()) };
         let (before, after) = difference(&old, &new);

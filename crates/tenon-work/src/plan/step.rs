@@ -1,4 +1,4 @@
-//! Steps: the tree of what a task takes, with the checkpoints that gate each of them.
+//! Steps: the tree of work in a task, with the checkpoints that gate each step.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -72,7 +72,7 @@ impl From<OptionalCheckpoint> for Checkpoint {
     }
 }
 
-/// What was attached to a checkpoint. The thing itself is an entry of the notes document.
+/// A reference to what was attached to a checkpoint. The content is an entry of the notes document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Evidence {
@@ -104,7 +104,7 @@ pub(crate) struct Step {
 impl Record for Step {}
 
 impl Step {
-    /// Brings lists into their one form and holds the limits against all fields.
+    /// Normalises lists and checks the limits of all fields.
     pub(crate) fn settle(&mut self) -> Result<(), WorkError> {
         limits::title(&self.title)?;
         limits::texts("success_criteria", &self.success_criteria)?;
@@ -113,7 +113,7 @@ impl Step {
         limits::evidence(self.evidence.len())?;
         if self.success_criteria.is_empty() {
             return Err(WorkError::invalid("a step needs at least one success criterion")
-                .recovery("say in success_criteria how one sees that it is done"));
+                .recovery("give success_criteria: how to see that the step is done"));
         }
         if !self.checkpoints.iter().all(|checkpoint| checkpoint.is_optional()) {
             return Err(WorkError::invalid("criteria and tests gate every step and cannot be declared")
@@ -126,7 +126,7 @@ impl Step {
         Ok(())
     }
 
-    /// New criteria or tests have not been confirmed, whatever was confirmed of the old ones.
+    /// Changed criteria or tests must be confirmed again.
     pub(crate) fn reset_confirmations(&mut self, before: &Self) {
         if self.success_criteria != before.success_criteria {
             self.confirmed.retain(|checkpoint| *checkpoint != Checkpoint::Criteria);
@@ -155,7 +155,7 @@ impl Step {
     }
 }
 
-/// A step as it stands in the store.
+/// A step as stored.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct StepRow {
     pub id: StepId,
@@ -184,7 +184,7 @@ impl StepRow {
             target: TargetId::from_key(row.int(1)?),
             fields: Step {
                 path: StepPath::from_sort_key(&place)
-                    .ok_or_else(|| StoreError::Damaged(format!("`{place}` is no place of a step")))?,
+                    .ok_or_else(|| StoreError::Damaged(format!("`{place}` is not a step position")))?,
                 title: row.text(3)?,
                 success_criteria: parsed(&row.text(4)?)?,
                 tests: parsed(&row.text(5)?)?,
@@ -258,7 +258,7 @@ pub(crate) async fn below(
     target: TargetId,
     path: &StepPath,
 ) -> Result<Vec<StepRow>, StoreError> {
-    // `/` is the character after the `.` that joins places.
+    // `/` is the character after `.`, which separates positions.
     let (from, to) = (format!("{}.", path.sort_key()), format!("{}/", path.sort_key()));
     let sql =
         select!("WHERE ws = $1 AND target = $2 AND place > $3 AND place < $4 AND deleted = 0 ORDER BY place");
@@ -318,7 +318,7 @@ pub(crate) async fn open(
     rows.iter().map(StepRow::from_row).collect()
 }
 
-/// How far the steps of a target are.
+/// Step counts of a target.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     pub total: i64,
@@ -372,12 +372,12 @@ const UPDATE: &str =
     revision = $14, deleted = $15, created_ms = $16, updated_ms = $17, search_seq = $18
     WHERE ws = $1 AND step = $2";
 
-/// The same but for the columns that an index is over, which would be written anew.
+/// The same without indexed columns, whose index entries would be rewritten.
 const UPDATE_IN_PLACE: &str = "UPDATE steps SET title = $5, success_criteria = $6, tests = $7, blockers = $8,
     checkpoints = $9, confirmed = $10, completed = $11, evidence = $12, notes = $13, revision = $14,
     deleted = $15, created_ms = $16, updated_ms = $17, search_seq = $18 WHERE ws = $1 AND step = $2";
 
-/// Writes a row over the one that is stored, if there is one.
+/// Inserts or updates a row.
 pub(crate) async fn write(
     tx: &mut Tx,
     ws: i64,

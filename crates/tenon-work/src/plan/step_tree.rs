@@ -1,4 +1,4 @@
-//! Trees of steps as clients give them.
+//! Trees of steps in arguments.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ pub(crate) struct StepInput {
     steps: Vec<StepInput>,
 }
 
-/// How many steps a tree has. Refuses more than one call may make.
+/// The number of steps in a tree, within the limit of one call.
 pub(crate) fn check(steps: &[StepInput]) -> Result<usize, WorkError> {
     fn size(steps: &[StepInput]) -> usize {
         steps.iter().map(|step| 1 + size(&step.steps)).sum()
@@ -36,7 +36,7 @@ pub(crate) fn check(steps: &[StepInput]) -> Result<usize, WorkError> {
     Ok(size)
 }
 
-/// Adds a tree below a step, or at the root, from an ordinal on. Answers with ids and paths, parents first.
+/// Adds a tree below a step, or at the root, starting at an ordinal. Returns ids and paths, parents first.
 pub(crate) fn add(
     mutation: &mut Mutation,
     ws: &mut Workspace,
@@ -49,7 +49,7 @@ pub(crate) fn add(
         let path = parent.map_or_else(|| StepPath::root(ordinal), |parent| parent.child(ordinal));
         if path.depth() > MAX_DEPTH {
             return Err(WorkError::invalid(format!("steps nest at most {MAX_DEPTH} deep"))
-                .recovery("make a task of the upper steps"));
+                .recovery("create a task for the upper steps"));
         }
         let id = StepId(ws.next_step());
         let mut fields = Step {

@@ -67,7 +67,7 @@ impl TaskPriority {
     }
 }
 
-/// A lease on a task. Past its end it binds nobody.
+/// A lease on a task. An expired one has no effect.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Claim {
@@ -108,7 +108,7 @@ pub(crate) struct Target {
 impl Record for Target {}
 
 impl Target {
-    /// Brings lists into their one form and holds the limits against all fields.
+    /// Normalises lists and checks the limits of all fields.
     pub(crate) fn settle(&mut self) -> Result<(), WorkError> {
         limits::title(&self.title)?;
         for (name, text) in [("description", &self.description), ("contract", &self.contract)] {
@@ -125,7 +125,7 @@ impl Target {
         Ok(())
     }
 
-    /// What a search for this target looks through.
+    /// The text that a search looks through.
     pub(crate) fn searchable(&self) -> String {
         let tags: Vec<&str> = self.tags.iter().map(Tag::as_str).collect();
         let parts = [
@@ -138,16 +138,16 @@ impl Target {
     }
 }
 
-/// A target as it stands in the store.
+/// A target as stored.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct TargetRow {
     pub id: TargetId,
     pub fields: Target,
     pub created_ms: i64,
     pub updated_ms: i64,
-    /// Where its words stand in the search index; 0 where they do not.
+    /// `seq` in the search index; 0 if it is not indexed.
     pub search_seq: i64,
-    /// Whether operations are undone that could still be redone.
+    /// Whether there are undone operations that can be redone.
     pub undone: bool,
 }
 
@@ -194,7 +194,7 @@ impl TargetRow {
         })
     }
 
-    /// The target as clients see it, but for the counts of its steps.
+    /// The target as clients see it, without step counts.
     pub(crate) fn to_value(&self) -> Value {
         let fields = &self.fields;
         json!({
@@ -218,7 +218,7 @@ impl TargetRow {
         })
     }
 
-    /// The few fields that tell what this is and how far it got; small enough for an error.
+    /// The most important fields, small enough for an error.
     pub(crate) fn brief(&self) -> Value {
         json!({
             "id": self.id,
@@ -252,12 +252,12 @@ pub(crate) fn time(ms: i64) -> String {
     rfc3339(jiff::Timestamp::from_millisecond(ms).unwrap_or(jiff::Timestamp::UNIX_EPOCH))
 }
 
-/// Reads JSON that the store wrote itself.
+/// Parses JSON that this crate stored.
 pub(crate) fn parsed<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, StoreError> {
     serde_json::from_str(text).map_err(|error| StoreError::Damaged(error.to_string()))
 }
 
-/// The canonical JSON of what a column keeps.
+/// The canonical JSON of a column.
 pub(crate) fn stored<T: Serialize + ?Sized>(value: &T) -> String {
     match serde_json::to_value(value) {
         Ok(value) => canonical_value(&value),
@@ -301,13 +301,13 @@ const UPDATE: &str = "UPDATE targets SET parent = $3, title = $4, description = 
     claim_agent = $13, claim_expires_ms = $14, notes = $15, revision = $16, deleted = $17, created_ms = $18,
     updated_ms = $19, search_seq = $20, undone = $21 WHERE ws = $1 AND target = $2";
 
-/// The same but for the columns that indices are over, which would be written anew.
+/// The same without indexed columns, whose index entries would be rewritten.
 const UPDATE_IN_PLACE: &str = "UPDATE targets SET title = $4, description = $5, contract = $6,
     contract_data = $7, tags = $10, depends_on = $11, blockers = $12, claim_agent = $13, claim_expires_ms = $14,
     notes = $15, revision = $16, created_ms = $18, updated_ms = $19, search_seq = $20, undone = $21
     WHERE ws = $1 AND target = $2";
 
-/// Writes a row over the one that is stored, if there is one.
+/// Inserts or updates a row.
 pub(crate) async fn write(
     tx: &mut Tx,
     ws: i64,
@@ -351,7 +351,7 @@ pub(crate) async fn write(
     tx.write(sql, &values).await
 }
 
-/// Keeps the table of dependencies, which queries use, in step with the field, which events carry.
+/// Updates the dependency table, which queries use, from the field, which events carry.
 pub(crate) async fn write_dependencies(tx: &mut Tx, ws: i64, row: &TargetRow) -> Result<(), StoreError> {
     let task = row.id.key();
     tx.write("DELETE FROM dependencies WHERE ws = $1 AND task = $2", args![ws, task]).await?;
@@ -365,7 +365,7 @@ pub(crate) async fn write_dependencies(tx: &mut Tx, ws: i64, row: &TargetRow) ->
     Ok(())
 }
 
-/// Whether `from` waits for `to`, through however many others.
+/// Whether `from` waits for `to`, directly or through others.
 pub(crate) async fn depends(tx: &mut Tx, ws: i64, from: TargetId, to: TargetId) -> Result<bool, StoreError> {
     let sql = "WITH RECURSIVE reached (task) AS (
             SELECT CAST($2 AS BIGINT)

@@ -1,7 +1,7 @@
-//! Undo and redo: an operation's `before`s laid over what is there, or its `after`s again.
+//! Undo and redo: the `before` fields of an operation restored, or the `after` fields applied again.
 //!
-//! Both are changes like any other, with an event of their own. Neither overwrites newer work: every field that
-//! it would set must still be as the operation left it (for an undo) or found it (for a redo).
+//! Both are changes like any other, with their own event. Neither overwrites newer work: every field must still be as
+//! the operation left it (undo) or found it (redo).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +24,7 @@ pub(crate) enum Direction {
     Redo,
 }
 
-/// What an operation did to one record. `before` is missing for records that it made.
+/// What an operation did to one record. `before` is missing for records that it created.
 struct Effect {
     before: Option<Fields>,
     after: Fields,
@@ -36,7 +36,7 @@ pub(crate) async fn apply(
     id: TargetId,
     direction: Direction,
 ) -> Result<(OperationId, Mutation), WorkError> {
-    // A deleted target still has its history: that is how it comes back.
+    // A deleted target has a history too: undo restores it.
     let row = target::load(call.tx, call.ws.id, id).await?.ok_or_else(|| unknown_target(&id.to_string()))?;
     let was_deleted = row.fields.deleted;
     call.check_guard(&row)?;
@@ -59,7 +59,7 @@ pub(crate) async fn apply(
     }
     let closing = targets.iter().copied().filter(|&plan| mutation.closes(plan));
     for plan in closing.collect::<Vec<_>>() {
-        // Tasks may have been opened since; those that turn with the plan are seen to with them.
+        // Tasks may have been opened since; those in the same operation are handled by it.
         let tasks = target::children(call.tx, call.ws.id, plan).await?;
         let open = |task: &&TargetRow| task.fields.status != Status::Done && !targets.contains(&task.id);
         match tasks.iter().find(open) {
@@ -106,7 +106,7 @@ async fn next(call: &mut WorkCall<'_>, id: TargetId) -> Result<Event, WorkError>
     Err(conflict(
         id,
         match discarded {
-            Some(_) => format!("{id} was changed after the undo; what was undone cannot be redone over it"),
+            Some(_) => format!("{id} was changed after the undo, so it cannot be redone"),
             None => format!("{id} has nothing to redo"),
         },
     ))
@@ -145,14 +145,14 @@ fn effects(events: &[Event]) -> BTreeMap<String, Effect> {
         }
     }
     for effect in effects.values_mut() {
-        // Revisions only ever move on.
+        // Revisions only grow.
         effect.after.remove("revision");
         effect.before.as_mut().map(|before| before.remove("revision"));
     }
     effects
 }
 
-/// A record with the effect taken back or applied again; a conflict when something else has touched it.
+/// A record with the effect undone or redone; a conflict if something else changed it.
 fn with_effect<R: Record>(
     id: TargetId,
     name: &str,
@@ -166,7 +166,7 @@ fn with_effect<R: Record>(
         (Some(before), Direction::Undo) => (effect.after.clone(), before.clone()),
         (Some(before), Direction::Redo) => (before.clone(), effect.after.clone()),
         (None, direction) => {
-            // A record that was made: it must be as it was made, but for being there.
+            // A created record must be unchanged, except for whether it is deleted.
             let mut expected = R::default().fields();
             expected.extend(effect.after.clone());
             expected.remove("revision");
@@ -176,7 +176,7 @@ fn with_effect<R: Record>(
         }
     };
     let fields = record.fields();
-    // A claim kept the task active through the undo, so that of it nothing is left to be done again.
+    // A claim kept the task active through the undo, so there is nothing to redo about the status.
     let held = |field: &str| {
         direction == Direction::Redo && field == "status" && fields.get(field) == wanted.get(field)
     };
@@ -192,7 +192,7 @@ fn with_effect<R: Record>(
         .map_err(|fault| WorkError::invalid(fault.to_string()).recovery("look at tasks_history"))
 }
 
-/// A value in an error; long ones are not worth their bytes there.
+/// A value in an error; long ones are left out.
 fn shown(value: &Value) -> Value {
     if value.to_string().len() > 200 { Value::Null } else { value.clone() }
 }
@@ -207,14 +207,14 @@ async fn apply_to_step(
 ) -> Result<StepRow, WorkError> {
     let id = mutation.row().id;
     let row = step::by_id(call.tx, call.ws.id, step_id).await?;
-    let row = row.ok_or_else(|| conflict(id, format!("{step_id} is gone")))?;
+    let row = row.ok_or_else(|| conflict(id, format!("{step_id} does not exist")))?;
     let fields = with_effect(id, &step_id.to_string(), &row.fields, effect, direction)?;
     *mutation.step(row.clone()) = fields;
     Ok(row)
 }
 
-/// A step that goes must not leave others hanging, and one that comes back must have something to hang from.
-/// Steps that turn with it do not count; parents come before their children.
+/// A deleted step must not leave children, and a restored one needs its parent. Steps of the same operation do not
+/// count; parents come before their children.
 async fn check_tree(
     call: &mut WorkCall<'_>,
     mutation: &Mutation,
@@ -254,14 +254,14 @@ async fn apply_to_target(
 ) -> Result<(), WorkError> {
     let id = mutation.row().id;
     let row = target::load(call.tx, call.ws.id, other).await?;
-    let row: TargetRow = row.ok_or_else(|| conflict(id, format!("{other} is gone")))?;
+    let row: TargetRow = row.ok_or_else(|| conflict(id, format!("{other} does not exist")))?;
     let mut fields = with_effect(id, &other.to_string(), &row.fields, effect, direction)?;
     if fields.status == Status::Todo && fields.claim.as_ref().is_some_and(|claim| claim.is_live(call.now)) {
-        // Somebody has it in hand, whatever it was when the operation found it.
+        // A claimed task stays active.
         fields.status = Status::Active;
     }
     if fields.deleted && !row.fields.deleted {
-        // As with steps: what goes must not leave others hanging, but for those that go with it.
+        // As with steps: a deleted plan must not leave tasks.
         let tasks = target::children(call.tx, call.ws.id, other).await?;
         if let Some(task) = tasks.iter().find(|task| !affected.contains(&task.id)) {
             return Err(conflict(id, format!("{} is under {other} now", task.id)));

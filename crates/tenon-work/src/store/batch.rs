@@ -1,18 +1,17 @@
-//! Writes that wait for each other, so that many rows reach the database in few statements.
+//! Batched writes: many rows in few statements.
 //!
-//! A statement costs PostgreSQL a round trip, and SQLite at least its preparation. So writes are put off until something is
-//! read or the transaction commits, and rows for one table become one statement. Order: statements run in the order they came
-//! in, but a row may join an earlier insert of the same kind if only inserts came since; new rows have keys of their own, so
-//! no insert changes what another one does.
+//! Every statement costs PostgreSQL a round trip and SQLite a preparation. So writes are deferred until the next read or
+//! the commit, and rows of one table become one statement. Statements keep their order, except that a row may join an
+//! earlier insert if only inserts came since; inserts do not affect each other.
 
 use std::borrow::Cow;
 
 use super::{Arg, Backend, Sql};
 
-/// Rows of one statement. Smaller numbers are sums of powers of two, so that few texts have to be prepared.
+/// Rows of one statement. Smaller groups are split into powers of two, so that few statements are prepared.
 const MOST_ROWS: usize = 64;
 
-/// Beyond these the batch should not grow: the text that is prepared, and the memory it all takes.
+/// Limits of a batch: statements, rows and memory.
 const MOST_GROUPS: usize = 24;
 const MOST_WAITING_ROWS: usize = 256;
 const MOST_BYTES: usize = 1 << 20;
@@ -24,13 +23,13 @@ pub(super) struct Batch {
     bytes: usize,
 }
 
-/// One statement with its arguments, or one insert with those of many rows. What is no such insert has but one.
+/// One statement with its arguments, or one insert with the arguments of many rows.
 struct Group {
     sql: Sql,
     rows: Vec<Vec<Arg<'static>>>,
 }
 
-/// What is sent at once: a text and its arguments.
+/// A statement to send: text and arguments.
 pub(super) struct Statement {
     pub text: Cow<'static, str>,
     pub args: Vec<Arg<'static>>,
@@ -88,13 +87,13 @@ impl Statement {
     }
 }
 
-/// The row at the end of an insert that has nothing else behind `VALUES`.
+/// The row at the end of an insert that ends with `VALUES (…)`.
 fn row_of(text: &str) -> Option<&str> {
     let (_, row) = text.split_once("VALUES ")?;
     (text.starts_with("INSERT") && row.ends_with(')')).then_some(row)
 }
 
-/// Appends a text whose `$1` becomes the argument behind those that are there.
+/// Appends a text with its `$n` renumbered to follow the existing arguments.
 fn number_from(out: &mut String, text: &str, there: usize) {
     let mut parts = text.split('$');
     out.push_str(parts.next().unwrap_or_default());
@@ -117,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_join_and_arguments_are_counted_through() {
+    fn rows_join_and_arguments_are_renumbered() {
         let mut batch = Batch::default();
         let insert = "INSERT INTO t (a, b) VALUES ($1, $2)";
         batch.add(insert.into(), args![1, "one"]);
@@ -153,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn inserts_with_more_to_say_stay_alone() {
+    fn inserts_with_a_conflict_clause_are_not_joined() {
         let mut batch = Batch::default();
         let insert = "INSERT INTO t (a) VALUES ($1) ON CONFLICT DO NOTHING";
         batch.add(insert.into(), args![1]);

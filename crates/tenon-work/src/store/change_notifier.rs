@@ -1,7 +1,7 @@
-//! Who waits for events is woken here: by commits of this process and by those of others.
+//! Wakes calls that wait for events after commits of this process and of others.
 //!
-//! A waker says only "look again"; what is new is always read from the store. PostgreSQL sends notifications. SQLite has
-//! nothing to send: whoever waits looks at its count of foreign commits at intervals, and nobody looks when nobody waits.
+//! A notification only means "look again"; events are always read from the store. PostgreSQL sends notifications. SQLite
+//! has none: waiting calls poll its counter of foreign commits.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -19,11 +19,11 @@ const CHANNEL: &str = "tenon_work";
 /// Sent inside the transaction, so that PostgreSQL delivers it with the commit.
 const NOTIFY: &str = "SELECT pg_notify('tenon_work', $1)";
 
-/// How long the listener pauses before it tries to reach a server that went away.
+/// Pause before the listener reconnects.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(250);
 
-/// How often a waiting call looks for commits of other processes in an SQLite file. A look reads a number in shared memory.
-const LOOK: Duration = Duration::from_millis(50);
+/// Interval of polling SQLite for commits of other processes. A poll reads a number in shared memory.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 #[derive(Clone)]
 pub(crate) struct ChangeNotifier(Arc<Inner>);
@@ -33,7 +33,7 @@ struct Inner {
     others: Others,
 }
 
-/// How commits of other processes are noticed.
+/// How commits of other processes are detected.
 enum Others {
     Sqlite(CommitPoller),
     Postgres { pool: PgPool, listener: OnceCell<JoinHandle<()>> },
@@ -59,28 +59,28 @@ impl Inner {
     }
 }
 
-/// Looks at the count of commits that SQLite keeps for each connection: those of all other connections.
+/// Polls the counter that SQLite keeps for each connection: commits of all other connections.
 struct CommitPoller {
     readers: SqlitePool,
-    /// All who wait share it: whoever sees a change tells the others.
+    /// Shared by all waiting calls: the first to see a change notifies the others.
     seen: Mutex<Seen>,
 }
 
 #[derive(Default)]
 struct Seen {
-    /// There once somebody has waited. Each connection counts for itself, so this one is kept.
+    /// Opened by the first wait, and kept, since the counter belongs to a connection.
     connection: Option<rusqlite::Connection>,
     commits: Option<i64>,
 }
 
 impl CommitPoller {
-    /// Whether anybody has committed since the last look. A store that cannot be looked at has no news.
+    /// Whether there was a commit since the last poll; false if the store cannot be read.
     fn has_changed(&self) -> bool {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         match self.look(&mut seen) {
             Ok(now) => seen.commits.replace(now) != Some(now),
             Err(error) => {
-                tracing::debug!(%error, "cannot look for commits of others");
+                tracing::debug!(%error, "cannot poll for commits");
                 false
             }
         }
@@ -95,20 +95,20 @@ impl CommitPoller {
     }
 }
 
-/// A place in the queue of those who wait.
+/// A subscription to commits.
 pub(crate) struct ChangeSubscription {
     ticks: watch::Receiver<u64>,
     news: ChangeNotifier,
 }
 
 impl ChangeSubscription {
-    /// Comes back after the next commit since the last call.
+    /// Returns after the next commit since the last call.
     pub(crate) async fn next(&mut self) {
         let Self { ticks, news } = self;
-        let mut heard = async || ticks.changed().await.expect("the sender is part of the news we hold");
-        let Others::Sqlite(lookout) = &news.0.others else { return heard().await };
-        while tokio::time::timeout(LOOK, heard()).await.is_err() {
-            if lookout.has_changed() {
+        let mut heard = async || ticks.changed().await.expect("the notifier holds the sender");
+        let Others::Sqlite(poller) = &news.0.others else { return heard().await };
+        while tokio::time::timeout(POLL_INTERVAL, heard()).await.is_err() {
+            if poller.has_changed() {
                 news.publish();
             }
         }
@@ -136,17 +136,17 @@ impl ChangeNotifier {
         Self(Arc::new(Inner { ticks: watch::Sender::new(0), others }))
     }
 
-    /// Says that something was committed.
+    /// Reports a commit of this process.
     pub(crate) fn publish(&self) {
         self.0.publish();
     }
 
-    /// From here on every commit is noticed.
+    /// Starts to observe commits.
     pub(crate) async fn subscribe(&self) -> Result<ChangeSubscription, StoreError> {
         match &self.0.others {
-            // Others who wait already may not have looked yet.
-            Others::Sqlite(lookout) => {
-                if lookout.has_changed() {
+            // Other waiting calls may not have polled yet.
+            Others::Sqlite(poller) => {
+                if poller.has_changed() {
                     self.publish();
                 }
             }
@@ -163,8 +163,8 @@ impl ChangeNotifier {
 
     pub(crate) fn close(&self) {
         self.0.stop();
-        if let Others::Sqlite(lookout) = &self.0.others {
-            *lookout.seen.lock().unwrap_or_else(PoisonError::into_inner) = Seen::default();
+        if let Others::Sqlite(poller) = &self.0.others {
+            *poller.seen.lock().unwrap_or_else(PoisonError::into_inner) = Seen::default();
         }
     }
 }
@@ -175,13 +175,13 @@ async fn listen(pool: &PgPool) -> Result<PgListener, sqlx::Error> {
     Ok(listener)
 }
 
-/// Turns notifications into ticks. A lost connection is a tick too: what came meanwhile is in the store.
+/// Forwards notifications. A lost connection counts as one: events in between are in the store.
 async fn forward(mut listener: PgListener, pool: PgPool, ticks: watch::Sender<u64>) {
     loop {
         let received = listener.try_recv().await;
         ticks.send_modify(|tick| *tick = tick.wrapping_add(1));
         if let Err(error) = received {
-            tracing::warn!(%error, "lost the notification channel of the store");
+            tracing::warn!(%error, "lost the connection for notifications");
             listener = loop {
                 if pool.is_closed() {
                     return;

@@ -8,12 +8,12 @@ use crate::catalog::Access;
 /// The schema that this program reads and writes.
 pub(crate) const SCHEMA_VERSION: i64 = schema::MIGRATIONS.len() as i64;
 
-/// Taken for the length of a migration on PostgreSQL; SQLite's write lock does the same there.
+/// Held during a migration on PostgreSQL; on SQLite the write lock does the same.
 const ADVISORY_LOCK: &str = "SELECT pg_advisory_xact_lock(7236837464)";
 
-/// Brings the schema up to date and says which version it had.
+/// Migrates the schema and returns the version it had.
 pub(crate) async fn run(pools: &Pools) -> Result<i64, StoreError> {
-    // The common case needs no lock: the schema is there and current.
+    // The common case needs no lock: the schema is current.
     if let Ok(mut tx) = begin(pools, Access::Read).await
         && let Ok(found) = version(&mut tx).await
         && found == SCHEMA_VERSION

@@ -1,4 +1,4 @@
-//! Connections: how a transaction begins on each backend.
+//! Connections, and how a transaction begins on each backend.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,14 +12,13 @@ use crate::catalog::Access;
 
 const READERS: u32 = 4;
 
-/// How long to wait before the lock of an SQLite file is tried again. SQLite has no queue for it, and its own way to wait is to
-/// sleep.
+/// Pause between attempts to lock an SQLite file. SQLite has no queue for the lock; its own busy handler sleeps.
 const BUSY_PAUSE: Duration = Duration::from_millis(2);
 
 #[derive(Clone)]
 pub(crate) struct Pools {
     pub connections: Connections,
-    /// How long a writer waits for others.
+    /// How long a writer waits for a lock.
     lock_timeout: Duration,
 }
 
@@ -104,7 +103,7 @@ impl TxPermit {
     }
 }
 
-/// Makes the file and its folder. What is noted there is nobody else's business.
+/// Creates the file and its folder, readable by the user alone.
 fn make_file(path: &Path) -> Result<(), StoreError> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         std::fs::create_dir_all(folder)
@@ -114,12 +113,12 @@ fn make_file(path: &Path) -> Result<(), StoreError> {
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    // Whatever else is wrong with the path, the database will say.
+    // Other problems with the path are reported when the database opens it.
     drop(options.open(path));
     Ok(())
 }
 
-/// Attempts it again as long as others are in the way; a failed attempt hands back what it was given.
+/// Retries while the lock is busy; a failed attempt returns its input.
 async fn until_free<G, T>(
     lock_timeout: Duration,
     mut given: G,

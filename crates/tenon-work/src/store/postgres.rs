@@ -1,4 +1,4 @@
-//! PostgreSQL: how it is reached, statements for it, and what comes back.
+//! PostgreSQL: connecting, statements and rows.
 
 use std::io;
 use std::pin::pin;
@@ -21,22 +21,22 @@ const STATEMENTS: usize = 256;
 
 const CONNECTIONS: u32 = 8;
 
-/// How long a server may be away before that is an answer: one that is being restarted is back by then.
+/// How long a server may be unreachable before a call fails. A restart takes less.
 const AWAY: Duration = Duration::from_secs(5);
 
-/// A server that has said nothing for so long is not there either.
+/// A server that is silent for this long counts as unreachable.
 const SILENCE: Duration = Duration::from_secs(10);
 
 const RECONNECT_PAUSE: Duration = Duration::from_millis(50);
 
-/// What may stand behind the `?` of a URL.
+/// Parameters allowed in a URL.
 const PARAMETERS: [&str; 9] =
     ["application_name", "dbname", "host", "hostaddr", "options", "password", "port", "sslmode", "user"];
 
-/// What only makes sense with TLS. The driver would take them and speak in the clear.
+/// Parameters that require TLS. The driver would accept them and connect without TLS.
 const TLS_PARAMETERS: [&str; 3] = ["sslcert", "sslkey", "sslrootcert"];
 
-/// Refuses parameters that nobody knows. The driver would log them with their values, and a misspelt `password` is one.
+/// Rejects unknown parameters. The driver would log them with their values, and a misspelt `password` is one.
 fn check_parameters(url: &str) -> Result<(), StoreError> {
     let (_, parameters) = url.split_once('?').unwrap_or_default();
     let names = parameters.split('&').filter_map(|pair| pair.split('=').next());
@@ -47,7 +47,7 @@ fn check_parameters(url: &str) -> Result<(), StoreError> {
     }
 }
 
-/// Refuses what asks for TLS, be it the URL or the environment, before anything is said to the server.
+/// Rejects settings that require TLS, from URL or environment, before connecting.
 fn check_tls(options: &PgConnectOptions) -> Result<(), StoreError> {
     match options.get_ssl_mode() {
         PgSslMode::Require | PgSslMode::VerifyCa | PgSslMode::VerifyFull => Err(StoreError::Tls),
@@ -55,30 +55,30 @@ fn check_tls(options: &PgConnectOptions) -> Result<(), StoreError> {
     }
 }
 
-/// Compiling a statement takes longer than any of ours runs. Engines that only speak the protocol may not know the setting.
-const NOT_COMPILED: &str = "SELECT set_config('jit', 'off', false) FROM pg_settings WHERE name = 'jit'";
+/// JIT compilation takes longer than any of our statements. Servers that only speak the protocol may not know the setting.
+const JIT_OFF: &str = "SELECT set_config('jit', 'off', false) FROM pg_settings WHERE name = 'jit'";
 
-/// Connects once, to see that there is a server.
+/// Connects once, to check that there is a server.
 pub(super) async fn open(url: &str, patience: Duration) -> Result<PgPool, StoreError> {
     check_parameters(url)?;
     let options: PgConnectOptions = url.parse()?;
     check_tls(&options)?;
     let lock_timeout = format!("{}ms", patience.as_millis());
     let options = options.statement_cache_capacity(STATEMENTS).options([("lock_timeout", lock_timeout)]);
-    // A server that was never there is a mistake, and is told at once.
+    // A server that is unreachable from the start is a configuration error and fails at once.
     reach(&options).await?;
     let pool = PgPoolOptions::new().max_connections(CONNECTIONS).acquire_timeout(patience);
-    let pool = pool.after_connect(|connection, _| Box::pin(connection.execute(NOT_COMPILED).map_ok(drop)));
+    let pool = pool.after_connect(|connection, _| Box::pin(connection.execute(JIT_OFF).map_ok(drop)));
     Ok(pool.connect_lazy_with(options))
 }
 
-/// Connects and says farewell.
+/// Connects and disconnects.
 async fn reach(options: &PgConnectOptions) -> Result<(), sqlx::Error> {
     let connected = timeout(SILENCE, PgConnection::connect_with(options)).await;
     connected.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??.close().await
 }
 
-/// Begins a transaction. A server that went away has a moment to come back.
+/// Begins a transaction, and waits a moment for a server that restarts.
 pub(super) async fn begin(
     pool: &PgPool,
     access: Access,
@@ -99,8 +99,8 @@ pub(super) async fn begin(
     }
 }
 
-/// Waits for something that needs a connection of the pool. The pool knows only that it waits: whether for a connection that
-/// others hold or for a server that is not there, is looked at here.
+/// Waits for something that needs a connection of the pool. The pool cannot tell a busy pool from an unreachable server,
+/// so this checks the server meanwhile.
 pub(super) async fn while_there<T>(
     pool: &PgPool,
     wanted: impl Future<Output = Result<T, sqlx::Error>>,
@@ -119,7 +119,7 @@ pub(super) async fn while_there<T>(
                 }
                 done => Ok(done?),
             },
-            // Whatever a server says, it is there; if it is starting, the pool waits for it.
+            // Any reply means that the server is reachable; if it is starting, the pool waits for it.
             looked = look => match looked {
                 Ok(()) | Err(sqlx::Error::Database(_)) => {}
                 Err(error) => return Err(error.into()),

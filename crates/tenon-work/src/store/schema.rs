@@ -1,8 +1,8 @@
 //! The tables, in one text for both backends.
 //!
-//! Types are integers and text only; JSON is kept as canonical text. `{int}` and `{text}` stand for the
-//! backend's words: PostgreSQL's text collates by bytes (`"C"`), as SQLite's does, so both sort alike.
-//! `{clustered}` keeps a table in the order of its key where the backend can.
+//! Types are integers and text only; JSON is stored as canonical text. `{int}` and `{text}` are replaced by the types of
+//! the backend: PostgreSQL's text collates by bytes (`"C"`), as SQLite's does, so both sort alike. `{clustered}` stores a
+//! table in key order where the backend can.
 //!
 //! Keys: every row belongs to a workspace `ws`. A target is `TargetId::key`, a step its number, a branch a
 //! number inside the workspace. `seq` counts entries, graph versions and conflicts of a workspace together.
@@ -33,10 +33,10 @@ fn first(backend: Backend) -> String {
     }
 }
 
-/// What SQLite's planner believes about the tables. Left to itself it takes every workspace for a small one and walks all of
-/// its rows in the order of `seq`, where an index leads to the few that count. PostgreSQL finds out by itself.
+/// Statistics for SQLite's planner. Without them it assumes small workspaces and scans all rows by `seq` instead of using
+/// the right index. PostgreSQL collects its own.
 ///
-/// A migration that brings an index says this again, with a line about it.
+/// A migration that adds an index writes them again, with a line for it.
 fn statistics(backend: Backend) -> String {
     if backend == Backend::Postgres {
         return String::new();
@@ -49,18 +49,18 @@ fn statistics(backend: Backend) -> String {
             format!("('{table}', '{index}', '{numbers}')")
         })
         .collect();
-    // The first statement makes the table of statistics, the last one reads it.
+    // The first statement creates the table of statistics, the last one loads it.
     let values = rows.join(",\n");
     format!(
         "ANALYZE sqlite_schema;\nDELETE FROM sqlite_stat1;\nINSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES\n{values};\nANALYZE sqlite_schema;\n"
     )
 }
 
-/// PostgreSQL refuses rows of an index above 2,704 bytes. A key of a graph may take 2,562 of them, which leaves room for the
-/// beginning of a document's name, not for all of it, and for no other key. Names that begin alike are told apart by the rows.
+/// PostgreSQL limits index rows to 2,704 bytes. A graph key may take 2,562 of them, so the index holds only a prefix of
+/// the document name; rows with the same prefix are filtered.
 ///
-/// New words wait in a list that every search goes through, by default 4 MB of them: 30 ms. A short list costs a note nothing
-/// that is felt.
+/// New words wait in a list that every search scans, by default up to 4 MB (30 ms). A short list keeps searches fast at
+/// no noticeable cost for writes.
 fn indices_of_postgres(backend: Backend) -> String {
     match backend {
         Backend::Sqlite => String::new(),
@@ -75,8 +75,8 @@ ALTER INDEX search_lexemes SET (gin_pending_list_limit = 64);
     }
 }
 
-/// For each index: the rows of a large store, then how many of them agree in its first column, in its first two, and so on.
-/// The name of a table stands for its key.
+/// For each index: the rows of a large store, then how many of them share the first column, the first two, and so on. A
+/// table name means the primary key.
 const STATISTICS: &str = "
 targets: 100000 100000 1
 targets_open: 50000 50000 20000 1
@@ -282,8 +282,8 @@ CREATE UNIQUE INDEX conflicts_id ON conflicts (ws, conflict);
 CREATE INDEX conflicts_branch ON conflicts (ws, branch, doc, status, seq);
 ";
 
-/// `words` are split by this crate before they get here, so that both backends find the same things: FTS5's
-/// `ascii` tokeniser only has to cut at the blanks between them. `rowid` is `search_row` of workspace and seq.
+/// This crate splits text into `words`, so that both backends find the same rows: FTS5's `ascii` tokeniser only splits at
+/// the blanks between them. `rowid` combines workspace and seq.
 const SEARCH_SQLITE: &str = "
 CREATE VIRTUAL TABLE search USING fts5(
     words, kind UNINDEXED, ref UNINDEXED,
@@ -305,7 +305,7 @@ CREATE INDEX search_lexemes ON search USING GIN (lexemes);
 mod tests {
     use super::*;
 
-    /// An index that the planner knows nothing of is one that it may not use.
+    /// The planner may not use an index without statistics.
     #[test]
     fn every_index_of_sqlite_has_statistics() {
         let schema = first(Backend::Sqlite);
@@ -313,7 +313,7 @@ mod tests {
             schema.lines().filter_map(move |line| line.strip_prefix(word)?.split_whitespace().next())
         };
         let indices = named("CREATE INDEX ").chain(named("CREATE UNIQUE INDEX "));
-        // `workspaces` is small wherever it is.
+        // `workspaces` is always small.
         let keys = named("CREATE TABLE ").filter(|table| *table != "workspaces");
         for name in indices.chain(keys) {
             assert!(STATISTICS.lines().any(|line| line.starts_with(&format!("{name}: "))), "{name}");

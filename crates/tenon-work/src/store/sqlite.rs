@@ -1,4 +1,4 @@
-//! Statements on SQLite, which run where the call stands.
+//! Statements on SQLite. They block the calling thread.
 
 use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Connection};
@@ -16,7 +16,7 @@ impl ToSql for Arg<'_> {
     }
 }
 
-/// To SQLite `$3` is a name like any other, which is numbered where it is first seen.
+/// SQLite treats `$3` as a name and numbers it by first occurrence.
 fn bound<'a>(
     on: &'a Connection,
     text: &str,

@@ -1,7 +1,6 @@
-//! Connections to an SQLite file that are kept between transactions, and the transaction that holds one.
+//! A pool of connections to an SQLite file, and the transaction that holds one.
 //!
-//! Nothing here waits but for a permit: SQLite is called where the call stands, and a transaction goes from its beginning to its
-//! end without a pause. So whoever has other things to do on his thread runs it as [`super::Store::apart`] does.
+//! Only `acquire` is asynchronous. Transactions block the calling thread; see [`super::Store::allow_blocking`].
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -17,29 +16,29 @@ use crate::catalog::Access;
 /// Enough for every statement of the crate, so that none is prepared twice on a connection.
 const STATEMENTS: usize = 256;
 
-/// For how long a process that met others at the lock lets them go first.
+/// How long a process that found the lock busy lets others go first.
 const CONTENDED: Duration = Duration::from_secs(2);
 
-/// Transactions of one kind. Cheap to clone; clones share the connections.
+/// Connections for reads or for writes. Cheap to clone; clones share the connections.
 #[derive(Clone)]
 pub(crate) struct SqlitePool(Arc<Inner>);
 
 struct Inner {
     file: PathBuf,
     access: Access,
-    /// How many may run at a time, and those that nobody runs now.
+    /// How many transactions may run at a time.
     size: u32,
     permits: Arc<Semaphore>,
     idle: Mutex<Vec<Connection>>,
-    /// When another process was last seen to have the lock.
+    /// When another process last held the lock.
     contended: Mutex<Option<Instant>>,
-    /// Which file it was when the first connection was made.
+    /// The file at the first connection.
     file_id: OnceLock<Option<FileId>>,
-    /// How long to wait for others, inside of the process and outside.
+    /// How long to wait for other transactions, of this and other processes.
     lock_timeout: Duration,
 }
 
-/// What stays the same as long as a file is the same one, where the system has such a thing.
+/// Device and inode, where the system has them.
 type FileId = (u64, u64);
 
 #[cfg(unix)]
@@ -55,12 +54,12 @@ fn file_id(_file: &Path) -> Option<FileId> {
 }
 
 impl Inner {
-    /// Connections outlive their file: what they write after it was deleted or replaced is lost.
+    /// Connections outlive their file: writes after it was deleted or replaced would be lost.
     fn is_same_file(&self) -> bool {
         self.file_id.get().is_none_or(|first| *first == file_id(&self.file))
     }
 
-    /// A lock that another process holds is not waited for here, where that would hold up the thread.
+    /// Does not wait for a lock of another process, which would block the thread.
     fn begin(&self, connection: &Connection) -> Result<(), rusqlite::Error> {
         match self.access {
             Access::Read => connection.execute_batch("BEGIN DEFERRED"),
@@ -79,21 +78,21 @@ impl Inner {
 }
 
 impl SqlitePool {
-    /// Connects when it is first used.
+    /// Connects on first use.
     pub(super) fn new(file: PathBuf, access: Access, size: u32, lock_timeout: Duration) -> Self {
         let permits = Arc::new(Semaphore::new(size as usize));
         let (idle, contended, file_id) = (Mutex::default(), Mutex::default(), OnceLock::new());
         Self(Arc::new(Inner { file, access, size, permits, idle, contended, file_id, lock_timeout }))
     }
 
-    /// Connects at once, so that a file that cannot be opened is noticed.
+    /// Connects at once, to detect a file that cannot be opened.
     pub(super) fn connected(self) -> Result<Self, StoreError> {
         let connection = self.connect()?;
         self.0.idle().push(connection);
         Ok(self)
     }
 
-    /// Another connection, which is none of the pool's.
+    /// A connection outside the pool.
     pub(super) fn connect(&self) -> Result<Connection, StoreError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
@@ -109,7 +108,7 @@ impl SqlitePool {
         Ok(connection)
     }
 
-    /// Waits for a permit.
+    /// Waits until a transaction may begin.
     pub(super) async fn acquire(&self) -> Result<SqlitePermit, StoreError> {
         let permit =
             tokio::time::timeout(self.0.lock_timeout, Arc::clone(&self.0.permits).acquire_owned()).await;
@@ -117,9 +116,9 @@ impl SqlitePool {
         Ok(SqlitePermit { pool: self.clone(), _permit: permit })
     }
 
-    /// Waits for the transactions that run, and closes their connections.
+    /// Waits for running transactions, and closes their connections.
     pub(super) async fn close(&self) {
-        // Closed by somebody else, there is nothing left to wait for.
+        // If it is closed already, there is nothing to wait for.
         let all = self.0.permits.acquire_many(self.0.size).await;
         self.0.permits.close();
         drop(all);
@@ -127,21 +126,21 @@ impl SqlitePool {
     }
 }
 
-/// The right to a transaction.
+/// Permission to begin a transaction.
 pub(crate) struct SqlitePermit {
     pool: SqlitePool,
     _permit: OwnedSemaphorePermit,
 }
 
 impl SqlitePermit {
-    /// Whether to leave the lock to others for a moment. A process that has just had it would have it again before those that
-    /// sleep for it wake up, and again, until one of them has lost its lock_timeout.
+    /// Whether to leave the lock to others for a moment. Otherwise a process that has just released it would take it
+    /// again before sleeping ones wake up, until one of them times out.
     pub(super) fn is_contended(&self) -> bool {
         let seen = *self.pool.0.contended.lock().unwrap_or_else(PoisonError::into_inner);
         seen.is_some_and(|seen| seen.elapsed() < CONTENDED)
     }
 
-    /// Begins the transaction. One that writes has the lock of the file from here on, or is told that it is busy.
+    /// Begins the transaction. A write takes the lock of the file, or fails with `Busy`.
     pub(super) fn begin(self) -> Result<SqliteTransaction, (Self, StoreError)> {
         if !self.pool.0.is_same_file() {
             return Err((self, StoreError::Displaced));
@@ -166,16 +165,16 @@ impl SqlitePermit {
     }
 }
 
-/// An open transaction. Dropped before its commit it leaves no trace.
+/// An open transaction. Dropping it before the commit rolls it back.
 pub(crate) struct SqliteTransaction {
-    /// There until it is dropped.
+    /// Present until it is dropped.
     connection: Option<Connection>,
     permit: SqlitePermit,
 }
 
 impl SqliteTransaction {
     pub(super) fn connection(&self) -> &Connection {
-        self.connection.as_ref().expect("only the end takes it")
+        self.connection.as_ref().expect("only `drop` takes it")
     }
 
     pub(super) fn commit(self) -> Result<(), StoreError> {
@@ -184,8 +183,8 @@ impl SqliteTransaction {
 }
 
 impl Drop for SqliteTransaction {
-    /// Takes back what was not committed and gives back the connection. On a full disk SQLite may have done so itself. A
-    /// connection that cannot take it back is closed, which does.
+    /// Rolls back and returns the connection. On a full disk SQLite may have rolled back itself. A connection that
+    /// cannot roll back is closed, which rolls back too.
     fn drop(&mut self) {
         let Some(connection) = self.connection.take() else { return };
         if connection.is_autocommit() || connection.execute_batch("ROLLBACK").is_ok() {

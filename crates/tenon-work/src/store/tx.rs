@@ -1,7 +1,7 @@
 //! A transaction on either backend, with the few kinds of values the schema uses: integers and text.
 //!
-//! Most SQL is one text for both. Where the dialects differ, a [`Sql`] holds a text for each; nothing else in
-//! the crate knows which backend it talks to.
+//! Most SQL is one text for both. Where the dialects differ, [`Sql`] holds a text for each and [`Arg::PerBackend`] a
+//! value for each; nothing outside of `store` asks which backend it is.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use super::batch::Batch;
 use super::sqlite_pool::SqliteTransaction;
 use super::{Backend, StoreError, postgres, sqlite};
 
-/// A statement in the words of each backend.
+/// A statement in the dialect of each backend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sql {
     pub sqlite: &'static str,
@@ -106,7 +106,7 @@ impl Arg<'_> {
         }
     }
 
-    /// About how many bytes it takes.
+    /// About the size in bytes.
     pub(super) fn len(&self) -> usize {
         match self {
             Self::Int(_) => size_of::<i64>(),
@@ -116,7 +116,7 @@ impl Arg<'_> {
     }
 }
 
-/// The arguments of a statement, in the order of its `$1`, `$2`, ….
+/// The arguments of a statement: `$1`, `$2`, ….
 macro_rules! args {
     ($($value:expr),* $(,)?) => {
         &[$($crate::store::Arg::from($value)),*]
@@ -124,7 +124,7 @@ macro_rules! args {
 }
 pub(crate) use args;
 
-/// A value that came back.
+/// A value of a result row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Cell {
     Null,
@@ -132,7 +132,7 @@ pub(super) enum Cell {
     Text(String),
 }
 
-/// A row that came back. Reading a column as what it is not is a damaged store, not a panic.
+/// A result row. A column of another type means a damaged store, not a panic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Row(pub(super) Vec<Cell>);
 
@@ -183,13 +183,13 @@ impl Row {
 }
 
 pub(super) fn damaged(column: usize) -> StoreError {
-    StoreError::Damaged(format!("column {column} does not hold what the schema says"))
+    StoreError::Damaged(format!("column {column} does not have the type of the schema"))
 }
 
-/// An open transaction. Dropped without [`Tx::commit`], it leaves no trace.
+/// An open transaction. Dropping it without [`Tx::commit`] rolls it back.
 pub(crate) struct Tx {
     inner: Inner,
-    /// Writes that the database has not heard of yet.
+    /// Writes that have not been sent yet.
     waiting: Batch,
 }
 
@@ -210,7 +210,7 @@ impl From<Transaction<'static, Postgres>> for Tx {
     }
 }
 
-/// What PostgreSQL does with the plan of a query. SQLite looks at the arguments by itself.
+/// Whether PostgreSQL caches the plan of a query. SQLite considers the arguments by itself.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Plan {
     Cached,
@@ -225,13 +225,13 @@ impl Tx {
         }
     }
 
-    /// Puts a write in line. It runs before the next statement that answers, or with the commit.
+    /// Defers a write until the next read or the commit.
     pub(crate) async fn write(&mut self, sql: impl Into<Sql>, args: &[Arg<'_>]) -> Result<(), StoreError> {
         self.waiting.add(sql.into(), args);
         if self.waiting.is_full() { self.flush().await } else { Ok(()) }
     }
 
-    /// Runs all writes that wait.
+    /// Runs all deferred writes.
     pub(crate) async fn flush(&mut self) -> Result<(), StoreError> {
         if self.waiting.is_empty() {
             return Ok(());
@@ -242,7 +242,7 @@ impl Tx {
         Ok(())
     }
 
-    /// Runs a statement and says how many rows it changed.
+    /// Runs a statement and returns the number of changed rows.
     pub(crate) async fn execute(&mut self, sql: impl Into<Sql>, args: &[Arg<'_>]) -> Result<u64, StoreError> {
         self.flush().await?;
         self.run(sql.into().text(self.backend()), args).await
@@ -255,7 +255,7 @@ impl Tx {
         })
     }
 
-    /// All rows of a query whose size is bounded by its own words.
+    /// All rows of a query with a bounded result.
     pub(crate) async fn rows(
         &mut self,
         sql: impl Into<Sql>,
@@ -264,7 +264,7 @@ impl Tx {
         self.all(sql.into(), args, Plan::Cached).await
     }
 
-    /// The same, planned for these arguments each time: for a query of which no plan is good for all of them.
+    /// The same, planned for these arguments: for a query without a plan that suits all of them.
     pub(crate) async fn rows_replanned(
         &mut self,
         sql: Sql,
@@ -300,7 +300,7 @@ impl Tx {
         }
     }
 
-    /// Hands over each row of a query, put together from the names of our own tables and columns, without keeping them all.
+    /// Passes each row of a generated query to `take`, without collecting them.
     pub(crate) async fn each_text(
         &mut self,
         text: &str,
@@ -331,7 +331,7 @@ impl Tx {
         }
     }
 
-    /// Runs statements that take no arguments, one after the other.
+    /// Runs statements without arguments.
     pub(crate) async fn script(&mut self, text: &str) -> Result<(), StoreError> {
         self.flush().await?;
         match &mut self.inner {
@@ -343,7 +343,7 @@ impl Tx {
         }
     }
 
-    /// Runs all writes that wait, and ends the transaction.
+    /// Runs all deferred writes, and commits.
     pub(crate) async fn commit(mut self) -> Result<(), StoreError> {
         self.flush().await?;
         match self.inner {
@@ -352,12 +352,12 @@ impl Tx {
         }
     }
 
-    /// Ends the transaction without a trace. Where that fails the connection is closed, which ends it too.
+    /// Rolls back. If that fails the connection is closed, which rolls back too.
     pub(crate) async fn rollback(self) {
         if let Inner::Postgres(tx) = self.inner
             && let Err(error) = tx.rollback().await
         {
-            tracing::debug!(%error, "cannot take a transaction back");
+            tracing::debug!(%error, "cannot roll back a transaction");
         }
     }
 }

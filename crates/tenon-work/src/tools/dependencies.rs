@@ -1,4 +1,4 @@
-//! What a task waits for: existing tasks, and never itself through others.
+//! Dependencies of a task: existing tasks, without cycles.
 
 use crate::error::WorkError;
 use crate::id::{TargetId, TargetKind};
@@ -9,7 +9,7 @@ pub(super) fn parse(texts: &[String]) -> Result<Vec<TargetId>, WorkError> {
     texts.iter().map(|text| parse_target(text)).collect()
 }
 
-/// `task` is the one that waits; nothing for a task that is only being made and that nobody waits for yet.
+/// `task` is the one that waits; none for a task that is being created, which has no dependents yet.
 pub(super) async fn check(
     call: &mut WorkCall<'_>,
     task: Option<TargetId>,
@@ -17,7 +17,9 @@ pub(super) async fn check(
 ) -> Result<(), WorkError> {
     for &id in needed {
         if id.kind != TargetKind::Task {
-            return Err(WorkError::invalid(format!("{id} is no task")).recovery("tasks depend on tasks only"));
+            return Err(
+                WorkError::invalid(format!("{id} is not a task")).recovery("tasks depend on tasks only")
+            );
         }
         call.load(id).await?;
         if let Some(task) = task

@@ -23,21 +23,21 @@ pub(super) async fn create(call: &mut WorkCall<'_>, args: CreateArgs) -> Result<
     if name.is_reserved() {
         return Err(WorkError::new(
             WorkErrorCode::InvalidName,
-            format!("`{name}` is where plans and tasks keep theirs"),
+            format!("`{name}` is reserved for plans and tasks"),
         )
-        .recovery("choose a name outside of plan/ and task/"));
+        .recovery("choose a name that does not begin with plan/ or task/"));
     }
     let base = call.view(args.from.as_deref()).await?;
     call.check_no_target()?;
     branch::check_depth(&base)?;
     let ws = call.ws.id;
     if branch::by_name(call.tx, ws, name.as_str()).await?.is_some() {
-        return Err(WorkError::new(WorkErrorCode::Conflict, format!("branch `{name}` is there already"))
+        return Err(WorkError::new(WorkErrorCode::Conflict, format!("branch `{name}` already exists"))
             .recovery("choose another name, or check it out")
             .propose(Proposal::new(
                 WorkTool::MemoryCheckout,
                 json!({"ref": name.as_str()}),
-                "Use the one that is there",
+                "Use the existing branch",
                 Priority::Medium,
             )));
     }

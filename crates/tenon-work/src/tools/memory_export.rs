@@ -1,4 +1,4 @@
-//! `memory_export`: notes and trace of a plan or task, each with a cursor of its own.
+//! `memory_export`: notes and trace of a plan or task, each with its own cursor.
 
 use serde::Deserialize;
 use serde_json::json;
@@ -22,14 +22,14 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
     let notes = call.scope(given, DocKind::Notes).await?;
     let trace = call.scope(given, DocKind::Trace).await?;
     let request = call.paging("")?;
-    let going_on = request.start.as_ref().map(|start| start.stream);
+    let continued = request.start.as_ref().map(|start| start.stream);
     let mut streams = Vec::new();
     let mut found: [Vec<Item>; 2] = [Vec::new(), Vec::new()];
     for (stream, (scope, pagination)) in
         [(&notes, "/notes/pagination"), (&trace, "/trace/pagination")].into_iter().enumerate()
     {
         let mut more = false;
-        if going_on.is_none_or(|wanted| wanted == stream) {
+        if continued.is_none_or(|wanted| wanted == stream) {
             let list = LISTS[stream];
             let (mut items, rest) =
                 entry::page(call.tx, call.ws.id, &scope.view, None, &scope.doc, list, &request).await?;
@@ -56,7 +56,7 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
     Ok(WorkReply::page(page, request))
 }
 
-/// One of each in turn, so that a small budget gets the newest of both.
+/// Alternates between the two, so that a small budget gets the newest of both.
 fn alternate([notes, trace]: [Vec<Item>; 2]) -> Vec<Item> {
     let (mut notes, mut trace) = (notes.into_iter(), trace.into_iter());
     let mut items = Vec::new();

@@ -23,7 +23,7 @@ pub(crate) struct Args {
     ops: NonEmpty<OpInput>,
 }
 
-/// An op as it comes in; which fields it needs depends on `op`.
+/// An op as given; `op` decides which fields it needs.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct OpInput {
     op: OpKind,
@@ -49,7 +49,7 @@ pub(crate) enum OpKind {
     EdgeDelete,
 }
 
-/// An op that may be applied.
+/// A valid op.
 struct Op {
     key: GraphKey,
     content: Content,
@@ -131,7 +131,7 @@ fn read(op: OpInput) -> Result<Op, WorkError> {
             || op.tags.is_some()
     };
     if foreign {
-        return Err(WorkError::invalid("the op holds fields of the other kind of op")
+        return Err(WorkError::invalid("the op has fields of the other kind of op")
             .recovery("nodes have id, type, title, text, status, tags, meta; edges from, rel, to, meta"));
     }
     let key = if is_node {
@@ -187,17 +187,20 @@ fn mismatch(call: &WorkCall<'_>, op: &Op, expected: i64, previous: Option<&Versi
             "deleted": version.is_deleted(),
         })),
         None => {
-            let message =
-                format!("{} {} is not there, so it has no revision {expected}", kind.as_str(), quoted(&key));
+            let message = format!(
+                "{} {} does not exist, so it has no revision {expected}",
+                kind.as_str(),
+                quoted(&key)
+            );
             WorkError::new(WorkErrorCode::RevisionMismatch, message)
-                .recovery("look at the graph again; to make it, leave expected_revision out")
+                .recovery("read the graph again; to create it, omit expected_revision")
                 .with("expected", expected)
                 .with("actual", Value::Null)
         }
     }
 }
 
-/// The nodes that a key is about, with the edges between them.
+/// Proposes to read the nodes of a key, with the edges between them.
 fn look(scope: &Scope, key: &GraphKey) -> Proposal {
     let ids = match key {
         GraphKey::Node(id) => vec![id],
@@ -209,11 +212,11 @@ fn look(scope: &Scope, key: &GraphKey) -> Proposal {
             json!({"branch": scope.view.name(), "doc": scope.doc, "ids": ids, "include_deleted": true})
         }
     };
-    let reason = "Look at what changed before you write again";
+    let reason = "See what changed before writing again";
     Proposal::new(WorkTool::MemoryGraphQuery, params, reason, Priority::High)
 }
 
-/// Applies one op; nothing is written when it says what is there already.
+/// Applies one op; writes nothing if the content is unchanged.
 async fn apply(
     call: &mut WorkCall<'_>,
     scope: &Scope,
@@ -223,10 +226,10 @@ async fn apply(
     let there = previous.filter(|version| !version.is_deleted());
     if op.content == Content::Deleted && there.is_none() {
         return Err(WorkError::unknown(op.key.kind().as_str(), &op.key.to_string())
-            .recovery("memory_graph_query lists what there is"));
+            .recovery("memory_graph_query lists nodes and edges"));
     }
     if let Some(expected) = op.expected_revision {
-        // What is not there yet has no revision; who expects that says -1, the one before the first.
+        // -1 means that the key must not exist yet.
         if expected != previous.map_or(-1, |version| version.revision) {
             return Err(mismatch(call, op, expected, previous).propose(look(scope, &op.key)));
         }

@@ -74,7 +74,7 @@ const SIDES: [&str; 3] = ["/conflict/base", "/conflict/theirs", "/conflict/ours"
 
 pub(super) async fn show(call: &mut WorkCall<'_>, args: ShowArgs) -> Result<WorkReply, WorkError> {
     let conflict = find(call, &args.conflict_id).await?;
-    // The key is cut like everything long; the id is not.
+    // A long key is cut; the id is not.
     let mut value = described(call, &conflict).await?;
     let key = value.as_object_mut().and_then(|fields| fields.remove("key"));
     let request = call.paging(&conflict.revision().to_string())?;
@@ -102,7 +102,12 @@ pub(super) async fn show(call: &mut WorkCall<'_>, args: ShowArgs) -> Result<Work
     };
     if conflict.is_open() {
         let params = json!({"conflict_id": conflict.id, "resolution": "use_into"});
-        call.propose(WorkTool::MemoryGraphConflictResolve, params, "Keep what the base says", Priority::Low);
+        call.propose(
+            WorkTool::MemoryGraphConflictResolve,
+            params,
+            "Keep the version of the base",
+            Priority::Low,
+        );
     }
     Ok(WorkReply::page(page, request))
 }
@@ -144,7 +149,7 @@ pub(super) async fn resolve(call: &mut WorkCall<'_>, args: ResolveArgs) -> Resul
     }
     if let Some(known) = &conflict.resolution {
         if known == wanted {
-            call.warn("the conflict was resolved so already");
+            call.warn("the conflict was already resolved this way");
             return Ok(answer(&conflict, false));
         }
         let current = described(call, &conflict).await?;
@@ -164,20 +169,20 @@ pub(super) async fn resolve(call: &mut WorkCall<'_>, args: ResolveArgs) -> Resul
     Ok(answer(&conflict, applied))
 }
 
-/// Writes what the branch says over what the base says, unless the base has moved on.
+/// Writes the version of the branch over that of the base, unless the base changed since.
 async fn use_from(call: &mut WorkCall<'_>, conflict: &Conflict) -> Result<(), WorkError> {
     let ws = call.ws.id;
     let into = branch::by_number(call.tx, ws, conflict.branch).await?;
     let into = into.ok_or_else(|| {
         WorkError::unknown("branch", &conflict.branch.to_string())
-            .recovery("memory_branch_list has the branches")
+            .recovery("memory_branch_list lists branches")
     })?;
     let view = branch::view(call.tx, ws, &into).await?;
     let ours = version::latest(call.tx, ws, &view, &conflict.doc, &conflict.key).await?;
     if ours.as_ref().map(|version| version.seq) != conflict.ours {
         return Err(WorkError::new(
             WorkErrorCode::Conflict,
-            format!("`{}` has changed the key since", into.name),
+            format!("`{}` changed the key since", into.name),
         )
         .recovery("resolve with use_into, then change the graph with memory_graph_apply")
         .propose(look(conflict)));
@@ -202,14 +207,14 @@ fn answer(conflict: &Conflict, applied: bool) -> WorkReply {
 
 fn look(conflict: &Conflict) -> Proposal {
     let params = json!({"conflict_id": conflict.id});
-    Proposal::new(WorkTool::MemoryGraphConflictShow, params, "Look at all three versions", Priority::High)
+    Proposal::new(WorkTool::MemoryGraphConflictShow, params, "See all three versions", Priority::High)
 }
 
 async fn find(call: &mut WorkCall<'_>, id: &str) -> Result<Conflict, WorkError> {
     let id = conflict::parse_id(id)?;
-    conflict::by_id(call.tx, call.ws.id, id).await?.ok_or_else(|| {
-        WorkError::unknown("conflict", id).recovery("memory_graph_conflicts lists what there is")
-    })
+    conflict::by_id(call.tx, call.ws.id, id)
+        .await?
+        .ok_or_else(|| WorkError::unknown("conflict", id).recovery("memory_graph_conflicts lists conflicts"))
 }
 
 async fn described(call: &mut WorkCall<'_>, conflict: &Conflict) -> Result<Value, WorkError> {

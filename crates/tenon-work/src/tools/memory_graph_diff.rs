@@ -32,7 +32,7 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
     let ws = call.ws.id;
     let chunk = signed(request.limit as u64 + 1);
     let mut items = Vec::new();
-    // Keys that both show alike in the end are passed over.
+    // Keys with the same content in both are skipped.
     loop {
         let keys =
             compare::candidates(call.tx, ws, &from, &to, doc.as_str(), (kind, &id, inclusive), chunk).await?;
@@ -54,7 +54,7 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
     Ok(WorkReply::page(Page::list(head, "/changes", items, more), request))
 }
 
-/// What a key says; one that was never there says the same as one that is deleted.
+/// The content of a key; one that never existed counts as deleted.
 pub(super) fn content(version: Option<&Version>) -> &Content {
     version.map_or(&Content::Deleted, |version| &version.content)
 }

@@ -1,8 +1,8 @@
-//! `memory_graph_merge`: what a branch changed since it was last merged, brought into its base, three-way.
+//! `memory_graph_merge`: three-way merge of the changes of a branch since its last merge into its base.
 //!
-//! For every key that the branch wrote, *theirs* is what it says now, *ours* what the base says now, and *base*
-//! what both said when they last agreed: at the last merge, or else when the branch started. How far a branch has
-//! been merged is recorded, so merging twice finds nothing to do, whatever the base did in between.
+//! For every key that the branch wrote, *theirs* is its version on the branch, *ours* its version on the base, and *base*
+//! the version both had at the last merge, or when the branch started. How far a branch has been merged is recorded, so a
+//! second merge has nothing to do.
 
 use serde::Deserialize;
 use serde_json::json;
@@ -19,10 +19,10 @@ use crate::name::DocName;
 use crate::store::{StoreError, args};
 use crate::work_call::{WorkCall, WorkReply};
 
-/// How many keys are looked at in one go.
+/// How many keys are read at a time.
 const CHUNK: i64 = 500;
 
-/// How many ids of conflicts an answer names; memory_graph_conflicts lists all.
+/// How many conflict ids an answer contains; memory_graph_conflicts lists all.
 const NAMED: usize = 200;
 
 #[derive(Debug, Clone, Deserialize)]
@@ -39,7 +39,7 @@ struct Merge {
     into: View,
     doc: String,
     dry_run: bool,
-    /// The branch has been merged up to here.
+    /// The branch has been merged up to this `seq`.
     merged_upto: i64,
     merged: u64,
     skipped: u64,
@@ -86,13 +86,13 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
     }
     if merge.conflict_ids.len() > NAMED {
         merge.conflict_ids.truncate(NAMED);
-        call.warn(format!("conflict_ids names the first {NAMED}; memory_graph_conflicts lists all"));
+        call.warn(format!("conflict_ids contains the first {NAMED}; memory_graph_conflicts lists all"));
     }
     if !args.dry_run
         && let Some(id) = merge.conflict_ids.first()
     {
         let params = json!({"conflict_id": id});
-        call.propose(WorkTool::MemoryGraphConflictShow, params, "Look at the first conflict", Priority::High);
+        call.propose(WorkTool::MemoryGraphConflictShow, params, "See the first conflict", Priority::High);
     }
     Ok(WorkReply::done(json!({
         "from": merge.from.name(),
@@ -114,7 +114,7 @@ fn check_merges_into_base(from: &View, into: &View, doc: &str) -> Result<(), Wor
     let message = format!("`{}` did not start from `{}`", from.name(), into.name());
     let failure = WorkError::new(WorkErrorCode::MergeNotSupported, message);
     Err(match base {
-        None => failure.recovery("only branches that started from another can be merged, and only into it"),
+        None => failure.recovery("only a branch with a base can be merged, and only into its base"),
         Some(base) => failure.recovery("merge into the branch it started from").propose(Proposal::new(
             WorkTool::MemoryGraphMerge,
             json!({"from": from.name(), "into": base.name, "doc": doc}),
@@ -155,7 +155,7 @@ impl Merge {
         Ok(())
     }
 
-    /// What both sides said when they last agreed.
+    /// The common version of both sides.
     async fn base(&self, call: &mut WorkCall<'_>, key: &GraphKey) -> Result<Option<Version>, StoreError> {
         let (ws, source) = (call.ws.id, self.from.branch());
         let merged = version::latest_on(call.tx, ws, source, &self.doc, key, self.merged_upto).await?;

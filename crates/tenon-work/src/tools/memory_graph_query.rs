@@ -1,7 +1,7 @@
 //! `memory_graph_query`: nodes by latest change, each with the edges that begin or end at it.
 //!
-//! A page is a walk: a node, its edges from the newest, the next node. Where the limit of edges or the budget
-//! ends it, the cursor stands between a node and one of its edges and goes on there.
+//! A page is a node, its edges from the newest, the next node, and so on. Where the edge limit or the budget ends it, the
+//! next page continues at the next edge of the same node.
 
 use serde::Deserialize;
 use serde_json::json;
@@ -42,7 +42,7 @@ pub(crate) struct Args {
     include_deleted: bool,
 }
 
-/// What a node must be like.
+/// Which nodes to return.
 struct Filter {
     ids: Option<Vec<GraphNodeId>>,
     types: Option<Vec<GraphType>>,
@@ -56,7 +56,7 @@ struct Filter {
 impl Filter {
     fn passes(&self, version: &Version) -> bool {
         match &version.content {
-            // A tombstone has nothing left to filter by.
+            // A tombstone has no fields to filter by.
             Content::Deleted => {
                 self.deleted
                     && self.types.is_none()
@@ -78,7 +78,7 @@ impl Filter {
 const NODES: &str = "/nodes";
 const EDGES: &str = "/edges";
 
-/// The sort_key of a node among its edges: before all of them.
+/// Second part of the sort key of a node: before all edges.
 const BEFORE_EDGES: i64 = i64::MAX;
 
 pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
@@ -96,21 +96,21 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
         call.clamped("edges_limit", args.edges_limit.unwrap_or(DEFAULT_EDGES), 0..=MAX_EDGES)
     };
 
-    // Where the walk goes on: at which node, and below which of its edges.
+    // Where the page starts: at which node, and below which edge.
     let (at_node, at_edge, begun) = match request.from() {
         None => (i64::MAX, BEFORE_EDGES, false),
         Some((sort_key, inside)) => (sort_key.int(0)?, sort_key.int(1)?, inside),
     };
     let fresh = request.from().is_none() || (begun && at_edge == BEFORE_EDGES);
-    // One more than fits, and the one that the last page ended in.
+    // One more than fits, and the one where the last page ended.
     let nodes = nodes(call, &scope, &filter, at_node, request.limit + 2).await?;
-    let going_on = !fresh && nodes.first().is_some_and(|node| node.seq == at_node);
-    let fitting = request.limit + usize::from(going_on);
+    let continues = !fresh && nodes.first().is_some_and(|node| node.seq == at_node);
+    let fitting = request.limit + usize::from(continues);
     let mut more = nodes.len() > fitting;
     let nodes = &nodes[..nodes.len().min(fitting)];
 
     let ids: Vec<&GraphNodeId> = nodes.iter().filter_map(node_id).collect();
-    let below = match going_on {
+    let below = match continues {
         false => BEFORE_EDGES,
         true if begun || at_edge == BEFORE_EDGES => at_edge,
         true => at_edge - 1,
@@ -126,7 +126,7 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
     let mut seen = Vec::new();
     let mut left = edges_limit;
     'walk: for (at, node) in nodes.iter().enumerate() {
-        if at > 0 || !going_on {
+        if at > 0 || !continues {
             let sort_key = SortKey::ints(&[node.seq, BEFORE_EDGES]);
             items.push(Item::new(NODES, sort_key, node.to_value(), Cut::Json(&["id", "revision"])));
         }
@@ -171,9 +171,8 @@ fn filter(args: &Args) -> Result<Filter, WorkError> {
         .as_ref()
         .map(|types| types.iter().map(|kind| GraphType::parse(kind)).collect::<Result<Vec<_>, _>>());
     let text = args.text.as_ref().map(|text| {
-        SearchQuery::parse(text).ok_or_else(|| {
-            WorkError::invalid("text holds no word to look for").recovery("give letters or digits")
-        })
+        SearchQuery::parse(text)
+            .ok_or_else(|| WorkError::invalid("text contains no word").recovery("give letters or digits"))
     });
     Ok(Filter {
         ids: ids.transpose()?,
@@ -186,7 +185,7 @@ fn filter(args: &Args) -> Result<Filter, WorkError> {
     })
 }
 
-/// The nodes that pass, at or below a `seq`, newest first.
+/// The matching nodes at or below a `seq`, newest first.
 async fn nodes(
     call: &mut WorkCall<'_>,
     scope: &Scope,
@@ -210,13 +209,13 @@ async fn nodes(
     if let Some(query) = &filter.text {
         return with_words(call, scope, filter, query, below, most).await;
     }
-    // One type has an index of its own.
+    // A single type has its own index.
     let of_type = filter.types.as_deref().filter(|types| types.len() == 1).map(|types| types[0].as_str());
     let wanted = VersionFilter { kind: GraphKind::Node, deleted: filter.deleted, of_type };
     Ok(query::newest(call.tx, ws, view, doc, wanted, below, most, |version| filter.passes(version)).await?)
 }
 
-/// The nodes that hold all words: hits of the index that the view shows.
+/// The visible nodes with all words.
 async fn with_words(
     call: &mut WorkCall<'_>,
     scope: &Scope,

@@ -1,4 +1,4 @@
-//! `memory_graph_validate`: how large a graph is, and which of its edges lead nowhere.
+//! `memory_graph_validate`: the size of a graph, and its dangling edges.
 
 use serde::Deserialize;
 use serde_json::json;
@@ -31,15 +31,15 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
         request.limit = usize::try_from(call.clamped("max_errors", most, 1..=200)).unwrap_or(1);
     }
     let (ws, branch) = (call.ws.id, scope.view.branch());
-    // A sort_key is the key of an edge and which of its ends: an edge may have two faults.
+    // The sort key is an edge key and the end that is missing: an edge may have two errors.
     let (key, first_end) = match request.from() {
         None => (String::new(), 0),
         Some((sort_key, at)) => (sort_key.text(1)?.to_owned(), sort_key.int(0)? + i64::from(!at)),
     };
     let most = signed(request.limit as u64 + 2);
-    let checked = summary::check(call.tx, ws, branch, &scope.doc, &key, most).await?;
+    let summary = summary::summarise(call.tx, ws, branch, &scope.doc, &key, most).await?;
     let mut items = Vec::new();
-    for edge in &checked.dangling {
+    for edge in &summary.dangling {
         for (end, name, missing) in [(0, "from", edge.from_is_missing), (1, "to", edge.to_is_missing)] {
             if !missing || (edge.key == key && end < first_end) {
                 continue;
@@ -63,8 +63,8 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
     let head = json!({
         "branch": scope.view.name(),
         "doc": scope.doc,
-        "ok": checked.dangling.is_empty() && key.is_empty(),
-        "stats": {"nodes": checked.nodes, "edges": checked.edges},
+        "ok": summary.dangling.is_empty() && key.is_empty(),
+        "stats": {"nodes": summary.nodes, "edges": summary.edges},
     });
     Ok(WorkReply::page(Page::list(head, "/errors", items, more), request))
 }

@@ -12,7 +12,7 @@ use crate::work_call::{WorkCall, WorkReply};
 
 pub(super) async fn init(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
     call.check_no_target()?;
-    // Whoever calls for a write has made the workspace already; see `work.rs`.
+    // The workspace was created before the tool ran; see `work.rs`.
     Ok(WorkReply::done(json!({"schema_version": SCHEMA_VERSION, "created": call.ws.created})))
 }
 

@@ -10,7 +10,7 @@ use crate::memory::entry::{self, NewNote};
 use crate::memory::scope::{DocKind, ScopeArgs};
 use crate::work_call::{WorkCall, WorkReply};
 
-/// A longer note is not told back whole to whoever has just written it.
+/// The answer contains at most this much of the note.
 const ECHO_BYTES: usize = 16 * 1024;
 
 #[derive(Debug, Clone, Deserialize)]
@@ -27,13 +27,13 @@ pub(crate) struct Args {
 pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
     limits::text("content", &args.content)?;
     if args.content.trim().is_empty() {
-        return Err(WorkError::invalid("a note must not be empty").recovery("give it some words"));
+        return Err(WorkError::invalid("the note is empty").recovery("give a text"));
     }
     args.title.iter().try_for_each(|title| limits::title(title))?;
     if let Some(format) = &args.format
         && (format.is_empty() || format.len() > 64 || format == entry::CARD_FORMAT)
     {
-        return Err(WorkError::invalid("format has 1 to 64 bytes and is not `card`")
+        return Err(WorkError::invalid("format must have 1 to 64 bytes and not be `card`")
             .recovery("cards are written with memory_think_card"));
     }
     let meta = args.meta.map(Value::Object);
@@ -60,7 +60,9 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
         shown["content"] = json!(cut_bytes(&args.content, ECHO_BYTES));
         shown["content_bytes"] = json!(args.content.len());
         shown["content_truncated"] = json!(true);
-        call.warn(format!("content is told back up to {ECHO_BYTES} bytes; memory_show has all of it"));
+        call.warn(format!(
+            "content is cut to {ECHO_BYTES} bytes in this answer; memory_show returns all of it"
+        ));
     }
     Ok(WorkReply::done(json!({"entry": shown})))
 }

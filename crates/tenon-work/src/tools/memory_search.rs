@@ -49,11 +49,10 @@ impl SearchArea {
 pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
     if args.query.chars().count() > MAX_QUERY_CHARS {
         return Err(WorkError::invalid(format!("query has more than {MAX_QUERY_CHARS} characters"))
-            .recovery("look for fewer words"));
+            .recovery("use fewer words"));
     }
-    let query = SearchQuery::parse(&args.query).ok_or_else(|| {
-        WorkError::invalid("query holds no word to look for").recovery("give letters or digits")
-    })?;
+    let query = SearchQuery::parse(&args.query)
+        .ok_or_else(|| WorkError::invalid("query contains no word").recovery("give letters or digits"))?;
     let among = args
         .r#in
         .map_or_else(|| vec![SearchArea::Notes, SearchArea::Cards, SearchArea::Tasks], |areas| areas.0);
@@ -61,7 +60,7 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
     let mut below = request.first_below()?;
     let mut items = Vec::new();
     let chunk = request.limit + 1;
-    // Hits of other kinds, and versions that newer ones have replaced, are passed over.
+    // Hits of other kinds and superseded versions are skipped.
     while items.len() < chunk {
         let hits = search::find(call.tx, call.ws.id, &query, below, signed(chunk as u64)).await?;
         for hit in &hits {
@@ -87,7 +86,7 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
     Ok(WorkReply::page(Page::list(json!({"query": args.query}), "/hits", items, more), request))
 }
 
-/// A hit as clients see it; nothing if it is not to be seen any more.
+/// A hit as clients see it; none if it is deleted or superseded.
 async fn show(call: &mut WorkCall<'_>, query: &SearchQuery, hit: &Hit) -> Result<Option<Value>, WorkError> {
     let ws = call.ws.id;
     let kind = hit.kind.as_str();
@@ -117,7 +116,7 @@ async fn show(call: &mut WorkCall<'_>, query: &SearchQuery, hit: &Hit) -> Result
         SearchKind::Step => {
             let id = StepId(hit.reference.unsigned_abs());
             let Some(row) = step::by_id(call.tx, ws, id).await? else { return Ok(None) };
-            // Steps of a deleted task go out of sight with it.
+            // Steps of a deleted task are hidden.
             if target::load(call.tx, ws, row.target).await?.is_none_or(|target| target.fields.deleted) {
                 return Ok(None);
             }

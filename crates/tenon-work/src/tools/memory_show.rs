@@ -1,4 +1,4 @@
-//! `memory_show`: entries of a document, pages from the newest; or one entry, from a byte on.
+//! `memory_show`: entries of a document, newest page first; or one entry, from a byte offset.
 
 use serde::Deserialize;
 use serde_json::json;
@@ -29,7 +29,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// Whether a document is of this kind, by its name: there is nothing else to tell.
+    /// Whether a document has this kind, by its name.
     fn names(self, doc: &str) -> bool {
         match self {
             Self::Notes => doc == NOTES,
@@ -41,7 +41,8 @@ impl Kind {
 pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
     if let Some(seq) = args.seq {
         if args.target.is_some() || args.branch.is_some() || args.doc.is_some() || args.doc_kind.is_some() {
-            return Err(WorkError::invalid("seq alone names an entry").recovery("leave the scope out"));
+            return Err(WorkError::invalid("seq cannot be combined with a scope")
+                .recovery("omit `target`, `branch`, `doc` and `doc_kind`"));
         }
         return one(call, seq, args.offset).await;
     }
@@ -83,13 +84,13 @@ async fn one(call: &mut WorkCall<'_>, seq: i64, offset: Option<i64>) -> Result<W
     let last = signed(entry.content.len() as u64);
     let offset = offset.map_or(0, |offset| call.clamped("offset", offset, 0..=last));
     if offset > 0 && request.start.is_none() {
-        // Reading on from a byte is what a cursor inside the entry would do.
+        // An offset is a cursor inside the entry.
         let offset = usize::try_from(offset).unwrap_or(usize::MAX);
         let offset = entry.content.floor_char_boundary(offset);
         let inside = Some(ItemOffset { offset, digest: digest(&entry.content) });
         request.start = Some(Cursor { stream: 0, sort_key: Some(SortKey::ints(&[seq])), inside });
     }
-    // A cursor behind the entry means that it has been delivered.
+    // A cursor after the entry means that it has been delivered.
     let delivered = request.from().is_some_and(|(_, at)| !at);
     let items = if delivered { Vec::new() } else { vec![entry.to_item("/entries", &branch)] };
     let head = json!({"branch": branch, "doc": entry.doc});

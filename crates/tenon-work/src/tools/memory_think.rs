@@ -105,7 +105,7 @@ pub(super) async fn write(call: &mut WorkCall<'_>, args: CardArgs) -> Result<Wor
         };
         entry::append(call.tx, &mut call.ws, call.now, &note).await?;
     } else {
-        call.warn("the card was there already");
+        call.warn("the card already exists");
     }
     let last_seq = (inserted || linked).then(|| call.ws.last_seq());
     Ok(WorkReply::done(json!({
@@ -119,7 +119,7 @@ pub(super) async fn write(call: &mut WorkCall<'_>, args: CardArgs) -> Result<Wor
     })))
 }
 
-/// Writes what a key says unless the view says so already.
+/// Writes a node or edge unless the view shows the same content already.
 async fn upsert(
     call: &mut WorkCall<'_>,
     view: &View,
@@ -144,7 +144,7 @@ async fn warn_if_missing(
 ) -> Result<(), WorkError> {
     let found = version::latest(call.tx, call.ws.id, view, doc, &GraphKey::Node(id.clone())).await?;
     if found.is_none_or(|version| version.is_deleted()) {
-        call.warn(format!("{} is not in the graph yet", crate::name::quoted(id.as_str())));
+        call.warn(format!("{} does not exist in the graph yet", crate::name::quoted(id.as_str())));
     }
     Ok(())
 }

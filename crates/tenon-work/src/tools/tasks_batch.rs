@@ -1,4 +1,4 @@
-//! `tasks_batch`: several calls in one real transaction. If one fails, none has happened.
+//! `tasks_batch`: several calls in one transaction. If one fails, all are rolled back.
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -16,7 +16,7 @@ use crate::request::WorkRequest;
 use crate::work_call::{WorkCall, WorkReply};
 use crate::workspace::Workspace;
 
-/// What all results together may take; a batch that answers more is refused before it is committed.
+/// Limit of all results together; a larger batch is rolled back.
 const MAX_RESULT_BYTES: usize = 512 * 1024;
 
 #[derive(Debug, Clone, Deserialize)]
@@ -39,12 +39,12 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
     let mut results = Vec::new();
     let mut bytes = 0;
     for (index, operation) in args.operations.0.into_iter().enumerate() {
-        let told = call.warnings.len();
+        let earlier_warnings = call.warnings.len();
         let outcome = one(call, &outer, index, operation).await;
         let request = std::mem::replace(&mut call.request, outer.clone());
         let result = outcome.map_err(|failure| {
             let failure = failure.with("index", index);
-            if wrote { failure.rolled_back(|proposal| is_about(proposal, &before)) } else { failure }
+            if wrote { failure.rolled_back(|proposal| names_existing(proposal, &before)) } else { failure }
         })?;
         wrote |= super::access(&request) == Access::Write;
         bytes += canonical_value(&result).len();
@@ -54,17 +54,17 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
                 .recovery("split it into several batches")
                 .with("index", index));
         }
-        for warning in &mut call.warnings[told..] {
+        for warning in &mut call.warnings[earlier_warnings..] {
             *warning = format!("operation {index}: {warning}");
         }
     }
-    // What an operation would suggest may not hold any more after those that followed it.
+    // The proposals of an operation may be outdated after those that followed it.
     call.proposals.clear();
     Ok(WorkReply::done(json!({"results": results})))
 }
 
-/// Whether all plans and tasks that a proposal names were numbered by then.
-fn is_about(proposal: &Proposal, before: &Workspace) -> bool {
+/// Whether all plans and tasks that a proposal names existed before the batch.
+fn names_existing(proposal: &Proposal, before: &Workspace) -> bool {
     fn names(value: &Value, unknown: &dyn Fn(&str) -> bool) -> bool {
         match value {
             Value::String(text) => unknown(text),
@@ -87,18 +87,20 @@ async fn one(
     let tool = tool.ok_or_else(|| {
         WorkError::new(
             WorkErrorCode::UnknownTool,
-            format!("{} is no tool for a batch", quoted(&operation.tool)),
+            format!("{} cannot be called in a batch", quoted(&operation.tool)),
         )
-        .recovery("a batch runs tools whose names begin with tasks_")
+        .recovery("call tools whose names begin with tasks_")
     })?;
     if tool == WorkTool::TasksBatch {
-        return Err(WorkError::invalid("a batch holds no batches").recovery("list their operations instead"));
+        return Err(
+            WorkError::invalid("a batch cannot contain a batch").recovery("list its operations instead")
+        );
     }
     let mut request = WorkRequest::from_json(tool, operation.args, Some(&outer.workspace))?;
     if request.workspace != outer.workspace {
-        return Err(WorkError::invalid("a batch is about one workspace").recovery("leave `workspace` out"));
+        return Err(WorkError::invalid("a batch has one workspace").recovery("leave `workspace` out"));
     }
-    // What the batch expects, its first operation expects; strictness holds for all.
+    // Expectations of the batch apply to the first operation, strict targeting to all.
     request.guard.strict |= outer.guard.strict;
     if index == 0 {
         request.guard.revision = request.guard.revision.or(outer.guard.revision);

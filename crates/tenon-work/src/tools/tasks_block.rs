@@ -1,6 +1,6 @@
-//! `tasks_block`: what stands in the way of a task or step, and that it no longer does.
+//! `tasks_block`: adds or removes blockers of a task or step.
 //!
-//! Being blocked is having blockers: there is no flag beside the list.
+//! A task is blocked while it has blockers: there is no separate flag.
 
 use serde::Deserialize;
 

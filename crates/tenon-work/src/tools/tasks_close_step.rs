@@ -31,7 +31,7 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
         mutation.log(call.tx, &mut call.ws, "step_verified", Some(&path)).await?;
     }
     if was_done {
-        call.warn(format!("{path} was done already"));
+        call.warn(format!("{path} was already done"));
     } else {
         mutation.step(row).completed = true;
         mutation.settle_status(call.tx, call.ws.id, true).await?;

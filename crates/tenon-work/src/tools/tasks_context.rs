@@ -68,7 +68,7 @@ macro_rules! both {
     };
 }
 
-/// Without and with a text to find.
+/// Without and with a text filter.
 const LIST: [Sql; 2] = both!(columns!(), "ORDER BY target LIMIT $8");
 const COUNT: [Sql; 2] =
     both!("SELECT CASE WHEN target < 1099511627776 THEN 0 ELSE 1 END, status, count(*)", "GROUP BY 1, 2");
@@ -83,7 +83,7 @@ struct Filter {
 }
 
 impl Filter {
-    /// The statement of the two that fits, and its arguments.
+    /// The statement without or with a text filter, and its arguments.
     fn bind(&self, statements: &[Sql; 2], ws: i64, range: (i64, i64)) -> (Sql, Vec<Arg<'_>>) {
         let sql = statements[usize::from(self.text.is_some())];
         let (first, last) = (self.first.max(range.0), self.last.min(range.1));
@@ -154,7 +154,7 @@ async fn filter(call: &mut WorkCall<'_>, args: &Args) -> Result<Filter, WorkErro
         None => None,
         Some(text) => {
             let query = SearchQuery::parse(text).ok_or_else(|| {
-                WorkError::invalid("text holds no word to look for").recovery("give letters or digits")
+                WorkError::invalid("text contains no word").recovery("give letters or digits")
             })?;
             Some(query)
         }
@@ -169,7 +169,7 @@ async fn filter(call: &mut WorkCall<'_>, args: &Args) -> Result<Filter, WorkErro
     })
 }
 
-/// A pattern that the canonical JSON of a list matches if it holds all of these tags; both are sorted.
+/// A pattern that matches the canonical JSON of a list with all of these tags; both are sorted.
 fn pattern(tags: &[Tag]) -> String {
     let mut pattern = String::new();
     for tag in tags {
@@ -198,7 +198,7 @@ async fn by_ids(
         values.push(1.into());
         match call.tx.row(sql, &values).await? {
             Some(row) => rows.push(TargetRow::from_row(&row)?),
-            None => call.warn(format!("{id} is not among them")),
+            None => call.warn(format!("{id} does not exist or does not match")),
         }
     }
     Ok(rows)
@@ -250,7 +250,7 @@ async fn count(call: &mut WorkCall<'_>, filter: &Filter) -> Result<Counts, Store
     Ok(counts)
 }
 
-/// How many steps the targets of a page have, and how many of them are done.
+/// Total and completed steps of the targets of a page.
 async fn steps(
     call: &mut WorkCall<'_>,
     rows: &[TargetRow],

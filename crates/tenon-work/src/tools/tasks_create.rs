@@ -1,4 +1,4 @@
-//! `tasks_create`: a plan, or a task under a plan, with its whole tree of steps in one transaction.
+//! `tasks_create`: a plan, or a task under a plan, with its steps, in one transaction.
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -37,7 +37,7 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
     let parent = parent(call, kind, args.parent.as_deref()).await?;
     let depends_on = super::dependencies::parse(&args.depends_on)?;
     if kind == TargetKind::Plan && !depends_on.is_empty() {
-        return Err(WorkError::invalid("plans depend on nothing").recovery("give depends_on for tasks"));
+        return Err(WorkError::invalid("plans have no dependencies").recovery("give depends_on for tasks"));
     }
     let mut fields = Target {
         parent,
@@ -66,7 +66,7 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
     mutation.log(call.tx, &mut call.ws, event, None).await?;
     mutation.save(call.tx, &mut call.ws).await?;
 
-    call.propose(WorkTool::TasksRadar, json!({"task": id}), "See where it stands", Priority::Medium);
+    call.propose(WorkTool::TasksRadar, json!({"task": id}), "See its state", Priority::Medium);
     Ok(WorkReply::done(json!({
         "id": id,
         "kind": kind,
@@ -76,7 +76,7 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
     })))
 }
 
-/// The plan above a task. What a write expects of its target, the making of a task expects of that plan.
+/// The plan of a new task. Expectations of the call apply to that plan.
 async fn parent(
     call: &mut WorkCall<'_>,
     kind: TargetKind,

@@ -1,4 +1,4 @@
-//! `tasks_define`: what a step is about, said anew.
+//! `tasks_define`: redefines a step.
 
 use serde::Deserialize;
 
@@ -27,7 +27,7 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
     let row = call.step(target.id, args.step_id.as_deref(), args.path.as_deref()).await?;
     let (id, before) = (row.id, row.fields.clone());
     let mut mutation = Mutation::of(target, call.request.tool, call.now, Undoable::Yes);
-    // Giving criteria or tests again is defining them again, even in the same words.
+    // Given criteria or tests must be confirmed again, even if they are the same.
     let (criteria_given, tests_given) = (args.success_criteria.is_some(), args.tests.is_some());
     let after = mutation.step(row);
     after.title = args.title.unwrap_or(after.title.clone());

@@ -1,6 +1,6 @@
 //! `tasks_delete`: a step with those below it, a task, or a plan with its tasks.
 //!
-//! Nothing is erased: what is deleted is out of sight, keeps its number and its path, and comes back by undo.
+//! Nothing is erased: deleted records are hidden, keep their number and path, and can be restored by undo.
 
 use serde::Deserialize;
 use serde_json::json;
@@ -35,7 +35,7 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
     };
     mutation.log(call.tx, &mut call.ws, "deleted", path.as_ref()).await?;
     mutation.save(call.tx, &mut call.ws).await?;
-    call.propose(WorkTool::TasksUndo, json!({"task": id}), "Take the deletion back", Priority::Low);
+    call.propose(WorkTool::TasksUndo, json!({"task": id}), "Undo the deletion", Priority::Low);
     Ok(WorkReply::done(json!({
         "deleted": deleted,
         "revision": mutation.row().fields.revision,

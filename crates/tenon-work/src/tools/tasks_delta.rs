@@ -1,6 +1,6 @@
-//! `tasks_delta`: the event stream, from an event on.
+//! `tasks_delta`: the event stream, after an event.
 //!
-//! ChangeSubscription for news is done outside of the transaction; see `work.rs`.
+//! Waiting for events happens outside of the transaction; see `work.rs`.
 
 use serde::Deserialize;
 use serde_json::json;
@@ -29,7 +29,7 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
     let target = match &args.task {
         None => None,
         Some(text) => {
-            // Also of one that is deleted: its last events say so.
+            // A deleted target has events too: the last ones report the deletion.
             let id = parse_target(text)?;
             let row = target::load(call.tx, call.ws.id, id).await?;
             Some(row.ok_or_else(|| unknown_target(text))?.id)

@@ -22,7 +22,7 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
     let mut mutation = Mutation::of(target, call.request.tool, call.now, Undoable::Yes);
     if row.fields.completed {
         mutation.step(row);
-        call.warn(format!("{path} was done already"));
+        call.warn(format!("{path} was already done"));
         return Ok(WorkReply::Done(answer::of_step(&mutation, call, Some(id))));
     }
     gate::check_step(call, &row).await?;

@@ -50,7 +50,7 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
     Ok(WorkReply::Done(answer::of_target(&mutation, call)))
 }
 
-/// The rules that changed fields of a target must keep.
+/// Checks the rules for changed fields of a target.
 pub(super) async fn settle(
     call: &mut WorkCall<'_>,
     mutation: &mut Mutation,
@@ -61,7 +61,9 @@ pub(super) async fn settle(
     let new = mutation.target().clone();
     if new.depends_on != old.depends_on {
         if id.kind == TargetKind::Plan {
-            return Err(WorkError::invalid("plans depend on nothing").recovery("give depends_on for tasks"));
+            return Err(
+                WorkError::invalid("plans have no dependencies").recovery("give depends_on for tasks")
+            );
         }
         dependencies::check(call, Some(id), &new.depends_on).await?;
     }

@@ -1,7 +1,7 @@
 //! `tasks_evidence`: command output, diagnostics or a file hash, attached to a checkpoint of a step.
 //!
-//! What is attached is an entry of the notes document, so it can be read, searched and exported like any note;
-//! the step keeps its id, hash and size.
+//! The content becomes an entry of the notes document, so it can be read, searched and exported like any note; the step
+//! keeps its id, hash and size.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -68,7 +68,7 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
 
     let mut attached = Vec::new();
     for item in &args.items.0 {
-        // A hash stands for a file that is not here; everything else is hashed as it is stored.
+        // A file hash comes from the client; other content is hashed as stored.
         let content = item.output.as_deref().or(item.path.as_deref()).unwrap_or_default();
         let sha256 = item.sha256.clone().unwrap_or_else(|| sha256_hex(content));
         let meta = json!({

@@ -1,6 +1,6 @@
-//! `tasks_focus_get`, `tasks_focus_set` and `tasks_focus_clear`: the task that calls without `task` mean.
+//! `tasks_focus_get`, `tasks_focus_set` and `tasks_focus_clear`: the task of calls without `task`.
 //!
-//! The focus belongs to the workspace. It is no state of a task: changing it moves no revision and is no event.
+//! The focus belongs to the workspace: changing it changes no revision and logs no event.
 
 use serde::Deserialize;
 use serde_json::json;

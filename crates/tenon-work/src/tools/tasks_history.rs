@@ -1,4 +1,4 @@
-//! `tasks_history`: operations of a task, newest first, with what undo and redo made of them.
+//! `tasks_history`: operations of a task, newest first, and whether they are undone.
 
 use serde::Deserialize;
 use serde_json::json;

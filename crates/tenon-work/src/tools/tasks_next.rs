@@ -1,8 +1,8 @@
 //! `tasks_next`: the ready queue, and claims on its tasks.
 //!
-//! Ready is what is not done, not blocked, has its dependencies done, and is not claimed by another agent. A
-//! claim is a lease: it is made under the lock of the workspace, so no task is handed to two, and it ends by
-//! itself. It moves the revision and is an event, but no operation: undo does not give a task away.
+//! A task is ready if it is not done, not blocked, not claimed by another agent, and its dependencies are done. A claim is
+//! a lease: it is made under the lock of the workspace, so two agents never get the same task, and it expires. It changes
+//! the revision and logs an event, but cannot be undone.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ const DEFAULT_TTL_S: i64 = 900;
 const MAX_TTL_S: i64 = 86_400;
 const MAX_AGENT: usize = 128;
 
-/// The sort_key of the task itself: before every rank in the queue.
+/// First part of the sort key of the task itself: before every rank in the queue.
 const AT_TASK: i64 = -1;
 
 #[derive(Debug, Clone, Deserialize)]
@@ -57,7 +57,7 @@ const READY: &str = crate::plan::target::select!(
 pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
     let agent = agent(&args)?;
     let request = call.paging("")?;
-    // What was claimed or released was so with the first page.
+    // Claims and releases happen on the first page only.
     let first_page = request.from().is_none();
     if let Some(text) = args.release.as_ref().filter(|_| first_page) {
         release(call, text, agent).await?;
@@ -78,7 +78,7 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
     let task = match request.from() {
         None if args.claim => claimed,
         None => rows.first().cloned(),
-        // The budget cut the page inside of the task.
+        // The budget cut the task itself.
         Some((sort_key, true)) if sort_key.int(0)? == AT_TASK => {
             Some(call.load(TargetId::from_key(sort_key.int(1)?)).await?)
         }
@@ -121,14 +121,14 @@ fn line(row: &TargetRow) -> Value {
     })
 }
 
-/// Who asks. Claims and releases need a name, or two agents would share one without knowing.
+/// The agent. Claims and releases need a name, or two agents would share one.
 fn agent(args: &Args) -> Result<&str, WorkError> {
     match args.agent.as_deref().map(str::trim) {
         None | Some("") if args.claim || args.release.is_some() => {
-            Err(WorkError::invalid("claiming and releasing need to know who asks").recovery("give `agent`"))
+            Err(WorkError::invalid("claim and release need an agent").recovery("give `agent`"))
         }
         Some(agent) if agent.chars().count() > MAX_AGENT || agent.chars().any(char::is_control) => {
-            Err(WorkError::invalid("agent is too long or holds control characters")
+            Err(WorkError::invalid("agent is too long or contains control characters")
                 .recovery(format!("1 to {MAX_AGENT} characters")))
         }
         agent => Ok(agent.unwrap_or_default()),

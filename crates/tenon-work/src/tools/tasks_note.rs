@@ -1,4 +1,4 @@
-//! `tasks_note`: a note on a task or step, kept in the notes of its branch.
+//! `tasks_note`: adds a note on a task or step to the notes of the target's branch.
 
 use serde::Deserialize;
 use serde_json::{Map, json};
@@ -22,7 +22,7 @@ pub(crate) struct Args {
 pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
     limits::text("note", &args.note)?;
     if args.note.trim().is_empty() {
-        return Err(WorkError::invalid("a note must not be empty").recovery("give it some words"));
+        return Err(WorkError::invalid("the note is empty").recovery("give a text"));
     }
     let target = call.target(args.task.as_deref()).await?;
     let step = call.find_step(target.id, args.step_id.as_deref(), args.path.as_deref()).await?;

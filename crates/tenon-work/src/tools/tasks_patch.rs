@@ -1,7 +1,7 @@
 //! `tasks_patch`: set, unset, append to or remove from any field of a plan, task or step.
 //!
-//! Fields are changed by name in the JSON of the record and read back into it, so a value must belong into its
-//! field whichever way it gets there; then the same rules hold as for the tools that change one thing each.
+//! Fields are changed by name in the JSON of the record, which is then parsed again, so every value must have the type of
+//! its field. The same rules apply as for the tools that change one field.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -110,7 +110,7 @@ fn patched<R: Record>(
         let fault = |failure: WorkError| failure.with("index", index);
         if !allowed.contains(&op.field.as_str()) {
             return Err(fault(
-                WorkError::invalid(format!("{} is no field that can be patched here", quoted(&op.field)))
+                WorkError::invalid(format!("{} cannot be patched here", quoted(&op.field)))
                     .recovery(format!("fields: {}", allowed.join(", "))),
             ));
         }
@@ -122,17 +122,17 @@ fn patched<R: Record>(
             ));
         }
     }
-    // Each op has been read back on its own already.
-    R::default()
-        .with(&fields)
-        .map_err(|fault| WorkError::invalid(fault.to_string()).recovery("give each field the type it has"))
+    // Each op was checked on its own already.
+    R::default().with(&fields).map_err(|fault| {
+        WorkError::invalid(fault.to_string()).recovery("give each field a value with the right type")
+    })
 }
 
 /// Applies one op; true if it changed the field.
 fn apply<R: Record>(fields: &mut Fields, op: &Op) -> Result<bool, WorkError> {
     let name = &op.field;
     if name == "claim" && op.op != OpKind::Unset {
-        return Err(WorkError::invalid("a claim is made by tasks_next and can only be unset here")
+        return Err(WorkError::invalid("a claim can only be unset here")
             .recovery("call tasks_next with claim and agent"));
     }
     let old = fields.get(name).cloned().unwrap_or(Value::Null);
@@ -144,7 +144,7 @@ fn apply<R: Record>(fields: &mut Fields, op: &Op) -> Result<bool, WorkError> {
         OpKind::Set => canonical::<R>(name, wanted()?)?,
         OpKind::Append | OpKind::Remove => {
             let Value::Array(mut items) = old.clone() else {
-                return Err(WorkError::invalid(format!("`{name}` is no list"))
+                return Err(WorkError::invalid(format!("`{name}` is not a list"))
                     .recovery("append and remove work on lists; use set"));
             };
             let value = canonical::<R>(name, json!([wanted()?]))?;
@@ -162,11 +162,11 @@ fn apply<R: Record>(fields: &mut Fields, op: &Op) -> Result<bool, WorkError> {
     Ok(changed)
 }
 
-/// A value as the record keeps it in this field; an error if it does not belong there.
+/// A value in the form of the field; an error if it has another type.
 fn canonical<R: Record>(name: &str, value: Value) -> Result<Value, WorkError> {
     let record = R::default().with(&Fields::from_iter([(name.to_owned(), value)]));
     let record = record.map_err(|fault| {
-        WorkError::invalid(format!("`{name}`: {fault}")).recovery("give the field the type it has")
+        WorkError::invalid(format!("`{name}`: {fault}")).recovery("give a value with the right type")
     })?;
     Ok(record.fields().remove(name).unwrap_or(Value::Null))
 }

@@ -30,7 +30,7 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
     Ok(WorkReply::page(page, request))
 }
 
-/// The radar of the task that a call names, or of the focus; nothing if there is neither.
+/// The radar of the given task, or of the focus; none if there is neither.
 pub(super) async fn read_radar(
     call: &mut WorkCall<'_>,
     given: Option<&str>,
@@ -40,10 +40,10 @@ pub(super) async fn read_radar(
     Ok(Some(Radar::read(call.tx, call.ws.id, target).await?))
 }
 
-/// The answer about no task at all.
+/// The answer without a task.
 pub(super) fn nothing(call: &mut WorkCall<'_>, rest: Value) -> Result<WorkReply, WorkError> {
     call.warn("no task given, and no focus is set");
-    call.propose(WorkTool::TasksContext, json!({}), "See what there is", Priority::High);
+    call.propose(WorkTool::TasksContext, json!({}), "List plans and tasks", Priority::High);
     let request = call.paging("")?;
     let mut head: Map<String, Value> = object(rest);
     for name in ["target", "reasoning_ref", "requested", "focus"] {
@@ -52,17 +52,17 @@ pub(super) fn nothing(call: &mut WorkCall<'_>, rest: Value) -> Result<WorkReply,
     Ok(WorkReply::page(Page { head, ..Page::default() }, request))
 }
 
-/// What the state of the current step asks for.
+/// Proposes the next call for the current step.
 pub(super) fn propose_next(call: &mut WorkCall<'_>, radar: &Radar) {
     let Some(step) = &radar.now else { return };
     let (task, step_id) = (radar.target.id, step.id);
     let missing = step.fields.missing();
     if missing.is_empty() {
         let params = json!({"task": task, "step_id": step_id});
-        call.propose(WorkTool::TasksDone, params, "All its checkpoints are confirmed", Priority::High);
+        call.propose(WorkTool::TasksDone, params, "All checkpoints are confirmed", Priority::High);
     } else {
         let checkpoints = super::checkpoints::confirming(&missing);
         let params = json!({"task": task, "step_id": step_id, "checkpoints": checkpoints});
-        call.propose(WorkTool::TasksVerify, params, "Once you have checked them", Priority::Medium);
+        call.propose(WorkTool::TasksVerify, params, "Confirm them after checking", Priority::Medium);
     }
 }

@@ -1,4 +1,4 @@
-//! `tasks_resume`: all it takes to go on after a lost context, in one bounded call.
+//! `tasks_resume`: everything needed to resume after a lost context, in one bounded call.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use crate::plan::radar::{self, Radar, RadarItem};
 use crate::plan::{event, step};
 use crate::work_call::{WorkCall, WorkReply};
 
-/// How many of the newest notes, cards and events are told; the documents themselves have the rest.
+/// How many of the newest notes, cards and events are returned; the documents have the rest.
 const NEWEST: usize = 20;
 
 const STEPS: Slot = Slot::List("/steps");

@@ -1,4 +1,4 @@
-//! `tasks_undo` and `tasks_redo`: the newest operation of a task taken back, or made again.
+//! `tasks_undo` and `tasks_redo`: the newest operation of a task undone, or redone.
 
 use serde::Deserialize;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! `tasks_verify`: checkpoints of a step, confirmed or taken back.
+//! `tasks_verify`: confirms checkpoints of a step, or withdraws a confirmation.
 
 use serde::Deserialize;
 
@@ -26,7 +26,7 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
     let (id, path) = (row.id, row.fields.path.clone());
     let mut mutation = Mutation::of(target, call.request.tool, call.now, Undoable::Yes);
     if !args.checkpoints.apply(mutation.step(row)) {
-        call.warn("nothing changed: the checkpoints were so already");
+        call.warn("nothing changed");
         return Ok(WorkReply::Done(answer::of_step(&mutation, call, Some(id))));
     }
     gate::reopen(call, &mut mutation, id).await?;

@@ -1,4 +1,4 @@
-//! `tenon memory`: what agents noted, for people and scripts.
+//! `tenon memory`: the notes of agents, for people and scripts.
 
 use serde_json::{Value, json};
 use tenon_work::WorkTool;
@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::invocation::Invocation;
 use crate::work::{PageOptions, WorkOptions, call_tool, given, line, list, paged};
 
-/// Look into what agents noted
+/// Search the notes of agents
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -20,15 +20,15 @@ enum Command {
     Search(Search),
 }
 
-/// Find notes, cards, plans, tasks and steps by their words, newest first
+/// Find notes, cards, plans, tasks and steps by words, newest first
 ///
-/// Ends with 1 when nothing is found.
+/// Exits with 1 if nothing is found.
 #[derive(Debug, clap::Args)]
 struct Search {
-    /// Words that all must be there
+    /// Words; a match contains all of them
     #[arg(required = true, value_name = "WORD")]
     words: Vec<String>,
-    /// Where to look; otherwise in notes, cards and tasks
+    /// Where to search; by default in notes, cards and tasks
     #[arg(long = "in", value_delimiter = ',', value_name = "KIND", value_parser = ["notes", "cards", "tasks", "nodes"])]
     among: Vec<String>,
     #[command(flatten)]
@@ -55,7 +55,7 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
     Ok(if hits.is_empty() { Exit::No } else { Exit::Success })
 }
 
-/// What was found and where: `note 12  task/TASK-001 notes  …`.
+/// One hit: `note 12  task/TASK-001 notes  …`.
 fn one_line(hit: &Value) -> String {
     let name = if hit["id"].is_null() { &hit["seq"] } else { &hit["id"] };
     let place: Vec<String> =

@@ -1,4 +1,4 @@
-//! `tenon store`: the database behind plans and memory as a whole.
+//! `tenon store`: the database of plans and memory.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter};
@@ -15,8 +15,7 @@ use crate::work::store_handle;
 
 /// Check, migrate, export and import the store of plans and memory
 ///
-/// The store is the one of the settings (`work.store`): an SQLite file in your data folder unless they name another one. To
-/// move everything: `tenon store export | TENON_WORK_STORE=postgres://… tenon store import`.
+/// The setting `work.store` says where it is; by default an SQLite file in your data folder. To move everything: `tenon store export | TENON_WORK_STORE=postgres://… tenon store import`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -25,27 +24,27 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Bring the store to the schema of this version, as every other use of it does too
+    /// Migrate the store to the current schema, as every use of it does
     Migrate {
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Go through everything: the database itself, every row, and that plans and tasks are what their events say
+    /// Check the database, every row, and plans and tasks against the event log
     ///
-    /// Ends with 1 when something is wrong.
+    /// Exits with 1 if there are problems.
     Check {
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Write everything to stdout, as lines of JSON
+    /// Write everything to stdout as lines of JSON
     Export,
-    /// Read an export into the store, all of it or nothing
+    /// Import an export, all of it or nothing
     ///
-    /// Ends with 1 when it is refused: it is broken, or one of its workspaces is there already.
+    /// Exits with 1 if the export is invalid or a workspace already exists.
     Import {
-        /// The export; `-` or nothing is stdin
+        /// File with the export; `-` or none means stdin
         file: Option<PathBuf>,
         /// Print JSON
         #[arg(long)]
@@ -63,7 +62,7 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
     }
 }
 
-/// Opens the store, does something with it, and leaves it in order.
+/// Opens the store, uses it, and closes it.
 fn with_store<T>(
     store_handle: &StoreHandle,
     use_it: impl AsyncFnOnce(&Store) -> Result<T, StoreError>,
@@ -140,7 +139,7 @@ fn import(
 
 fn open(file: &Path) -> Result<File, Failure> {
     File::open(file).map_err(|error| {
-        Failure::new(Exit::Usage, format!("`{}` cannot be read", file.display())).caused_by(error.to_string())
+        Failure::new(Exit::Usage, format!("cannot read `{}`", file.display())).caused_by(error.to_string())
     })
 }
 

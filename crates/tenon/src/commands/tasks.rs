@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::invocation::Invocation;
 use crate::work::{PageOptions, WorkOptions, call_tool, given, line, list, paged};
 
-/// See the plans and tasks that agents keep
+/// Show the plans and tasks of agents
 ///
 /// Reads what the `tasks` surface wrote, whether a daemon runs or not. Without a command: `list`.
 #[derive(Debug, clap::Args)]
@@ -33,19 +33,19 @@ enum Command {
 /// List plans and tasks, plans first
 #[derive(Debug, clap::Args)]
 struct List {
-    /// Only plans, or only tasks
+    /// Filter by kind
     #[arg(long, value_parser = ["plan", "task"])]
     kind: Option<String>,
-    /// Only those that stand so
+    /// Filter by status
     #[arg(long, value_parser = ["todo", "active", "done"])]
     status: Option<String>,
-    /// Only tasks of this plan
+    /// Filter by plan
     #[arg(long, value_name = "ID")]
     parent: Option<String>,
-    /// Only those with this tag; may be repeated
+    /// Filter by tag; may be repeated
     #[arg(long = "tag", value_name = "TAG")]
     tags: Vec<String>,
-    /// Only those that hold these words
+    /// Filter by words
     #[arg(long, value_name = "WORDS")]
     text: Option<String>,
     #[command(flatten)]
@@ -54,10 +54,10 @@ struct List {
     options: WorkOptions,
 }
 
-/// Show a plan or task: where it stands, its steps and its newest notes
+/// Show a plan or task: state, steps and newest notes
 #[derive(Debug, clap::Args)]
 struct Show {
-    /// Its id, like `TASK-001`; otherwise the focus
+    /// Id, like `TASK-001`; by default the focus
     id: Option<String>,
     #[command(flatten)]
     paging: PageOptions,
@@ -65,29 +65,29 @@ struct Show {
     options: WorkOptions,
 }
 
-/// Say in few lines what is to be done now, why, how to verify it, and what is in the way
+/// Show the current step, the reason, what to verify, and blockers
 ///
-/// Ends with 1 when no task is named and none has the focus.
+/// Exits with 1 if no task is given and there is no focus.
 #[derive(Debug, clap::Args)]
 struct Radar {
-    /// The id of a plan or task, like `TASK-001`; otherwise the focus
+    /// Id of a plan or task, like `TASK-001`; by default the focus
     id: Option<String>,
     #[command(flatten)]
     options: WorkOptions,
 }
 
-/// List the tasks that are ready to be worked on, the most urgent first
+/// List tasks that are ready, highest priority first
 ///
-/// Ends with 1 when there is none.
+/// Exits with 1 if no task is ready.
 #[derive(Debug, clap::Args)]
 struct Next {
-    /// Take the first of them, so that nobody else does until the claim expires
+    /// Claim the first one, so that no other agent gets it until the claim expires
     #[arg(long, requires = "agent")]
     claim: bool,
-    /// Who asks; tasks that somebody else has claimed are left out
+    /// Name of the agent; tasks claimed by other agents are left out
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
-    /// How long the claim lasts, in seconds; otherwise 15 minutes
+    /// Duration of the claim in seconds; by default 15 minutes
     #[arg(long, value_name = "SECONDS", requires = "claim")]
     ttl: Option<u32>,
     #[command(flatten)]
@@ -229,7 +229,7 @@ fn show_next(args: Next, invocation: &mut Invocation) -> Result<Exit, Failure> {
             invocation.eprint(format!("claimed until {until}"));
         }
     }
-    // Later pages go on with the queue alone.
+    // Later pages contain the queue alone.
     let none = result["task"].is_null() && list(&result["ready"]).is_empty();
     Ok(if none { Exit::No } else { Exit::Success })
 }
