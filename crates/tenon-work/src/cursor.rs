@@ -24,7 +24,7 @@ const KEY_DIGITS: usize = 12;
 pub(crate) struct CursorKey(String);
 
 impl CursorKey {
-    /// `bound_to` names a state that pages must share, where places are positions in a computed list.
+    /// `bound_to` names a state that all pages must share, where sort keys are positions in a computed list.
     pub(crate) fn new(tool: &str, workspace: &str, args: &Value, bound_to: &str) -> Self {
         let key = RequestKey::new(tool, &[&workspace, &canonical_value(args), &bound_to]);
         Self(key.as_str()[..KEY_DIGITS].to_owned())
