@@ -58,14 +58,14 @@ on_both! {
         let rejected = client.call("tasks_batch", json!({"operations": [note, edit("TASK-001")]})).await.fails("REVISION_MISMATCH");
         assert_eq!((&rejected.error()["expected"], &rejected.error()["index"]), (&json!(7), &json!(1)));
         assert_eq!((&rejected.error()["actual"], &rejected.envelope["context"]), (&json!(null), &json!({})));
-        assert!(rejected.error()["recovery"].as_str().unwrap().contains("nothing of the batch was kept"), "{}", rejected.text);
+        assert!(rejected.error()["recovery"].as_str().unwrap().contains("batch rolled back"), "{}", rejected.text);
         assert_eq!(rejected.suggested(), ["tasks_context"]);
         // A task that the batch created no longer exists after the rollback.
         let make = json!({"tool": "tasks_create", "args": {"title": "t", "parent": "PLAN-001"}});
         let rejected = client.call("tasks_batch", json!({"operations": [make, edit("TASK-002")]})).await.fails("REVISION_MISMATCH");
         assert_eq!((&rejected.envelope["context"], rejected.suggested().len()), (&json!({}), 0));
         let found = client.call("tasks_context", json!({"ids": ["TASK-002"]})).await;
-        assert!(found.warns("TASK-002 is not among them"));
+        assert!(found.warns("TASK-002 does not exist"));
     }
 
     async fn batch_checks_expected_revision_and_target_first(client: &Client) {

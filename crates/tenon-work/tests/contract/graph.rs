@@ -162,7 +162,7 @@ on_both! {
                     assert_eq!(rejected.error()["actual"], actual);
                 }
                 assert!(rejected.error().get("actual").is_some());
-                assert_eq!(rejected.text.contains("is not there"), rejected.error()["actual"].is_null(), "{}", rejected.text);
+                assert_eq!(rejected.text.contains("does not exist"), rejected.error()["actual"].is_null(), "{}", rejected.text);
             }
         }
     }

@@ -63,7 +63,7 @@ on_both! {
     async fn note_is_stored_as_an_entry(client: &Client) {
         let args = json!({"content": "hello", "title": "T", "format": "markdown", "meta": {"who": "me"}});
         let answer = client.call("memory_notes_commit", args).await;
-        assert!(answer.warns("took document `notes` on branch `main`"));
+        assert!(answer.warns("using document `notes` on branch `main`"));
         let entry = &answer.envelope["result"]["entry"];
         let seq = entry["seq"].as_i64().unwrap();
         for (name, value) in [("branch", json!("main")), ("doc", json!("notes")), ("kind", json!("note")), ("title", json!("T")),
@@ -76,7 +76,7 @@ on_both! {
         assert_eq!(one["pagination"]["has_more"], false);
         client.call("memory_show", json!({"seq": seq + 1})).await.fails("UNKNOWN_ID");
         let long = client.call("memory_notes_commit", json!({"content": "é".repeat(20_000)})).await;
-        assert!(long.warns("told back"));
+        assert!(long.warns("cut to"));
         assert_eq!(long.envelope["result"]["entry"]["content_bytes"], 40_000);
     }
 

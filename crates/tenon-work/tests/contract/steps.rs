@@ -48,7 +48,7 @@ on_both! {
         let closed = client.ok("tasks_done", done.clone()).await;
         assert_eq!(closed["step"], json!({"step_id": "STEP-00000002", "path": "s:0.s:0", "revision": 3, "completed": true}));
         let again = client.call("tasks_done", done).await;
-        assert!(again.warns("done already"));
+        assert!(again.warns("already done"));
         assert_eq!(again.envelope["result"]["event"], json!(null));
         assert_eq!(again.envelope["result"]["revision"], 3);
         assert_eq!(revision(client, "TASK-001").await, 3);

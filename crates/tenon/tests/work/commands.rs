@@ -201,13 +201,13 @@ fn errors_have_a_message_a_hint_and_an_exit_code() {
     insta::assert_snapshot!(transcript(&sandbox, &["tasks", "show", "TASK-404"]), @"
     exit: 1
     --- stderr
-    error: plan or task `TASK-404` is not in this workspace
-      hint: `tenon tasks list` shows what there is
+    error: plan or task `TASK-404` does not exist
+      hint: `tenon tasks list` lists plans and tasks
     ");
     insta::assert_snapshot!(transcript(&sandbox, &["tasks", "radar", "s:0"]), @"
     exit: 2
     --- stderr
-    error: `s:0` is no plan or task
+    error: `s:0` is not a plan or task
       hint: give an id like PLAN-001 or TASK-001
     ");
     insta::assert_snapshot!(transcript(&sandbox, &["tasks", "next", "--claim"]), @"
@@ -223,7 +223,7 @@ fn errors_have_a_message_a_hint_and_an_exit_code() {
     insta::assert_snapshot!(transcript(&sandbox, &["tasks", "list", "--cursor", "x"]), @"
     exit: 2
     --- stderr
-    error: the cursor is not one of ours
+    error: invalid cursor
       hint: call again without cursor
     ");
     let strict = Sandbox::with_tree("//- tenon.toml\n");

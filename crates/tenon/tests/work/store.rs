@@ -77,8 +77,8 @@ fn import_is_atomic() {
         let again = import(&sandbox, store, export_here.as_bytes());
         assert_eq!(again.status.code(), Some(1));
         let printed = text(&again.stderr);
-        let hint = "is already there\n  hint: import into a store that does not have it\n";
-        assert!(printed.starts_with("error: the workspace `w-") && printed.ends_with(hint), "{printed}");
+        let hint = "already exists\n  hint: import into a store without this workspace\n";
+        assert!(printed.starts_with("error: workspace `w-") && printed.ends_with(hint), "{printed}");
         assert_eq!(export(&sandbox, store), export_here);
     }
 }
@@ -97,7 +97,7 @@ fn import_reads_a_named_file() {
     insta::assert_snapshot!(transcript(&sandbox, &["store", "import", "nowhere.jsonl"]), @"
     exit: 2
     --- stderr
-    error: `nowhere.jsonl` cannot be read
+    error: cannot read `nowhere.jsonl`
       caused by: No such file or directory (os error 2)
     ");
 }
