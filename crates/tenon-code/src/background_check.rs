@@ -1,8 +1,8 @@
-//! The diagnostics of the whole workspace: every covered file is checked once in each state of the workspace.
+//! The diagnostics of the whole workspace: checks every covered file once per state of the workspace, in the background.
 //!
-//! Servers speak of files that someone opened. What is covered must not depend on who asked what before, so a round of
-//! checks goes over all files in the background, and only a finished round is an answer. A round belongs to one state:
-//! an edit anywhere may change what is wrong anywhere else, so after one the next question starts a new round.
+//! Servers report only on open files, but the result must not depend on earlier queries. So a round checks all files, and
+//! only a finished round is an answer. A round belongs to one state: an edit may affect any file, so the next query after an
+//! edit starts a new round (decision 0401).
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,18 +23,17 @@ use tokio_util::task::TaskTracker;
 use crate::completeness::{CompleteAnswer, RequiredServers, require_complete};
 use crate::error::CodeError;
 
-/// Files that are under way at once: enough to keep several servers busy, few enough that none is flooded and that all
-/// of them stay open meanwhile.
+/// How many files are checked at once: enough to keep several servers busy, and few enough that all stay open meanwhile.
 const AT_ONCE: usize = 8;
-/// How long a round may take before whoever waits for it has to ask again.
+/// How long a round may take.
 const ROUND: Duration = Duration::from_secs(24 * 60 * 60);
-/// A server that was overtaken by an edit is not asked again in a busy loop.
+/// The delay before a file is checked again.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// What is wrong, by file; only files in which something is.
+/// The diagnostics by file, without clean files.
 pub(crate) type Files = Vec<(WorkspacePath, Vec<Diagnostic>)>;
 
-/// Keeps the diagnostics of one workspace.
+/// Runs the rounds of one workspace.
 pub(crate) struct BackgroundCheck {
     engine: Orchestrator,
     rounds: Mutex<Rounds>,
@@ -45,9 +44,9 @@ pub(crate) struct BackgroundCheck {
 #[derive(Default)]
 struct Rounds {
     current: Option<Arc<Round>>,
-    /// The state that was seen last.
+    /// The last known state.
     seen: Option<EpochTuple>,
-    /// What the last finished round found.
+    /// The result of the last finished round.
     found: Option<Arc<CompleteAnswer<Files>>>,
 }
 
@@ -60,10 +59,10 @@ struct Round {
 
 #[derive(Clone)]
 enum Stage {
-    /// What is done of how much; nothing before the files are counted.
+    /// Checked files and total; `None` before the files are counted.
     Going(Option<(u64, u64)>),
     Done(Result<Arc<CompleteAnswer<Files>>, CodeError>),
-    /// The workspace changed under it.
+    /// The workspace changed during the round.
     Stale,
 }
 
@@ -77,8 +76,7 @@ impl BackgroundCheck {
         })
     }
 
-    /// Takes note of the workspace's state. After a change nobody knows what is wrong: that is a change of the
-    /// diagnostics, too.
+    /// Notes the workspace's state. A change makes the diagnostics unknown, so it advances their epoch, too.
     pub(crate) fn notice(&self) {
         let now = self.state();
         let seen = self.rounds().seen.replace(now.clone());
@@ -87,7 +85,7 @@ impl BackgroundCheck {
         }
     }
 
-    /// What is wrong in the present state.
+    /// The diagnostics of the current state.
     pub(crate) async fn files(
         self: &Arc<Self>,
         call: &CallContext,
@@ -105,7 +103,7 @@ impl BackgroundCheck {
             match stage {
                 Stage::Done(outcome) => return outcome,
                 Stage::Stale | Stage::Going(_) => {
-                    // A call of its own: the one given caught up before the change.
+                    // A new call, since the given one caught up before the change.
                     self.engine.catch_up(&CallContext::new(call.deadline, call.cancel.clone())).await;
                     self.notice();
                 }
@@ -113,7 +111,7 @@ impl BackgroundCheck {
         }
     }
 
-    /// What to say to someone who cannot wait for the round that is going on.
+    /// The error for a caller whose time is up before the current round is.
     pub(crate) fn timeout_error(&self) -> Option<CodeError> {
         let round = self.rounds().current.clone()?;
         match &*round.stage.borrow() {
@@ -122,14 +120,14 @@ impl BackgroundCheck {
         }
     }
 
-    /// Stops the round that is going on.
+    /// Stops the current round.
     pub(crate) async fn close(&self) {
         self.closing.cancel();
         self.tasks.close();
         self.tasks.wait().await;
     }
 
-    /// The round for the present state, started if there is none that serves.
+    /// The round for the current state, started if necessary.
     fn round(self: &Arc<Self>) -> Arc<Round> {
         let state = self.state();
         let mut rounds = self.rounds();
@@ -197,7 +195,7 @@ impl BackgroundCheck {
         Ok(CompleteAnswer { value: files, unproven, unavailable: coverage.unavailable, present })
     }
 
-    /// What is wrong with one file, however long it takes.
+    /// The diagnostics of one file; retries while servers are pending.
     async fn check_one(
         &self,
         path: WorkspacePath,
@@ -209,7 +207,7 @@ impl BackgroundCheck {
                 return Err(CodeError::Cancelled);
             }
             let Ok(answer) = self.engine.check(&path, None, call).await else {
-                // What is no text has no diagnostics; what is gone will show as a change.
+                // A file that is not text has no diagnostics; a removed file shows up as a change.
                 let nothing = (path, Vec::new());
                 return Ok(CompleteAnswer {
                     value: nothing,
@@ -230,7 +228,7 @@ impl BackgroundCheck {
         }
     }
 
-    /// What diagnostics follow from.
+    /// The state that diagnostics depend on.
     fn state(&self) -> EpochTuple {
         self.engine.epochs().tuple(EpochSet::CODE, self.engine.gate())
     }

@@ -100,7 +100,7 @@ fn workspace_symbol_id(uri: &str, symbol: &model::Symbol) -> StableId {
     ])
 }
 
-/// What is wrong with a text (§7.6).
+/// A diagnostic (§7.6).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Diagnostic {
     pub(crate) id: StableId,
@@ -146,15 +146,15 @@ pub(crate) fn as_uri<S: Serializer>(path: &WorkspacePath, serializer: S) -> Resu
     path.uri().serialize(serializer)
 }
 
-/// A thing with a place in the contract's order.
+/// A result with a sort order in the contract.
 pub(crate) trait Canonical: Serialize + PartialEq {
-    /// The documented keys; equal ones are told apart by canonical JSON.
+    /// Compares the documented keys; canonical JSON breaks ties.
     fn compare(&self, other: &Self) -> Ordering;
 }
 
 impl Canonical for Location {
     fn compare(&self, other: &Self) -> Ordering {
-        // The order of the paths is another: in URIs some characters are escaped.
+        // By URI, which differs from path order because some characters are escaped.
         self.path.uri().cmp(other.path.uri()).then_with(|| self.range.cmp(&other.range))
     }
 }
@@ -225,7 +225,7 @@ mod tests {
 
     use super::*;
 
-    /// Paths can only be had through a gate, so there is a folder with files to name.
+    /// Paths come from a gate, so the test needs a folder with files.
     fn folder() -> (tempfile::TempDir, Vec<WorkspacePath>) {
         let folder = tempfile::tempdir().unwrap();
         let gate = RootGate::new([folder.path()]).unwrap();
@@ -261,7 +261,7 @@ mod tests {
         })
     }
 
-    /// Whatever the order and however often things came, the result is the same, sorted and without duplicates.
+    /// The result is sorted and without duplicates, whatever the input order.
     fn is_canonical<T: Canonical + Clone + std::fmt::Debug>(items: &[T], order: &[prop::sample::Index]) {
         let expected = canonicalise(items.to_vec());
         let mut shuffled = items.to_vec();

@@ -1,4 +1,4 @@
-//! What a tool answers: the payload, and the same in words where a client shows its model nothing else.
+//! The answer of a tool: the payload, and a text listing for clients that show their model only text.
 
 use serde_json::Value;
 use tenon_contract::budget::serialized_len;
@@ -11,12 +11,12 @@ use crate::in_flight_cache::ByteSized;
 pub struct CodeReply {
     /// The payload object of the contract (§7).
     pub payload: Value,
-    /// A compact listing, where one was asked for.
+    /// A compact listing, if one was requested.
     pub listing: Option<String>,
 }
 
 impl CodeReply {
-    /// A payload with its listing: the summary, then a line for each thing.
+    /// A payload with its listing: the summary, then one line per result.
     pub(crate) fn new(payload: Value, lines: Option<Vec<String>>) -> Self {
         let listing = lines.map(|lines| {
             let summary = payload["summary"].as_str().unwrap_or_default();
@@ -30,7 +30,7 @@ impl CodeReply {
         Self { payload, listing }
     }
 
-    /// This reply, provided that it has at most `limit` bytes as delivered.
+    /// This reply, if it has at most `limit` bytes as delivered.
     pub(crate) fn within(self, limit: usize) -> Result<Self, CodeError> {
         if self.bytes() > limit {
             return Err(CodeError::ResponseTooLarge { limit, fits: None });

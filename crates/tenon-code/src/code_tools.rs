@@ -1,7 +1,7 @@
-//! The way of a question: gate, cursor, then work that is shared, kept for the retry and delivered in pages.
+//! Runs a query: gate, cursor, then a computation that is shared, cached for a retry and delivered in pages.
 //!
-//! An answer is about one state of the workspace. What changed while it was worked out is noticed at the end, and the
-//! work is done again, as long as there is time.
+//! An answer belongs to one state of the workspace. If the state changed during the computation, it is repeated, as long as
+//! there is time.
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -24,7 +24,7 @@ use crate::in_flight_cache::{ByteSized, InFlightCache};
 use crate::limits::CodeLimits;
 use crate::page::{Delivery, PageRequest, PageSize, PagedList};
 
-/// Answers of unpaged questions that are kept for a retry.
+/// The cache of unpaged answers, for a retry.
 const KEPT_REPLIES: SnapshotLimits = SnapshotLimits {
     entry_bytes: CodeLimits::MAXIMA.response_bytes,
     total_bytes: 8 * 1024 * 1024,
@@ -32,14 +32,14 @@ const KEPT_REPLIES: SnapshotLimits = SnapshotLimits {
     age: std::time::Duration::from_secs(60),
 };
 
-/// What the tools work with.
+/// What the tools need.
 pub struct Options {
     pub engine: Orchestrator,
     /// Clamped to the contract's.
     pub limits: CodeLimits,
     pub snapshots: SnapshotLimits,
     pub clock: Clock,
-    /// Whether answers carry a listing.
+    /// Whether answers have a listing.
     pub listing: bool,
 }
 
@@ -51,7 +51,7 @@ pub struct CodeTools {
     lists: Arc<InFlightCache<PagedList>>,
 }
 
-/// What work in flight needs.
+/// What a computation needs.
 pub(crate) struct State {
     pub(crate) engine: Orchestrator,
     pub(crate) background_check: Arc<BackgroundCheck>,
@@ -59,12 +59,12 @@ pub(crate) struct State {
     pub(crate) listing: bool,
 }
 
-/// A question, and what its answer depends on.
+/// A query, and what its answer depends on.
 #[derive(Debug, Clone)]
 pub(crate) struct Question {
     pub(crate) request: RequestKey,
     pub(crate) epochs: EpochSet,
-    /// The document; none when it is about the workspace.
+    /// The document; `None` for queries about the workspace.
     pub(crate) path: Option<WorkspacePath>,
 }
 
@@ -87,24 +87,24 @@ impl CodeTools {
         self.state.limits
     }
 
-    /// Stops what is still being worked out.
+    /// Stops all computations.
     pub async fn close(&self) {
         futures::join!(self.replies.close(), self.lists.close(), self.state.background_check.close());
     }
 
-    /// Lets a document in.
+    /// Admits a document.
     pub(crate) async fn admit(&self, uri: String) -> Result<WorkspacePath, CodeError> {
         let gate = self.state.gate().clone();
         let admitted = tokio::task::spawn_blocking(move || gate.admit_uri(&uri)).await;
         Ok(admitted.map_err(|_| CodeError::Internal)??)
     }
 
-    /// Lets a question about the workspace in: there is nothing to ask about without a root.
+    /// Admits a query about the workspace, which needs a root.
     pub(crate) fn admit_workspace(&self) -> Result<(), CodeError> {
         if self.state.gate().roots().is_empty() { Err(GateError::Denied.into()) } else { Ok(()) }
     }
 
-    /// Answers a question that has one page.
+    /// Answers an unpaged query.
     pub(crate) async fn reply<F>(
         &self,
         question: Question,
@@ -118,7 +118,7 @@ impl CodeTools {
         Ok(CodeReply::clone(&reply))
     }
 
-    /// Answers a question page by page.
+    /// Answers a query page by page.
     pub(crate) async fn page<F>(
         &self,
         question: Question,
@@ -147,7 +147,7 @@ impl CodeTools {
         full.page(&cursor, size, state.delivery())
     }
 
-    /// The result of a question about a state that has not changed since.
+    /// The result of a query for a state that did not change meanwhile.
     async fn settled<T: ByteSized, F>(
         &self,
         cache: &Arc<InFlightCache<T>>,
@@ -159,7 +159,7 @@ impl CodeTools {
         F: Future<Output = Result<T, CodeError>> + Send + 'static,
     {
         loop {
-            // Who asks after a change to a file must not get work that began before it.
+            // A query after a change must not get a computation that began before it.
             self.state.catch_up(call).await;
             let key = self.state.key(question);
             let work = |call| compute(Arc::clone(&self.state), call);
@@ -177,7 +177,7 @@ impl CodeTools {
         }
     }
 
-    /// What to say to a caller whose time is up.
+    /// The error for a caller whose time is up.
     async fn why_late(&self, question: &Question) -> CodeError {
         if question.epochs == EpochSet::DIAGNOSTICS
             && let Some(lateness) = self.state.background_check.timeout_error()
@@ -198,7 +198,7 @@ impl State {
         Delivery { gate: self.gate(), limit: self.limits.payload_bytes(), listing: self.listing }
     }
 
-    /// Languages with files here that only servers read which are not installed or may not run.
+    /// Languages with files here whose servers are all not installed or may not run.
     pub(crate) fn uncovered<T>(&self, found: &CompleteAnswer<T>) -> Vec<String> {
         if found.unavailable.is_empty() {
             return Vec::new();
@@ -211,14 +211,14 @@ impl State {
         languages(&found.unavailable).difference(&languages(&found.present)).cloned().collect()
     }
 
-    /// Takes note of all that happened on disk before.
+    /// Waits until all earlier changes on disk are known.
     async fn catch_up(&self, call: &CallContext) -> bool {
         let caught_up = self.engine.catch_up(call).await;
         self.background_check.notice();
         caught_up
     }
 
-    /// The name of a question in the present state of the workspace.
+    /// The key of a query in the current state of the workspace.
     fn key(&self, question: &Question) -> SnapshotKey {
         SnapshotKey::new(&question.request, &self.engine.epochs().tuple(question.epochs, self.gate()))
     }

@@ -1,28 +1,28 @@
-//! Whole or not at all: turns what servers gave into a value to page through, or into the reason why there is none.
+//! Accepts only complete answers: turns the servers' results into a value, or into the error that explains what is missing.
 //!
-//! A list that lacks a server's share looks like one in which there is nothing to find. So a share that is missing is an
-//! error, unless nobody counts on it: then the summary names what is not covered.
+//! A list without one server's results looks as if there were nothing to find. So missing results are an error, except from
+//! servers that are not available: the summary names these.
 
 use tenon_lsp::ServerId;
 use tenon_lsp::model::{GapReason, LspAnswer};
 
 use crate::error::{CodeError, ProviderFailure};
 
-/// A value that lacks nothing that anybody counts on.
+/// A value without missing results of available servers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CompleteAnswer<T> {
     pub(crate) value: T,
-    /// Servers that answered of which nobody knows when their answers are complete.
+    /// Servers that answered but do not report when they have loaded the workspace.
     pub(crate) unproven: Vec<ServerId>,
     /// Servers with files here that are not installed or may not run.
     pub(crate) unavailable: Vec<ServerId>,
-    /// All others that were asked.
+    /// All other servers.
     pub(crate) present: Vec<ServerId>,
 }
 
 impl<T> CompleteAnswer<T> {
-    /// This value, provided that nobody contributed to it of whom nobody knows when it is done. What such a server finds
-    /// all over a workspace may depend on what was asked before.
+    /// This value, if all its servers report when they have loaded the workspace. Results of other servers may depend on earlier
+    /// queries (decision 0405).
     pub(crate) fn require_proven(self) -> Result<Self, CodeError> {
         match self.unproven.first().cloned() {
             Some(server) => Err(CodeError::Provider { server, failure: ProviderFailure::Unproven }),
@@ -31,16 +31,16 @@ impl<T> CompleteAnswer<T> {
     }
 }
 
-/// Who must have answered.
+/// How many servers must have answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RequiredServers {
-    /// At least one server: the question is about one document.
+    /// For queries about one document.
     AtLeastOne,
-    /// Whoever is there: the question is about the workspace.
+    /// For queries about the workspace.
     AnyNumber,
 }
 
-/// The value of an answer that lacks nothing.
+/// The value of a complete answer.
 pub(crate) fn require_complete<T>(
     answer: LspAnswer<T>,
     expect: RequiredServers,
@@ -70,7 +70,7 @@ pub(crate) fn require_complete<T>(
             }
         }
     }
-    // First what waiting does not mend.
+    // Permanent failures first.
     if let Some(error) = failed.or(limited) {
         return Err(error);
     }
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn s4_5_a_missing_share_is_an_error_and_what_waiting_does_not_mend_comes_first() {
+    fn s4_5_missing_results_are_an_error_and_permanent_failures_come_first() {
         let both = |first: GapReason, second: GapReason| {
             require_complete(answer(&["a", "b"], &[("a", first), ("b", second)]), RequiredServers::AtLeastOne)
                 .unwrap_err()
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_that_nobody_counts_on_are_named() {
+    fn unavailable_and_unproven_servers_are_named() {
         let gaps = [("a", GapReason::Unavailable("untrusted".to_owned())), ("b", GapReason::Unproven)];
         let found = require_complete(answer(&["a", "b"], &gaps), RequiredServers::AtLeastOne).unwrap();
         let expected = CompleteAnswer {

@@ -1,4 +1,4 @@
-//! `vscode.lsp.definition` (§7.1): where the thing at a position is defined.
+//! `vscode.lsp.definition` (§7.1): the definitions of the symbol at a position.
 
 use serde::Deserialize;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! `vscode.lsp.diagnostics.document` (§7.6): what is wrong with one document.
+//! `vscode.lsp.diagnostics.document` (§7.6): the diagnostics of one document.
 
 use serde::Deserialize;
 use serde_json::json;

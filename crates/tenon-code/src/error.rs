@@ -1,6 +1,6 @@
-//! What can go wrong with a question about code, in words of the domain.
+//! Why a query about code failed.
 //!
-//! Nothing here carries a path or a server's own words: both may name what lies outside the roots.
+//! No error contains a path or a server's message: both may reveal what lies outside the roots.
 
 use tenon_contract::cursor::CursorError;
 use tenon_contract::position::PositionError;
@@ -17,27 +17,27 @@ pub enum CodeError {
     Gate(#[from] GateError),
     #[error(transparent)]
     Cursor(#[from] CursorError),
-    #[error("the result that the cursor pages through is gone; start again without a cursor")]
+    #[error("the cursor has expired; start again without a cursor")]
     CursorExpired,
     #[error(transparent)]
     Snapshot(#[from] SnapshotTooLarge),
-    #[error("the document cannot be opened: {0}")]
+    #[error("cannot open the document: {0}")]
     Unreadable(Unreadable),
     #[error(transparent)]
     Position(#[from] PositionError),
     #[error("there are more than {limit} {what}")]
     TooMany { what: &'static str, limit: usize },
-    /// `fits` is the page size that would fit, where one does.
+    /// `fits` is the page size that would fit, if any.
     #[error("the answer is longer than {limit} bytes")]
     ResponseTooLarge { limit: usize, fits: Option<usize> },
-    #[error("the answer was not ready in time; ask again")]
+    #[error("the answer was not ready in time; try again")]
     Timeout,
-    /// `progress` is what is done of how much, where that is known.
-    #[error("language servers are still reading the workspace; ask again")]
+    /// `progress` is the number of finished files and the total, if known.
+    #[error("language servers are still loading the workspace; try again")]
     Indexing { servers: Vec<ServerId>, progress: Option<(u64, u64)> },
-    #[error("the language server `{server}` cut its answer short")]
+    #[error("the language server `{server}` truncated its answer")]
     ServerLimit { server: ServerId },
-    #[error("no language server answers this question for such files")]
+    #[error("no language server supports this query for such files")]
     NoProvider,
     #[error("the language server `{server}` {failure}")]
     Provider { server: ServerId, failure: ProviderFailure },
@@ -50,7 +50,7 @@ pub enum CodeError {
 /// Why a document cannot be opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {
-    #[error("it is no longer there")]
+    #[error("it no longer exists")]
     Gone,
     #[error("it is not a regular file")]
     NotAFile,
@@ -62,15 +62,15 @@ pub enum Unreadable {
     Unreadable,
 }
 
-/// What keeps a server from answering.
+/// Why a server cannot answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProviderFailure {
-    #[error("has ended; `tenon servers restart {0}` starts it again")]
+    #[error("has exited; run `tenon servers restart {0}`")]
     Broken(ServerId),
-    #[error("refused the request")]
+    #[error("returned an error")]
     Refused,
-    /// Nobody knows when it has read the workspace.
-    #[error("never tells whether it has read the workspace, so that no list of its can be called whole")]
+    /// It does not report when it has loaded the workspace.
+    #[error("does not report indexing progress; results may be incomplete")]
     Unproven,
     /// Not installed, or not allowed to run.
     #[error("is not available: {0}")]

@@ -1,7 +1,7 @@
-//! `vscode.lsp.hover` (§7.3): what servers say about the thing at a position.
+//! `vscode.lsp.hover` (§7.3): the hover at a position.
 //!
-//! Texts are sorted by kind and value, then cut in this order: to 8 fragments, to 8,192 code points each, and at last the
-//! final fragments to what the response may hold.
+//! Texts are sorted by kind and value, then cut in this order: to 8 fragments, to 8,192 code points each, and finally the last
+//! fragments to the size of the response.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -56,7 +56,7 @@ impl CodeTools {
     }
 }
 
-/// A text and how it is to be read.
+/// A text with its format.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 struct Fragment {
     kind: &'static str,
@@ -112,7 +112,7 @@ impl CanonicalHover {
         self.reply().within(limit)
     }
 
-    /// This card with the beginning of one more fragment.
+    /// This hover with the beginning of one more fragment.
     fn with(&self, fragment: &Fragment, bytes: usize) -> Self {
         let mut longer = self.clone();
         let value = cut_bytes(&fragment.value, bytes).to_owned();

@@ -1,8 +1,9 @@
-//! Work in progress and work kept: identical questions share one computation, slow ones outlive their caller.
+//! A cache of query results, finished and in flight: identical queries share one computation, and a slow one outlives its
+//! caller.
 //!
-//! A question is known by its snapshot key, so two are identical only while nothing changed between them. Work runs in
-//! a task of its own. A caller whose time is up leaves; the work goes on for a while, and its result is kept for the
-//! retry, but only if nothing changed until its end. When every caller has taken the question back, the work stops.
+//! The snapshot key identifies a query, so two are identical only if nothing changed between them. Each computation is a
+//! task. If a caller times out, the computation continues for a while and its result is cached for the retry, unless the
+//! state changed meanwhile. If every caller has cancelled, the computation stops.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -21,25 +22,25 @@ use tokio_util::task::TaskTracker;
 use crate::error::CodeError;
 use crate::limits::DETACHED_TIMEOUT;
 
-/// A result that knows how much room it takes.
+/// A result with a size.
 pub(crate) trait ByteSized: Send + Sync + 'static {
     fn bytes(&self) -> usize;
 }
 
 type Outcome<T> = Result<Arc<T>, CodeError>;
 
-/// Work in progress.
+/// A computation in flight.
 struct Flight<T> {
-    /// Tells it from a later flight for the same question.
+    /// Distinguishes it from a later flight of the same query.
     number: u64,
     outcome: Shared<BoxFuture<'static, Outcome<T>>>,
     callers: usize,
-    /// Whether someone whose time was up will be back.
+    /// Whether a caller that timed out is expected to retry.
     awaited_later: bool,
     cancel: CancellationToken,
 }
 
-/// The results of all questions, in flight and kept.
+/// The results of all queries, in flight and cached.
 pub(crate) struct InFlightCache<T> {
     kept: SnapshotStore<T>,
     flights: Mutex<Flights<T>>,
@@ -62,19 +63,19 @@ impl<T: ByteSized> InFlightCache<T> {
         })
     }
 
-    /// The result kept for `key`.
+    /// The cached result for `key`.
     pub(crate) fn kept(&self, key: &SnapshotKey) -> Option<Arc<T>> {
         self.kept.get(key)
     }
 
-    /// Keeps a result for paging.
+    /// Caches a result for paging.
     pub(crate) fn keep(&self, key: &SnapshotKey, result: &Arc<T>) -> Result<(), CodeError> {
         Ok(self.kept.insert(key.clone(), Arc::clone(result), result.bytes())?)
     }
 
-    /// Answers the question `key`: from what is kept, from work in flight, or by starting `compute`.
+    /// Answers the query `key` from the cache, from a computation in flight, or by starting `compute`.
     ///
-    /// `unchanged` says at the end of work that outlived its callers whether `key` is still the key of the question.
+    /// `unchanged` is awaited if the computation outlived its callers: whether `key` is still the key of the query.
     pub(crate) async fn ask<F>(
         self: &Arc<Self>,
         key: &SnapshotKey,
@@ -99,7 +100,7 @@ impl<T: ByteSized> InFlightCache<T> {
         }
     }
 
-    /// Stops all work and waits for its end.
+    /// Stops all computations and waits for their end.
     pub(crate) async fn close(&self) {
         self.closing.cancel();
         self.tasks.close();
@@ -123,7 +124,7 @@ impl<T: ByteSized> InFlightCache<T> {
         flights.last += 1;
         let number = flights.last;
         let cancel = self.closing.child_token();
-        // Whoever asks has just taken note of all that happened on disk: the key says so.
+        // The caller has caught up with the disk before it made the key.
         let call =
             CallContext::new(tokio::time::Instant::now() + DETACHED_TIMEOUT, cancel.clone()).caught_up();
         let work = compute(call);
@@ -136,7 +137,7 @@ impl<T: ByteSized> InFlightCache<T> {
                     && cache.is_awaited_later(&key, number)
                     && unchanged.await
                 {
-                    // Too large to keep: the retry computes it again, as it would without this.
+                    // If it is too large to cache, the retry computes it again.
                     let _ = cache.keep(&key, result);
                 }
                 cache.remove(&key, number);
@@ -180,13 +181,13 @@ impl<T> InFlightCache<T> {
         flight.awaited_later |= back_later;
         if flight.callers == 0 && !flight.awaited_later {
             flight.cancel.cancel();
-            // Whoever asks now must not get the end of work that was stopped.
+            // A new caller must not join the cancelled computation.
             flights.by_key.remove(key);
         }
     }
 }
 
-/// A caller's interest in a flight; it ends with this, however the caller does.
+/// Counts a caller of a flight until it is dropped.
 struct CallerGuard<T> {
     cache: Arc<InFlightCache<T>>,
     key: SnapshotKey,
@@ -221,7 +222,7 @@ mod tests {
     struct Setting {
         cache: Arc<InFlightCache<String>>,
         key: SnapshotKey,
-        /// Lets a computation end.
+        /// Lets a computation finish.
         go: Arc<Notify>,
         started: Arc<AtomicUsize>,
         finished: Arc<AtomicUsize>,
@@ -252,7 +253,7 @@ mod tests {
             self.cache.ask(&self.key, &call, compute, async move { unchanged }).await
         }
 
-        /// Whether an answer would not be computed anew.
+        /// Whether the answer is in flight or cached.
         fn is_known(&self) -> bool {
             self.cache.flights().by_key.contains_key(&self.key) || self.cache.kept(&self.key).is_some()
         }
@@ -271,7 +272,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn identical_questions_share_one_computation() {
+    async fn identical_queries_share_one_computation() {
         let setting = setting();
         let let_go = async {
             tokio::task::yield_now().await;
@@ -286,11 +287,11 @@ mod tests {
         assert_eq!(setting.counts(), (1, 1));
         let first = first.unwrap();
         assert!(Arc::ptr_eq(&first, &second.unwrap()) && Arc::ptr_eq(&first, &third.unwrap()));
-        assert!(!setting.is_known(), "what everyone waited for is not kept");
+        assert!(!setting.is_known(), "a result that all callers got is not cached");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn work_that_outlives_its_caller_serves_the_retry() {
+    async fn result_is_cached_for_the_retry_after_a_timeout() {
         let setting = setting();
         assert_eq!(setting.ask(hasty(), true).await, Err(CodeError::Timeout));
         setting.go.notify_one();
@@ -301,7 +302,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_retry_joins_work_that_is_still_going_on() {
+    async fn retry_joins_the_computation_in_flight() {
         let setting = setting();
         assert_eq!(setting.ask(hasty(), true).await, Err(CodeError::Timeout));
         setting.go.notify_one();
@@ -310,7 +311,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_result_of_another_state_is_not_kept() {
+    async fn result_of_a_changed_state_is_not_cached() {
         let setting = setting();
         assert_eq!(setting.ask(hasty(), false).await, Err(CodeError::Timeout));
         setting.go.notify_one();
@@ -321,7 +322,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn work_does_not_outlive_its_caller_for_ever() {
+    async fn detached_computation_has_a_timeout() {
         let setting = setting();
         assert_eq!(setting.ask(hasty(), true).await, Err(CodeError::Timeout));
         tokio::time::sleep(DETACHED_TIMEOUT).await;
@@ -331,20 +332,21 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn work_that_everyone_took_back_stops() {
+    async fn computation_stops_when_all_callers_cancel() {
         let setting = setting();
         let call = patient();
         let cancel = call.cancel.clone();
         let other = patient();
         let other_cancel = other.cancel.clone();
-        let take_back = async {
+        let cancel_both = async {
             tokio::task::yield_now().await;
             cancel.cancel();
             tokio::task::yield_now().await;
             assert!(setting.is_known(), "one caller is left");
             other_cancel.cancel();
         };
-        let (first, second, ()) = tokio::join!(setting.ask(call, true), setting.ask(other, true), take_back);
+        let (first, second, ()) =
+            tokio::join!(setting.ask(call, true), setting.ask(other, true), cancel_both);
         assert_eq!((first, second), (Err(CodeError::Cancelled), Err(CodeError::Cancelled)));
         setting.cache.tasks.close();
         setting.cache.tasks.wait().await;
@@ -352,7 +354,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_caller_that_is_gone_without_a_word_counts_as_gone() {
+    async fn dropped_caller_counts_as_cancelled() {
         let setting = setting();
         {
             let asking = setting.ask(patient(), true);
@@ -361,13 +363,13 @@ mod tests {
         }
         assert!(!setting.is_known());
         tokio::task::yield_now().await;
-        // A new caller does not get the cancelled work of the one before.
+        // A new caller does not get the cancelled computation.
         setting.go.notify_one();
         assert_eq!(setting.ask(patient(), true).await.unwrap().as_str(), "answer");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn work_that_panics_is_an_error_once() {
+    async fn panic_is_an_internal_error_and_is_not_cached() {
         let setting = setting();
         let panics = |_: CallContext| async { panic!("on purpose") };
         let outcome = setting.cache.ask(&setting.key, &patient(), panics, async { true }).await;
@@ -377,7 +379,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn closing_ends_work_in_flight() {
+    async fn closing_stops_computations_in_flight() {
         let setting = setting();
         assert_eq!(setting.ask(hasty(), true).await, Err(CodeError::Timeout));
         setting.cache.close().await;

@@ -1,7 +1,7 @@
-//! Code questions with deterministic answers: canonicalise, filter, sort, dedup, cap, page. And edits ([`edit`]).
+//! Code queries with deterministic answers (canonicalise, filter, sort, dedup, cap, page), and edits ([`edit`]).
 //!
-//! The seven tools of the gateway contract, without its wire: one file a tool, from typed arguments to the payload.
-//! Section numbers (§) are those of docs/contract.md.
+//! The seven tools of the gateway contract without its wire format: one file per tool, from typed arguments to the payload.
+//! Section numbers (§) refer to docs/contract.md.
 
 mod background_check;
 mod canonical;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// What bounds every answer.
+/// The limits of every answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CodeLimits {
     pub response_bytes: usize,
@@ -41,7 +41,7 @@ impl CodeLimits {
         }
     }
 
-    /// What a payload may take of a response, whose own fields take the rest.
+    /// The part of a response that its payload may use.
     pub(crate) fn payload_bytes(&self) -> usize {
         self.response_bytes.saturating_sub(ENVELOPE)
     }
@@ -53,19 +53,19 @@ impl Default for CodeLimits {
     }
 }
 
-/// What a response has beside its payload: `jsonrpc`, an `id`, `isError`, `resultType` and the like.
+/// The size of a response without its payload: `jsonrpc`, an `id`, `isError`, `resultType` and similar fields.
 const ENVELOPE: usize = 512;
 
-/// The page size of a call that names none.
+/// The default page size.
 pub(crate) const DEFAULT_PAGE_SIZE: usize = 100;
 
-/// Symbols visited in one document before the tool gives up.
+/// The most symbols to visit in one document.
 pub(crate) const VISITED_SYMBOLS: usize = 20_000;
 
-/// How long work may go on after its caller was told to come back.
+/// How long a computation may continue after its caller timed out.
 pub(crate) const DETACHED_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// When a caller that was told to come back may try again.
+/// When a caller that timed out may retry.
 pub const RETRY_AFTER: Duration = Duration::from_millis(500);
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! Things in one line each, for clients that show their model text alone: `src/a.ts:11:5`.
+//! Results as text, one per line, for clients that show their model only text: `src/a.ts:11:5`.
 //!
-//! Lines and columns count from one here, as in compilers' output; paths are relative to the first root.
+//! Lines and columns count from one, as in compiler output; paths are relative to the first root.
 
 use tenon_contract::position::Position;
 use tenon_contract::root::{RootGate, WorkspacePath};
@@ -8,7 +8,7 @@ use tenon_lsp::model::SymbolKind;
 
 use crate::canonical::{Diagnostic, DocumentSymbol, FileDiagnostics, Location, WorkspaceSymbol};
 
-/// Something that can be listed.
+/// A result that can be listed.
 pub(crate) trait Listed {
     fn lines(&self, gate: &RootGate) -> Vec<String>;
 }
@@ -46,7 +46,7 @@ pub(crate) fn diagnostic(gate: &RootGate, path: &WorkspacePath, diagnostic: &Dia
     format!("{place} {severity}: {}{code}", one_line(&diagnostic.message))
 }
 
-/// By the protocol's number; without one it is an error.
+/// The name of the protocol's number; error if it is missing.
 fn severity(number: Option<u32>) -> &'static str {
     match number {
         None | Some(1) => "error",
@@ -65,7 +65,7 @@ fn place(gate: &RootGate, path: &WorkspacePath, at: Position) -> String {
     format!("{}:{}:{}", one_line(&gate.display(path)), u64::from(at.line) + 1, u64::from(at.character) + 1)
 }
 
-/// Breaks and runs of blanks become one space.
+/// Replaces line breaks and runs of white space by one space.
 fn one_line(text: &str) -> String {
     text.split(|c: char| c.is_whitespace() || c.is_control())
         .filter(|word| !word.is_empty())

@@ -1,4 +1,4 @@
-//! Pages of a full canonical list (§3.5, §3.6): slices of what is kept, never of something computed twice.
+//! Pages of a full canonical list (§3.5, §3.6): slices of one cached result.
 
 use std::fmt;
 use std::ops::Range;
@@ -17,19 +17,19 @@ use crate::limits::DEFAULT_PAGE_SIZE;
 use crate::listing::Listed;
 use crate::summary::Caveats;
 
-/// How much of a list, and from where on.
+/// The requested page size and cursor.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PageRequest {
     pub(crate) size: Option<PageSize>,
     pub(crate) cursor: Option<String>,
 }
 
-/// A page size as asked for: at least one. However large, it is a number of items that nobody has.
+/// A requested page size of at least one. Values that are too large are clamped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageSize(usize);
 
 impl PageSize {
-    /// The size that is served, `max` being the cap.
+    /// The effective size, at most `max`.
     pub(crate) fn effective(asked: Option<Self>, max: usize) -> usize {
         asked.map_or(DEFAULT_PAGE_SIZE, |size| size.0).min(max)
     }
@@ -64,7 +64,7 @@ impl<'de> Deserialize<'de> for PageSize {
                 if number.fract() != 0.0 || number < 1.0 {
                     return Err(E::invalid_value(Unexpected::Float(number), &self));
                 }
-                // Past the largest integer the conversion stays there.
+                // The cast saturates at the largest integer.
                 Ok(PageSize(number as usize))
             }
         }
@@ -94,10 +94,10 @@ impl<T: Serialize + Listed + Send + Sync> Items for Vec<T> {
     }
 }
 
-/// CountText for a number of items: `Returned 3 references`.
+/// The summary for a number of items: `Returned 3 references`.
 pub(crate) type CountText = fn(usize) -> String;
 
-/// The full canonical result of a paged question.
+/// The full canonical result of a paged query.
 pub(crate) struct PagedList {
     items: Box<dyn Items>,
     bytes: usize,
@@ -132,7 +132,7 @@ impl PagedList {
         self.items.len()
     }
 
-    /// The page that starts at `cursor`. One that is too long is refused with the size that fits.
+    /// The page that starts at `cursor`. A page that is too long is an error with the size that fits.
     pub(crate) fn page(
         &self,
         cursor: &Cursor,
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_listing_says_how_to_go_on() {
+    fn listing_ends_with_the_next_cursor() {
         let gate = gate();
         let (request, snapshot) = keys();
         let cursor = Cursor::start(request, snapshot);

@@ -1,4 +1,4 @@
-//! `vscode.lsp.references` (§7.2): where the thing at a position is used, page by page.
+//! `vscode.lsp.references` (§7.2): the references to the symbol at a position, page by page.
 
 use serde::Deserialize;
 use tenon_contract::cursor::RequestKey;

@@ -1,23 +1,22 @@
-//! The one line for people in every answer: short, stable, and without a path.
+//! The one-line summary of every answer: short, stable, and without a path.
 
 use std::fmt::Write;
 
 use tenon_lsp::ServerId;
 
-/// What a summary says about the value beside it.
+/// What limits the value of an answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Caveats {
-    /// Languages with files here that no installed server reads.
+    /// Languages with files here but without an available server.
     pub(crate) uncovered: Vec<String>,
-    /// Servers of which nobody knows when their answers are complete.
+    /// Servers that do not report when they have loaded the workspace.
     pub(crate) unproven: Vec<ServerId>,
-    /// Not all there is is shown.
+    /// Whether results were cut off.
     pub(crate) capped: bool,
 }
 
 impl Caveats {
-    /// Completes a sentence that begins with `beginning`:
-    /// `Returned 3 symbols (next page available). Not covered: go. (Capped.)`.
+    /// The summary that begins with `beginning`: `Returned 3 symbols (next page available). Not covered: go. (Capped.)`.
     pub(crate) fn summary(&self, beginning: &str, more: bool) -> String {
         let mut text = beginning.to_owned();
         text.push_str(if more { " (next page available)." } else { "." });

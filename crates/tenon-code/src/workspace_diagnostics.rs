@@ -1,4 +1,4 @@
-//! `vscode.lsp.diagnostics.workspace` (§7.7): what is wrong anywhere, file by file, page by page.
+//! `vscode.lsp.diagnostics.workspace` (§7.7): the diagnostics of the workspace by file, page by page.
 
 use serde::Deserialize;
 use tenon_contract::cursor::RequestKey;

@@ -1,4 +1,4 @@
-//! `vscode.lsp.workspaceSymbols` (§7.5): symbols anywhere in the workspace by name, page by page.
+//! `vscode.lsp.workspaceSymbols` (§7.5): symbols of the workspace by name, page by page.
 
 use serde::Deserialize;
 use tenon_contract::cursor::RequestKey;

@@ -1,4 +1,4 @@
-//! How long and for whom work goes on: one deadline and one cancel token that every wait obeys.
+//! The bounds of a call: one deadline and one cancel token that every wait obeys.
 
 use std::future::Future;
 use std::time::Duration;
@@ -11,11 +11,11 @@ use tokio_util::sync::CancellationToken;
 pub struct CallContext {
     pub deadline: Instant,
     pub cancel: CancellationToken,
-    /// Whether all that happened on disk before has been taken note of on behalf of this call.
+    /// Whether this call already knows all earlier changes on disk.
     caught_up: bool,
 }
 
-/// Why a wait ended before what it waited for.
+/// Why a wait ended early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Interrupted {
     #[error("the deadline passed")]
@@ -29,19 +29,18 @@ impl CallContext {
         Self { deadline, cancel, caught_up: false }
     }
 
-    /// A call that nobody cancels.
+    /// A call that is never cancelled.
     pub fn within(timeout: Duration) -> Self {
         Self::new(Instant::now() + timeout, CancellationToken::new())
     }
 
-    /// The same call with an earlier deadline, when `timeout` from now is earlier.
+    /// The same call, ending at most `timeout` from now.
     #[must_use]
     pub fn at_most(&self, timeout: Duration) -> Self {
         Self { deadline: self.deadline.min(Instant::now() + timeout), ..self.clone() }
     }
 
-    /// The same call for whoever has just waited for [`crate::orchestrator::Orchestrator::catch_up`]: the engine need not
-    /// look at the disk again.
+    /// The same call after [`crate::orchestrator::Orchestrator::catch_up`]: the orchestrator skips that step.
     #[must_use]
     pub fn caught_up(self) -> Self {
         Self { caught_up: true, ..self }
@@ -51,7 +50,7 @@ impl CallContext {
         self.caught_up
     }
 
-    /// Waits for `work` as long as this call lasts. Work that is done wins over a deadline that has passed.
+    /// Waits for `work` within the bounds of this call. Finished work wins over a passed deadline.
     pub async fn bound<T>(&self, work: impl Future<Output = T>) -> Result<T, Interrupted> {
         tokio::select! {
             biased;

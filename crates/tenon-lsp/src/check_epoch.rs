@@ -3,15 +3,15 @@
 use tenon_contract::epoch::{Epoch, Epochs};
 use tokio::sync::watch;
 
-/// A counter that only grows and can be waited on. Clones count together.
+/// A growing counter that can be waited on. Clones share it.
 ///
-/// It is not the workspace's own diagnostics epoch: a file that is opened, checked and closed again moves this one, and must
-/// not make anyone's cursor stale.
+/// It differs from the workspace's diagnostics epoch (decision 0304): opening and closing a file advances this one, but must
+/// not make cursors stale.
 #[derive(Debug, Clone)]
 pub struct CheckEpoch(watch::Sender<u64>);
 
 impl CheckEpoch {
-    /// Starts above whatever an earlier service of this workspace can have reached.
+    /// Starts above every value of an earlier service for this workspace.
     pub fn new(epochs: &Epochs) -> Self {
         Self(watch::Sender::new(epochs.get(Epoch::Diagnostics)))
     }
@@ -20,7 +20,7 @@ impl CheckEpoch {
         *self.0.borrow()
     }
 
-    /// The diagnostics of a file are not what they were, or a check has collected.
+    /// Called when the diagnostics of a file changed, or a check has collected.
     pub(crate) fn advance(&self) {
         self.0.send_modify(|epoch| *epoch += 1);
     }

@@ -1,7 +1,7 @@
-//! One running language server: its process, its documents, and the questions it is asked.
+//! One running language server: its process, its documents, and requests to it.
 //!
-//! Writes to a server are ordered by one queue, in which a turn lasts only as long as the sending: a read waits for the
-//! writes before it, never for somebody's diagnostics.
+//! One lock orders all writes to a server and is held only while sending: a request waits for earlier writes, never for
+//! another caller's diagnostics.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -44,12 +44,12 @@ pub use sync::{FileChange, FileChangeKind, Synced};
 use capabilities::Capabilities;
 use session::{Session, SessionState};
 
-/// After a server exited, how long its last words may take to arrive.
+/// How long the last output of an exited server may take to arrive.
 const LAST_WORDS: Duration = Duration::from_millis(200);
-/// A server may ask for a retry again and again; pauses that grow to this keep it from being asked in a busy loop.
+/// The longest delay between retries that a server requests.
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
-/// What a client is made of.
+/// What a client needs to start.
 pub struct Start {
     pub entry: Arc<ServerEntry>,
     pub program: Program,
@@ -60,18 +60,18 @@ pub struct Start {
     pub log: ServerLog,
 }
 
-/// Why a server did not come up.
+/// Why a server did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    #[error("it could not be started: {0}")]
+    #[error("cannot start: {0}")]
     Spawn(#[source] std::io::Error),
-    #[error("it did not answer `initialize` in time")]
+    #[error("no answer to `initialize` in time")]
     Silent,
-    #[error("the start was cancelled")]
+    #[error("start cancelled")]
     Cancelled,
-    #[error("it refused `initialize`: {0}")]
+    #[error("`initialize` failed: {0}")]
     Refused(RpcError),
-    #[error("it ended while starting ({0})")]
+    #[error("exited while starting ({0})")]
     Ended(String),
 }
 
@@ -80,15 +80,15 @@ pub struct Client {
     session: Arc<Session>,
     connection: Connection,
     handle: ChildHandle,
-    /// One writer at a time, in the order of asking.
+    /// Orders writes, first come first served.
     turns: Mutex<()>,
     driver: Mutex<Option<JoinHandle<String>>>,
     checked: AtomicBool,
 }
 
 impl Client {
-    /// Starts a server and shakes hands with it when `meanwhile` is over: it may boot before we are ready to tell it of the
-    /// workspace. A server that does not answer within the call is killed.
+    /// Starts a server and sends `initialize` after `meanwhile` is done: the process may boot before the workspace is ready. A
+    /// server that does not answer within the call is killed.
     pub async fn start(
         start: Start,
         call: &CallContext,
@@ -179,7 +179,7 @@ impl Client {
         self.session.state().ending.clone()
     }
 
-    /// Waits for the server's end and says how it came.
+    /// Waits for the server's end and returns its reason.
     pub async fn ended(&self) -> String {
         let driver = self.driver.lock().await.take();
         match driver {
@@ -192,7 +192,7 @@ impl Client {
         self.handle.kill();
     }
 
-    /// Ends the server: asks it to, then signals. `polite` bounds the asking, `grace` the time after SIGTERM.
+    /// Ends the server: `shutdown` and `exit` within `polite`, then SIGTERM, then SIGKILL after `grace`.
     pub async fn shutdown(&self, polite: Duration, grace: Duration) -> ChildExit {
         let call = CallContext::within(polite);
         let asked = async {
@@ -214,22 +214,22 @@ impl Client {
         self.session.encoding()
     }
 
-    /// Whether its answers can be trusted now, as far as the registry knows how to tell.
+    /// Whether its answers can be trusted now, by the registry's readiness rule.
     pub fn is_ready(&self) -> bool {
         self.session.state().is_ready(Instant::now())
     }
 
-    /// Whether it has shown that its answers are complete, as far as the registry knows how to tell.
+    /// Whether there is evidence that its answers are complete, by the registry's readiness rule.
     pub fn is_proven(&self) -> bool {
         self.session.state().readiness.is_proven()
     }
 
-    /// Whether a check of any file has been through.
+    /// Whether any file has been checked.
     pub fn was_checked(&self) -> bool {
         self.checked.load(Ordering::Relaxed)
     }
 
-    /// Tells a server that is not ready of a document, and asks for its diagnostics where that is what makes it ready.
+    /// Opens a document in a server that is not ready, and pulls diagnostics if that is what makes it ready.
     pub(crate) async fn open_to_load(
         &self,
         call: &CallContext,
@@ -241,7 +241,7 @@ impl Client {
         Ok(())
     }
 
-    /// Waits until the server is ready. `false` when it ended or the call did before.
+    /// Waits until the server is ready. `false` if it or the call ended first.
     pub async fn ready(&self, call: &CallContext) -> bool {
         self.wait_until(call, |state, now| {
             if state.ended {
@@ -257,7 +257,7 @@ impl Client {
         .unwrap_or(false)
     }
 
-    /// Looks at the state after every change until `look` is satisfied.
+    /// Calls `look` after every change of the state until it returns [`Wait::Done`].
     async fn wait_until<T>(
         &self,
         call: &CallContext,
@@ -288,8 +288,8 @@ impl Client {
         }
     }
 
-    /// Asks a question and waits for the answer. Asked again within the call when the server says that the content
-    /// changed under it or that it gave up by itself.
+    /// Sends a request and waits for the answer. Retries within the call if the server reports that the content was modified or
+    /// that it cancelled the request.
     pub async fn ask<P: Serialize + ?Sized>(
         &self,
         call: &CallContext,
@@ -308,7 +308,7 @@ impl Client {
         }
     }
 
-    /// As [`Client::ask`], sent in one turn with a document's text, so that no other write comes between.
+    /// Like [`Client::ask`], sent together with a document's text, so that no other write comes between.
     pub async fn ask_about<P: Serialize + ?Sized>(
         &self,
         call: &CallContext,
@@ -336,7 +336,7 @@ impl Client {
         }
     }
 
-    /// Sends a question, in the sender's turn. It is left with the server for good where its entry wants that, and nothing
+    /// Sends a request while the write lock is held. If the server's entry says so, the request is never cancelled, and nothing
     /// changes for the server before it has answered: see [`Client::wait_for_searches`].
     async fn send_question<P: Serialize + ?Sized>(
         &self,
@@ -356,9 +356,8 @@ impl Client {
         Ok(self.connection.request_with(call, method, params, on_reply).await?.without_cancel())
     }
 
-    /// Waits until the server has answered all questions that are left with it. What changes under such a search stays half
-    /// unseen for good: after one, pyright went on to report errors of the text before, as the answer to a pull for the text
-    /// after.
+    /// Waits until the server has answered all requests that are never cancelled. After a change during such a search, pyright
+    /// keeps reporting errors of the old text (decision 0321).
     async fn wait_for_searches(&self, call: &CallContext) -> Result<(), Interrupted> {
         let over = |state: &SessionState, _: Instant| match state.searches == 0 || state.ended {
             true => Wait::Done(()),
@@ -368,8 +367,7 @@ impl Client {
     }
 }
 
-/// The time before another try: short at first, since most servers cancel what a change overtakes and are ready again at
-/// once.
+/// The delay before a retry: short at first, since most servers are ready again at once.
 struct RetryDelay(Duration);
 
 impl Default for RetryDelay {
@@ -386,7 +384,7 @@ impl RetryDelay {
     }
 }
 
-/// `None` asks for another try.
+/// `None` means retry.
 fn retryable(outcome: Result<Payload, RequestError>) -> Result<Option<Payload>, RequestError> {
     match outcome {
         Ok(payload) => Ok(Some(payload)),
@@ -399,14 +397,14 @@ fn retryable(outcome: Result<Payload, RequestError>) -> Result<Option<Payload>, 
     }
 }
 
-/// What a look at the state says to a wait.
+/// How a wait continues.
 enum Wait<T> {
     Done(T),
     Until(Instant),
     ForChange,
 }
 
-/// Runs a server's connection to its end, drains its stderr, and makes sure that nothing of it is left.
+/// Runs a server's connection to its end, drains its stderr, and makes sure that the process is gone.
 async fn drive(
     run: impl Future<Output = Closed> + Send + 'static,
     connection: Connection,
@@ -421,7 +419,7 @@ async fn drive(
     let (closed, exit) = tokio::select! {
         closed = &mut run => (closed, None),
         exit = handle.ended() => {
-            // What it said last may still be in the pipe.
+            // Its last output may still be in the pipe.
             let closed = match tokio::time::timeout(LAST_WORDS, &mut run).await {
                 Ok(closed) => closed,
                 Err(_) => {
@@ -436,7 +434,7 @@ async fn drive(
     let exit = match exit {
         Some(exit) => exit,
         None => {
-            // Its pipes are closed: it has nothing left to say, and a short time to go by itself.
+            // Its pipes are closed; it gets a short time to exit by itself.
             match tokio::time::timeout(LAST_WORDS, handle.ended()).await {
                 Ok(exit) => exit,
                 Err(_) => handle.terminate(LAST_WORDS).await,

@@ -1,13 +1,12 @@
 //! Framing of the base protocol, both directions: `Content-Length` headers around JSON bodies.
 //!
-//! Real servers print to stdout what belongs on stderr, write headers in lower case and announce sizes that are wrong.
-//! Policy of the decoder:
-//! - lines that are no header are skipped before a header block, also when a header is glued to their end;
-//! - a header name is compared without case, the last `Content-Length` of a block counts, other headers are ignored;
-//! - a line longer than [`MAX_LINE_BYTES`] is thrown away as it arrives, so noise never fills memory;
-//! - a body above [`MAX_BODY_BYTES`] or a block of more than [`MAX_BLOCK_LINES`] lines ends the stream with an error: what
-//!   follows cannot be framed;
-//! - a body is handed out as a slice of the read buffer, never copied.
+//! Real servers print logs to stdout, write headers in lower case and send wrong sizes. Policy of the decoder:
+//! - other lines before a header block are skipped, even if a header follows on the same line;
+//! - header names are case-insensitive, the last `Content-Length` of a block counts, other headers are ignored;
+//! - a line longer than [`MAX_LINE_BYTES`] is discarded as it arrives, so noise never fills memory;
+//! - a body above [`MAX_BODY_BYTES`] or a block of more than [`MAX_BLOCK_LINES`] lines ends the stream with an error, since
+//!   the next frame cannot be found;
+//! - a body is a slice of the read buffer, never a copy.
 
 use bytes::{Buf, Bytes, BytesMut};
 use serde::Serialize;
@@ -15,7 +14,7 @@ use tokio_util::codec::Decoder;
 
 /// Longer lines are noise. Real headers are some thirty bytes.
 pub const MAX_LINE_BYTES: usize = 4 * 1024;
-/// Lines of one header block, so that a block which never ends is an error and not a wait.
+/// The most lines of one header block, so that an endless block is an error.
 pub const MAX_BLOCK_LINES: usize = 32;
 /// The largest answers seen are lists of some ten thousand symbols, a few megabytes.
 pub const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
@@ -23,7 +22,7 @@ pub const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
 /// Room in front of a body for `Content-Length: `, twenty digits and two line ends.
 const HEADER_ROOM: usize = 40;
 
-/// Why bytes cannot be read as frames any more.
+/// Why no more frames can be read.
 #[derive(Debug, thiserror::Error)]
 pub enum CodecError {
     #[error("a frame of {0} bytes is larger than the {MAX_BODY_BYTES} allowed")]
@@ -36,11 +35,11 @@ pub enum CodecError {
     Io(#[from] std::io::Error),
 }
 
-/// Takes frames out of a byte stream; pieces may arrive in any size.
+/// Decodes frames from a byte stream that arrives in pieces of any size.
 #[derive(Debug, Default)]
 pub struct FrameDecoder {
     state: State,
-    /// How far the buffer has been searched for a line end, so that a slow line is not searched again and again.
+    /// How far the buffer was searched for a line end, so that slow lines are not searched repeatedly.
     searched: usize,
     skipped: u64,
 }
@@ -63,17 +62,17 @@ enum State {
 }
 
 impl FrameDecoder {
-    /// Bytes of noise thrown away so far.
+    /// Bytes of noise discarded so far.
     pub fn skipped(&self) -> u64 {
         self.skipped
     }
 
-    /// Whether a frame has begun and is not complete: the peer owes us bytes.
+    /// Whether a frame has begun and is incomplete.
     pub fn is_inside_frame(&self) -> bool {
         matches!(self.state, State::Headers { .. } | State::Body { .. })
     }
 
-    /// Takes one line without its end, or `None` when it has not arrived whole.
+    /// Takes one line without its end; `None` if it is incomplete.
     fn take_line(&mut self, buffer: &mut BytesMut) -> Option<BytesMut> {
         let Some(found) = buffer[self.searched..].iter().position(|&byte| byte == b'\n') else {
             self.searched = buffer.len();
@@ -178,7 +177,7 @@ fn content_length(line: &[u8]) -> Result<Option<usize>, CodecError> {
     }
 }
 
-/// Writes a value as one frame. The body is serialised once, behind room for the header, and never copied.
+/// Writes a value as one frame. The body is serialised once, after space for the header, and never copied.
 pub fn frame<T: Serialize + ?Sized>(value: &T) -> Result<Bytes, serde_json::Error> {
     let mut buffer = vec![0; HEADER_ROOM];
     serde_json::to_writer(&mut buffer, value)?;
@@ -218,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn header_names_have_no_case_and_other_headers_are_ignored() {
+    fn header_names_are_case_insensitive_and_other_headers_are_ignored() {
         let input = b"content-length:2\nContent-Type: application/vscode-jsonrpc; charset=utf-8\n\n{}";
         assert_eq!(decode(&[input]).unwrap(), ["{}"]);
     }
@@ -248,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_that_cannot_be_are_errors() {
+    fn invalid_sizes_are_errors() {
         let too_large = decode(&[b"Content-Length: 99999999999999999999999\r\n\r\n"]);
         assert!(matches!(too_large, Err(CodecError::BodyTooLarge(u64::MAX))));
         let endless: Vec<u8> = std::iter::once("Content-Length: 1\r\n")

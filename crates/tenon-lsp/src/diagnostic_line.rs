@@ -1,16 +1,16 @@
-//! A diagnostic as it is told: its place counted from 1, its words in one line.
+//! A diagnostic as printed: positions count from 1, and the message is one line.
 //!
-//! This is the one place that decides how words of a server become words of ours. Whatever a server sends, a line stays a
-//! line: nothing in it ends the line early or moves a terminal's cursor.
+//! This is the only place that turns a server's text into ours. Nothing that a server sends can end a line early or move a
+//! terminal's cursor.
 
 use serde::{Deserialize, Serialize};
 
 use crate::model::{Diagnostic, Severity};
 
-/// The longest message that is told whole.
+/// Longer messages are cut, in code points.
 pub const MAX_MESSAGE: usize = 500;
 
-/// What is wrong at one place of a file.
+/// A diagnostic with one-based positions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiagnosticLine {
     /// Counted from 1.
@@ -18,7 +18,7 @@ pub struct DiagnosticLine {
     /// Counted from 1, in UTF-16 units.
     pub character: u32,
     pub severity: Severity,
-    /// As the server said it.
+    /// As the server sent it.
     pub message: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
@@ -52,7 +52,7 @@ impl DiagnosticLine {
     }
 }
 
-/// What several findings of one severity are called.
+/// The plural name of a severity.
 pub fn plural(severity: Severity) -> &'static str {
     match severity {
         Severity::Error => "errors",
@@ -62,11 +62,11 @@ pub fn plural(severity: Severity) -> &'static str {
     }
 }
 
-/// A text in one line of at most `max` code points: line breaks and control characters become one space, together with
-/// the white space around them; what is cut off leaves an ellipsis.
+/// A text as one line of at most `max` code points. Line breaks and control characters, with the white space around them,
+/// become one space; an ellipsis marks a cut.
 pub fn one_line(text: &str, max: usize) -> String {
     let mut line = String::new();
-    // White space not written yet, and whether a break is in it.
+    // Pending white space, and whether it contains a break.
     let (mut gap, mut broken) = (String::new(), false);
     for one in text.trim_matches(|one: char| one.is_whitespace() || one.is_control()).chars() {
         if one.is_whitespace() || one.is_control() {
@@ -87,7 +87,7 @@ pub fn one_line(text: &str, max: usize) -> String {
     }
 }
 
-/// What would end a line or do something to a terminal.
+/// Whether a character would end a line or control a terminal.
 fn is_break(one: char) -> bool {
     one.is_control() || matches!(one, '\u{2028}' | '\u{2029}')
 }
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_stay_in_one_line() {
+    fn text_becomes_one_line() {
         for (given, told) in [
             ("plain  words", "plain  words"),
             ("one\ntwo", "one two"),
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_finding_is_a_line() {
+    fn diagnostic_prints_severity_position_message_and_code() {
         let mut found = DiagnosticLine {
             line: 12,
             character: 5,
@@ -131,7 +131,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_breaks_a_line_or_the_limit(text in any::<String>(), max in 1usize..50) {
+        fn any_text_fits_one_line_and_the_limit(text in any::<String>(), max in 1usize..50) {
             let line = one_line(&text, max);
             prop_assert!(line.chars().count() <= max);
             prop_assert!(!line.contains(is_break));

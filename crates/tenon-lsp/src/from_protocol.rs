@@ -1,7 +1,7 @@
-//! From what servers send to what we keep: tolerant of single bad items, silent about what nobody asked for.
+//! Parses what servers send, skipping single invalid items.
 //!
-//! Lists are read in one go; only when that fails, item by item, so that a float or a negative line costs its own item and
-//! not the list. URIs are compared by what they spell, not by how: servers encode as they like.
+//! Lists are parsed at once; if that fails, item by item, so that a float or a negative line costs one item and not the
+//! list. URIs are compared decoded, since servers encode them differently.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use tenon_contract::position::{Position, Range};
 use crate::message::Payload;
 use crate::model::{Diagnostic, HoverInfo, HoverPart, Markup};
 
-/// The file a URI spells, percent-escapes decoded: one key for all spellings. Not checked against any root.
+/// The decoded path of a URI: one key for all encodings. Not checked against any root.
 pub(crate) fn file_key(uri: &str) -> String {
     let path = uri.strip_prefix("file://").unwrap_or(uri);
     if !path.contains('%') {
@@ -93,7 +93,7 @@ impl<'a> WireLocation<'a> {
     }
 }
 
-/// Reads an array, one object or null as a list; what cannot be read is left out.
+/// Reads an array, one object or null as a list, without invalid items.
 fn list<'a, T: Deserialize<'a>>(payload: &'a [u8]) -> Vec<T> {
     match payload.trim_ascii_start().first() {
         Some(b'[') => serde_json::from_slice(payload).unwrap_or_else(|_| {
@@ -108,12 +108,12 @@ fn list<'a, T: Deserialize<'a>>(payload: &'a [u8]) -> Vec<T> {
     }
 }
 
-/// Locations and links; a link counts by the range of its target's name.
+/// Locations and links; of a link, the range of the target's name.
 pub(crate) fn locations(payload: &Payload) -> Vec<RawLocation<'_>> {
     list::<WireLocation<'_>>(payload.as_bytes()).into_iter().filter_map(WireLocation::into_raw).collect()
 }
 
-/// A symbol of either form the protocol has, its children still inside.
+/// A symbol in either form of the protocol, with its children.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", bound(deserialize = "Child: Deserialize<'de>"))]
 struct WireSymbol<Child> {
@@ -136,7 +136,7 @@ trait Child: Sized {
     fn read(self) -> Option<WireSymbol<Self>>;
 }
 
-/// All at once, which is fast; one that cannot be read spoils all.
+/// All at once, which is fast; one invalid child fails all.
 #[derive(Deserialize)]
 struct Sound(WireSymbol<Sound>);
 
@@ -146,7 +146,7 @@ impl Child for Sound {
     }
 }
 
-/// One by one; what cannot be read is left out.
+/// One by one, without invalid ones.
 impl Child for Value {
     fn read(self) -> Option<WireSymbol<Self>> {
         serde_json::from_value(self).ok()
@@ -162,7 +162,7 @@ struct WireSymbolLocation {
 
 /// One symbol of a flattened list, in the server's encoding.
 pub(crate) struct RawSymbol {
-    /// Where it is; `None` for a symbol of the document that was asked about.
+    /// `None` for a symbol of the requested document.
     pub(crate) uri: Option<String>,
     pub(crate) name: String,
     pub(crate) kind: u32,
@@ -172,11 +172,11 @@ pub(crate) struct RawSymbol {
     pub(crate) depth: u32,
 }
 
-/// How deep symbols may nest. Real code stays far below; a stack overflow is no answer.
+/// How deep symbols may nest, to avoid a stack overflow. Real code stays far below.
 const MAX_DEPTH: u32 = 64;
 
-/// Symbols of a document or of the workspace, flattened, parents before their children. One without a range is dropped, its
-/// children stay.
+/// Symbols of a document or the workspace, flattened, parents before their children. A symbol without a range is dropped,
+/// its children stay.
 pub(crate) fn symbols(payload: &Payload) -> Vec<RawSymbol> {
     match serde_json::from_slice::<Option<Vec<Sound>>>(payload.as_bytes()) {
         Ok(sound) => flattened(sound.unwrap_or_default()),
@@ -225,7 +225,7 @@ struct WireHover {
     range: Option<WireRange>,
 }
 
-/// A hover, or nothing when a server has nothing to say. The range is in the server's encoding.
+/// A hover, if it is not empty. The range is in the server's encoding.
 pub(crate) fn hover(payload: &Payload) -> Option<HoverInfo> {
     let hover: WireHover = payload.parse().ok()?;
     let mut parts = Vec::new();
@@ -279,7 +279,7 @@ impl From<WireDiagnostic> for Diagnostic {
     }
 }
 
-/// Codes are strings, numbers, or objects with a `value`, as editors' own code has them.
+/// Codes are strings, numbers, or objects with a `value`.
 fn code_text(code: &Value) -> Option<String> {
     match code {
         Value::Null => None,
@@ -348,14 +348,14 @@ pub(crate) fn pulled(payload: &Payload) -> Pulled {
         .into_iter()
         .filter_map(|(uri, raw)| {
             let report: WireReport<'_> = serde_json::from_str(raw.get()).ok()?;
-            // `unchanged` has no items and says nothing new.
+            // `unchanged` has no items.
             Some((file_key(&uri), diagnostics(Some(report.items?))))
         })
         .collect();
     Pulled { items: diagnostics(report.items), related }
 }
 
-/// Reads params of a known shape, or nothing when a server sends another.
+/// Params of a known type; `None` if the server sends something else.
 pub(crate) fn params<T: DeserializeOwned>(payload: &Payload) -> Option<T> {
     payload.parse().ok()
 }
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn every_spelling_of_a_uri_is_one_key() {
+    fn all_encodings_of_a_uri_have_one_key() {
         for uri in ["file:///a%20b/%C3%A9%23.py", "file:///a b/é%23.py", "file:///a%20b/%c3%a9%23.py"] {
             assert_eq!(file_key(uri), "/a b/é#.py");
         }
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn locations_come_alone_in_lists_and_as_links() {
+    fn locations_are_single_lists_or_links() {
         let range = r#"{"start":{"line":1,"character":2},"end":{"line":1,"character":5}}"#;
         let one = format!(r#"{{"uri":"file:///a","range":{range}}}"#);
         let link = format!(
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn a_negative_line_costs_one_location() {
+    fn negative_line_drops_one_location() {
         let good = r#"{"uri":"file:///a","range":{"start":{"line":1,"character":2},"end":{"line":1,"character":5}}}"#;
         let bad = good.replace("\"line\":1", "\"line\":-1");
         let float = good.replace("\"character\":2", "\"character\":2.5");
@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn hovers_of_all_ages_become_parts() {
+    fn all_hover_formats_become_parts() {
         let parts = |json: &str| {
             hover(&payload(&format!(r#"{{"contents":{json}}}"#))).map(|hover| {
                 hover.parts.into_iter().map(|part| (part.markup, part.value)).collect::<Vec<_>>()

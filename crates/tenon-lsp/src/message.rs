@@ -1,4 +1,4 @@
-//! JSON-RPC messages: the envelope is parsed, what it carries stays raw until someone knows its type.
+//! JSON-RPC messages: the envelope is parsed, the payload stays raw until its type is known.
 
 use bytes::Bytes;
 use serde::ser::SerializeStruct;
@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::codec;
 
-/// The JSON text of params or a result: a slice of the frame that it came in.
+/// The JSON text of params or a result, as a slice of the received frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Payload(Bytes);
 
@@ -32,7 +32,7 @@ impl Payload {
     }
 }
 
-/// A request's name for its answer.
+/// The id that matches a response to its request.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RequestId {
     Number(i64),
@@ -88,7 +88,7 @@ impl RpcError {
     }
 }
 
-/// One message of either side.
+/// One message, sent or received.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Message {
     Request {
@@ -101,18 +101,18 @@ pub enum Message {
         params: Payload,
     },
     Response {
-        /// `None` answers a request whose id could not be read.
+        /// `None` if the id of the request could not be read.
         id: Option<RequestId>,
         outcome: Result<Payload, RpcError>,
     },
 }
 
-/// A frame whose body is no JSON-RPC message.
+/// An invalid JSON-RPC message.
 #[derive(Debug, thiserror::Error)]
 pub enum MessageError {
-    #[error("a frame is not JSON")]
+    #[error("invalid JSON in a frame")]
     Json(#[source] serde_json::Error),
-    #[error("a frame is JSON but no message: {0}")]
+    #[error("invalid JSON-RPC message: {0}")]
     Shape(&'static str),
 }
 
@@ -131,7 +131,7 @@ struct Envelope<'a> {
 }
 
 impl Message {
-    /// Reads a frame's body.
+    /// Parses a frame's body.
     pub fn parse(frame: &Bytes) -> Result<Self, MessageError> {
         let envelope: Envelope<'_> = match serde_json::from_slice(frame) {
             Ok(envelope) => envelope,
@@ -158,7 +158,7 @@ impl Message {
     }
 }
 
-/// What can be written as `params` or `result`.
+/// A value that can be serialised as `params` or `result`.
 pub type Written = Result<Bytes, serde_json::Error>;
 
 struct Call<'a, P: Serialize + ?Sized> {
@@ -208,7 +208,7 @@ pub fn notification<P: Serialize + ?Sized>(method: &str, params: &P) -> Written 
     codec::frame(&Call { id: None, method, params })
 }
 
-/// A response as a frame; no id answers a request whose id could not be read.
+/// A response as a frame. The id is `None` if the id of the request could not be read.
 pub fn response<R: Serialize + ?Sized>(id: Option<&RequestId>, outcome: Result<&R, &RpcError>) -> Written {
     codec::frame(&Answer { id, outcome })
 }
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn the_four_shapes_are_told_apart() {
+    fn the_four_message_kinds_are_recognized() {
         assert!(matches!(
             parse(r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":1}}"#),
             Ok(Message::Request { id: RequestId::Number(1), params, .. }) if params.as_bytes() == br#"{"a":1}"#
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_is_a_typed_error() {
+    fn invalid_messages_are_typed_errors() {
         assert!(matches!(parse("{"), Err(MessageError::Json(_))));
         for wrong in [
             "[]",

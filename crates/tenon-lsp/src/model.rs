@@ -1,8 +1,7 @@
-//! What language servers know, in one shape for all of them.
+//! The results of language servers, in one form for all servers.
 //!
-//! Every position is zero-based and counts UTF-16 units, whatever a server counts in. Every path is inside the roots: what
-//! lies outside is dropped before anyone counts. A byte order mark is no text: servers and editors do not count it, so
-//! positions on a first line do not either.
+//! Positions are zero-based and count UTF-16 units, whatever encoding a server uses. All paths are inside the roots; results
+//! outside are dropped before counting. Positions do not count a byte order mark, as in servers and editors.
 
 use std::cmp::Ordering;
 
@@ -19,19 +18,19 @@ pub struct Location {
     pub range: Range,
 }
 
-/// A named thing, of one document or of the workspace.
+/// A symbol of a document or the workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Symbol {
     pub path: WorkspacePath,
     pub name: String,
     pub kind: SymbolKind,
-    /// The whole of it; of a server's flat list, what that gave.
+    /// The full range, or what the server's flat list gives.
     pub range: Range,
-    /// Its name, or the whole range where a server gives no other.
+    /// The range of the name, or the full range if the server gives no other.
     pub selection: Range,
-    /// The name of what it is directly inside of.
+    /// The name of the enclosing symbol.
     pub container: Option<String>,
-    /// How deep it is nested in a document's symbols, which come parents first; zero in flat lists.
+    /// The nesting depth in a document's symbols, which list parents first; zero in flat lists.
     pub depth: u32,
 }
 
@@ -46,12 +45,12 @@ impl Symbol {
     }
 }
 
-/// What kind of thing a symbol is, by the protocol's number.
+/// The kind of a symbol, by the protocol's number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SymbolKind(pub u32);
 
 impl SymbolKind {
-    /// The protocol's name in lower camel case; numbers that it does not know are `unknown`.
+    /// The protocol's name in lower camel case, or `unknown`.
     pub fn name(self) -> &'static str {
         const NAMES: [&str; 26] = [
             "file",
@@ -85,7 +84,7 @@ impl SymbolKind {
     }
 }
 
-/// How a hover's text is to be read.
+/// The format of a hover's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Markup {
     Markdown,
@@ -98,7 +97,7 @@ pub struct HoverPart {
     pub value: String,
 }
 
-/// What a server says about a place.
+/// The hover at a position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HoverInfo {
     pub parts: Vec<HoverPart>,
@@ -126,7 +125,7 @@ impl Severity {
     }
 }
 
-/// Something a server says is wrong with a text.
+/// A diagnostic of a text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Diagnostic {
     pub range: Range,
@@ -165,9 +164,8 @@ impl Diagnostic {
     }
 }
 
-/// The diagnostics of one file, of each of its servers, as one sorted list. Of what several servers say about the same
-/// range in the same words, the one that sorts first stays, with all that its server says; of one server's, only exact
-/// duplicates go.
+/// Merges the diagnostics of one file from several servers into one sorted list. If several servers report the same message
+/// for the same range, the server whose diagnostic sorts first wins; within one server, only exact duplicates are removed.
 pub fn merge_diagnostics(shares: Vec<Vec<Diagnostic>>) -> Vec<Diagnostic> {
     let servers = shares.into_iter().enumerate();
     let mut all: Vec<(usize, Diagnostic)> =
@@ -184,49 +182,49 @@ pub fn merge_diagnostics(shares: Vec<Vec<Diagnostic>>) -> Vec<Diagnostic> {
     kept
 }
 
-/// Why a server's share is missing from an answer or cannot be vouched for.
+/// Why a server's results are missing from an answer or may be incomplete.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum GapReason {
-    /// It was still starting or loading its project when the time was up.
+    /// It was still starting or loading its project at the deadline.
     Indexing,
-    /// It was ready but did not answer in time, or a newer edit overtook the question.
+    /// It was ready but did not answer in time, or a newer edit superseded the request.
     Pending,
     /// It crashed, or was marked broken before.
     Broken,
-    /// It refused the request, with these words.
+    /// It returned an error, with this message.
     Refused(String),
-    /// Its answer is as long as the longest that it gives.
+    /// Its answer reached the server's limit.
     Limit,
-    /// It has not shown that its answers are complete, or nothing is known about how it would.
+    /// It gave no evidence that its answers are complete, or has no readiness rule.
     Unproven,
-    /// It is not installed or may not run; nobody counts on it.
+    /// It is not installed or may not run. Such a gap does not make an answer incomplete.
     Unavailable(String),
 }
 
-/// What is missing from an answer.
+/// A server whose results are missing or incomplete.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Gap {
     pub server: ServerId,
     pub why: GapReason,
 }
 
-/// An answer, with what it rests on.
+/// A merged answer, with the servers behind it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LspAnswer<T> {
     pub value: T,
     /// The servers that were asked or should have been, in registry order.
     pub servers: Vec<ServerId>,
-    /// In registry order. Empty, or naming servers that nobody counts on, means complete.
+    /// In registry order. The answer is complete if this has only [`GapReason::Unavailable`].
     pub gaps: Vec<Gap>,
 }
 
 impl<T> LspAnswer<T> {
-    /// Whether this is all there is to say.
+    /// Whether no available server's results are missing.
     pub fn is_complete(&self) -> bool {
         self.gaps.iter().all(|gap| matches!(gap.why, GapReason::Unavailable(_)))
     }
 
-    /// The servers whose share is still to come.
+    /// The servers that have not finished.
     pub fn pending(&self) -> impl Iterator<Item = &ServerId> {
         self.gaps
             .iter()
@@ -254,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn two_servers_that_say_the_same_are_heard_once() {
+    fn same_diagnostic_from_two_servers_is_listed_once() {
         let pyright = vec![
             diagnostic(1, 1, "pyright", "unused"),
             diagnostic(1, 1, "pyright", "undefined"),
@@ -282,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn severities_that_are_missing_or_unknown_have_a_meaning() {
+    fn missing_severity_is_error_and_unknown_is_info() {
         let of = |severity| Diagnostic { severity, ..diagnostic(0, 1, "", "") };
         assert_eq!(of(None).severity(), Severity::Error);
         assert_eq!(of(Some(9)).severity(), Severity::Info);

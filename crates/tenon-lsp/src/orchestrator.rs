@@ -1,8 +1,8 @@
-//! All language servers of one workspace: which serve a file, their start and end, and answers merged from several.
+//! All language servers of one workspace: selects servers for a file, starts and ends them, and merges their answers.
 //!
-//! Servers are keyed by id and project root and started on the first question, once, however many ask. A server that ends
-//! by itself is broken until someone asks for a restart; the others go on. Every answer says what it rests on
-//! ([`LspAnswer`]), so that a surface can refuse a partial one.
+//! Servers are keyed by id and project root and started once, by the first request. A server that exits by itself is broken
+//! until it is restarted; the others keep running. Every answer names the servers behind it ([`LspAnswer`]), so that a surface
+//! can reject a partial one.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -42,17 +42,16 @@ pub use warm_up::{Coverage, WarmUpResult};
 
 use instance::ServerInstance;
 
-/// Larger files are not sent to servers: nobody writes them by hand.
+/// Larger files are not sent to servers; they are usually generated.
 pub const MAX_TEXT_BYTES: u64 = 8 * 1024 * 1024;
 
-/// Files and answers up to this size are dealt with where they are: to hand them to another thread and back would take
-/// longer than the work.
+/// Files up to this size are read in place: moving the work to another thread would take longer.
 const SMALL_BYTES: u64 = 256 * 1024;
 
 /// The byte order mark.
 const MARK: &str = "\u{feff}";
 
-/// How long things may take.
+/// Timeouts.
 #[derive(Debug, Clone, Copy)]
 pub struct Timeouts {
     /// One check of a file.
@@ -79,7 +78,7 @@ impl Default for Timeouts {
     }
 }
 
-/// What an orchestrator works with.
+/// What an orchestrator needs.
 pub struct Options {
     pub gate: RootGate,
     pub registry: Registry,
@@ -87,9 +86,9 @@ pub struct Options {
     pub epochs: Arc<Epochs>,
     pub timeouts: Timeouts,
     pub group: ProcessGroup,
-    /// Whether to follow changes on disk. Without, a changed file is noticed when it is asked about.
+    /// Whether to watch the disk. If not, a changed file is noticed when it is queried.
     pub watch: bool,
-    /// What the configuration leaves out of the workspace, in the form of `.gitignore`.
+    /// Ignore patterns of the configuration, in the format of `.gitignore`.
     pub ignore: Vec<String>,
 }
 
@@ -109,7 +108,7 @@ impl Options {
     }
 }
 
-/// Why a question cannot even be put to a server.
+/// Why a query cannot be sent to a server.
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
     #[error(transparent)]
@@ -118,7 +117,7 @@ pub enum AskError {
     Position(#[from] PositionError),
 }
 
-/// A server that may run here, or why it may not.
+/// A server with its program, or the reason why it is not available.
 struct ServerAvailability {
     entry: Arc<ServerEntry>,
     availability: Availability,
@@ -141,7 +140,7 @@ struct Inner {
     roots: Mutex<RootCache>,
     recent: Mutex<Vec<dependents::RecentEdit>>,
     users: Mutex<dependents::DependentsCache>,
-    /// Texts that servers are shown instead of those on disk.
+    /// Texts that servers see instead of those on disk.
     unsaved: Mutex<BTreeMap<WorkspacePath, Arc<str>>>,
     watch: Option<Watch>,
     noting: Arc<tokio::sync::Mutex<()>>,
@@ -149,10 +148,10 @@ struct Inner {
     closing: CancellationToken,
 }
 
-/// Names one server process.
+/// The key of one server process.
 type Key = (ServerId, Utf8PathBuf);
 
-/// Project roots by server and folder; good for one state of the file system.
+/// Project roots by server and folder, valid for one file-system epoch.
 #[derive(Default)]
 struct RootCache {
     at: u64,
@@ -163,7 +162,7 @@ struct RootCache {
 #[derive(Clone)]
 struct Candidate {
     entry: Arc<ServerEntry>,
-    /// The project, or why the server is not available.
+    /// The project root, or why the server is not available.
     place: Result<WorkspacePath, String>,
 }
 
@@ -173,7 +172,7 @@ impl Orchestrator {
         let Options { gate, registry, finder, epochs, timeouts, group, watch, ignore } = options;
         let watch = watch.then(|| Watch::start(&gate, ignore, Arc::clone(&epochs)));
         if let Some(Err(error)) = &watch {
-            tracing::warn!(%error, "changes on disk are noticed only in files that are asked about");
+            tracing::warn!(%error, "cannot watch the disk; changes are noticed only in queried files");
         }
         let inner = Inner {
             gate,
@@ -200,7 +199,7 @@ impl Orchestrator {
         orchestrator
     }
 
-    /// Looks for servers again, after some were installed or removed. Running ones are not touched.
+    /// Looks for servers again, after some were installed or removed. Running servers are not affected.
     pub async fn refresh_servers(&self) {
         let inner = Arc::clone(&self.0);
         let servers = spawn_blocking(move || inner.look_for_servers()).await;
@@ -245,7 +244,7 @@ impl Orchestrator {
         self.0.tasks.wait().await;
     }
 
-    /// Ends the servers with this id, broken marks included; the next question starts them anew.
+    /// Ends the servers with this id, also broken ones; the next request starts them again.
     pub async fn restart(&self, id: &ServerId) {
         let gone: Vec<Arc<ServerInstance>> = {
             let mut instances = lock(&self.0.instances);
@@ -258,7 +257,7 @@ impl Orchestrator {
         self.0.epochs.advance(Epoch::Text);
     }
 
-    /// Gives broken servers another chance, as when a new session begins.
+    /// Lets broken servers start again, for example for a new session.
     pub fn reset_failures(&self) {
         let mut instances = lock(&self.0.instances);
         let before = instances.len();
@@ -278,21 +277,20 @@ impl Orchestrator {
         spawn_blocking(move || inner.find_candidates(&path)).await.unwrap_or_default()
     }
 
-    /// Starts the servers that will be asked about a file while the tree is still being read for the first time. Later, a
-    /// question starts them soon enough.
+    /// Starts the servers for a file while the tree is being read for the first time. Later, the request itself starts them.
     async fn start_early(&self, path: &WorkspacePath, capability: Capability) {
         if self.0.watch.as_ref().is_none_or(Watch::has_read) {
             return;
         }
         for candidate in self.candidates(path).await {
             if candidate.entry.has(capability) {
-                // Why it cannot start is for the question to say.
+                // The request itself reports why a server cannot start.
                 let _ = self.instance(&candidate);
             }
         }
     }
 
-    /// The place of a server, which is started if need be.
+    /// The instance of a server, started if necessary.
     fn instance(&self, candidate: &Candidate) -> Result<Arc<ServerInstance>, GapReason> {
         let root = match &candidate.place {
             Ok(root) => root,
@@ -310,12 +308,12 @@ impl Orchestrator {
         })))
     }
 
-    /// A running server, started if need be, that knows what changed on disk.
+    /// A running server, started if necessary, that has received all changes on disk.
     async fn client(&self, candidate: &Candidate, call: &CallContext) -> Result<Arc<Client>, GapReason> {
         self.client_that_saw(None, candidate, call).await
     }
 
-    /// The same; if it does not have this file open, it is shown this text of it first, and then what changed.
+    /// Like `client`. If the server does not have this file open, it gets this text first, and then the changes.
     async fn client_that_saw(
         &self,
         shown: Option<(&WorkspacePath, &LineIndex)>,
@@ -327,7 +325,7 @@ impl Orchestrator {
         if let Some((path, before)) = shown
             && client.open_text(path.as_str()).is_none()
         {
-            // However this call ends, it hears of what is on disk before it is asked again.
+            // However this call ends, the server gets the text on disk before the next request.
             lock(&instance.pending_changes).note(path, FileChangeKind::Changed);
             self.show_before(&client, path, before, call).await.map_err(|error| gap_reason(&error))?;
         }
@@ -347,7 +345,7 @@ impl Inner {
         read_text(&self.gate, path, open)
     }
 
-    /// The servers that run now.
+    /// The running servers.
     fn live(&self) -> Vec<Arc<Client>> {
         lock(&self.instances).values().filter_map(|instance| instance.live()).collect()
     }
@@ -360,7 +358,7 @@ impl Inner {
             .collect()
     }
 
-    /// The servers of a file when all their project roots are known already.
+    /// The servers of a file, if all their project roots are cached.
     fn known_candidates(&self, path: &WorkspacePath) -> Option<Vec<Candidate>> {
         let servers = Arc::clone(&*lock(&self.servers));
         let mut candidates = Vec::new();
@@ -378,7 +376,7 @@ impl Inner {
             .collect()
     }
 
-    /// The project root for a file, if it was looked for since files last came or went.
+    /// The cached project root for a file, if it is still valid.
     fn known_root(&self, entry: &ServerEntry, file: &Utf8Path) -> Option<Option<WorkspacePath>> {
         let roots = lock(&self.roots);
         if self.watch.is_none() || roots.at != self.epochs.get(Epoch::Fs) {
@@ -387,7 +385,7 @@ impl Inner {
         roots.known.get(&(entry.id.clone(), file.parent()?.to_owned())).cloned()
     }
 
-    /// The project root for a file. Asks the file system when it is not known.
+    /// The project root for a file. Reads the file system if it is not cached.
     fn root_for(&self, entry: &ServerEntry, file: &Utf8Path) -> Option<WorkspacePath> {
         if let Some(known) = self.known_root(entry, file) {
             return known;
@@ -406,7 +404,7 @@ impl Inner {
         root
     }
 
-    /// The innermost allowed root that a file is in.
+    /// The innermost allowed root that contains a file.
     fn workspace_of(&self, file: &Utf8Path) -> Option<&Utf8Path> {
         let roots = self.gate.roots().iter().filter(|root| file.starts_with(root));
         roots.max_by_key(|root| root.as_str().len()).map(Utf8PathBuf::as_path)
@@ -414,7 +412,7 @@ impl Inner {
 }
 
 impl ServerAvailability {
-    /// `None` when the server has nothing to do for a file without a project of its kind.
+    /// `None` if the server is disabled or needs a project that the file does not have.
     fn candidate(&self, root: Option<WorkspacePath>) -> Option<Candidate> {
         let place = match &self.availability {
             Availability::Found(_) => Ok(root?),
@@ -428,7 +426,7 @@ impl ServerAvailability {
     }
 }
 
-/// The servers that serve a file by its name, with their place in the registry; disabled ones are left out.
+/// The servers for a file name, with their index in the registry, without disabled ones.
 fn serving<'a>(
     servers: &'a [ServerAvailability],
     file: &'a Utf8Path,
@@ -442,8 +440,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The text of a file without its byte order mark, which neither editors nor servers count. When it is the one that is
-/// known, its lines are not looked for again.
+/// The text of a file without its byte order mark, which editors and servers do not count. Reuses `known` if the text is the
+/// same.
 fn read_text(
     gate: &RootGate,
     path: &WorkspacePath,
@@ -456,7 +454,7 @@ fn read_text(
     Ok(LineIndex::new(text_of(&bytes)?))
 }
 
-/// The text that the bytes of a file are.
+/// The bytes of a file as text.
 fn text_of(bytes: &[u8]) -> Result<&str, ReadError> {
     str::from_utf8(without_mark(bytes)).map_err(|_| ReadError::NotUtf8)
 }

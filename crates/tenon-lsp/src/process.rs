@@ -1,11 +1,11 @@
-//! Unix: children that never outlive us, and the descriptors that a host hands down. The only file with `unsafe`.
+//! Child processes on Unix that never outlive us, and inherited descriptors. The only file with `unsafe` (decision 0301).
 //!
 //! Invariants:
-//! - All children are started by one thread that never ends: Linux ties `PR_SET_PDEATHSIG` to the *thread* that made the
-//!   child, and a worker thread that retires would take its children with it.
-//! - A child asks for SIGKILL at its parent's death before it runs anything, then checks that the parent still lives.
-//! - A signal is only ever sent to a child that has not been reaped, so never to a stranger that got its number: the waiter
-//!   notices the end without reaping, clears what is left of the group, and reaps under the lock that signalling takes.
+//! - One thread that never ends spawns all children: Linux ties `PR_SET_PDEATHSIG` to the *thread* that spawned the child, and
+//!   a worker thread that ends would kill its children.
+//! - A child requests SIGKILL at its parent's death before exec, then checks that the parent is still alive.
+//! - Signals only go to a child that was not reaped, so never to an unrelated process that reused its pid: the waiter notices
+//!   the exit without reaping, kills the rest of the group, and reaps under the lock that signalling takes.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
@@ -25,9 +25,9 @@ use tokio::sync::{oneshot, watch};
 /// Whose process group a child belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProcessGroup {
-    /// Its own: ending it ends all that it started.
+    /// Its own: killing the group kills everything it started.
     Own,
-    /// Ours: a host that kills our group reaches it.
+    /// Ours: a host that kills our group kills it, too.
     Inherited,
 }
 
@@ -60,7 +60,7 @@ pub struct ChildProcess {
     pub handle: ChildHandle,
 }
 
-/// Watches and ends a child. Clones share it; the last one to go ends the child.
+/// Watches and ends a child. Clones share it; dropping the last one kills the child.
 #[derive(Clone)]
 pub struct ChildHandle(Arc<ChildState>);
 
@@ -90,9 +90,9 @@ impl Kill {
         }
     }
 
-    /// Only while the child is not reaped: its number, and its group's, are then its own.
+    /// Call only before the child is reaped: until then no other process can have its pid or group.
     fn send(&self, signal: Signal) {
-        // An error means that nobody is left to receive it.
+        // An error means that the process has already exited.
         let _ = match self.group {
             ProcessGroup::Own => killpg(self.pid, signal),
             ProcessGroup::Inherited => kill(self.pid, signal),
@@ -119,12 +119,12 @@ impl ChildHandle {
         }
     }
 
-    /// Ends the child now: SIGKILL, to its group where it has one.
+    /// Sends SIGKILL, to the child's group if it has its own.
     pub fn kill(&self) {
         self.0.kill.signal(Signal::SIGKILL);
     }
 
-    /// Ends the child with SIGTERM, and with SIGKILL when it still runs after `grace`.
+    /// Sends SIGTERM, and SIGKILL if the child still runs after `grace`.
     pub async fn terminate(&self, grace: Duration) -> ChildExit {
         self.0.kill.signal(Signal::SIGTERM);
         match tokio::time::timeout(grace, self.ended()).await {
@@ -142,14 +142,14 @@ struct SpawnRequest {
     reply: oneshot::Sender<io::Result<Child>>,
 }
 
-/// The one thread that starts children. It holds its own sender's other end for ever, so it never ends.
+/// The thread that spawns children. The static holds the sender forever, so the thread never ends.
 static SPAWNER: LazyLock<io::Result<mpsc::SyncSender<SpawnRequest>>> = LazyLock::new(|| {
-    // A few servers start at once; more wait in their callers.
+    // More than enough for servers that start at the same time.
     let (orders, inbox) = mpsc::sync_channel::<SpawnRequest>(64);
     std::thread::Builder::new().name("spawner".to_owned()).spawn(move || {
         while let Ok(mut order) = inbox.recv() {
             if let Err(Ok(mut child)) = order.reply.send(order.command.spawn()) {
-                // The caller is gone: nobody will ever end this child.
+                // The caller is gone, so this child would never be ended.
                 let _ = child.kill();
                 let _ = child.wait();
             }
@@ -158,12 +158,12 @@ static SPAWNER: LazyLock<io::Result<mpsc::SyncSender<SpawnRequest>>> = LazyLock:
     Ok(orders)
 });
 
-/// Starts a child with its pipes. It dies when we do.
+/// Starts a child with pipes. It is killed when we die.
 pub async fn spawn(command: Command, group: ProcessGroup) -> io::Result<ChildProcess> {
     spawn_with(command, group, Vec::new()).await
 }
 
-/// As [`spawn`]; the child also gets these descriptors, under these numbers.
+/// Like [`spawn`]; the child also gets these descriptors, under these numbers.
 pub async fn spawn_with(
     mut command: Command,
     group: ProcessGroup,
@@ -187,9 +187,9 @@ pub async fn spawn_with(
     attend(child, group)
 }
 
-/// Takes the pipes and sets a thread to wait for the end.
+/// Takes the pipes and starts a thread that waits for the exit.
 fn attend(mut child: Child, group: ProcessGroup) -> io::Result<ChildProcess> {
-    let missing = || io::Error::other("a pipe of the child is missing");
+    let missing = || io::Error::other("the child has no pipe");
     let stdin = child.stdin.take().ok_or_else(missing)?;
     let stdout = child.stdout.take().ok_or_else(missing)?;
     let stderr = child.stderr.take().ok_or_else(missing)?;
@@ -211,7 +211,7 @@ fn attend(mut child: Child, group: ProcessGroup) -> io::Result<ChildProcess> {
 fn wait(mut child: Child, kill: &Kill) -> ChildExit {
     use std::os::unix::process::ExitStatusExt;
 
-    // Notices the end and leaves the child unreaped, so that its group's number stays taken.
+    // Notices the exit without reaping, so that the group's id stays taken.
     while waitid(Id::Pid(kill.pid), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT)
         == Err(nix::errno::Errno::EINTR)
     {}
@@ -231,20 +231,20 @@ fn wait(mut child: Child, kill: &Kill) -> ChildExit {
     }
 }
 
-/// Gives the child descriptors under numbers of our choice. Its own, for reporting that a program cannot be run, may have one
-/// of them when ours are all taken up below; then all that is lost is the words of that report.
+/// Gives the child descriptors under chosen numbers. They may replace the descriptor by which the child reports that exec
+/// failed; then only the text of that error is lost.
 #[expect(unsafe_code, reason = "setting descriptors between fork and exec")]
 fn hand_down(command: &mut Command, handed: Vec<(OwnedFd, RawFd)>) -> io::Result<()> {
     let above = handed.iter().map(|(_, number)| number + 1).max().unwrap_or(0);
-    // None may sit on a number that another is to get.
+    // No descriptor may have a number that another one will get.
     let lifted = handed.into_iter().map(|(descriptor, number)| {
         let raw = fcntl(&descriptor, FcntlArg::F_DUPFD_CLOEXEC(above))?;
-        // SAFETY: fcntl has just made it, and nobody else knows of it.
+        // SAFETY: fcntl has just created it, so it has no other owner.
         Ok((unsafe { OwnedFd::from_raw_fd(raw) }, number))
     });
     let lifted = lifted.collect::<nix::Result<Vec<_>>>()?;
     // SAFETY: the closure runs in the forked child before exec and only calls dup2, which is async-signal-safe; it neither
-    // allocates nor takes a lock. What dup2 makes is given up at once and stays open for the program.
+    // allocates nor takes a lock. The new descriptor is released at once and stays open for the program.
     unsafe {
         command.pre_exec(move || {
             for (descriptor, number) in &lifted {
@@ -266,7 +266,7 @@ fn die_with_parent(command: &mut Command) {
         command.pre_exec(move || {
             nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)?;
             if getppid() != parent {
-                // The parent died before the signal was set, so it will never come.
+                // The parent died before the signal was set, so the signal will never arrive.
                 return Err(io::Error::from_raw_os_error(nix::errno::Errno::ESRCH as i32));
             }
             Ok(())
@@ -277,9 +277,9 @@ fn die_with_parent(command: &mut Command) {
 #[cfg(not(target_os = "linux"))]
 fn die_with_parent(_: &mut Command) {}
 
-/// What a host gave us on a descriptor that it may or may not have opened: a pipe or a socket, else nothing.
+/// A pipe or socket that the host passed on a descriptor, if it did.
 ///
-/// It gets CLOEXEC, so call this before the first child is started. Once per descriptor: the result owns it.
+/// Sets CLOEXEC, so call this before the first child is started, once per descriptor: the result owns it.
 #[expect(unsafe_code, reason = "taking ownership of an inherited descriptor")]
 pub fn inherited(descriptor: RawFd) -> Option<OwnedFd> {
     {
@@ -291,14 +291,14 @@ pub fn inherited(descriptor: RawFd) -> Option<OwnedFd> {
         if kind != SFlag::S_IFIFO && kind != SFlag::S_IFSOCK {
             return None;
         }
-        // Whatever this process opened itself is closed at exec; what survived an exec came from the host.
+        // Everything this process opens has CLOEXEC; a descriptor without it came from the host.
         let flags = FdFlag::from_bits_truncate(fcntl(borrowed.as_fd(), FcntlArg::F_GETFD).ok()?);
         if flags.contains(FdFlag::FD_CLOEXEC) {
             return None;
         }
         fcntl(borrowed, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC)).ok()?;
     }
-    // SAFETY: the descriptor is open, and it was so when this program began, since it had no CLOEXEC: no one else in this
-    // process owns it. It has CLOEXEC now, so a second call for it returns `None`.
+    // SAFETY: the descriptor is open and had no CLOEXEC, so it was inherited and has no owner in this process. It has CLOEXEC
+    // now, so a second call returns `None`.
     Some(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }

@@ -1,4 +1,4 @@
-//! The last lines that a language server said on stderr and in log messages, for people who ask what went wrong.
+//! The last lines that a language server wrote to stderr and log messages, for troubleshooting.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,13 +29,13 @@ impl ServerLog {
         lines.iter().cloned().collect()
     }
 
-    /// The last line, which is where a server that gives up says why.
+    /// The last line. A failing server usually prints the reason there.
     pub fn last(&self) -> Option<String> {
         let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         lines.back().cloned()
     }
 
-    /// Reads a stream to its end, so that its writer never blocks on a full pipe; what is too much is forgotten.
+    /// Reads a stream to its end, so that its writer never blocks on a full pipe. Keeps only the last lines.
     pub async fn drain(&self, mut stream: impl AsyncRead + Unpin) {
         let mut buffer = [0; 8 * 1024];
         let mut line = Vec::new();
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_flood_keeps_its_last_lines_only() {
+    async fn only_the_last_lines_are_kept() {
         let log = ServerLog::default();
         let flood: String = (0..10_000).map(|number| format!("line {number}\n")).collect();
         log.drain(flood.as_bytes()).await;
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_line_without_end_is_cut() {
+    async fn long_lines_are_cut() {
         let log = ServerLog::default();
         log.drain(&[b'x'; 100_000][..]).await;
         assert_eq!(log.lines(), ["x".repeat(MAX_LINE_BYTES)]);

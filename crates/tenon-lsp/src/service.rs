@@ -1,7 +1,7 @@
-//! The language-server service as both of its sides know it: method names, parameters and answers.
+//! The protocol of the language-server service: method names, parameters and results.
 //!
-//! `tenon lsp-service` speaks this over pipes, framed as language servers do; [`client::LspServiceClient`] is the other side
-//! for hosts that embed it. What is here is the contract: names and shapes change for nobody's convenience.
+//! `tenon lsp-service` speaks it over pipes, with the framing of language servers; [`client::LspServiceClient`] is the client
+//! for hosts that embed it. Names and shapes are a contract and must not change.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub mod client;
 /// The environment variable with `{"workspaceRoot": …, "config": {…}}` that a service is started with.
 pub const BOOTSTRAP: &str = "LSP_BOOTSTRAP";
 
-/// Said by the service as the last step of its start.
+/// Sent by the service as the last step of the start.
 pub const READY: &str = "lsp/ready";
 pub const CHECK_FILE: &str = "lsp/checkFile";
 pub const DIAGNOSTICS: &str = "lsp/diagnostics";
@@ -32,7 +32,7 @@ pub const SHUTDOWN: &str = "lsp/shutdown";
 pub struct CheckFile {
     /// Absolute.
     pub file_path: String,
-    /// Authoritative when it is there, also when it is empty; else the text on disk counts.
+    /// The text to check, even if it is empty; `None` means the text on disk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
@@ -63,11 +63,11 @@ pub struct Diagnostic {
     pub source: Option<String>,
 }
 
-/// The diagnostics of many files by relative path, in byte order. A file with nothing to show is not there.
+/// The diagnostics of files by relative path, in byte order, without clean files.
 pub type Files = BTreeMap<String, Vec<Diagnostic>>;
 
 impl Diagnostic {
-    /// What a server said about `file`.
+    /// A server's diagnostic of `file`.
     pub fn new(file: &str, diagnostic: &model::Diagnostic) -> Self {
         let DiagnosticLine { line, character, severity, message, code, source } = diagnostic.into();
         Self { file: file.to_owned(), line, character, severity, message, code, source }
@@ -81,7 +81,7 @@ impl From<Diagnostic> for DiagnosticLine {
     }
 }
 
-/// How one language server is.
+/// The status of one language server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServerStatus {

@@ -1,13 +1,13 @@
-//! JSON-RPC over two byte streams: requests that end exactly once, notifications in order, and a peer that is always
+//! JSON-RPC over two byte streams: requests end exactly once, notifications keep their order, and the peer is always
 //! answered.
 //!
 //! Invariants:
 //! - A request ends once: by its answer, by its caller giving up (then `$/cancelRequest` is sent and a late answer is
-//!   ignored), or by the end of the connection, which ends all that are open.
-//! - What is sent leaves in the order of the calls; answers to the peer's own requests go beside that queue, so that a full
-//!   queue can never keep the reader from reading.
-//! - What the peer sends is handled in the reader, in order, by a [`Peer`] that must not block.
-//! - A peer that stops reading, or stops in the middle of a frame, for [`STALL`] ends the connection.
+//!   ignored), or by the end of the connection, which ends all pending requests.
+//! - Messages are sent in the order of the calls; answers to the peer's requests have their own queue, so that a full queue
+//!   never blocks the reader.
+//! - The reader handles the peer's messages in order, through a [`Peer`] that must not block.
+//! - The connection ends if the peer stops reading, or stops in the middle of a frame, for [`STALL`].
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,19 +25,19 @@ use crate::call_context::{CallContext, Interrupted};
 use crate::codec::{CodecError, FrameDecoder};
 use crate::message::{self, Message, Payload, RequestId, RpcError};
 
-/// Frames waiting for the peer to read. A healthy server reads within milliseconds; past this many the callers wait.
+/// The most queued frames. A healthy server reads within milliseconds; callers wait while the queue is full.
 const OUTGOING: usize = 256;
-/// Answers to the peer's own requests waiting for it to read. A peer that asks more without reading floods us.
+/// The most queued answers to the peer's requests. More end the connection.
 const ANSWERS: usize = 1024;
-/// Asked of the pipe at once, as much as a pipe holds.
+/// The size of one read, as much as a pipe holds.
 const READ_BYTES: usize = 64 * 1024;
-/// How long a peer may leave a write or a begun frame unfinished.
+/// How long a write or a begun frame may stay unfinished.
 const STALL: Duration = Duration::from_secs(30);
 
-/// The side that handles what the peer sends. Runs in the reader: it must return at once.
+/// Handles the peer's messages. Runs in the reader, so it must return at once.
 pub trait Peer: Send + Sync + 'static {
     fn notification(&self, method: &str, params: Payload);
-    /// Every request is answered with what this returns.
+    /// Returns the answer to a request.
     fn request(&self, method: &str, params: Payload) -> Result<Value, RpcError>;
 }
 
@@ -46,13 +46,13 @@ pub trait Peer: Send + Sync + 'static {
 pub enum Closed {
     #[error("the peer closed its output")]
     EndOfStream,
-    #[error("what the peer sends cannot be framed: {0}")]
+    #[error("invalid frame: {0}")]
     Unframed(String),
     #[error("the pipe broke: {0}")]
     Io(String),
-    #[error("the peer did not go on reading or writing")]
+    #[error("the peer stopped reading or writing")]
     Stalled,
-    #[error("the peer asks without reading the answers")]
+    #[error("the peer sends requests without reading the answers")]
     Flooded,
     #[error("we closed it")]
     Locally,
@@ -74,9 +74,9 @@ pub enum RequestError {
     Interrupted(#[from] Interrupted),
     #[error("the connection ended: {0}")]
     Closed(#[from] Closed),
-    #[error("the server refused: {0}")]
+    #[error("the server returned an error: {0}")]
     Refused(#[from] RpcError),
-    #[error("the request cannot be written as JSON")]
+    #[error("the request cannot be serialised as JSON")]
     Unwritable(#[from] serde_json::Error),
 }
 
@@ -84,9 +84,9 @@ type Outcome = Result<Payload, RequestError>;
 type OnReply = Box<dyn FnOnce(&Result<Payload, RpcError>) + Send>;
 
 struct PendingRequest {
-    /// Nobody, for a request of which only the moment of its answer counts.
+    /// `None` if only the time of the answer matters.
     reply: Option<oneshot::Sender<Outcome>>,
-    /// Runs in the reader, before anything that the peer sent after the answer is handled.
+    /// Runs in the reader, before any later message of the peer is handled.
     on_reply: Option<OnReply>,
 }
 
@@ -120,7 +120,7 @@ impl Shared {
         };
         for waiting in open.into_values() {
             if let Some(reply) = waiting.reply {
-                // A receiver that is gone has given up already.
+                // A missing receiver means that the caller has given up.
                 let _ = reply.send(Err(why.clone().into()));
             }
         }
@@ -137,7 +137,7 @@ impl Shared {
             _ => None,
         };
         let Some(waiting) = waiting else {
-            tracing::debug!(?id, "an answer to no open request");
+            tracing::debug!(?id, "response without a pending request");
             return;
         };
         if let Some(on_reply) = waiting.on_reply {
@@ -156,7 +156,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Makes a connection and the future that runs it. The future ends when the connection does and says why.
+    /// Returns a connection and the future that runs it. The future returns why the connection ended.
     pub fn open<R, W>(
         reader: R,
         writer: W,
@@ -202,7 +202,7 @@ impl Connection {
         self.start(call, method, params, None).await
     }
 
-    /// As [`Connection::request`]; `on_reply` sees the answer before anything the peer sent later is handled.
+    /// Like [`Connection::request`]; `on_reply` sees the answer before any later message of the peer is handled.
     pub async fn request_with<P: Serialize + ?Sized>(
         &self,
         call: &CallContext,
@@ -213,7 +213,7 @@ impl Connection {
         self.start(call, method, params, Some(Box::new(on_reply))).await
     }
 
-    /// Sends a request of which only the moment of its answer counts. It is never taken back.
+    /// Sends a request for which only the time of the answer matters. It is never cancelled.
     pub async fn request_mark<P: Serialize + ?Sized>(
         &self,
         call: &CallContext,
@@ -255,7 +255,7 @@ impl Connection {
         table.next_id
     }
 
-    /// Notes a request before it is sent, so that no answer can come too early.
+    /// Registers a request before it is sent, so that its answer cannot arrive too early.
     fn expect(&self, id: i64, waiting: PendingRequest) -> Result<(), Closed> {
         let mut table = self.shared.table();
         match &table.closed {
@@ -267,7 +267,7 @@ impl Connection {
         }
     }
 
-    /// Waits for room to write, so that writing itself can neither be interrupted nor wait.
+    /// Reserves a place in the queue, so that sending itself neither waits nor can be interrupted.
     pub(crate) async fn reserve(&self, call: &CallContext) -> Result<SendPermit<'_>, RequestError> {
         match call.bound(self.shared.outgoing.reserve()).await? {
             Ok(permit) if !self.shared.ended.is_cancelled() => Ok(SendPermit(permit)),
@@ -283,18 +283,18 @@ impl Connection {
         }
     }
 
-    /// Ends the connection; every open request ends now.
+    /// Ends the connection and all pending requests.
     pub fn close(&self) {
         self.shared.close(Closed::Locally);
     }
 
-    /// Ends when the connection does.
+    /// Waits for the end of the connection.
     pub async fn ended(&self) {
         self.shared.ended.cancelled().await;
     }
 }
 
-/// SendPermit for frames that follow each other without a gap.
+/// A reserved place for frames that are sent together.
 pub(crate) struct SendPermit<'a>(mpsc::Permit<'a, Bytes>);
 
 impl SendPermit<'_> {
@@ -303,7 +303,7 @@ impl SendPermit<'_> {
     }
 }
 
-/// The answer to come for one request. Dropped before it came, it takes the request back.
+/// The pending answer to one request. Dropping it cancels the request.
 pub struct PendingReply {
     id: i64,
     receiver: oneshot::Receiver<Outcome>,
@@ -313,7 +313,7 @@ pub struct PendingReply {
 }
 
 impl PendingReply {
-    /// The request is never taken back: the peer goes on with it, and nobody listens.
+    /// Lets the request run when this is dropped; the late answer is ignored.
     #[must_use]
     pub fn without_cancel(mut self) -> Self {
         self.uncancelled = true;
@@ -332,7 +332,7 @@ impl Drop for PendingReply {
             let mut table = self.shared.table();
             match table.waiting.get_mut(&self.id) {
                 None => false,
-                // The moment of the answer still counts for someone, if it can come at all.
+                // The time of the answer still matters, if the request was sent.
                 Some(waiting) if waiting.on_reply.is_some() && self.sent => {
                     waiting.reply = None;
                     true
@@ -344,7 +344,7 @@ impl Drop for PendingReply {
             return;
         }
         if let Ok(frame) = message::notification("$/cancelRequest", &json!({ "id": self.id })) {
-            // With a full queue the server is busy anyway: it answers late, and nobody listens.
+            // If the queue is full the server is busy anyway; its late answer is ignored.
             let _ = self.shared.outgoing.try_send(frame);
         }
     }
@@ -372,7 +372,7 @@ async fn read_loop(
         }
         if decoder.skipped() > skipped {
             skipped = decoder.skipped();
-            tracing::debug!(skipped, "the peer prints noise between frames");
+            tracing::debug!(skipped, "skipped noise between frames");
         }
         if buffer.capacity() == buffer.len() {
             buffer.reserve(READ_BYTES);
@@ -411,10 +411,10 @@ fn handle(
         Ok(Message::Request { id, method, params }) => {
             let outcome = peer.request(&method, params);
             let answer = message::response(Some(&id), outcome.as_ref())
-                .expect("JSON values and strings can always be written");
+                .expect("JSON values and strings always serialise");
             answers.try_send(answer).map_err(|_| Closed::Flooded)?;
         }
-        Err(error) => tracing::debug!(%error, "a frame is dropped"),
+        Err(error) => tracing::debug!(%error, "dropped a frame"),
     }
     Ok(())
 }
@@ -439,7 +439,7 @@ async fn write_loop(
     }
 }
 
-/// Writes a frame; the stall clock starts anew with every piece that the peer takes.
+/// Writes a frame. Each piece that the peer reads restarts the stall timeout.
 async fn write_frame(writer: &mut (impl AsyncWrite + Unpin), mut frame: Bytes) -> std::io::Result<()> {
     while frame.has_remaining() {
         let written = tokio::time::timeout(STALL, writer.write(&frame)).await??;

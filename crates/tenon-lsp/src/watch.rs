@@ -1,12 +1,12 @@
-//! What changes on disk below the roots: epochs at once, file by file for the servers, and a way to be sure.
+//! Watches the roots for changes on disk: advances epochs, collects changes for the servers, and can flush pending events.
 //!
-//! The kernel's events may be late or lost, so nothing rests on them alone:
-//! - [`Watch::flush`] renames a file in a private folder on the same watch and waits for the event. Events keep their
-//!   order, so all that happened before is known then, at a cost that does not grow with the workspace.
-//! - After a loss (the kernel's queue or ours ran over, a folder could not be watched, the ignore rules changed) the tree is
-//!   read again and compared with what was known.
+//! The kernel's events may be late or lost, so correctness does not depend on them alone:
+//! - [`Watch::flush`] renames a file (the cookie) in a private folder on the same watch and waits for that event. Events keep
+//!   their order, so all earlier changes are known then, at a cost that does not grow with the workspace.
+//! - After a loss (a queue overflowed, a folder could not be watched, the ignore rules changed) the tree is read again and
+//!   compared with the last state.
 //!
-//! Ignored files, hidden folders (version control's own among them) and caches are no events. A folder that is ignored is not even watched.
+//! Changes of ignored files, hidden folders (such as `.git`) and caches are not reported, and ignored folders are not watched.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -30,15 +30,15 @@ mod worker;
 /// The prefix of temporary files that an edit writes before it renames them. Changes of these files are not reported.
 pub const UNFINISHED_EDIT: &str = ".tenon-edit-";
 
-/// Messages between the kernel's reader and our thread. A checkout of ten thousand files fits; past it we read the tree.
+/// Queued messages to our thread. A checkout of ten thousand files fits; on overflow we read the tree.
 const QUEUE: usize = 32 * 1024;
 
-/// What the thread is told.
+/// A message to the thread.
 enum WorkerMessage {
     Event(notify::Event),
-    /// Something was lost.
+    /// Events were lost.
     Rescan,
-    /// Someone wants the tree to be read.
+    /// A caller wants the tree to be read.
     Asked(oneshot::Sender<()>),
     Stop,
 }
@@ -51,11 +51,11 @@ struct Shared {
     changes: Mutex<BTreeMap<Utf8PathBuf, FileChangeKind>>,
     changed: Notify,
     cookies: Mutex<BTreeMap<u64, oneshot::Sender<()>>>,
-    /// Events that the thread has not been through yet.
+    /// Events that the thread has not handled yet.
     queued: AtomicUsize,
     /// Whether the tree has been read for the first time.
     read: AtomicBool,
-    /// Not all folders could be watched: only reading the tree tells what changed.
+    /// Not all folders could be watched: only reading the tree finds changes.
     blind: AtomicBool,
 }
 
@@ -65,13 +65,14 @@ pub struct Watch {
     orders: SyncSender<WorkerMessage>,
     /// Holds the cookie; private to us.
     folder: tempfile::TempDir,
-    /// The number that is the cookie's present name. Locked while it is renamed.
+    /// The current name of the cookie, a number. Locked while it is renamed.
     cookie: Mutex<u64>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Watch {
-    /// Starts to watch; `ignore` are patterns of the configuration, in the form of `.gitignore`. Reading the tree goes on in the background; [`Watch::flush`] waits for it.
+    /// Starts to watch. `ignore` are patterns of the configuration, in the format of `.gitignore`. The tree is read in the
+    /// background; [`Watch::flush`] waits for it.
     pub fn start(gate: &RootGate, ignore: Vec<String>, epochs: Arc<Epochs>) -> std::io::Result<Self> {
         let folder = cookie_folder()?;
         let cookies = folder.path().canonicalize()?;
@@ -83,7 +84,7 @@ impl Watch {
             changes: Mutex::default(),
             changed: Notify::new(),
             cookies: Mutex::default(),
-            // Reading the tree for the first time counts as one, so that no cookie overtakes it.
+            // The first read of the tree counts as one event, so that no cookie overtakes it.
             queued: AtomicUsize::new(1),
             read: AtomicBool::new(false),
             blind: AtomicBool::new(false),
@@ -97,7 +98,7 @@ impl Watch {
         Ok(Self { shared, orders, folder, cookie: Mutex::new(0), thread: Some(thread) })
     }
 
-    /// Waits until everything is known that happened on disk before this call. `false` when the call ended first.
+    /// Waits until all earlier changes on disk are known. `false` if the call ended first.
     pub async fn flush(&self, call: &CallContext) -> bool {
         let (done, flushed) = oneshot::channel();
         if self.shared.blind.load(Ordering::Relaxed) || self.drop_cookie(done).is_err() {
@@ -114,7 +115,7 @@ impl Watch {
         *cookie = new;
         lock(&self.shared.cookies).insert(new, done);
         let path = |number: u64| self.folder.path().join(number.to_string());
-        // The first time, or after someone has tidied up, there is nothing to rename.
+        // The cookie does not exist the first time, or after a cleanup.
         let dropped =
             std::fs::rename(path(old), path(new)).or_else(|_| std::fs::File::create(path(new)).map(drop));
         if dropped.is_err() {
@@ -123,12 +124,12 @@ impl Watch {
         dropped
     }
 
-    /// What changed since the last time this was asked, by path.
+    /// The changes since the last call, by path.
     pub fn take_changes(&self) -> BTreeMap<Utf8PathBuf, FileChangeKind> {
         std::mem::take(&mut *lock(&self.shared.changes))
     }
 
-    /// Waits for a change that nobody has taken yet.
+    /// Waits for a change that was not taken yet.
     pub async fn changed(&self) {
         loop {
             let notified = self.shared.changed.notified();
@@ -144,12 +145,12 @@ impl Watch {
         lock(&self.shared.files).paths()
     }
 
-    /// Whether the tree has been read once, and is watched since.
+    /// Whether the tree has been read once.
     pub fn has_read(&self) -> bool {
         self.shared.read.load(Ordering::Relaxed)
     }
 
-    /// Whether the kernel could not watch everything, so that every flush reads the tree.
+    /// Whether the kernel could not watch every folder, so that every flush reads the tree.
     pub fn is_blind(&self) -> bool {
         self.shared.blind.load(Ordering::Relaxed)
     }
@@ -165,7 +166,7 @@ impl Drop for Watch {
 }
 
 impl Shared {
-    /// Answers the cookie that an event is about. `false` for every other event.
+    /// Completes the flush whose cookie an event is about. `false` for every other event.
     fn settle(&self, folder: &Path, event: &notify::Event) -> bool {
         let [path] = event.paths.as_slice() else {
             return false;
@@ -182,8 +183,8 @@ impl Shared {
     }
 }
 
-/// A private folder, in memory where there is such a place: a rename there never waits for a disk. The order of events does
-/// not depend on where their files are.
+/// A private folder, in memory if possible: a rename there never waits for a disk. The order of events does not depend on
+/// where the files are.
 fn cookie_folder() -> std::io::Result<tempfile::TempDir> {
     let mut builder = tempfile::Builder::new();
     builder.prefix("tenon-watch-");

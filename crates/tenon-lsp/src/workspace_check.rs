@@ -1,7 +1,7 @@
-//! Checking many files: which ones, what all their servers say, and whether that is everything.
+//! Checks many files with all their servers and reports what was found and whether that is complete.
 //!
-//! A report is the same bytes for the same state of the workspace, in each of its formats. It never passes a part off as
-//! the whole: what a server did not get to say in time makes the verdict [`Verdict::Incomplete`].
+//! A report has the same bytes for the same state of the workspace, in every format. A partial report never looks complete:
+//! if a server did not finish, the verdict is [`Verdict::Incomplete`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -20,38 +20,38 @@ use tenon_servers::registry::ServerId;
 
 pub mod files;
 
-/// Files that are under way at once: enough to keep several servers busy, few enough that none is flooded.
+/// How many files are checked at once: enough to keep several servers busy without flooding one.
 const AT_ONCE: usize = 8;
 
 /// The longest that one server may take for one file.
 const PER_FILE: Duration = Duration::from_secs(120);
 
-/// How often one file is asked about: enough for a slow server, an end for one that never says anything more.
+/// How often one file is checked again while a server is pending.
 const MAX_ROUNDS: usize = 4;
 
-/// The patience of a check: nobody waits for a single file, so a slow server is better than a partial report.
+/// Longer timeouts than for edits: a slow server is better than a partial report.
 pub fn timeouts() -> Timeouts {
     Timeouts { check: PER_FILE, first_check: PER_FILE, ..Timeouts::default() }
 }
 
-/// One file and what was found in it.
+/// One file with its diagnostics.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct CheckedFile {
     /// Relative to the workspace.
     pub file: String,
-    /// The text that was checked, for files with findings.
+    /// The checked text, for files with findings.
     #[serde(serialize_with = "write_text", deserialize_with = "read_text")]
     pub lines: Option<LineIndex>,
-    /// Those of the wanted severities, sorted.
+    /// The diagnostics of the wanted severities, sorted.
     pub diagnostics: Vec<Diagnostic>,
-    /// What keeps the list from being all there is to say.
+    /// Why the list may be incomplete.
     pub missing: Vec<MissingCheck>,
 }
 
-/// Why something was not said about a file.
+/// Why a server did not check a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MissingCheck {
-    /// Whose word is missing; nobody's when the file could not be read.
+    /// `None` if the file could not be read.
     pub server: Option<ServerId>,
     pub why: String,
 }
@@ -65,29 +65,29 @@ impl fmt::Display for MissingCheck {
     }
 }
 
-/// What a check came to.
+/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     Clean,
     Findings,
-    /// Nothing was found, but not everything was looked at.
+    /// Nothing was found, but not everything was checked.
     Incomplete,
 }
 
 /// The outcome of a check.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct CheckReport {
-    /// By path, in byte order; every file that was to be checked.
+    /// All requested files, in byte order of their paths.
     pub files: Vec<CheckedFile>,
-    /// How many files at least one server looked at.
+    /// How many files at least one server checked.
     pub checked: usize,
     /// Files that no server serves.
     pub unserved: Vec<String>,
-    /// Servers that are not installed or may not run, and how many files did without them.
+    /// Servers that are not installed or may not run.
     pub absent: BTreeMap<ServerId, AbsentServer>,
 }
 
-/// A server that is not there.
+/// A server that is not available.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AbsentServer {
     pub why: String,
@@ -107,7 +107,7 @@ impl CheckReport {
         }
     }
 
-    /// Whether every server had its say about every file.
+    /// Whether every server checked every file.
     pub fn is_complete(&self) -> bool {
         self.files.iter().all(|file| file.missing.is_empty())
     }
@@ -135,14 +135,14 @@ fn read_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<LineIn
     Ok(Option::<String>::deserialize(deserializer)?.map(LineIndex::new))
 }
 
-/// How far a check has come.
+/// The progress of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CheckProgress {
     pub done: usize,
     pub total: usize,
 }
 
-/// Checks files until all are done or the call ends; what is left then counts as missing.
+/// Checks files until all are done or the call ends; the rest counts as missing.
 pub async fn run(
     orchestrator: &Orchestrator,
     files: &[WorkspacePath],
@@ -208,14 +208,14 @@ async fn check_file(
     };
     for gap in answer.gaps {
         let why = match gap.why {
-            // A list of diagnostics has no limit, and what there is has been said.
+            // Diagnostics have no limit, and all known ones are in the answer.
             GapReason::Limit | GapReason::Unproven => continue,
             GapReason::Unavailable(why) => {
                 one.absent.push((gap.server, why));
                 continue;
             }
             GapReason::Indexing => "still loading the project".to_owned(),
-            GapReason::Pending => "not done in time".to_owned(),
+            GapReason::Pending => "did not finish in time".to_owned(),
             GapReason::Broken => "ended unexpectedly".to_owned(),
             GapReason::Refused(why) => why,
         };
@@ -229,8 +229,8 @@ async fn check_file(
     one
 }
 
-/// Checks a file until no server owes an answer any more. A daemon's servers are asked with the patience of an edit; who
-/// checks files has more, and asks again.
+/// Checks a file until no server is pending. A daemon's servers have the short timeouts of edits, so one check may not be
+/// enough.
 async fn settled(
     orchestrator: &Orchestrator,
     path: &WorkspacePath,

@@ -354,7 +354,7 @@ mod tests {
             .map(|problem| problem.to_string().replace(place.base.as_str(), "[BASE]"))
             .collect();
         insta::assert_snapshot!(words.join("\n"), @"
-        the new language server `new` says no `extensions` ([BASE]/config/config.toml:4)
+        the new language server `new` is missing `extensions` ([BASE]/config/config.toml:4)
         no language server is called `pyrigt`; did you mean `pyright`? A new server needs `command` and `extensions` ([BASE]/config/config.toml:2)
         ");
     }

@@ -1,15 +1,15 @@
-//! Where a server's program is, and whether it may run here.
+//! Finds a server's program and decides whether it may run here.
 //!
-//! Order: the user's own command; once the root is trusted the workspace's `node_modules/.bin` and virtualenvs; the
-//! managed folder; PATH. A repository may be hostile, so until its root is trusted nothing in it is run:
+//! Order: the user's own command; once the root is trusted, the workspace's `node_modules/.bin` and virtualenvs; the
+//! managed folder; PATH. A repository may be hostile, so until its root is trusted nothing inside it runs:
 //!
-//! - no program that lies inside the root, by whatever name, link or PATH entry it is reached, and the PATH that the
-//!   server passes on to its own children has no such entry either;
-//! - no server that runs workspace code as part of its work ([`ServerEntry::runs_workspace_code`]);
+//! - no program inside the root, through any name, link or PATH entry; the PATH of the server's children has no such
+//!   entry either;
+//! - no server that runs workspace code ([`ServerEntry::runs_workspace_code`]);
 //! - servers that would load a library from the workspace are pinned to their own copy ([`crate::registry::Pin`]);
-//! - a virtualenv's packages are read, its interpreter is not started.
+//! - a virtualenv's packages are read, but its interpreter is not started.
 //!
-//! The one exception is an absolute path in the user's own configuration: that is the user's word.
+//! The one exception is an absolute path in the user's own configuration.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -44,16 +44,16 @@ pub enum ProgramOrigin {
     Path,
 }
 
-/// A server that can be started, with all that it is started with.
+/// A server that can be started: program, arguments, environment and settings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Program {
     pub path: Utf8PathBuf,
     pub args: Vec<String>,
-    /// Set on top of our own environment. Always has `PATH`.
+    /// Added to our own environment. Always has `PATH`.
     pub env: BTreeMap<String, String>,
-    /// The entry's, completed for this place.
+    /// The entry's, completed for this project.
     pub initialization_options: Option<Value>,
-    /// The entry's, completed for this place.
+    /// The entry's, completed for this project.
     pub settings: Value,
     pub origin: ProgramOrigin,
 }
@@ -70,7 +70,7 @@ pub struct Unavailable {
 pub enum Fix {
     /// Run this command.
     Run(String),
-    /// Follow these words: no command does it.
+    /// Follow these instructions; there is no command for it.
     See(String),
 }
 
@@ -98,18 +98,18 @@ impl fmt::Display for UnavailableReason {
     }
 }
 
-/// Why a server that could perhaps be started is left alone.
+/// Why an available server does not run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Disabled {
     ByUser,
-    /// Another server of its group does its job.
+    /// Another server of the same group runs.
     InFavourOf(ServerId),
 }
 
 impl fmt::Display for Disabled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::ByUser => f.write_str("switched off in the configuration"),
+            Self::ByUser => f.write_str("disabled in the configuration"),
             Self::InFavourOf(id) => write!(f, "`{id}` serves its files"),
         }
     }
@@ -122,7 +122,7 @@ pub enum Availability {
     Disabled(Disabled),
 }
 
-/// Says whether the user still vouches for the root.
+/// Returns whether the user still trusts the root.
 #[derive(Clone)]
 struct TrustCheck(Arc<dyn Fn() -> Trust + Send + Sync>);
 
@@ -154,7 +154,7 @@ impl Finder {
         self
     }
 
-    /// Asks anew before every start: a program that was pinned may have changed since the root was trusted.
+    /// Checks trust before every start: a trusted program may have changed since the root was trusted.
     pub fn with_trust_check(mut self, trust_check: impl Fn() -> Trust + Send + Sync + 'static) -> Self {
         self.trust_check = Some(TrustCheck(Arc::new(trust_check)));
         self
@@ -204,7 +204,7 @@ impl Finder {
             };
             surveyed.push((entry, availability));
         }
-        // Where nothing of a group is found, one of it is missed, not all.
+        // If no server of a group is found, report one as missing, not all.
         for (entry, availability) in &mut surveyed {
             let Some(group) = entry.group.as_deref() else { continue };
             let wanted = *chosen.entry(group).or_insert(&entry.id);
@@ -234,8 +234,7 @@ impl Finder {
         }
     }
 
-    /// The folders of PATH that programs may come from now. Asks the file system about each, so once for all that are
-    /// looked for together.
+    /// The folders of PATH that programs may come from now. Reads the file system, so callers compute it once per lookup.
     fn path(&self) -> Vec<&Utf8Path> {
         self.search.folders(self.forbidden())
     }
@@ -250,7 +249,7 @@ impl Finder {
         for launch in entry.launches() {
             let located = self.locate(path, entry, &launch, project);
             if self.trust == Trust::Untrusted && launch.runs_workspace_code {
-                // Trust may also bring a program of the workspace; of a fallback that is nowhere we do not speak.
+                // Trust could also make a workspace program available. A fallback that is not installed is not reported.
                 if entry.runs_workspace_code || located.is_some() {
                     reason = UnavailableReason::Untrusted;
                 }
@@ -315,7 +314,7 @@ impl Finder {
             .find_map(|(path, origin)| Some((self.admit(launch, path, project)?, origin)))
     }
 
-    /// Refuses what is not the server, or lies in the root where it must not run; follows rustup's stand-ins.
+    /// Rejects programs that are not the server or lie inside an untrusted root; resolves rustup's proxies.
     fn admit(&self, launch: &LaunchCommand, path: Utf8PathBuf, project: &Utf8Path) -> Option<Utf8PathBuf> {
         let real = path.canonicalize_utf8().ok()?;
         if self.forbidden().is_some_and(|root| real.starts_with(root)) {
@@ -332,7 +331,7 @@ impl Finder {
         Some(path)
     }
 
-    /// `None` when the server would run workspace code for want of a copy of its own.
+    /// `None` if the server would run workspace code because it has no bundled copy.
     fn equip(
         &self,
         path: &[&Utf8Path],
@@ -394,7 +393,7 @@ impl Finder {
     }
 }
 
-/// What to tell the user who misses a server.
+/// How the user can install a missing server.
 pub fn how_to_install(entry: &ServerEntry) -> Fix {
     if entry.user_command {
         return Fix::See(format!("install `{}` or correct its `command`", entry.command));
@@ -417,7 +416,7 @@ fn lookup<'v>(value: &'v Value, dotted: &str) -> Option<&'v Value> {
     dotted.split('.').try_fold(value, |value, key| value.get(key))
 }
 
-/// Sets a dotted key, turning what stands in the way into objects.
+/// Sets a dotted key, replacing values on the way by objects.
 fn set(value: &mut Value, dotted: &str, new: Value) {
     let slot = dotted.split('.').fold(value, |value, key| {
         if !value.is_object() {

@@ -1,14 +1,12 @@
-//! Servers that Tenon installs: pinned versions through npm and pip, into a folder of its own.
+//! Servers that Tenon installs: pinned versions through npm and pip, into the managed folder.
 //!
-//! The managed folder holds one folder per installed lock, `<lock>-<version>-<hash>`, where the hash is of the lock
-//! files: what is in a folder never changes. A folder is complete when it has the file [`COMPLETE`], which is written
-//! last; a folder without it does not count and is cleared away by the next installation. Virtualenvs know their own
-//! place, so they are built where they stay instead of being moved. An exclusive lock on `.lock` keeps two
-//! installations apart.
+//! The managed folder holds one folder per installed lock, `<lock>-<version>-<hash>`. The hash covers the lock files, so the
+//! contents of a folder never change. A folder is complete once it has the file [`COMPLETE`], which is written last; the
+//! next installation removes incomplete folders. Virtualenvs contain their own path, so they are built in place
+//! (decision 0312). An exclusive lock on `.lock` keeps two installations apart.
 //!
-//! Nothing that is downloaded runs while it is installed: npm skips install scripts, pip takes wheels only. Both check
-//! the hashes in the lock files, which name no registry: the user's own npm and pip configuration decides where packages
-//! come from.
+//! Nothing that is downloaded runs during installation: npm skips install scripts, pip uses wheels only. Both check the
+//! hashes in the lock files, which name no registry: the user's npm and pip configuration decides where packages come from.
 
 use std::fs::File;
 use std::io;
@@ -55,10 +53,10 @@ impl InstallError {
     }
 }
 
-/// What an installation is doing.
+/// The progress of an installation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InstallProgress {
-    /// Another installation is under way.
+    /// Another installation is running.
     Waiting,
     /// A step of this lock's installation begins.
     Step {
@@ -68,7 +66,7 @@ pub enum InstallProgress {
     Installed {
         lock: &'static PackageLock,
     },
-    /// It was there already.
+    /// It was already installed.
     Kept {
         lock: &'static PackageLock,
     },
@@ -133,7 +131,7 @@ impl Managed {
             .collect()
     }
 
-    /// Installs one lock; does nothing when it is there.
+    /// Installs one lock, unless it is installed already.
     pub fn install(
         &self,
         lock: &'static PackageLock,
@@ -160,7 +158,7 @@ impl Managed {
         Ok(folder)
     }
 
-    /// Removes every version of a lock and says which there were.
+    /// Removes every version of a lock and returns the removed versions.
     pub fn remove(
         &self,
         lock: &'static PackageLock,
@@ -170,7 +168,7 @@ impl Managed {
         let mut removed = Vec::new();
         for one in self.installed() {
             if one.lock == lock {
-                // The mark goes first: what is half removed must not be found.
+                // The marker goes first, so that a half-removed folder is not used.
                 fs_err::remove_file(one.folder.join(COMPLETE))?;
                 clear(&one.folder)?;
                 removed.push(one.version);
@@ -197,7 +195,7 @@ fn clear(folder: &Utf8Path) -> io::Result<()> {
     }
 }
 
-/// The locks that bring these servers, each once, in the given order.
+/// The locks to install for these servers, without duplicates, in the given order.
 pub fn locks_for(
     registry: &Registry,
     ids: &[String],
@@ -214,7 +212,7 @@ pub fn locks_for(
     Ok(locks)
 }
 
-/// Every lock that may have brought one of these servers, each once.
+/// Every lock that may have installed one of these servers, without duplicates.
 pub fn all_locks_of(registry: &Registry, ids: &[String]) -> Result<Vec<&'static PackageLock>, InstallError> {
     let mut locks = Vec::new();
     for id in ids {
@@ -242,7 +240,7 @@ fn not_managed(entry: &ServerEntry) -> InstallError {
     InstallError::NotManaged { id: entry.id.clone(), how: how_to_install(entry) }
 }
 
-/// The locks that a workspace's languages need and the machine does not have yet, by the registry's order.
+/// The locks that a workspace's languages need and the machine does not have, in registry order.
 pub fn locks_for_workspace(
     registry: &Registry,
     languages: &LanguageCount,
@@ -288,7 +286,7 @@ pub fn locks_for_workspace(
     locks
 }
 
-/// The first lock of an entry whose package manager is there; the first one when none is, for its error message.
+/// The first lock of an entry whose package manager is available; else the first lock, for its error message.
 fn lock_of(entry: &ServerEntry, tools: &Tools) -> Option<&'static PackageLock> {
     let Install::Managed { locks } = &entry.install else {
         return None;

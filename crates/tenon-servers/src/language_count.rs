@@ -1,6 +1,6 @@
-//! Which servers a workspace has files for, and how many.
+//! Counts the files of a workspace by the server that would serve them.
 //!
-//! The count obeys [`crate::walk`] and stops after [`MAX_FILES`] files: two counts of one tree agree.
+//! The count uses [`crate::walk`] and stops after [`MAX_FILES`] files. Two counts of one tree are equal.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use crate::registry::{Registry, ServerId};
 use crate::walk::Walk;
 
-/// Enough to know the languages of any workspace; a count of more files would only take longer.
+/// Enough to know the languages of any workspace.
 pub const MAX_FILES: usize = 200_000;
 
 /// The files that one server would serve.
@@ -17,7 +17,7 @@ pub const MAX_FILES: usize = 200_000;
 pub struct ServerFiles {
     pub server: ServerId,
     pub files: usize,
-    /// The shallowest file, then the first by name: the one to open when a server needs a file to warm up.
+    /// The shallowest file, then the first by name. It is opened if the server needs a file to warm up.
     pub sample: Utf8PathBuf,
 }
 
@@ -28,7 +28,7 @@ pub struct LanguageCount {
     servers: Vec<ServerFiles>,
     /// All files seen, served or not.
     pub files: usize,
-    /// There are more files than were counted.
+    /// Whether there are more files than were counted.
     pub truncated: bool,
 }
 
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_count_stops_at_its_bound_and_says_so() {
+    fn count_stops_at_the_limit_and_is_marked_truncated() {
         let folder = tempfile::tempdir().unwrap();
         for name in ["a.py", "b.py", "c.py"] {
             std::fs::write(folder.path().join(name), "").unwrap();

@@ -1,12 +1,12 @@
 //! The language servers we know, as data: one entry per server, overridden by id.
 //!
 //! Each built-in entry is a TOML file in `registry/`; their order in [`BUILT_IN`] is the registry order that navigation
-//! follows. An entry holds what running the server taught: when its answers can be trusted, how its limits are lifted,
-//! what keeps it off the network, and whether opening a workspace makes it run that workspace's code.
+//! follows. An entry records what we learned by running the server: when its answers can be trusted, how to lift its
+//! limits, how to keep it off the network, and whether it runs code from an opened workspace.
 //!
-//! Policy for several servers of one language: servers with the same [`ServerEntry::group`] do the same job (two type
-//! checkers, two TypeScript servers). One of a group runs: the ones the user switched on, else the first that is
-//! found in registry order. Servers without a group run side by side.
+//! Servers with the same [`ServerEntry::group`] do the same job (two type checkers, two TypeScript servers). One of a group
+//! runs: the ones the user enabled, else the first that is found in registry order. Servers without a group run side by
+//! side.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -56,7 +56,7 @@ static PARSED: LazyLock<Vec<ServerEntry>> = LazyLock::new(|| {
         .collect()
 });
 
-/// Names a server: in configuration, in status lists, and as part of folder and log names.
+/// The id of a server in configuration, status lists, folder names and log names.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ServerId(String);
@@ -108,7 +108,7 @@ impl fmt::Display for ServerId {
 #[error("`{0}` cannot be a server id: use 1 to 64 letters, digits, `-`, `_` or `.`, not starting with a dot")]
 pub struct InvalidServerId(pub String);
 
-/// What a server is asked for. A server may offer more; we ask it only for what it is good at.
+/// A kind of request that we send to a server. A server may offer more than its entry lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Capability {
@@ -123,7 +123,7 @@ pub enum Capability {
 }
 
 impl Capability {
-    /// What a server is used for when nothing is known of it.
+    /// The capabilities of a server that we know nothing about.
     pub const ALL: [Self; 8] = [
         Self::Diagnostics,
         Self::Definition,
@@ -138,25 +138,25 @@ impl Capability {
 
 /// When a server's answers cover its whole project.
 ///
-/// An entry without a rule counts as ready for waits, but its answers are never called complete.
+/// A server without a rule counts as ready at once, but its answers are never called complete.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum ReadinessRule {
-    /// From the answer to `initialize` on: every question is answered from the files as they are.
+    /// From the answer to `initialize` on: it always answers from the current files.
     Immediate,
     /// When the first diagnostics arrive, pushed or pulled, for a document that we opened.
     FirstDiagnostics,
-    /// When a work-done progress that began since the start has ended. A server with nothing to load never begins one,
-    /// so the begin is awaited for a grace time only.
+    /// When a work-done progress has begun and ended. A server with nothing to load never begins one, so we wait for the
+    /// begin only for a grace time.
     Progress { grace_ms: u64 },
-    /// When `experimental/serverStatus` says quiescent.
+    /// When `experimental/serverStatus` reports `quiescent`.
     ServerStatus,
     /// When a log message with this text in it arrives.
     LogMessage { contains: String },
 }
 
 impl ReadinessRule {
-    /// How long to wait for the first `begin`, for servers that announce their work by progress.
+    /// How long to wait for the first `begin`, for servers that report progress.
     pub fn grace(&self) -> Option<Duration> {
         match self {
             Self::Progress { grace_ms } => Some(Duration::from_millis(*grace_ms)),
@@ -169,7 +169,7 @@ impl ReadinessRule {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Install {
-    /// `tenon servers install` brings it from the lock files in `locks/<name>/`: the first whose package manager the
+    /// `tenon servers install` installs it from the lock files in `locks/<name>/`: the first whose package manager the
     /// machine has. Several entries may share one lock.
     Managed { locks: Vec<String> },
     /// The user runs this command.
@@ -178,7 +178,7 @@ pub enum Install {
     Manual { see: String },
 }
 
-/// How many results a server returns at most where no setting lifts that; an answer of that size is not complete.
+/// The most results that a server returns if no setting lifts that limit. An answer of that size is incomplete.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ResultLimits {
@@ -190,11 +190,11 @@ pub struct ResultLimits {
     pub workspace_symbols: Option<usize>,
 }
 
-/// The user's word on whether a server runs.
+/// Whether the user enabled or disabled a server.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Switch {
-    /// Nothing said: it runs, if no other server of its group does the job already.
+    /// Not set: it runs unless another server of the same group does.
     #[default]
     Auto,
     On,
@@ -212,13 +212,12 @@ pub struct LaunchCommand {
     /// As [`ServerEntry::runs_workspace_code`], for this program.
     #[serde(default)]
     pub runs_workspace_code: bool,
-    /// A file that, found at this place relative to the program, shows that the program is not the server but an older
-    /// tool of the same name.
+    /// If this file exists, relative to the program, the program is not the server but an older tool of the same name.
     #[serde(default)]
     pub unless_beside: Option<String>,
 }
 
-/// Code that a server would take from the workspace if it were not told to use the copy that came with it.
+/// Code that a server would load from the workspace unless it is configured to use the copy that it was installed with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pin {
@@ -228,7 +227,7 @@ pub struct Pin {
     pub file: String,
 }
 
-/// How a server learns of a virtualenv in the workspace; dotted settings.
+/// The settings that point a server to a virtualenv in the workspace, dotted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VirtualenvSettings {
@@ -238,7 +237,7 @@ pub struct VirtualenvSettings {
     pub packages: String,
 }
 
-/// All that we know of one server.
+/// Everything we know about one server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServerEntry {
@@ -251,31 +250,31 @@ pub struct ServerEntry {
     /// Tried in order when `command` is not found (pyright → basedpyright).
     #[serde(default)]
     pub fallbacks: Vec<LaunchCommand>,
-    /// File name endings with their language id. The longest ending that fits counts, so `tsconfig.json` may differ
-    /// from `.json`.
+    /// File name endings with their language ids. The longest matching ending wins, so `tsconfig.json` may differ from
+    /// `.json`.
     pub extensions: BTreeMap<String, String>,
-    /// Files that mark a project's root, in tiers: the first tier with a marker above the file decides, by its nearest
-    /// one. A lock file in an early tier keeps a monorepo on one server.
+    /// Files that mark a project's root, in tiers. The nearest marker of the first tier with any marker above the file
+    /// decides. A lock file in an early tier keeps a monorepo on one server.
     #[serde(default)]
     pub root_markers: Vec<Vec<String>>,
-    /// Without a marker the server has nothing to do (linters need their configuration).
+    /// The server runs only if a marker exists (linters need their configuration).
     #[serde(default)]
     pub needs_marker: bool,
     pub capabilities: Vec<Capability>,
     pub install: Install,
     #[serde(default)]
     pub ready: Option<ReadinessRule>,
-    /// Questions that it answers whole before it is ready: it reads what they need, whatever else it has still to read.
+    /// Requests that it answers completely before it is ready (decision 0305).
     #[serde(default)]
     pub early: Vec<Capability>,
-    /// How long after a publish another one for the same text may follow.
+    /// How long after one publish another one for the same text may follow.
     #[serde(default = "default_settle_ms")]
     pub settle_ms: u64,
-    /// A changed document is closed and opened again, instead of changed: the server does not repeat an empty list, so
-    /// nobody would learn that a clean text stayed clean, and adds to what is new what it said about the text before.
+    /// A changed document is closed and opened again instead of changed: the server does not repeat an empty list, and
+    /// adds old diagnostics to new ones (decision 0320).
     #[serde(default)]
     pub reopens: bool,
-    /// Requests that are never taken back from the server, since that breaks it; a late answer is dropped.
+    /// Requests that are never cancelled, since that breaks the server; a late answer is dropped.
     #[serde(default)]
     pub keeps: Vec<String>,
     #[serde(default)]
@@ -283,14 +282,14 @@ pub struct ServerEntry {
     /// The tree that answers `workspace/configuration`, by dotted section, and is sent in `didChangeConfiguration`.
     #[serde(default = "empty_object")]
     pub settings: Value,
-    /// It asks for its settings by itself; told that they changed, it would load its project once more.
+    /// It requests its settings itself; after `didChangeConfiguration` it would load its project a second time.
     #[serde(default)]
     pub asks_for_settings: bool,
     #[serde(default)]
     pub env: BTreeMap<String, String>,
     #[serde(default)]
     pub limits: ResultLimits,
-    /// Opening a workspace makes the server run code from it: never before the root is trusted.
+    /// The server runs code from an opened workspace, so it never starts before the root is trusted.
     #[serde(default)]
     pub runs_workspace_code: bool,
     /// Code to pin to the server's own copy until the root is trusted.
@@ -298,14 +297,14 @@ pub struct ServerEntry {
     pub pin: Option<Pin>,
     #[serde(default)]
     pub virtualenv: Option<VirtualenvSettings>,
-    /// Project-wide questions fail until one file of the project is open.
+    /// Project-wide requests fail until one file of the project is open.
     #[serde(default)]
     pub warm_up_opens_file: bool,
     #[serde(default)]
     pub group: Option<String>,
     #[serde(default)]
     pub enabled: Switch,
-    /// The command comes from the user, who said where it is: it is not looked up in the managed folder.
+    /// The command comes from the user, so it is not looked up in the managed folder.
     #[serde(skip)]
     pub user_command: bool,
 }
@@ -319,7 +318,7 @@ fn empty_object() -> Value {
 }
 
 impl ServerEntry {
-    /// The language id for a file, when the server serves it.
+    /// The language id for a file, if the server serves it.
     pub fn language_id(&self, file: &Utf8Path) -> Option<&str> {
         let name = file.file_name()?;
         self.ending(name).or_else(|| self.ending(&name.to_ascii_lowercase()))
@@ -352,8 +351,8 @@ impl ServerEntry {
         std::iter::once(first).chain(self.fallbacks.iter().cloned())
     }
 
-    /// The project root for a file: the nearest marker above it, never above the workspace root, which is the answer
-    /// when there is no marker. `None` when the server needs a marker and has none, or the file is outside.
+    /// The project root for a file: the folder of the nearest marker, else the workspace root. `None` if the server needs a
+    /// marker and finds none, or the file is outside the workspace.
     pub fn root_for(&self, workspace: &Utf8Path, file: &Utf8Path) -> Option<Utf8PathBuf> {
         if !file.starts_with(workspace) {
             return None;
@@ -367,7 +366,7 @@ impl ServerEntry {
     }
 }
 
-/// The part of a server's settings that `workspace/configuration` asks for by a dotted section; `Null` when there is none.
+/// The part of a server's settings that `workspace/configuration` requests by a dotted section; else `Null`.
 pub fn section<'s>(settings: &'s Value, section: Option<&str>) -> &'s Value {
     section
         .unwrap_or_default()
@@ -377,7 +376,7 @@ pub fn section<'s>(settings: &'s Value, section: Option<&str>) -> &'s Value {
         .unwrap_or(&Value::Null)
 }
 
-/// The entries in force: the built-in ones with the user's overrides applied, in registry order.
+/// The effective entries: the built-in ones with the user's overrides applied, in registry order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Registry {
     entries: Vec<ServerEntry>,
@@ -416,7 +415,7 @@ impl Registry {
         self.entries.iter().find(|entry| entry.id.as_str() == id)
     }
 
-    /// The servers for a file, in registry order, those that are switched off left out.
+    /// The servers for a file, in registry order, without disabled ones.
     pub fn for_file<'a>(&'a self, file: &'a Utf8Path) -> impl Iterator<Item = &'a ServerEntry> {
         self.entries
             .iter()
@@ -439,13 +438,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_built_in_entry_parses_under_its_own_id() {
+    fn every_built_in_entry_parses_with_its_id() {
         for (id, text) in BUILT_IN {
             let entry: ServerEntry =
                 toml::from_str(text).unwrap_or_else(|error| panic!("{id}.toml: {error}"));
             assert_eq!(entry.id.as_str(), *id);
-            assert!(!entry.extensions.is_empty(), "{id} serves no file");
-            assert!(!entry.capabilities.is_empty(), "{id} is used for nothing");
+            assert!(!entry.extensions.is_empty(), "{id} has no extensions");
+            assert!(!entry.capabilities.is_empty(), "{id} has no capabilities");
             assert!(
                 entry.extensions.keys().all(|ending| ending.contains('.')),
                 "{id} has an extension without a dot"

@@ -1,9 +1,8 @@
-//! The files of a workspace that count: not ignored, not in hidden folders, always in the same order.
+//! Walks the files of a workspace that are not ignored and not in hidden folders, always in the same order.
 //!
-//! Ignore files (`.gitignore`, `.ignore`, git's own excludes) are obeyed also where there is no repository, and so are the
-//! patterns of the configuration. Folders that tools fill are left out also when nothing says so: `node_modules`,
-//! virtualenvs and what bears the mark of a cache (`CACHEDIR.TAG`). Links are not followed: they would lead out, or in
-//! circles.
+//! Ignore files (`.gitignore`, `.ignore`, git's own excludes) apply even without a repository, and so do the patterns of
+//! the configuration. Folders that tools fill are always skipped: `node_modules`, virtualenvs and caches (`CACHEDIR.TAG`).
+//! Links are not followed: they could leave the workspace or form cycles.
 
 use std::path::Path;
 
@@ -11,23 +10,23 @@ use camino::{Utf8Path, Utf8PathBuf};
 use ignore::WalkBuilder;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
-/// A pattern that cannot be understood.
+/// An invalid ignore pattern.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{pattern}` is no pattern for files to leave out: {why}")]
+#[error("invalid ignore pattern `{pattern}`: {why}")]
 pub struct BadPattern {
     pub pattern: String,
     pub why: String,
 }
 
-/// What to walk, and what to leave out.
+/// The root to walk and the patterns to skip.
 #[derive(Debug, Clone)]
 pub struct Walk {
     root: Utf8PathBuf,
-    left_out: Gitignore,
+    excluded: Gitignore,
 }
 
 impl Walk {
-    /// `patterns` are in the form of `.gitignore`, relative to the root.
+    /// `patterns` have the format of `.gitignore`, relative to the root.
     pub fn new(root: &Utf8Path, patterns: &[String]) -> Result<Self, BadPattern> {
         let mut builder = GitignoreBuilder::new(root);
         for pattern in patterns {
@@ -35,25 +34,25 @@ impl Walk {
                 .add_line(None, pattern)
                 .map_err(|error| BadPattern { pattern: pattern.clone(), why: error.to_string() })?;
         }
-        let left_out = builder
+        let excluded = builder
             .build()
             .map_err(|error| BadPattern { pattern: patterns.join(" "), why: error.to_string() })?;
-        Ok(Self { root: root.to_owned(), left_out })
+        Ok(Self { root: root.to_owned(), excluded })
     }
 
     pub fn root(&self) -> &Utf8Path {
         &self.root
     }
 
-    /// All files of the workspace, in byte order of their names, folder by folder. Hidden files in visible folders are
-    /// among them: configuration is.
+    /// All files of the workspace, folder by folder, in byte order of their names. Includes hidden files in visible folders,
+    /// since configuration is often hidden.
     pub fn files(&self) -> impl Iterator<Item = Utf8PathBuf> + use<> {
         self.files_below(&self.root)
     }
 
     /// The same for one folder of the workspace.
     pub fn files_below(&self, folder: &Utf8Path) -> impl Iterator<Item = Utf8PathBuf> + use<> {
-        let left_out = self.left_out.clone();
+        let excluded = self.excluded.clone();
         WalkBuilder::new(folder)
             .require_git(false)
             .follow_links(false)
@@ -63,7 +62,7 @@ impl Walk {
                 let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
                 let hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
                 let counts = || !(is_folder && (hidden || is_filled_by_tools(entry.path())));
-                entry.depth() == 0 || counts() && !left_out.matched(entry.path(), is_folder).is_ignore()
+                entry.depth() == 0 || counts() && !excluded.matched(entry.path(), is_folder).is_ignore()
             })
             .build()
             .filter_map(Result::ok)
@@ -71,9 +70,9 @@ impl Walk {
             .filter_map(|entry| Utf8PathBuf::from_path_buf(entry.into_path()).ok())
     }
 
-    /// Whether the configuration's patterns leave a path out, by itself or with a folder above it.
-    pub fn leaves_out(&self, file: &Utf8Path) -> bool {
-        file.starts_with(&self.root) && self.left_out.matched_path_or_any_parents(file, false).is_ignore()
+    /// Whether the configuration's patterns exclude a path or a folder above it.
+    pub fn excludes(&self, file: &Utf8Path) -> bool {
+        file.starts_with(&self.root) && self.excluded.matched_path_or_any_parents(file, false).is_ignore()
     }
 }
 

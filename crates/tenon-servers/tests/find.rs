@@ -80,7 +80,7 @@ impl Machine {
     }
 }
 
-fn survey(registry: &Registry, finder: &Finder) -> BTreeMap<String, String> {
+fn find_all(registry: &Registry, finder: &Finder) -> BTreeMap<String, String> {
     let text = |availability: Availability| match availability {
         Availability::Found(program) => format!("found {:?}", program.origin),
         Availability::Unavailable(unavailable) => format!("{}: {}", unavailable.reason, unavailable.fix),
@@ -99,7 +99,7 @@ fn overridden(text: &str) -> Registry {
 }
 
 #[test]
-fn the_workspace_comes_first_once_trusted_then_the_managed_folder_then_path() {
+fn lookup_order_is_trusted_workspace_managed_folder_path() {
     let machine = Machine::new().on_path("bin");
     machine.program("bin/ruff");
     let found = machine.find("ruff", Trust::Trusted).unwrap();
@@ -118,7 +118,7 @@ fn the_workspace_comes_first_once_trusted_then_the_managed_folder_then_path() {
 }
 
 #[test]
-fn a_nested_project_uses_its_own_programs_before_the_roots() {
+fn nested_project_programs_come_before_those_of_the_root() {
     let machine = Machine::new();
     machine.program("workspace/node_modules/.bin/pyright-langserver");
     machine.program("workspace/packages/one/node_modules/.bin/pyright-langserver");
@@ -130,7 +130,7 @@ fn a_nested_project_uses_its_own_programs_before_the_roots() {
 }
 
 #[test]
-fn an_incomplete_installation_does_not_count() {
+fn incomplete_installation_is_ignored() {
     let machine = Machine::new();
     let managed = machine.managed("ruff", "venv/bin");
     machine.program(&format!("{managed}/ruff"));
@@ -140,7 +140,7 @@ fn an_incomplete_installation_does_not_count() {
 }
 
 #[test]
-fn what_is_missing_comes_with_the_way_to_get_it() {
+fn missing_server_has_an_install_hint() {
     let machine = Machine::new();
     let fix = |id: &str| machine.find(id, Trust::Trusted).unwrap_err().fix.to_string();
     assert_eq!(fix("pyright"), "run `tenon servers install pyright`");
@@ -155,7 +155,7 @@ fn what_is_missing_comes_with_the_way_to_get_it() {
 }
 
 #[test]
-fn a_fallback_is_used_when_the_first_command_is_missing() {
+fn fallback_is_used_if_the_first_command_is_missing() {
     let machine = Machine::new().on_path("bin");
     machine.program("bin/basedpyright-langserver");
     let found = machine.find("pyright", Trust::Trusted).unwrap();
@@ -171,30 +171,30 @@ fn one_server_of_a_group_runs() {
     machine.program("bin/ty");
     machine.program("bin/ruff");
     let finder = machine.finder(Trust::Untrusted);
-    let surveyed = survey(&Registry::built_in(), &finder);
-    assert_eq!(surveyed["pyright"], "found Path");
-    assert_eq!(surveyed["ty"], "`pyright` serves its files");
-    assert_eq!(surveyed["ruff"], "found Path");
+    let found = find_all(&Registry::built_in(), &finder);
+    assert_eq!(found["pyright"], "found Path");
+    assert_eq!(found["ty"], "`pyright` serves its files");
+    assert_eq!(found["ruff"], "found Path");
 
-    let surveyed = survey(&overridden(r#"{"ty": {"enabled": true}}"#), &finder);
-    assert_eq!(surveyed["pyright"], "`ty` serves its files");
-    assert_eq!(surveyed["ty"], "found Path");
+    let found = find_all(&overridden(r#"{"ty": {"enabled": true}}"#), &finder);
+    assert_eq!(found["pyright"], "`ty` serves its files");
+    assert_eq!(found["ty"], "found Path");
 
     let both = r#"{"ty": {"enabled": true}, "pyright": {"enabled": true}, "ruff": {"enabled": false}}"#;
-    let surveyed = survey(&overridden(both), &finder);
-    assert_eq!(surveyed["pyright"], "found Path");
-    assert_eq!(surveyed["ty"], "found Path");
-    assert_eq!(surveyed["ruff"], "switched off in the configuration");
+    let found = find_all(&overridden(both), &finder);
+    assert_eq!(found["pyright"], "found Path");
+    assert_eq!(found["ty"], "found Path");
+    assert_eq!(found["ruff"], "disabled in the configuration");
 
     std::fs::remove_file(machine.top().join("bin/pyright-langserver")).unwrap();
-    let surveyed = survey(&Registry::built_in(), &finder);
-    assert_eq!(surveyed["pyright"], "`ty` serves its files");
-    assert_eq!(surveyed["ty"], "found Path");
+    let found = find_all(&Registry::built_in(), &finder);
+    assert_eq!(found["pyright"], "`ty` serves its files");
+    assert_eq!(found["ty"], "found Path");
 
     std::fs::remove_file(machine.top().join("bin/ty")).unwrap();
-    let surveyed = survey(&Registry::built_in(), &finder);
-    assert_eq!(surveyed["pyright"], "not found: run `tenon servers install pyright`");
-    assert_eq!(surveyed["ty"], "`pyright` serves its files");
+    let found = find_all(&Registry::built_in(), &finder);
+    assert_eq!(found["pyright"], "not found: run `tenon servers install pyright`");
+    assert_eq!(found["ty"], "`pyright` serves its files");
 }
 
 #[test]
@@ -205,14 +205,14 @@ fn servers_that_run_workspace_code_wait_for_trust() {
     {
         machine.program(&format!("bin/{command}"));
     }
-    let surveyed = survey(&Registry::built_in(), &machine.finder(Trust::Untrusted));
+    let found = find_all(&Registry::built_in(), &machine.finder(Trust::Untrusted));
     for id in ["rust-analyzer", "eslint", "biome", "ruby-lsp", "jdtls", "zls"] {
-        assert_eq!(surveyed[id], "untrusted: run `tenon trust`", "{id}");
+        assert_eq!(found[id], "untrusted: run `tenon trust`", "{id}");
     }
-    assert_eq!(surveyed["gopls"], "found Path");
-    let surveyed = survey(&Registry::built_in(), &machine.finder(Trust::Trusted));
+    assert_eq!(found["gopls"], "found Path");
+    let found = find_all(&Registry::built_in(), &machine.finder(Trust::Trusted));
     for id in ["rust-analyzer", "eslint", "biome", "ruby-lsp", "jdtls", "zls"] {
-        assert_eq!(surveyed[id], "found Path", "{id}");
+        assert_eq!(found[id], "found Path", "{id}");
     }
 }
 
@@ -241,7 +241,7 @@ fn hostile() -> Machine {
 }
 
 #[test]
-fn nothing_in_a_hostile_repository_is_found_before_trust() {
+fn programs_in_an_untrusted_repository_are_not_found() {
     let machine = hostile();
     let registry = Registry::built_in();
     for (entry, availability) in machine.finder(Trust::Untrusted).find_all(&registry) {
@@ -255,7 +255,7 @@ fn nothing_in_a_hostile_repository_is_found_before_trust() {
 }
 
 #[test]
-fn trust_that_is_lost_is_lost_at_the_next_start() {
+fn lost_trust_applies_at_the_next_start() {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
     let machine = Machine::new();
@@ -275,7 +275,7 @@ fn trust_that_is_lost_is_lost_at_the_next_start() {
 }
 
 #[test]
-fn a_server_from_outside_does_not_lead_its_children_into_the_root() {
+fn path_of_child_processes_excludes_the_untrusted_root() {
     let machine = hostile();
     machine.program("bin/ruff");
     let found = machine.find("ruff", Trust::Untrusted).unwrap();
@@ -286,13 +286,13 @@ fn a_server_from_outside_does_not_lead_its_children_into_the_root() {
 }
 
 #[test]
-fn relative_path_entries_never_count() {
+fn relative_path_entries_are_ignored() {
     let search = SearchPath::new(std::ffi::OsStr::new(".::node_modules/.bin:/usr/bin:/usr/bin"));
     assert_eq!(search.join(None), "/usr/bin");
 }
 
 #[test]
-fn a_relative_command_of_the_user_waits_for_trust_and_an_absolute_one_does_not() {
+fn relative_user_command_needs_trust_and_absolute_one_does_not() {
     let machine = Machine::new();
     let planted = machine.program("workspace/tools/ruff");
     let relative = overridden(r#"{"ruff": {"command": "./tools/ruff"}}"#);
@@ -319,7 +319,7 @@ fn typescript_is_pinned_to_the_servers_own_copy_before_trust() {
     )
     .unwrap();
     machine.file("workspace/node_modules/typescript/lib/tsserver.js", "planted");
-    // It has no copy of its own: it would take the planted one.
+    // Without a bundled copy it would use the planted one.
     let id = "typescript-language-server";
     assert_eq!(machine.find(id, Trust::Untrusted).unwrap_err().reason, UnavailableReason::Untrusted);
 
@@ -334,7 +334,7 @@ fn typescript_is_pinned_to_the_servers_own_copy_before_trust() {
 }
 
 #[test]
-fn a_virtualenv_is_read_before_trust_and_run_after() {
+fn virtualenv_is_read_before_trust_and_run_after() {
     let machine = Machine::new().on_path("bin");
     machine.program("bin/pyright-langserver");
     machine.file("workspace/.venv/pyvenv.cfg", "");
@@ -352,7 +352,7 @@ fn a_virtualenv_is_read_before_trust_and_run_after() {
 }
 
 #[test]
-fn a_compiler_without_a_server_is_not_taken_for_one() {
+fn compiler_without_a_server_is_rejected() {
     let machine = Machine::new().on_path("bin");
     std::fs::create_dir_all(machine.top().join("bin")).unwrap();
     machine.program("lib/node_modules/typescript/bin/tsc");
@@ -371,7 +371,7 @@ fn a_compiler_without_a_server_is_not_taken_for_one() {
 }
 
 #[test]
-fn a_rustup_stand_in_counts_only_with_its_component() {
+fn rustup_proxy_counts_only_with_its_component() {
     let machine = Machine::new().on_path("cargo/bin");
     machine.program("cargo/bin/rustup");
     symlink("rustup", machine.top().join("cargo/bin/rust-analyzer")).unwrap();

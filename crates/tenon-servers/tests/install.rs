@@ -115,7 +115,7 @@ fn pip_installs_a_server_that_runs() {
 }
 
 #[test]
-fn a_missing_package_manager_is_named_with_the_command_that_brings_it() {
+fn missing_package_manager_has_an_install_hint() {
     let place = Place::new();
     let error = place.managed().install(lock("pyright"), &place.own_tools(), &mut |_| {}).unwrap_err();
     assert_eq!(chain(&error), "cannot install `pyright`: `npm` is not installed");
@@ -133,7 +133,7 @@ fn chain(error: &dyn std::error::Error) -> String {
 }
 
 #[test]
-fn a_python_without_venv_is_told_apart() {
+fn python_without_venv_has_its_own_error() {
     let place = Place::new();
     place.script(
         "python3",
@@ -145,7 +145,7 @@ fn a_python_without_venv_is_told_apart() {
 }
 
 #[test]
-fn a_failed_installation_leaves_nothing_behind() {
+fn failed_installation_leaves_no_files() {
     let place = Place::new();
     let managed = place.managed();
     place.script("npm", "mkdir -p node_modules/.bin; echo 'npm error code ENOTFOUND' >&2; exit 1");
@@ -161,7 +161,7 @@ fn a_failed_installation_leaves_nothing_behind() {
 }
 
 #[test]
-fn what_was_interrupted_is_built_again() {
+fn interrupted_installation_is_built_again() {
     let place = Place::new();
     let managed = place.managed();
     place.script("npm", "test ! -e leftover && mkdir -p node_modules/.bin");
@@ -175,7 +175,7 @@ fn what_was_interrupted_is_built_again() {
 }
 
 #[test]
-fn two_installations_at_once_build_once() {
+fn concurrent_installations_build_once() {
     let place = Place::new();
     let managed = place.managed();
     place.script("npm", "echo run >> ../runs; mkdir -p node_modules/.bin");
@@ -201,7 +201,7 @@ fn package_managers_inside_the_workspace_are_not_used() {
 }
 
 #[test]
-fn ids_become_locks_and_shared_locks_come_once() {
+fn shared_locks_are_listed_once() {
     let registry = Registry::built_in();
     let names = |ids: &[&str], tools: &Tools| {
         let ids: Vec<String> = ids.iter().map(|id| (*id).to_owned()).collect();
@@ -225,7 +225,7 @@ fn ids_become_locks_and_shared_locks_come_once() {
 }
 
 #[test]
-fn a_workspace_needs_what_its_files_need_and_the_machine_lacks() {
+fn workspace_needs_the_missing_servers_of_its_files() {
     let place = Place::new();
     let bin =
         place.script("npm", "mkdir -p node_modules/.bin; touch node_modules/.bin/vscode-css-language-server");

@@ -29,7 +29,7 @@ fn counts(languages: &LanguageCount) -> Vec<(&str, usize)> {
 }
 
 #[test]
-fn servers_are_counted_by_their_files_most_first() {
+fn servers_are_sorted_by_number_of_files() {
     let folder = workspace(&["src/a.py", "src/b.py", "main.py", "web/x.css", "README", "Makefile"]);
     let languages = count(&folder);
     assert_eq!(counts(&languages), [("pyright", 3), ("ruff", 3), ("ty", 3), ("css", 1)]);
@@ -57,7 +57,7 @@ fn ignored_and_hidden_files_do_not_count() {
 }
 
 #[test]
-fn a_linter_without_its_configuration_has_no_files() {
+fn linter_without_configuration_has_no_files() {
     let folder = workspace(&["a.ts"]);
     assert_eq!(counts(&count(&folder)), [("typescript-language-server", 1), ("typescript-native", 1)]);
     std::fs::write(folder.path().join(".eslintrc.json"), "{}").unwrap();
@@ -78,7 +78,7 @@ fn links_are_not_followed_and_strange_entries_are_skipped() {
 }
 
 #[test]
-fn a_missing_folder_is_an_empty_workspace() {
+fn missing_folder_is_an_empty_workspace() {
     let languages = LanguageCount::count(
         &Walk::new(Utf8Path::new("/nowhere/at/all"), &[]).unwrap(),
         &Registry::built_in(),
@@ -88,7 +88,7 @@ fn a_missing_folder_is_an_empty_workspace() {
 }
 
 #[test]
-fn two_counts_agree() {
+fn two_counts_are_equal() {
     let names: Vec<String> = (0..300).map(|n| format!("d{}/f{n}.py", n % 7)).collect();
     let folder = workspace(&names.iter().map(String::as_str).collect::<Vec<_>>());
     assert_eq!(count(&folder), count(&folder));

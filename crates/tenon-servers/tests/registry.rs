@@ -31,7 +31,7 @@ fn ids_for(registry: &Registry, file: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_servers_of_the_contract_are_there() {
+fn all_servers_of_the_contract_exist() {
     let registry = Registry::built_in();
     for id in [
         "rust-analyzer",
@@ -59,7 +59,7 @@ fn the_servers_of_the_contract_are_there() {
 }
 
 #[test]
-fn servers_that_run_workspace_code_say_so() {
+fn servers_that_run_workspace_code_are_marked() {
     let running: Vec<String> = Registry::built_in()
         .entries()
         .iter()
@@ -102,7 +102,7 @@ fn readiness_rules_are_those_observed() {
 }
 
 #[test]
-fn a_file_gets_its_servers_in_registry_order_and_its_language_id() {
+fn servers_of_a_file_are_in_registry_order_with_a_language_id() {
     let registry = Registry::built_in();
     assert_eq!(ids_for(&registry, "/w/a.py"), ["pyright", "ty", "ruff"]);
     assert_eq!(
@@ -149,7 +149,7 @@ fn the_root_is_the_nearest_marker_and_never_above_the_workspace() {
 }
 
 #[test]
-fn an_override_inherits_what_it_does_not_set() {
+fn override_inherits_unset_fields() {
     let registry = with(
         r#"{"pyright": {"settings": {"python": {"analysis": {"diagnosticMode": "workspace"}}},
                         "env": {"A": "b"}, "initializationOptions": {"x": {"y": 1}}}}"#,
@@ -167,7 +167,7 @@ fn an_override_inherits_what_it_does_not_set() {
 }
 
 #[test]
-fn a_command_of_the_user_comes_without_the_built_in_arguments() {
+fn user_command_drops_built_in_arguments() {
     let registry = with(r#"{"pyright": {"command": "/opt/py/langserver"}, "ruff": {"args": ["serve"]}}"#);
     let pyright = registry.get("pyright").unwrap();
     assert_eq!(pyright.command, "/opt/py/langserver");
@@ -192,7 +192,7 @@ fn extensions_and_language_ids_can_be_changed() {
 }
 
 #[test]
-fn servers_are_switched_off_and_on() {
+fn servers_can_be_disabled_and_enabled() {
     let registry = with(r#"{"ruff": {"enabled": false}, "ty": {"enabled": true}}"#);
     assert_eq!(ids_for(&registry, "a.py"), ["pyright", "ty"]);
     assert_eq!(registry.get("ruff").unwrap().enabled, Switch::Off);
@@ -200,7 +200,7 @@ fn servers_are_switched_off_and_on() {
 }
 
 #[test]
-fn a_full_definition_adds_a_server() {
+fn full_definition_adds_a_server() {
     let registry = with(
         r#"{"elixir-ls": {"command": "elixir-ls", "extensions": [".ex", ".exs"], "languageId": "elixir",
                           "rootMarkers": ["mix.exs"]},
@@ -216,7 +216,7 @@ fn a_full_definition_adds_a_server() {
 }
 
 #[test]
-fn wrong_overrides_are_refused_with_the_way_out() {
+fn invalid_overrides_have_a_hint() {
     assert_eq!(
         refused(r#"{"pyrigth": {"enabled": false}}"#).to_string(),
         "no language server is called `pyrigth`; did you mean `pyright`? A new server needs `command` and `extensions`"
@@ -241,7 +241,7 @@ fn wrong_overrides_are_refused_with_the_way_out() {
 }
 
 #[test]
-fn unknown_fields_and_impossible_ids_do_not_parse() {
+fn unknown_fields_and_invalid_ids_are_rejected() {
     let parse = |text: &str| serde_json::from_str::<BTreeMap<ServerId, Override>>(text).unwrap_err();
     assert!(parse(r#"{"ruff": {"cmd": "ruff"}}"#).to_string().contains("unknown field `cmd`"));
     assert!(parse(r#"{"../ruff": {}}"#).to_string().contains("cannot be a server id"));
@@ -254,10 +254,7 @@ fn configuration_is_read_entry_by_entry() {
     let registry = configured(r#"{"ruff": {"enabled": false}}"#).unwrap();
     assert_eq!(registry.get("ruff").unwrap().enabled, Switch::Off);
     let error = configured(r#"{"ruff": {"args": "server"}}"#).unwrap_err().to_string();
-    assert!(
-        error.starts_with("the settings of the language server `ruff` cannot be understood: "),
-        "{error}"
-    );
+    assert!(error.starts_with("invalid settings for the language server `ruff`: "), "{error}");
     assert!(matches!(configured(r#"{"a/b": {}}"#).unwrap_err(), OverrideError::InvalidId(_)));
     assert!(matches!(configured(r#"{"rufff": {}}"#).unwrap_err(), OverrideError::UnknownId { .. }));
 }

@@ -1,9 +1,8 @@
-//! A folder below the root and the files in it: read, and replaced whole or not at all.
+//! A directory below the root: reads files and replaces them atomically.
 //!
-//! A folder is opened beneath the root without following links, and its files by their names in it: whatever is renamed or
-//! linked meanwhile, what is written is below the root. A file is replaced by renaming a finished, synced one over it, which
-//! lay beside it under a name of ours; whoever dies before leaves the old file and such a leftover, which the next process
-//! that writes into the folder removes.
+//! A directory is opened beneath the root without following links, and its files relative to it: even if paths are renamed or
+//! linked meanwhile, all writes stay below the root. A file is replaced by renaming a synced temporary file over it. A crash
+//! leaves the old file and the temporary one, which the next process that writes into the directory removes.
 
 #[cfg(not(unix))]
 #[path = "directory/non_unix.rs"]
@@ -15,16 +14,16 @@ mod platform;
 pub(super) use platform::DirectoryHandle;
 use tenon_lsp::watch::UNFINISHED_EDIT;
 
-/// A file as it was found.
+/// A file at the time it was read.
 #[derive(Debug)]
 pub(super) struct FileSnapshot {
     pub(super) bytes: Vec<u8>,
-    /// Whether its mode, and the system, let it be written to.
+    /// Whether its mode and the system allow writing.
     pub(super) writable: bool,
     stamp: platform::Stamp,
 }
 
-/// Why a file is not read.
+/// Why a file was not read.
 #[derive(Debug)]
 pub(super) enum ReadFailure {
     NotAFile,
@@ -32,10 +31,10 @@ pub(super) enum ReadFailure {
     Io(std::io::Error),
 }
 
-/// Why a file is not replaced.
+/// Why a file was not replaced.
 #[derive(Debug)]
 pub(super) enum WriteFailure {
-    /// It is not the one that was found any more.
+    /// It changed since it was read.
     Changed,
     Io(std::io::Error),
 }
@@ -85,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_changed_since_it_was_found_is_not_replaced() {
+    fn file_that_changed_since_it_was_read_is_not_replaced() {
         let root = root();
         fs::write(root.path().join("a"), "one").unwrap();
         let folder = open(&root, "");
@@ -100,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_that_were_made_for_nothing_go_again() {
+    fn created_directories_are_removed_on_failure() {
         let root = root();
         let (folder, created) = DirectoryHandle::create(path(&root), Utf8Path::new("a/b/c")).unwrap();
         folder.replace("f", b"x", None, &Entropy::system()).unwrap();
@@ -115,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn leftovers_of_the_dead_go_and_files_in_the_making_stay() {
+    fn leftovers_are_removed_unless_they_are_locked() {
         let root = root();
         let at = |name: &str| root.path().join(format!("{UNFINISHED_EDIT}{name}"));
         for name in ["dead", "alive"] {
@@ -130,7 +129,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn no_link_below_the_root_is_followed() {
+    fn links_below_the_root_are_not_followed() {
         let (root, outside) = (root(), root());
         fs::write(outside.path().join("f"), "secret").unwrap();
         std::os::unix::fs::symlink(outside.path(), root.path().join("out")).unwrap();
@@ -146,7 +145,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn the_mode_stays() {
+    fn mode_is_preserved() {
         use std::os::unix::fs::PermissionsExt;
         let root = root();
         let file = root.path().join("run");
@@ -157,6 +156,6 @@ mod tests {
         folder.replace("run", b"two", Some(&found), &Entropy::system()).unwrap();
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o7777, 0o751);
         fs::set_permissions(&file, fs::Permissions::from_mode(0o444)).unwrap();
-        assert!(!folder.read("run", 100).unwrap().unwrap().writable, "also for who may do anything");
+        assert!(!folder.read("run", 100).unwrap().unwrap().writable, "even for root");
     }
 }

@@ -1,44 +1,44 @@
-//! Why a file was not changed. Whichever it is, the file is byte for byte what it was.
+//! Why a file was not changed. In every case the file is unchanged.
 
 use std::io;
 
 /// See the module.
 #[derive(Debug, thiserror::Error)]
 pub enum EditError {
-    #[error("the path does not name a file of the workspace: {0}")]
+    #[error("invalid path: {0}")]
     Path(String),
     #[error("the file is outside the workspace")]
     Outside,
-    /// It decides what runs or who may do what: that is for people to change.
-    #[error("{0}; edits of it are never made through this tool")]
+    /// It decides what runs or who may do what, so only people change it.
+    #[error("{0}; this tool never edits it")]
     Protected(&'static str),
-    #[error("there is no such file")]
+    #[error("file not found")]
     NotFound,
-    #[error("this is not a regular file")]
+    #[error("not a regular file")]
     NotAFile,
     #[error("`old_text` is empty, and the file is not")]
     EmptyOldText,
     #[error("`old_text` does not occur in the file")]
     OldTextAbsent,
-    /// `lines` are where the first of them begin.
+    /// `lines` are the first lines of the first matches.
     #[error("`old_text` occurs {count} times in the file")]
     OldTextAmbiguous { count: usize, lines: Vec<u32> },
-    #[error("the file is not what `expected_sha256` says")]
+    #[error("the file does not match `expected_sha256`")]
     HashMismatch { actual: Option<String> },
-    #[error("the file exists, and `expected_sha256` does not say which text is to be overwritten")]
+    #[error("the file exists; `expected_sha256` is required to overwrite it")]
     HashRequired { actual: String },
-    /// Someone else own_paths changing it between reading and writing.
-    #[error("the file changes all the time")]
+    /// Another program kept changing it between our read and write.
+    #[error("another program keeps changing the file")]
     Changing,
     #[error("the file is read-only")]
     ReadOnly,
     #[error("the file is not UTF-8 text")]
     NotText,
-    #[error("more than {limit} bytes are no text to edit")]
+    #[error("file exceeds {limit} bytes")]
     TooLarge { limit: u64 },
     #[error("the disk is full")]
     DiskFull,
-    #[error("the file cannot be changed: {0}")]
+    #[error("cannot change the file: {0}")]
     Io(#[source] io::Error),
 }
 

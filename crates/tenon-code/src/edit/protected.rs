@@ -1,19 +1,18 @@
-//! Files that no agent changes through us, whatever the user allowed: they decide what runs on the user's machine, or who
-//! may do what.
+//! Files that edits never change, whatever the user allowed: they decide what runs on the user's machine, or who may do what.
 //!
-//! Names are compared as a file system might that does not tell cases apart, drops a trailing dot or ignores invisible
-//! characters: a second spelling of a protected name is the same file there.
+//! Names are compared case-insensitively, without trailing dots and invisible characters, since some file systems treat such
+//! names as equal.
 
 use camino::{Utf8Component, Utf8Path};
 
-const GIT: &str = "the repository's own files belong to git";
-const TENON: &str = "Tenon's settings say what may run here";
-const AGENT: &str = "the configuration of an agent says what it may run";
-const EDITOR: &str = "the configuration of an editor says what it runs";
-const HOOKS: &str = "the configuration of hooks says what git runs";
+const GIT: &str = "version control owns this file";
+const TENON: &str = "Tenon's settings decide what may run here";
+const AGENT: &str = "agent configuration decides what may run";
+const EDITOR: &str = "editor configuration decides what runs";
+const HOOKS: &str = "hook configuration decides what git runs";
 const STATE: &str = "Tenon keeps its own state there";
 
-/// Paths of one or two names, which mean a file or a folder at any depth, and why they are protected.
+/// Protected paths of one or two names, at any depth, with the reason.
 const TABLE: &[(&str, &str)] = &[
     (".git", GIT),
     (".gitmodules", GIT),
@@ -66,11 +65,11 @@ const TABLE: &[(&str, &str)] = &[
     ("lefthook.yml", HOOKS),
 ];
 
-/// What git keeps in a folder of its own, by whatever name.
+/// The entries that identify a git directory of any name.
 const GIT_FOLDER: [&str; 3] = ["HEAD", "objects", "refs"];
 
-/// Why a file may not be changed, if so. `real` is its real path below the real path `root`; `asked` is how it was named
-/// below the root, links and all. `own_paths` are folders and files of our own.
+/// Why a file may not be changed, if it may not. `real` is its real path below the real path `root`; `asked` is the requested
+/// path below the root, with links. `own_paths` are Tenon's own files and folders.
 pub(super) fn reason(
     root: &Utf8Path,
     real: &Utf8Path,
@@ -87,7 +86,7 @@ pub(super) fn reason(
     })
 }
 
-/// Why a path may not be written to by its names alone.
+/// Why a path is protected by its names.
 fn named(path: &Utf8Path) -> Option<&'static str> {
     let names: Vec<String> = path
         .components()
@@ -105,15 +104,15 @@ fn named(path: &Utf8Path) -> Option<&'static str> {
     TABLE.iter().find(|(pattern, _)| fits(pattern)).map(|(_, why)| *why)
 }
 
-/// A name as the least discerning file system sees it.
+/// A name as the most tolerant file system compares it.
 fn folded(name: &str) -> String {
     let visible: String = name.chars().filter(|one| !is_ignored(*one)).flat_map(char::to_lowercase).collect();
-    // A stream of a file on NTFS, and its short name for `.git`.
+    // An NTFS stream, and the NTFS short name of `.git`.
     let file = visible.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']);
     if file == "git~1" { ".git".to_owned() } else { file.to_owned() }
 }
 
-/// What HFS+ leaves out when it compares names.
+/// Characters that HFS+ ignores in names.
 fn is_ignored(one: char) -> bool {
     matches!(one, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}')
 }
@@ -132,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_decides_what_runs_is_protected_at_any_depth_and_in_any_case() {
+    fn protected_names_match_at_any_depth_and_in_any_case() {
         for path in [
             ".git/hooks/pre-commit",
             "sub/.git",
@@ -156,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn other_files_are_not() {
+    fn other_files_are_not_protected() {
         for path in [
             "src/git.rs",
             ".gitignore",
@@ -173,14 +172,14 @@ mod tests {
     }
 
     #[test]
-    fn a_link_with_a_protected_name_protects_what_it_leads_to() {
+    fn target_of_a_protected_link_is_protected() {
         let root = Utf8Path::new("/nowhere/root");
         let asked = Utf8Path::new(".claude/settings.json");
         assert_eq!(reason(root, &root.join("dotfiles/settings.json"), asked, &[]), Some(AGENT));
     }
 
     #[test]
-    fn a_bare_repository_is_known_by_what_is_in_it() {
+    fn bare_repository_is_recognized_by_its_entries() {
         let folder = tempfile::tempdir().unwrap();
         let root = Utf8Path::from_path(folder.path()).unwrap();
         for name in ["bare/objects", "bare/refs", "bare/hooks"] {

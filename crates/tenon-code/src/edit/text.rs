@@ -1,7 +1,7 @@
-//! A file's text, and what replacing a part or all of it comes to: byte order mark and line endings stay as they are.
+//! Replaces a part or all of a file's text and preserves the byte order mark and line endings.
 //!
-//! Texts are matched with every line ending read as one `\n`, so what a model quotes from a listing is found in a file with
-//! other line endings. What is put in gets the line endings of what it replaces.
+//! Texts are matched with all line endings as `\n`, so that text quoted by a model matches a file with other line endings. The
+//! new text gets the line endings of the text it replaces.
 
 use super::EditError;
 
@@ -14,14 +14,14 @@ pub(super) struct Text {
     body: String,
 }
 
-/// Lines, counted from 1, both ends included.
+/// A range of lines, counted from 1, inclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lines {
     pub first: u32,
     pub last: u32,
 }
 
-/// A new text, and which lines of the old one it replaced with which of its own.
+/// A new text, with the replaced lines of the old text and the new lines.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Rewritten {
     pub(super) text: Text,
@@ -30,7 +30,7 @@ pub(super) struct Rewritten {
 }
 
 impl Text {
-    /// Reads what is on disk.
+    /// From the bytes of a file.
     pub(super) fn read(bytes: Vec<u8>) -> Result<Self, EditError> {
         let text = String::from_utf8(bytes).map_err(|_| EditError::NotText)?;
         if text.contains('\0') {
@@ -39,7 +39,7 @@ impl Text {
         Ok(Self::new(text))
     }
 
-    /// Takes a text that someone wants to be there.
+    /// From a requested text.
     pub(super) fn new(text: String) -> Self {
         match text.strip_prefix(MARK) {
             Some(body) => Self { marked: true, body: body.to_owned() },
@@ -56,12 +56,12 @@ impl Text {
         bytes
     }
 
-    /// The text as language servers count in it.
+    /// The text without its byte order mark, as language servers count positions.
     pub(super) fn into_body(self) -> String {
         self.body
     }
 
-    /// Puts `new` where `old` is, which must be one place.
+    /// Replaces `old`, which must occur once, by `new`.
     pub(super) fn replace(&self, old: &str, new: &str) -> Result<Rewritten, EditError> {
         let (old, new) = match (self.marked, old.strip_prefix(MARK)) {
             (true, Some(rest)) => (rest, new.strip_prefix(MARK).unwrap_or(new)),
@@ -84,7 +84,7 @@ impl Text {
         })
     }
 
-    /// Puts `text` in place of all of it.
+    /// Replaces the whole text.
     pub(super) fn overwrite(&self, text: &str) -> Rewritten {
         let text = Self::new(text.to_owned());
         let body = match Ending::only(&self.body) {
@@ -95,7 +95,7 @@ impl Text {
         Rewritten { text: Self { marked: self.marked || text.marked, body }, old, new }
     }
 
-    /// The place in the body of a place in the body with every line ending read as one character.
+    /// Converts an offset in the text with `\n` line endings to an offset in the body.
     fn in_body(&self, at: usize) -> usize {
         let pairs = self.body.match_indices("\r\n").enumerate();
         at + pairs.take_while(|(index, (place, _))| place - index < at).count()
@@ -114,14 +114,14 @@ enum Ending {
 }
 
 impl Ending {
-    /// How most lines of a text end, if any does.
+    /// The most frequent line ending, if there is any.
     fn of(text: &str) -> Option<Self> {
         let all = text.matches('\n').count();
         let dos = text.matches("\r\n").count();
         (all > 0).then_some(if 2 * dos > all { Self::Dos } else { Self::Unix })
     }
 
-    /// How all lines of a text end, if they do it alike.
+    /// The line ending of all lines, if they are equal.
     fn only(text: &str) -> Option<Self> {
         match (text.matches('\n').count(), text.matches("\r\n").count()) {
             (0, _) => None,
@@ -139,21 +139,21 @@ impl Ending {
     }
 }
 
-/// A text with every line ending as one character.
+/// A text with all line endings as `\n`.
 fn unbroken(text: &str) -> String {
     text.replace("\r\n", "\n")
 }
 
-/// Lines named in an error; the count says how many more there are.
+/// The most lines that an error lists.
 const NAMED: usize = 10;
 
-/// Where the only place is that `old` is at.
+/// The offset of the only match of `old`.
 fn only_match(text: &str, old: &str) -> Result<usize, EditError> {
     if old.is_empty() {
         return if text.is_empty() { Ok(0) } else { Err(EditError::EmptyOldText) };
     }
     let first = text.find(old).ok_or(EditError::OldTextAbsent)?;
-    // A match may begin inside the one before it; looking for all such would take far too long in hostile texts.
+    // Matches may overlap; counting all overlapping ones would take too long for hostile texts.
     let step = old.chars().next().map_or(1, char::len_utf8);
     let Some(second) = text[first + step..].find(old).map(|at| first + step + at) else {
         return Ok(first);
@@ -168,7 +168,7 @@ fn line_of(text: &str, at: usize) -> u32 {
     count(text[..at].matches('\n').count()) + 1
 }
 
-/// The last line of something that begins in line `first`. A line ending belongs to the line that it ends.
+/// The last line of a text that begins in line `first`. A line ending belongs to its line.
 fn last_line(first: u32, text: &str) -> u32 {
     let body = text.strip_suffix('\n').unwrap_or(text);
     first + count(body.matches('\n').count())
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn one_place_is_replaced() {
+    fn single_match_is_replaced() {
         let (text, old, new) = replaced("a\nb\nc\n", "b\n", "x\ny\n").unwrap();
         assert_eq!((text.as_str(), old, new), ("a\nx\ny\nc\n", lines(2, 2), lines(2, 3)));
         assert_eq!(replaced("a\nb", "\nb", "").unwrap(), ("a".to_owned(), lines(1, 2), lines(1, 1)));
@@ -203,12 +203,12 @@ mod tests {
     }
 
     #[test]
-    fn line_endings_stay() {
+    fn line_endings_are_preserved() {
         assert_eq!(replaced("a\r\nb\r\nc", "a\nb", "x\ny\nz").unwrap().0, "x\r\ny\r\nz\r\nc");
         assert_eq!(replaced("a\r\nb\r\nc", "\nb\n", "\nq\n").unwrap().0, "a\r\nq\r\nc");
         assert_eq!(replaced("a\nb\n", "a\r\nb", "c\r\nd").unwrap().0, "c\nd\n");
         assert_eq!(replaced("a\r\nb", "b", "c\nd").unwrap().0, "a\r\nc\r\nd");
-        // In a mixed file, what is replaced says how.
+        // In a mixed file, the replaced text decides.
         assert_eq!(replaced("a\nb\r\nc\nd\n", "b\nc", "b\nB\nc").unwrap().0, "a\nb\r\nB\r\nc\nd\n");
         assert_eq!(replaced("one line", "one", "two\r\n").unwrap().0, "two\r\n line");
         let over = |before: &str, text: &str| {
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn the_byte_order_mark_stays() {
+    fn byte_order_mark_is_preserved() {
         assert_eq!(replaced("\u{feff}a b", "a", "c").unwrap().0, "\u{feff}c b");
         assert_eq!(replaced("\u{feff}a b", "\u{feff}a", "\u{feff}c").unwrap().0, "\u{feff}c b");
         let over = Text::new("\u{feff}a".to_owned()).overwrite("b").text;
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_one_place_is_refused() {
+    fn missing_or_repeated_old_text_is_rejected() {
         assert!(matches!(replaced("a", "b", ""), Err(EditError::OldTextAbsent)));
         assert!(matches!(replaced("a", "", "b"), Err(EditError::EmptyOldText)));
         let Err(EditError::OldTextAmbiguous { count, lines }) = replaced("x\nx\n\nx", "x", "y") else {
@@ -243,16 +243,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_is_refused() {
+    fn binary_files_are_rejected() {
         assert!(matches!(Text::read(vec![0xff, 0xfe, b'a', 0]), Err(EditError::NotText)));
         assert!(matches!(Text::read(b"\x7fELF\0".to_vec()), Err(EditError::NotText)));
         assert!(Text::read(Vec::new()).is_ok());
     }
 
     proptest! {
-        /// What is around the place stays byte for byte, whatever the endings.
+        /// The surrounding text stays unchanged, whatever the line endings.
         #[test]
-        fn only_the_place_changes(before in "[a\r\n]{0,12}", old in "[bc\n]{0,6}b", after in "[a\r\n]{0,12}", dos: bool) {
+        fn only_the_match_changes(before in "[a\r\n]{0,12}", old in "[bc\n]{0,6}b", after in "[a\r\n]{0,12}", dos: bool) {
             let shown = if dos { old.replace('\n', "\r\n") } else { old.clone() };
             // A lone `\r` before a `\n` would become a line ending.
             prop_assume!(!before.ends_with('\r'));

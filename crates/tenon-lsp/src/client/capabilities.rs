@@ -1,4 +1,4 @@
-//! What one server can do: said at the start, added and taken back while it runs.
+//! The capabilities of one server: from `initialize`, plus registrations while it runs.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use tenon_contract::position::Encoding;
 use super::watched::Globs;
 use tenon_servers::registry::Capability;
 
-/// How a server wants to hear of changed text.
+/// How a server receives text changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sync {
     None,
@@ -16,7 +16,7 @@ pub(crate) enum Sync {
     Incremental,
 }
 
-/// A server's offers. Read field by field: one odd provider must not hide the others.
+/// A server's capabilities. Parsed field by field, so that one invalid provider does not hide the others.
 #[derive(Debug)]
 pub(crate) struct Capabilities {
     offered: Value,
@@ -53,7 +53,7 @@ impl Capabilities {
                 Some(2) => Sync::Incremental,
                 _ => Sync::None,
             },
-            // A bare number stands for both; an object that leaves it out still means a server that keeps documents.
+            // A bare number means both. An object without the field still means a server that keeps documents.
             open_close: sync.get("openClose").and_then(Value::as_bool).unwrap_or(true),
             save: sync.get("save").is_some_and(offers),
             offered,
@@ -62,7 +62,7 @@ impl Capabilities {
 
     pub(crate) fn has(&self, capability: Capability) -> bool {
         match capability {
-            // Pushing needs no offer.
+            // Pushed diagnostics need no capability.
             Capability::Diagnostics => true,
             _ => self.offers(provider(capability), method(capability)),
         }
@@ -72,24 +72,24 @@ impl Capabilities {
         self.offered.get(provider).is_some_and(offers) || self.registrations(method).next().is_some()
     }
 
-    /// Whether diagnostics can be asked for.
+    /// Whether diagnostics can be pulled.
     pub(crate) fn pulls(&self) -> bool {
         self.offers("diagnosticProvider", "textDocument/diagnostic")
     }
 
-    /// Whether it can be asked for what of a text folds, which it tells from that text alone.
+    /// Whether it supports folding ranges, a cheap request that needs only the text.
     pub(crate) fn folds(&self) -> bool {
         self.offers("foldingRangeProvider", "textDocument/foldingRange")
     }
 
-    /// Whether an edit of one file may change the diagnostics of another that is asked for.
+    /// Whether an edit of one file may change the pulled diagnostics of another.
     pub(crate) fn has_inter_file_dependencies(&self) -> bool {
         let depends = |options: &Value| options.get("interFileDependencies") == Some(&Value::Bool(true));
         self.offered.get("diagnosticProvider").is_some_and(depends)
             || self.registrations("textDocument/diagnostic").any(|one| depends(&one.options))
     }
 
-    /// The identifier that a diagnostics provider wants to hear with each question.
+    /// The identifier that a diagnostics provider wants with each request.
     pub(crate) fn diagnostic_identifier(&self) -> Option<&str> {
         self.offered
             .get("diagnosticProvider")
@@ -101,7 +101,7 @@ impl Capabilities {
             })
     }
 
-    /// Whether a change of this file interests the server.
+    /// Whether the server watches this file.
     pub(crate) fn watches(&self, path: &str) -> bool {
         self.registered.values().filter_map(|one| one.globs.as_ref()).any(|globs| globs.matches(path))
     }
@@ -110,7 +110,7 @@ impl Capabilities {
         self.registered.values().filter(move |one| one.method == method)
     }
 
-    /// `client/registerCapability`. A second registration under one id takes the place of the first.
+    /// `client/registerCapability`. A second registration with the same id replaces the first.
     pub(crate) fn register(&mut self, params: &Value, root: &str) {
         for registration in params.get("registrations").and_then(Value::as_array).into_iter().flatten() {
             let text = |key: &str| registration.get(key).and_then(Value::as_str);
@@ -124,7 +124,7 @@ impl Capabilities {
         }
     }
 
-    /// `client/unregisterCapability`, whose list is misspelled in the protocol itself.
+    /// `client/unregisterCapability`, whose list is misspelled in the protocol.
     pub(crate) fn unregister(&mut self, params: &Value) {
         let lists = ["unregisterations", "unregistrations"].map(|key| params.get(key));
         for one in lists.into_iter().flatten().filter_map(Value::as_array).flatten() {
@@ -152,7 +152,7 @@ fn provider(capability: Capability) -> &'static str {
     }
 }
 
-/// The request that a capability answers.
+/// The request method of a capability.
 pub(crate) fn method(capability: Capability) -> &'static str {
     match capability {
         Capability::Diagnostics => "textDocument/diagnostic",
@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn offers_come_as_booleans_objects_and_registrations() {
+    fn capabilities_are_booleans_objects_or_registrations() {
         let mut capabilities = Capabilities::from_initialize(&json!({ "capabilities": {
             "positionEncoding": "utf-8", "textDocumentSync": { "change": 2, "save": { "includeText": false } },
             "hoverProvider": {}, "definitionProvider": false, "referencesProvider": true,
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_offers_nothing_readable_has_nothing() {
+    fn invalid_capabilities_count_as_missing() {
         for odd in [
             json!(null),
             json!({}),

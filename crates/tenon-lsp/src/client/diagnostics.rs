@@ -1,8 +1,8 @@
-//! The diagnostics that one server holds, and for which text they were said.
+//! The diagnostics of one server, and the text that they belong to.
 //!
-//! Invariant: a list counts for an open document only while it belongs to the document's present text. A push belongs by
-//! its version; without one, when it arrived after the server had answered something sent after the change. A pulled list
-//! belongs to the version that it was asked for.
+//! Invariant: a list counts for an open document only while it belongs to the document's current text. A push belongs to its
+//! version; without one, it counts if it arrived after the answer to a request sent after the change. A pulled list belongs
+//! to the version that it was pulled for.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -24,7 +24,7 @@ struct Pushed {
 struct Pulled {
     version: i32,
     items: Vec<Diagnostic>,
-    /// When it was asked for: later changes elsewhere are not in it.
+    /// The tick of the request; later changes of other files are not included.
     asked: u64,
 }
 
@@ -41,11 +41,11 @@ pub(crate) struct LastChange {
     pub(crate) at: Instant,
 }
 
-/// Whether what is held for a document answers for its text.
+/// Whether the stored diagnostics belong to a document's current text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Freshness {
     Fresh,
-    /// If nothing else arrives until then.
+    /// Fresh if nothing else arrives until then.
     NotBefore(Instant),
     Waiting,
 }
@@ -81,12 +81,12 @@ impl Held {
 }
 
 impl Store {
-    /// What is held for a file's present text, in the server's encoding.
+    /// The diagnostics of a file's current text, in the server's encoding.
     pub(crate) fn current(&self, key: &str, document: Option<&Document>) -> Vec<Diagnostic> {
         self.files.get(key).map(|held| held.current(document).cloned().collect()).unwrap_or_default()
     }
 
-    /// The same without what was pushed before `change`, and whether that leaves something out.
+    /// The same without pushes from before `change`, and whether that left any out.
     pub(crate) fn since(
         &self,
         key: &str,
@@ -107,7 +107,7 @@ impl Store {
         self.files.keys().map(String::as_str)
     }
 
-    /// Takes a publish in. Says whether the file's diagnostics changed.
+    /// Stores a publish. Returns whether the file's diagnostics changed.
     pub(crate) fn push(
         &mut self,
         key: &str,
@@ -127,7 +127,7 @@ impl Store {
         })
     }
 
-    /// Takes the answer to a pull in. Says whether the file's diagnostics changed.
+    /// Stores the answer to a pull. Returns whether the file's diagnostics changed.
     pub(crate) fn pull(
         &mut self,
         document: &Document,
@@ -147,7 +147,7 @@ impl Store {
         !held.current(document).eq(&before)
     }
 
-    /// Forgets what was pulled for a document that is closed now. Says whether that was something.
+    /// Removes the pulled diagnostics of a closed document. Returns whether there were any.
     pub(crate) fn closed(&mut self, key: &str) -> bool {
         let Some(held) = self.files.get_mut(key) else {
             return false;
@@ -159,7 +159,7 @@ impl Store {
         had
     }
 
-    /// Whether the document's present text has been pulled since `change`.
+    /// Whether the document's current text was pulled since `change`.
     pub(crate) fn is_pulled(&self, document: &Document, change: LastChange) -> bool {
         self.files
             .get(document.path.as_str())
@@ -167,7 +167,7 @@ impl Store {
             .is_some_and(|pulled| pulled.asked >= change.tick)
     }
 
-    /// Whether anything was said about the document since `change` and since its own text is what it is.
+    /// Whether there were diagnostics, even empty ones, for the document's current text since `change`.
     pub(crate) fn is_answered(&self, document: &Document, change: LastChange) -> bool {
         let Some(held) = self.files.get(document.path.as_str()) else {
             return false;
@@ -178,8 +178,8 @@ impl Store {
                 .is_some_and(|pushed| pushed.tick > change.tick.max(document.changed))
     }
 
-    /// How fresh the pushed list of a document is. Another publish may follow within `settle`: of the last one, of the
-    /// moment the server was ready, of a change elsewhere.
+    /// How fresh the pushed list of a document is. Another publish may follow within `settle` of the last one, of the server
+    /// becoming ready, or of a change elsewhere.
     pub(crate) fn push_freshness(
         &self,
         document: &Document,

@@ -1,7 +1,7 @@
-//! The documents that one server has open, and what it must be told when their text changes.
+//! The documents that one server has open, and what to send when their text changes.
 //!
-//! Versions count from 1 and never go back while a document stays open. Time is counted in ticks of one counter, which
-//! moves with everything that may change diagnostics and with every publish, so "since" is always exact.
+//! Versions count from 1 and only grow while a document stays open. Time is counted in ticks of one counter, which advances
+//! with every publish and everything that may change diagnostics, so "since" is always exact.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -13,11 +13,10 @@ use tenon_contract::root::WorkspacePath;
 use super::capabilities::Sync;
 use crate::identifiers;
 
-/// Documents that stay open in one server. Each costs its text here and memory there; servers answer for closed files
-/// from the disk.
+/// The most open documents per server. Each costs memory here and there; for closed files servers read the disk.
 pub(crate) const OPEN_LIMIT: usize = 64;
 
-/// Dropped words remembered of one edit.
+/// The most removed identifiers that are remembered of one edit.
 const MAX_DROPPED: usize = 8;
 
 /// An open document.
@@ -26,34 +25,34 @@ pub(crate) struct Document {
     pub(crate) path: WorkspacePath,
     pub(crate) version: i32,
     pub(crate) lines: LineIndex,
-    /// The tick of the last change of its text.
+    /// The tick of the last text change.
     pub(crate) changed: u64,
     /// Whether a request was sent after that change.
     pub(crate) asked: bool,
-    /// The tick at which such a request was answered: the server has seen the change.
+    /// The tick of the answer to such a request, which proves that the server has seen the change.
     pub(crate) seen: Option<u64>,
-    /// What the last change did.
+    /// The last change.
     pub(crate) edit: LastEdit,
     used: u64,
-    /// Waits that need it open.
+    /// How many waits need it open.
     pub(crate) pins: u32,
 }
 
-/// What the last change of a text did. Opening a document counts as a change of all of it.
+/// The last change of a text. Opening a document counts as a change of the whole text.
 #[derive(Debug, Clone)]
 pub(crate) struct LastEdit {
-    /// The lines of the new text that it touched.
+    /// The changed lines of the new text.
     pub(crate) lines: RangeInclusive<u32>,
-    /// Words that the text had before and has no more: the old names of what was renamed or removed.
+    /// Identifiers that the text no longer contains: old names of what was renamed or removed.
     pub(crate) dropped: Vec<String>,
-    /// Whether some of that stood on a line that passes on what another file declares.
+    /// Whether an import or export line changed.
     pub(crate) imports: bool,
 }
 
-/// What to send so that the server knows a text.
+/// What to send to update a server's text.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Update {
-    /// It knows it already.
+    /// The server already has this text.
     Nothing,
     Open,
     Change(Vec<Value>),
@@ -78,7 +77,7 @@ impl Documents {
         self.open.values()
     }
 
-    /// Takes a text in and says what to send. `tick` is the time of the change, if it is one.
+    /// Stores a text and returns what to send. `tick` is the time of the change, if there is one.
     pub(crate) fn put(
         &mut self,
         path: &WorkspacePath,
@@ -133,7 +132,7 @@ impl Documents {
         Update::Change(vec![change])
     }
 
-    /// Takes note that a document is about to be opened anew with the text that it has, unless a wait needs it as it is.
+    /// Notes that a document is about to be reopened with the same text, unless a wait has it pinned.
     pub(crate) fn open_again(&mut self, key: &str, tick: u64) -> Option<(i32, LineIndex)> {
         let document = self.open.get_mut(key).filter(|document| document.pins == 0)?;
         document.version = document.version.wrapping_add(1).max(1);
@@ -147,7 +146,7 @@ impl Documents {
         self.open.remove(key)
     }
 
-    /// Takes out what is open beyond the limit: least recently used first, never one that a wait needs.
+    /// Removes documents beyond the limit: least recently used first, never pinned ones.
     pub(crate) fn evict(&mut self) -> Vec<Document> {
         let mut evicted = Vec::new();
         while self.open.len() > OPEN_LIMIT {
@@ -166,7 +165,7 @@ impl Documents {
     }
 }
 
-/// The smallest single edit between two texts, in byte offsets that are positions in both.
+/// The smallest single edit between two texts, in byte offsets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Edit {
     start: usize,
@@ -178,7 +177,7 @@ impl Edit {
     fn between(old: &str, new: &str) -> Self {
         let (old_bytes, new_bytes) = (old.as_bytes(), new.as_bytes());
         let mut start = old_bytes.iter().zip(new_bytes).take_while(|(old, new)| old == new).count();
-        // Not inside a character, and not between the two halves of a line break, which no position names.
+        // Not inside a character or a CRLF, which positions cannot address.
         while !old.is_char_boundary(start) || !new.is_char_boundary(start) || old[..start].ends_with('\r') {
             start -= 1;
         }
@@ -200,7 +199,7 @@ impl Edit {
         Self { start, old_end: old.len() - tail, new_end: new.len() - tail }
     }
 
-    /// Whether a line of the replaced part begins as lines do that take a name from another file or hand it on.
+    /// Whether a replaced line starts like an import or export.
     fn touches_imports(self, old: &str) -> bool {
         let start = old[..self.start].rfind('\n').map_or(0, |before| before + 1);
         let end = old[self.old_end..].find('\n').map_or(old.len(), |after| self.old_end + after);
@@ -210,7 +209,7 @@ impl Edit {
         firsts.any(|word| ["import", "from", "export", "use", "include", "require"].contains(&word.as_str()))
     }
 
-    /// The words of the replaced part that the new text does not have anywhere.
+    /// The identifiers of the replaced part that the new text no longer contains.
     fn dropped_words(self, old: &str, new: &str) -> Vec<String> {
         let start = old[..self.start]
             .rfind(|c| !identifiers::is_part(c))
@@ -247,7 +246,7 @@ mod tests {
         (folder, path)
     }
 
-    /// What a server makes of a change.
+    /// Applies a change as a server does.
     fn apply(old: &str, change: &Value, encoding: Encoding) -> String {
         let lines = LineIndex::new(old);
         let at = |key: &str| {
@@ -262,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_edit_sends_little() {
+    fn small_edit_sends_only_the_changed_range() {
         let (_folder, path) = path();
         let mut documents = Documents::default();
         let put = |documents: &mut Documents, text: &str| {
@@ -287,7 +286,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_incremental_change_makes_the_new_text(
+        fn incremental_change_produces_the_new_text(
             old in "(a|b|é|😀|\r|\n|\r\n| ){0,20}",
             new in "(a|b|é|😀|\r|\n|\r\n| ){0,20}",
         ) {

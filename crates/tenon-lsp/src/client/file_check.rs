@@ -1,4 +1,4 @@
-//! Diagnostics for one text: pulled where a server offers that, else awaited until they are fresh.
+//! Diagnostics for one text: pulled if the server supports that, else awaited until they are fresh.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,20 +19,20 @@ use crate::model::{Diagnostic, GapReason};
 use crate::transport::{PendingReply, RequestError};
 use tenon_servers::registry::Capability;
 
-/// Questions that a server answers without another word before it is taken to have said all.
+/// How many requests a server must answer without another publish before its diagnostics count as final.
 const QUIET_ROUNDS: u32 = 3;
 
-/// What one server says about a text.
+/// One server's diagnostics of a text.
 #[derive(Debug)]
 pub struct Checked {
-    /// All that is known for this text, in the server's encoding; never what belonged to another text.
+    /// The known diagnostics of this text, in the server's encoding; never those of another text.
     pub diagnostics: Vec<Diagnostic>,
-    /// Why that may not be all.
+    /// Why the list may be incomplete.
     pub gap: Option<GapReason>,
 }
 
 impl Client {
-    /// Makes the server know a text and collects what it says about it.
+    /// Sends a text to the server and collects its diagnostics.
     pub async fn check(
         &self,
         call: &CallContext,
@@ -43,7 +43,7 @@ impl Client {
         self.check_while(call, path, lines, saved, std::future::ready(())).await
     }
 
-    /// The same with something to do while the server thinks about the text.
+    /// Like [`Client::check`], running `meanwhile` during the wait.
     pub(crate) async fn check_while(
         &self,
         call: &CallContext,
@@ -66,7 +66,7 @@ impl Client {
         let checked = if same_text {
             Checked { diagnostics: state.diagnostics.current(path.as_str(), document), gap }
         } else {
-            // Overtaken after the wait was over: nothing is held for this text any more.
+            // Superseded after the wait: no diagnostics are stored for this text any more.
             Checked { diagnostics: Vec::new(), gap: gap.or(Some(GapReason::Pending)) }
         };
         drop(state);
@@ -92,7 +92,7 @@ impl Client {
         }
     }
 
-    /// Waits until a push for a text has had time to be followed by another.
+    /// Waits for a push for this text, and until another one could have followed.
     async fn await_settled(&self, call: &CallContext, synced: &Synced<'_>) -> Result<PushWait, GapReason> {
         let settle = self.entry().settle();
         let key = synced.path.as_str();
@@ -105,7 +105,7 @@ impl Client {
                 else {
                     return Wait::Done(Err(GapReason::Pending));
                 };
-                // A server may register for pulling while we wait for a push that will never come.
+                // A server may register for pulling while we wait for a push that will never arrive.
                 if state.capabilities.pulls() {
                     return Wait::Done(Ok(PushWait::Pull));
                 }
@@ -124,9 +124,8 @@ impl Client {
         outcome.unwrap_or_else(|_| Err(self.unfinished()))
     }
 
-    /// Whether nothing else is said about a document while the server answers a few questions. How long it takes to think
-    /// depends on the machine and on what else it does, and no window of time covers that: a server that is still at work
-    /// answers late, and speaks before.
+    /// Whether the diagnostics stay the same while the server answers a few requests. No fixed delay works on every machine, but
+    /// a server that is still checking publishes before it answers.
     async fn is_quiet(&self, call: &CallContext, synced: &Synced<'_>) -> Result<bool, GapReason> {
         let key = synced.path.as_str();
         let held = || {
@@ -138,7 +137,7 @@ impl Client {
             let (method, params) = self.cheap_question(&synced.path);
             let asked = async { self.connection.request(call, method, &params).await?.wait(call).await };
             match self.unless_overtaken(synced, asked).await? {
-                // Refused is answered, too.
+                // An error is an answer, too.
                 Ok(_) | Err(RequestError::Refused(_)) => {}
                 Err(error) => {
                     return Err(match gap_reason(&error) {
@@ -154,7 +153,7 @@ impl Client {
         Ok(true)
     }
 
-    /// Why a wait that ran out has nothing to show.
+    /// The reason for a wait that timed out.
     fn unfinished(&self) -> GapReason {
         let state = self.session.state();
         match (state.ended, state.is_ready(Instant::now())) {
@@ -168,13 +167,13 @@ impl Client {
         self.session.state().capabilities.pulls()
     }
 
-    /// Whether the server looks at each file alone, so that an edit of one cannot break another.
+    /// Whether the server checks each file alone, so that an edit cannot affect other files.
     pub(crate) fn checks_files_alone(&self) -> bool {
         self.session.state().checks_files_alone()
     }
 
-    /// Asks something cheap after a change, unless something was asked already, so that publishes without a version can be
-    /// told from those before it.
+    /// Sends a cheap request after a change, unless one was sent already: publishes without a version that arrive after its
+    /// answer belong to the new text.
     pub(super) async fn mark_when_seen(
         &self,
         call: &CallContext,
@@ -188,7 +187,7 @@ impl Client {
         self.connection.request_mark(call, method, &params, self.mark_seen(key, version)).await
     }
 
-    /// A question that costs a server little and makes it stop nothing else.
+    /// A request that is cheap and does not interrupt the server's other work.
     fn cheap_question(&self, path: &WorkspacePath) -> (&'static str, Value) {
         let state = self.session.state();
         let document = json!({ "uri": path.uri().as_str() });
@@ -200,13 +199,13 @@ impl Client {
         } else if state.capabilities.has(Capability::DocumentSymbols) {
             ("textDocument/documentSymbol", json!({ "textDocument": document }))
         } else {
-            // Nobody knows this method; every server must say so, in its turn.
+            // An unknown method: every server must answer with an error, in order.
             ("$/tenon/barrier", Value::Null)
         }
     }
 
-    /// Notes that a question about a document is about to be sent. Its version, when the answer is the first that shows
-    /// that the server has seen the text, and that matters.
+    /// Notes that a request about a document is about to be sent. Returns the document's version if the answer will be the first
+    /// proof that the server has seen this text, and that proof is needed.
     pub(super) fn note_question(&self, key: &str) -> Option<i32> {
         let mut state = self.session.state();
         let matters = !state.versioned && !state.capabilities.pulls();
@@ -218,7 +217,7 @@ impl Client {
         Some(document.version)
     }
 
-    /// Runs when a question about a document is answered.
+    /// The callback for the answer to a request about a document.
     pub(super) fn mark_seen(
         &self,
         key: &str,
@@ -237,9 +236,9 @@ impl Client {
         }
     }
 
-    /// Asks for the diagnostics of a document. The answer is exact for the text it was asked for.
+    /// Pulls the diagnostics of a document. The answer belongs to exactly this text.
     async fn pull(&self, call: &CallContext, synced: &Synced<'_>) -> Result<(), GapReason> {
-        // What a server says while it loads its project may be less than it will know.
+        // Diagnostics while a project is loading may be incomplete.
         if !self.rule_needs_diagnostics() && !self.ready(call).await {
             return Err(self.unfinished());
         }
@@ -273,8 +272,8 @@ impl Client {
         }
     }
 
-    /// Sends a question for a document's diagnostics. The moment that comes with it is one of the wire, since no write can come
-    /// between taking it and sending: whatever changed before is in the answer.
+    /// Sends a pull for a document's diagnostics and returns its tick. The write lock covers both, so the answer includes all
+    /// changes before that tick.
     async fn ask_for_diagnostics(
         &self,
         call: &CallContext,
@@ -299,7 +298,7 @@ impl Client {
         self.entry().ready == Some(tenon_servers::registry::ReadinessRule::FirstDiagnostics)
     }
 
-    /// Runs work that makes no sense any more once the document has a newer text.
+    /// Runs work until the document has a newer text.
     async fn unless_overtaken<T>(
         &self,
         synced: &Synced<'_>,
@@ -333,7 +332,7 @@ impl Client {
             }
             state.readiness.diagnostics_arrived(Instant::now());
             let mut changed = false;
-            // An answer for an older text must not take the place of one for the newer.
+            // An answer for an older text must not replace one for a newer text.
             let document = state.documents.get(synced.path.as_str());
             if let Some(document) = document.filter(|document| document.version == synced.version) {
                 changed |= state.diagnostics.pull(document, pulled.items, synced.version, asked);
@@ -355,8 +354,7 @@ impl Client {
         self.session.wake();
     }
 
-    /// A server that is ready with its first diagnostics and waits to be asked for them is asked, as soon as it says that
-    /// it can be.
+    /// Pulls from a server that becomes ready with its first diagnostics, as soon as it supports pulling.
     pub(crate) async fn pull_first_diagnostics(&self, call: &CallContext, synced: &Synced<'_>) {
         if !self.rule_needs_diagnostics() {
             return;
@@ -367,12 +365,12 @@ impl Client {
             false => Wait::ForChange,
         });
         if pulls.await == Ok(true) {
-            // Without an answer the server stays unready, which the caller sees.
+            // Without an answer the server stays not ready, which the caller handles.
             let _ = self.pull(call, synced).await;
         }
     }
 
-    /// Pulls what was not pulled since the last change that matters to it, for all open documents.
+    /// Pulls all open documents that were not pulled since the last change that may affect them.
     async fn pull_open(&self, call: &CallContext) {
         if !self.pulls() {
             return;
@@ -388,22 +386,21 @@ impl Client {
         };
         let pulls = stale.iter().map(|(path, _)| async {
             if let Some(synced) = self.pin(path) {
-                // What cannot be pulled in time stays what it was.
+                // On a timeout the stored diagnostics stay.
                 let _ = self.pull(call, &synced).await;
             }
         });
         futures::future::join_all(pulls).await;
     }
 
-    /// Waits until the server is idle, asking it again about open documents whenever it says that something changed. Whether it
-    /// came to that.
+    /// Waits until the server is idle, pulling open documents again after each change. `false` on a timeout.
     pub(crate) async fn wait_until_idle(&self, call: &CallContext) -> bool {
         loop {
             let change = self.session.state().change.tick;
             self.pull_open(call).await;
             let rested = self.wait_until(call, |state, now| {
                 let pulls = state.capabilities.pulls();
-                // Early words may be followed by others here as in the file itself.
+                // Another publish may follow, as for the file itself.
                 let settled = state.published + self.entry().settle();
                 match state.ended || state.is_idle() {
                     true if !state.ended && !pulls && state.checks_other_files() && now < settled => {
@@ -421,7 +418,7 @@ impl Client {
         }
     }
 
-    /// The open documents for which a server that has to be made to speak anew holds something.
+    /// The open documents with diagnostics, if the server needs reopening to publish again.
     pub(crate) fn documents_to_reopen(&self) -> Vec<WorkspacePath> {
         if !self.entry().reopens {
             return Vec::new();
@@ -433,7 +430,7 @@ impl Client {
         complained.map(|one| one.path.clone()).collect()
     }
 
-    /// Keeps an open document open.
+    /// Pins an open document, so that it stays open.
     fn pin(&self, path: &WorkspacePath) -> Option<Synced<'_>> {
         let mut state = self.session.state();
         let document = state.documents.get_mut(path.as_str())?;
@@ -441,7 +438,7 @@ impl Client {
         Some(Synced { client: self, path: path.clone(), version: document.version })
     }
 
-    /// All files for which the server holds diagnostics, by the file's key, in the server's encoding.
+    /// All files with diagnostics, by key, in the server's encoding.
     pub fn held_diagnostics(&self) -> Vec<(String, Vec<Diagnostic>)> {
         let state = self.session.state();
         state
@@ -452,7 +449,7 @@ impl Client {
             .collect()
     }
 
-    /// What the server says now, without what it said before it had heard of the last change; all of one moment.
+    /// A consistent snapshot of the server's diagnostics, without those from before the last change.
     pub(crate) fn current_diagnostics(&self) -> CurrentDiagnostics {
         let state = self.session.state();
         let open = state.documents.iter();
@@ -460,21 +457,25 @@ impl Client {
             .filter(|document| state.expects_diagnostics(document))
             .map(|document| document.path.as_str().to_owned());
         let working = !state.ended && state.readiness.is_working();
-        let mut said =
-            CurrentDiagnostics { files: Vec::new(), unanswered: owed.collect(), owes: false, working };
-        said.owes = !said.unanswered.is_empty();
-        for key in state.diagnostics.keys().filter(|key| !said.unanswered.contains(*key)) {
+        let mut snapshot = CurrentDiagnostics {
+            files: Vec::new(),
+            unanswered: owed.collect(),
+            more_expected: false,
+            working,
+        };
+        snapshot.more_expected = !snapshot.unanswered.is_empty();
+        for key in state.diagnostics.keys().filter(|key| !snapshot.unanswered.contains(*key)) {
             let document = state.documents.get(key);
             let (items, left_out) = match state.checks_other_files() {
                 true => state.diagnostics.since(key, document, state.change),
                 false => (state.diagnostics.current(key, document), false),
             };
-            said.owes |= left_out;
+            snapshot.more_expected |= left_out;
             if !items.is_empty() {
-                said.files.push((key.to_owned(), items));
+                snapshot.files.push((key.to_owned(), items));
             }
         }
-        said
+        snapshot
     }
 
     /// The version in which a document is open, with its text.
@@ -483,25 +484,25 @@ impl Client {
         state.documents.get(key).map(|document| (document.version, document.lines.clone()))
     }
 
-    /// What the last change of a document did, and the version that it made.
+    /// The last change of a document and the resulting version.
     pub(crate) fn last_edit(&self, key: &str) -> Option<(LastEdit, i32)> {
         let state = self.session.state();
         state.documents.get(key).map(|document| (document.edit.clone(), document.version))
     }
 }
 
-/// What a server says at one moment, by file, in its own encoding.
+/// A snapshot of a server's diagnostics by file, in the server's encoding.
 pub(crate) struct CurrentDiagnostics {
     pub(crate) files: Vec<(String, Vec<Diagnostic>)>,
-    /// The open documents that something is still to be said about: nothing is shown for them.
+    /// The open documents whose diagnostics are still expected; they are left out of `files`.
     pub(crate) unanswered: BTreeSet<String>,
-    /// Whether more is to be said about what changed.
-    pub(crate) owes: bool,
-    /// Whether it works on something that it announced.
+    /// Whether more diagnostics are expected after the last change.
+    pub(crate) more_expected: bool,
+    /// Whether it reports work in progress.
     pub(crate) working: bool,
 }
 
-/// How a wait for a push goes on.
+/// The result of a wait for a push.
 #[derive(PartialEq)]
 enum PushWait {
     Fresh,
@@ -509,7 +510,7 @@ enum PushWait {
     Again,
 }
 
-/// What a failed request means for an answer.
+/// The gap that a failed request leaves in an answer.
 pub(crate) fn gap_reason(error: &RequestError) -> GapReason {
     match error {
         RequestError::Interrupted(_) => GapReason::Pending,

@@ -1,4 +1,4 @@
-//! The first words with a server: who we are, what we understand, and where the project is.
+//! The parameters of `initialize`: our identity, our capabilities, and the project root.
 
 use gen_lsp_types::{
     CallHierarchyClientCapabilities, ClientCapabilities, ClientInfo, DefinitionClientCapabilities,
@@ -12,8 +12,7 @@ use gen_lsp_types::{
 };
 use serde_json::{Value, json};
 
-/// The parameters of `initialize`. No progress token is handed out, here or in any request: all progress that arrives is
-/// about the server's own work.
+/// We send no progress token, here or in any request, so all progress is about the server's own work.
 pub(crate) fn initialize_params(options: Option<Value>, root: &str, root_uri: &str) -> InitializeParams {
     let folder = WorkspaceFolder {
         uri: Uri::from(root_uri),
@@ -36,7 +35,7 @@ pub(crate) fn initialize_params(options: Option<Value>, root: &str, root_uri: &s
     }
 }
 
-/// What we handle. Nothing is declared that we would then refuse: no edits, no commands, no dialogs.
+/// Only what we handle: no edits, no commands, no dialogs.
 fn capabilities() -> ClientCapabilities {
     let yes = Some(true);
     ClientCapabilities {

@@ -1,4 +1,4 @@
-//! When a server's answers cover its project: the evidence that each rule of the registry needs.
+//! Collects the evidence for a server's readiness rule: when its answers cover the project.
 
 use std::collections::BTreeSet;
 
@@ -7,28 +7,28 @@ use tokio::time::Instant;
 
 use tenon_servers::registry::ReadinessRule;
 
-/// What is known about a server's readiness.
+/// Whether a server is ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
-    /// What it said before that may be less than it knew after.
+    /// Answers from before that time may be incomplete.
     Since(Instant),
-    /// Nothing but time is missing.
+    /// Ready at that time, unless something else arrives.
     NotBefore(Instant),
-    /// Something that the server must send is missing.
+    /// The server must send something first.
     Waiting,
 }
 
-/// Collects evidence since the server's start, with the time it came.
+/// The evidence since the server's start, with its times.
 #[derive(Debug)]
 pub(crate) struct Readiness {
     rule: Option<ReadinessRule>,
     started: Instant,
-    /// When the first document was opened: before, a server may have nothing to load.
+    /// When the first document was opened; before that, a server may have nothing to load.
     opened: Option<Instant>,
     diagnosed: Option<Instant>,
     quiescent: Option<Instant>,
     announced: Option<Instant>,
-    /// Work that the server announced and has not ended. We hand out no tokens of our own, so all of it is the server's.
+    /// Progress that has begun and not ended. We send no tokens, so all of it is the server's own work.
     running: BTreeSet<String>,
     worked: Option<Instant>,
 }
@@ -69,8 +69,8 @@ impl Readiness {
         since.map_or(State::Waiting, State::Since)
     }
 
-    /// Whether it has shown that it has loaded its project. A server that was given time to begin and did not is asked, but
-    /// nobody vouches for its answers: a `clangd` without a list of files to compile never reads any but the open ones.
+    /// Whether there is evidence that it has loaded its project. A server that did not begin within the grace time is used, but
+    /// its answers may be incomplete: `clangd` without a compilation database reads only open files.
     pub(crate) fn is_proven(&self) -> bool {
         match self.rule {
             None => false,
@@ -79,7 +79,7 @@ impl Readiness {
         }
     }
 
-    /// Whether the server works on something that it announced.
+    /// Whether the server reports work in progress.
     pub(crate) fn is_working(&self) -> bool {
         !self.running.is_empty()
     }
@@ -92,7 +92,7 @@ impl Readiness {
         self.diagnosed.get_or_insert(now);
     }
 
-    /// `window/logMessage`. Says whether it was the one that is waited for.
+    /// `window/logMessage`. Returns whether the message matches the rule.
     pub(crate) fn log_message(&mut self, text: &str, now: Instant) -> bool {
         let awaited =
             matches!(&self.rule, Some(ReadinessRule::LogMessage { contains }) if text.contains(contains));
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn progress_must_begin_and_end_or_stay_away_for_the_grace_time() {
+    async fn progress_rule_needs_begin_and_end_or_the_grace_time() {
         let start = Instant::now();
         let mut readiness = Readiness::new(Some(ReadinessRule::Progress { grace_ms: 500 }), start);
         assert_eq!(readiness.state(start), State::Waiting);
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_end_without_its_begin_proves_nothing() {
+    async fn progress_end_without_begin_is_ignored() {
         let start = Instant::now();
         let mut readiness = Readiness::new(Some(ReadinessRule::Progress { grace_ms: 1 }), start);
         readiness.progress(&progress("early", "end"), start);
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn quiescence_comes_and_goes() {
+    async fn server_status_can_become_busy_again() {
         let start = Instant::now();
         let mut readiness = Readiness::new(Some(ReadinessRule::ServerStatus), start);
         assert_eq!(readiness.state(start), State::Waiting);
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_server_may_say_in_its_log_that_it_is_ready() {
+    async fn matching_log_message_makes_the_server_ready() {
         let start = Instant::now();
         let mut readiness =
             Readiness::new(Some(ReadinessRule::LogMessage { contains: "source file".to_owned() }), start);
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn without_a_rule_waits_end_and_nothing_is_proved() {
+    async fn without_a_rule_the_server_is_ready_but_not_proven() {
         let start = Instant::now();
         let readiness = Readiness::new(None, start);
         assert_eq!(readiness.state(start), State::Since(start));

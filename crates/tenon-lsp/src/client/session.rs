@@ -1,7 +1,7 @@
-//! What one running server has told us, kept in step with what it sends.
+//! The state of one running server, updated by its messages.
 //!
-//! This is the [`Peer`] of the connection: it runs in the reader, changes state under one short lock and wakes whoever waits
-//! for a change. It never waits itself.
+//! This is the [`Peer`] of the connection: it runs in the reader, changes the state under one short lock and wakes waiting
+//! tasks. It never waits itself.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -27,33 +27,33 @@ pub(crate) struct SessionState {
     pub(crate) documents: Documents,
     pub(crate) diagnostics: Store,
     pub(crate) readiness: Readiness,
-    /// Moves with every change and every publish.
+    /// Advances with every change and every publish.
     pub(crate) tick: u64,
     pub(crate) change: LastChange,
-    /// Whether the last publish named its version; if not, changes need an answered request behind them.
+    /// Whether the last publish had a version; if not, an answered request must prove that the server saw a change.
     pub(crate) versioned: bool,
-    /// When something was published last.
+    /// The time of the last publish.
     pub(crate) published: Instant,
-    /// Questions that were left with the server and that it has not answered.
+    /// Requests that are never cancelled and were not answered yet.
     pub(crate) searches: usize,
-    /// Set once the server is gone. Its diagnostics are gone then, too.
+    /// Whether the server has ended. Its diagnostics are then removed.
     pub(crate) ended: bool,
-    /// How it went, as far as is known.
+    /// How it ended, if known.
     pub(crate) ending: Option<String>,
-    /// Whether the server was ever heard to speak again about a text after a change elsewhere.
+    /// Whether the server has ever published again for an unchanged text after a change elsewhere.
     republishes: bool,
     /// Whether the server does not repeat empty lists.
     omits_repeated_empty: bool,
 }
 
 impl SessionState {
-    /// The next moment of this server's time.
+    /// Advances the clock.
     pub(crate) fn next_tick(&mut self) -> u64 {
         self.tick += 1;
         self.tick
     }
 
-    /// Notes that something changed which may change diagnostics.
+    /// Notes a change that may affect diagnostics.
     pub(crate) fn note_change(&mut self) {
         let tick = self.next_tick();
         self.note_change_at(tick);
@@ -67,14 +67,14 @@ impl SessionState {
         matches!(self.readiness.state(now), State::Since(_))
     }
 
-    /// Whether nothing more is to be expected: no announced work, and something said about every open document since the
-    /// last change.
+    /// Whether no more diagnostics are expected: no progress is running, and every open document has diagnostics since the last
+    /// change.
     pub(crate) fn is_idle(&self) -> bool {
         !self.readiness.is_working() && self.documents.iter().all(|document| self.is_answered(document))
     }
 
-    /// Whether the server is expected to say something about a document. One that has never been heard to speak again about a
-    /// document whose text did not change is not taken to owe that: one that looks at each file alone never will.
+    /// Whether diagnostics of a document are expected. A server that never republished for an unchanged text is not expected to:
+    /// one that checks each file alone never does.
     pub(crate) fn expects_diagnostics(&self, document: &Document) -> bool {
         !self.is_answered(document)
             && (self.republishes
@@ -87,12 +87,12 @@ impl SessionState {
         self.diagnostics.is_answered(document, LastChange { tick: document.changed, ..self.change })
     }
 
-    /// Whether a pull for one file says nothing about the others, and nothing else does.
+    /// Whether the server only supports pulls without dependencies between files.
     pub(crate) fn checks_files_alone(&self) -> bool {
         self.capabilities.pulls() && !self.capabilities.has_inter_file_dependencies()
     }
 
-    /// The last change that may have changed what the server thinks of a document.
+    /// The last change that may affect a document's diagnostics.
     pub(crate) fn change_for(&self, document: &Document) -> LastChange {
         match self.checks_files_alone() {
             true => LastChange { tick: document.changed, ..self.change },
@@ -100,25 +100,25 @@ impl SessionState {
         }
     }
 
-    /// Whether a change of one file is taken to change what the server thinks of others.
+    /// Whether a change of one file may affect the diagnostics of others.
     pub(crate) fn checks_other_files(&self) -> bool {
         self.republishes || (self.capabilities.pulls() && self.capabilities.has_inter_file_dependencies())
     }
 
-    /// Whether what is held for a document is what the server thinks since the last change, wherever that was.
+    /// Whether the diagnostics of a document are up to date with the last change anywhere.
     pub(crate) fn is_answered(&self, document: &Document) -> bool {
         if self.capabilities.pulls() {
-            // What it pushes besides says nothing about what it would answer.
+            // Additional pushes do not replace a pull.
             return self.diagnostics.is_pulled(document, self.change_for(document));
         }
         let is_clean = || self.diagnostics.current(document.path.as_str(), Some(document)).is_empty();
         self.diagnostics.is_answered(document, self.change_for(document))
-            // Nothing wrong before and nothing wrong now is not said twice; who must know has it opened again.
+            // Such a server does not publish an empty list twice; reopening the document forces it.
             || (self.omits_repeated_empty && is_clean() && self.is_answered_for_itself(document))
     }
 }
 
-/// The state of one server with those who wait for it to change.
+/// The state of one server, with change notifications.
 pub(crate) struct Session {
     entry: Arc<ServerEntry>,
     root: String,
@@ -151,7 +151,7 @@ impl Session {
             searches: 0,
             ended: false,
             ending: None,
-            // One that swallows empty lists speaks of open files after every change, or there would be nothing to swallow.
+            // A server that drops repeated empty lists republishes after every change.
             republishes: entry.reopens,
             omits_repeated_empty: entry.reopens,
         };
@@ -183,13 +183,13 @@ impl Session {
         self.state().capabilities.encoding
     }
 
-    /// Notes a search that ends when what is returned is dropped.
+    /// Notes a search; it ends when the returned guard is dropped.
     pub(crate) fn begin_search(self: &Arc<Self>) -> Search {
         self.state().searches += 1;
         Search(Arc::clone(self))
     }
 
-    /// Wakes all that wait for a change of state.
+    /// Wakes all tasks that wait for a change of state.
     pub(crate) fn wake(&self) {
         self.changes.send_replace(());
     }
@@ -199,7 +199,7 @@ impl Session {
         self.changes.subscribe()
     }
 
-    /// The server is gone: its diagnostics go with it and all waits end.
+    /// The server has ended: removes its diagnostics and ends all waits.
     pub(crate) fn end(&self, how: &str) {
         let held = {
             let mut state = self.state();
@@ -222,7 +222,7 @@ impl Session {
 
     fn published(&self, params: &Payload) {
         let Some(published) = from_protocol::published(params) else {
-            tracing::debug!(server = %self.entry.id, "diagnostics that cannot be read");
+            tracing::debug!(server = %self.entry.id, "ignored invalid diagnostics");
             return;
         };
         let changed = {
@@ -269,7 +269,7 @@ impl Session {
     }
 }
 
-/// A question that is left with the server.
+/// A running request that is never cancelled.
 pub(crate) struct Search(Arc<Session>);
 
 impl Drop for Search {
@@ -303,7 +303,7 @@ impl Peer for Session {
                     }
                 }
             }
-            // Telemetry and notifications of servers' own making concern nobody here.
+            // Telemetry and custom notifications are ignored.
             _ => {}
         }
     }
@@ -324,7 +324,7 @@ impl Peer for Session {
                 self.wake();
                 Ok(Value::Null)
             }
-            // Read-only is read-only: a server cannot edit through us.
+            // Servers cannot edit through us.
             "workspace/applyEdit" => {
                 Ok(json!({ "applied": false, "failureReason": "this client does not edit" }))
             }

@@ -1,8 +1,8 @@
-//! Keeping a server's documents in step: opened, changed, saved, closed, and told of files that changed on disk.
+//! Keeps a server's documents in sync: opens, changes, saves and closes them, and reports files that changed on disk.
 //!
-//! Invariant: what we hold a server to know has been queued for it. Room in the queue is waited for first; then the state
-//! changes and its frames go out in one breath, so that nothing that ends a call can come between the two. Nothing goes out
-//! while the server is at a search that is left with it.
+//! Invariant: our state of a server matches what was queued for it. A place in the queue is reserved first; then the state
+//! changes and the frames are sent without a wait in between, so that a cancelled call cannot separate the two. Nothing is
+//! sent while the server runs a search that is never cancelled (decision 0321).
 
 use bytes::{Bytes, BytesMut};
 use serde::Serialize;
@@ -19,7 +19,7 @@ use crate::transport::{Closed, RequestError};
 use tenon_servers::registry::Capability;
 
 impl Client {
-    /// Makes the server know a file's text. The returned pin keeps the document open.
+    /// Sends a file's text to the server. The returned pin keeps the document open.
     pub async fn sync(
         &self,
         call: &CallContext,
@@ -58,7 +58,7 @@ impl Client {
             let update = state.documents.put(path, lines, encoding, sync, tick);
             let mut lost = false;
             if update != Update::Nothing {
-                // A document that says what the disk says changes nothing for others.
+                // Opening a document with the text on disk changes nothing for other files.
                 if update != Update::Open || !saved {
                     state.note_change_at(tick);
                 }
@@ -111,8 +111,8 @@ impl Client {
         Ok(synced)
     }
 
-    /// Makes a server that does not repeat empty lists speak anew about a document, unless someone waits for it anyway. Whatever
-    /// it says from then on, it says about what is there now: it forgets what it was about to say before.
+    /// Closes and opens a document, so that a server that does not repeat empty lists publishes again, unless a wait has it
+    /// pinned. The server drops diagnostics that it had not published yet.
     pub(crate) async fn reopen(&self, call: &CallContext, path: &WorkspacePath) -> Result<(), RequestError> {
         let turn = call.bound(self.turns.lock()).await?;
         let room = self.connection.reserve(call).await?;
@@ -140,7 +140,7 @@ impl Client {
         }})
     }
 
-    /// Closes a document, if it is open and no wait needs it.
+    /// Closes a document if it is open and not pinned.
     pub async fn close(&self, call: &CallContext, key: &str) -> Result<(), RequestError> {
         let turn = call.bound(self.turns.lock()).await?;
         self.wait_for_searches(call).await?;
@@ -163,7 +163,7 @@ impl Client {
         Ok(())
     }
 
-    /// The documents that are open, with the text that the server sees.
+    /// The open documents with the text that the server sees.
     pub fn open_documents(&self) -> Vec<(WorkspacePath, LineIndex)> {
         self.session
             .state()
@@ -179,8 +179,8 @@ impl Client {
         state.documents.get(key).map(|document| document.lines.clone())
     }
 
-    /// Whether a file that changed on disk concerns the server, but its change was not told. Counts as a change then: the
-    /// file is about to be shown.
+    /// Whether a changed file concerns the server but is not watched by it. Such a file counts as changed, since the caller opens
+    /// it next.
     pub(crate) fn misses_change(&self, change: &FileChange) -> bool {
         let concerned =
             self.entry().language_id(change.path.as_path()).is_some() && self.has(Capability::References);
@@ -194,7 +194,7 @@ impl Client {
         blind
     }
 
-    /// Tells the server which files changed on disk, those that it asked to hear about.
+    /// Reports changed files to the server, those that it watches.
     pub async fn files_changed(
         &self,
         call: &CallContext,
@@ -230,7 +230,7 @@ fn closed(path: &WorkspacePath) -> Value {
     json!({ "textDocument": { "uri": path.uri().as_str() } })
 }
 
-/// Notifications that go out together.
+/// Notifications that are sent together.
 #[derive(Default)]
 struct Frames(BytesMut);
 
@@ -245,7 +245,7 @@ impl Frames {
     }
 }
 
-/// A document that a server knows in one version, kept open as long as this lives.
+/// A document in one version that stays open until this is dropped.
 pub struct Synced<'a> {
     pub(super) client: &'a Client,
     pub(super) path: WorkspacePath,
@@ -260,7 +260,7 @@ impl Drop for Synced<'_> {
     }
 }
 
-/// What happened to a file on disk, by the protocol's numbers.
+/// A kind of change on disk, with the protocol's number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum FileChangeKind {
@@ -270,7 +270,7 @@ pub enum FileChangeKind {
 }
 
 impl FileChangeKind {
-    /// What this comes to after something that nobody has heard of yet.
+    /// This change combined with an earlier one that was not reported yet.
     #[must_use]
     pub fn after(self, before: Option<Self>) -> Self {
         match (before, self) {

@@ -1,4 +1,4 @@
-//! Which files a server asked to hear about: the glob patterns of `workspace/didChangeWatchedFiles`.
+//! The files that a server watches: the glob patterns of `workspace/didChangeWatchedFiles`.
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use serde_json::Value;
@@ -58,7 +58,7 @@ fn below<'a>(path: &'a str, folder: &str) -> Option<&'a str> {
     path.strip_prefix(folder)?.strip_prefix('/')
 }
 
-/// `None` for a pattern that is none.
+/// `None` for an invalid pattern.
 fn glob(pattern: &str) -> Option<globset::Glob> {
     GlobBuilder::new(pattern).literal_separator(true).backslash_escape(true).build().ok()
 }

@@ -1,4 +1,4 @@
-//! From one server's view to ours: paths through the gate, columns from the server's encoding to UTF-16.
+//! Converts a server's results: paths through the gate, columns from the server's encoding to UTF-16.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,19 +12,19 @@ use crate::from_protocol;
 use crate::message::Payload;
 use crate::model::{Diagnostic, Location, Symbol, SymbolKind};
 
-/// Answers up to this size, some forty places, are converted where they are: to hand them to another thread and back would
-/// take longer than the few questions to the file system.
+/// Answers up to this size, about forty locations, are converted in place: moving the work to another thread would take longer
+/// than reading the few files.
 pub(super) const SHORT_BYTES: usize = 8 * 1024;
 
-/// The same for answers that say nothing of other files.
+/// The same for answers about one file.
 pub(super) const SHORT_ALONE_BYTES: usize = 256 * 1024;
 
-/// Where the columns of a text are in another encoding.
+/// How to convert the columns of a text.
 enum Columns {
-    /// The same in all of them.
+    /// Columns are the same in all encodings.
     Ascii,
     Mixed(LineIndex),
-    /// The file is gone, or no text.
+    /// The file is missing or not text.
     Unknown,
 }
 
@@ -41,7 +41,7 @@ impl Columns {
     }
 }
 
-/// Converts one answer. Asks the file system about each file in it.
+/// Converts one answer. May read each file in it.
 pub(super) struct Converter<'a> {
     gate: &'a RootGate,
     filter: OutputFilter<'a>,
@@ -65,7 +65,7 @@ impl<'a> Converter<'a> {
         self.encoding
     }
 
-    /// A range in a file. Of a file that cannot be read any more, the range is dropped with it.
+    /// A range in a file; `None` if the file can no longer be read.
     fn range(&mut self, path: &WorkspacePath, range: Range) -> Option<Range> {
         if self.encoding == Encoding::Utf16 {
             return Some(range);
@@ -93,7 +93,7 @@ impl<'a> Converter<'a> {
         Found { items, count }
     }
 
-    /// Symbols; those without a file of their own are in `document`.
+    /// Symbols; those without a file belong to `document`.
     pub(super) fn symbols(&mut self, payload: &Payload, document: Option<&WorkspacePath>) -> Found<Symbol> {
         let raw = from_protocol::symbols(payload);
         let count = raw.len();
@@ -139,7 +139,7 @@ impl<'a> Converter<'a> {
     }
 }
 
-/// A converted list, and how long it was before anything was dropped.
+/// A converted list, and its length before items were dropped.
 pub(super) struct Found<T> {
     pub(super) items: Vec<T>,
     pub(super) count: usize,
@@ -163,8 +163,7 @@ pub(super) fn diagnostics_of(
         .collect()
 }
 
-/// Converts an answer: a short one right here, a long one on a thread that may block. `None` only when the runtime is going
-/// down.
+/// Converts an answer: a short one in place, a long one on a blocking thread. `None` only during shutdown of the runtime.
 pub(super) async fn converted<T: Send + 'static>(
     gate: &RootGate,
     client: &Arc<Client>,
@@ -174,7 +173,7 @@ pub(super) async fn converted<T: Send + 'static>(
     converted_up_to(SHORT_BYTES, gate, client, payload, work).await
 }
 
-/// The same, with the size up to which an answer is short.
+/// The same with a given limit for short answers.
 pub(super) async fn converted_up_to<T: Send + 'static>(
     short: usize,
     gate: &RootGate,
@@ -189,7 +188,7 @@ pub(super) async fn converted_up_to<T: Send + 'static>(
     tokio::task::spawn_blocking(move || work(&mut Converter::new(&gate, &client), &payload)).await.ok()
 }
 
-/// What a server holds, or a part of that, by file.
+/// Converts a server's diagnostics by file.
 pub(super) async fn converted_diagnostics(
     gate: RootGate,
     client: Arc<Client>,

@@ -1,11 +1,10 @@
-//! What an edit broke in other files: those files are found, opened, and waited for.
+//! Finds the dependents of an edit, opens them, and waits for their diagnostics.
 //!
-//! Servers report nothing about files that are not open. So before a wait the files are opened that use what the edit
-//! touched, as the server itself names them, and those that have a word which the edit took away: the users of a renamed
-//! thing can no longer be asked for, since its old name means nothing any more.
+//! Servers report nothing about closed files. So before a wait we open the files that reference what the edit touched, and
+//! the files that contain an identifier which the edit removed: references to a renamed symbol can no longer be requested.
 //!
-//! Who uses a thing takes some servers longer to say than what is wrong with it. So the users found last are remembered until
-//! another file changes: as long as only the file itself does, nobody else can have begun to use what is in it.
+//! References may take a server longer than diagnostics. So dependents are cached until another file changes: as long as only
+//! the edited file changes, no new dependents can appear.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
@@ -30,38 +29,38 @@ use crate::model::{Diagnostic, Symbol};
 use crate::transport::RequestError;
 use tenon_servers::registry::{Capability, ServerId};
 
-/// Files opened because an edit may have broken them.
+/// The most dependents to open for one edit.
 const MAX_DEPENDENTS: usize = 20;
-/// Symbols of one edit whose users are looked for.
+/// The most edited symbols to request references for.
 const MAX_SYMBOLS: usize = 8;
-/// Edits remembered for a later look at other files.
+/// The most recent edits that are remembered.
 const MAX_RECENT: usize = 32;
-/// Files in which words are looked for, and how large each may be.
+/// The most files to search for identifiers, and their largest size.
 const MAX_SEARCHED: usize = 5_000;
 const MAX_SEARCHED_BYTES: u64 = 1024 * 1024;
 
-/// A file whose text a check changed, and the epoch before that.
+/// A file that was checked, and the epoch before the check.
 pub(super) struct RecentEdit {
     path: WorkspacePath,
     epoch: u64,
 }
 
-/// Who uses what is declared in a file, as far as a server was asked. By the server's process and the file.
+/// The known dependents of files, by server process and file.
 #[derive(Default)]
 pub(super) struct DependentsCache(BTreeMap<(u32, WorkspacePath), FileDependents>);
 
 #[derive(Clone, Default)]
 struct FileDependents {
-    /// The version of the file in which its last edit was followed.
+    /// The version whose dependents were opened.
     version: i32,
-    /// What was asked about, by what it is inside of and its name, with the files that use it.
+    /// The files that reference a symbol, by its container and name.
     users: BTreeMap<(Option<String>, String), BTreeSet<WorkspacePath>>,
-    /// What the file declared then, where the server says that.
+    /// The symbols that the file declared, if the server lists them.
     declared: BTreeSet<String>,
 }
 
 impl DependentsCache {
-    /// A file changed: it may use something now that it did not use before.
+    /// Drops the dependents of all other files: a changed file may reference them now.
     pub(super) fn changed(&mut self, path: &WorkspacePath) {
         for ((_, owner), found) in &mut self.0 {
             if owner != path {
@@ -72,27 +71,27 @@ impl DependentsCache {
     }
 }
 
-/// Servers that a wait was over too early for, by their processes.
+/// Servers that did not finish during a wait, by process id.
 #[derive(Default)]
 struct UnfinishedServers {
-    /// Were not even told in time what changed, or did not say which files use it.
+    /// Did not receive the changes in time, or did not list the dependents.
     late: BTreeSet<u32>,
-    /// Did not come to rest after that.
+    /// Did not become idle after that.
     restless: BTreeSet<u32>,
 }
 
-/// What servers hold some time after an edit.
+/// The diagnostics of all files some time after an edit.
 pub struct SettledDiagnostics {
     pub files: BTreeMap<WorkspacePath, Vec<Diagnostic>>,
-    /// Open files that some server has not spoken about since; what it said before is left out.
+    /// Open files that some server has not reported on since; their older diagnostics are left out.
     pub unanswered: BTreeSet<String>,
     /// In registry order.
     pub pending: Vec<ServerId>,
 }
 
 impl Orchestrator {
-    /// As [`Orchestrator::diagnostics`], after what the edits since `after` may have broken elsewhere had time to show: at
-    /// most `wait`, less when every server is done.
+    /// Like [`Orchestrator::diagnostics`], after the dependents of all edits since `after` were updated: waits at most `wait`,
+    /// less if every server is done.
     pub async fn diagnostics_after(
         &self,
         after: u64,
@@ -103,8 +102,7 @@ impl Orchestrator {
         self.diagnostics().await
     }
 
-    /// As [`Orchestrator::diagnostics_after`], without what servers said before they had seen the edits, and with the
-    /// servers that still have something to say.
+    /// Like [`Orchestrator::diagnostics_after`], without diagnostics from before the edits, and with the pending servers.
     pub async fn settled_diagnostics(
         &self,
         after: u64,
@@ -115,24 +113,24 @@ impl Orchestrator {
         let (mut pending, mut unanswered) = (Vec::new(), BTreeSet::new());
         let mut shares = Vec::new();
         for client in self.live_clients() {
-            let said = client.current_diagnostics();
-            unanswered.extend(said.unanswered);
+            let current = client.current_diagnostics();
+            unanswered.extend(current.unanswered);
             let id = &client.entry().id;
             let (late, restless) = (late.contains(&client.pid()), restless.contains(&client.pid()));
-            // What it takes up after it came to rest is another matter.
-            if late || said.owes || (restless && said.working) {
+            // Work that began after the server was idle does not count.
+            if late || current.more_expected || (restless && current.working) {
                 pending.push(id.clone());
             }
-            // Who has not even heard of everything has nothing to say about it.
+            // A server that has not received all changes has no valid diagnostics.
             if !late {
-                shares.push(converted_diagnostics(self.0.gate.clone(), client, said.files));
+                shares.push(converted_diagnostics(self.0.gate.clone(), client, current.files));
             }
         }
         pending.dedup();
         SettledDiagnostics { files: merged(join_all(shares).await), unanswered, pending }
     }
 
-    /// The versions in which servers have a file open; nothing when one of them sees another text than this.
+    /// The versions in which servers have a file open; `None` if one of them has a different text.
     pub fn open_versions(&self, path: &WorkspacePath, text: Option<&str>) -> Option<Vec<(ServerId, i32)>> {
         let mut versions = Vec::new();
         for client in self.live_clients() {
@@ -147,7 +145,7 @@ impl Orchestrator {
         Some(versions)
     }
 
-    /// Waits until what the edits since `after` may have broken elsewhere has shown, or `wait` is over.
+    /// Opens the dependents of all edits since `after` and waits until the servers are idle, at most `wait`.
     async fn wait_for_dependents(&self, after: u64, wait: Duration, call: &CallContext) -> UnfinishedServers {
         let call = call.at_most(wait);
         let instances: Vec<Arc<ServerInstance>> = lock(&self.0.instances).values().cloned().collect();
@@ -164,7 +162,7 @@ impl Orchestrator {
             .map(|edited| edited.path.clone())
             .collect();
         let mut epoch = self.0.epoch.subscribe();
-        // Whatever is not done in time shows in the next look.
+        // Servers that do not finish in time are reported as unfinished.
         let _ = call
             .bound(async {
                 join_all(live.iter().map(|(instance, client)| async {
@@ -197,7 +195,7 @@ impl Orchestrator {
         recent.push(RecentEdit { path: path.clone(), epoch });
     }
 
-    /// Shows a server what a file was before it changed, and keeps in mind what was declared then.
+    /// Opens a file with its text before the change, and remembers what it declared.
     pub(super) async fn show_before(
         &self,
         client: &Arc<Client>,
@@ -214,7 +212,7 @@ impl Orchestrator {
         Ok(())
     }
 
-    /// Opens files that an edit may have broken, unless that was done.
+    /// Opens the dependents of the last edit, unless that was done already.
     pub(super) async fn open_dependents(
         &self,
         client: &Arc<Client>,
@@ -234,7 +232,7 @@ impl Orchestrator {
         }
         let mut dropped = edit.dropped;
         if let Some(before) = before.as_ref().filter(|before| !before.declared.is_empty() && !edit.imports) {
-            // What nobody could use has no users: a word of a comment, a name inside of a function.
+            // Other files can only reference declared symbols, not words of comments or local names.
             dropped.retain(|word| before.declared.contains(word));
         }
         let mut found = before.unwrap_or_default();
@@ -245,16 +243,16 @@ impl Orchestrator {
         let files = users.into_iter().chain(namesakes);
         let mut files: BTreeSet<WorkspacePath> =
             files.filter(|user| user != path).take(MAX_DEPENDENTS).collect();
-        // What it said of others before may still be on its way.
+        // Diagnostics of these may still be on the way.
         files.extend(client.documents_to_reopen().into_iter().filter(|other| other != path));
         for file in files {
             if client.open_text(file.as_str()).is_some() {
-                // Its diagnostics, too, arrive with everyone else's.
+                // Its diagnostics arrive later, with those of the other files.
                 let _ = client.reopen(call, &file).await;
                 continue;
             }
             if let Ok(lines) = self.read(&file).await {
-                // Sent and left open; its diagnostics arrive with everyone else's.
+                // It stays open; its diagnostics arrive later, with those of the other files.
                 let _ = client.sync(call, &file, &lines, true).await;
             }
         }
@@ -264,7 +262,7 @@ impl Orchestrator {
         }
     }
 
-    /// The files of a server that have one of these words.
+    /// The files of a server that contain one of these identifiers.
     async fn files_with(
         &self,
         client: &Arc<Client>,
@@ -278,7 +276,7 @@ impl Orchestrator {
         spawn_blocking(move || inner.search(&client, &path, &words)).await.unwrap_or_default()
     }
 
-    /// The files that use what is declared on some lines of a document. What was `found` before is not asked again.
+    /// The files that reference symbols on the touched lines of a document. Cached symbols are not requested again.
     async fn users_of_lines(
         &self,
         client: &Arc<Client>,
@@ -313,7 +311,7 @@ impl Orchestrator {
         touched.iter().filter_map(|symbol| found.users.get(&name(symbol))).flatten().cloned().collect()
     }
 
-    /// What a document declares, of a server that can say who uses it.
+    /// The symbols of a document, if the server also supports references.
     async fn symbols_of(
         &self,
         client: &Arc<Client>,
@@ -360,7 +358,7 @@ fn declared(symbols: &[Symbol]) -> BTreeSet<String> {
     visible_elsewhere(symbols).map(|symbol| symbol.name.clone()).collect()
 }
 
-/// Without what is declared inside of functions: no other file can use that.
+/// Without symbols inside functions, which other files cannot reference.
 fn visible_elsewhere(symbols: &[Symbol]) -> impl Iterator<Item = &Symbol> {
     let mut inside: Option<u32> = None;
     symbols.iter().filter(move |symbol| {
@@ -374,7 +372,7 @@ fn visible_elsewhere(symbols: &[Symbol]) -> impl Iterator<Item = &Symbol> {
 }
 
 impl Inner {
-    /// Looks for words in the files that a server serves.
+    /// Searches the files of a server for identifiers.
     fn search(&self, client: &Client, edited: &WorkspacePath, words: &[String]) -> Vec<WorkspacePath> {
         let served =
             |file: &Utf8PathBuf| client.entry().language_id(file).is_some() && file != edited.as_path();

@@ -1,7 +1,7 @@
-//! Keeps servers in step with the disk: what changed there is told to them, at once when someone asks, else soon.
+//! Sends changes on disk to the servers: before a request, else soon after the change.
 //!
-//! Changes are noted for every server and told to each on its own: one that does not listen keeps nobody else waiting, and
-//! none is asked before it has been told.
+//! Changes are queued for every server and sent to each one separately: a server that does not read delays no other, and no
+//! server gets a request before its pending changes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,18 +20,18 @@ use crate::model::GapReason;
 use crate::transport::RequestError;
 use crate::watch::{UNFINISHED_EDIT, Watch};
 
-/// How long changes are gathered before servers hear of them by themselves. Epochs never wait for this.
+/// How long changes are collected before they are sent without a request. Epochs never wait for this.
 const GATHER: Duration = Duration::from_millis(100);
-/// How long a server may take to listen when nobody waits for it. It hears of the changes again when it is asked.
+/// How long sending may take without a waiting request. After a timeout the changes are sent with the next request.
 const TELL: Duration = Duration::from_secs(2);
-/// Changes up to this many are looked at where they are noted; a checkout's are handed to a thread that may block.
+/// Up to this many changes are handled in place; more on a blocking thread.
 const FEW: usize = 16;
-/// Changed files that are shown to a server which does not want to hear of changes.
+/// The most changed files to open in a server that does not watch files.
 const MAX_SHOWN: usize = 20;
 
 impl Orchestrator {
-    /// Waits until everything that happened on disk before this call is known: epochs have moved, and no server answers a
-    /// question any more before it is told. `false` when the call ended first.
+    /// Waits until all earlier changes on disk are known: epochs have advanced, and every server gets the changes before its next
+    /// request. `false` if the call ended first.
     pub async fn catch_up(&self, call: &CallContext) -> bool {
         let Some(watch) = &self.0.watch else {
             return true;
@@ -44,21 +44,21 @@ impl Orchestrator {
         flushed
     }
 
-    /// The text of a file, with everything else that happened on disk before this call known.
+    /// The text of a file, after [`Orchestrator::catch_up`].
     pub(super) async fn read_now(
         &self,
         path: &WorkspacePath,
         call: &CallContext,
     ) -> Result<LineIndex, ReadError> {
-        // The file is read while the watch's thread does its part.
+        // Read the file while the watcher catches up.
         let (_, lines) = tokio::join!(self.catch_up(call), self.read(path));
         lines
     }
 }
 
 impl Inner {
-    /// Takes note of a text that servers are shown instead of the one on disk, or that they see the disk's again: both
-    /// change what follows from the code, and no event on disk says so.
+    /// Notes that servers see a different text than the disk, or the disk's text again. Both may change results without an event
+    /// on disk.
     pub(super) fn note_unsaved(&self, path: &WorkspacePath, shown: Option<&LineIndex>) {
         let mut unsaved = lock(&self.unsaved);
         let before = match shown {
@@ -72,7 +72,7 @@ impl Inner {
         }
     }
 
-    /// Tells servers of changes that nobody asked about, until the workspace is closed.
+    /// Sends changes to the servers in the background, until the workspace is closed.
     pub(super) async fn sync_with_disk(self: Arc<Self>) {
         let Some(watch) = &self.watch else {
             return;
@@ -98,20 +98,19 @@ impl Inner {
         let Some(client) = instance.live() else {
             return;
         };
-        // Who is telling it already goes on until all is told.
+        // Another task is already sending and continues until all changes are sent.
         if instance.sending_changes.try_lock().is_err() {
             return;
         }
         let mut call = CallContext::within(TELL);
         call.cancel = self.closing.clone();
-        // A server that does not listen hears of it when it is asked.
+        // On a timeout the changes are sent with the next request.
         let _ = self.send_changes(&instance, &client, &call).await;
     }
 
-    /// Takes what changed on disk and notes it for every server, also those that are still starting: they may have looked
-    /// before.
+    /// Queues the changes on disk for every server, also for those that are still starting: they may have read files already.
     async fn note_changes(self: &Arc<Self>, watch: &Watch) {
-        // One at a time: who comes second finds all noted.
+        // One at a time, so that a second caller finds all changes queued.
         let turn = Arc::clone(&self.noting).lock_owned().await;
         let changes = watch.take_changes();
         if changes.is_empty() {
@@ -132,13 +131,13 @@ impl Inner {
         if few {
             note();
         } else {
-            // Goes on when nobody waits for it any more: what has been taken must be noted.
+            // Continues even if the caller leaves: changes that were taken must be queued.
             let _ = spawn_blocking(note).await;
         }
     }
 
     fn note_change(&self, path: &WorkspacePath, kind: FileChangeKind) {
-        // Whoever wrote the file knew better than who passed a text for it before.
+        // A write to the file replaces a text that was passed before.
         self.note_unsaved(path, None);
         lock(&self.users).changed(path);
         for instance in lock(&self.instances).values().filter(|instance| !instance.is_broken()) {
@@ -146,7 +145,7 @@ impl Inner {
         }
     }
 
-    /// Tells a server what changed since it was told last. What it does not take stays pending_changes.
+    /// Sends all pending changes to a server. Changes that were not sent stay pending.
     pub(super) async fn send_changes(
         &self,
         instance: &ServerInstance,
@@ -175,7 +174,7 @@ impl Inner {
         let mut shown = 0;
         for change in &changes {
             if client.open_text(change.path.as_str()).is_none() {
-                // Without a word from us it would notice by itself, but too late.
+                // The server would notice the change by itself, but too late.
                 if shown == MAX_SHOWN || !client.misses_change(change) {
                     continue;
                 }
@@ -190,7 +189,7 @@ impl Inner {
             };
             match lines {
                 Some(lines) => drop(client.sync(call, &change.path, &lines, saved).await?),
-                // Gone, or no text any more.
+                // Removed, or not text any more.
                 None => client.close(call, change.path.as_str()).await?,
             }
         }

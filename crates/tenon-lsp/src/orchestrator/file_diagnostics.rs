@@ -1,4 +1,4 @@
-//! Diagnostics: of one text, and of all files that any server complains about.
+//! Diagnostics of one text, and of all files.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,8 +13,8 @@ use crate::model::{Diagnostic, Gap, LspAnswer, merge_diagnostics};
 use tenon_servers::registry::Capability;
 
 impl Orchestrator {
-    /// The diagnostics of a file, for the text given or else the text on disk. `complete` in the answer means that every
-    /// server had its say about exactly this text.
+    /// The diagnostics of a file, for the given text or else the text on disk. The answer is complete if every server reported on
+    /// exactly this text.
     pub async fn check(
         &self,
         path: &WorkspacePath,
@@ -24,9 +24,8 @@ impl Orchestrator {
         self.check_with_dependents(path, text, None, Duration::ZERO, call).await
     }
 
-    /// The same; while servers think about the text, what it may have broken elsewhere is looked for, for `looking` at most.
-    /// Who has that long to look has as long to hear about the text itself. A server that does not know the file is shown
-    /// what it was `before`, so that only what changed counts as changed.
+    /// Like [`Orchestrator::check`]; meanwhile dependents are opened, for at most `looking`, which also bounds the check itself. A
+    /// server that does not know the file gets the text `before` first, so that only real changes count as changed.
     pub async fn check_with_dependents(
         &self,
         path: &WorkspacePath,
@@ -50,7 +49,7 @@ impl Orchestrator {
         let mut candidates = self.candidates(path).await;
         candidates.retain(|candidate| candidate.entry.has(Capability::Diagnostics));
         let shares = join_all(candidates.iter().map(|candidate| async {
-            // A start counts into a server's first check; who waits for it alone is as patient.
+            // The timeout of the first check includes the start of the server.
             let starting = call.at_most(self.0.timeouts.first_check);
             let shown = before.as_ref().map(|before| (path, before));
             let client = match self.client_that_saw(shown, candidate, &starting).await {
@@ -90,7 +89,7 @@ impl Orchestrator {
         Ok(answer.map(|()| merge_diagnostics(all)))
     }
 
-    /// All files for which a running server holds diagnostics, whoever caused them.
+    /// All files for which a running server has diagnostics.
     pub async fn diagnostics(&self) -> BTreeMap<WorkspacePath, Vec<Diagnostic>> {
         let clients = self.live_clients().into_iter();
         let held = clients.map(|client| {
@@ -101,7 +100,7 @@ impl Orchestrator {
     }
 }
 
-/// What several servers hold, by file.
+/// Merges the diagnostics of several servers by file.
 pub(super) fn merged(
     shares: Vec<Vec<(WorkspacePath, Vec<Diagnostic>)>>,
 ) -> BTreeMap<WorkspacePath, Vec<Diagnostic>> {

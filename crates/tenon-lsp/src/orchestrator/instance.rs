@@ -1,4 +1,4 @@
-//! The place of one server: started once, watched until it ends, broken after it ended by itself.
+//! One server instance: started once, observed until it exits, broken if it exits by itself.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::model::GapReason;
 use crate::server_log::ServerLog;
 use tenon_servers::registry::ServerEntry;
 
-/// Where a server is in its state.
+/// The state of an instance.
 #[derive(Clone)]
 pub(super) enum InstanceState {
     Starting,
@@ -30,10 +30,10 @@ pub(super) struct ServerInstance {
     pub(super) root: WorkspacePath,
     pub(super) log: ServerLog,
     pub(super) pending_changes: Mutex<PendingChanges>,
-    /// Held by whoever tells the server what it has not been told.
+    /// Held while pending changes are sent.
     pub(super) sending_changes: tokio::sync::Mutex<()>,
     state: watch::Sender<InstanceState>,
-    /// Cancelled when we end the server, so that its end is no crash.
+    /// Cancelled when we end the server, so that its exit does not count as a crash.
     leaving: CancellationToken,
 }
 
@@ -69,7 +69,7 @@ impl ServerInstance {
         }
     }
 
-    /// The running server. Waits for a start that is under way.
+    /// The running server. Waits while it is starting.
     pub(super) async fn client(&self, call: &CallContext) -> Result<Arc<Client>, GapReason> {
         let mut state = self.state.subscribe();
         let settled = call.bound(state.wait_for(|state| !matches!(state, InstanceState::Starting))).await;
@@ -85,7 +85,7 @@ impl ServerInstance {
         }
     }
 
-    /// Starts the server and stays with it to its end.
+    /// Starts the server and waits for its exit.
     pub(super) async fn run(self: Arc<Self>, orchestrator: Arc<Inner>) {
         let finder = orchestrator.finder.clone();
         let (entry, root) = (Arc::clone(&self.entry), self.root.clone());
@@ -97,7 +97,7 @@ impl ServerInstance {
                 return;
             }
             Err(_) => {
-                self.state.send_replace(InstanceState::Broken("the search for it failed".to_owned()));
+                self.state.send_replace(InstanceState::Broken("looking for its program failed".to_owned()));
                 return;
             }
         };
@@ -111,7 +111,7 @@ impl ServerInstance {
         };
         let mut call = CallContext::within(orchestrator.timeouts.start);
         call.cancel = self.leaving.clone();
-        // A server reads files from the handshake on. Whatever changes after that must not be missed.
+        // A server reads files after `initialize`; no later change may be missed.
         let watching = async {
             if let Some(watch) = &orchestrator.watch {
                 watch.flush(&call).await;
@@ -120,7 +120,7 @@ impl ServerInstance {
         let client = match Client::start(start, &call, watching).await {
             Ok(client) => client,
             Err(error) => {
-                tracing::warn!(server = %self.entry.id, root = %self.root.as_str(), %error, "did not start");
+                tracing::warn!(server = %self.entry.id, root = %self.root.as_str(), %error, "server did not start");
                 let said = self.log.last().map(|line| format!(": {line}")).unwrap_or_default();
                 self.state.send_replace(InstanceState::Broken(format!("{error}{said}")));
                 return;
@@ -130,7 +130,7 @@ impl ServerInstance {
         self.state.send_replace(InstanceState::Running(Arc::clone(&client)));
         let reason = client.ended().await;
         if !self.leaving.is_cancelled() {
-            tracing::warn!(server = %self.entry.id, root = %self.root.as_str(), reason, "ended by itself");
+            tracing::warn!(server = %self.entry.id, root = %self.root.as_str(), reason, "server exited");
         }
         self.state.send_replace(InstanceState::Broken(reason));
     }
@@ -139,7 +139,7 @@ impl ServerInstance {
     pub(super) async fn shutdown(&self, polite: Duration, grace: Duration) {
         self.leaving.cancel();
         let mut state = self.state.subscribe();
-        // A start that is cancelled ends at once, by a killed process.
+        // A cancelled start ends at once by killing the process.
         let state = state
             .wait_for(|state| !matches!(state, InstanceState::Starting))
             .await

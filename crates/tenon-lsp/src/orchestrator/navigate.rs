@@ -1,8 +1,8 @@
-//! Questions about code, put to every server that can answer and merged by one rule.
+//! Code queries, sent to every capable server and merged.
 //!
-//! Definition, hover, implementation: the first non-empty answer in registry order. References and symbols: all of them,
-//! sorted, each once. A server is asked when it is ready, unless it answers such a question whole before; one that stops
-//! being ready while it answers is asked again.
+//! Definition, hover, implementation: the first non-empty answer in registry order. References and symbols: all answers,
+//! sorted, without duplicates. A query waits until the server is ready, unless the server answers it completely before that;
+//! if the server stops being ready while it answers, the query is repeated.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ impl<T> Share<T> {
         Self { server: server.clone(), value: None, why: Some(why) }
     }
 
-    /// The server cannot answer such questions; nobody expects it to.
+    /// The server does not support such queries.
     fn none(server: &ServerId) -> Self {
         Self { server: server.clone(), value: None, why: None }
     }
@@ -43,7 +43,7 @@ impl<T> Share<T> {
     }
 }
 
-/// A question about a place or a document.
+/// A query about a position or a document.
 struct Question<'a> {
     capability: Capability,
     path: &'a WorkspacePath,
@@ -73,14 +73,14 @@ impl Question<'_> {
         }
     }
 
-    /// Whether a server must have read its project to answer. The symbols of a document follow from its text alone.
+    /// Whether a server must have loaded its project to answer. The symbols of a document depend on its text alone.
     fn needs_project(&self, entry: &ServerEntry) -> bool {
         self.capability != Capability::DocumentSymbols && !entry.early.contains(&self.capability)
     }
 }
 
 impl Orchestrator {
-    /// Where the thing at a position is defined.
+    /// The definitions of the symbol at a position.
     pub async fn definition(
         &self,
         path: &WorkspacePath,
@@ -90,7 +90,7 @@ impl Orchestrator {
         self.places(Capability::Definition, path, position, call).await
     }
 
-    /// Where the thing at a position is implemented.
+    /// The implementations of the symbol at a position.
     pub async fn implementation(
         &self,
         path: &WorkspacePath,
@@ -115,7 +115,7 @@ impl Orchestrator {
         Ok(answer.map(|found| sorted(found.map(|found| found.items).unwrap_or_default())))
     }
 
-    /// Where the thing at a position is used.
+    /// The references to the symbol at a position.
     pub async fn references(
         &self,
         path: &WorkspacePath,
@@ -135,7 +135,7 @@ impl Orchestrator {
         Ok(self.all(&question, call, convert).await.map(sorted))
     }
 
-    /// What servers say about the thing at a position.
+    /// The hover at a position.
     pub async fn hover(
         &self,
         path: &WorkspacePath,
@@ -181,13 +181,13 @@ impl Orchestrator {
             converter.symbols(payload, Some(&document))
         };
         let mut answer = self.all(&question, call, convert).await;
-        // A stable sort by place keeps parents before children that start where they do.
+        // A stable sort by position keeps parents before children that start at the same position.
         answer.value.sort_by_key(|one| (one.range.start, one.depth));
         Ok(answer.map(each_once))
     }
 
-    /// The symbols of the whole workspace that match a query, as each server understands matching. Every project that has
-    /// files for a server is asked, whether or not anyone asked about it before.
+    /// The symbols of the whole workspace that match a query, by each server's own matching. Queries every project with files for
+    /// a server, even if its server was not started yet.
     pub async fn workspace_symbols(&self, query: &str, call: &CallContext) -> LspAnswer<Vec<Symbol>> {
         let (projects, more) = self.projects(call).await;
         let asked = projects.iter().filter(|one| one.candidate.entry.has(Capability::WorkspaceSymbols));
@@ -256,7 +256,7 @@ impl Orchestrator {
         Ok(lines)
     }
 
-    /// The text of a file that servers are about to be asked about.
+    /// The text of a file that is about to be queried.
     async fn read_for(
         &self,
         capability: Capability,
@@ -269,7 +269,7 @@ impl Orchestrator {
         Ok(lines)
     }
 
-    /// The first answer that has something, in registry order; the servers behind it are not waited for.
+    /// The first non-empty answer, in registry order, without waiting for the remaining servers.
     async fn first<T: Send + 'static>(
         &self,
         question: &Question<'_>,
@@ -299,7 +299,7 @@ impl Orchestrator {
         answer
     }
 
-    /// The answers of all servers, one after the other.
+    /// The answers of all servers, in registry order.
     async fn all<T: Send + 'static>(
         &self,
         question: &Question<'_>,
@@ -349,7 +349,7 @@ impl Orchestrator {
         let needs_project = question.needs_project(&candidate.entry);
         loop {
             if needs_project && !client.is_ready() {
-                // It gets ready by being told of a document.
+                // Opening a document makes it load the project.
                 if let Err(error) = client.open_to_load(call, question.path, question.lines).await {
                     return Share::missing(id, gap_reason(&error));
                 }
@@ -378,12 +378,12 @@ impl Orchestrator {
     }
 }
 
-/// Why a server is not ready after all the waiting.
+/// Why a server did not become ready.
 fn unready(client: &Client) -> GapReason {
     if client.is_alive() { GapReason::Indexing } else { GapReason::Broken }
 }
 
-/// What keeps an answer from being called complete.
+/// Why an answer may be incomplete.
 fn doubt(client: &Client, count: usize, limit: Option<usize>) -> Option<GapReason> {
     match limit {
         Some(limit) if count >= limit => Some(GapReason::Limit),
@@ -405,7 +405,7 @@ fn merge<T>(shares: Vec<Share<Found<T>>>) -> LspAnswer<Vec<T>> {
     answer
 }
 
-/// Leaves out what was said before. The symbols are sorted by where they start.
+/// Removes duplicates from symbols that are sorted by start.
 fn each_once(symbols: Vec<Symbol>) -> Vec<Symbol> {
     let facts = |one: &Symbol| (one.range, one.selection, one.kind);
     let is_same = |one: &Symbol, other: &Symbol| {

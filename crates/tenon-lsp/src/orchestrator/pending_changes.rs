@@ -1,7 +1,7 @@
 //! What changed on disk and one server has not been told yet.
 //!
-//! A change leaves only when the server has taken it: telling that fails, or that nobody waits for any more, loses nothing,
-//! and whoever finds nothing here may ask.
+//! A change is removed only after it was sent: a failed or abandoned send loses nothing. If this is empty, the server is up to
+//! date.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ type Changes = BTreeMap<WorkspacePath, FileChangeKind>;
 pub(super) struct PendingChanges {
     /// Being told, or left from a telling that failed.
     sending: Changes,
-    /// Noted since that began.
+    /// Queued since that began.
     waiting: Changes,
 }
 
@@ -28,7 +28,7 @@ impl PendingChanges {
         note(&mut self.waiting, path.clone(), kind);
     }
 
-    /// All that is to be told. One telling at a time: ask only when the last has ended.
+    /// All pending changes, to be sent now. Call again only after that send has ended.
     pub(super) fn begin(&mut self) -> Vec<FileChange> {
         for (path, kind) in std::mem::take(&mut self.waiting) {
             note(&mut self.sending, path, kind);
@@ -36,7 +36,7 @@ impl PendingChanges {
         self.sending.iter().map(|(path, kind)| FileChange { path: path.clone(), kind: *kind }).collect()
     }
 
-    /// The server has taken what the last [`PendingChanges::begin`] gave.
+    /// The changes of the last [`PendingChanges::begin`] were sent.
     pub(super) fn mark_sent(&mut self) {
         self.sending.clear();
     }
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_not_taken_is_told_again_as_one_with_what_came_after() {
+    fn unsent_changes_are_merged_with_later_ones() {
         use FileChangeKind::{Changed, Created, Deleted};
 
         let folder = tempfile::tempdir().unwrap();
@@ -71,18 +71,18 @@ mod tests {
         assert_eq!(
             kinds(&mut pending_changes),
             [Created],
-            "the first telling failed: the file is still new to the server"
+            "the first send failed, so the file is still new to the server"
         );
         pending_changes.note(&path, Changed);
         pending_changes.mark_sent();
         assert!(!pending_changes.is_empty());
-        assert_eq!(kinds(&mut pending_changes), [Changed], "it knows of the file now");
+        assert_eq!(kinds(&mut pending_changes), [Changed], "the server knows the file now");
         pending_changes.mark_sent();
         assert!(pending_changes.is_empty());
 
         pending_changes.note(&path, Deleted);
         pending_changes.note(&path, Created);
-        assert_eq!(kinds(&mut pending_changes), [Changed], "it never heard that the file was gone");
+        assert_eq!(kinds(&mut pending_changes), [Changed], "the deletion was never sent");
         pending_changes.note(&path, Deleted);
         pending_changes.mark_sent();
         assert_eq!(kinds(&mut pending_changes), [Deleted]);

@@ -1,4 +1,4 @@
-//! What every configured server is doing.
+//! The status of every configured server.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,11 +7,11 @@ use super::{Orchestrator, lock};
 use tenon_servers::find::Availability;
 use tenon_servers::registry::ServerId;
 
-/// Where a server stands.
+/// The state of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ServerState {
-    /// Found, and nobody asked it anything yet.
+    /// Found, but not started yet.
     Idle,
     Starting,
     Active,
@@ -48,7 +48,7 @@ pub struct ServerStatus {
 }
 
 impl Orchestrator {
-    /// Every configured server, sorted by id, then project: one line for each that was started, one for the others.
+    /// Every configured server, sorted by id, then project: one line per started instance, else one line.
     pub fn status(&self) -> Vec<ServerStatus> {
         let servers = std::sync::Arc::clone(&*lock(&self.0.servers));
         let instances = lock(&self.0.instances);
@@ -97,7 +97,7 @@ impl Orchestrator {
         list
     }
 
-    /// The last lines that the servers with this id said, oldest first.
+    /// The last log lines of the servers with this id, oldest first.
     pub fn logs(&self, id: &ServerId) -> Vec<String> {
         let instances = lock(&self.0.instances);
         instances

@@ -1,4 +1,4 @@
-//! The projects that servers would serve here, and getting servers ready before anyone asks.
+//! Finds the projects of the workspace and starts their servers before the first request.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,28 +15,27 @@ use crate::model::GapReason;
 use tenon_servers::find::Availability;
 use tenon_servers::registry::{Capability, ServerId};
 
-/// Projects of one server that are started without being asked about. A tree of a hundred small packages must not
-/// start a hundred servers.
+/// The most projects per server that a warm-up starts. A tree of a hundred small packages must not start a hundred servers.
 const MAX_PROJECTS: usize = 16;
 
 /// A project with files for a server.
 #[derive(Clone)]
 pub(super) struct Project {
     pub(super) candidate: Candidate,
-    /// The shallowest file, then the first by name: one to open when the server needs that.
+    /// The shallowest file, then the first by name. It is opened if the server needs a file.
     pub(super) sample: WorkspacePath,
 }
 
-/// The files that servers are there for.
+/// The files that servers cover.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Coverage {
-    /// Every file that some found server serves, in byte order; ignored files are none.
+    /// Every file that some found server serves, in byte order, without ignored files.
     pub files: Vec<WorkspacePath>,
     /// Servers that have files here but are not installed or may not run.
     pub unavailable: Vec<ServerId>,
 }
 
-/// How far a server got.
+/// The result of warming up one server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WarmUpResult {
     pub server: ServerId,
@@ -46,8 +45,8 @@ pub struct WarmUpResult {
 }
 
 impl Orchestrator {
-    /// Starts the servers for all files of the workspace and waits until they have loaded their projects.
-    /// `report` hears of each as it is done.
+    /// Starts the servers for all files of the workspace and waits until they have loaded their projects. Calls `report` for each
+    /// as it is done.
     pub async fn warm_up(&self, call: &CallContext, report: impl Fn(&WarmUpResult)) -> Vec<WarmUpResult> {
         let (projects, _) = self.projects(call).await;
         join_all(projects.iter().map(|project| async {
@@ -63,14 +62,14 @@ impl Orchestrator {
         .await
     }
 
-    /// The files that servers with a capability are there for: the same whoever asked what before.
+    /// The files that servers with a capability cover, independent of earlier requests.
     pub async fn covered(&self, capability: Capability, call: &CallContext) -> Coverage {
         self.catch_up(call).await;
         let inner = Arc::clone(&self.0);
         spawn_blocking(move || inner.find_covered(capability)).await.unwrap_or_default()
     }
 
-    /// The servers for a file, or for the whole workspace, that run here or should and are not ready.
+    /// The servers for a file, or for the whole workspace, that are available but not ready.
     pub async fn unready(&self, path: Option<&WorkspacePath>) -> Vec<ServerId> {
         let candidates = match path {
             Some(path) => self.candidates(path).await,
@@ -96,7 +95,7 @@ impl Orchestrator {
         unready
     }
 
-    /// Waits until a server is ready, with a document open where it needs one.
+    /// Waits until a server is ready, with a document open if it needs one.
     pub(super) async fn settle(
         &self,
         client: &Client,
@@ -116,7 +115,7 @@ impl Orchestrator {
         }
     }
 
-    /// The projects of all found servers, in registry order, then by path; and the servers that have more than are listed.
+    /// The projects of all found servers, in registry order, then by path; and the servers with more projects than the limit.
     pub(super) async fn projects(&self, call: &CallContext) -> (Vec<Project>, Vec<ServerId>) {
         self.catch_up(call).await;
         let inner = Arc::clone(&self.0);
@@ -125,7 +124,7 @@ impl Orchestrator {
 }
 
 impl Inner {
-    /// The files of the workspace that are anyone's work: configuration in hidden files is not.
+    /// The files of the workspace without hidden ones.
     pub(super) fn files(&self) -> Vec<Utf8PathBuf> {
         let mut files = self.watch.as_ref().map(|watch| watch.files()).unwrap_or_default();
         files.retain(|file| file.file_name().is_some_and(|name| !name.starts_with('.')));

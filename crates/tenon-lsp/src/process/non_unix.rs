@@ -1,6 +1,6 @@
-//! Children where there is no Unix: ended when we drop them, without groups and without signals.
+//! Child processes on systems other than Unix: killed when dropped, without process groups and signals.
 //!
-//! A child is killed or left alone: there is nothing between, and what it started itself may outlive it.
+//! A child can only be killed, and its own children may outlive it.
 
 use std::io;
 use std::process::{Command, Stdio};
@@ -11,7 +11,7 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-/// Whose process group a child belongs to. There are none here.
+/// Whose process group a child belongs to. Has no effect here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProcessGroup {
     Own,
@@ -42,7 +42,7 @@ pub struct ChildProcess {
     pub handle: ChildHandle,
 }
 
-/// Watches and ends a child. Clones share it; the last one to go ends the child.
+/// Watches and ends a child. Clones share it; dropping the last one kills the child.
 #[derive(Clone)]
 pub struct ChildHandle(Arc<ChildState>);
 
@@ -100,7 +100,7 @@ pub async fn spawn(command: Command, _: ProcessGroup) -> io::Result<ChildProcess
     let mut command = tokio::process::Command::from(command);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     let mut child = command.spawn()?;
-    let missing = || io::Error::other("a pipe of the child is missing");
+    let missing = || io::Error::other("the child has no pipe");
     let stdin = child.stdin.take().ok_or_else(missing)?;
     let stdout = child.stdout.take().ok_or_else(missing)?;
     let stderr = child.stderr.take().ok_or_else(missing)?;
@@ -110,7 +110,7 @@ pub async fn spawn(command: Command, _: ProcessGroup) -> io::Result<ChildProcess
     Ok(ChildProcess { stdin, stdout, stderr, handle: ChildHandle(Arc::new(ChildState { pid, kill, exit })) })
 }
 
-/// Stays with a child to its end.
+/// Waits for the exit of a child, or kills it.
 async fn attend(mut child: Child, kill: CancellationToken, ended: watch::Sender<Option<ChildExit>>) {
     let status = tokio::select! {
         status = child.wait() => status,

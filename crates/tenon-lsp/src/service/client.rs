@@ -1,11 +1,11 @@
-//! Unix: a host's side of the service process: starts it, asks it, ends it, and never fails the tool that asks.
+//! The host's client of the service process, on Unix: starts it, sends requests, and ends it. Its failures never fail a tool.
 //!
-//! Life, in the contract's three orders:
-//! - **start**: the service is spawned in a process group of its own and must say `lsp/ready` within [`READY_WITHIN`]; else it
-//!   is killed, and the client is dead with a reason.
-//! - **questions**: whatever goes wrong, the answer is empty. A cancelled question ends at once, and the service is told.
-//! - **end**: [`LspServiceClient::shutdown`] asks politely for [`POLITE`], then sends SIGTERM to the group, and SIGKILL
-//!   [`GRACE`] later. A client that is dropped without it kills the group; a host that dies takes the service with it.
+//! Lifecycle:
+//! - **start**: the service runs in its own process group and must send `lsp/ready` within [`READY_WITHIN`]; else it is
+//!   killed, and the client is unavailable with a reason.
+//! - **requests**: on any failure the answer is empty. A cancelled request ends at once and is cancelled in the service.
+//! - **end**: [`LspServiceClient::shutdown`] asks the service to exit, sends SIGTERM to the group after [`POLITE`], and SIGKILL
+//!   [`GRACE`] later. Dropping the client kills the group, and so does the death of the host.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -33,15 +33,15 @@ use crate::process::{self, ChildHandle, ChildProcess, ProcessGroup};
 use crate::server_log::ServerLog;
 use crate::transport::{Connection, Peer, RequestError};
 
-/// How long the service may take to say that it is ready.
+/// How long the service may take to become ready.
 pub const READY_WITHIN: Duration = Duration::from_secs(10);
-/// How long it may take to leave when it is asked to.
+/// How long it may take to exit after `lsp/shutdown`.
 pub const POLITE: Duration = Duration::from_secs(2);
 /// From SIGTERM to SIGKILL.
 pub const GRACE: Duration = Duration::from_secs(2);
-/// The service bounds its own waits; one that exceeds this does not answer any more.
+/// The service bounds its own waits; one that exceeds this is hung.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long the last words of a service that ended may take to arrive.
+/// How long the last output of an exited service may take to arrive.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// How to start the service.
@@ -60,13 +60,13 @@ pub struct Options {
 pub struct Navigation {
     /// The service's answers.
     pub read: pipe::Receiver,
-    /// What the service is asked.
+    /// Requests to the service.
     pub write: pipe::Sender,
 }
 
 /// See the module.
 pub struct LspServiceClient {
-    /// The service, or why there never was one.
+    /// The service, or why it did not start.
     service: Result<Running, String>,
 }
 
@@ -76,27 +76,27 @@ struct Running {
     log: ServerLog,
     navigation: Mutex<Option<Navigation>>,
     leaving: AtomicBool,
-    /// Reading and writing. Dropped with us, and ended by the end of the process.
+    /// Reads and writes the pipes. Ends with this client or with the process.
     _tasks: JoinSet<()>,
 }
 
 impl LspServiceClient {
-    /// Starts the service and waits until it is ready. A client that could not is there too: not alive, with a reason.
+    /// Starts the service and waits until it is ready. If that fails, the client is not alive and has a reason.
     pub async fn start(options: Options) -> Self {
         Self { service: launch(options).await }
     }
 
-    /// A client for hosts whose user wants no language servers: never alive, every answer empty.
+    /// A client without a service, for users without language servers: never alive, every answer empty.
     pub fn off() -> Self {
-        Self { service: Err("language servers are switched off".to_owned()) }
+        Self { service: Err("language servers are disabled".to_owned()) }
     }
 
-    /// Whether it is worth asking.
+    /// Whether the service can answer.
     pub fn is_alive(&self) -> bool {
         self.service.as_ref().is_ok_and(Running::is_alive)
     }
 
-    /// Why the service is not alive, in words for people.
+    /// Why the service is not alive, for people.
     pub fn get_unavailable_reason(&self) -> Option<String> {
         match &self.service {
             Err(reason) => Some(reason.clone()),
@@ -122,12 +122,12 @@ impl LspServiceClient {
         self.ask(CHECK_FILE, &params, cancel).await
     }
 
-    /// The epoch now, always asked of the service; 0, which is before all others, when it cannot be told.
+    /// The current epoch of the service; 0, which is before all others, if it is unknown.
     pub async fn get_diagnostic_epoch(&self) -> u64 {
         self.ask(GET_DIAGNOSTIC_EPOCH, &json!({}), &CancellationToken::new()).await
     }
 
-    /// The diagnostics of all known files, once what was checked since `epoch` had `wait` to show in other files.
+    /// The diagnostics of all known files, after dependents of the files checked since `epoch` had up to `wait` to update.
     pub async fn get_all_diagnostics_after(
         &self,
         epoch: u64,
@@ -139,23 +139,23 @@ impl LspServiceClient {
         self.ask(DIAGNOSTICS_AFTER, &params, cancel).await
     }
 
-    /// The diagnostics of all known files, as they are.
+    /// The current diagnostics of all known files.
     pub async fn get_all_diagnostics(&self) -> Files {
         self.ask(DIAGNOSTICS, &json!({}), &CancellationToken::new()).await
     }
 
-    /// How every configured language server is.
+    /// The status of every configured language server.
     pub async fn status(&self) -> Vec<ServerStatus> {
         self.ask(STATUS, &json!({}), &CancellationToken::new()).await
     }
 
-    /// The pipes of the navigation tools of a service that is alive, once. None when the configuration does without them.
+    /// The pipes of the navigation tools, once, while the service is alive. `None` if the configuration disables them.
     pub fn take_navigation(&self) -> Option<Navigation> {
         let running = self.service.as_ref().ok().filter(|running| running.is_alive())?;
         running.navigation.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Ends the service with everything it started. Await it: a host that leaves meanwhile lets servers die by force.
+    /// Ends the service and everything it started. Await it: if the host exits early, the servers are killed.
     pub async fn shutdown(&self) {
         let Ok(running) = &self.service else {
             return;
@@ -170,7 +170,7 @@ impl LspServiceClient {
         }
     }
 
-    /// Whatever goes wrong, the tool that asks goes on: with nothing.
+    /// Returns an empty answer on any failure.
     async fn ask<T: DeserializeOwned + Default>(
         &self,
         method: &str,
@@ -184,7 +184,7 @@ impl LspServiceClient {
         let answer = running.request(method, params, &call).await;
         let parsed = answer.and_then(|payload| Ok(payload.parse()?));
         parsed.unwrap_or_else(|error| {
-            tracing::debug!(method, %error, "the service has no answer");
+            tracing::debug!(method, %error, "no answer from the service");
             T::default()
         })
     }
@@ -202,12 +202,12 @@ impl Running {
         params: &impl Serialize,
         call: &CallContext,
     ) -> Result<Payload, RequestError> {
-        // Dropped before it came, the answer is taken back with `$/cancelRequest`.
+        // Dropping the pending reply sends `$/cancelRequest`.
         self.connection.request(call, method, params).await?.wait(call).await
     }
 }
 
-/// Hears the service say that it is ready; what else it may say is no concern of ours.
+/// Waits for the ready notification and ignores everything else.
 #[derive(Default)]
 struct Ready(CancellationToken);
 
@@ -228,7 +228,7 @@ async fn launch(options: Options) -> Result<Running, String> {
     let wants_navigation = config.get("navigationTools") != Some(&Value::Bool(false));
     let bootstrap = json!({ "workspaceRoot": workspace_root, "config": config });
     command.env(BOOTSTRAP, bootstrap.to_string());
-    let unable = |error: io::Error| format!("the service cannot be started: {error}");
+    let unable = |error: io::Error| format!("cannot start the service: {error}");
     let (handed, navigation) = match wants_navigation {
         true => navigation().map(|(handed, navigation)| (handed, Some(navigation))).map_err(unable)?,
         false => (Vec::new(), None),
@@ -254,7 +254,7 @@ async fn launch(options: Options) -> Result<Running, String> {
         biased;
         () = heard.cancelled() => None,
         exit = handle.ended() => {
-            // Both tasks end with the process, unless someone else holds its pipes.
+            // Both tasks end with the process, unless another process holds its pipes.
             let last_words = async { while tasks.join_next().await.is_some() {} };
             let _ = tokio::time::timeout(LAST_WORDS, last_words).await;
             Some(format!("the service ended before it was ready ({exit})"))
@@ -264,7 +264,7 @@ async fn launch(options: Options) -> Result<Running, String> {
         }
     };
     if let Some(failed) = failed {
-        // Dropping the handle kills the group; nothing is left of it when we return.
+        // Wait for the kill, so that no process is left when we return.
         handle.kill();
         handle.ended().await;
         return Err(ended(&failed, &log));
@@ -273,7 +273,7 @@ async fn launch(options: Options) -> Result<Running, String> {
     Ok(Running { handle, connection, log, navigation, leaving: AtomicBool::new(false), _tasks: tasks })
 }
 
-/// What happened, and the last that the service said about it.
+/// What happened, with the last line of the service's log.
 fn ended(what: &str, log: &ServerLog) -> String {
     log.last().map_or_else(|| what.to_owned(), |last| format!("{what}: {last}"))
 }

@@ -1,4 +1,4 @@
-//! The files of a tree as they were last seen, to find out what changed while nobody looked.
+//! The last known state of all files of a tree, to find changes without events.
 
 use std::collections::BTreeMap;
 use std::fs::Metadata;
@@ -12,7 +12,7 @@ mod platform;
 #[path = "file_table/unix.rs"]
 mod platform;
 
-/// What tells two states of a file apart: time, size and identity, folded into one number.
+/// A hash of a file's time, size and identity; it differs if the file changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stamp(u64);
 
@@ -27,7 +27,7 @@ impl Stamp {
 /// The files of one folder by their names.
 pub(super) type Files = BTreeMap<Box<str>, Stamp>;
 
-/// Files by folder: a folder's path is kept once.
+/// Files by folder, so that each folder's path is stored once.
 #[derive(Debug, Default)]
 pub(super) struct FileTable {
     folders: BTreeMap<Utf8PathBuf, Files>,
@@ -40,7 +40,7 @@ impl FileTable {
         }
     }
 
-    /// Takes a folder in with all its files: paths are slow to compare, and a tree has many more files than folders.
+    /// Adds a folder with all its files. One lookup per folder, since comparing paths is slow.
     pub(super) fn put_folder(&mut self, folder: Utf8PathBuf, files: Files) {
         self.folders.insert(folder, files);
     }
@@ -53,7 +53,7 @@ impl FileTable {
         self.folders.get(path.parent()?)?.get(path.file_name()?).copied()
     }
 
-    /// The stamp it had before.
+    /// Returns the previous stamp.
     pub(super) fn put(&mut self, path: &Utf8Path, stamp: Stamp) -> Option<Stamp> {
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
             return None;
@@ -69,7 +69,7 @@ impl FileTable {
         self.folders.get_mut(folder).is_some_and(|files| files.remove(name).is_some())
     }
 
-    /// Takes a folder out with all below it.
+    /// Removes and returns a folder with everything below it.
     pub(super) fn take_folder(&mut self, folder: &Utf8Path) -> Self {
         let below: Vec<Utf8PathBuf> =
             self.folders.keys().filter(|one| one.starts_with(folder)).cloned().collect();
@@ -77,7 +77,7 @@ impl FileTable {
         Self { folders }
     }
 
-    /// Takes all of another table in; its files are the newer ones.
+    /// Adds all files of another table, which are newer.
     pub(super) fn absorb(&mut self, other: Self) {
         for (folder, files) in other.folders {
             self.folders.entry(folder).or_default().extend(files);
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_leaves_with_all_below_it_and_nothing_beside_it() {
+    fn take_folder_removes_the_folder_and_everything_below_it() {
         let mut table = FileTable::default();
         for path in ["/r/a/x", "/r/a/b/y", "/r/ab/z", "/r/w"] {
             table.put(Utf8Path::new(path), Stamp(1));

@@ -1,5 +1,5 @@
-//! Which paths are no part of the workspace: what is ignored, hidden, or filled by tools. The same rules as
-//! [`tenon_servers::walk`], for single paths as they come and go.
+//! Which paths are excluded from the workspace: ignored, hidden, or filled by tools. The same rules as
+//! [`tenon_servers::walk`], for single paths.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
-/// The files that say what to ignore, the stronger one last.
+/// The ignore files; later ones take precedence.
 const RULE_FILES: [&str; 2] = [".gitignore", ".ignore"];
 
 /// Files that mark the folder they are in as a virtualenv or a cache.
@@ -17,18 +17,18 @@ const MARKS: [&str; 2] = ["pyvenv.cfg", "CACHEDIR.TAG"];
 #[derive(Debug, Default)]
 pub(super) struct Rules {
     by_folder: BTreeMap<Utf8PathBuf, Gitignore>,
-    /// The configuration's, stronger than all others.
+    /// From the configuration; these take precedence over all others.
     configured: Option<Gitignore>,
-    /// The user's own, and the repository's private ones; weaker than all others.
+    /// The user's global rules and the repository's private ones; all others take precedence.
     general: Vec<Gitignore>,
 }
 
 impl Rules {
-    /// The rules from above a root, and those that stand in no folder.
+    /// The rules from above a root, and the global ones.
     pub(super) fn for_root(root: &Utf8Path, patterns: &[String]) -> Self {
         let mut configured = GitignoreBuilder::new(root);
         for pattern in patterns {
-            // The configuration has been checked; a pattern that is none leaves nothing out.
+            // The configuration was validated; an invalid pattern excludes nothing.
             let _ = configured.add_line(None, pattern);
         }
         let mut rules = Self {
@@ -57,7 +57,7 @@ impl Rules {
         for name in RULE_FILES {
             let file = folder.join(name);
             if file.is_file() {
-                // A pattern that is none is left out; the others count.
+                // Invalid patterns are skipped.
                 builder.add(file);
                 any = true;
             }
@@ -72,7 +72,7 @@ impl Rules {
         path.file_name().is_some_and(|name| RULE_FILES.contains(&name) || MARKS.contains(&name))
     }
 
-    /// Whether a path in a folder that is not ignored is ignored itself. The nearest rule decides.
+    /// Whether a path is ignored, given that its folder is not. The nearest rule decides.
     pub(super) fn is_ignored(&self, path: &Utf8Path, is_folder: bool) -> bool {
         let name = path.file_name().unwrap_or_default();
         if is_folder && (name.starts_with('.') || name == "node_modules") {

@@ -16,7 +16,7 @@ use super::ignored::Rules;
 use super::{Shared, WorkerMessage, lock};
 use crate::client::FileChangeKind;
 
-/// Runs until it is told to stop.
+/// Runs until it receives `Stop`.
 pub(super) fn run(
     shared: &Arc<Shared>,
     cookies: &Path,
@@ -28,9 +28,9 @@ pub(super) fn run(
         let (shared, overrun, cookies) = (Arc::clone(shared), Arc::clone(&overrun), cookies.to_owned());
         notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
             let order = match event {
-                // Reading is no change, and servers read a lot.
-                Ok(event) if says_nothing(event.kind) => return,
-                // With nothing ahead of it a cookie need not wait for the thread.
+                // Servers read a lot, and reading changes nothing.
+                Ok(event) if is_irrelevant(event.kind) => return,
+                // With an empty queue, a cookie is handled right here.
                 Ok(event) if shared.queued.load(Ordering::SeqCst) == 0 && shared.settle(&cookies, &event) => {
                     return;
                 }
@@ -67,11 +67,11 @@ pub(super) fn run(
     }
 }
 
-/// Events that change nothing, or that are told again in another form.
-fn says_nothing(kind: EventKind) -> bool {
+/// Events without a change, and events that are repeated in another form.
+fn is_irrelevant(kind: EventKind) -> bool {
     match kind {
         EventKind::Access(_) | EventKind::Modify(ModifyKind::Metadata(_)) => true,
-        // The old and the new name have an event each.
+        // The old and the new name also get one event each.
         EventKind::Modify(ModifyKind::Name(mode)) => mode == RenameMode::Both,
         _ => false,
     }
@@ -92,11 +92,11 @@ impl Worker<'_> {
         };
         match watched {
             Ok(()) => {}
-            // Gone again before we got to it: its parent's events say so.
+            // Removed meanwhile; the parent's events report that.
             Err(_) if !folder.exists() => {}
             Err(error) => {
                 if !self.shared.blind.swap(true, Ordering::Relaxed) {
-                    tracing::warn!(%error, folder = %folder.display(), "cannot watch; every look reads the tree");
+                    tracing::warn!(%error, folder = %folder.display(), "cannot watch a folder; every flush reads the tree");
                 }
             }
         }
@@ -112,7 +112,7 @@ impl Worker<'_> {
             if path.starts_with(cookies) {
                 continue;
             }
-            // A name that is not UTF-8 can be no server's business.
+            // Servers cannot address files whose names are not UTF-8.
             if let Some(path) = Utf8Path::from_path(path) {
                 self.touched(path, event.kind);
             }
@@ -123,7 +123,7 @@ impl Worker<'_> {
         let Some(root) = self.root_of(path) else {
             return;
         };
-        // What it is now decides, not what an event says: events are late.
+        // Events are late, so the current state decides.
         let metadata = std::fs::symlink_metadata(path).ok();
         let is_folder = metadata.as_ref().is_some_and(std::fs::Metadata::is_dir);
         let known_folder = lock(&self.shared.files).has_folder(path);
@@ -160,11 +160,11 @@ impl Worker<'_> {
         match before {
             None => self.note(path, FileChangeKind::Created),
             Some(before) => {
-                // Replaced by another file of that name: whoever lists files may care, too.
+                // Replaced by another file of the same name: file listings may change, too.
                 if matches!(kind, EventKind::Modify(ModifyKind::Name(_)) | EventKind::Create(_)) {
                     self.shared.epochs.advance(Epoch::Fs);
                 }
-                // Several events of one write arrive after it; the first has told all there is.
+                // One write causes several events; only the first counts.
                 if before != stamp || matches!(kind, EventKind::Modify(ModifyKind::Data(_))) {
                     self.note(path, FileChangeKind::Changed);
                 }
@@ -189,12 +189,12 @@ impl Worker<'_> {
         self.shared.roots.iter().find(|root| path.starts_with(root)).cloned()
     }
 
-    /// Reads the whole tree and notes what is not as it was. The first time, nothing is a change.
+    /// Reads the whole tree and notes all differences. The first read reports no changes.
     fn rescan(&mut self, first: bool) {
-        // Cookies made before this scan began are answered by it, should their events be among the lost.
+        // This scan completes earlier flushes, in case their events were lost.
         let waiting = std::mem::take(&mut *lock(&self.shared.cookies));
         for root in self.shared.roots.clone() {
-            // A root inside another is read with that.
+            // A root inside another one is read with it.
             if self.shared.roots.iter().any(|other| *other != root && root.starts_with(other)) {
                 continue;
             }
@@ -212,8 +212,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Reads a folder and all below it, watching as it goes: a folder is watched before it is read, so nothing that is
-    /// made in between is missed.
+    /// Reads a folder and everything below it. Each folder is watched before it is read, so that no change in between is missed.
     fn walk(&mut self, root: &Utf8Path, folder: &Utf8Path, found: &mut FileTable) {
         let mut ahead = vec![folder.to_owned()];
         while let Some(folder) = ahead.pop() {
@@ -246,7 +245,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Notes every difference between what was known below a folder and what is there.
+    /// Notes every difference between the last state below a folder and the current one.
     fn compare(&mut self, folder: &Utf8Path, found: FileTable) {
         let (changes, left) = {
             let mut files = lock(&self.shared.files);
@@ -266,7 +265,7 @@ impl Worker<'_> {
             files.absorb(found);
             (changes, left)
         };
-        // A folder that moved would go on reporting under its old name.
+        // The watch of a moved folder would keep reporting the old name.
         for folder in left {
             if let Some(watcher) = &mut self.watcher {
                 let _ = watcher.unwatch(folder.as_std_path());

@@ -1,4 +1,4 @@
-//! Which files a check is about.
+//! Selects the files of a check.
 
 use std::io;
 use std::process::Stdio;
@@ -12,10 +12,10 @@ use tenon_servers::find::SearchPath;
 use tenon_servers::registry::{Capability, Registry};
 use tenon_servers::walk::Walk;
 
-/// How long git may take to say what changed.
+/// How long git may take to list changed files.
 const GIT_DEADLINE: Duration = Duration::from_secs(60);
 
-/// Why the files cannot be told.
+/// Why the files cannot be determined.
 #[derive(Debug, thiserror::Error)]
 pub enum FilesError {
     #[error("cannot check `{path}`")]
@@ -34,8 +34,8 @@ pub enum FilesError {
     Git(String),
 }
 
-/// The files below these paths, or of the whole workspace when there are none, that some server serves. A file that is
-/// named itself is taken even when it is ignored.
+/// The files below these paths that some server serves; without paths, of the whole workspace. Files given by name are
+/// checked even if they are ignored.
 pub fn of_paths(
     paths: &[Utf8PathBuf],
     walk: &Walk,
@@ -93,7 +93,7 @@ pub async fn changed(
         .filter_map(|line| line.get(3..))
         .filter_map(|path| Some(Utf8PathBuf::from(std::str::from_utf8(path).ok()?)))
         .map(|path| top.join(path))
-        .filter(|path| path.is_file() && !walk.leaves_out(path) && is_served(registry, path))
+        .filter(|path| path.is_file() && !walk.excludes(path) && is_served(registry, path))
         .filter_map(|path| gate.admit_path(path).ok())
         .collect();
     files.sort_unstable();
@@ -109,7 +109,7 @@ fn is_hidden(file: &Utf8Path) -> bool {
     file.file_name().is_some_and(|name| name.starts_with('.'))
 }
 
-/// git, kept from running anything that the repository's own configuration names: file monitors, filters, transports.
+/// git, without the programs that the repository's configuration names: file monitors, filters, transports.
 struct Git<'a> {
     program: Utf8PathBuf,
     root: &'a Utf8Path,
@@ -117,7 +117,7 @@ struct Git<'a> {
 }
 
 impl Git<'_> {
-    /// The settings that switch off every filter that is configured. Listing them runs none.
+    /// The settings that disable all configured filters. Listing filters does not run them.
     async fn without_filters(&self) -> Result<Vec<String>, FilesError> {
         let names = ["config", "--name-only", "-z", "--get-regexp", r"^filter\."];
         let listed = match self.run(&names).await {

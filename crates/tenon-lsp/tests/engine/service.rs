@@ -49,14 +49,14 @@ async fn assert_dead(client: &LspServiceClient, why: &str) {
 
 #[tokio::test]
 async fn client_that_is_off_answers_empty() {
-    assert_dead(&LspServiceClient::off(), "switched off").await;
+    assert_dead(&LspServiceClient::off(), "disabled").await;
 }
 
 #[tokio::test]
 async fn missing_program_is_reported() {
     let sandbox = Sandbox::new();
     let client = LspServiceClient::start(options(sandbox.command("/nowhere/tenon"), &sandbox)).await;
-    assert_dead(&client, "cannot be started: No such file").await;
+    assert_dead(&client, "cannot start the service: No such file").await;
 }
 
 #[tokio::test]

@@ -1,8 +1,8 @@
-//! rustup's stand-ins: programs in `~/.cargo/bin` that are rustup itself and fail when the component is not installed.
+//! rustup's proxies: programs in `~/.cargo/bin` that are rustup itself and fail if the component is not installed.
 //!
-//! We look into rustup's folder instead of asking it: asking may make it install the toolchain that a file in the
-//! workspace names. Any toolchain's component serves, since a language server reads all of them; the workspace's own
-//! toolchain is preferred, then the default one, then the first by name.
+//! We read rustup's folder instead of running rustup, which might install the toolchain that a file in the workspace
+//! names. The component of any toolchain works: the workspace's own is preferred, then the default one, then the first by
+//! name.
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::Deserialize;
@@ -50,13 +50,13 @@ fn is_same(one: &Utf8Path, other: &Utf8Path) -> bool {
     }
 }
 
-/// Hard links cannot be told apart elsewhere without more ado.
+/// Hard links are not detected on other systems.
 #[cfg(not(unix))]
 fn is_same(_: &Utf8Path, _: &Utf8Path) -> bool {
     false
 }
 
-/// The real program behind a stand-in.
+/// The real program behind a proxy.
 pub(super) fn component(
     home: &Utf8Path,
     command: &str,
@@ -93,7 +93,7 @@ fn default_toolchain(home: &Utf8Path) -> Option<String> {
     toml::from_str::<Settings>(&text).ok()?.default_toolchain
 }
 
-/// The workspace may hold a pipe or a huge file under any name.
+/// Guards against pipes and huge files: the workspace may be hostile.
 fn read_small(path: &Utf8Path) -> Option<String> {
     let found = path.metadata().ok()?;
     if !found.is_file() || found.len() > 64 * 1024 {
@@ -109,7 +109,7 @@ fn named_by_workspace(project: &Utf8Path, root: &Utf8Path) -> Option<String> {
             .find_map(|name| read_small(&folder.join(name)))
             .and_then(|text| match toml::from_str::<ToolchainFile>(&text) {
                 Ok(file) => file.toolchain.channel,
-                // The old form of the file is the bare name.
+                // The legacy format is the bare name.
                 Err(_) => text.lines().next().map(|line| line.trim().to_owned()),
             })
     })

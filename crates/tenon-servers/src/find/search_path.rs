@@ -4,8 +4,8 @@ use std::ffi::OsStr;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-/// The folders of a PATH, in order. Relative ones (`.`, the empty one, `node_modules/.bin`) are dropped for good: what
-/// they mean depends on the working directory.
+/// The folders of a PATH, in order. Relative ones (`.`, the empty one, `node_modules/.bin`) are always dropped, since
+/// they depend on the working directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SearchPath {
     folders: Vec<Utf8PathBuf>,
@@ -29,7 +29,7 @@ impl SearchPath {
         Self::new(&std::env::var_os("PATH").unwrap_or_default())
     }
 
-    /// The folders that are there now and, with all links resolved, not inside `forbidden`.
+    /// The folders that exist and, with all links resolved, are not inside `forbidden`.
     pub fn folders(&self, forbidden: Option<&Utf8Path>) -> Vec<&Utf8Path> {
         self.folders
             .iter()
@@ -37,7 +37,7 @@ impl SearchPath {
             .filter(|folder| match (folder.canonicalize_utf8(), forbidden) {
                 (Ok(real), Some(root)) => !real.starts_with(root) && !folder.starts_with(root),
                 (Ok(_), None) => true,
-                // Not there, so nothing is found in it; whether it will be inside once it is, nobody knows.
+                // Missing now; if it appears later it might be inside `forbidden`.
                 (Err(_), _) => false,
             })
             .collect()
@@ -63,18 +63,18 @@ impl SearchPath {
 
 /// The value of `PATH` for a child: folders of a [`SearchPath`].
 pub(super) fn join(folders: &[&Utf8Path]) -> String {
-    // They came out of a PATH, so none has the character that separates them.
+    // The folders come from a PATH, so none contains the separator.
     std::env::join_paths(folders).unwrap_or_default().into_string().unwrap_or_default()
 }
 
-/// A file that may be executed.
+/// Whether a path is an executable file.
 #[cfg(unix)]
 pub(super) fn is_program(path: &Utf8Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
-/// A file: elsewhere, its name says whether it may be executed.
+/// Whether a path is a file. Other systems have no execute permission.
 #[cfg(not(unix))]
 pub(super) fn is_program(path: &Utf8Path) -> bool {
     path.is_file()

@@ -2,7 +2,7 @@
 
 use tenon_contract::id::sha256_hex;
 
-/// Who installs a lock.
+/// The package manager that installs a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PackageManager {
     Npm,
@@ -10,7 +10,7 @@ pub enum PackageManager {
 }
 
 impl PackageManager {
-    /// Where the programs are, within the installed folder.
+    /// The folder of programs inside the installed folder.
     pub(super) fn bin(self) -> &'static str {
         match self {
             Self::Npm => "node_modules/.bin",
@@ -19,13 +19,13 @@ impl PackageManager {
     }
 }
 
-/// What one installation consists of.
+/// The lock files of one installation.
 #[derive(Debug, PartialEq, Eq)]
 pub struct PackageLock {
     pub name: &'static str,
     pub version: &'static str,
     pub manager: PackageManager,
-    /// File names and texts, as the package manager wants them.
+    /// File names and contents, in the package manager's format.
     pub(super) files: &'static [(&'static str, &'static str)],
 }
 
@@ -84,7 +84,7 @@ impl PackageLock {
         format!("{}-{}-{}", self.name, self.version, &hash[..8])
     }
 
-    /// Reads a folder name back: which lock it is of, and of which version.
+    /// The lock and version that a folder name encodes.
     pub(super) fn of_folder(name: &str) -> Option<(&'static Self, &str)> {
         let (rest, _hash) = name.rsplit_once('-')?;
         LOCKS
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lock_files_pin_the_version_they_are_listed_with() {
+    fn lock_files_pin_the_listed_version() {
         for lock in PackageLock::all() {
             match lock.manager {
                 PackageManager::Npm => {
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn every_fetched_file_has_a_hash_and_no_address() {
+    fn every_package_has_a_hash_and_no_address() {
         for lock in PackageLock::all() {
             for (name, text) in lock.files {
                 assert!(!text.contains("\"resolved\""), "{} {name}", lock.name);
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn folder_names_read_back() {
+    fn folder_names_round_trip() {
         for lock in PackageLock::all() {
             let name = lock.folder_name();
             assert_eq!(PackageLock::of_folder(&name), Some((lock, lock.version)));

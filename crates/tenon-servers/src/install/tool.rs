@@ -1,4 +1,4 @@
-//! npm and pip, run on a lock.
+//! Runs npm and pip on a lock.
 
 use std::process::{Command, Stdio};
 
@@ -7,7 +7,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use super::lock::{PackageLock, PackageManager};
 use crate::find::SearchPath;
 
-/// How many bytes of a failed command's output are kept: its end says why.
+/// How many bytes of a failed command's output are kept. The end usually has the reason.
 const OUTPUT_TAIL: usize = 2_000;
 
 #[derive(Debug, thiserror::Error)]
@@ -52,7 +52,7 @@ pub struct Tools {
 }
 
 impl Tools {
-    /// Looks on PATH, never inside `forbidden`: the workspace that something is installed for.
+    /// Looks on PATH, never inside `forbidden`, the workspace to install for.
     pub fn find(search: &SearchPath, forbidden: Option<&Utf8Path>) -> Self {
         Self {
             npm: search.which("npm", forbidden),
@@ -144,7 +144,7 @@ impl Tools {
         if output.status.success() {
             return Ok(());
         }
-        // Debian's `venv` explains itself on stdout, the others on stderr.
+        // Debian's `venv` reports errors on stdout, other commands on stderr.
         let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
         text.push_str(&String::from_utf8_lossy(&output.stderr));
         if is_offline(&text) {
@@ -154,7 +154,7 @@ impl Tools {
     }
 }
 
-/// The words by which npm and pip say that they got no connection.
+/// Texts that npm and pip print when they have no connection.
 fn is_offline(output: &str) -> bool {
     [
         "ENOTFOUND",

@@ -1,7 +1,7 @@
-//! What users say about servers: add, change or switch off an entry by its id.
+//! The user's overrides: add, change or disable an entry by its id.
 //!
-//! An override inherits what it does not set. Objects (`initializationOptions`, `settings`, `env`) merge key by key, all
-//! else replaces. An unknown id needs a command and extensions; without them it is taken for a typing mistake.
+//! An override inherits what it does not set. Objects (`initializationOptions`, `settings`, `env`) merge key by key; other
+//! values are replaced. An unknown id needs a command and extensions; without them it counts as a typo.
 
 use std::collections::BTreeMap;
 
@@ -40,20 +40,20 @@ pub struct Override {
 pub enum OverrideError {
     #[error(transparent)]
     InvalidId(#[from] InvalidServerId),
-    #[error("the settings of the language server `{id}` cannot be understood: {why}")]
+    #[error("invalid settings for the language server `{id}`: {why}")]
     Malformed { id: ServerId, why: String },
     #[error("no language server is called `{id}`{}", did_you_mean(.nearest.as_ref()))]
     UnknownId { id: ServerId, nearest: Option<ServerId> },
-    #[error("the new language server `{id}` says no `extensions`")]
+    #[error("the new language server `{id}` is missing `extensions`")]
     NoExtensions { id: ServerId },
     #[error(
-        "`{extension}` of the language server `{id}` is no file extension: write it with its dot, like `.py`"
+        "invalid extension `{extension}` for the language server `{id}`: write it with its dot, like `.py`"
     )]
     BadExtension { id: ServerId, extension: String },
     #[error("the language server `{id}` has an empty `{field}`")]
     Empty { id: ServerId, field: &'static str },
     #[error(
-        "`{marker}` of the language server `{id}` is no file name: a root marker is looked for in one folder"
+        "invalid root marker `{marker}` for the language server `{id}`: a marker is a file name without a path"
     )]
     BadMarker { id: ServerId, marker: String },
 }
@@ -146,7 +146,7 @@ fn merge(into: &mut Value, from: &Value) {
 }
 
 impl Registry {
-    /// The built-in entries with overrides as configuration holds them: by id, in the form of [`Override`].
+    /// The built-in entries with overrides from the configuration: by id, in the form of [`Override`].
     pub fn configured(servers: &BTreeMap<String, Value>) -> Result<Self, OverrideError> {
         let overrides = servers
             .iter()
@@ -199,7 +199,7 @@ impl Registry {
             settings: super::empty_object(),
             env: BTreeMap::new(),
             limits: ResultLimits::default(),
-            // Nothing is known of it but that the user named it, so the user's word is enough to start it.
+            // We know nothing about it; the user's configuration is enough to start it.
             runs_workspace_code: false,
             pin: None,
             virtualenv: None,

@@ -121,7 +121,7 @@ async fn edit_without_language_servers_succeeds() {
     assert_eq!(agent.edit("a.fake", "good", "bad").await, "Edited a.fake.");
     assert_eq!(agent.write("a.fake", "bad bad").await, "Wrote a.fake.");
     assert_eq!(agent.file("a.fake"), "bad bad");
-    assert_eq!(agent.client.get_unavailable_reason().unwrap(), "language servers are switched off");
+    assert_eq!(agent.client.get_unavailable_reason().unwrap(), "language servers are disabled");
     agent.sandbox.assert_no_processes();
 }
 
@@ -133,7 +133,7 @@ async fn edit_without_the_service_succeeds() {
     assert_eq!(agent.edit("a.fake", "good", "bad").await, "Edited a.fake.");
     assert_eq!(agent.write("a.fake", "bad bad").await, "Wrote a.fake.");
     assert_eq!(agent.file("a.fake"), "bad bad");
-    assert!(agent.client.get_unavailable_reason().unwrap().contains("cannot be started"));
+    assert!(agent.client.get_unavailable_reason().unwrap().contains("cannot start the service"));
 }
 
 #[tokio::test]

@@ -1,7 +1,6 @@
-//! Folders and files on a system that is not Unix, with the standard library alone.
+//! Directories on systems other than Unix, with the standard library alone.
 //!
-//! There are no descriptors to hold on to here: a path is looked at for links right before it is used, which leaves a moment
-//! in which it may change.
+//! Without directory descriptors, a path is checked for links right before it is used, which leaves a short race.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -16,7 +15,7 @@ use super::{FileSnapshot, ReadFailure, UNFINISHED_EDIT, WriteFailure, bounded};
 #[derive(Debug)]
 pub(in crate::edit) struct DirectoryHandle(Utf8PathBuf);
 
-/// When a file last changed, and its length then.
+/// A file's modification time and size.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Stamp {
     size: u64,
@@ -29,12 +28,12 @@ impl Stamp {
     }
 }
 
-/// Folders that were created on the way to a file.
+/// Directories that were created for a file.
 #[derive(Debug, Default)]
 pub(in crate::edit) struct CreatedDirectories(Vec<Utf8PathBuf>);
 
 impl CreatedDirectories {
-    /// Takes them away again, unless something is in them.
+    /// Removes them, unless they are in use.
     pub(in crate::edit) fn undo(self) {
         for folder in self.0.into_iter().rev() {
             if fs::remove_dir(folder).is_err() {
@@ -53,7 +52,7 @@ impl DirectoryHandle {
         }
     }
 
-    /// As [`DirectoryHandle::open`], with the folders created that are missing.
+    /// Like [`DirectoryHandle::open`], creating missing directories.
     pub(in crate::edit) fn create(
         root: &Utf8Path,
         below: &Utf8Path,
@@ -80,7 +79,7 @@ impl DirectoryHandle {
         }
     }
 
-    /// A regular file in the folder, if there is something by that name.
+    /// Reads a regular file; `None` if the name does not exist.
     pub(in crate::edit) fn read(&self, name: &str, limit: u64) -> Result<Option<FileSnapshot>, ReadFailure> {
         let path = self.0.join(name);
         let metadata = match fs::symlink_metadata(&path) {
@@ -97,7 +96,7 @@ impl DirectoryHandle {
         }))
     }
 
-    /// Puts a file in the place of the one that was found, or where none was.
+    /// Replaces the file that was read, or creates a new one.
     pub(in crate::edit) fn replace(
         &self,
         name: &str,
@@ -118,13 +117,13 @@ impl DirectoryHandle {
             Ok(fs::rename(&unfinished, self.0.join(name))?)
         })();
         if done.is_err() {
-            // What cannot be removed now is removed as a leftover.
+            // If this fails, the file is removed later as a leftover.
             let _ = fs::remove_file(&unfinished);
         }
         done
     }
 
-    /// Removes unfinished files whose makers are gone: who still writes one has it open, and it stays.
+    /// Removes temporary files of crashed processes; running ones hold a lock.
     pub(in crate::edit) fn clean(&self) {
         let entries = fs::read_dir(&self.0).into_iter().flatten().filter_map(Result::ok);
         for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(UNFINISHED_EDIT))

@@ -1,4 +1,4 @@
-//! Unix: a folder is a descriptor, and everything in it is named relative to that.
+//! Directories on Unix: a descriptor, with all names relative to it.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -14,7 +14,7 @@ use tenon_contract::clock::Entropy;
 
 use super::{FileSnapshot, ReadFailure, UNFINISHED_EDIT, WriteFailure, bounded};
 
-/// Folders are only passed through: Linux needs no permission to list them for that.
+/// Directories are only traversed, which needs no read permission on Linux.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const PASS: OFlag = OFlag::O_PATH;
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
@@ -28,7 +28,7 @@ fn folder_flags() -> OFlag {
 #[derive(Debug)]
 pub(in crate::edit) struct DirectoryHandle(OwnedFd);
 
-/// Which file it was, when it last changed, and to whom it belongs.
+/// A file's identity, time of last change, mode and owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stamp {
     device: u64,
@@ -53,12 +53,12 @@ impl Stamp {
     }
 }
 
-/// Folders that were created on the way to a file.
+/// Directories that were created for a file.
 #[derive(Debug, Default)]
 pub(in crate::edit) struct CreatedDirectories(Vec<(OwnedFd, String)>);
 
 impl CreatedDirectories {
-    /// Takes them away again, unless something is in them.
+    /// Removes them, unless they are in use.
     pub(in crate::edit) fn undo(self) {
         for (parent, name) in self.0.into_iter().rev() {
             if unlinkat(&parent, name.as_str(), UnlinkatFlags::RemoveDir).is_err() {
@@ -74,7 +74,7 @@ impl DirectoryHandle {
         Ok(Self(beneath(root, below)?))
     }
 
-    /// As [`DirectoryHandle::open`], with the folders created that are missing.
+    /// Like [`DirectoryHandle::open`], creating missing directories.
     pub(in crate::edit) fn create(
         root: &Utf8Path,
         below: &Utf8Path,
@@ -104,9 +104,9 @@ impl DirectoryHandle {
         Ok((Self(at), created))
     }
 
-    /// A regular file in the folder, if there is something by that name.
+    /// Reads a regular file; `None` if the name does not exist.
     pub(in crate::edit) fn read(&self, name: &str, limit: u64) -> Result<Option<FileSnapshot>, ReadFailure> {
-        // Not waiting for a writer, should it be a pipe.
+        // O_NONBLOCK, so that a pipe without a writer does not block.
         let flags =
             OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
         let file = match openat(&self.0, name, flags, Mode::empty()) {
@@ -122,14 +122,14 @@ impl DirectoryHandle {
             return Err(ReadFailure::NotAFile);
         }
         let bytes = bounded(&file, u64::try_from(stat.st_size).unwrap_or(0), limit)?;
-        // Who may do anything is still told what the file's owner meant.
+        // The mode counts even for root, who could write anyway.
         let meant =
             Mode::from_bits_truncate(stat.st_mode).intersects(Mode::S_IWUSR | Mode::S_IWGRP | Mode::S_IWOTH);
         let writable = meant && faccessat(&self.0, name, AccessFlags::W_OK, AtFlags::AT_EACCESS).is_ok();
         Ok(Some(FileSnapshot { bytes, writable, stamp: Stamp::of(&stat) }))
     }
 
-    /// Puts a file in the place of the one that was found, or where none was.
+    /// Replaces the file that was read, or creates a new one.
     pub(in crate::edit) fn replace(
         &self,
         name: &str,
@@ -138,7 +138,7 @@ impl DirectoryHandle {
         entropy: &Entropy,
     ) -> Result<(), WriteFailure> {
         let unfinished = format!("{UNFINISHED_EDIT}{}", entropy.id());
-        // Nobody reads a private file while it is in the making; a new one gets what the user's mask leaves.
+        // A temporary file is private until it gets the mode of the old file; a new file follows the user's umask.
         let mode =
             if found.is_some() { Mode::S_IRUSR | Mode::S_IWUSR } else { Mode::from_bits_truncate(0o666) };
         let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
@@ -147,7 +147,7 @@ impl DirectoryHandle {
             .map_err(WriteFailure::Io)
             .and_then(|()| self.finish(&unfinished, name, found));
         if done.is_err() {
-            // What cannot be removed now is removed as a leftover.
+            // If this fails, the file is removed later as a leftover.
             let _ = unlinkat(&self.0, unfinished.as_str(), UnlinkatFlags::NoRemoveDir);
         }
         done
@@ -169,7 +169,7 @@ impl DirectoryHandle {
         Ok(())
     }
 
-    /// A link takes no one's place, which a rename would.
+    /// Links the new file, since a rename would overwrite an existing one.
     fn finish_new(&self, unfinished: &str, name: &str) -> Result<(), WriteFailure> {
         match linkat(&self.0, unfinished, &self.0, name, AtFlags::empty()) {
             Ok(()) => {
@@ -192,7 +192,7 @@ impl DirectoryHandle {
         }
     }
 
-    /// Removes unfinished files whose makers are gone.
+    /// Removes temporary files of crashed processes.
     pub(in crate::edit) fn clean(&self) {
         let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
         let Ok(mut listing) = Dir::openat(&self.0, ".", flags, Mode::empty()) else {
@@ -206,7 +206,7 @@ impl DirectoryHandle {
             let Ok(file) = openat(&self.0, name.as_c_str(), flags, Mode::empty()) else {
                 continue;
             };
-            // Its maker holds a lock as long as it lives.
+            // A running process holds a lock on its temporary file.
             if File::from(file).try_lock().is_ok() {
                 let _ = unlinkat(&self.0, name.as_c_str(), UnlinkatFlags::NoRemoveDir);
             }
@@ -214,10 +214,10 @@ impl DirectoryHandle {
     }
 }
 
-/// Writes a file out, down to the disk.
+/// Writes and syncs a file.
 fn fill(mut file: &File, bytes: &[u8], found: Option<&FileSnapshot>) -> io::Result<()> {
     match file.try_lock() {
-        // Where nothing can be locked nothing is taken for a leftover either.
+        // Without file locks, nothing is removed as a leftover either.
         Ok(()) | Err(std::fs::TryLockError::Error(_)) => {}
         Err(std::fs::TryLockError::WouldBlock) => return Err(io::ErrorKind::WouldBlock.into()),
     }
@@ -225,7 +225,7 @@ fn fill(mut file: &File, bytes: &[u8], found: Option<&FileSnapshot>) -> io::Resu
     if let Some(FileSnapshot { stamp, .. }) = found {
         let now = Stamp::of(&fstat(file)?);
         if now.owner != stamp.owner {
-            // Only an administrator gives files away; the text matters more.
+            // Only root may change the owner; the edit matters more.
             let _ = fchown(file, Some(Uid::from_raw(stamp.owner.0)), Some(Gid::from_raw(stamp.owner.1)));
         }
         fchmod(file, Mode::from_bits_truncate(stamp.mode))?;
@@ -240,14 +240,14 @@ fn enter_new(at: &OwnedFd, name: &str) -> nix::Result<OwnedFd> {
     }
 }
 
-/// Opens a folder below another, no link on the way.
+/// Opens a directory below another one without following links.
 fn beneath(root: OwnedFd, below: &Utf8Path) -> nix::Result<OwnedFd> {
     if below.as_str().is_empty() {
         return Ok(root);
     }
     #[cfg(any(target_os = "linux", target_os = "android"))]
     match by_kernel(&root, below) {
-        // A kernel or a sandbox that does not have the call.
+        // The kernel or a sandbox does not allow `openat2`.
         Err(Errno::ENOSYS | Errno::EPERM) => {}
         decided => return decided,
     }

@@ -1,10 +1,10 @@
-//! What tells two states of a file apart where there is no Unix: size and times.
+//! The parts of a file stamp on systems other than Unix: size and times.
 
 use std::fs::Metadata;
 use std::io;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Times that are not known count as none.
+/// Unknown times count as zero.
 pub(super) fn parts(metadata: &Metadata) -> [u64; 5] {
     let time = |found: io::Result<SystemTime>| {
         let since = found.ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();

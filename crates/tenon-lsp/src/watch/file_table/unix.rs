@@ -1,9 +1,9 @@
-//! Unix: what tells two states of a file apart.
+//! The parts of a file stamp on Unix: identity, size and times.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 
-/// Identity, size and times. The time of the last change of anything cannot be set back by anyone.
+/// Includes ctime, which programs cannot set back.
 pub(super) fn parts(metadata: &Metadata) -> [u64; 6] {
     [
         metadata.ino(),
