@@ -15,9 +15,9 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-pub mod env;
+pub(crate) mod env;
 mod file;
-pub mod key;
+pub(crate) mod key;
 mod problem;
 #[cfg(test)]
 mod reference;

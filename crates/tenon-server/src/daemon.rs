@@ -48,16 +48,16 @@ pub mod tool_list;
 /// The version alone does not: an upgrade may keep the number, and a developer's builds do. So the size and modification
 /// time of the program file are part of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BuildId(String);
+pub(crate) struct BuildId(String);
 
 impl BuildId {
     /// The build of the running program. Call this early: the file may be replaced while the program runs.
-    pub fn current() -> Self {
+    pub(crate) fn current() -> Self {
         let program = std::env::current_exe().ok();
         Self(describe(program.as_deref()).unwrap_or_else(|| env!("CARGO_PKG_VERSION").to_owned()))
     }
 
-    pub fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 }

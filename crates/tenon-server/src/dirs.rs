@@ -60,8 +60,9 @@ impl Dirs {
         })
     }
 
-    /// All folders below one, for tests and embedding.
-    pub fn below(folder: &camino::Utf8Path) -> Self {
+    /// All folders below one.
+    #[cfg(test)]
+    pub(crate) fn below(folder: &camino::Utf8Path) -> Self {
         Self {
             home: folder.to_owned(),
             config_file: folder.join("config").join("config.toml"),
@@ -70,7 +71,7 @@ impl Dirs {
         }
     }
 
-    pub fn logs(&self) -> Utf8PathBuf {
+    pub(crate) fn logs(&self) -> Utf8PathBuf {
         self.state.join("logs")
     }
 

@@ -38,7 +38,7 @@ const HOOK_DIAGNOSTICS: Duration = Duration::from_secs(11);
 const LOG_BYTES: usize = 60 * 1024;
 
 /// See the module.
-pub struct Engine {
+pub(crate) struct Engine {
     workspace: Arc<Workspace>,
     opened: Arc<OnceCell<Orchestrator>>,
     /// `None` if the root no longer exists.
@@ -47,7 +47,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    pub fn new(workspace: Arc<Workspace>) -> Self {
+    pub(crate) fn new(workspace: Arc<Workspace>) -> Self {
         let opened = Arc::new(OnceCell::new());
         let servers = open_servers(Arc::clone(&workspace), Arc::clone(&opened));
         let editor = Editor::new(workspace.root(), own_paths(&workspace), servers).ok().map(Arc::new);
@@ -55,17 +55,17 @@ impl Engine {
     }
 
     /// The servers of the workspace. The first caller waits for the look around; none waits for a server.
-    pub async fn orchestrator(&self) -> Result<&Orchestrator, OverrideError> {
+    pub(crate) async fn orchestrator(&self) -> Result<&Orchestrator, OverrideError> {
         open(&self.workspace, &self.opened).await
     }
 
     /// Edits files of the workspace; the `edit` surface decides whether a client may.
-    pub fn editor(&self) -> Option<&Arc<Editor>> {
+    pub(crate) fn editor(&self) -> Option<&Arc<Editor>> {
         self.editor.as_ref()
     }
 
     /// Starts the servers of the languages that the workspace has, and returns when they are ready.
-    pub async fn warm_up(&self) {
+    pub(crate) async fn warm_up(&self) {
         let orchestrator = match self.orchestrator().await {
             Ok(orchestrator) => orchestrator,
             Err(error) => return tracing::warn!(%error, "no language server can be used"),
@@ -80,13 +80,13 @@ impl Engine {
     }
 
     /// How the servers are; nothing before anyone has asked for one.
-    pub fn status(&self) -> Vec<ServerSummary> {
+    pub(crate) fn status(&self) -> Vec<ServerSummary> {
         let status = self.opened.get().map(Orchestrator::status).unwrap_or_default();
         status.into_iter().map(line).collect()
     }
 
     /// Does what a person asked of the servers. What can be left undone is, once that person is `gone`.
-    pub async fn run(&self, request: DaemonRequest, gone: &CancellationToken) -> DaemonResponse {
+    pub(crate) async fn run(&self, request: DaemonRequest, gone: &CancellationToken) -> DaemonResponse {
         let orchestrator = match self.orchestrator().await {
             Ok(orchestrator) => orchestrator,
             Err(error) => return DaemonResponse::Failed(error.to_string()),
@@ -149,14 +149,14 @@ impl Engine {
     }
 
     /// Gives broken servers another chance: a client has come while there was none.
-    pub fn reset_failures(&self) {
+    pub(crate) fn reset_failures(&self) {
         if let Some(orchestrator) = self.opened.get() {
             orchestrator.reset_failures();
         }
     }
 
     /// Ends all servers.
-    pub async fn shutdown(&self) {
+    pub(crate) async fn shutdown(&self) {
         self.closing.cancel();
         if let Some(orchestrator) = self.opened.get() {
             orchestrator.shutdown().await;

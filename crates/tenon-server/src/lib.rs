@@ -5,7 +5,7 @@ pub mod bridge;
 pub mod config;
 pub mod daemon;
 pub mod dirs;
-pub mod engine;
+mod engine;
 pub mod http;
 pub mod log;
 #[cfg(unix)]

@@ -15,7 +15,7 @@ use tracing_subscriber::fmt::time::FormatTime;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-pub mod redact;
+pub(crate) mod redact;
 mod rotating_file;
 
 pub use rotating_file::RotatingFile;

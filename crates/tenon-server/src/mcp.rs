@@ -19,15 +19,16 @@ use rmcp::service::{RequestContext, RoleServer};
 use crate::surface::{Caller, InputEnded, SurfaceSet, ToolAnswer};
 use progress::ProgressReporter;
 
-pub mod envelope;
-pub mod json_writer;
-pub mod progress;
+pub(crate) mod envelope;
+pub(crate) mod json_writer;
+pub(crate) mod progress;
 mod request_id;
-pub mod session;
+pub(crate) mod session;
 pub mod stream;
 
 /// The supported revisions, oldest first. A client that asks for another gets the first.
-pub const REVISIONS: [ProtocolVersion; 2] = [ProtocolVersion::V_2025_11_25, ProtocolVersion::V_2026_07_28];
+pub(crate) const REVISIONS: [ProtocolVersion; 2] =
+    [ProtocolVersion::V_2025_11_25, ProtocolVersion::V_2026_07_28];
 
 /// The supported methods. One of them that arrives as a custom request has malformed parameters.
 const SERVED: [&str; 5] = ["initialize", "ping", "server/discover", "tools/call", "tools/list"];

@@ -52,8 +52,18 @@ impl Service {
     }
 
     /// The language servers of the workspace.
-    pub fn engine(&self) -> &Arc<Engine> {
+    pub(crate) fn engine(&self) -> &Arc<Engine> {
         &self.engine
+    }
+
+    /// Starts the language servers that the workspace needs, and returns when they are ready.
+    pub async fn warm_up(&self) {
+        self.engine.warm_up().await;
+    }
+
+    /// Ends all language servers.
+    pub async fn shutdown(&self) {
+        self.engine.shutdown().await;
     }
 
     pub fn workspace(&self) -> &Arc<Workspace> {
@@ -98,13 +108,13 @@ impl Service {
     }
 
     /// Listens on a loopback port; `None` for the configured one.
-    pub async fn bind_http(&self, port: Option<u16>) -> Result<tokio::net::TcpListener, BindError> {
+    pub(crate) async fn bind_http(&self, port: Option<u16>) -> Result<tokio::net::TcpListener, BindError> {
         let port = port.unwrap_or(self.workspace.config().http.port);
         http::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).await
     }
 
     /// Serves HTTP until `stop` is cancelled.
-    pub async fn serve_http(&self, listener: tokio::net::TcpListener, stop: CancellationToken) {
+    pub(crate) async fn serve_http(&self, listener: tokio::net::TcpListener, stop: CancellationToken) {
         let tokens = self.workspace.dirs().tokens();
         let clock = self.workspace.clock().clone();
         let open = self.surfaces.names().into_iter().filter(|name| *name != EditSurface::NAME);

@@ -66,7 +66,7 @@ impl ToolAnswer {
     }
 
     /// Adds one text item.
-    pub fn with_text(mut self, text: impl Into<String>) -> Self {
+    pub(crate) fn with_text(mut self, text: impl Into<String>) -> Self {
         self.content.push(ContentBlock::text(text));
         self
     }
@@ -162,7 +162,7 @@ pub trait Surface: Send + Sync + 'static {
 }
 
 /// The JSON-RPC error for a tool that is not in any surface of the set.
-pub fn unknown_tool(name: &str) -> ErrorData {
+pub(crate) fn unknown_tool(name: &str) -> ErrorData {
     let shown: String = name.chars().take(100).collect();
     ErrorData::new(ErrorCode::INVALID_PARAMS, format!("unknown tool: {shown}"), None)
 }

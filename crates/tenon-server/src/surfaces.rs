@@ -6,8 +6,8 @@ use crate::surface::{AnySurface, Surface, SurfaceSet, ToolNames};
 
 pub mod code;
 pub mod context;
-pub mod edit;
-pub mod nav;
+pub(crate) mod edit;
+pub(crate) mod nav;
 pub mod work;
 pub mod workspace;
 
@@ -47,7 +47,7 @@ impl Surfaces {
     }
 
     /// Adds a surface that may be absent.
-    pub fn with_allowed(self, surface: Option<impl Surface>) -> Self {
+    pub(crate) fn with_allowed(self, surface: Option<impl Surface>) -> Self {
         match surface {
             Some(surface) => self.with(surface),
             None => self,

@@ -47,7 +47,7 @@ pub fn find_root(start: &Utf8Path) -> Utf8PathBuf {
 }
 
 /// As [`find_root`], for a path that may not be in any workspace.
-pub fn marked_root(start: &Utf8Path) -> Option<Utf8PathBuf> {
+pub(crate) fn marked_root(start: &Utf8Path) -> Option<Utf8PathBuf> {
     let marked = |folder: &&Utf8Path| MARKERS.iter().any(|marker| folder.join(marker).exists());
     let ours = |folder: &&Utf8Path| !open_to_everyone(folder);
     start.ancestors().take_while(ours).find(marked).map(ToOwned::to_owned)
@@ -201,7 +201,7 @@ impl Workspace {
 
     /// The trust state now. Check it before running a program of the workspace: a pinned file may have changed since the
     /// workspace was opened.
-    pub fn trust_now(&self) -> TrustState {
+    pub(crate) fn trust_now(&self) -> TrustState {
         match read_file(&self.root.join(FILE_NAME)) {
             Ok(text) => trust_store(&self.options).state(&self.root, text.as_ref()),
             Err(_) => TrustState::Untrusted,
@@ -209,7 +209,7 @@ impl Workspace {
     }
 
     /// Whether opening the workspace now would give the same settings and trust.
-    pub fn is_current(&self) -> bool {
+    pub(crate) fn is_current(&self) -> bool {
         read_inputs(&self.root, &self.options).is_ok_and(|inputs| inputs.fingerprint == self.fingerprint)
     }
 

@@ -157,14 +157,14 @@ pub(crate) fn serve_in_process(
     block_on(async {
         let serving = service.serve_stream(tokio::io::stdin(), tokio::io::stdout(), handler, stop);
         let warming = async {
-            service.engine().warm_up().await;
+            service.warm_up().await;
             std::future::pending().await
         };
         let served = tokio::select! {
             served = serving => served,
             never = warming => never,
         };
-        service.engine().shutdown().await;
+        service.shutdown().await;
         served
     })??;
     Ok(Exit::Success)

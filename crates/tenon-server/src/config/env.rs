@@ -11,18 +11,18 @@ use super::value::{self, Anchors};
 use super::{Entry, SettingOrigin};
 
 /// The user's configuration file, instead of `config.toml` in the user's configuration folder.
-pub const CONFIG: &str = "TENON_CONFIG";
+pub(crate) const CONFIG: &str = "TENON_CONFIG";
 /// The workspace root, instead of the nearest one above the current folder.
-pub const ROOT: &str = "TENON_ROOT";
+pub(crate) const ROOT: &str = "TENON_ROOT";
 /// The folder for logs, trust decisions and tokens, instead of the user's state folder.
-pub const STATE_DIR: &str = "TENON_STATE_DIR";
+pub(crate) const STATE_DIR: &str = "TENON_STATE_DIR";
 /// The folder for plans and memory and installed language servers, instead of the user's data folder.
-pub const DATA_DIR: &str = "TENON_DATA_DIR";
+pub(crate) const DATA_DIR: &str = "TENON_DATA_DIR";
 /// The folder for sockets and locks, instead of `$XDG_RUNTIME_DIR/tenon` or `$TMPDIR/tenon-$UID`.
-pub const RUNTIME_DIR: &str = "TENON_RUNTIME_DIR";
+pub(crate) const RUNTIME_DIR: &str = "TENON_RUNTIME_DIR";
 
 /// The variables that are not settings, with their descriptions.
-pub const VARIABLES: &[(&str, &str)] = &[
+pub(crate) const VARIABLES: &[(&str, &str)] = &[
     (CONFIG, "The user's configuration file, instead of `config.toml` in the user's configuration folder."),
     (ROOT, "The workspace root, instead of the nearest one above the current folder."),
     (STATE_DIR, "The folder for logs, trust decisions and tokens, instead of the user's state folder."),

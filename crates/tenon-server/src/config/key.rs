@@ -8,7 +8,7 @@
 
 /// One setting.
 #[derive(Debug)]
-pub struct Key {
+pub(crate) struct Key {
     /// Dotted name; `*` matches a name that the user chooses.
     pub path: &'static str,
     pub kind: ValueKind,
@@ -23,7 +23,7 @@ pub struct Key {
 
 /// The kind of value that a setting takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ValueKind {
+pub(crate) enum ValueKind {
     Flag,
     /// A whole number; outside the bounds is an error.
     Number {
@@ -61,7 +61,7 @@ pub enum ValueKind {
 
 /// The value of a setting that was not made.
 #[derive(Debug, Clone, Copy)]
-pub enum DefaultValue {
+pub(crate) enum DefaultValue {
     Absent,
     Flag(bool),
     Number(u64),
@@ -71,7 +71,7 @@ pub enum DefaultValue {
 
 /// Who may make a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SettingScope {
+pub(crate) enum SettingScope {
     /// Everyone, an untrusted repository included.
     Anyone,
     /// The user, and a trusted repository.
@@ -82,7 +82,7 @@ pub enum SettingScope {
 
 /// How a source combines with the sources before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MergeRule {
+pub(crate) enum MergeRule {
     Replace,
     /// Lists are concatenated.
     Append,
@@ -91,7 +91,7 @@ pub enum MergeRule {
 }
 
 /// The names of all surfaces, in the order in which they are listed.
-pub const SURFACES: &[&str] = &["code", "nav", "edit", "context", "tasks", "memory", "workspace"];
+pub(crate) const SURFACES: &[&str] = &["code", "nav", "edit", "context", "tasks", "memory", "workspace"];
 
 const SEVERITIES: &[&str] = &["error", "warning", "info", "hint"];
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
@@ -129,12 +129,12 @@ impl Key {
     }
 
     /// The key's table and its name in it: `limits` and `max_page_size`.
-    pub fn split(&self) -> (&'static str, &'static str) {
+    pub(crate) fn split(&self) -> (&'static str, &'static str) {
         self.path.rsplit_once('.').unwrap_or(("", self.path))
     }
 
     /// Whether `path` names this key; `*` matches any one segment.
-    pub fn matches(&self, path: &str) -> bool {
+    pub(crate) fn matches(&self, path: &str) -> bool {
         let mut ours = self.path.split('.');
         let mut theirs = path.split('.');
         loop {
@@ -148,7 +148,7 @@ impl Key {
 }
 
 /// Every setting, in the order of the reference page.
-pub static KEYS: &[Key] = &[
+pub(crate) static KEYS: &[Key] = &[
     key(
         "workspace.id",
         ValueKind::Workspace,
@@ -393,14 +393,14 @@ pub static KEYS: &[Key] = &[
 ];
 
 /// The key that `path` names, if any.
-pub fn find(path: &str) -> Option<&'static Key> {
+pub(crate) fn find(path: &str) -> Option<&'static Key> {
     KEYS.iter().find(|key| key.matches(path))
 }
 
 /// The names directly below `table` (a concrete path), without duplicates, in table order.
 ///
 /// A `*` among them means that the user chooses the name.
-pub fn names_below(table: &str) -> Vec<&'static str> {
+pub(crate) fn names_below(table: &str) -> Vec<&'static str> {
     let depth = if table.is_empty() { 0 } else { table.split('.').count() };
     let mut names: Vec<&'static str> = Vec::new();
     for key in KEYS {
@@ -416,7 +416,7 @@ pub fn names_below(table: &str) -> Vec<&'static str> {
 }
 
 /// The path that the user most likely meant by the unknown `name` below `table`.
-pub fn nearest(table: &str, name: &str) -> Option<String> {
+pub(crate) fn nearest(table: &str, name: &str) -> Option<String> {
     let within = |distance: usize, length: usize| distance <= (length / 3).max(2);
     let join = |known: &str| {
         if table.is_empty() { known.to_owned() } else { format!("{table}.{known}") }

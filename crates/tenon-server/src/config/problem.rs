@@ -17,12 +17,12 @@ pub struct SourceText {
 }
 
 impl SourceText {
-    pub fn new(path: impl Into<Utf8PathBuf>, text: impl Into<Arc<str>>) -> Self {
+    pub(crate) fn new(path: impl Into<Utf8PathBuf>, text: impl Into<Arc<str>>) -> Self {
         Self { path: path.into(), text: text.into() }
     }
 
     /// The line, from 1, that contains the byte offset.
-    pub fn line_of(&self, offset: usize) -> usize {
+    pub(crate) fn line_of(&self, offset: usize) -> usize {
         let end = offset.min(self.text.len());
         self.text.as_bytes()[..end].iter().filter(|byte| **byte == b'\n').count() + 1
     }

@@ -134,12 +134,12 @@ pub struct EditSection {
 
 impl EditSection {
     /// How long to wait for new diagnostics in other files after an edit.
-    pub fn wait(&self) -> Duration {
+    pub(crate) fn wait(&self) -> Duration {
         Duration::from_millis(self.wait_ms)
     }
 
     /// Whether the user allows the `edit` surface to change files of the workspace at `root`.
-    pub fn allows(&self, root: &Utf8Path) -> bool {
+    pub(crate) fn allows(&self, root: &Utf8Path) -> bool {
         self.allow.iter().any(|folder| {
             let real = folder.canonicalize_utf8().unwrap_or_else(|_| folder.clone());
             root.starts_with(real)

@@ -36,12 +36,12 @@ impl DaemonPaths {
         }
     }
 
-    pub fn socket(&self) -> Utf8PathBuf {
+    pub(crate) fn socket(&self) -> Utf8PathBuf {
         self.folder.join(format!("{}.sock", self.name))
     }
 
     /// Held by the daemon while it runs.
-    pub fn life_lock(&self) -> Utf8PathBuf {
+    pub(crate) fn life_lock(&self) -> Utf8PathBuf {
         self.folder.join(format!("{}.life", self.name))
     }
 
@@ -52,7 +52,7 @@ impl DaemonPaths {
 }
 
 /// The folder that the environment selects; it may not exist yet.
-pub fn runtime_folder(environment: &Environment) -> Utf8PathBuf {
+pub(crate) fn runtime_folder(environment: &Environment) -> Utf8PathBuf {
     if let Some(given) = environment.get(env::RUNTIME_DIR) {
         return given.into();
     }

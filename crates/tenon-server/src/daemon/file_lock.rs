@@ -13,7 +13,7 @@ pub struct FileLock(File);
 
 impl FileLock {
     /// Takes the lock if it is free.
-    pub fn try_take(path: &Utf8Path) -> io::Result<Option<Self>> {
+    pub(crate) fn try_take(path: &Utf8Path) -> io::Result<Option<Self>> {
         let file = open(path)?;
         match file.try_lock() {
             Ok(()) => Ok(Some(Self(file))),

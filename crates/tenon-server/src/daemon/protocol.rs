@@ -16,7 +16,7 @@ use tenon_lsp::workspace_check::CheckReport;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncWrite, AsyncWriteExt};
 
 /// The version of this protocol.
-pub const PROTOCOL: u32 = 1;
+pub(crate) const PROTOCOL: u32 = 1;
 
 /// The longest line; it may name all files of a large workspace.
 const MAX_LINE_BYTES: usize = 4 * 1024 * 1024;
@@ -25,7 +25,7 @@ const MAX_LINE_BYTES: usize = 4 * 1024 * 1024;
 const MAX_ANSWER_BYTES: usize = 64 * 1024 * 1024;
 
 /// How long either side may take to send its line.
-pub const DEADLINE: Duration = Duration::from_secs(10);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(10);
 
 /// The client's line of the handshake.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -125,7 +125,7 @@ pub struct ServerSummary {
 /// The daemon's line of the handshake.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ServerHello {
+pub(crate) enum ServerHello {
     Welcome(DaemonInfo),
     #[serde(rename = "refused")]
     Rejected(HandshakeRejection),
@@ -173,13 +173,16 @@ pub enum RejectionCode {
 }
 
 impl HandshakeRejection {
-    pub fn new(code: RejectionCode, message: impl Into<String>) -> Self {
+    pub(crate) fn new(code: RejectionCode, message: impl Into<String>) -> Self {
         Self { code, message: message.into() }
     }
 }
 
 /// Writes one line.
-pub async fn write_line(writer: &mut (impl AsyncWrite + Unpin), line: &impl Serialize) -> io::Result<()> {
+pub(crate) async fn write_line(
+    writer: &mut (impl AsyncWrite + Unpin),
+    line: &impl Serialize,
+) -> io::Result<()> {
     let mut bytes = serde_json::to_vec(line)?;
     bytes.push(b'\n');
     writer.write_all(&bytes).await?;
@@ -188,7 +191,7 @@ pub async fn write_line(writer: &mut (impl AsyncWrite + Unpin), line: &impl Seri
 
 /// Why a line could not be read.
 #[derive(Debug, thiserror::Error)]
-pub enum ReadLineError {
+pub(crate) enum ReadLineError {
     #[error("the peer closed the connection")]
     Closed,
     #[error("no line within the time limit")]
@@ -200,14 +203,14 @@ pub enum ReadLineError {
 }
 
 /// Reads one line and nothing after it. What the reader has buffered beyond it stays in the buffer.
-pub async fn read_line<T: DeserializeOwned>(
+pub(crate) async fn read_line<T: DeserializeOwned>(
     reader: &mut (impl AsyncBufRead + Unpin),
 ) -> Result<T, ReadLineError> {
     read(reader, MAX_LINE_BYTES, DEADLINE).await
 }
 
 /// As [`read_line`] for a response, which may be long and take long.
-pub async fn read_answer(
+pub(crate) async fn read_answer(
     reader: &mut (impl AsyncBufRead + Unpin),
     patience: Duration,
 ) -> Result<DaemonResponse, ReadLineError> {

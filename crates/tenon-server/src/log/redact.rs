@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use regex::{Captures, Regex};
 
 /// The replacement for a secret.
-pub const MASK: &str = "[redacted]";
+pub(crate) const MASK: &str = "[redacted]";
 
 static SHAPES: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
@@ -27,7 +27,7 @@ static SHAPES: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// `text` with its secrets masked.
-pub fn redact(text: &str) -> Cow<'_, str> {
+pub(crate) fn redact(text: &str) -> Cow<'_, str> {
     SHAPES.replace_all(text, |found: &Captures<'_>| {
         let part = |name| found.name(name).map_or("", |part| part.as_str());
         let value = part("value");

@@ -27,7 +27,7 @@ struct State {
 
 impl RotatingFile {
     /// Opens nothing before the first line.
-    pub fn new(path: Utf8PathBuf, max_bytes: u64, keep: usize) -> Self {
+    pub(crate) fn new(path: Utf8PathBuf, max_bytes: u64, keep: usize) -> Self {
         Self { path, max_bytes, keep, state: Mutex::default() }
     }
 

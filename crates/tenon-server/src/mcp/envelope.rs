@@ -15,7 +15,7 @@ use super::request_id::RequestIdScanner;
 
 /// One message from a client.
 #[derive(Debug)]
-pub enum IncomingMessage {
+pub(crate) enum IncomingMessage {
     Request {
         id: RequestId,
         request: Box<ClientRequest>,
@@ -27,7 +27,7 @@ pub enum IncomingMessage {
 
 /// Bytes that are not a valid message, with the id for the error response as far as it could be read.
 #[derive(Debug, Clone, PartialEq)]
-pub struct MessageFault {
+pub(crate) struct MessageFault {
     id: Option<RequestId>,
     error: ErrorData,
 }
@@ -41,21 +41,21 @@ impl MessageFault {
         Self { id: skim.id(), error: ErrorData::parse_error(why, None) }
     }
 
-    pub fn invalid(id: Option<RequestId>, why: impl Into<String>) -> Self {
+    pub(crate) fn invalid(id: Option<RequestId>, why: impl Into<String>) -> Self {
         Self { id, error: ErrorData::invalid_request(why.into(), None) }
     }
 
-    pub fn new(id: Option<RequestId>, error: ErrorData) -> Self {
+    pub(crate) fn new(id: Option<RequestId>, error: ErrorData) -> Self {
         Self { id, error }
     }
 
-    pub fn into_message(self) -> ServerJsonRpcMessage {
+    pub(crate) fn into_message(self) -> ServerJsonRpcMessage {
         ServerJsonRpcMessage::Error(JsonRpcError::new(self.id, self.error))
     }
 }
 
 /// Reads one message.
-pub fn read(bytes: &[u8]) -> Result<IncomingMessage, MessageFault> {
+pub(crate) fn read(bytes: &[u8]) -> Result<IncomingMessage, MessageFault> {
     let value: Value = serde_json::from_slice(bytes).map_err(|_| MessageFault::unreadable(bytes))?;
     let Value::Object(members) = &value else {
         let what = if value.is_array() { "batches are not supported" } else { "a message is a JSON object" };

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::ser::{CompactFormatter, Formatter, Serializer};
 
 /// Appends `message` to `bytes`.
-pub fn write(bytes: &mut Vec<u8>, message: &ServerJsonRpcMessage) {
+pub(crate) fn write(bytes: &mut Vec<u8>, message: &ServerJsonRpcMessage) {
     let mut serializer = Serializer::with_formatter(bytes, Notation);
     message.serialize(&mut serializer).expect("protocol messages serialise, and a vector accepts all bytes");
 }

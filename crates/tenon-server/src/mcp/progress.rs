@@ -8,10 +8,10 @@ use rmcp::model::{
 use tokio::sync::mpsc;
 
 /// Receives the notifications of one request, which precede the response.
-pub type Outbox = mpsc::Sender<ServerJsonRpcMessage>;
+pub(crate) type Outbox = mpsc::Sender<ServerJsonRpcMessage>;
 
 /// How many reports may wait for a slow reader; further ones are dropped.
-pub const OUTBOX_CAPACITY: usize = 64;
+pub(crate) const OUTBOX_CAPACITY: usize = 64;
 
 /// Reports progress to a client that asked for it; otherwise does nothing.
 #[derive(Debug, Clone, Default)]
@@ -20,7 +20,7 @@ pub struct ProgressReporter {
 }
 
 impl ProgressReporter {
-    pub fn new(token: ProgressToken, outbox: Outbox) -> Self {
+    pub(crate) fn new(token: ProgressToken, outbox: Outbox) -> Self {
         Self { sink: Some((token, outbox)) }
     }
 

@@ -38,7 +38,7 @@ struct State {
     in_flight: BTreeMap<String, CancellationToken>,
 }
 
-pub struct Session {
+pub(crate) struct Session {
     handler: Handler,
     peer: Peer<RoleServer>,
     state: Mutex<State>,
@@ -50,13 +50,13 @@ impl Session {
     /// A session that ends, with every request in flight, when `closed` is cancelled.
     ///
     /// Must be called inside a Tokio runtime: see [`detached_peer`].
-    pub fn new(handler: Handler, closed: CancellationToken) -> Self {
+    pub(crate) fn new(handler: Handler, closed: CancellationToken) -> Self {
         let peer = detached_peer(&handler);
         Self::with_peer(handler, peer, closed)
     }
 
     /// A session for one sessionless request. It negotiates nothing, so all of them share one peer.
-    pub fn alone(handler: Handler, peer: Peer<RoleServer>, closed: CancellationToken) -> Self {
+    pub(crate) fn alone(handler: Handler, peer: Peer<RoleServer>, closed: CancellationToken) -> Self {
         Self::with_peer(handler, peer, closed)
     }
 
@@ -66,23 +66,23 @@ impl Session {
     }
 
     /// The revision negotiated at `initialize`.
-    pub fn revision(&self) -> Option<ProtocolVersion> {
+    pub(crate) fn revision(&self) -> Option<ProtocolVersion> {
         self.peer.peer_info().map(|info| info.protocol_version.clone())
     }
 
     /// Signals the end of input: requests in flight are answered, but waits for news end.
-    pub fn end_of_input(&self) {
+    pub(crate) fn end_of_input(&self) {
         self.input_ended.0.cancel();
     }
 
     /// Ends the session and cancels requests in flight.
-    pub fn close(&self) {
+    pub(crate) fn close(&self) {
         self.closed.cancel();
     }
 
     /// Registers a request. Lifecycle and id are checked here, in the order in which messages arrive; the returned request
     /// can run at any time.
-    pub fn begin(
+    pub(crate) fn begin(
         self: &Arc<Self>,
         id: RequestId,
         request: ClientRequest,
@@ -102,7 +102,7 @@ impl Session {
     }
 
     /// Handles a notification; it has no response.
-    pub fn notice(&self, notification: &ClientNotification) {
+    pub(crate) fn notice(&self, notification: &ClientNotification) {
         match notification {
             ClientNotification::InitializedNotification(_) => {
                 let mut state = self.state();
@@ -153,7 +153,7 @@ fn key_of(id: &RequestId) -> String {
 }
 
 /// A request that waits for its response. Dropping it cancels the call.
-pub struct PendingRequest {
+pub(crate) struct PendingRequest {
     entry: InFlight,
     id: RequestId,
     request: ClientRequest,
@@ -161,12 +161,12 @@ pub struct PendingRequest {
 
 impl PendingRequest {
     /// Whether this is the `initialize` that later messages wait for.
-    pub fn opens_session(&self) -> bool {
+    pub(crate) fn opens_session(&self) -> bool {
         matches!(self.request, ClientRequest::InitializeRequest(_))
     }
 
     /// Answers the request. Progress notifications go to `outbox` if the client asked for them.
-    pub async fn answer(self, outbox: Option<&Outbox>) -> ServerJsonRpcMessage {
+    pub(crate) async fn answer(self, outbox: Option<&Outbox>) -> ServerJsonRpcMessage {
         let opening = self.opens_session();
         let Self { entry, id, request } = self;
         let InFlight { session, cancel, .. } = &entry;
@@ -225,7 +225,7 @@ impl Handler {
 }
 
 /// A peer for the handler's contexts. `rmcp` hands one out only for a running service, so this needs a Tokio runtime.
-pub fn detached_peer(handler: &Handler) -> Peer<RoleServer> {
+pub(crate) fn detached_peer(handler: &Handler) -> Peer<RoleServer> {
     serve_directly(handler.clone(), Detached, None).peer().clone()
 }
 

@@ -94,7 +94,7 @@ impl<T: SurfaceTool> Catalog<T> {
     }
 
     /// A catalog that normalises arguments before the check: see [`InputStyle::Lenient`].
-    pub fn lenient(tools: &[T]) -> Self {
+    pub(crate) fn lenient(tools: &[T]) -> Self {
         Self::with_style(tools, InputStyle::Lenient)
     }
 
@@ -156,7 +156,7 @@ pub struct SchemaFault {
 
 impl SchemaFault {
     /// The path for a message: `arguments` where the pointer is empty.
-    pub fn location(&self) -> &str {
+    pub(crate) fn location(&self) -> &str {
         if self.path.is_empty() { "arguments" } else { &self.path }
     }
 }

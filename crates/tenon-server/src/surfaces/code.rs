@@ -58,7 +58,7 @@ impl CodeSurface {
     pub const NAME: &'static str = "code";
 
     /// The tools over the language servers of a workspace, which the first call opens.
-    pub fn new(workspace: &Arc<Workspace>, engine: &Arc<Engine>) -> Self {
+    pub(crate) fn new(workspace: &Arc<Workspace>, engine: &Arc<Engine>) -> Self {
         let (workspace, engine) = (Arc::clone(workspace), Arc::clone(engine));
         let limits = limits(&workspace);
         let open = move || {

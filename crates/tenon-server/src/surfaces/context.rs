@@ -46,7 +46,7 @@ pub struct ContextSurface {
 }
 
 impl ContextSurface {
-    pub const NAME: &'static str = "context";
+    pub(crate) const NAME: &'static str = "context";
 
     /// The default time limit of a call.
     pub const TIMEOUT: Duration = Duration::from_secs(30);

@@ -38,7 +38,7 @@ const DEADLINE: Duration = Duration::from_secs(30);
 const ANSWER_TIME: Duration = Duration::from_secs(2);
 
 /// See the module.
-pub struct EditSurface {
+pub(crate) struct EditSurface {
     catalog: Catalog<EditTool>,
     editor: Arc<Editor>,
     limits: DiagnosticsLimits,
@@ -46,10 +46,14 @@ pub struct EditSurface {
 }
 
 impl EditSurface {
-    pub const NAME: &'static str = "edit";
+    pub(crate) const NAME: &'static str = "edit";
 
     /// The tools for a workspace whose user allows them; else nothing.
-    pub fn allowed(workspace: &Workspace, engine: &Arc<Engine>, limits: DiagnosticsLimits) -> Option<Self> {
+    pub(crate) fn allowed(
+        workspace: &Workspace,
+        engine: &Arc<Engine>,
+        limits: DiagnosticsLimits,
+    ) -> Option<Self> {
         if !workspace.config().edit.allows(workspace.root()) {
             return None;
         }

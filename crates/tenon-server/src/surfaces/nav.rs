@@ -43,7 +43,7 @@ const LAST_WORDS: Duration = Duration::from_millis(100);
 
 /// Options of the surface.
 #[derive(Debug, Clone)]
-pub struct NavOptions {
+pub(crate) struct NavOptions {
     /// The time limit of one request, the start of a server included.
     pub timeout: Duration,
     /// The severities of diagnostics that are shown.
@@ -63,22 +63,22 @@ enum Servers {
 }
 
 /// See the module.
-pub struct NavSurface {
+pub(crate) struct NavSurface {
     catalog: Catalog<NavTool>,
     servers: Servers,
     options: NavOptions,
 }
 
 impl NavSurface {
-    pub const NAME: &'static str = "nav";
+    pub(crate) const NAME: &'static str = "nav";
 
     /// The tools over the language servers of a workspace, which the first call opens.
-    pub fn new(engine: &Arc<Engine>, options: NavOptions) -> Self {
+    pub(crate) fn new(engine: &Arc<Engine>, options: NavOptions) -> Self {
         Self { catalog: Catalog::new(NavTool::ALL), servers: Servers::Workspace(Arc::clone(engine)), options }
     }
 
     /// The tools over an open orchestrator.
-    pub fn over(orchestrator: Orchestrator, options: NavOptions) -> Self {
+    pub(crate) fn over(orchestrator: Orchestrator, options: NavOptions) -> Self {
         Self { catalog: Catalog::new(NavTool::ALL), servers: Servers::Given(orchestrator), options }
     }
 

@@ -38,18 +38,18 @@ impl SurfaceTool for WorkTool {
 }
 
 /// One of the two surfaces.
-pub struct WorkSurface {
+pub(crate) struct WorkSurface {
     name: &'static str,
     catalog: Catalog<WorkTool>,
     store: Arc<StoreHandle>,
 }
 
 impl WorkSurface {
-    pub fn tasks(store: &Arc<StoreHandle>) -> Self {
+    pub(crate) fn tasks(store: &Arc<StoreHandle>) -> Self {
         Self::new("tasks", WorkSurfaceKind::Tasks, store)
     }
 
-    pub fn memory(store: &Arc<StoreHandle>) -> Self {
+    pub(crate) fn memory(store: &Arc<StoreHandle>) -> Self {
         Self::new("memory", WorkSurfaceKind::Memory, store)
     }
 

@@ -35,7 +35,7 @@ tool_set! {
 }
 
 /// See the module.
-pub struct WorkspaceSurface {
+pub(crate) struct WorkspaceSurface {
     catalog: Catalog<WorkspaceTool>,
     workspace: Arc<Workspace>,
     /// The names of all surfaces of this service.
@@ -44,9 +44,9 @@ pub struct WorkspaceSurface {
 }
 
 impl WorkspaceSurface {
-    pub const NAME: &'static str = "workspace";
+    pub(crate) const NAME: &'static str = "workspace";
 
-    pub fn new(workspace: Arc<Workspace>, surfaces: Vec<&'static str>, engine: Arc<Engine>) -> Self {
+    pub(crate) fn new(workspace: Arc<Workspace>, surfaces: Vec<&'static str>, engine: Arc<Engine>) -> Self {
         Self { catalog: Catalog::new(WorkspaceTool::ALL), workspace, surfaces, engine }
     }
 
