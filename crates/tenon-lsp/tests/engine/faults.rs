@@ -11,12 +11,12 @@ use futures::future::join_all;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
-use tenon_fake_lsp::Workbench;
+use tenon_fake_lsp::{Workbench, scripts};
 use tenon_lsp::CallContext;
 use tenon_lsp::model::{GapReason, HoverInfo, LspAnswer};
 use tenon_servers::registry::ServerId;
 
-use crate::support::{self, is_gone};
+use crate::support::is_gone;
 
 const ROUNDS: usize = 100;
 
@@ -56,7 +56,7 @@ async fn killed_server_ends_all_its_requests() {
 
 /// Publishes diagnostics, and answers hovers with the word at the position.
 fn linter() -> Value {
-    let mut script = support::linter();
+    let mut script = scripts::linter();
     script["capabilities"]["hoverProvider"] = json!(true);
     script["rules"].as_array_mut().unwrap().push(json!({ "on": "textDocument/hover", "do": ["reply_word"] }));
     script

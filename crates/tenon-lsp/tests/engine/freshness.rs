@@ -5,11 +5,10 @@ use std::time::Duration;
 use futures::future::join_all;
 use serde_json::json;
 use tenon_fake_lsp::Workbench;
+use tenon_fake_lsp::scripts::linter;
 use tenon_lsp::CallContext;
 use tenon_lsp::model::GapReason;
 use tenon_servers::registry::ReadinessRule;
-
-use crate::support::linter;
 
 fn shown(answer: &tenon_lsp::model::LspAnswer<Vec<tenon_lsp::model::Diagnostic>>) -> Vec<String> {
     Workbench::shown(&answer.value)

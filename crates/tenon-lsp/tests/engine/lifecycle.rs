@@ -6,12 +6,13 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::json;
 use tenon_fake_lsp::Workbench;
+use tenon_fake_lsp::scripts::linter;
 use tenon_lsp::CallContext;
 use tenon_lsp::model::GapReason;
 use tenon_lsp::orchestrator::ServerState;
 use tenon_servers::registry::{Capability, ServerId};
 
-use crate::support::{is_gone, linter};
+use crate::support::is_gone;
 
 fn id(id: &str) -> ServerId {
     ServerId::new(id).unwrap()

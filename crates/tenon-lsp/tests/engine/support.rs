@@ -1,7 +1,6 @@
 //! What the modules share.
 
 use nix::unistd::Pid;
-pub(crate) use tenon_fake_lsp::scripts::linter;
 
 /// Whether a process has ended; a zombie counts as ended.
 pub(crate) fn is_gone(pid: Pid) -> bool {
