@@ -8,15 +8,15 @@ use tokio::sync::watch;
 /// It differs from the workspace's diagnostics epoch (decision 0304): opening and closing a file advances this one, but must
 /// not make cursors stale.
 #[derive(Debug, Clone)]
-pub struct CheckEpoch(watch::Sender<u64>);
+pub(crate) struct CheckEpoch(watch::Sender<u64>);
 
 impl CheckEpoch {
     /// Starts above every value of an earlier service for this workspace.
-    pub fn new(epochs: &Epochs) -> Self {
+    pub(crate) fn new(epochs: &Epochs) -> Self {
         Self(watch::Sender::new(epochs.get(Epoch::Diagnostics)))
     }
 
-    pub fn current(&self) -> u64 {
+    pub(crate) fn current(&self) -> u64 {
         *self.0.borrow()
     }
 

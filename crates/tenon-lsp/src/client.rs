@@ -37,9 +37,9 @@ mod sync;
 mod watched;
 
 pub(crate) use capabilities::method;
-pub use file_check::Checked;
 pub(crate) use file_check::gap_reason;
-pub use sync::{FileChange, FileChangeKind, Synced};
+pub use sync::FileChangeKind;
+pub(crate) use sync::{FileChange, Synced};
 
 use capabilities::Capabilities;
 use session::{Session, SessionState};
@@ -50,19 +50,19 @@ const LAST_WORDS: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
 /// What a client needs to start.
-pub struct Start {
-    pub entry: Arc<ServerEntry>,
-    pub program: Program,
+pub(crate) struct Start {
+    pub(crate) entry: Arc<ServerEntry>,
+    pub(crate) program: Program,
     /// The project folder: a real path and its URI.
-    pub root: WorkspacePath,
-    pub group: ProcessGroup,
-    pub epoch: CheckEpoch,
-    pub log: ServerLog,
+    pub(crate) root: WorkspacePath,
+    pub(crate) group: ProcessGroup,
+    pub(crate) epoch: CheckEpoch,
+    pub(crate) log: ServerLog,
 }
 
 /// Why a server did not start.
 #[derive(Debug, thiserror::Error)]
-pub enum StartError {
+pub(crate) enum StartError {
     #[error("cannot start: {0}")]
     Spawn(#[source] std::io::Error),
     #[error("no answer to `initialize` in time")]
@@ -76,7 +76,7 @@ pub enum StartError {
 }
 
 /// A server that answered `initialize`.
-pub struct Client {
+pub(crate) struct Client {
     session: Arc<Session>,
     connection: Connection,
     handle: ChildHandle,
@@ -89,7 +89,7 @@ pub struct Client {
 impl Client {
     /// Starts a server and sends `initialize` after `meanwhile` is done: the process may boot before the workspace is ready. A
     /// server that does not answer within the call is killed.
-    pub async fn start(
+    pub(crate) async fn start(
         start: Start,
         call: &CallContext,
         meanwhile: impl Future<Output = ()>,
@@ -162,25 +162,25 @@ impl Client {
         self.connection.notify(call, "workspace/didChangeConfiguration", &changed).await
     }
 
-    pub fn entry(&self) -> &ServerEntry {
+    pub(crate) fn entry(&self) -> &ServerEntry {
         self.session.entry()
     }
 
-    pub fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.handle.pid()
     }
 
-    pub fn is_alive(&self) -> bool {
+    pub(crate) fn is_alive(&self) -> bool {
         !self.session.state().ended
     }
 
     /// How the server ended, once it has.
-    pub fn ending(&self) -> Option<String> {
+    pub(crate) fn ending(&self) -> Option<String> {
         self.session.state().ending.clone()
     }
 
     /// Waits for the server's end and returns its reason.
-    pub async fn ended(&self) -> String {
+    pub(crate) async fn ended(&self) -> String {
         let driver = self.driver.lock().await.take();
         match driver {
             Some(driver) => driver.await.unwrap_or_else(|_| "it ended".to_owned()),
@@ -188,12 +188,12 @@ impl Client {
         }
     }
 
-    pub fn kill(&self) {
+    pub(crate) fn kill(&self) {
         self.handle.kill();
     }
 
     /// Ends the server: `shutdown` and `exit` within `polite`, then SIGTERM, then SIGKILL after `grace`.
-    pub async fn shutdown(&self, polite: Duration, grace: Duration) -> ChildExit {
+    pub(crate) async fn shutdown(&self, polite: Duration, grace: Duration) -> ChildExit {
         let call = CallContext::within(polite);
         let asked = async {
             self.connection.request(&call, "shutdown", &Value::Null).await?.wait(&call).await?;
@@ -206,26 +206,26 @@ impl Client {
         }
     }
 
-    pub fn has(&self, capability: Capability) -> bool {
+    pub(crate) fn has(&self, capability: Capability) -> bool {
         self.entry().has(capability) && self.session.state().capabilities.has(capability)
     }
 
-    pub fn encoding(&self) -> Encoding {
+    pub(crate) fn encoding(&self) -> Encoding {
         self.session.encoding()
     }
 
     /// Whether its answers can be trusted now, by the registry's readiness rule.
-    pub fn is_ready(&self) -> bool {
+    pub(crate) fn is_ready(&self) -> bool {
         self.session.state().is_ready(Instant::now())
     }
 
     /// Whether there is evidence that its answers are complete, by the registry's readiness rule.
-    pub fn is_proven(&self) -> bool {
+    pub(crate) fn is_proven(&self) -> bool {
         self.session.state().readiness.is_proven()
     }
 
     /// Whether any file has been checked.
-    pub fn was_checked(&self) -> bool {
+    pub(crate) fn was_checked(&self) -> bool {
         self.checked.load(Ordering::Relaxed)
     }
 
@@ -242,7 +242,7 @@ impl Client {
     }
 
     /// Waits until the server is ready. `false` if it or the call ended first.
-    pub async fn ready(&self, call: &CallContext) -> bool {
+    pub(crate) async fn ready(&self, call: &CallContext) -> bool {
         self.wait_until(call, |state, now| {
             if state.ended {
                 return Wait::Done(false);
@@ -290,7 +290,7 @@ impl Client {
 
     /// Sends a request and waits for the answer. Retries within the call if the server reports that the content was modified or
     /// that it cancelled the request.
-    pub async fn ask<P: Serialize + ?Sized>(
+    pub(crate) async fn ask<P: Serialize + ?Sized>(
         &self,
         call: &CallContext,
         method: &str,
@@ -309,7 +309,7 @@ impl Client {
     }
 
     /// Like [`Client::ask`], sent together with a document's text, so that no other write comes between.
-    pub async fn ask_about<P: Serialize + ?Sized>(
+    pub(crate) async fn ask_about<P: Serialize + ?Sized>(
         &self,
         call: &CallContext,
         path: &WorkspacePath,

@@ -15,9 +15,9 @@ use tokio_util::codec::Decoder;
 /// Longer lines are noise. Real headers are some thirty bytes.
 pub const MAX_LINE_BYTES: usize = 4 * 1024;
 /// The most lines of one header block, so that an endless block is an error.
-pub const MAX_BLOCK_LINES: usize = 32;
+pub(crate) const MAX_BLOCK_LINES: usize = 32;
 /// The largest answers seen are lists of some ten thousand symbols, a few megabytes.
-pub const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
+pub(crate) const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
 
 /// Room in front of a body for `Content-Length: `, twenty digits and two line ends.
 const HEADER_ROOM: usize = 40;
@@ -68,7 +68,7 @@ impl FrameDecoder {
     }
 
     /// Whether a frame has begun and is incomplete.
-    pub fn is_inside_frame(&self) -> bool {
+    pub(crate) fn is_inside_frame(&self) -> bool {
         matches!(self.state, State::Headers { .. } | State::Body { .. })
     }
 

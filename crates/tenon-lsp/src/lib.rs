@@ -4,8 +4,8 @@ pub use call_context::{CallContext, Interrupted};
 pub use tenon_servers::registry::{Capability, ServerId};
 
 mod call_context;
-pub mod check_epoch;
-pub mod client;
+mod check_epoch;
+mod client;
 pub mod codec;
 pub mod diagnostic_line;
 mod from_protocol;
@@ -18,7 +18,7 @@ pub mod process;
 #[cfg(not(unix))]
 #[path = "process/non_unix.rs"]
 pub mod process;
-pub mod server_log;
+mod server_log;
 pub mod service;
 pub mod transport;
 pub mod watch;

@@ -76,8 +76,8 @@ impl RpcError {
     pub const METHOD_NOT_FOUND: i64 = -32601;
     pub const INVALID_PARAMS: i64 = -32602;
     pub const INTERNAL_ERROR: i64 = -32603;
-    pub const CONTENT_MODIFIED: i64 = -32801;
-    pub const SERVER_CANCELLED: i64 = -32802;
+    pub(crate) const CONTENT_MODIFIED: i64 = -32801;
+    pub(crate) const SERVER_CANCELLED: i64 = -32802;
 
     pub fn new(code: i64, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), data: None }

@@ -166,7 +166,7 @@ impl Diagnostic {
 
 /// Merges the diagnostics of one file from several servers into one sorted list. If several servers report the same message
 /// for the same range, the server whose diagnostic sorts first wins; within one server, only exact duplicates are removed.
-pub fn merge_diagnostics(shares: Vec<Vec<Diagnostic>>) -> Vec<Diagnostic> {
+pub(crate) fn merge_diagnostics(shares: Vec<Vec<Diagnostic>>) -> Vec<Diagnostic> {
     let servers = shares.into_iter().enumerate();
     let mut all: Vec<(usize, Diagnostic)> =
         servers.flat_map(|(server, share)| share.into_iter().map(move |one| (server, one))).collect();

@@ -33,7 +33,7 @@ pub enum ProcessGroup {
 
 /// How a child ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ChildExit {
+pub(crate) enum ChildExit {
     Code(i32),
     Signal(i32),
     Unknown,
@@ -53,16 +53,16 @@ impl std::fmt::Display for ChildExit {
 }
 
 /// A running child with its three pipes.
-pub struct ChildProcess {
-    pub stdin: pipe::Sender,
-    pub stdout: pipe::Receiver,
-    pub stderr: pipe::Receiver,
-    pub handle: ChildHandle,
+pub(crate) struct ChildProcess {
+    pub(crate) stdin: pipe::Sender,
+    pub(crate) stdout: pipe::Receiver,
+    pub(crate) stderr: pipe::Receiver,
+    pub(crate) handle: ChildHandle,
 }
 
 /// Watches and ends a child. Clones share it; dropping the last one kills the child.
 #[derive(Clone)]
-pub struct ChildHandle(Arc<ChildState>);
+pub(crate) struct ChildHandle(Arc<ChildState>);
 
 struct ChildState {
     kill: Arc<Kill>,
@@ -101,17 +101,17 @@ impl Kill {
 }
 
 impl ChildHandle {
-    pub fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.0.kill.pid.as_raw().unsigned_abs()
     }
 
     /// How the child ended, once it has.
-    pub fn exit(&self) -> Option<ChildExit> {
+    pub(crate) fn exit(&self) -> Option<ChildExit> {
         *self.0.exit.borrow()
     }
 
     /// Waits for the end of the child.
-    pub async fn ended(&self) -> ChildExit {
+    pub(crate) async fn ended(&self) -> ChildExit {
         let mut exit = self.0.exit.clone();
         match exit.wait_for(Option::is_some).await {
             Ok(exit) => exit.unwrap_or(ChildExit::Unknown),
@@ -120,12 +120,12 @@ impl ChildHandle {
     }
 
     /// Sends SIGKILL, to the child's group if it has its own.
-    pub fn kill(&self) {
+    pub(crate) fn kill(&self) {
         self.0.kill.signal(Signal::SIGKILL);
     }
 
     /// Sends SIGTERM, and SIGKILL if the child still runs after `grace`.
-    pub async fn terminate(&self, grace: Duration) -> ChildExit {
+    pub(crate) async fn terminate(&self, grace: Duration) -> ChildExit {
         self.0.kill.signal(Signal::SIGTERM);
         match tokio::time::timeout(grace, self.ended()).await {
             Ok(exit) => exit,
@@ -159,12 +159,12 @@ static SPAWNER: LazyLock<io::Result<mpsc::SyncSender<SpawnRequest>>> = LazyLock:
 });
 
 /// Starts a child with pipes. It is killed when we die.
-pub async fn spawn(command: Command, group: ProcessGroup) -> io::Result<ChildProcess> {
+pub(crate) async fn spawn(command: Command, group: ProcessGroup) -> io::Result<ChildProcess> {
     spawn_with(command, group, Vec::new()).await
 }
 
 /// Like [`spawn`]; the child also gets these descriptors, under these numbers.
-pub async fn spawn_with(
+pub(crate) async fn spawn_with(
     mut command: Command,
     group: ProcessGroup,
     handed: Vec<(OwnedFd, RawFd)>,

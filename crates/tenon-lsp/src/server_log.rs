@@ -11,10 +11,10 @@ const MAX_LINE_BYTES: usize = 512;
 
 /// A ring of lines. Clones share it.
 #[derive(Debug, Clone, Default)]
-pub struct ServerLog(Arc<Mutex<VecDeque<String>>>);
+pub(crate) struct ServerLog(Arc<Mutex<VecDeque<String>>>);
 
 impl ServerLog {
-    pub fn push(&self, text: &str) {
+    pub(crate) fn push(&self, text: &str) {
         let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for line in text.lines().filter(|line| !line.trim().is_empty()) {
             if lines.len() == MAX_LINES {
@@ -24,19 +24,19 @@ impl ServerLog {
         }
     }
 
-    pub fn lines(&self) -> Vec<String> {
+    pub(crate) fn lines(&self) -> Vec<String> {
         let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         lines.iter().cloned().collect()
     }
 
     /// The last line. A failing server usually prints the reason there.
-    pub fn last(&self) -> Option<String> {
+    pub(crate) fn last(&self) -> Option<String> {
         let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         lines.back().cloned()
     }
 
     /// Reads a stream to its end, so that its writer never blocks on a full pipe. Keeps only the last lines.
-    pub async fn drain(&self, mut stream: impl AsyncRead + Unpin) {
+    pub(crate) async fn drain(&self, mut stream: impl AsyncRead + Unpin) {
         let mut buffer = [0; 8 * 1024];
         let mut line = Vec::new();
         while let Ok(read @ 1..) = stream.read(&mut buffer).await {

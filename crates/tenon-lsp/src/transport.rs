@@ -203,7 +203,7 @@ impl Connection {
     }
 
     /// Like [`Connection::request`]; `on_reply` sees the answer before any later message of the peer is handled.
-    pub async fn request_with<P: Serialize + ?Sized>(
+    pub(crate) async fn request_with<P: Serialize + ?Sized>(
         &self,
         call: &CallContext,
         method: &str,
@@ -315,7 +315,7 @@ pub struct PendingReply {
 impl PendingReply {
     /// Lets the request run when this is dropped; the late answer is ignored.
     #[must_use]
-    pub fn without_cancel(mut self) -> Self {
+    pub(crate) fn without_cancel(mut self) -> Self {
         self.uncancelled = true;
         self
     }

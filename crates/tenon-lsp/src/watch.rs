@@ -21,7 +21,7 @@ use tenon_contract::root::RootGate;
 use tokio::sync::{Notify, oneshot};
 
 use crate::call_context::CallContext;
-use crate::client::FileChangeKind;
+pub use crate::client::FileChangeKind;
 
 mod file_table;
 mod ignored;
@@ -146,13 +146,8 @@ impl Watch {
     }
 
     /// Whether the tree has been read once.
-    pub fn has_read(&self) -> bool {
+    pub(crate) fn has_read(&self) -> bool {
         self.shared.read.load(Ordering::Relaxed)
-    }
-
-    /// Whether the kernel could not watch every folder, so that every flush reads the tree.
-    pub fn is_blind(&self) -> bool {
-        self.shared.blind.load(Ordering::Relaxed)
     }
 }
 

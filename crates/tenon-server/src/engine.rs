@@ -1,7 +1,7 @@
-//! The language-server engine of one served workspace: opened when it is first needed, and warmed up in the background.
+//! The language servers of one workspace and the editor that uses them: opened on first use, warmed up in the background.
 //!
-//! Nothing starts with the process itself: a client's handshake never waits for a language server. What may run is
-//! decided by the settings and the trust that the workspace was opened under.
+//! Nothing starts with the process itself: a client's handshake never waits for a language server. The settings and the trust
+//! at the time the workspace was opened decide what may run.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,13 +28,13 @@ use crate::workspace::Workspace;
 
 mod language_probe;
 
-/// How long servers may take to load their projects before warming up gives up on them. They go on loading.
+/// How long a warm-up waits for servers to load their projects. They continue to load after that.
 const WARM_UP: Duration = Duration::from_secs(600);
 
 /// How long the diagnostics of a changed file may take, including the start of a server.
 const HOOK_DIAGNOSTICS: Duration = Duration::from_secs(11);
 
-/// How much of a server's log travels to a person: the daemon's lines have an end.
+/// The most bytes of a server's log in one response line.
 const LOG_BYTES: usize = 60 * 1024;
 
 /// See the module.
@@ -54,7 +54,7 @@ impl Engine {
         Self { workspace, opened, editor, closing: CancellationToken::new() }
     }
 
-    /// The servers of the workspace. The first caller waits for the look around; none waits for a server.
+    /// The servers of the workspace. The first caller waits until programs are found, but not for a server.
     pub(crate) async fn orchestrator(&self) -> Result<&Orchestrator, OverrideError> {
         open(&self.workspace, &self.opened).await
     }

@@ -394,7 +394,7 @@ impl Finder {
 }
 
 /// How the user can install a missing server.
-pub fn how_to_install(entry: &ServerEntry) -> Fix {
+pub(crate) fn how_to_install(entry: &ServerEntry) -> Fix {
     if entry.user_command {
         return Fix::See(format!("install `{}` or correct its `command`", entry.command));
     }

@@ -122,7 +122,7 @@ impl Managed {
     }
 
     /// The folders with the programs of these locks, in their order.
-    pub fn bins(&self, locks: &[String]) -> Vec<Utf8PathBuf> {
+    pub(crate) fn bins(&self, locks: &[String]) -> Vec<Utf8PathBuf> {
         let installed = if locks.is_empty() { Vec::new() } else { self.installed() };
         locks
             .iter()

@@ -10,7 +10,7 @@ use crate::registry::{Registry, ServerId};
 use crate::walk::Walk;
 
 /// Enough to know the languages of any workspace.
-pub const MAX_FILES: usize = 200_000;
+pub(crate) const MAX_FILES: usize = 200_000;
 
 /// The files that one server would serve.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Finding servers: the order of places, groups, and a hostile repository that gets nothing run.
+//! Finding servers: lookup order, groups, and hostile repositories.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -71,7 +71,7 @@ impl Machine {
         !self.top().join("ran").exists()
     }
 
-    /// The folder that a complete installation of a lock has.
+    /// The folder of a complete installation of a lock.
     fn managed(&self, lock: &str, bin: &str) -> String {
         let version = PackageLock::named(lock).unwrap().version;
         let folder = format!("managed/{lock}-{version}-00000000");
@@ -216,7 +216,7 @@ fn servers_that_run_workspace_code_wait_for_trust() {
     }
 }
 
-/// A repository that plants a program for every server, wherever something might look for one.
+/// A repository that plants a program for every server in every lookup folder.
 fn hostile() -> Machine {
     let machine = Machine::new()
         .on_path("workspace/bin")
@@ -247,7 +247,7 @@ fn programs_in_an_untrusted_repository_are_not_found() {
     for (entry, availability) in machine.finder(Trust::Untrusted).find_all(&registry) {
         assert!(!matches!(availability, Availability::Found(_)), "{} would start {availability:?}", entry.id);
     }
-    // With the user's word the same programs are found.
+    // Once trusted, the same programs are found.
     let trusted = machine.finder(Trust::Trusted);
     let found = trusted.find(registry.get("ty").unwrap(), &machine.root()).unwrap();
     assert_eq!(found.origin, ProgramOrigin::Workspace);

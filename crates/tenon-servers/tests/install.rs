@@ -81,7 +81,7 @@ fn round_trip(lock: &'static PackageLock, server: &str, version_of: &str, expect
     assert_eq!(installed.len(), 1);
     assert_eq!((installed[0].version.as_str(), installed[0].current), (lock.version, true));
 
-    // Installed twice is installed once.
+    // A second installation does nothing.
     let mut events = Vec::new();
     managed.install(lock, &real_tools(), &mut |event| events.push(event)).unwrap();
     assert_eq!(steps(&events), [format!("kept {}", lock.name)]);
@@ -219,7 +219,7 @@ fn shared_locks_are_listed_once() {
     let error = names(&["gopls"], &both).unwrap_err();
     assert_eq!(error.to_string(), "Tenon does not install `gopls`");
     assert_eq!(error.hint().unwrap(), "run `go install golang.org/x/tools/gopls@latest`");
-    // Without Node.js the fallback that pip brings is taken.
+    // Without Node.js the fallback from pip is used.
     std::fs::remove_file(place.top().join("bin/npm")).unwrap();
     assert_eq!(names(&["pyright"], &place.own_tools()).unwrap(), ["basedpyright"]);
 }
@@ -245,7 +245,7 @@ fn workspace_needs_the_missing_servers_of_its_files() {
             .collect::<Vec<_>>()
     };
     assert_eq!(needed(), ["pyright", "ruff", "typescript-language-server", "vscode-langservers"]);
-    // Another server of the group does as well; so does what was installed before.
+    // Another server of the group, or an earlier installation, is enough.
     place.script("ty", "");
     place.managed().install(lock("vscode-langservers"), &place.own_tools(), &mut |_| {}).unwrap();
     assert_eq!(needed(), ["ruff", "typescript-language-server"]);

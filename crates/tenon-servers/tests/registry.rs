@@ -1,4 +1,4 @@
-//! The registry through its public face: what entries promise, and what users may change.
+//! The registry: its built-in entries and the user's overrides.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

@@ -24,26 +24,15 @@ const QUIET_ROUNDS: u32 = 3;
 
 /// One server's diagnostics of a text.
 #[derive(Debug)]
-pub struct Checked {
+pub(crate) struct Checked {
     /// The known diagnostics of this text, in the server's encoding; never those of another text.
-    pub diagnostics: Vec<Diagnostic>,
+    pub(crate) diagnostics: Vec<Diagnostic>,
     /// Why the list may be incomplete.
-    pub gap: Option<GapReason>,
+    pub(crate) gap: Option<GapReason>,
 }
 
 impl Client {
-    /// Sends a text to the server and collects its diagnostics.
-    pub async fn check(
-        &self,
-        call: &CallContext,
-        path: &WorkspacePath,
-        lines: &LineIndex,
-        saved: bool,
-    ) -> Checked {
-        self.check_while(call, path, lines, saved, std::future::ready(())).await
-    }
-
-    /// Like [`Client::check`], running `meanwhile` during the wait.
+    /// Sends a text to the server and collects its diagnostics, running `meanwhile` during the wait.
     pub(crate) async fn check_while(
         &self,
         call: &CallContext,
@@ -439,7 +428,7 @@ impl Client {
     }
 
     /// All files with diagnostics, by key, in the server's encoding.
-    pub fn held_diagnostics(&self) -> Vec<(String, Vec<Diagnostic>)> {
+    pub(crate) fn held_diagnostics(&self) -> Vec<(String, Vec<Diagnostic>)> {
         let state = self.session.state();
         state
             .diagnostics

@@ -20,7 +20,7 @@ use tenon_servers::registry::Capability;
 
 impl Client {
     /// Sends a file's text to the server. The returned pin keeps the document open.
-    pub async fn sync(
+    pub(crate) async fn sync(
         &self,
         call: &CallContext,
         path: &WorkspacePath,
@@ -141,7 +141,7 @@ impl Client {
     }
 
     /// Closes a document if it is open and not pinned.
-    pub async fn close(&self, call: &CallContext, key: &str) -> Result<(), RequestError> {
+    pub(crate) async fn close(&self, call: &CallContext, key: &str) -> Result<(), RequestError> {
         let turn = call.bound(self.turns.lock()).await?;
         self.wait_for_searches(call).await?;
         let room = self.connection.reserve(call).await?;
@@ -164,7 +164,7 @@ impl Client {
     }
 
     /// The open documents with the text that the server sees.
-    pub fn open_documents(&self) -> Vec<(WorkspacePath, LineIndex)> {
+    pub(crate) fn open_documents(&self) -> Vec<(WorkspacePath, LineIndex)> {
         self.session
             .state()
             .documents
@@ -174,7 +174,7 @@ impl Client {
     }
 
     /// The text that the server sees for a file, if it is open.
-    pub fn open_text(&self, key: &str) -> Option<LineIndex> {
+    pub(crate) fn open_text(&self, key: &str) -> Option<LineIndex> {
         let state = self.session.state();
         state.documents.get(key).map(|document| document.lines.clone())
     }
@@ -195,7 +195,7 @@ impl Client {
     }
 
     /// Reports changed files to the server, those that it watches.
-    pub async fn files_changed(
+    pub(crate) async fn files_changed(
         &self,
         call: &CallContext,
         changes: &[FileChange],
@@ -246,7 +246,7 @@ impl Frames {
 }
 
 /// A document in one version that stays open until this is dropped.
-pub struct Synced<'a> {
+pub(crate) struct Synced<'a> {
     pub(super) client: &'a Client,
     pub(super) path: WorkspacePath,
     pub(super) version: i32,
@@ -272,7 +272,7 @@ pub enum FileChangeKind {
 impl FileChangeKind {
     /// This change combined with an earlier one that was not reported yet.
     #[must_use]
-    pub fn after(self, before: Option<Self>) -> Self {
+    pub(crate) fn after(self, before: Option<Self>) -> Self {
         match (before, self) {
             (Some(Self::Created), Self::Changed) => Self::Created,
             (Some(Self::Deleted), Self::Created) => Self::Changed,
@@ -283,7 +283,7 @@ impl FileChangeKind {
 
 /// A file that changed on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FileChange {
-    pub path: WorkspacePath,
-    pub kind: FileChangeKind,
+pub(crate) struct FileChange {
+    pub(crate) path: WorkspacePath,
+    pub(crate) kind: FileChangeKind,
 }

@@ -20,7 +20,7 @@ pub enum ProcessGroup {
 
 /// How a child ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ChildExit {
+pub(crate) enum ChildExit {
     Code(i32),
     Unknown,
 }
@@ -35,16 +35,16 @@ impl std::fmt::Display for ChildExit {
 }
 
 /// A running child with its three pipes.
-pub struct ChildProcess {
-    pub stdin: ChildStdin,
-    pub stdout: ChildStdout,
-    pub stderr: ChildStderr,
-    pub handle: ChildHandle,
+pub(crate) struct ChildProcess {
+    pub(crate) stdin: ChildStdin,
+    pub(crate) stdout: ChildStdout,
+    pub(crate) stderr: ChildStderr,
+    pub(crate) handle: ChildHandle,
 }
 
 /// Watches and ends a child. Clones share it; dropping the last one kills the child.
 #[derive(Clone)]
-pub struct ChildHandle(Arc<ChildState>);
+pub(crate) struct ChildHandle(Arc<ChildState>);
 
 struct ChildState {
     pid: u32,
@@ -59,17 +59,17 @@ impl Drop for ChildState {
 }
 
 impl ChildHandle {
-    pub fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.0.pid
     }
 
     /// How the child ended, once it has.
-    pub fn exit(&self) -> Option<ChildExit> {
+    pub(crate) fn exit(&self) -> Option<ChildExit> {
         *self.0.exit.borrow()
     }
 
     /// Waits for the end of the child.
-    pub async fn ended(&self) -> ChildExit {
+    pub(crate) async fn ended(&self) -> ChildExit {
         let mut exit = self.0.exit.clone();
         match exit.wait_for(Option::is_some).await {
             Ok(exit) => exit.unwrap_or(ChildExit::Unknown),
@@ -78,12 +78,12 @@ impl ChildHandle {
     }
 
     /// Ends the child now.
-    pub fn kill(&self) {
+    pub(crate) fn kill(&self) {
         self.0.kill.cancel();
     }
 
     /// Ends the child when it has not ended by itself after `grace`.
-    pub async fn terminate(&self, grace: Duration) -> ChildExit {
+    pub(crate) async fn terminate(&self, grace: Duration) -> ChildExit {
         match tokio::time::timeout(grace, self.ended()).await {
             Ok(exit) => exit,
             Err(_) => {
@@ -96,7 +96,7 @@ impl ChildHandle {
 
 /// Starts a child with its pipes.
 #[expect(clippy::unused_async, reason = "where there is Unix, another thread starts the child")]
-pub async fn spawn(command: Command, _: ProcessGroup) -> io::Result<ChildProcess> {
+pub(crate) async fn spawn(command: Command, _: ProcessGroup) -> io::Result<ChildProcess> {
     let mut command = tokio::process::Command::from(command);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     let mut child = command.spawn()?;

@@ -34,7 +34,7 @@ use crate::server_log::ServerLog;
 use crate::transport::{Connection, Peer, RequestError};
 
 /// How long the service may take to become ready.
-pub const READY_WITHIN: Duration = Duration::from_secs(10);
+pub(crate) const READY_WITHIN: Duration = Duration::from_secs(10);
 /// How long it may take to exit after `lsp/shutdown`.
 pub const POLITE: Duration = Duration::from_secs(2);
 /// From SIGTERM to SIGKILL.

@@ -11,7 +11,7 @@ use tenon_contract::clock::Clock;
 use tenon_contract::epoch::{Epoch, Epochs};
 use tenon_contract::root::RootGate;
 use tenon_lsp::CallContext;
-use tenon_lsp::client::FileChangeKind::{self, Changed, Created, Deleted};
+use tenon_lsp::watch::FileChangeKind::{self, Changed, Created, Deleted};
 use tenon_lsp::watch::Watch;
 
 struct Tree {

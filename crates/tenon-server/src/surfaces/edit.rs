@@ -1,7 +1,8 @@
-//! The `edit` surface: two tools that change files and answer with what that broke.
+//! The `edit` surface: two tools that change files and report the diagnostics that follow.
 //!
-//! It is only there where the user allowed it for this root. A result is the change and the diagnostics block as text, and
-//! the same facts as structured content. A failure is a tool error with a code ([`classify`]), and then nothing was changed.
+//! It exists only if the user allowed edits for this root. [`Editor`] runs an edit; this file maps its outcome to an answer:
+//! text, and the same facts as structured content. A failure is a tool error with a code ([`classify`]), and the file is then
+//! unchanged.
 
 use std::sync::Arc;
 use std::time::Duration;
