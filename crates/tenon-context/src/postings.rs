@@ -109,9 +109,9 @@ impl Postings {
             if postings.is_shared(bucket) && oversized.contains(&bucket) {
                 postings.split.entry(hash).or_default().push(entry);
             } else {
-                let place = postings.starts[bucket + 1];
-                postings.entries[place as usize] = entry;
-                postings.starts[bucket + 1] = place + 1;
+                let slot = postings.starts[bucket + 1];
+                postings.entries[slot as usize] = entry;
+                postings.starts[bucket + 1] = slot + 1;
             }
         })?;
         postings.starts.truncate(buckets + 1);
