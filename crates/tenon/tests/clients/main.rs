@@ -1,4 +1,4 @@
-//! Clients written with the official SDKs, each run by the test runner of its language.
+//! Clients written with the official SDKs, each run by its language's test runner.
 //!
 //! `tests/clients/README.md` lists the variables that they get.
 

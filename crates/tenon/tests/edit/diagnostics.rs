@@ -20,7 +20,7 @@ fn pending(result: &ToolResult) -> (&Value, &Value) {
 }
 
 #[test]
-fn edit_returns_diagnostics_of_its_file_and_of_others() {
+fn edit_returns_diagnostics_of_the_file_and_of_others() {
     let workspace = Workspace::new("//- a.fake\nalpha\n//- b.fake\nbeta\n//- c.fake\ngamma\n").server(
         "fake",
         json!([

@@ -1,5 +1,5 @@
-// A host as agents in Node are one: `vscode-jsonrpc` on stdin and stdout, the official MCP client on descriptors 3 and 4,
-// which Node makes sockets. Prints what it saw as one JSON object.
+// A host in Node: `vscode-jsonrpc` on stdin and stdout, the official MCP client on file descriptors 3 and 4, which Node opens as
+// sockets. Prints the responses as one JSON object.
 const { spawn } = require('node:child_process');
 const { createRequire } = require('node:module');
 
@@ -11,7 +11,7 @@ const { Client } = load('@modelcontextprotocol/sdk/client/index.js');
 const child = spawn(program, ['lsp-service'], { stdio: ['pipe', 'pipe', 'inherit', 'pipe', 'pipe'], detached: true });
 const exited = new Promise((resolve) => child.on('exit', (code, signal) => resolve({ code, signal })));
 
-/** Newline-delimited MCP: what we say goes into 3, what the service says comes out of 4. */
+/** Newline-delimited MCP: writes to descriptor 3, reads from 4. */
 class Pipes {
   constructor(to, from) {
     Object.assign(this, { to, from, rest: '' });
@@ -58,7 +58,7 @@ async function main() {
   seen.tools = (await client.listTools()).tools.map((tool) => tool.name);
   const hover = await client.callTool({ name: 'lsp_hover', arguments: { file, line: 1, character: 1 } });
   seen.hover = hover.structuredContent;
-  seen.refused = (await client.callTool({ name: 'lsp_hover', arguments: { file: '/etc/passwd', line: 1, character: 1 } })).isError;
+  seen.rejected = (await client.callTool({ name: 'lsp_hover', arguments: { file: '/etc/passwd', line: 1, character: 1 } })).isError;
 
   seen.shutdown = await connection.sendRequest('lsp/shutdown');
   seen.exit = await exited;

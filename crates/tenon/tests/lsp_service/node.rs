@@ -30,7 +30,7 @@ fn node_host_is_served_over_sockets() {
         json!({
             "ready": {}, "checked": [found], "advanced": true, "after": { "a.fake": [found] }, "cancelled": true,
             "tools": ["lsp_goto_definition", "lsp_find_references", "lsp_hover", "lsp_document_symbols", "lsp_workspace_symbols", "lsp_diagnostics"],
-            "hover": { "content": "word" }, "refused": true, "shutdown": null, "exit": { "code": 0, "signal": null },
+            "hover": { "content": "word" }, "rejected": true, "shutdown": null, "exit": { "code": 0, "signal": null },
         })
     );
     workspace.sandbox.assert_no_processes();
