@@ -84,7 +84,7 @@ impl Dirs {
     }
 
     /// The SQLite file for plans and memory, unless the configuration names another store.
-    pub fn store(&self) -> Utf8PathBuf {
+    pub(crate) fn store(&self) -> Utf8PathBuf {
         self.data.join("work.sqlite3")
     }
 

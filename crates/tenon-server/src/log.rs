@@ -39,7 +39,7 @@ pub fn to_stderr() {
 }
 
 /// The log file of the workspace at `root`. Rotated files add a number: `…-1a2b3c4d.jsonl`, `….jsonl.1`.
-pub fn path(folder: &Utf8Path, root: &Utf8Path) -> Utf8PathBuf {
+pub(crate) fn path(folder: &Utf8Path, root: &Utf8Path) -> Utf8PathBuf {
     let hash = tenon_contract::id::sha256_hex(root.as_str());
     folder.join(format!("{}-{}.jsonl", root.file_name().unwrap_or("root"), &hash[..8]))
 }

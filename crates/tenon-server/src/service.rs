@@ -66,12 +66,12 @@ impl Service {
         self.engine.shutdown().await;
     }
 
-    pub fn workspace(&self) -> &Arc<Workspace> {
+    pub(crate) fn workspace(&self) -> &Arc<Workspace> {
         &self.workspace
     }
 
     /// The names of all surfaces, in the order in which they are listed.
-    pub fn surfaces(&self) -> Vec<&'static str> {
+    pub(crate) fn surfaces(&self) -> Vec<&'static str> {
         self.surfaces.names()
     }
 

@@ -55,12 +55,12 @@ impl Surfaces {
     }
 
     /// The names of all surfaces.
-    pub fn names(&self) -> Vec<&'static str> {
+    pub(crate) fn names(&self) -> Vec<&'static str> {
         self.all.iter().map(|surface| surface.name()).collect()
     }
 
     /// The error for a name that is not available.
-    pub fn unknown(&self, name: &str) -> UnknownSurface {
+    pub(crate) fn unknown(&self, name: &str) -> UnknownSurface {
         UnknownSurface { name: name.chars().take(100).collect(), available: self.names() }
     }
 

@@ -68,7 +68,7 @@ impl TokenFile {
         Self { path, clock, entropy, cached: Mutex::new(None) }
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 

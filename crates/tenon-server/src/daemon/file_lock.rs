@@ -42,7 +42,7 @@ impl FileLock {
     }
 
     /// Writes a note into the file, for people.
-    pub fn note(&mut self, text: &str) -> io::Result<()> {
+    pub(crate) fn note(&mut self, text: &str) -> io::Result<()> {
         self.0.set_len(0)?;
         self.0.write_all(text.as_bytes())
     }

@@ -81,7 +81,10 @@ pub enum StartReport {
 }
 
 /// Starts `program` as a daemon and waits until it accepts connections.
-pub async fn start(mut program: Command, environment: BTreeMap<String, String>) -> Result<(), DaemonError> {
+pub(crate) async fn start(
+    mut program: Command,
+    environment: BTreeMap<String, String>,
+) -> Result<(), DaemonError> {
     program
         .env_clear()
         .envs(environment)

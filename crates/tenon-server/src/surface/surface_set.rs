@@ -108,7 +108,7 @@ impl SurfaceSet {
     }
 
     /// All tools, surface by surface.
-    pub fn tools(&self) -> Vec<Tool> {
+    pub(crate) fn tools(&self) -> Vec<Tool> {
         let mut tools: Vec<Tool> =
             self.surfaces.iter().flat_map(|surface| surface.listed().iter().cloned()).collect();
         if self.names == ToolNames::Underscore {
@@ -120,7 +120,7 @@ impl SurfaceSet {
     }
 
     /// Runs one call by the name of its tool.
-    pub async fn call(&self, name: &str, arguments: Arguments, caller: Caller) -> ToolOutcome {
+    pub(crate) async fn call(&self, name: &str, arguments: Arguments, caller: Caller) -> ToolOutcome {
         let found = self.surfaces.iter().find_map(|surface| Some((surface, surface.position(name)?)));
         match (found, self.surfaces.first()) {
             (Some((surface, index)), _) => surface.call_at(index, arguments, caller).await,
