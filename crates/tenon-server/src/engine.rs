@@ -64,7 +64,7 @@ impl Engine {
         self.editor.as_ref()
     }
 
-    /// Starts the servers of the languages that the workspace has, and returns when they are ready.
+    /// Starts the servers that the workspace's languages need, and returns when they are ready.
     pub(crate) async fn warm_up(&self) {
         let orchestrator = match self.orchestrator().await {
             Ok(orchestrator) => orchestrator,
@@ -79,13 +79,13 @@ impl Engine {
             .await;
     }
 
-    /// How the servers are; nothing before anyone has asked for one.
+    /// The status of the servers; empty before the first use.
     pub(crate) fn status(&self) -> Vec<ServerSummary> {
         let status = self.opened.get().map(Orchestrator::status).unwrap_or_default();
         status.into_iter().map(line).collect()
     }
 
-    /// Does what a person asked of the servers. What can be left undone is, once that person is `gone`.
+    /// Runs a request of the daemon protocol. Waits end early once the client is `gone`.
     pub(crate) async fn run(&self, request: DaemonRequest, gone: &CancellationToken) -> DaemonResponse {
         let orchestrator = match self.orchestrator().await {
             Ok(orchestrator) => orchestrator,
@@ -148,14 +148,14 @@ impl Engine {
         DiagnosticsText::new(&diagnostics, &edit_limits(&self.workspace)).to_string()
     }
 
-    /// Gives broken servers another chance: a client has come while there was none.
+    /// Lets broken servers start again; called when the first client connects.
     pub(crate) fn reset_failures(&self) {
         if let Some(orchestrator) = self.opened.get() {
             orchestrator.reset_failures();
         }
     }
 
-    /// Ends all servers.
+    /// Shuts all servers down.
     pub(crate) async fn shutdown(&self) {
         self.closing.cancel();
         if let Some(orchestrator) = self.opened.get() {
@@ -164,16 +164,16 @@ impl Engine {
     }
 }
 
-/// The files that are ours and there.
+/// The files that exist inside the workspace.
 fn admitted(orchestrator: &Orchestrator, files: &[Utf8PathBuf]) -> Vec<WorkspacePath> {
     files.iter().filter_map(|file| orchestrator.gate().admit_path(file).ok()).collect()
 }
 
-/// As many of the last lines as fit the daemon's one line of answer.
+/// The last lines, as many as fit one line of the daemon protocol.
 fn newest(lines: Vec<String>) -> Vec<String> {
     let mut left = LOG_BYTES;
     let fits = |line: &&String| {
-        // An escaped byte takes six.
+        // Escaping makes a byte at most six bytes long.
         left = left.saturating_sub(6 * line.len() + 3);
         left > 0
     };
@@ -229,7 +229,7 @@ fn own_paths(workspace: &Workspace) -> Vec<Utf8PathBuf> {
     paths
 }
 
-/// Looks for servers as the workspace's trust allows it, in our own folder and on PATH.
+/// Finds servers in Tenon's own folder and on `PATH`, as far as the workspace's trust allows.
 fn finder(workspace: &Arc<Workspace>) -> Finder {
     let asked = Arc::clone(workspace);
     Finder::from_env(workspace.root().to_owned(), trust(workspace.trust()))

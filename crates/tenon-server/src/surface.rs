@@ -4,7 +4,7 @@
 //! call with a deadline and a cancel token, response size check. Each surface maps failures on that path to its own error
 //! style (its `classify.rs`), so a client of one surface sees one kind of error.
 //!
-//! [`Surface`] is typed by the enum of its tools; [`SurfaceSet`] holds surfaces of different types and runs calls.
+//! [`Surface`] is typed by an enum of tools; [`SurfaceSet`] holds surfaces of different types and runs calls.
 
 use std::time::Duration;
 
@@ -47,7 +47,7 @@ pub enum CallFailure {
 /// The answer of a tool, or a JSON-RPC error for surfaces whose contract wants that.
 pub type ToolOutcome = Result<ToolAnswer, ErrorData>;
 
-/// A tool result. `is_error` marks failures that travel as results.
+/// A tool result. `is_error` marks failures that are sent as results.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolAnswer {
     pub structured: Option<Value>,

@@ -68,7 +68,8 @@ impl TokenFile {
         Self { path, clock, entropy, cached: Mutex::new(None) }
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    #[cfg(test)]
+    fn path(&self) -> &Path {
         &self.path
     }
 
@@ -102,7 +103,7 @@ impl TokenFile {
         Ok(tokens)
     }
 
-    /// The newest token; creates one if there is none.
+    /// The newest token; creates one if no token exists.
     pub fn current(&self) -> Result<Token, TokenError> {
         match self.list()?.pop() {
             Some(newest) => Ok(newest),

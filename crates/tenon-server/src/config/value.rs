@@ -1,4 +1,4 @@
-//! Converts one written value to the kind of its key.
+//! Converts a written value to the kind that its key requires.
 //!
 //! Input is a TOML value or the string of an environment variable or flag. The result is the JSON value from which the
 //! typed configuration is built.

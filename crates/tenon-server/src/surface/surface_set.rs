@@ -119,7 +119,7 @@ impl SurfaceSet {
         tools
     }
 
-    /// Runs one call by the name of its tool.
+    /// Runs the tool called `name`.
     pub(crate) async fn call(&self, name: &str, arguments: Arguments, caller: Caller) -> ToolOutcome {
         let found = self.surfaces.iter().find_map(|surface| Some((surface, surface.position(name)?)));
         match (found, self.surfaces.first()) {

@@ -49,7 +49,7 @@ pub(crate) struct EditSurface {
 impl EditSurface {
     pub(crate) const NAME: &'static str = "edit";
 
-    /// The tools for a workspace whose user allows them; else nothing.
+    /// The tools, if the user allows them for the workspace.
     pub(crate) fn allowed(
         workspace: &Workspace,
         engine: &Arc<Engine>,
