@@ -65,6 +65,13 @@ impl Workbench {
         std::fs::write(path, text).expect("a written file");
     }
 
+    /// Replaces a file in one step, so that a request in flight never reads half of the text.
+    pub fn replace(&self, relative: &str, text: &str) {
+        let temporary = self.scripts.path().join("replacement");
+        std::fs::write(&temporary, text).expect("a written file");
+        std::fs::rename(temporary, self.folder.path().join(relative)).expect("a renamed file");
+    }
+
     /// Checks a file with the text on disk.
     pub async fn check(&self, relative: &str) -> LspAnswer<Vec<Diagnostic>> {
         self.check_text(relative, None).await

@@ -139,7 +139,7 @@ fn change_during_a_request_repeats_the_request() {
         while stage.bench.received("fake", "textDocument/hover").is_empty() {
             std::thread::yield_now();
         }
-        stage.bench.write("a.fake", "new\n");
+        stage.bench.replace("a.fake", "new\n");
         let later = stage.payload(HOVER, stage.at("a.fake", 0, 1));
         assert_eq!(later["contents"][0]["value"], "new", "a request after the change sees the new text");
         let payload = asking.join().unwrap();
