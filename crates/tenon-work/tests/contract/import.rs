@@ -234,28 +234,28 @@ async fn import_error_names_the_line_and_the_reason() {
         ),
         (
             changed(&export, "targets", row("target", json!(task(2))), json!({"parent": task(1)})),
-            "a row of targets: a task is under a plan, a plan under nothing",
+            "a row of targets: a task has a plan as parent, a plan has none",
         ),
-        (changed(&export, "dependencies", |_| true, json!({"needs": task(3)})), "dependencies are not those"),
+        (
+            changed(&export, "dependencies", |_| true, json!({"needs": task(3)})),
+            "the dependency table differs",
+        ),
         (
             changed(&export, "steps", row("step", json!(2)), json!({"step": 1})),
-            "a row of steps is there twice, or out of order",
+            "a row of steps is a duplicate or out of order",
         ),
         (
             changed(&export, "entries", row("kind", json!("note")), json!({"branch": 9})),
-            "an entry is on no branch",
+            "an entry has no branch",
         ),
         (
             changed(&export, "entries", row("kind", json!("note")), json!({"format": ""})),
             "`format` of entries",
         ),
-        (changed(&export, "branches", row("name", json!("a")), json!({"base": 9})), "has no base"),
+        (changed(&export, "branches", row("name", json!("a")), json!({"base": 9})), "has a missing base"),
         (changed(&export, "graph", row("kind", json!(1)), json!({"goal": "other"})), "only an edge has ends"),
-        (
-            changed(&export, "workspaces", |_| true, json!({"focus": task(3)})),
-            "what is in focus is not there",
-        ),
-        (changed(&export, "workspaces", |_| true, json!({"seqs": 41})), "the counter stands at 41"),
+        (changed(&export, "workspaces", |_| true, json!({"focus": task(3)})), "the focus does not exist"),
+        (changed(&export, "workspaces", |_| true, json!({"seqs": 41})), "the counter, which is at 41"),
     ] {
         let (here, there) = tokio::join!(import_error(&sqlite, &export), import_error(&postgres, &export));
         assert_eq!(here, there);

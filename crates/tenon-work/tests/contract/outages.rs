@@ -64,15 +64,15 @@ async fn serve(listener: TcpListener, server: String, faults: Arc<Faults>) {
 }
 
 async fn forward(client: TcpStream, server: TcpStream, faults: Arc<Faults>) {
-    let (from_client, to_client) = client.into_split();
+    let (from_client, mut to_client) = client.into_split();
     let (mut from_server, to_server) = server.into_split();
     let dropped = tokio::select! {
         dropped = forward_requests(from_client, to_server, &faults) => dropped,
-        () = forward_answers(&mut from_server, to_client) => false,
+        () = forward_answers(&mut from_server, &mut to_client) => false,
         () = faults.breaks.notified() => false,
     };
     if dropped {
-        // Keep the connection until the server has answered the commit, so that it is stored.
+        // Keep both connections open until the server has committed, so that the client's next read sees the change.
         let mut answer = Vec::new();
         while !has_commit(&answer) && from_server.read_buf(&mut answer).await.is_ok_and(|count| count > 0) {}
     }
@@ -98,7 +98,7 @@ async fn forward_requests(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, fault
     }
 }
 
-async fn forward_answers(from: &mut OwnedReadHalf, mut to: OwnedWriteHalf) {
+async fn forward_answers(from: &mut OwnedReadHalf, to: &mut OwnedWriteHalf) {
     let mut bytes = vec![0; 1 << 16];
     while let Ok(count) = from.read(&mut bytes).await {
         if count == 0 || to.write_all(&bytes[..count]).await.is_err() {

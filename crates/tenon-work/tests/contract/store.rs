@@ -147,15 +147,15 @@ on_both! {
             ("UPDATE steps SET tests = 'zzz' WHERE step = 3", "`tests` of steps is not a list of texts (row `3`)"),
             ("UPDATE events SET payload = '7' WHERE event = 3", "`payload` of events is not what an event changed"),
             ("UPDATE branches SET name = 'not json' WHERE branch = 2", "`name` of branches is not a name (row `2`)"),
-            ("UPDATE entries SET content = NULL WHERE kind = 'note'", "a note has a content"),
-            ("UPDATE graph SET id = 'a|b' WHERE kind = 1", "`id` is no key of a node or edge"),
-            ("UPDATE workspaces SET checkout = 99", "branch 99 is not there"),
-            ("UPDATE workspaces SET focus = 77", "what is in focus is not there"),
-            ("UPDATE workspaces SET tasks = 1", "TASK-003 was given, the counter stands at 1"),
-            ("UPDATE branches SET base = 2 WHERE branch = 2", "branch 2 has no base, or too many"),
-            ("UPDATE entries SET branch = 99 WHERE branch = 2", "an entry is on no branch"),
-            ("UPDATE steps SET target = 77 WHERE step = 3", "a step is of no plan or task"),
-            ("INSERT INTO dependencies SELECT ws, 1099511627777, 1099511627778 FROM workspaces", "dependencies are not those"),
+            ("UPDATE entries SET content = NULL WHERE kind = 'note'", "a note has content"),
+            ("UPDATE graph SET id = 'a|b' WHERE kind = 1", "`id` is not a graph key"),
+            ("UPDATE workspaces SET checkout = 99", "branch 99 is missing"),
+            ("UPDATE workspaces SET focus = 77", "the focus does not exist"),
+            ("UPDATE workspaces SET tasks = 1", "TASK-003 exceeds the counter, which is at 1"),
+            ("UPDATE branches SET base = 2 WHERE branch = 2", "branch 2 has a missing base, or too many"),
+            ("UPDATE entries SET branch = 99 WHERE branch = 2", "an entry has no branch"),
+            ("UPDATE steps SET target = 77 WHERE step = 3", "a step has no plan or task"),
+            ("INSERT INTO dependencies SELECT ws, 1099511627777, 1099511627778 FROM workspaces", "the dependency table differs"),
         ];
         // PostgreSQL rejects these by type.
         let untyped = [
@@ -165,12 +165,12 @@ on_both! {
         ];
         let untyped = untyped.into_iter().filter(|_| on == On::Sqlite);
         let (other, _, _other_folder) = empty(on).await;
-        for (sql, word) in anywhere.into_iter().chain(untyped) {
+        for (sql, message) in anywhere.into_iter().chain(untyped) {
             let (store, location, _folder) = empty(on).await;
             store.import(&mut export.as_bytes()).await.unwrap();
             execute_directly(&location, sql).await;
             let problems = store.check().await.unwrap().problems;
-            assert!(problems.iter().any(|problem| problem.contains(word)), "{sql}: {problems:?}");
+            assert!(problems.iter().any(|problem| problem.contains(message)), "{sql}: {problems:?}");
             // Another store does not import them either.
             let carried = other.import(&mut exported(&store).await.as_bytes()).await;
             assert!(matches!(carried, Err(StoreError::Import { .. })), "{sql}: {carried:?}");
@@ -185,17 +185,17 @@ on_both! {
         let report = client.work.store().check().await.unwrap();
         assert_eq!(report.problems, Vec::<String>::new());
         assert_eq!((report.workspaces, report.records), (1, 19));
-        for (sql, word) in [
-            ("UPDATE targets SET title = 'forged' WHERE target = 1", "PLAN-001 is not the sum of its events"),
-            ("UPDATE steps SET completed = 1 WHERE step = 3", "STEP-00000003 is not the sum"),
+        for (sql, message) in [
+            ("UPDATE targets SET title = 'forged' WHERE target = 1", "PLAN-001 differs from the sum of the events"),
+            ("UPDATE steps SET completed = 1 WHERE step = 3", "STEP-00000003 differs from the sum"),
             ("DELETE FROM events WHERE event = 3", "event 3 is missing"),
-            ("DELETE FROM entries WHERE event = 5", "not in its trace"),
-            ("UPDATE graph SET next = NULL WHERE next IS NOT NULL", "next one of its key"),
-            ("UPDATE workspaces SET seqs = 1", "the counter stands at 1"),
+            ("DELETE FROM entries WHERE event = 5", "an event is missing from the trace"),
+            ("UPDATE graph SET next = NULL WHERE next IS NOT NULL", "does not link to the next version"),
+            ("UPDATE workspaces SET seqs = 1", "the counter, which is at 1"),
         ] {
             execute_directly(&client.location, sql).await;
             let problems = client.work.store().check().await.unwrap().problems;
-            assert!(problems.iter().any(|problem| problem.contains(word)), "{sql}: {problems:?}");
+            assert!(problems.iter().any(|problem| problem.contains(message)), "{sql}: {problems:?}");
         }
     }
 
