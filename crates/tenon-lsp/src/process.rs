@@ -1,4 +1,4 @@
-//! Child processes on Unix that never outlive us, and inherited descriptors. The only file with `unsafe` (decision 0301).
+//! Unix: child processes that never outlive us, and inherited descriptors. The only file with `unsafe` (decision 0301).
 //!
 //! Invariants:
 //! - One thread that never ends spawns all children: Linux ties `PR_SET_PDEATHSIG` to the *thread* that spawned the child, and

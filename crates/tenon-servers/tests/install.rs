@@ -225,7 +225,7 @@ fn shared_locks_are_listed_once() {
 }
 
 #[test]
-fn workspace_needs_the_missing_servers_of_its_files() {
+fn workspace_needs_missing_servers_for_existing_files() {
     let place = Place::new();
     let bin =
         place.script("npm", "mkdir -p node_modules/.bin; touch node_modules/.bin/vscode-css-language-server");

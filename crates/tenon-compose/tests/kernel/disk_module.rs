@@ -94,7 +94,7 @@ fn template_output_is_always_escaped() {
 }
 
 #[test]
-fn template_includes_files_of_its_folder_only() {
+fn template_includes_only_files_of_the_module_folder() {
     let outside = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(outside.path(), "top secret").unwrap();
     let outside_name = outside.path().file_name().unwrap().to_str().unwrap().to_owned();

@@ -1,4 +1,4 @@
-//! The host's client of the service process, on Unix: starts it, sends requests, and ends it. Its failures never fail a tool.
+//! Unix: the host's client of the service process: starts it, sends requests, and ends it. Its failures never fail a tool.
 //!
 //! Lifecycle:
 //! - **start**: the service runs in its own process group and must send `lsp/ready` within [`READY_WITHIN`]; else it is

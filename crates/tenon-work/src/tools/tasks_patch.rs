@@ -1,7 +1,7 @@
 //! `tasks_patch`: set, unset, append to or remove from any field of a plan, task or step.
 //!
-//! Fields are changed by name in the JSON of the record, which is then parsed again, so every value must have the type of
-//! its field. The same rules apply as for the tools that change one field.
+//! Fields are changed by name in the JSON of the record, which is then parsed again, so every value must have
+//! the type of the field. The same rules apply as for the tools that change one field.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
