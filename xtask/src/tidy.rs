@@ -7,6 +7,7 @@ mod arrows;
 mod lines;
 mod links;
 mod manifests;
+mod phrases;
 mod type_names;
 mod unix;
 
@@ -66,6 +67,7 @@ fn offences() -> Result<Vec<Offence>, Error> {
     }
     links::check(&files, &mut offences);
     manifests::check(&files, &mut offences);
+    phrases::check(&files, &mut offences);
     type_names::check(&files, &mut offences);
     unix::check(&files, &mut offences);
     offences.sort();
