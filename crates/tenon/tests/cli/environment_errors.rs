@@ -44,7 +44,7 @@ fn socket_folder_that_is_a_link_is_rejected() {
         exit: 5
         --- stderr
         root: [SANDBOX]/w
-        error: the folder for sockets, `[SANDBOX]/run/tenon`, is a link
+        error: socket folder `[SANDBOX]/run/tenon` is a link
           hint: remove `[SANDBOX]/run/tenon`, or set `TENON_RUNTIME_DIR` to another folder
           hint: `tenon mcp --no-daemon` works without a daemon
         ");
@@ -60,7 +60,7 @@ fn socket_folder_open_to_other_users_is_rejected() {
     insta::assert_snapshot!(transcript(&sandbox, sandbox.tenon().arg("status")), @"
         exit: 5
         --- stderr
-        error: the folder for sockets, `[SANDBOX]/run/tenon`, is open to other users
+        error: socket folder `[SANDBOX]/run/tenon` is open to other users
           hint: run `chmod 700 [SANDBOX]/run/tenon`, or set `TENON_RUNTIME_DIR` to another folder
           hint: `tenon mcp --no-daemon` works without a daemon
         ");
