@@ -2,6 +2,7 @@
 //!
 //! An error is created next to the rule that it reports; this file renders it as `error` of the envelope.
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::catalog::WorkTool;
@@ -170,8 +171,8 @@ impl WorkError {
 
     /// The current state of the entity that the call addressed.
     #[must_use]
-    pub(crate) fn current(mut self, entity: Value) -> Self {
-        self.0.current = Some(entity);
+    pub(crate) fn current(mut self, entity: impl Serialize) -> Self {
+        self.0.current = Some(json!(entity));
         self
     }
 

@@ -6,6 +6,7 @@
 //! `content`, and the next page continues inside it. The slices of an entry join to its `content`, those of any other
 //! item to its JSON.
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 use tenon_contract::json::canonical_value;
 
@@ -75,8 +76,8 @@ pub(crate) struct Item {
 
 impl Item {
     /// An item of the only list of an answer.
-    pub(crate) fn new(list: &'static str, sort_key: SortKey, value: Value, cut: Cut) -> Self {
-        Self { slot: Slot::List(list), stream: 0, sort_key, value, cut }
+    pub(crate) fn new(list: &'static str, sort_key: SortKey, value: impl Serialize, cut: Cut) -> Self {
+        Self { slot: Slot::List(list), stream: 0, sort_key, value: json!(value), cut }
     }
 
     /// What slices are cut from.
@@ -127,7 +128,7 @@ pub(crate) struct Page {
 
 impl Page {
     /// A page with one list.
-    pub(crate) fn list(head: Value, list: &'static str, items: Vec<Item>, more: bool) -> Self {
+    pub(crate) fn list(head: impl Serialize, list: &'static str, items: Vec<Item>, more: bool) -> Self {
         Self {
             head: object(head),
             slots: vec![Slot::List(list)],
@@ -138,7 +139,7 @@ impl Page {
     }
 
     /// A page without lists.
-    pub(crate) fn head(head: Value) -> Self {
+    pub(crate) fn head(head: impl Serialize) -> Self {
         Self { head: object(head), ..Self::default() }
     }
 
@@ -168,10 +169,11 @@ impl Page {
     }
 }
 
-pub(crate) fn object(value: Value) -> Map<String, Value> {
-    match value {
+/// The JSON object that an answer, a head or a `json!` object serialises to.
+pub(crate) fn object(value: impl Serialize) -> Map<String, Value> {
+    match json!(value) {
         Value::Object(map) => map,
-        _ => unreachable!("heads are written as objects"),
+        _ => unreachable!("answers and heads are structs or JSON objects"),
     }
 }
 

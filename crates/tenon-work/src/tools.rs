@@ -41,8 +41,8 @@ mod tasks_resume;
 mod tasks_undo;
 mod tasks_verify;
 
-use futures::FutureExt;
 use futures::future::BoxFuture;
+use futures::{FutureExt, TryFutureExt};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -142,31 +142,35 @@ pub(crate) fn run<'a>(
     args: ToolArgs,
 ) -> BoxFuture<'a, Result<WorkReply, WorkError>> {
     match args {
-        ToolArgs::TasksCreate(args) => tasks_create::run(call, args).boxed(),
-        ToolArgs::TasksDecompose(args) => tasks_decompose::run(call, args).boxed(),
-        ToolArgs::TasksEdit(args) => tasks_edit::run(call, args).boxed(),
-        ToolArgs::TasksPatch(args) => tasks_patch::run(call, args).boxed(),
-        ToolArgs::TasksDefine(args) => tasks_define::run(call, args).boxed(),
-        ToolArgs::TasksNote(args) => tasks_note::run(call, args).boxed(),
-        ToolArgs::TasksVerify(args) => tasks_verify::run(call, args).boxed(),
-        ToolArgs::TasksDone(args) => tasks_done::run(call, args).boxed(),
-        ToolArgs::TasksCloseStep(args) => tasks_close_step::run(call, args).boxed(),
-        ToolArgs::TasksBlock(args) => tasks_block::run(call, args).boxed(),
-        ToolArgs::TasksEvidence(args) => tasks_evidence::run(call, args).boxed(),
-        ToolArgs::TasksDelete(args) => tasks_delete::run(call, args).boxed(),
+        ToolArgs::TasksCreate(args) => tasks_create::run(call, args).map_ok(WorkReply::done).boxed(),
+        ToolArgs::TasksDecompose(args) => tasks_decompose::run(call, args).map_ok(WorkReply::done).boxed(),
+        ToolArgs::TasksEdit(args) => tasks_edit::run(call, args).map_ok(WorkReply::done).boxed(),
+        ToolArgs::TasksPatch(args) => tasks_patch::run(call, args).map_ok(WorkReply::done).boxed(),
+        ToolArgs::TasksDefine(args) => tasks_define::run(call, args).map_ok(WorkReply::done).boxed(),
+        ToolArgs::TasksNote(args) => tasks_note::run(call, args).map_ok(WorkReply::done).boxed(),
+        ToolArgs::TasksVerify(args) => tasks_verify::run(call, args).map_ok(WorkReply::done).boxed(),
+        ToolArgs::TasksDone(args) => tasks_done::run(call, args).map_ok(WorkReply::done).boxed(),
+        ToolArgs::TasksCloseStep(args) => tasks_close_step::run(call, args).map_ok(WorkReply::done).boxed(),
+        ToolArgs::TasksBlock(args) => tasks_block::run(call, args).map_ok(WorkReply::done).boxed(),
+        ToolArgs::TasksEvidence(args) => tasks_evidence::run(call, args).map_ok(WorkReply::done).boxed(),
+        ToolArgs::TasksDelete(args) => tasks_delete::run(call, args).map_ok(WorkReply::done).boxed(),
         ToolArgs::TasksContext(args) => tasks_context::run(call, args).boxed(),
         ToolArgs::TasksNext(args) => tasks_next::run(call, args).boxed(),
         ToolArgs::TasksFocusGet(NoArgs {}) => tasks_focus::get(call).boxed(),
-        ToolArgs::TasksFocusSet(args) => tasks_focus::set(call, args).boxed(),
-        ToolArgs::TasksFocusClear(NoArgs {}) => tasks_focus::clear(call).boxed(),
+        ToolArgs::TasksFocusSet(args) => tasks_focus::set(call, args).map_ok(WorkReply::done).boxed(),
+        ToolArgs::TasksFocusClear(NoArgs {}) => tasks_focus::clear(call).map_ok(WorkReply::done).boxed(),
         ToolArgs::TasksRadar(args) => tasks_radar::run(call, args).boxed(),
         ToolArgs::TasksHandoff(args) => tasks_handoff::run(call, args).boxed(),
         ToolArgs::TasksResume(args) => tasks_resume::run(call, args).boxed(),
         ToolArgs::TasksDelta(args) => tasks_delta::run(call, args).boxed(),
         ToolArgs::TasksHistory(args) => tasks_history::run(call, args).boxed(),
-        ToolArgs::TasksUndo(args) => tasks_undo::run(call, args, Direction::Undo).boxed(),
-        ToolArgs::TasksRedo(args) => tasks_undo::run(call, args, Direction::Redo).boxed(),
-        ToolArgs::TasksBatch(args) => tasks_batch::run(call, args).boxed(),
+        ToolArgs::TasksUndo(args) => {
+            tasks_undo::run(call, args, Direction::Undo).map_ok(WorkReply::done).boxed()
+        }
+        ToolArgs::TasksRedo(args) => {
+            tasks_undo::run(call, args, Direction::Redo).map_ok(WorkReply::done).boxed()
+        }
+        ToolArgs::TasksBatch(args) => tasks_batch::run(call, args).map_ok(WorkReply::done).boxed(),
         ToolArgs::MemoryInit(NoArgs {}) => memory_init::init(call).boxed(),
         ToolArgs::MemoryStatus(NoArgs {}) => memory_init::status(call).boxed(),
         ToolArgs::MemoryNotesCommit(args) => memory_notes_commit::run(call, args).boxed(),

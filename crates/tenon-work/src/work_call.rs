@@ -4,6 +4,7 @@
 
 use std::ops::RangeInclusive;
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::catalog::WorkTool;
@@ -27,8 +28,8 @@ pub(crate) enum WorkReply {
 }
 
 impl WorkReply {
-    pub(crate) fn done(result: Value) -> Self {
-        Self::Done(crate::page::object(result))
+    pub(crate) fn done(answer: impl Serialize) -> Self {
+        Self::Done(crate::page::object(answer))
     }
 
     /// Whether this is a page of a list without items.

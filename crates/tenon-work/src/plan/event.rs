@@ -1,6 +1,7 @@
 //! Events: the log of changes, written in the same transaction as the change.
 
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use super::target::{parsed, time};
 use crate::cursor::SortKey;
@@ -28,6 +29,19 @@ pub(crate) struct Event {
     pub payload: Value,
 }
 
+/// An event as clients see it.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct EventView {
+    event_id: EventId,
+    ts: String,
+    ts_ms: i64,
+    workspace: String,
+    task: TargetId,
+    path: Option<StepPath>,
+    r#type: String,
+    payload: Value,
+}
+
 macro_rules! select {
     ($rest:literal) => {
         concat!(
@@ -53,26 +67,22 @@ fn from_row(row: &Row) -> Result<Event, StoreError> {
 }
 
 impl Event {
-    pub(crate) fn id(&self) -> EventId {
-        EventId(self.number.unsigned_abs())
-    }
-
-    pub(crate) fn to_value(&self, workspace: &str) -> Value {
-        json!({
-            "event_id": self.id(),
-            "ts": time(self.ts_ms),
-            "ts_ms": self.ts_ms,
-            "workspace": workspace,
-            "task": self.target,
-            "path": self.path,
-            "type": self.kind,
-            "payload": self.payload,
-        })
+    pub(crate) fn view(&self, workspace: &str) -> EventView {
+        EventView {
+            event_id: EventId(self.number.unsigned_abs()),
+            ts: time(self.ts_ms),
+            ts_ms: self.ts_ms,
+            workspace: workspace.to_owned(),
+            task: self.target,
+            path: self.path.clone(),
+            r#type: self.kind.clone(),
+            payload: self.payload.clone(),
+        }
     }
 
     pub(crate) fn to_item(&self, list: &'static str, workspace: &str) -> Item {
         let keep = &["event_id", "ts", "ts_ms", "task", "path", "type"];
-        Item::new(list, SortKey::ints(&[self.number]), self.to_value(workspace), Cut::Json(keep))
+        Item::new(list, SortKey::ints(&[self.number]), self.view(workspace), Cut::Json(keep))
     }
 }
 

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use super::event::{self, Event, UndoState};
+use super::event::{self, Event, EventView, UndoState};
 use super::record::{Record, difference};
 use super::step::{self, Step, StepRow};
 use super::target::{self, Status, Target, TargetRow};
@@ -318,8 +318,8 @@ impl Mutation {
     }
 
     /// The newest event as the answer to a write shows it.
-    pub(crate) fn event_value(&self, workspace: &str) -> Value {
-        self.events.last().map_or(Value::Null, |event| event.to_value(workspace))
+    pub(crate) fn event_view(&self, workspace: &str) -> Option<EventView> {
+        self.events.last().map(|event| event.view(workspace))
     }
 }
 

@@ -1,7 +1,6 @@
 //! Steps: the tree of work in a task, with the checkpoints that gate each step.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
 use super::record::Record;
 use super::target::{parsed, signed, stored, time};
@@ -204,35 +203,63 @@ impl StepRow {
     }
 
     /// The step as lists show it.
-    pub(crate) fn to_value(&self) -> Value {
+    pub(crate) fn view(&self) -> StepView<'_> {
         let fields = &self.fields;
-        json!({
-            "step_id": self.id,
-            "path": fields.path,
-            "title": fields.title,
-            "success_criteria": fields.success_criteria,
-            "tests": fields.tests,
-            "blockers": fields.blockers,
-            "checkpoints": fields.checkpoints,
-            "confirmed": fields.confirmed,
-            "missing": if fields.completed { Vec::new() } else { fields.missing() },
-            "completed": fields.completed,
-            "evidence": fields.evidence,
-            "notes": fields.notes,
-            "revision": fields.revision,
-            "updated_at": time(self.updated_ms),
-        })
+        StepView {
+            step_id: self.id,
+            path: &fields.path,
+            title: &fields.title,
+            success_criteria: &fields.success_criteria,
+            tests: &fields.tests,
+            blockers: &fields.blockers,
+            checkpoints: &fields.checkpoints,
+            confirmed: &fields.confirmed,
+            missing: if fields.completed { Vec::new() } else { fields.missing() },
+            completed: fields.completed,
+            evidence: &fields.evidence,
+            notes: fields.notes,
+            revision: fields.revision,
+            updated_at: time(self.updated_ms),
+        }
     }
 
     /// The step as the answer to a write names it.
-    pub(crate) fn to_ref(&self) -> Value {
-        json!({
-            "step_id": self.id,
-            "path": self.fields.path,
-            "revision": self.fields.revision,
-            "completed": self.fields.completed,
-        })
+    pub(crate) fn to_ref(&self) -> StepRef {
+        StepRef {
+            step_id: self.id,
+            path: self.fields.path.clone(),
+            revision: self.fields.revision,
+            completed: self.fields.completed,
+        }
     }
+}
+
+/// A step in a list.
+#[derive(Debug, Serialize)]
+pub(crate) struct StepView<'a> {
+    step_id: StepId,
+    path: &'a StepPath,
+    title: &'a str,
+    success_criteria: &'a [String],
+    tests: &'a [String],
+    blockers: &'a [String],
+    checkpoints: &'a [Checkpoint],
+    confirmed: &'a [Checkpoint],
+    missing: Vec<Checkpoint>,
+    completed: bool,
+    evidence: &'a [Evidence],
+    notes: u64,
+    revision: u64,
+    updated_at: String,
+}
+
+/// A step in the answer to a write.
+#[derive(Debug, Serialize)]
+pub(crate) struct StepRef {
+    step_id: StepId,
+    path: StepPath,
+    revision: u64,
+    completed: bool,
 }
 
 pub(crate) async fn by_id(tx: &mut Tx, ws: i64, id: StepId) -> Result<Option<StepRow>, StoreError> {

@@ -1,7 +1,6 @@
 //! Trees of steps in arguments.
 
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 
 use super::mutation::Mutation;
 use super::step::{Checkpoint, OptionalCheckpoint, Step};
@@ -26,6 +25,13 @@ pub(crate) struct StepInput {
     steps: Vec<StepInput>,
 }
 
+/// A step that was added.
+#[derive(Debug, Serialize)]
+pub(crate) struct NewStep {
+    step_id: StepId,
+    path: StepPath,
+}
+
 /// The number of steps in a tree, within the limit of one call.
 pub(crate) fn check(steps: &[StepInput]) -> Result<usize, WorkError> {
     fn size(steps: &[StepInput]) -> usize {
@@ -43,7 +49,7 @@ pub(crate) fn add(
     parent: Option<&StepPath>,
     first: u32,
     steps: Vec<StepInput>,
-) -> Result<Vec<Value>, WorkError> {
+) -> Result<Vec<NewStep>, WorkError> {
     let mut made = Vec::new();
     for (step, ordinal) in steps.into_iter().zip(first..) {
         let path = parent.map_or_else(|| StepPath::root(ordinal), |parent| parent.child(ordinal));
@@ -63,7 +69,7 @@ pub(crate) fn add(
         };
         fields.settle()?;
         mutation.add_step(id, fields);
-        made.push(json!({"step_id": id, "path": path}));
+        made.push(NewStep { step_id: id, path: path.clone() });
         made.extend(add(mutation, ws, Some(&path), 0, step.steps)?);
     }
     Ok(made)

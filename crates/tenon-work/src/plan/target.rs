@@ -1,7 +1,7 @@
 //! Plans and tasks, which share one table and one shape.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tenon_contract::clock::rfc3339;
 use tenon_contract::json::canonical_value;
 
@@ -80,9 +80,16 @@ impl Claim {
         self.expires_ms > now
     }
 
-    pub(crate) fn to_value(&self) -> Value {
-        json!({"agent": self.agent, "expires_at": time(self.expires_ms)})
+    pub(crate) fn view(&self) -> ClaimView<'_> {
+        ClaimView { agent: &self.agent, expires_at: time(self.expires_ms) }
     }
+}
+
+/// A claim as clients see it.
+#[derive(Debug, Serialize)]
+pub(crate) struct ClaimView<'a> {
+    agent: &'a str,
+    expires_at: String,
 }
 
 /// The fields that events carry.
@@ -195,49 +202,102 @@ impl TargetRow {
     }
 
     /// The target as clients see it, without step counts.
-    pub(crate) fn to_value(&self) -> Value {
+    pub(crate) fn view(&self) -> TargetView<'_> {
         let fields = &self.fields;
-        json!({
-            "id": self.id,
-            "kind": self.id.kind,
-            "parent": fields.parent,
-            "title": fields.title,
-            "description": fields.description,
-            "contract": fields.contract,
-            "contract_data": fields.contract_data,
-            "status": fields.status,
-            "priority": fields.priority,
-            "tags": fields.tags,
-            "depends_on": fields.depends_on,
-            "blockers": fields.blockers,
-            "claim": fields.claim.as_ref().map(Claim::to_value),
-            "notes": fields.notes,
-            "revision": fields.revision,
-            "created_at": time(self.created_ms),
-            "updated_at": time(self.updated_ms),
-        })
+        TargetView {
+            id: self.id,
+            kind: self.id.kind,
+            parent: fields.parent,
+            title: &fields.title,
+            description: fields.description.as_deref(),
+            contract: fields.contract.as_deref(),
+            contract_data: fields.contract_data.as_ref(),
+            status: fields.status,
+            priority: fields.priority,
+            tags: &fields.tags,
+            depends_on: &fields.depends_on,
+            blockers: &fields.blockers,
+            claim: fields.claim.as_ref().map(Claim::view),
+            notes: fields.notes,
+            revision: fields.revision,
+            created_at: time(self.created_ms),
+            updated_at: time(self.updated_ms),
+            steps: None,
+        }
     }
 
     /// The most important fields, small enough for an error.
-    pub(crate) fn brief(&self) -> Value {
-        json!({
-            "id": self.id,
-            "kind": self.id.kind,
-            "title": excerpt(&self.fields.title, 120),
-            "status": self.fields.status,
-            "revision": self.fields.revision,
-            "updated_at": time(self.updated_ms),
-        })
+    pub(crate) fn brief(&self) -> TargetBrief {
+        TargetBrief {
+            id: self.id,
+            kind: self.id.kind,
+            title: excerpt(&self.fields.title, 120),
+            status: self.fields.status,
+            revision: self.fields.revision,
+            updated_at: time(self.updated_ms),
+        }
     }
 }
 
-pub(crate) fn reasoning_ref(id: TargetId) -> Value {
-    json!({
-        "branch": id.branch(),
-        "notes_doc": crate::memory::NOTES,
-        "graph_doc": id.graph_doc(),
-        "trace_doc": id.trace_doc(),
-    })
+/// A plan or task as clients see it.
+#[derive(Debug, Serialize)]
+pub(crate) struct TargetView<'a> {
+    id: TargetId,
+    kind: TargetKind,
+    parent: Option<TargetId>,
+    title: &'a str,
+    description: Option<&'a str>,
+    contract: Option<&'a str>,
+    contract_data: Option<&'a Value>,
+    status: Status,
+    priority: TaskPriority,
+    tags: &'a [Tag],
+    depends_on: &'a [TargetId],
+    blockers: &'a [String],
+    claim: Option<ClaimView<'a>>,
+    notes: u64,
+    revision: u64,
+    created_at: String,
+    updated_at: String,
+    /// Only in lists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steps: Option<StepTotals>,
+}
+
+/// Step counts in a list of plans and tasks.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub(crate) struct StepTotals {
+    pub total: i64,
+    pub completed: i64,
+}
+
+/// A plan or task in an error.
+#[derive(Debug, Serialize)]
+pub(crate) struct TargetBrief {
+    id: TargetId,
+    kind: TargetKind,
+    title: String,
+    status: Status,
+    revision: u64,
+    updated_at: String,
+}
+
+/// Where the reasoning about a plan or task is stored.
+#[derive(Debug, Serialize)]
+pub(crate) struct ReasoningRef {
+    branch: String,
+    notes_doc: &'static str,
+    graph_doc: String,
+    trace_doc: String,
+}
+
+pub(crate) fn reasoning_ref(id: TargetId) -> ReasoningRef {
+    ReasoningRef {
+        branch: id.branch(),
+        notes_doc: crate::memory::NOTES,
+        graph_doc: id.graph_doc(),
+        trace_doc: id.trace_doc(),
+    }
 }
 
 /// The beginning of a text, marked if there is more.

@@ -1,6 +1,6 @@
 //! `tasks_batch`: several calls in one transaction. If one fails, all are rolled back.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tenon_contract::json::canonical_value;
 
@@ -31,7 +31,12 @@ pub(crate) struct Operation {
     args: Map<String, Value>,
 }
 
-pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
+#[derive(Debug, Serialize)]
+pub(crate) struct Answer {
+    results: Vec<Value>,
+}
+
+pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<Answer, WorkError> {
     limits::count("operations", args.operations.0.len(), limits::PER_CALL)?;
     let outer = call.request.clone();
     let before = call.ws.clone();
@@ -60,7 +65,7 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
     }
     // The proposals of an operation may be outdated after those that followed it.
     call.proposals.clear();
-    Ok(WorkReply::done(json!({"results": results})))
+    Ok(Answer { results })
 }
 
 /// Whether all plans and tasks that a proposal names existed before the batch.

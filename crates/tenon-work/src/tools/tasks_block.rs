@@ -4,11 +4,11 @@
 
 use serde::Deserialize;
 
-use super::answer;
+use super::answer::{self, StepAnswer};
 use crate::error::WorkError;
 use crate::limits;
 use crate::plan::mutation::{Mutation, Undoable};
-use crate::work_call::{WorkCall, WorkReply};
+use crate::work_call::WorkCall;
 
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Args {
@@ -19,7 +19,7 @@ pub(crate) struct Args {
     reason: Option<String>,
 }
 
-pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
+pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<StepAnswer, WorkError> {
     let target = call.target(args.task.as_deref()).await?;
     let step = call.find_step(target.id, args.step_id.as_deref(), args.path.as_deref()).await?;
     let step_id = step.as_ref().map(|step| step.id);
@@ -42,11 +42,11 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
     limits::texts("blockers", blockers)?;
     if !mutation.is_changed() {
         call.warn("nothing changed");
-        return Ok(WorkReply::Done(answer::of_step(&mutation, call, step_id)));
+        return Ok(answer::of_step(&mutation, call, step_id));
     }
     mutation.settle_status(call.tx, call.ws.id, step_id.is_some()).await?;
     let event = if args.blocked { "blocked" } else { "unblocked" };
     mutation.log(call.tx, &mut call.ws, event, path.as_ref()).await?;
     mutation.save(call.tx, &mut call.ws).await?;
-    Ok(WorkReply::Done(answer::of_step(&mutation, call, step_id)))
+    Ok(answer::of_step(&mutation, call, step_id))
 }

@@ -1,14 +1,16 @@
 //! `tasks_close_step`: verify and done as one operation.
 
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 
-use super::answer;
+use super::answer::{self, StepAnswer};
 use super::checkpoints::Checkpoints;
 use crate::error::WorkError;
+use crate::id::TargetId;
+use crate::plan::event::EventView;
 use crate::plan::gate;
 use crate::plan::mutation::{Mutation, Undoable};
-use crate::work_call::{WorkCall, WorkReply};
+use crate::plan::step::StepRef;
+use crate::work_call::WorkCall;
 
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Args {
@@ -19,7 +21,16 @@ pub(crate) struct Args {
     checkpoints: Checkpoints,
 }
 
-pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
+#[derive(Debug, Serialize)]
+pub(crate) struct Answer {
+    task: TargetId,
+    revision: u64,
+    step: Option<StepRef>,
+    event: Option<EventView>,
+    events: Vec<EventView>,
+}
+
+pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<Answer, WorkError> {
     let target = call.target(args.task.as_deref()).await?;
     let row = call.step(target.id, args.step_id.as_deref(), args.path.as_deref()).await?;
     let (id, path, was_done) = (row.id, row.fields.path.clone(), row.fields.completed);
@@ -41,8 +52,7 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
         mutation.save(call.tx, &mut call.ws).await?;
     }
     let workspace = call.ws.name.as_str();
-    let events: Vec<Value> = mutation.events.iter().map(|event| event.to_value(workspace)).collect();
-    let mut result = answer::of_step(&mutation, call, Some(id));
-    result.insert("events".into(), json!(events));
-    Ok(WorkReply::Done(result))
+    let events = mutation.events.iter().map(|event| event.view(workspace)).collect();
+    let StepAnswer { task, revision, step, event } = answer::of_step(&mutation, call, Some(id));
+    Ok(Answer { task, revision, step, event, events })
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 use tenon_contract::json::canonical_value;
 
 use crate::cursor::SortKey;
@@ -13,7 +13,7 @@ use crate::limits;
 use crate::memory::search_query::SearchQuery;
 use crate::name::Tag;
 use crate::page::{Cut, Item, Page, Slot, Stream, object};
-use crate::plan::target::{Status, TargetRow, signed};
+use crate::plan::target::{Status, StepTotals, TargetRow, signed};
 use crate::store::{Arg, Sql, StoreError, args};
 use crate::work_call::{WorkCall, WorkReply, parse_plan, parse_target};
 
@@ -119,18 +119,17 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
     };
     let steps = steps(call, &rows).await?;
     let items = rows.iter().map(|row| {
-        let mut value = row.to_value();
-        let (total, completed) = steps.get(&row.id).copied().unwrap_or_default();
-        value["steps"] = json!({"total": total, "completed": completed});
+        let mut view = row.view();
+        view.steps = Some(steps.get(&row.id).copied().unwrap_or_default());
         let list = match row.id.kind {
             TargetKind::Plan => "/plans",
             TargetKind::Task => "/tasks",
         };
         let keep = &["id", "kind", "status", "revision"];
-        Item::new(list, SortKey::ints(&[row.id.key()]), value, Cut::Json(keep))
+        Item::new(list, SortKey::ints(&[row.id.key()]), view, Cut::Json(keep))
     });
     let page = Page {
-        head: object(json!({"counts": counts.to_value()})),
+        head: object(Head { counts }),
         slots: vec![Slot::List("/plans"), Slot::List("/tasks")],
         items: items.collect(),
         streams: vec![Stream { pagination: "/pagination", more }],
@@ -204,11 +203,23 @@ async fn by_ids(
     Ok(rows)
 }
 
-#[derive(Default)]
+#[derive(Debug, Serialize)]
+struct Head {
+    counts: Counts,
+}
+
+#[derive(Debug, Default, Serialize)]
 struct Counts {
     plans: i64,
     tasks: i64,
-    by_status: BTreeMap<&'static str, i64>,
+    by_status: StatusCounts,
+}
+
+#[derive(Debug, Default, Serialize)]
+struct StatusCounts {
+    todo: i64,
+    active: i64,
+    done: i64,
 }
 
 impl Counts {
@@ -217,26 +228,17 @@ impl Counts {
             TargetKind::Plan => self.plans += number,
             TargetKind::Task => self.tasks += number,
         }
-        *self.by_status.entry(status.as_str()).or_default() += number;
+        match status {
+            Status::Todo => self.by_status.todo += number,
+            Status::Active => self.by_status.active += number,
+            Status::Done => self.by_status.done += number,
+        }
     }
 
     fn of(rows: &[TargetRow]) -> Self {
         let mut counts = Self::default();
         rows.iter().for_each(|row| counts.add(row.id.kind, row.fields.status, 1));
         counts
-    }
-
-    fn to_value(&self) -> Value {
-        let status = |status: Status| self.by_status.get(status.as_str()).copied().unwrap_or(0);
-        json!({
-            "plans": self.plans,
-            "tasks": self.tasks,
-            "by_status": {
-                "todo": status(Status::Todo),
-                "active": status(Status::Active),
-                "done": status(Status::Done),
-            },
-        })
     }
 }
 
@@ -254,10 +256,15 @@ async fn count(call: &mut WorkCall<'_>, filter: &Filter) -> Result<Counts, Store
 async fn steps(
     call: &mut WorkCall<'_>,
     rows: &[TargetRow],
-) -> Result<BTreeMap<TargetId, (i64, i64)>, StoreError> {
+) -> Result<BTreeMap<TargetId, StepTotals>, StoreError> {
     let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Ok(BTreeMap::new()) };
     let sql = "SELECT target, count(*), CAST(sum(completed) AS BIGINT) FROM steps
         WHERE ws = $1 AND target >= $2 AND target <= $3 AND deleted = 0 GROUP BY target";
     let found = call.tx.rows(sql, args![call.ws.id, first.id.key(), last.id.key()]).await?;
-    found.iter().map(|row| Ok((TargetId::from_key(row.int(0)?), (row.int(1)?, row.int(2)?)))).collect()
+    found
+        .iter()
+        .map(|row| {
+            Ok((TargetId::from_key(row.int(0)?), StepTotals { total: row.int(1)?, completed: row.int(2)? }))
+        })
+        .collect()
 }

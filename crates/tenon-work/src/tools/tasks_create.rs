@@ -1,6 +1,6 @@
 //! `tasks_create`: a plan, or a task under a plan, with its steps, in one transaction.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::catalog::WorkTool;
@@ -8,10 +8,11 @@ use crate::error::{Priority, WorkError};
 use crate::id::{TargetId, TargetKind};
 use crate::memory::branch;
 use crate::name::Tag;
+use crate::plan::event::EventView;
 use crate::plan::mutation::Mutation;
-use crate::plan::step_tree::{self, StepInput};
+use crate::plan::step_tree::{self, NewStep, StepInput};
 use crate::plan::target::{Target, TaskPriority};
-use crate::work_call::{WorkCall, WorkReply, parse_plan};
+use crate::work_call::{WorkCall, parse_plan};
 
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Args {
@@ -31,7 +32,16 @@ pub(crate) struct Args {
     steps: Vec<StepInput>,
 }
 
-pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
+#[derive(Debug, Serialize)]
+pub(crate) struct Answer {
+    id: TargetId,
+    kind: TargetKind,
+    revision: u64,
+    steps: Vec<NewStep>,
+    event: Option<EventView>,
+}
+
+pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<Answer, WorkError> {
     step_tree::check(&args.steps)?;
     let kind = args.kind.unwrap_or(if args.parent.is_some() { TargetKind::Task } else { TargetKind::Plan });
     let parent = parent(call, kind, args.parent.as_deref()).await?;
@@ -67,13 +77,7 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
     mutation.save(call.tx, &mut call.ws).await?;
 
     call.propose(WorkTool::TasksRadar, json!({"task": id}), "See its state", Priority::Medium);
-    Ok(WorkReply::done(json!({
-        "id": id,
-        "kind": kind,
-        "revision": 0,
-        "steps": made,
-        "event": mutation.event_value(call.ws.name.as_str()),
-    })))
+    Ok(Answer { id, kind, revision: 0, steps: made, event: mutation.event_view(call.ws.name.as_str()) })
 }
 
 /// The plan of a new task. Expectations of the call apply to that plan.

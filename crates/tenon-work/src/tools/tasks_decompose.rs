@@ -1,14 +1,15 @@
 //! `tasks_decompose`: steps below a plan, a task or a step.
 
-use serde::Deserialize;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
 
 use crate::error::WorkError;
+use crate::id::TargetId;
 use crate::limits;
+use crate::plan::event::EventView;
 use crate::plan::mutation::{Mutation, Undoable};
-use crate::plan::step_tree::{self, StepInput};
+use crate::plan::step_tree::{self, NewStep, StepInput};
 use crate::plan::{gate, step};
-use crate::work_call::{WorkCall, WorkReply};
+use crate::work_call::WorkCall;
 
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Args {
@@ -17,7 +18,15 @@ pub(crate) struct Args {
     steps: Vec<StepInput>,
 }
 
-pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
+#[derive(Debug, Serialize)]
+pub(crate) struct Answer {
+    task: TargetId,
+    revision: u64,
+    steps: Vec<NewStep>,
+    event: Option<EventView>,
+}
+
+pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<Answer, WorkError> {
     let adding = step_tree::check(&args.steps)?;
     if adding == 0 {
         return Err(WorkError::invalid("steps is empty").recovery("give at least one step"));
@@ -36,10 +45,10 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
     mutation.settle_status(call.tx, call.ws.id, false).await?;
     mutation.log(call.tx, &mut call.ws, "steps_added", parent.as_ref()).await?;
     mutation.save(call.tx, &mut call.ws).await?;
-    Ok(WorkReply::done(json!({
-        "task": mutation.row().id,
-        "revision": mutation.row().fields.revision,
-        "steps": made,
-        "event": mutation.event_value(call.ws.name.as_str()),
-    })))
+    Ok(Answer {
+        task: mutation.row().id,
+        revision: mutation.row().fields.revision,
+        steps: made,
+        event: mutation.event_view(call.ws.name.as_str()),
+    })
 }

@@ -2,13 +2,13 @@
 
 use serde::Deserialize;
 
-use super::answer;
+use super::answer::{self, StepAnswer};
 use crate::arguments::NonEmpty;
 use crate::error::WorkError;
 use crate::plan::gate;
 use crate::plan::mutation::{Mutation, Undoable};
 use crate::plan::step::{Checkpoint, OptionalCheckpoint};
-use crate::work_call::{WorkCall, WorkReply};
+use crate::work_call::WorkCall;
 
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Args {
@@ -22,7 +22,7 @@ pub(crate) struct Args {
     checkpoints: Option<Vec<OptionalCheckpoint>>,
 }
 
-pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
+pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<StepAnswer, WorkError> {
     let target = call.target(args.task.as_deref()).await?;
     let row = call.step(target.id, args.step_id.as_deref(), args.path.as_deref()).await?;
     let (id, before) = (row.id, row.fields.clone());
@@ -46,11 +46,11 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
     });
     if *after == before {
         call.warn("nothing changed");
-        return Ok(WorkReply::Done(answer::of_step(&mutation, call, Some(id))));
+        return Ok(answer::of_step(&mutation, call, Some(id)));
     }
     gate::reopen(call, &mut mutation, id).await?;
     mutation.settle_status(call.tx, call.ws.id, true).await?;
     mutation.log(call.tx, &mut call.ws, "step_defined", Some(&before.path)).await?;
     mutation.save(call.tx, &mut call.ws).await?;
-    Ok(WorkReply::Done(answer::of_step(&mutation, call, Some(id))))
+    Ok(answer::of_step(&mutation, call, Some(id)))
 }

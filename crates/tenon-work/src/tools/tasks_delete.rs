@@ -2,17 +2,18 @@
 //!
 //! Nothing is erased: deleted records are hidden, keep their number and path, and can be restored by undo.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::catalog::WorkTool;
 use crate::error::{Priority, WorkError};
 use crate::id::TargetId;
+use crate::plan::event::EventView;
 use crate::plan::gate;
 use crate::plan::mutation::{Mutation, Undoable};
 use crate::plan::step::{self, StepRow};
 use crate::plan::target::{self, TargetRow};
-use crate::work_call::{WorkCall, WorkReply};
+use crate::work_call::WorkCall;
 
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Args {
@@ -21,7 +22,14 @@ pub(crate) struct Args {
     path: Option<String>,
 }
 
-pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
+#[derive(Debug, Serialize)]
+pub(crate) struct Answer {
+    deleted: Vec<String>,
+    revision: u64,
+    event: Option<EventView>,
+}
+
+pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<Answer, WorkError> {
     let target = call.target(Some(&args.task)).await?;
     let step = call.find_step(target.id, args.step_id.as_deref(), args.path.as_deref()).await?;
     let id = target.id;
@@ -36,11 +44,11 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
     mutation.log(call.tx, &mut call.ws, "deleted", path.as_ref()).await?;
     mutation.save(call.tx, &mut call.ws).await?;
     call.propose(WorkTool::TasksUndo, json!({"task": id}), "Undo the deletion", Priority::Low);
-    Ok(WorkReply::done(json!({
-        "deleted": deleted,
-        "revision": mutation.row().fields.revision,
-        "event": mutation.event_value(call.ws.name.as_str()),
-    })))
+    Ok(Answer {
+        deleted,
+        revision: mutation.row().fields.revision,
+        event: mutation.event_view(call.ws.name.as_str()),
+    })
 }
 
 async fn delete_steps(

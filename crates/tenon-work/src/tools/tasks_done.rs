@@ -2,11 +2,11 @@
 
 use serde::Deserialize;
 
-use super::answer;
+use super::answer::{self, StepAnswer};
 use crate::error::WorkError;
 use crate::plan::gate;
 use crate::plan::mutation::{Mutation, Undoable};
-use crate::work_call::{WorkCall, WorkReply};
+use crate::work_call::WorkCall;
 
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Args {
@@ -15,7 +15,7 @@ pub(crate) struct Args {
     path: Option<String>,
 }
 
-pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
+pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<StepAnswer, WorkError> {
     let target = call.target(args.task.as_deref()).await?;
     let row = call.step(target.id, args.step_id.as_deref(), args.path.as_deref()).await?;
     let (id, path) = (row.id, row.fields.path.clone());
@@ -23,12 +23,12 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
     if row.fields.completed {
         mutation.step(row);
         call.warn(format!("{path} was already done"));
-        return Ok(WorkReply::Done(answer::of_step(&mutation, call, Some(id))));
+        return Ok(answer::of_step(&mutation, call, Some(id)));
     }
     gate::check_step(call, &row).await?;
     mutation.step(row).completed = true;
     mutation.settle_status(call.tx, call.ws.id, true).await?;
     mutation.log(call.tx, &mut call.ws, "step_done", Some(&path)).await?;
     mutation.save(call.tx, &mut call.ws).await?;
-    Ok(WorkReply::Done(answer::of_step(&mutation, call, Some(id))))
+    Ok(answer::of_step(&mutation, call, Some(id)))
 }

@@ -3,14 +3,15 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{answer, dependencies};
+use super::answer::{self, TargetAnswer};
+use super::dependencies;
 use crate::error::WorkError;
 use crate::id::TargetKind;
 use crate::name::Tag;
 use crate::plan::mutation::{Mutation, Undoable};
 use crate::plan::target::{Status, Target, TaskPriority};
 use crate::plan::{gate, step};
-use crate::work_call::{WorkCall, WorkReply};
+use crate::work_call::WorkCall;
 
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Args {
@@ -25,7 +26,7 @@ pub(crate) struct Args {
     status: Option<Status>,
 }
 
-pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
+pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<TargetAnswer, WorkError> {
     let tags = args.tags.map(|tags| Tag::list(&tags)).transpose()?;
     let depends_on = args.depends_on.map(|ids| dependencies::parse(&ids)).transpose()?;
     let target = call.target(args.task.as_deref()).await?;
@@ -43,11 +44,11 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
     settle(call, &mut mutation, &old).await?;
     if !mutation.is_changed() {
         call.warn("nothing changed");
-        return Ok(WorkReply::Done(answer::of_target(&mutation, call)));
+        return Ok(answer::of_target(&mutation, call, None));
     }
     mutation.log(call.tx, &mut call.ws, "edited", None).await?;
     mutation.save(call.tx, &mut call.ws).await?;
-    Ok(WorkReply::Done(answer::of_target(&mutation, call)))
+    Ok(answer::of_target(&mutation, call, None))
 }
 
 /// Checks the rules for changed fields of a target.

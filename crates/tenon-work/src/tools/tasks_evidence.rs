@@ -3,21 +3,22 @@
 //! The content becomes an entry of the notes document, so it can be read, searched and exported like any note; the step
 //! keeps its id, hash and size.
 
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 use tenon_contract::id::sha256_hex;
 
 use crate::arguments::NonEmpty;
 
-use super::answer;
+use super::answer::{self, StepAnswer};
 use crate::error::WorkError;
-use crate::id::EvidenceId;
+use crate::id::{EvidenceId, TargetId};
 use crate::limits;
 use crate::memory::entry::{self, NewNote};
 use crate::memory::{NOTES, branch};
+use crate::plan::event::EventView;
 use crate::plan::mutation::{Mutation, Undoable};
-use crate::plan::step::{Checkpoint, Evidence};
-use crate::work_call::{WorkCall, WorkReply};
+use crate::plan::step::{Checkpoint, Evidence, StepRef};
+use crate::work_call::WorkCall;
 
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Args {
@@ -56,7 +57,24 @@ impl Kind {
     }
 }
 
-pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
+#[derive(Debug, Serialize)]
+pub(crate) struct Answer {
+    task: TargetId,
+    revision: u64,
+    step: Option<StepRef>,
+    event: Option<EventView>,
+    evidence: Vec<EvidenceRef>,
+}
+
+#[derive(Debug, Serialize)]
+struct EvidenceRef {
+    id: EvidenceId,
+    kind: String,
+    sha256: String,
+    bytes: usize,
+}
+
+pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<Answer, WorkError> {
     limits::count("items", args.items.0.len(), limits::PER_CALL)?;
     for (index, item) in args.items.0.iter().enumerate() {
         check(item).map_err(|failure| failure.with("index", index))?;
@@ -107,13 +125,12 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
     mutation.settle_status(call.tx, call.ws.id, true).await?;
     mutation.log(call.tx, &mut call.ws, "evidence_added", Some(&path)).await?;
     mutation.save(call.tx, &mut call.ws).await?;
-    let shown: Vec<Value> = attached
-        .iter()
-        .map(|item| json!({"id": item.id, "kind": item.kind, "sha256": item.sha256, "bytes": item.bytes}))
+    let evidence = attached
+        .into_iter()
+        .map(|item| EvidenceRef { id: item.id, kind: item.kind, sha256: item.sha256, bytes: item.bytes })
         .collect();
-    let mut result = answer::of_step(&mutation, call, Some(id));
-    result.insert("evidence".into(), json!(shown));
-    Ok(WorkReply::Done(result))
+    let StepAnswer { task, revision, step, event } = answer::of_step(&mutation, call, Some(id));
+    Ok(Answer { task, revision, step, event, evidence })
 }
 
 fn check(item: &EvidenceInput) -> Result<(), WorkError> {

@@ -1,11 +1,10 @@
 //! `tasks_history`: operations of a task, newest first, and whether they are undone.
 
-use serde::Deserialize;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
 
 use crate::cursor::SortKey;
 use crate::error::WorkError;
-use crate::id::OperationId;
+use crate::id::{OperationId, TargetId};
 use crate::page::{Cut, Item, Page};
 use crate::plan::event;
 use crate::plan::target::{self, signed, time};
@@ -14,6 +13,21 @@ use crate::work_call::{WorkCall, WorkReply, unknown_target};
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Args {
     task: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Head {
+    task: TargetId,
+}
+
+/// An operation as clients see it.
+#[derive(Debug, Serialize)]
+struct OperationView<'a> {
+    op_id: OperationId,
+    tool: &'a str,
+    ts: String,
+    undone: bool,
+    revision: u64,
 }
 
 pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
@@ -29,15 +43,15 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
     let more = operations.len() > request.limit;
     operations.truncate(request.limit);
     let items = operations.iter().map(|operation| {
-        let value = json!({
-            "op_id": OperationId(operation.number.unsigned_abs()),
-            "tool": operation.tool,
-            "ts": time(operation.ts_ms),
-            "undone": operation.undo_state != event::UndoState::Done,
-            "revision": operation.revision,
-        });
+        let value = OperationView {
+            op_id: OperationId(operation.number.unsigned_abs()),
+            tool: &operation.tool,
+            ts: time(operation.ts_ms),
+            undone: operation.undo_state != event::UndoState::Done,
+            revision: operation.revision,
+        };
         Item::new("/operations", SortKey::ints(&[operation.number]), value, Cut::Json(&["op_id"]))
     });
     let items = items.collect();
-    Ok(WorkReply::page(Page::list(json!({"task": id}), "/operations", items, more), request))
+    Ok(WorkReply::page(Page::list(Head { task: id }, "/operations", items, more), request))
 }

@@ -4,15 +4,15 @@
 //! a lease: it is made under the lock of the workspace, so two agents never get the same task, and it expires. It changes
 //! the revision and logs an event, but cannot be undone.
 
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use crate::cursor::SortKey;
 use crate::error::{WorkError, WorkErrorCode};
 use crate::id::TargetId;
 use crate::page::{Cut, Item, Page, Slot, Stream, object};
 use crate::plan::mutation::{Mutation, Undoable};
-use crate::plan::target::{Claim, Status, TargetRow, signed};
+use crate::plan::target::{Claim, ClaimView, Status, Target, TargetRow, TaskPriority, signed};
 use crate::store::{StoreError, args};
 use crate::work_call::{WorkCall, WorkReply, parse_target};
 
@@ -86,20 +86,20 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
     };
     let claim =
         task.as_ref().and_then(|row| row.fields.claim.as_ref()).filter(|claim| claim.is_live(call.now));
-    let head = object(json!({"claim": claim.map(Claim::to_value)}));
+    let head = object(Head { claim: claim.map(Claim::view) });
     let mut items = Vec::new();
     if let Some(row) = &task {
         items.push(Item {
             slot: Slot::Value("/task"),
             stream: 0,
             sort_key: SortKey::ints(&[AT_TASK, row.id.key()]),
-            value: row.to_value(),
+            value: json!(row.view()),
             cut: Cut::Json(&["id", "revision"]),
         });
     }
     items.extend(rows.iter().map(|row| {
         let sort_key = SortKey::ints(&[row.fields.priority.rank(), row.id.key()]);
-        Item::new("/ready", sort_key, line(row), Cut::Json(&["id", "revision"]))
+        Item::new("/ready", sort_key, ready_task(row), Cut::Json(&["id", "revision"]))
     }));
     let page = Page {
         head,
@@ -111,14 +111,24 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
     Ok(WorkReply::page(page, request))
 }
 
-fn line(row: &TargetRow) -> Value {
-    json!({
-        "id": row.id,
-        "title": row.fields.title,
-        "priority": row.fields.priority,
-        "status": row.fields.status,
-        "revision": row.fields.revision,
-    })
+#[derive(Debug, Serialize)]
+struct Head<'a> {
+    claim: Option<ClaimView<'a>>,
+}
+
+/// A task in the ready queue.
+#[derive(Debug, Serialize)]
+struct ReadyTask<'a> {
+    id: TargetId,
+    title: &'a str,
+    priority: TaskPriority,
+    status: Status,
+    revision: u64,
+}
+
+fn ready_task(row: &TargetRow) -> ReadyTask<'_> {
+    let Target { title, priority, status, revision, .. } = &row.fields;
+    ReadyTask { id: row.id, title, priority: *priority, status: *status, revision: *revision }
 }
 
 /// The agent. Claims and releases need a name, or two agents would share one.
@@ -180,7 +190,7 @@ async fn release(call: &mut WorkCall<'_>, text: &str, agent: &str) -> Result<(),
                 format!("{} is claimed by another agent", row.id),
             )
             .recovery("wait until the claim expires, or let its agent release it")
-            .with("actual", claim.to_value())
+            .with("actual", json!(claim.view()))
             .current(row.brief()));
         }
         Some(_) => {}

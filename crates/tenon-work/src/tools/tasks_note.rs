@@ -1,15 +1,18 @@
 //! `tasks_note`: adds a note on a task or step to the notes of the target's branch.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, json};
 
-use super::answer;
+use super::answer::{self, StepAnswer};
 use crate::error::WorkError;
+use crate::id::TargetId;
 use crate::limits;
 use crate::memory::entry::{self, NewNote};
 use crate::memory::{NOTES, branch};
+use crate::plan::event::EventView;
 use crate::plan::mutation::{Mutation, Undoable};
-use crate::work_call::{WorkCall, WorkReply};
+use crate::plan::step::StepRef;
+use crate::work_call::WorkCall;
 
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Args {
@@ -19,7 +22,16 @@ pub(crate) struct Args {
     note: String,
 }
 
-pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
+#[derive(Debug, Serialize)]
+pub(crate) struct Answer {
+    task: TargetId,
+    revision: u64,
+    step: Option<StepRef>,
+    event: Option<EventView>,
+    note_seq: i64,
+}
+
+pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<Answer, WorkError> {
     limits::text("note", &args.note)?;
     if args.note.trim().is_empty() {
         return Err(WorkError::invalid("the note is empty").recovery("give a text"));
@@ -55,7 +67,6 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
     let extra = Map::from_iter([("note_seq".to_owned(), json!(seq))]);
     mutation.log_with(call.tx, &mut call.ws, "note_added", path.as_ref(), extra).await?;
     mutation.save(call.tx, &mut call.ws).await?;
-    let mut result = answer::of_step(&mutation, call, step_id);
-    result.insert("note_seq".into(), json!(seq));
-    Ok(WorkReply::Done(result))
+    let StepAnswer { task, revision, step, event } = answer::of_step(&mutation, call, step_id);
+    Ok(Answer { task, revision, step, event, note_seq: seq })
 }

@@ -6,7 +6,8 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{answer, tasks_edit};
+use super::answer::{self, TargetAnswer};
+use super::tasks_edit;
 use crate::arguments::NonEmpty;
 use crate::error::WorkError;
 use crate::limits;
@@ -14,7 +15,7 @@ use crate::name::quoted;
 use crate::plan::gate;
 use crate::plan::mutation::{Mutation, Undoable};
 use crate::plan::record::{Fields, Record};
-use crate::work_call::{WorkCall, WorkReply};
+use crate::work_call::WorkCall;
 
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Args {
@@ -56,7 +57,7 @@ const OF_TARGET: &[&str] = &[
 const OF_STEP: &[&str] =
     &["title", "success_criteria", "tests", "blockers", "checkpoints", "confirmed", "completed"];
 
-pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
+pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<TargetAnswer, WorkError> {
     limits::count("ops", args.ops.0.len(), limits::PER_CALL)?;
     let target = call.target(args.task.as_deref()).await?;
     let step = call.find_step(target.id, args.step_id.as_deref(), args.path.as_deref()).await?;
@@ -92,11 +93,7 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
     } else {
         call.warn("nothing changed");
     }
-    let mut result = answer::of_target(&mutation, call);
-    if let Some(id) = step_id {
-        result.insert("step".into(), mutation.step_row(id).to_ref());
-    }
-    Ok(WorkReply::Done(result))
+    Ok(answer::of_target(&mutation, call, step_id))
 }
 
 fn patched<R: Record>(

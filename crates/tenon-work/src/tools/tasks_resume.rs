@@ -34,7 +34,10 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
     let (done, open): (Vec<Value>, Vec<Value>) = {
         let steps = step::all(call.tx, ws, id).await?;
         let (done, open): (Vec<_>, Vec<_>) = steps.into_iter().partition(|step| step.fields.completed);
-        (done.iter().map(|step| step.to_value()).collect(), open.iter().map(|step| step.to_value()).collect())
+        (
+            done.iter().map(|step| json!(step.view())).collect(),
+            open.iter().map(|step| json!(step.view())).collect(),
+        )
     };
     items.extend(open.into_iter().map(|step| item(STEPS, step, &["step_id", "path"])));
     for (note, part) in entry::in_view(call.tx, ws, &view, None, NOTES, None, NEWEST).await? {
@@ -47,7 +50,7 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
     }
     let workspace = call.ws.name.as_str().to_owned();
     for event in event::newest(call.tx, ws, id, NEWEST as i64).await? {
-        items.push(item(EVENTS, event.to_value(&workspace), &["event_id", "type"]));
+        items.push(item(EVENTS, json!(event.view(&workspace)), &["event_id", "type"]));
     }
     items.extend(done.into_iter().map(|step| item(STEPS, step, &["step_id", "path"])));
 

@@ -2,12 +2,12 @@
 
 use serde::Deserialize;
 
-use super::answer;
+use super::answer::{self, StepAnswer};
 use super::checkpoints::Checkpoints;
 use crate::error::WorkError;
 use crate::plan::gate;
 use crate::plan::mutation::{Mutation, Undoable};
-use crate::work_call::{WorkCall, WorkReply};
+use crate::work_call::WorkCall;
 
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Args {
@@ -17,7 +17,7 @@ pub(crate) struct Args {
     checkpoints: Checkpoints,
 }
 
-pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
+pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<StepAnswer, WorkError> {
     if args.checkpoints.is_empty() {
         return Err(WorkError::invalid("checkpoints is empty").recovery("name at least one checkpoint"));
     }
@@ -27,11 +27,11 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
     let mut mutation = Mutation::of(target, call.request.tool, call.now, Undoable::Yes);
     if !args.checkpoints.apply(mutation.step(row)) {
         call.warn("nothing changed");
-        return Ok(WorkReply::Done(answer::of_step(&mutation, call, Some(id))));
+        return Ok(answer::of_step(&mutation, call, Some(id)));
     }
     gate::reopen(call, &mut mutation, id).await?;
     mutation.settle_status(call.tx, call.ws.id, true).await?;
     mutation.log(call.tx, &mut call.ws, "step_verified", Some(&path)).await?;
     mutation.save(call.tx, &mut call.ws).await?;
-    Ok(WorkReply::Done(answer::of_step(&mutation, call, Some(id))))
+    Ok(answer::of_step(&mutation, call, Some(id)))
 }
