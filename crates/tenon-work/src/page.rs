@@ -182,6 +182,20 @@ enum Attempt {
     Needs(usize),
 }
 
+/// Where a list continues.
+#[derive(Debug, Serialize)]
+pub(crate) struct Pagination {
+    pub cursor: Option<String>,
+    pub next_cursor: Option<String>,
+    pub has_more: bool,
+    pub limit: usize,
+    pub count: usize,
+}
+
+/// The head of an answer that is only a list.
+#[derive(Debug, Serialize)]
+pub(crate) struct NoHead {}
+
 /// Which items are delivered: the first `taken` ones; of the last of them perhaps only up to `cut`.
 #[derive(Clone, Copy)]
 struct Choice {
@@ -362,12 +376,12 @@ impl<'a> Fitter<'a> {
             Cursor { stream, sort_key, inside }.encode(&self.request.key)
         });
         let listed = delivered.iter().filter(|item| matches!(item.slot, Slot::List(_))).count();
-        json!({
-            "cursor": self.request.given.as_ref().filter(|_| asked),
-            "next_cursor": next,
-            "has_more": more,
-            "limit": self.request.limit,
-            "count": listed,
+        json!(Pagination {
+            cursor: self.request.given.clone().filter(|_| asked),
+            next_cursor: next,
+            has_more: more,
+            limit: self.request.limit,
+            count: listed,
         })
     }
 

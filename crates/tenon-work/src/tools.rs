@@ -171,26 +171,34 @@ pub(crate) fn run<'a>(
             tasks_undo::run(call, args, Direction::Redo).map_ok(WorkReply::done).boxed()
         }
         ToolArgs::TasksBatch(args) => tasks_batch::run(call, args).map_ok(WorkReply::done).boxed(),
-        ToolArgs::MemoryInit(NoArgs {}) => memory_init::init(call).boxed(),
+        ToolArgs::MemoryInit(NoArgs {}) => memory_init::init(call).map_ok(WorkReply::done).boxed(),
         ToolArgs::MemoryStatus(NoArgs {}) => memory_init::status(call).boxed(),
         ToolArgs::MemoryNotesCommit(args) => memory_notes_commit::run(call, args).boxed(),
         ToolArgs::MemoryShow(args) => memory_show::run(call, args).boxed(),
         ToolArgs::MemoryExport(args) => memory_export::run(call, args).boxed(),
         ToolArgs::MemoryDiff(args) => memory_diff::run(call, args).boxed(),
-        ToolArgs::MemoryMerge(args) => memory_merge::run(call, args).boxed(),
-        ToolArgs::MemoryBranchCreate(args) => memory_branch::create(call, args).boxed(),
+        ToolArgs::MemoryMerge(args) => memory_merge::run(call, args).map_ok(WorkReply::done).boxed(),
+        ToolArgs::MemoryBranchCreate(args) => {
+            memory_branch::create(call, args).map_ok(WorkReply::done).boxed()
+        }
         ToolArgs::MemoryBranchList(NoArgs {}) => memory_branch::list(call).boxed(),
-        ToolArgs::MemoryCheckout(args) => memory_branch::checkout(call, args).boxed(),
-        ToolArgs::MemoryGraphApply(args) => memory_graph_apply::run(call, args).boxed(),
+        ToolArgs::MemoryCheckout(args) => memory_branch::checkout(call, args).map_ok(WorkReply::done).boxed(),
+        ToolArgs::MemoryGraphApply(args) => {
+            memory_graph_apply::run(call, args).map_ok(WorkReply::done).boxed()
+        }
         ToolArgs::MemoryGraphQuery(args) => memory_graph_query::run(call, args).boxed(),
         ToolArgs::MemoryGraphValidate(args) => memory_graph_validate::run(call, args).boxed(),
         ToolArgs::MemoryGraphDiff(args) => memory_graph_diff::run(call, args).boxed(),
-        ToolArgs::MemoryGraphMerge(args) => memory_graph_merge::run(call, args).boxed(),
+        ToolArgs::MemoryGraphMerge(args) => {
+            memory_graph_merge::run(call, args).map_ok(WorkReply::done).boxed()
+        }
         ToolArgs::MemoryGraphConflicts(args) => memory_graph_conflict::list(call, args).boxed(),
         ToolArgs::MemoryGraphConflictShow(args) => memory_graph_conflict::show(call, args).boxed(),
-        ToolArgs::MemoryGraphConflictResolve(args) => memory_graph_conflict::resolve(call, args).boxed(),
+        ToolArgs::MemoryGraphConflictResolve(args) => {
+            memory_graph_conflict::resolve(call, args).map_ok(WorkReply::done).boxed()
+        }
         ToolArgs::MemoryThinkTemplate(args) => memory_think::template(call, args).boxed(),
-        ToolArgs::MemoryThinkCard(args) => memory_think::write(call, args).boxed(),
+        ToolArgs::MemoryThinkCard(args) => memory_think::write(call, args).map_ok(WorkReply::done).boxed(),
         ToolArgs::MemoryThinkContext(args) => memory_think::context(call, args).boxed(),
         ToolArgs::MemorySearch(args) => memory_search::run(call, args).boxed(),
     }

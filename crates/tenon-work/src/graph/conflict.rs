@@ -1,6 +1,6 @@
 //! Conflicts: keys that a branch and its base changed differently, stored until they are resolved.
 
-use serde_json::{Value, json};
+use serde::Serialize;
 use tenon_contract::id::sha256_hex_joined;
 
 use super::id::{GraphKey, GraphKind};
@@ -69,19 +69,35 @@ impl Conflict {
     }
 
     /// The conflict as lists show it; the caller knows the names of the branches.
-    pub(crate) fn to_value(&self, from: &str, into: &str) -> Value {
-        json!({
-            "conflict_id": self.id,
-            "kind": self.key.kind(),
-            "key": self.key.to_string(),
-            "from": from,
-            "into": into,
-            "doc": self.doc,
-            "status": if self.is_open() { "open" } else { "resolved" },
-            "resolution": self.resolution,
-            "revision": self.revision(),
-        })
+    pub(crate) fn view(&self, from: &str, into: &str) -> ConflictView {
+        ConflictView {
+            conflict_id: self.id.clone(),
+            kind: self.key.kind(),
+            key: Some(self.key.to_string()),
+            from: from.to_owned(),
+            into: into.to_owned(),
+            doc: self.doc.clone(),
+            status: if self.is_open() { "open" } else { "resolved" },
+            resolution: self.resolution.clone(),
+            revision: self.revision(),
+        }
     }
+}
+
+/// A conflict as clients see it.
+#[derive(Debug, Serialize)]
+pub(crate) struct ConflictView {
+    conflict_id: String,
+    kind: GraphKind,
+    /// Left out where it is delivered as an item of the page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    from: String,
+    into: String,
+    doc: String,
+    status: &'static str,
+    resolution: Option<String>,
+    revision: i64,
 }
 
 macro_rules! select {

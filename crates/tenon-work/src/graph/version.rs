@@ -4,7 +4,8 @@
 //! index, and a page of a large graph costs only the page. A view shows a version of a base if it was the latest when
 //! the branch started and no branch above has a version of the same key.
 
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 use tenon_contract::json::canonical_value;
 
 use super::id::{GraphKey, GraphKind, GraphType};
@@ -45,6 +46,37 @@ pub(crate) struct Version {
     pub revision: i64,
     pub content: Content,
     pub ts_ms: i64,
+}
+
+/// A node or an edge as clients see it. A field that does not apply is left out; a field without a value is null.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct VersionView<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rel: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    to: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    r#type: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<Option<&'a str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<Option<&'a str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<Option<&'a str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tags: Option<&'a [Tag]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    meta: Option<Option<&'a Value>>,
+    revision: i64,
+    seq: i64,
+    ts: String,
+    deleted: bool,
 }
 
 /// What [`from_row`] reads.
@@ -96,33 +128,34 @@ impl Version {
         self.content == Content::Deleted
     }
 
-    pub(crate) fn to_value(&self) -> Value {
-        let mut value = match (&self.key, &self.content) {
-            (GraphKey::Node(id), content) => {
-                let mut node = json!({"id": id});
-                if let Content::Node { kind, title, text, status, tags, meta } = content {
-                    node["type"] = json!(kind);
-                    node["title"] = json!(title);
-                    node["text"] = json!(text);
-                    node["status"] = json!(status);
-                    node["tags"] = json!(tags);
-                    node["meta"] = json!(meta);
-                }
-                node
-            }
-            (GraphKey::Edge { from, rel, to }, content) => {
-                let mut edge = json!({"key": self.key.to_string(), "from": from, "rel": rel, "to": to});
-                if let Content::Edge { meta } = content {
-                    edge["meta"] = json!(meta);
-                }
-                edge
-            }
+    pub(crate) fn view(&self) -> VersionView<'_> {
+        let mut view = VersionView {
+            revision: self.revision,
+            seq: self.seq,
+            ts: time(self.ts_ms),
+            deleted: self.is_deleted(),
+            ..VersionView::default()
         };
-        value["revision"] = json!(self.revision);
-        value["seq"] = json!(self.seq);
-        value["ts"] = json!(time(self.ts_ms));
-        value["deleted"] = json!(self.is_deleted());
-        value
+        match &self.key {
+            GraphKey::Node(id) => view.id = Some(id.as_str()),
+            GraphKey::Edge { from, rel, to } => {
+                view.key = Some(self.key.to_string());
+                (view.from, view.rel, view.to) = (Some(from.as_str()), Some(rel.as_str()), Some(to.as_str()));
+            }
+        }
+        match &self.content {
+            Content::Deleted => {}
+            Content::Edge { meta } => view.meta = Some(meta.as_ref()),
+            Content::Node { kind, title, text, status, tags, meta } => {
+                view.r#type = Some(kind.as_str());
+                view.title = Some(title.as_deref());
+                view.text = Some(text.as_deref());
+                view.status = Some(status.as_deref());
+                view.tags = Some(tags);
+                view.meta = Some(meta.as_ref());
+            }
+        }
+        view
     }
 
     /// The text that a search looks through.

@@ -3,7 +3,9 @@
 //! A note has its own text. An event entry refers to an event, whose payload is the content, so the log is stored once.
 //! The reference is unique, so adding an event to a trace is idempotent.
 
+use serde::Serialize;
 use serde_json::{Value, json};
+use tenon_contract::budget::cut_bytes;
 
 use super::branch::{Part, View};
 use super::search::{self, SearchKind};
@@ -101,6 +103,40 @@ pub(crate) struct Entry {
     pub origin: Option<i64>,
 }
 
+/// An entry as clients see it.
+#[derive(Debug, Serialize)]
+pub(crate) struct EntryView<'a> {
+    seq: i64,
+    ts: String,
+    ts_ms: i64,
+    branch: &'a str,
+    doc: &'a str,
+    kind: &'a str,
+    title: Option<&'a str>,
+    format: Option<&'a str>,
+    meta: Option<&'a Value>,
+    content: &'a str,
+    /// The size of the whole content; only if it is cut.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content_bytes: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content_truncated: Option<bool>,
+}
+
+impl EntryView<'_> {
+    /// Cuts the content to a number of bytes; true if it was longer.
+    pub(crate) fn cut(&mut self, limit: usize) -> bool {
+        let bytes = self.content.len();
+        if bytes <= limit {
+            return false;
+        }
+        self.content = cut_bytes(self.content, limit);
+        self.content_bytes = Some(bytes);
+        self.content_truncated = Some(true);
+        true
+    }
+}
+
 macro_rules! select {
     ($rest:literal) => {
         concat!(
@@ -140,19 +176,21 @@ fn from_row(row: &Row) -> Result<Entry, StoreError> {
 }
 
 impl Entry {
-    pub(crate) fn to_value(&self, branch: &str) -> Value {
-        json!({
-            "seq": self.seq,
-            "ts": time(self.ts_ms),
-            "ts_ms": self.ts_ms,
-            "branch": branch,
-            "doc": self.doc,
-            "kind": self.kind,
-            "title": self.title,
-            "format": self.format,
-            "meta": self.meta,
-            "content": self.content,
-        })
+    pub(crate) fn view<'a>(&'a self, branch: &'a str) -> EntryView<'a> {
+        EntryView {
+            seq: self.seq,
+            ts: time(self.ts_ms),
+            ts_ms: self.ts_ms,
+            branch,
+            doc: &self.doc,
+            kind: &self.kind,
+            title: self.title.as_deref(),
+            format: self.format.as_deref(),
+            meta: self.meta.as_ref(),
+            content: &self.content,
+            content_bytes: None,
+            content_truncated: None,
+        }
     }
 
     /// The text that a search looks through; none for cards and events.
@@ -162,7 +200,7 @@ impl Entry {
     }
 
     pub(crate) fn to_item(&self, list: &'static str, branch: &str) -> Item {
-        Item::new(list, SortKey::ints(&[self.seq]), self.to_value(branch), Cut::Content)
+        Item::new(list, SortKey::ints(&[self.seq]), self.view(branch), Cut::Content)
     }
 }
 

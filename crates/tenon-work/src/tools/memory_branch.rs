@@ -1,6 +1,6 @@
 //! `memory_branch_create`, `memory_branch_list` and `memory_checkout`.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::catalog::WorkTool;
@@ -8,7 +8,7 @@ use crate::cursor::SortKey;
 use crate::error::{Priority, Proposal, WorkError, WorkErrorCode};
 use crate::memory::branch;
 use crate::name::BranchName;
-use crate::page::{Cut, Item, Page};
+use crate::page::{Cut, Item, NoHead, Page};
 use crate::plan::target::signed;
 use crate::work_call::{WorkCall, WorkReply};
 
@@ -18,7 +18,20 @@ pub(crate) struct CreateArgs {
     from: Option<String>,
 }
 
-pub(super) async fn create(call: &mut WorkCall<'_>, args: CreateArgs) -> Result<WorkReply, WorkError> {
+/// A branch as clients see it.
+#[derive(Debug, Serialize)]
+struct BranchView {
+    name: String,
+    base_branch: Option<String>,
+    base_seq: i64,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Created {
+    branch: BranchView,
+}
+
+pub(super) async fn create(call: &mut WorkCall<'_>, args: CreateArgs) -> Result<Created, WorkError> {
     let name = BranchName::parse(&args.name)?;
     if name.is_reserved() {
         return Err(WorkError::new(
@@ -45,9 +58,8 @@ pub(super) async fn create(call: &mut WorkCall<'_>, args: CreateArgs) -> Result<
     let base_seq = call.ws.last_seq();
     branch::insert(call.tx, ws, number, name.as_str(), Some(base.branch()), base_seq, call.now).await?;
     call.propose(WorkTool::MemoryCheckout, json!({"ref": name.as_str()}), "Use it by default", Priority::Low);
-    Ok(WorkReply::done(json!({
-        "branch": {"name": name.as_str(), "base_branch": base.name(), "base_seq": base_seq},
-    })))
+    let (name, base_branch) = (name.as_str().to_owned(), Some(base.name().to_owned()));
+    Ok(Created { branch: BranchView { name, base_branch, base_seq } })
 }
 
 pub(super) async fn list(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError> {
@@ -58,11 +70,11 @@ pub(super) async fn list(call: &mut WorkCall<'_>) -> Result<WorkReply, WorkError
     let more = branches.len() > request.limit;
     branches.truncate(request.limit);
     let items = branches.into_iter().map(|found| {
-        let value = json!({"name": found.name, "base_branch": found.base_name, "base_seq": found.base_seq});
+        let value = BranchView { name: found.name, base_branch: found.base_name, base_seq: found.base_seq };
         Item::new("/branches", SortKey::ints(&[found.number]), value, Cut::Json(&["name"]))
     });
     let items = items.collect();
-    Ok(WorkReply::page(Page::list(json!({}), "/branches", items, more), request))
+    Ok(WorkReply::page(Page::list(NoHead {}, "/branches", items, more), request))
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -70,11 +82,17 @@ pub(crate) struct CheckoutArgs {
     r#ref: String,
 }
 
-pub(super) async fn checkout(call: &mut WorkCall<'_>, args: CheckoutArgs) -> Result<WorkReply, WorkError> {
+#[derive(Debug, Serialize)]
+pub(crate) struct CheckedOut {
+    previous: String,
+    current: String,
+}
+
+pub(super) async fn checkout(call: &mut WorkCall<'_>, args: CheckoutArgs) -> Result<CheckedOut, WorkError> {
     let ws = call.ws.id;
     let found = call.view(Some(&args.r#ref)).await?;
     call.check_no_target()?;
     let previous = branch::checked_out(call.tx, ws, call.ws.checkout).await?;
     call.ws.set_checkout(found.branch());
-    Ok(WorkReply::done(json!({"previous": previous.name, "current": found.name()})))
+    Ok(CheckedOut { previous: previous.name, current: found.name().to_owned() })
 }

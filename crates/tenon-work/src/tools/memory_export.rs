@@ -1,13 +1,13 @@
 //! `memory_export`: notes and trace of a plan or task, each with its own cursor.
 
-use serde::Deserialize;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
 
 use crate::error::WorkError;
+use crate::id::{TargetId, TargetKind};
 use crate::memory::entry;
 use crate::memory::scope::{DocKind, ScopeArgs};
 use crate::page::{Item, Page, Slot, Stream, object};
-use crate::plan::target::reasoning_ref;
+use crate::plan::target::{ReasoningRef, reasoning_ref};
 use crate::work_call::{WorkCall, WorkReply};
 
 #[derive(Debug, Clone, Deserialize)]
@@ -16,6 +16,25 @@ pub(crate) struct Args {
 }
 
 const LISTS: [&str; 2] = ["/notes/entries", "/trace/entries"];
+
+#[derive(Debug, Serialize)]
+struct Head {
+    target: Option<TargetRef>,
+    reasoning_ref: Option<ReasoningRef>,
+    /// The lists are filled in with the items.
+    notes: Empty,
+    trace: Empty,
+}
+
+#[derive(Debug, Serialize)]
+struct TargetRef {
+    id: TargetId,
+    kind: TargetKind,
+    revision: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Empty {}
 
 pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
     let given = ScopeArgs { target: Some(&args.target), ..ScopeArgs::default() };
@@ -40,14 +59,16 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
     }
     let id = notes.target.as_ref().map(|target| target.id);
     let page = Page {
-        head: object(json!({
-            "target": notes.target.as_ref().map(|target| {
-                json!({"id": target.id, "kind": target.id.kind, "revision": target.fields.revision})
+        head: object(Head {
+            target: notes.target.as_ref().map(|target| TargetRef {
+                id: target.id,
+                kind: target.id.kind,
+                revision: target.fields.revision,
             }),
-            "reasoning_ref": id.map(reasoning_ref),
-            "notes": {},
-            "trace": {},
-        })),
+            reasoning_ref: id.map(reasoning_ref),
+            notes: Empty {},
+            trace: Empty {},
+        }),
         slots: LISTS.map(Slot::List).to_vec(),
         items: alternate(found),
         streams,

@@ -1,6 +1,6 @@
 //! `memory_graph_apply`: nodes and edges upserted and deleted, all or none.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::arguments::NonEmpty;
@@ -13,7 +13,7 @@ use crate::graph::version::{self, Content, Version, VersionTarget};
 use crate::limits;
 use crate::memory::scope::{DocKind, Scope, ScopeArgs};
 use crate::name::{Tag, quoted};
-use crate::work_call::{WorkCall, WorkReply};
+use crate::work_call::WorkCall;
 
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Args {
@@ -56,7 +56,7 @@ struct Op {
     expected_revision: Option<i64>,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default, Serialize)]
 struct Applied {
     nodes_upserted: u64,
     nodes_deleted: u64,
@@ -64,7 +64,15 @@ struct Applied {
     edges_deleted: u64,
 }
 
-pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
+#[derive(Debug, Serialize)]
+pub(crate) struct Answer {
+    branch: String,
+    doc: String,
+    applied: Applied,
+    last_seq: Option<i64>,
+}
+
+pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<Answer, WorkError> {
     limits::count("ops", args.ops.0.len(), limits::PER_CALL)?;
     let mut ops = Vec::with_capacity(args.ops.0.len());
     for (index, op) in args.ops.0.into_iter().enumerate() {
@@ -102,17 +110,7 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
     if unchanged > 0 {
         call.warn(format!("{unchanged} op(s) changed nothing"));
     }
-    Ok(WorkReply::done(json!({
-        "branch": scope.view.name(),
-        "doc": scope.doc,
-        "applied": {
-            "nodes_upserted": applied.nodes_upserted,
-            "nodes_deleted": applied.nodes_deleted,
-            "edges_upserted": applied.edges_upserted,
-            "edges_deleted": applied.edges_deleted,
-        },
-        "last_seq": last_seq,
-    })))
+    Ok(Answer { branch: scope.view.name().to_owned(), doc: scope.doc, applied, last_seq })
 }
 
 fn read(op: OpInput) -> Result<Op, WorkError> {

@@ -1,13 +1,13 @@
 //! `memory_graph_conflicts`, `memory_graph_conflict_show` and `memory_graph_conflict_resolve`.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::memory_graph_diff::content;
 use crate::catalog::WorkTool;
 use crate::cursor::SortKey;
 use crate::error::{Priority, Proposal, WorkError, WorkErrorCode};
-use crate::graph::conflict::{self, Conflict};
+use crate::graph::conflict::{self, Conflict, ConflictView};
 use crate::graph::version::{self, Version, VersionTarget};
 use crate::memory::branch;
 use crate::name::DocName;
@@ -40,6 +40,12 @@ impl Status {
     }
 }
 
+#[derive(Debug, Serialize)]
+struct ListHead<'a> {
+    into: &'a str,
+    doc: &'a str,
+}
+
 pub(super) async fn list(call: &mut WorkCall<'_>, args: ListArgs) -> Result<WorkReply, WorkError> {
     let doc = DocName::parse(&args.doc)?;
     let into = call.view(Some(&args.into)).await?;
@@ -53,7 +59,7 @@ pub(super) async fn list(call: &mut WorkCall<'_>, args: ListArgs) -> Result<Work
     let mut items = Vec::new();
     for conflict in &found {
         let from = name(call, conflict.source).await?;
-        let value = conflict.to_value(&from, into.name());
+        let value = conflict.view(&from, into.name());
         items.push(Item::new(
             "/conflicts",
             SortKey::ints(&[conflict.seq]),
@@ -61,7 +67,7 @@ pub(super) async fn list(call: &mut WorkCall<'_>, args: ListArgs) -> Result<Work
             Cut::Json(&["conflict_id"]),
         ));
     }
-    let head = json!({"into": into.name(), "doc": doc.as_str()});
+    let head = ListHead { into: into.name(), doc: doc.as_str() };
     Ok(WorkReply::page(Page::list(head, "/conflicts", items, more), request))
 }
 
@@ -72,14 +78,19 @@ pub(crate) struct ShowArgs {
 
 const SIDES: [&str; 3] = ["/conflict/base", "/conflict/theirs", "/conflict/ours"];
 
+#[derive(Debug, Serialize)]
+struct ShowHead {
+    conflict: ConflictView,
+}
+
 pub(super) async fn show(call: &mut WorkCall<'_>, args: ShowArgs) -> Result<WorkReply, WorkError> {
     let conflict = find(call, &args.conflict_id).await?;
     // A long key is cut; the id is not.
-    let mut value = described(call, &conflict).await?;
-    let key = value.as_object_mut().and_then(|fields| fields.remove("key"));
+    let mut view = described(call, &conflict).await?;
+    let key = view.key.take();
     let request = call.paging(&conflict.revision().to_string())?;
     let first = request.first_above()?.unwrap_or(0);
-    let mut values = vec![("/conflict/key", key.unwrap_or(Value::Null))];
+    let mut values = vec![("/conflict/key", json!(key))];
     for (side, seq) in SIDES.into_iter().zip([conflict.base, conflict.theirs, conflict.ours]) {
         values.push((side, version_value(call, seq).await?));
     }
@@ -94,7 +105,7 @@ pub(super) async fn show(call: &mut WorkCall<'_>, args: ShowArgs) -> Result<Work
     let mut slots = vec![Slot::Value("/conflict/key")];
     slots.extend(SIDES.map(Slot::Value));
     let page = Page {
-        head: object(json!({"conflict": value})),
+        head: object(ShowHead { conflict: view }),
         slots,
         items: items.collect(),
         streams: vec![Stream { pagination: "/pagination", more: false }],
@@ -134,7 +145,7 @@ impl Resolution {
     }
 }
 
-pub(super) async fn resolve(call: &mut WorkCall<'_>, args: ResolveArgs) -> Result<WorkReply, WorkError> {
+pub(super) async fn resolve(call: &mut WorkCall<'_>, args: ResolveArgs) -> Result<Resolved, WorkError> {
     let conflict = find(call, &args.conflict_id).await?;
     call.check_target(None)?;
     let (ws, wanted) = (call.ws.id, args.resolution.as_str());
@@ -150,7 +161,7 @@ pub(super) async fn resolve(call: &mut WorkCall<'_>, args: ResolveArgs) -> Resul
     if let Some(known) = &conflict.resolution {
         if known == wanted {
             call.warn("the conflict was already resolved this way");
-            return Ok(answer(&conflict, false));
+            return Ok(resolved(&conflict, false));
         }
         let current = described(call, &conflict).await?;
         return Err(WorkError::new(
@@ -166,7 +177,7 @@ pub(super) async fn resolve(call: &mut WorkCall<'_>, args: ResolveArgs) -> Resul
         use_from(call, &conflict).await?;
     }
     conflict::resolve(call.tx, ws, &conflict.id, wanted, call.now).await?;
-    Ok(answer(&conflict, applied))
+    Ok(resolved(&conflict, applied))
 }
 
 /// Writes the version of the branch over that of the base, unless the base changed since.
@@ -201,8 +212,16 @@ async fn use_from(call: &mut WorkCall<'_>, conflict: &Conflict) -> Result<(), Wo
     Ok(())
 }
 
-fn answer(conflict: &Conflict, applied: bool) -> WorkReply {
-    WorkReply::done(json!({"conflict_id": conflict.id, "status": "resolved", "applied": applied}))
+/// The answer of `memory_graph_conflict_resolve`.
+#[derive(Debug, Serialize)]
+pub(crate) struct Resolved {
+    conflict_id: String,
+    status: &'static str,
+    applied: bool,
+}
+
+fn resolved(conflict: &Conflict, applied: bool) -> Resolved {
+    Resolved { conflict_id: conflict.id.clone(), status: "resolved", applied }
 }
 
 fn look(conflict: &Conflict) -> Proposal {
@@ -217,9 +236,9 @@ async fn find(call: &mut WorkCall<'_>, id: &str) -> Result<Conflict, WorkError> 
         .ok_or_else(|| WorkError::unknown("conflict", id).recovery("memory_graph_conflicts lists conflicts"))
 }
 
-async fn described(call: &mut WorkCall<'_>, conflict: &Conflict) -> Result<Value, WorkError> {
+async fn described(call: &mut WorkCall<'_>, conflict: &Conflict) -> Result<ConflictView, WorkError> {
     let (from, into) = (name(call, conflict.source).await?, name(call, conflict.branch).await?);
-    Ok(conflict.to_value(&from, &into))
+    Ok(conflict.view(&from, &into))
 }
 
 async fn name(call: &mut WorkCall<'_>, number: i64) -> Result<String, WorkError> {
@@ -230,5 +249,5 @@ async fn name(call: &mut WorkCall<'_>, number: i64) -> Result<String, WorkError>
 async fn version_value(call: &mut WorkCall<'_>, seq: Option<i64>) -> Result<Value, WorkError> {
     let Some(seq) = seq else { return Ok(Value::Null) };
     let found = version::by_seq(call.tx, call.ws.id, seq).await?;
-    Ok(found.as_ref().map_or(Value::Null, Version::to_value))
+    Ok(json!(found.as_ref().map(Version::view)))
 }

@@ -1,13 +1,12 @@
 //! `memory_graph_diff`: the nodes and edges that two branches show differently.
 
-use serde::Deserialize;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
 
 use crate::cursor::SortKey;
 use crate::error::WorkError;
 use crate::graph::compare;
 use crate::graph::id::{GraphKey, GraphKind};
-use crate::graph::version::{self, Content, Version};
+use crate::graph::version::{self, Content, Version, VersionView};
 use crate::name::DocName;
 use crate::page::{Cut, Item, Page};
 use crate::plan::target::signed;
@@ -18,6 +17,13 @@ pub(crate) struct Args {
     from: String,
     to: String,
     doc: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Head<'a> {
+    from: &'a str,
+    to: &'a str,
+    doc: &'a str,
 }
 
 pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
@@ -50,7 +56,7 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
     }
     let more = items.len() > request.limit;
     items.truncate(request.limit);
-    let head = json!({"from": from.name(), "to": to.name(), "doc": doc.as_str()});
+    let head = Head { from: from.name(), to: to.name(), doc: doc.as_str() };
     Ok(WorkReply::page(Page::list(head, "/changes", items, more), request))
 }
 
@@ -59,12 +65,24 @@ pub(super) fn content(version: Option<&Version>) -> &Content {
     version.map_or(&Content::Deleted, |version| &version.content)
 }
 
+/// A node or edge that differs; `to` is null where it is deleted.
+#[derive(Debug, Serialize)]
+struct Change<'a> {
+    kind: GraphKind,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
+    to: Option<VersionView<'a>>,
+}
+
 fn change(key: &GraphKey, new: Option<&Version>) -> Item {
-    let to = new.filter(|version| !version.is_deleted()).map(Version::to_value);
-    let value = match key {
-        GraphKey::Node(id) => json!({"kind": "node", "id": id, "to": to}),
-        GraphKey::Edge { .. } => json!({"kind": "edge", "key": key.to_string(), "to": to}),
+    let to = new.filter(|version| !version.is_deleted()).map(Version::view);
+    let (id, edge) = match key {
+        GraphKey::Node(id) => (Some(id.as_str()), None),
+        GraphKey::Edge { .. } => (None, Some(key.to_string())),
     };
+    let value = Change { kind: key.kind(), id, key: edge, to };
     let sort_key = SortKey::of(key.kind().number(), &key.to_string());
     Item::new("/changes", sort_key, value, Cut::Json(&["kind", "id", "key"]))
 }

@@ -4,7 +4,7 @@
 //! the version both had at the last merge, or when the branch started. How far a branch has been merged is recorded, so a
 //! second merge has nothing to do.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::memory_graph_diff::content;
@@ -17,7 +17,7 @@ use crate::graph::version::{self, Version, VersionTarget};
 use crate::memory::branch::View;
 use crate::name::DocName;
 use crate::store::{StoreError, args};
-use crate::work_call::{WorkCall, WorkReply};
+use crate::work_call::WorkCall;
 
 /// How many keys are read at a time.
 const CHUNK: i64 = 500;
@@ -47,7 +47,19 @@ struct Merge {
     conflict_ids: Vec<String>,
 }
 
-pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
+#[derive(Debug, Serialize)]
+pub(crate) struct Answer {
+    from: String,
+    into: String,
+    doc: String,
+    dry_run: bool,
+    merged: u64,
+    skipped: u64,
+    conflicts_created: u64,
+    conflict_ids: Vec<String>,
+}
+
+pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<Answer, WorkError> {
     let doc = DocName::parse(&args.doc)?;
     let from = call.view(Some(&args.from)).await?;
     let into = call.view(Some(&args.into)).await?;
@@ -94,16 +106,16 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
         let params = json!({"conflict_id": id});
         call.propose(WorkTool::MemoryGraphConflictShow, params, "See the first conflict", Priority::High);
     }
-    Ok(WorkReply::done(json!({
-        "from": merge.from.name(),
-        "into": merge.into.name(),
-        "doc": merge.doc,
-        "dry_run": merge.dry_run,
-        "merged": merge.merged,
-        "skipped": merge.skipped,
-        "conflicts_created": merge.created,
-        "conflict_ids": merge.conflict_ids,
-    })))
+    Ok(Answer {
+        from: merge.from.name().to_owned(),
+        into: merge.into.name().to_owned(),
+        doc: merge.doc,
+        dry_run: merge.dry_run,
+        merged: merge.merged,
+        skipped: merge.skipped,
+        conflicts_created: merge.created,
+        conflict_ids: merge.conflict_ids,
+    })
 }
 
 fn check_merges_into_base(from: &View, into: &View, doc: &str) -> Result<(), WorkError> {

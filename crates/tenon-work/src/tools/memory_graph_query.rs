@@ -3,8 +3,7 @@
 //! A page is a node, its edges from the newest, the next node, and so on. Where the edge limit or the budget ends it, the
 //! next page continues at the next edge of the same node.
 
-use serde::Deserialize;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
 
 use crate::cursor::SortKey;
 use crate::error::WorkError;
@@ -81,6 +80,12 @@ const EDGES: &str = "/edges";
 /// Second part of the sort key of a node: before all edges.
 const BEFORE_EDGES: i64 = i64::MAX;
 
+#[derive(Debug, Serialize)]
+struct Head<'a> {
+    branch: &'a str,
+    doc: &'a str,
+}
+
 pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
     let filter = filter(&args)?;
     let given = ScopeArgs {
@@ -128,7 +133,7 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
     'walk: for (at, node) in nodes.iter().enumerate() {
         if at > 0 || !continues {
             let sort_key = SortKey::ints(&[node.seq, BEFORE_EDGES]);
-            items.push(Item::new(NODES, sort_key, node.to_value(), Cut::Json(&["id", "revision"])));
+            items.push(Item::new(NODES, sort_key, node.view(), Cut::Json(&["id", "revision"])));
         }
         for edge in edges.next().unwrap_or_default() {
             if left == 0 {
@@ -140,12 +145,12 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
             if !seen.contains(&edge.seq) {
                 seen.push(edge.seq);
                 let sort_key = SortKey::ints(&[node.seq, edge.seq]);
-                items.push(Item::new(EDGES, sort_key, edge.to_value(), Cut::Json(&["key"])));
+                items.push(Item::new(EDGES, sort_key, edge.view(), Cut::Json(&["key"])));
             }
         }
     }
     let page = Page {
-        head: object(json!({"branch": scope.view.name(), "doc": scope.doc})),
+        head: object(Head { branch: scope.view.name(), doc: &scope.doc }),
         slots: vec![Slot::List(NODES), Slot::List(EDGES)],
         items,
         streams: vec![Stream { pagination: "/pagination", more }],

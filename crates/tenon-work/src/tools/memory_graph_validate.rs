@@ -1,10 +1,10 @@
 //! `memory_graph_validate`: the size of a graph, and its dangling edges.
 
-use serde::Deserialize;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
 
 use crate::cursor::SortKey;
 use crate::error::WorkError;
+use crate::graph::id::GraphKind;
 use crate::graph::summary;
 use crate::memory::scope::{DocKind, ScopeArgs};
 use crate::page::{Cut, Item, Page};
@@ -17,6 +17,28 @@ pub(crate) struct Args {
     branch: Option<String>,
     doc: Option<String>,
     max_errors: Option<i64>,
+}
+
+#[derive(Debug, Serialize)]
+struct Head<'a> {
+    branch: &'a str,
+    doc: &'a str,
+    ok: bool,
+    stats: Stats,
+}
+
+#[derive(Debug, Serialize)]
+struct Stats {
+    nodes: i64,
+    edges: i64,
+}
+
+#[derive(Debug, Serialize)]
+struct GraphError<'a> {
+    code: &'static str,
+    kind: GraphKind,
+    key: &'a str,
+    message: String,
 }
 
 pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
@@ -44,12 +66,12 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
             if !missing || (edge.key == key && end < first_end) {
                 continue;
             }
-            let value = json!({
-                "code": if end == 0 { "EDGE_FROM_MISSING" } else { "EDGE_TO_MISSING" },
-                "kind": "edge",
-                "key": edge.key,
-                "message": format!("the node at `{name}` is not there"),
-            });
+            let value = GraphError {
+                code: if end == 0 { "EDGE_FROM_MISSING" } else { "EDGE_TO_MISSING" },
+                kind: GraphKind::Edge,
+                key: &edge.key,
+                message: format!("the node at `{name}` is missing"),
+            };
             items.push(Item::new(
                 "/errors",
                 SortKey::of(end, &edge.key),
@@ -60,11 +82,11 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
     }
     let more = items.len() > request.limit;
     items.truncate(request.limit);
-    let head = json!({
-        "branch": scope.view.name(),
-        "doc": scope.doc,
-        "ok": summary.dangling.is_empty() && key.is_empty(),
-        "stats": {"nodes": summary.nodes, "edges": summary.edges},
-    });
+    let head = Head {
+        branch: scope.view.name(),
+        doc: &scope.doc,
+        ok: summary.dangling.is_empty() && key.is_empty(),
+        stats: Stats { nodes: summary.nodes, edges: summary.edges },
+    };
     Ok(WorkReply::page(Page::list(head, "/errors", items, more), request))
 }

@@ -1,14 +1,15 @@
 //! `memory_merge`: notes of a branch copied into another, each at most once, oldest first.
 
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use crate::cursor::{Cursor, SortKey};
 use crate::error::WorkError;
 use crate::memory::NOTES;
 use crate::memory::entry::{self, NewNote};
 use crate::name::DocName;
-use crate::work_call::{WorkCall, WorkReply};
+use crate::page::Pagination;
+use crate::work_call::WorkCall;
 
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Args {
@@ -19,7 +20,18 @@ pub(crate) struct Args {
     dry_run: bool,
 }
 
-pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
+#[derive(Debug, Serialize)]
+pub(crate) struct Answer {
+    from: String,
+    into: String,
+    doc: String,
+    dry_run: bool,
+    merged: u64,
+    skipped: u64,
+    pagination: Pagination,
+}
+
+pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<Answer, WorkError> {
     let doc = DocName::parse(args.doc.as_deref().unwrap_or(NOTES))?;
     let from = call.view(Some(&args.from)).await?;
     let into = call.view(Some(&args.into)).await?;
@@ -57,20 +69,20 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
     let next = notes.last().filter(|_| more).map(|last| {
         Cursor { stream: 0, sort_key: Some(SortKey::ints(&[last.seq])), inside: None }.encode(&request.key)
     });
-    let pagination: Value = json!({
-        "cursor": request.given,
-        "next_cursor": next,
-        "has_more": more,
-        "limit": request.limit,
-        "count": notes.len(),
-    });
-    Ok(WorkReply::done(json!({
-        "from": from.name(),
-        "into": into.name(),
-        "doc": doc.as_str(),
-        "dry_run": args.dry_run,
-        "merged": merged,
-        "skipped": skipped,
-        "pagination": pagination,
-    })))
+    let pagination = Pagination {
+        cursor: request.given,
+        next_cursor: next,
+        has_more: more,
+        limit: request.limit,
+        count: notes.len(),
+    };
+    Ok(Answer {
+        from: from.name().to_owned(),
+        into: into.name().to_owned(),
+        doc: doc.as_str().to_owned(),
+        dry_run: args.dry_run,
+        merged,
+        skipped,
+        pagination,
+    })
 }

@@ -1,12 +1,11 @@
 //! `memory_notes_commit`: a note, appended to a document.
 
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
-use tenon_contract::budget::cut_bytes;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::error::WorkError;
 use crate::limits;
-use crate::memory::entry::{self, NewNote};
+use crate::memory::entry::{self, EntryView, NewNote};
 use crate::memory::scope::{DocKind, ScopeArgs};
 use crate::work_call::{WorkCall, WorkReply};
 
@@ -22,6 +21,11 @@ pub(crate) struct Args {
     title: Option<String>,
     format: Option<String>,
     meta: Option<Map<String, Value>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Answer<'a> {
+    entry: Option<EntryView<'a>>,
 }
 
 pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
@@ -55,14 +59,11 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
     };
     let seq = entry::append(call.tx, &mut call.ws, call.now, &note).await?;
     let written = entry::by_seq(call.tx, call.ws.id, seq).await?;
-    let mut shown = written.map_or(Value::Null, |entry| entry.to_value(scope.view.name()));
-    if args.content.len() > ECHO_BYTES {
-        shown["content"] = json!(cut_bytes(&args.content, ECHO_BYTES));
-        shown["content_bytes"] = json!(args.content.len());
-        shown["content_truncated"] = json!(true);
+    let mut entry = written.as_ref().map(|entry| entry.view(scope.view.name()));
+    if entry.as_mut().is_some_and(|entry| entry.cut(ECHO_BYTES)) {
         call.warn(format!(
             "content is cut to {ECHO_BYTES} bytes in this answer; memory_show returns all of it"
         ));
     }
-    Ok(WorkReply::done(json!({"entry": shown})))
+    Ok(WorkReply::done(Answer { entry }))
 }

@@ -1,7 +1,6 @@
 //! `memory_search`: full text over notes, cards and tasks, newest first.
 
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 
 use crate::arguments::NonEmpty;
 
@@ -13,6 +12,7 @@ use crate::memory::search::{self, Hit, SearchKind};
 use crate::memory::search_query::SearchQuery;
 use crate::memory::{branch, entry};
 use crate::page::{Cut, Item, Page};
+use crate::path::StepPath;
 use crate::plan::target::signed;
 use crate::plan::{step, target};
 use crate::work_call::{WorkCall, WorkReply};
@@ -43,6 +43,34 @@ impl SearchArea {
             SearchKind::Node => Self::Nodes,
             SearchKind::Plan | SearchKind::Task | SearchKind::Step => Self::Tasks,
         }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct Head<'a> {
+    query: &'a str,
+}
+
+/// A hit as clients see it. Notes have a `seq`, all others an `id`; only steps have `task` and `path`.
+#[derive(Debug, Serialize)]
+struct HitView {
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seq: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    task: Option<TargetId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<StepPath>,
+    branch: Option<String>,
+    doc: Option<String>,
+    snippet: String,
+}
+
+impl HitView {
+    fn new(kind: &'static str, branch: Option<String>, snippet: String) -> Self {
+        Self { kind, seq: None, id: None, task: None, path: None, branch, doc: None, snippet }
     }
 }
 
@@ -83,11 +111,11 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
     }
     let more = items.len() > request.limit;
     items.truncate(request.limit);
-    Ok(WorkReply::page(Page::list(json!({"query": args.query}), "/hits", items, more), request))
+    Ok(WorkReply::page(Page::list(Head { query: &args.query }, "/hits", items, more), request))
 }
 
 /// A hit as clients see it; none if it is deleted or superseded.
-async fn show(call: &mut WorkCall<'_>, query: &SearchQuery, hit: &Hit) -> Result<Option<Value>, WorkError> {
+async fn show(call: &mut WorkCall<'_>, query: &SearchQuery, hit: &Hit) -> Result<Option<HitView>, WorkError> {
     let ws = call.ws.id;
     let kind = hit.kind.as_str();
     Ok(match hit.kind {
@@ -95,9 +123,7 @@ async fn show(call: &mut WorkCall<'_>, query: &SearchQuery, hit: &Hit) -> Result
             let Some(note) = entry::by_seq(call.tx, ws, hit.reference).await? else { return Ok(None) };
             let snippet = query.snippet(&note.searchable().unwrap_or_default());
             let branch = name(call, note.branch).await?;
-            Some(
-                json!({"kind": kind, "seq": note.seq, "branch": branch, "doc": note.doc, "snippet": snippet}),
-            )
+            Some(HitView { seq: Some(note.seq), doc: Some(note.doc), ..HitView::new(kind, branch, snippet) })
         }
         SearchKind::Card | SearchKind::Node => {
             let found = version::by_seq(call.tx, ws, hit.reference).await?;
@@ -105,13 +131,13 @@ async fn show(call: &mut WorkCall<'_>, query: &SearchQuery, hit: &Hit) -> Result
             let snippet = query.snippet(&version.searchable().map(|(_, text)| text).unwrap_or_default());
             let branch = name(call, version.branch).await?;
             let id = version.key.to_string();
-            Some(json!({"kind": kind, "id": id, "branch": branch, "doc": version.doc, "snippet": snippet}))
+            Some(HitView { id: Some(id), doc: Some(version.doc), ..HitView::new(kind, branch, snippet) })
         }
         SearchKind::Plan | SearchKind::Task => {
             let id = TargetId::from_key(hit.reference);
             let Some(row) = target::load(call.tx, ws, id).await? else { return Ok(None) };
             let snippet = query.snippet(&row.fields.searchable());
-            Some(json!({"kind": kind, "id": id, "branch": id.branch(), "doc": null, "snippet": snippet}))
+            Some(HitView { id: Some(id.to_string()), ..HitView::new(kind, Some(id.branch()), snippet) })
         }
         SearchKind::Step => {
             let id = StepId(hit.reference.unsigned_abs());
@@ -121,9 +147,13 @@ async fn show(call: &mut WorkCall<'_>, query: &SearchQuery, hit: &Hit) -> Result
                 return Ok(None);
             }
             let snippet = query.snippet(&row.fields.searchable());
-            let (task, path) = (row.target, &row.fields.path);
-            Some(json!({"kind": kind, "id": id, "task": task, "path": path, "branch": task.branch(),
-                "doc": null, "snippet": snippet}))
+            let branch = Some(row.target.branch());
+            Some(HitView {
+                id: Some(id.to_string()),
+                task: Some(row.target),
+                path: Some(row.fields.path),
+                ..HitView::new(kind, branch, snippet)
+            })
         }
     })
 }

@@ -1,7 +1,6 @@
 //! `memory_show`: entries of a document, newest page first; or one entry, from a byte offset.
 
-use serde::Deserialize;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
 
 use crate::cursor::{Cursor, ItemOffset, SortKey, digest};
 use crate::error::WorkError;
@@ -38,6 +37,12 @@ impl Kind {
     }
 }
 
+#[derive(Debug, Serialize)]
+struct Head<'a> {
+    branch: &'a str,
+    doc: &'a str,
+}
+
 pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
     if let Some(seq) = args.seq {
         if args.target.is_some() || args.branch.is_some() || args.doc.is_some() || args.doc_kind.is_some() {
@@ -68,7 +73,7 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
     let request = call.paging("")?;
     let (items, more) =
         entry::page(call.tx, call.ws.id, &scope.view, None, &scope.doc, "/entries", &request).await?;
-    let head = json!({"branch": scope.view.name(), "doc": scope.doc});
+    let head = Head { branch: scope.view.name(), doc: &scope.doc };
     let page = Page { reversed: true, ..Page::list(head, "/entries", items, more) };
     Ok(WorkReply::page(page, request))
 }
@@ -93,6 +98,6 @@ async fn one(call: &mut WorkCall<'_>, seq: i64, offset: Option<i64>) -> Result<W
     // A cursor after the entry means that it has been delivered.
     let delivered = request.from().is_some_and(|(_, at)| !at);
     let items = if delivered { Vec::new() } else { vec![entry.to_item("/entries", &branch)] };
-    let head = json!({"branch": branch, "doc": entry.doc});
+    let head = Head { branch: &branch, doc: &entry.doc };
     Ok(WorkReply::page(Page::list(head, "/entries", items, false), request))
 }

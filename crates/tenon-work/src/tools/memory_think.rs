@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use super::memory_graph_apply;
 use crate::cursor::SortKey;
@@ -18,7 +18,7 @@ use crate::memory::card::{self, Card, CardInput};
 use crate::memory::entry::{self, NewNote};
 use crate::memory::scope::{DocKind, ScopeArgs};
 use crate::name::DocName;
-use crate::page::{Cut, Item, Page, object};
+use crate::page::{Cut, Item, Page};
 use crate::work_call::{WorkCall, WorkReply};
 
 #[derive(Debug, Clone, Deserialize)]
@@ -26,11 +26,18 @@ pub(crate) struct TemplateArgs {
     r#type: String,
 }
 
+#[derive(Debug, Serialize)]
+struct TemplateHead<'a> {
+    r#type: &'a str,
+    supported_types: [&'static str; 8],
+    template: Value,
+}
+
 pub(super) async fn template(call: &mut WorkCall<'_>, args: TemplateArgs) -> Result<WorkReply, WorkError> {
     card::check_type(&args.r#type)?;
     let request = call.paging("")?;
     let template = card::template(&args.r#type);
-    let head = json!({"type": args.r#type, "supported_types": card::TYPES, "template": template});
+    let head = TemplateHead { r#type: &args.r#type, supported_types: card::TYPES, template };
     Ok(WorkReply::page(Page::head(head), request))
 }
 
@@ -47,7 +54,18 @@ pub(crate) struct CardArgs {
     blocks: Vec<String>,
 }
 
-pub(super) async fn write(call: &mut WorkCall<'_>, args: CardArgs) -> Result<WorkReply, WorkError> {
+#[derive(Debug, Serialize)]
+pub(crate) struct CardAnswer {
+    branch: String,
+    trace_doc: String,
+    graph_doc: String,
+    card_id: GraphNodeId,
+    inserted: bool,
+    graph_applied: bool,
+    last_seq: Option<i64>,
+}
+
+pub(super) async fn write(call: &mut WorkCall<'_>, args: CardArgs) -> Result<CardAnswer, WorkError> {
     limits::count("supports and blocks", args.supports.len() + args.blocks.len(), limits::PER_CALL)?;
     let card = Card::read(args.card)?;
     let id = GraphNodeId::parse(&card.id())?;
@@ -108,15 +126,15 @@ pub(super) async fn write(call: &mut WorkCall<'_>, args: CardArgs) -> Result<Wor
         call.warn("the card already exists");
     }
     let last_seq = (inserted || linked).then(|| call.ws.last_seq());
-    Ok(WorkReply::done(json!({
-        "branch": view.name(),
-        "trace_doc": trace_doc,
-        "graph_doc": graph_doc,
-        "card_id": id,
-        "inserted": inserted,
-        "graph_applied": inserted || linked,
-        "last_seq": last_seq,
-    })))
+    Ok(CardAnswer {
+        branch: view.name().to_owned(),
+        trace_doc,
+        graph_doc: graph_doc.to_owned(),
+        card_id: id,
+        inserted,
+        graph_applied: inserted || linked,
+        last_seq,
+    })
 }
 
 /// Writes a node or edge unless the view shows the same content already.
@@ -156,6 +174,19 @@ pub(crate) struct ContextArgs {
     graph_doc: Option<String>,
 }
 
+#[derive(Debug, Serialize)]
+struct ContextHead<'a> {
+    branch: &'a str,
+    graph_doc: &'a str,
+    stats: CardStats,
+}
+
+#[derive(Debug, Serialize)]
+struct CardStats {
+    cards: i64,
+    by_type: BTreeMap<String, i64>,
+}
+
 pub(super) async fn context(call: &mut WorkCall<'_>, args: ContextArgs) -> Result<WorkReply, WorkError> {
     let given = ScopeArgs {
         target: args.target.as_deref(),
@@ -175,18 +206,13 @@ pub(super) async fn context(call: &mut WorkCall<'_>, args: ContextArgs) -> Resul
     let more = cards.len() > request.limit;
     cards.truncate(request.limit);
     let items = cards.iter().map(|card| {
-        Item::new(
-            "/cards",
-            SortKey::ints(&[card.seq]),
-            card.to_value(),
-            Cut::Json(&["id", "type", "revision"]),
-        )
+        Item::new("/cards", SortKey::ints(&[card.seq]), card.view(), Cut::Json(&["id", "type", "revision"]))
     });
-    let head = json!({
-        "branch": scope.view.name(),
-        "graph_doc": scope.doc,
-        "stats": {"cards": by_type.values().sum::<i64>(), "by_type": by_type},
-    });
+    let head = ContextHead {
+        branch: scope.view.name(),
+        graph_doc: &scope.doc,
+        stats: CardStats { cards: by_type.values().sum(), by_type },
+    };
     let items = items.collect();
-    Ok(WorkReply::page(Page { head: object(head), ..Page::list(json!({}), "/cards", items, more) }, request))
+    Ok(WorkReply::page(Page::list(head, "/cards", items, more), request))
 }

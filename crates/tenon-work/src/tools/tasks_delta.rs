@@ -3,11 +3,10 @@
 //! Waiting for events happens outside of the transaction; see `work.rs`.
 
 use serde::Deserialize;
-use serde_json::json;
 
 use crate::error::WorkError;
 use crate::id::EventId;
-use crate::page::Page;
+use crate::page::{NoHead, Page};
 use crate::plan::event;
 use crate::plan::target::{self, signed};
 use crate::work_call::{WorkCall, WorkReply, parse_target, unknown_target};
@@ -43,5 +42,5 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
     events.truncate(request.limit);
     let workspace = call.ws.name.as_str();
     let items = events.iter().map(|event| event.to_item("/events", workspace)).collect();
-    Ok(WorkReply::page(Page::list(json!({}), "/events", items, more), request))
+    Ok(WorkReply::page(Page::list(NoHead {}, "/events", items, more), request))
 }

@@ -41,12 +41,12 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
     };
     items.extend(open.into_iter().map(|step| item(STEPS, step, &["step_id", "path"])));
     for (note, part) in entry::in_view(call.tx, ws, &view, None, NOTES, None, NEWEST).await? {
-        items.push(item(NOTED, note.to_value(&part.name), &["seq", "branch", "doc"]));
+        items.push(item(NOTED, json!(note.view(&part.name)), &["seq", "branch", "doc"]));
     }
     for card in
         query::newest_of_types(call.tx, ws, &view, &id.graph_doc(), &card::TYPES, i64::MAX, NEWEST).await?
     {
-        items.push(item(CARDS, card.to_value(), &["id"]));
+        items.push(item(CARDS, json!(card.view()), &["id"]));
     }
     let workspace = call.ws.name.as_str().to_owned();
     for event in event::newest(call.tx, ws, id, NEWEST as i64).await? {
