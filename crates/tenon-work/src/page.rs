@@ -192,8 +192,8 @@ pub(crate) struct Pagination {
     pub count: usize,
 }
 
-/// The head of an answer that is only a list.
-#[derive(Debug, Serialize)]
+/// An empty object, filled with the items of the page.
+#[derive(Debug, Default, Serialize)]
 pub(crate) struct NoHead {}
 
 /// Which items are delivered: the first `taken` ones; of the last of them perhaps only up to `cut`.

@@ -1,15 +1,17 @@
 //! The state of a plan or task in few words: the radar, and what handoff and resume add to it.
 //!
-//! A radar is a list of items in order of worth, so that a small budget gets the best of it and its cursor the
-//! rest. Places are positions in that list; cursors are therefore bound to the revision of the target.
+//! A radar is a list of items in order of importance, so that a small budget gets the most important ones. Sort keys are
+//! positions in that list; cursors are therefore bound to the revision of the target.
 
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::step::{self, Counts, StepRow};
-use super::target::{self, Status, TargetRow, reasoning_ref};
+use super::target::{self, ReasoningRef, Status, TargetRow, reasoning_ref};
 use crate::cursor::SortKey;
-use crate::id::TargetId;
-use crate::page::{Cut, Item, Page, PageRequest, Slot, Stream, object};
+use crate::id::{StepId, TargetId, TargetKind};
+use crate::page::{Cut, Item, NoHead, Page, PageRequest, Slot, Stream, object};
+use crate::path::StepPath;
 use crate::store::{Row, StoreError, Tx, args};
 
 /// How many of the steps to come the radar names.
@@ -30,12 +32,81 @@ pub(crate) struct Radar {
 
 /// An item without its position, which it gets when the list is complete.
 pub(crate) struct RadarItem {
-    pub slot: Slot,
-    pub value: Value,
-    pub keep: &'static [&'static str],
+    slot: Slot,
+    value: Value,
+    keep: &'static [&'static str],
 }
 
-const STEP_IDS: &[&str] = &["step_id", "path"];
+impl RadarItem {
+    pub(crate) fn new(slot: Slot, value: impl Serialize, keep: &'static [&'static str]) -> Self {
+        Self { slot, value: json!(value), keep }
+    }
+}
+
+/// The head of `tasks_radar`, `tasks_handoff` and `tasks_resume`.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct RadarHead {
+    pub target: Option<RadarTarget>,
+    pub reasoning_ref: Option<ReasoningRef>,
+    /// Filled in with the items.
+    pub radar: NoHead,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steps: Option<StepProgress>,
+    /// `steps` of `tasks_resume`, where `steps` is the list.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counts: Option<StepProgress>,
+    /// The `task` argument; null if the focus was used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requested: Option<Option<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub focus: Option<Option<TargetId>>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct RadarTarget {
+    id: TargetId,
+    kind: TargetKind,
+    status: Status,
+    revision: u64,
+}
+
+/// How far the steps of a target are.
+#[derive(Debug, Serialize)]
+pub(crate) struct StepProgress {
+    total: i64,
+    open: i64,
+    completed: i64,
+    missing_criteria: i64,
+    missing_tests: i64,
+    first_open: Option<FirstOpen>,
+}
+
+#[derive(Debug, Serialize)]
+struct FirstOpen {
+    step_id: StepId,
+    path: StepPath,
+}
+
+#[derive(Debug, Serialize)]
+struct NextStep<'a> {
+    step_id: StepId,
+    path: &'a StepPath,
+    title: &'a str,
+}
+
+/// A checkpoint to confirm.
+#[derive(Debug, Serialize)]
+struct Verify<'a> {
+    checkpoint: step::Checkpoint,
+    text: Option<&'a str>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Blocker<'a> {
+    kind: &'static str,
+    id: String,
+    text: &'a str,
+}
 
 impl Radar {
     pub(crate) async fn read(tx: &mut Tx, ws: i64, target: TargetRow) -> Result<Self, StoreError> {
@@ -54,27 +125,32 @@ impl Radar {
     }
 
     /// The part of every answer about a target that no budget cuts.
-    pub(crate) fn head(&self) -> Map<String, Value> {
+    pub(crate) fn head(&self) -> RadarHead {
         let fields = &self.target.fields;
-        let first_open = self.now.as_ref().map(|step| json!({"step_id": step.id, "path": step.fields.path}));
-        object(json!({
-            "target": {
-                "id": self.target.id,
-                "kind": self.target.id.kind,
-                "status": fields.status,
-                "revision": fields.revision,
-            },
-            "reasoning_ref": reasoning_ref(self.target.id),
-            "radar": {},
-            "steps": {
-                "total": self.counts.total,
-                "open": self.counts.total - self.counts.completed,
-                "completed": self.counts.completed,
-                "missing_criteria": self.counts.missing_criteria,
-                "missing_tests": self.counts.missing_tests,
-                "first_open": first_open,
-            },
-        }))
+        RadarHead {
+            target: Some(RadarTarget {
+                id: self.target.id,
+                kind: self.target.id.kind,
+                status: fields.status,
+                revision: fields.revision,
+            }),
+            reasoning_ref: Some(reasoning_ref(self.target.id)),
+            ..RadarHead::default()
+        }
+    }
+
+    pub(crate) fn progress(&self) -> StepProgress {
+        StepProgress {
+            total: self.counts.total,
+            open: self.counts.total - self.counts.completed,
+            completed: self.counts.completed,
+            missing_criteria: self.counts.missing_criteria,
+            missing_tests: self.counts.missing_tests,
+            first_open: self
+                .now
+                .as_ref()
+                .map(|step| FirstOpen { step_id: step.id, path: step.fields.path.clone() }),
+        }
     }
 
     pub(crate) const SLOTS: [Slot; 6] = [
@@ -88,33 +164,32 @@ impl Radar {
 
     pub(crate) fn items(&self) -> Vec<RadarItem> {
         let fields = &self.target.fields;
-        let item = |slot, value, keep| RadarItem { slot, value, keep };
-        let mut parts = vec![item(Slot::Value("/target/title"), json!(fields.title), &[][..])];
+        let mut parts = vec![RadarItem::new(Slot::Value("/target/title"), &fields.title, &[])];
         let now = match (&self.now, fields.status) {
             (Some(step), _) => format!("{} {}", step.fields.path, step.fields.title),
             (None, Status::Done) => "done".to_owned(),
             (None, _) if self.counts.total > 0 => "all steps are done".to_owned(),
             (None, _) => "no steps yet".to_owned(),
         };
-        parts.push(item(Slot::Value("/radar/now"), json!(now), &[]));
+        parts.push(RadarItem::new(Slot::Value("/radar/now"), now, &[]));
         if let Some(why) = fields.contract.as_ref().or(fields.description.as_ref()) {
-            parts.push(item(Slot::Value("/radar/why"), json!(why), &[]));
+            parts.push(RadarItem::new(Slot::Value("/radar/why"), why, &[]));
         }
-        for value in self.blockers() {
-            parts.push(item(Slot::List("/radar/blockers"), value, &["kind", "id"]));
+        for blocker in self.blockers() {
+            parts.push(RadarItem::new(Slot::List("/radar/blockers"), blocker, &["kind", "id"]));
         }
-        for value in self.verify() {
-            parts.push(item(Slot::List("/radar/verify"), value, &["checkpoint"]));
+        for check in self.verify() {
+            parts.push(RadarItem::new(Slot::List("/radar/verify"), check, &["checkpoint"]));
         }
         for step in &self.next {
-            let value = json!({"step_id": step.id, "path": step.fields.path, "title": step.fields.title});
-            parts.push(item(Slot::List("/radar/next"), value, STEP_IDS));
+            let next = NextStep { step_id: step.id, path: &step.fields.path, title: &step.fields.title };
+            parts.push(RadarItem::new(Slot::List("/radar/next"), next, &["step_id", "path"]));
         }
         parts
     }
 
     /// What must be confirmed before the current step can close.
-    fn verify(&self) -> Vec<Value> {
+    fn verify(&self) -> Vec<Verify<'_>> {
         let Some(step) = &self.now else { return Vec::new() };
         let mut verify = Vec::new();
         for checkpoint in step.fields.missing() {
@@ -124,36 +199,36 @@ impl Radar {
                 _ => &[],
             };
             if texts.is_empty() {
-                verify.push(json!({"checkpoint": checkpoint, "text": null}));
+                verify.push(Verify { checkpoint, text: None });
             }
-            verify.extend(texts.iter().map(|text| json!({"checkpoint": checkpoint, "text": text})));
+            verify.extend(texts.iter().map(|text| Verify { checkpoint, text: Some(text) }));
         }
         verify
     }
 
-    fn blockers(&self) -> Vec<Value> {
+    fn blockers(&self) -> Vec<Blocker<'_>> {
         let mut blockers = Vec::new();
         for text in &self.target.fields.blockers {
-            blockers.push(json!({"kind": "task", "id": self.target.id, "text": text}));
+            blockers.push(Blocker { kind: "task", id: self.target.id.to_string(), text });
         }
         for (id, title) in &self.waits_for {
-            blockers.push(json!({"kind": "dependency", "id": id, "text": title}));
+            blockers.push(Blocker { kind: "dependency", id: id.to_string(), text: title });
         }
         if let Some(step) = &self.now {
             for text in &step.fields.blockers {
-                blockers.push(json!({"kind": "step", "id": step.id, "text": text}));
+                blockers.push(Blocker { kind: "step", id: step.id.to_string(), text });
             }
         }
         blockers
     }
 
-    /// What can go wrong: everything that blocks, and steps that closed without evidence for their tests.
-    pub(crate) fn risks(&self, steps: &[StepRow]) -> Vec<Value> {
+    /// All blockers: of the target, of its dependencies, and of every open step.
+    pub(crate) fn risks<'a>(&'a self, steps: &'a [StepRow]) -> Vec<Blocker<'a>> {
         let mut risks = self.blockers();
         let current = self.now.as_ref().map(|step| step.id);
         for step in steps.iter().filter(|step| !step.fields.completed && Some(step.id) != current) {
             for text in &step.fields.blockers {
-                risks.push(json!({"kind": "step", "id": step.id, "text": text}));
+                risks.push(Blocker { kind: "step", id: step.id.to_string(), text });
             }
         }
         risks
@@ -162,7 +237,7 @@ impl Radar {
 
 /// One page of a radar.
 pub(crate) fn page(
-    head: Map<String, Value>,
+    head: RadarHead,
     slots: Vec<Slot>,
     parts: Vec<RadarItem>,
     request: &PageRequest,
@@ -184,7 +259,7 @@ pub(crate) fn page(
         .collect();
     let more = first.saturating_add(items.len()) < total;
     Ok(Page {
-        head,
+        head: object(head),
         slots,
         items,
         streams: vec![Stream { pagination: "/pagination", more }],

@@ -1,12 +1,12 @@
 //! `tasks_radar`: now, why, verify, next, blockers.
 
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use crate::catalog::WorkTool;
 use crate::error::{Priority, WorkError};
-use crate::page::{Page, object};
-use crate::plan::radar::{self, Radar};
+use crate::page::{Page, Slot, object};
+use crate::plan::radar::{self, Radar, RadarHead};
 use crate::work_call::{WorkCall, WorkReply};
 
 #[derive(Debug, Clone, Deserialize)]
@@ -15,16 +15,12 @@ pub(crate) struct Args {
 }
 
 pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
-    let Some(radar) = read_radar(call, args.task.as_deref()).await? else {
-        return nothing(
-            call,
-            json!({"radar": {"now": null, "why": null, "verify": [], "next": [], "blockers": []}}),
-        );
-    };
+    let Some(radar) = read_radar(call, args.task.as_deref()).await? else { return nothing(call, &[]) };
     let request = call.paging(&radar.target.fields.revision.to_string())?;
     let mut head = radar.head();
-    head.insert("requested".into(), json!(args.task));
-    head.insert("focus".into(), json!(call.ws.focus));
+    head.steps = Some(radar.progress());
+    head.requested = Some(args.task);
+    head.focus = Some(call.ws.focus);
     propose_next(call, &radar);
     let page = radar::page(head, Radar::SLOTS.to_vec(), radar.items(), &request)?;
     Ok(WorkReply::page(page, request))
@@ -40,16 +36,14 @@ pub(super) async fn read_radar(
     Ok(Some(Radar::read(call.tx, call.ws.id, target).await?))
 }
 
-/// The answer without a task.
-pub(super) fn nothing(call: &mut WorkCall<'_>, rest: Value) -> Result<WorkReply, WorkError> {
+/// The answer without a task: everything is null or empty. `lists` are those beside the radar.
+pub(super) fn nothing(call: &mut WorkCall<'_>, lists: &[Slot]) -> Result<WorkReply, WorkError> {
     call.warn("no task given, and no focus is set");
     call.propose(WorkTool::TasksContext, json!({}), "List plans and tasks", Priority::High);
     let request = call.paging("")?;
-    let mut head: Map<String, Value> = object(rest);
-    for name in ["target", "reasoning_ref", "requested", "focus"] {
-        head.insert(name.into(), Value::Null);
-    }
-    Ok(WorkReply::page(Page { head, ..Page::default() }, request))
+    let head = object(RadarHead { requested: Some(None), focus: Some(None), ..RadarHead::default() });
+    let slots = Radar::SLOTS.iter().chain(lists).copied().collect();
+    Ok(WorkReply::page(Page { head, slots, ..Page::default() }, request))
 }
 
 /// Proposes the next call for the current step.
