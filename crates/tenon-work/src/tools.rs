@@ -61,7 +61,6 @@ macro_rules! tool_args {
     ($($tool:ident($args:ty))*) => {
         /// The arguments that belong to one tool alone, typed.
         #[derive(Debug, Clone)]
-        #[expect(clippy::large_enum_variant, reason = "there is one per call")]
         pub(crate) enum ToolArgs {
             $($tool($args)),*
         }
