@@ -48,7 +48,7 @@ pub struct DiagnosticsAfter {
 
 /// One diagnostic.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Diagnostic {
+pub struct ServiceDiagnostic {
     /// Relative to the workspace, with `/`.
     pub file: String,
     /// Counted from 1.
@@ -64,9 +64,9 @@ pub struct Diagnostic {
 }
 
 /// The diagnostics of files by relative path, in byte order, without clean files.
-pub type Files = BTreeMap<String, Vec<Diagnostic>>;
+pub type Files = BTreeMap<String, Vec<ServiceDiagnostic>>;
 
-impl Diagnostic {
+impl ServiceDiagnostic {
     /// A server's diagnostic of `file`.
     pub fn new(file: &str, diagnostic: &model::Diagnostic) -> Self {
         let DiagnosticLine { line, character, severity, message, code, source } = diagnostic.into();
@@ -74,9 +74,9 @@ impl Diagnostic {
     }
 }
 
-impl From<Diagnostic> for DiagnosticLine {
-    fn from(diagnostic: Diagnostic) -> Self {
-        let Diagnostic { file: _, line, character, severity, message, code, source } = diagnostic;
+impl From<ServiceDiagnostic> for DiagnosticLine {
+    fn from(diagnostic: ServiceDiagnostic) -> Self {
+        let ServiceDiagnostic { file: _, line, character, severity, message, code, source } = diagnostic;
         Self { line, character, severity, message, code, source }
     }
 }
@@ -84,7 +84,7 @@ impl From<Diagnostic> for DiagnosticLine {
 /// The status of one language server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ServerStatus {
+pub struct ServiceServerStatus {
     pub id: String,
     pub status: ServerState,
     pub language: String,
@@ -94,7 +94,7 @@ pub struct ServerStatus {
     pub detail: Option<String>,
 }
 
-impl From<orchestrator::ServerStatus> for ServerStatus {
+impl From<orchestrator::ServerStatus> for ServiceServerStatus {
     fn from(status: orchestrator::ServerStatus) -> Self {
         Self {
             id: status.id.to_string(),
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn answers_have_the_contracts_shapes() {
-        let diagnostic = Diagnostic {
+        let diagnostic = ServiceDiagnostic {
             file: "a/b.ts".to_owned(),
             line: 1,
             character: 7,
@@ -125,8 +125,8 @@ mod tests {
         };
         let written = json!({ "file": "a/b.ts", "line": 1, "character": 7, "severity": "warning", "message": "unused", "code": "6133" });
         assert_eq!(serde_json::to_value(&diagnostic).unwrap(), written);
-        assert_eq!(serde_json::from_value::<Diagnostic>(written).unwrap(), diagnostic);
-        let status = ServerStatus {
+        assert_eq!(serde_json::from_value::<ServiceDiagnostic>(written).unwrap(), diagnostic);
+        let status = ServiceServerStatus {
             id: "pyright".to_owned(),
             status: ServerState::Active,
             language: "Python".to_owned(),
@@ -135,7 +135,7 @@ mod tests {
         };
         let written = json!({ "id": "pyright", "status": "active", "language": "Python", "serverPid": 7 });
         assert_eq!(serde_json::to_value(&status).unwrap(), written);
-        assert_eq!(serde_json::from_value::<ServerStatus>(written).unwrap(), status);
+        assert_eq!(serde_json::from_value::<ServiceServerStatus>(written).unwrap(), status);
     }
 
     #[test]

@@ -103,10 +103,10 @@ impl EditDiagnostics {
     }
 
     /// The diagnostics that a host of the language-server service got for `file` (`checked`) and for all files (`all`).
-    pub fn from_service(file: &str, checked: Vec<service::Diagnostic>, mut all: Files) -> Self {
+    pub fn from_service(file: &str, checked: Vec<service::ServiceDiagnostic>, mut all: Files) -> Self {
         // The same text after a longer wait.
         let own = all.remove(file).unwrap_or(checked);
-        let lines = |(file, items): (String, Vec<service::Diagnostic>)| FileDiagnosticLines {
+        let lines = |(file, items): (String, Vec<service::ServiceDiagnostic>)| FileDiagnosticLines {
             file,
             diagnostics: items.into_iter().map(DiagnosticLine::from).collect(),
         };

@@ -24,8 +24,8 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    BOOTSTRAP, CHECK_FILE, CheckFile, DIAGNOSTICS, DIAGNOSTICS_AFTER, Diagnostic, DiagnosticsAfter, Files,
-    GET_DIAGNOSTIC_EPOCH, READY, SHUTDOWN, STATUS, ServerStatus,
+    BOOTSTRAP, CHECK_FILE, CheckFile, DIAGNOSTICS, DIAGNOSTICS_AFTER, DiagnosticsAfter, Files,
+    GET_DIAGNOSTIC_EPOCH, READY, SHUTDOWN, STATUS, ServiceDiagnostic, ServiceServerStatus,
 };
 use crate::call_context::CallContext;
 use crate::message::{Payload, RpcError};
@@ -117,7 +117,7 @@ impl LspServiceClient {
         path: &Utf8Path,
         text: Option<&str>,
         cancel: &CancellationToken,
-    ) -> Vec<Diagnostic> {
+    ) -> Vec<ServiceDiagnostic> {
         let params = CheckFile { file_path: path.to_string(), text: text.map(str::to_owned) };
         self.ask(CHECK_FILE, &params, cancel).await
     }
@@ -145,7 +145,7 @@ impl LspServiceClient {
     }
 
     /// The status of every configured language server.
-    pub async fn status(&self) -> Vec<ServerStatus> {
+    pub async fn status(&self) -> Vec<ServiceServerStatus> {
         self.ask(STATUS, &json!({}), &CancellationToken::new()).await
     }
 

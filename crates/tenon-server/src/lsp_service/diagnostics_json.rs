@@ -2,7 +2,7 @@
 
 use tenon_contract::root::{RootGate, WorkspacePath};
 use tenon_lsp::model::{self, Severity};
-use tenon_lsp::service::{Diagnostic, Files};
+use tenon_lsp::service::{Files, ServiceDiagnostic};
 
 /// The diagnostics of one file with one of these severities.
 pub(super) fn file(
@@ -10,10 +10,10 @@ pub(super) fn file(
     path: &WorkspacePath,
     items: &[model::Diagnostic],
     severities: &[Severity],
-) -> Vec<Diagnostic> {
+) -> Vec<ServiceDiagnostic> {
     let name = gate.display(path);
     let wanted = items.iter().filter(|one| severities.contains(&one.severity()));
-    wanted.map(|one| Diagnostic::new(&name, one)).collect()
+    wanted.map(|one| ServiceDiagnostic::new(&name, one)).collect()
 }
 
 /// The diagnostics of many files; files without any are left out.

@@ -15,7 +15,7 @@ use tenon_lsp::codec::{CodecError, FrameDecoder};
 use tenon_lsp::message::{self, Message, MessageError, Payload, RequestId, RpcError};
 use tenon_lsp::model::Severity;
 use tenon_lsp::orchestrator::Orchestrator;
-use tenon_lsp::service::{self, CheckFile, DiagnosticsAfter, ServerStatus};
+use tenon_lsp::service::{self, CheckFile, DiagnosticsAfter, ServiceServerStatus};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -80,7 +80,7 @@ impl RpcService {
             service::DIAGNOSTICS_AFTER => self.diagnostics_after(params, call).await,
             service::STATUS => {
                 let status = self.orchestrator.status().into_iter();
-                Ok(json!(status.map(ServerStatus::from).collect::<Vec<_>>()))
+                Ok(json!(status.map(ServiceServerStatus::from).collect::<Vec<_>>()))
             }
             other => Err(RpcError::method_not_found(other)),
         }
