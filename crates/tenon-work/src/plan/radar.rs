@@ -222,7 +222,7 @@ impl Radar {
         blockers
     }
 
-    /// All blockers: of the target, of its dependencies, and of every open step.
+    /// All blockers: of the target, of dependencies, and of every open step.
     pub(crate) fn risks<'a>(&'a self, steps: &'a [StepRow]) -> Vec<Blocker<'a>> {
         let mut risks = self.blockers();
         let current = self.now.as_ref().map(|step| step.id);
