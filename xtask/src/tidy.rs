@@ -4,6 +4,7 @@
 //! `cargo xtask tidy` prints every offence; the test below fails on any.
 
 mod arrows;
+mod invariants;
 mod lines;
 mod links;
 mod manifests;
@@ -65,6 +66,7 @@ fn offences() -> Result<Vec<Offence>, Error> {
     for file in &files {
         lines::check(file, &mut offences);
     }
+    invariants::check(&files, &mut offences);
     links::check(&files, &mut offences);
     manifests::check(&files, &mut offences);
     phrases::check(&files, &mut offences);

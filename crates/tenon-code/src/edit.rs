@@ -156,7 +156,6 @@ impl Editor {
             self.change(file, requested, expected).await?;
         let changed = ChangedFile { path, text: Some(after), before };
         let diagnostics = self.collect_until_superseded(changed, &guard, wait, call).await;
-        // A comparison with the diagnostics before the change belongs here.
         Ok(EditOutcome { change, diagnostics })
     }
 

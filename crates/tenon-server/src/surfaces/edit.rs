@@ -27,9 +27,9 @@ tool_set! {
     /// The tools that change files.
     pub enum EditTool {
         EditFile writes "edit_file"
-            "Replaces a text that occurs once in a file. Reports new errors in that file and in its dependents.";
+            "Replaces a text that occurs once in a file. Reports the errors that language servers then find, there and in other files.";
         WriteFile writes "write_file"
-            "Creates or overwrites a file. Reports new errors in that file and in its dependents.";
+            "Creates or overwrites a file. Reports the errors that language servers then find, there and in other files.";
     }
 }
 

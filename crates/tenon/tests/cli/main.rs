@@ -13,6 +13,7 @@ mod help;
 mod http;
 mod replacement;
 mod servers;
+mod surfaces;
 mod token;
 mod trust;
 
