@@ -1,4 +1,4 @@
-//! Benchmarks of the release build over its public surfaces. Run them with `cargo xtask bench`.
+//! Benchmarks of the `dist` build over its public surfaces. Run them with `cargo xtask bench`.
 //!
 //! Each bench prints a Markdown table on stdout: a number, a baseline and the target. A bench never fails because of a
 //! number, since machines differ. Published results are the `*.md` files in this folder.
@@ -29,7 +29,7 @@ use crate::error::BenchError;
 use crate::output::log;
 
 #[derive(Parser)]
-#[command(name = "cargo xtask bench", about = "Measure the release build", disable_help_subcommand = true)]
+#[command(name = "cargo xtask bench", about = "Measure the `dist` build", disable_help_subcommand = true)]
 struct Args {
     /// Without one, all benches run
     #[command(subcommand)]

@@ -1,4 +1,4 @@
-//! The release build of `tenon` in a sandbox.
+//! The `dist` build of `tenon` in a sandbox.
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
@@ -9,14 +9,14 @@ use tenon_testkit::Sandbox;
 
 use crate::error::BenchError;
 
-/// The release build of `tenon`, which `cargo xtask bench` puts next to this program.
+/// The `dist` build of `tenon`, which `cargo xtask bench` puts next to this program.
 pub(crate) fn binary() -> Result<PathBuf, BenchError> {
     let this = std::env::current_exe()?;
     let tenon = this.with_file_name("tenon");
     // An unoptimised client would measure itself.
     if cfg!(debug_assertions) || !tenon.is_file() {
         return Err(BenchError::new(
-            "no release build next to this program\n  hint: run `cargo xtask bench`",
+            "no build next to this program\n  hint: run `cargo xtask bench`",
         ));
     }
     Ok(tenon)

@@ -1,17 +1,17 @@
-//! `cargo xtask bench`: builds the product and the benchmarks (`bench/`) in release mode and runs them.
+//! `cargo xtask bench`: builds the product and the benchmarks (`bench/`) with the `dist` profile and runs them.
 
 use std::process::Command;
 
 use crate::shell::{self, Error, cargo, repository, run_checked};
 
-/// The benches in `bench/src/main.rs`, checked here before the release build.
+/// The benches in `bench/src/main.rs`, checked here before the build.
 pub(crate) const NAMES: [&str; 7] = ["code", "compose", "context", "edit", "lsp", "spine", "work"];
 
 pub(crate) fn run(name: Option<&str>) -> Result<bool, Error> {
     // Both at once: the bench program takes the `tenon` next to it.
-    run_checked(cargo().args(["build", "--release", "--package", "tenon", "--package", "tenon-bench"]))?;
+    run_checked(cargo().args(["build", "--profile", "dist", "--package", "tenon", "--package", "tenon-bench"]))?;
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), std::path::PathBuf::from);
-    let program = repository().join(target).join("release/tenon-bench");
+    let program = repository().join(target).join("dist/tenon-bench");
     shell::run(Command::new(program).args(name))
 }

@@ -44,7 +44,7 @@ enum Command {
     Workflows,
     /// Regenerate the generated files
     Schemas,
-    /// Measure the release build
+    /// Measure the `dist` build
     Bench {
         /// Which bench to run; all by default
         #[arg(value_parser = bench::NAMES)]
