@@ -15,9 +15,7 @@ pub(crate) fn binary() -> Result<PathBuf, BenchError> {
     let tenon = this.with_file_name("tenon");
     // An unoptimised client would measure itself.
     if cfg!(debug_assertions) || !tenon.is_file() {
-        return Err(BenchError::new(
-            "no build next to this program\n  hint: run `cargo xtask bench`",
-        ));
+        return Err(BenchError::new("no build next to this program\n  hint: run `cargo xtask bench`"));
     }
     Ok(tenon)
 }

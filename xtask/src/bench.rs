@@ -9,7 +9,15 @@ pub(crate) const NAMES: [&str; 7] = ["code", "compose", "context", "edit", "lsp"
 
 pub(crate) fn run(name: Option<&str>) -> Result<bool, Error> {
     // Both at once: the bench program takes the `tenon` next to it.
-    run_checked(cargo().args(["build", "--profile", "dist", "--package", "tenon", "--package", "tenon-bench"]))?;
+    run_checked(cargo().args([
+        "build",
+        "--profile",
+        "dist",
+        "--package",
+        "tenon",
+        "--package",
+        "tenon-bench",
+    ]))?;
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), std::path::PathBuf::from);
     let program = repository().join(target).join("dist/tenon-bench");
