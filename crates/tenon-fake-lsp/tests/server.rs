@@ -1,6 +1,5 @@
 //! The fake server itself: it follows its script, records what it receives, and rejects a script it cannot read.
 #![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
-#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::process::{Command, Output};
 

@@ -4,6 +4,9 @@
 //! `tests/conformance/<revision>.json` in the repository root gives a reason for each known failure, keyed by scenario or
 //! by `scenario:check`. A failure without an entry fails the test, and so does an entry without a failure.
 
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
+#![expect(clippy::print_stdout, reason = "a failed run shows how many checks passed")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
