@@ -12,17 +12,17 @@ use tenon_servers::registry::Registry;
 use tenon_servers::walk::Walk;
 
 /// A workspace in a folder.
-struct Place {
+struct TestWorkspace {
     folder: tempfile::TempDir,
 }
 
-impl Place {
+impl TestWorkspace {
     fn with(files: &[&str]) -> Self {
-        let place = Self { folder: tempfile::tempdir().unwrap() };
+        let workspace = Self { folder: tempfile::tempdir().unwrap() };
         for file in files {
-            place.write(file, "");
+            workspace.write(file, "");
         }
-        place
+        workspace
     }
 
     fn root(&self) -> Utf8PathBuf {
@@ -68,7 +68,7 @@ impl Place {
 
 #[test]
 fn folders_are_searched_and_named_files_are_taken() {
-    let place = Place::with(&[
+    let workspace = TestWorkspace::with(&[
         "a.py",
         "sub/b.ts",
         "sub/c.txt",
@@ -77,59 +77,61 @@ fn folders_are_searched_and_named_files_are_taken() {
         "ignored/f.py",
         "generated/g.py",
     ]);
-    place.write(".gitignore", "ignored/\n");
-    assert_eq!(place.of(&[]), ["a.py", "sub/b.ts"]);
-    assert_eq!(place.of(&["sub"]), ["sub/b.ts"]);
-    assert_eq!(place.of(&["sub", "sub/b.ts", "ignored/f.py"]), ["ignored/f.py", "sub/b.ts"]);
+    workspace.write(".gitignore", "ignored/\n");
+    assert_eq!(workspace.of(&[]), ["a.py", "sub/b.ts"]);
+    assert_eq!(workspace.of(&["sub"]), ["sub/b.ts"]);
+    assert_eq!(workspace.of(&["sub", "sub/b.ts", "ignored/f.py"]), ["ignored/f.py", "sub/b.ts"]);
     let outside = [Utf8PathBuf::from("/etc/passwd")];
-    let refused = of_paths(&outside, &place.walk(), &place.gate(), &Registry::built_in()).unwrap_err();
+    let refused =
+        of_paths(&outside, &workspace.walk(), &workspace.gate(), &Registry::built_in()).unwrap_err();
     assert_eq!(refused.to_string(), "cannot check `/etc/passwd`");
-    let missing = [place.root().join("no.py")];
-    assert!(of_paths(&missing, &place.walk(), &place.gate(), &Registry::built_in()).is_err());
+    let missing = [workspace.root().join("no.py")];
+    assert!(of_paths(&missing, &workspace.walk(), &workspace.gate(), &Registry::built_in()).is_err());
 }
 
 #[tokio::test]
 async fn changed_files_are_those_that_differ_from_the_last_commit() {
-    let place = Place::with(&["same.py", "edited.py", "deleted.py", "staged.py", "notes.txt", "ä b.py"]);
-    place.git(&["init", "-q"]);
-    assert_eq!(place.changed().await.unwrap().len(), 5, "without a commit everything is new");
-    place.git(&["add", "."]);
-    place.git(&["commit", "-q", "-m", "first"]);
-    assert_eq!(place.changed().await.unwrap(), [""; 0]);
-    place.write("edited.py", "x = 1\n");
-    place.write("ä b.py", "x = 1\n");
-    place.write("notes.txt", "changed\n");
-    place.write("new/n.py", "");
-    place.write("generated/g.py", "");
-    place.write("staged.py", "x = 1\n");
-    place.git(&["add", "staged.py"]);
-    std::fs::remove_file(place.root().join("deleted.py")).unwrap();
-    assert_eq!(place.changed().await.unwrap(), ["edited.py", "new/n.py", "staged.py", "ä b.py"]);
+    let workspace =
+        TestWorkspace::with(&["same.py", "edited.py", "deleted.py", "staged.py", "notes.txt", "ä b.py"]);
+    workspace.git(&["init", "-q"]);
+    assert_eq!(workspace.changed().await.unwrap().len(), 5, "without a commit everything is new");
+    workspace.git(&["add", "."]);
+    workspace.git(&["commit", "-q", "-m", "first"]);
+    assert_eq!(workspace.changed().await.unwrap(), [""; 0]);
+    workspace.write("edited.py", "x = 1\n");
+    workspace.write("ä b.py", "x = 1\n");
+    workspace.write("notes.txt", "changed\n");
+    workspace.write("new/n.py", "");
+    workspace.write("generated/g.py", "");
+    workspace.write("staged.py", "x = 1\n");
+    workspace.git(&["add", "staged.py"]);
+    std::fs::remove_file(workspace.root().join("deleted.py")).unwrap();
+    assert_eq!(workspace.changed().await.unwrap(), ["edited.py", "new/n.py", "staged.py", "ä b.py"]);
 }
 
 #[tokio::test]
 async fn repository_configuration_runs_no_program() {
-    let place = Place::with(&["a.py", "b.py"]);
-    place.git(&["init", "-q"]);
-    place.git(&["add", "."]);
-    place.git(&["commit", "-q", "-m", "first"]);
-    let trace = place.root().join("ran");
+    let workspace = TestWorkspace::with(&["a.py", "b.py"]);
+    workspace.git(&["init", "-q"]);
+    workspace.git(&["add", "."]);
+    workspace.git(&["commit", "-q", "-m", "first"]);
+    let trace = workspace.root().join("ran");
     let evil = format!("touch {trace}");
-    place.git(&["config", "core.fsmonitor", &evil]);
-    place.git(&["config", "filter.evil.one.clean", &evil]);
-    place.git(&["config", "filter.evil.one.process", &evil]);
-    place.git(&["config", "filter.evil.one.required", "true"]);
-    place.write(".gitattributes", "*.py filter=evil.one\n");
-    place.write("a.py", "changed\n");
-    assert_eq!(place.changed().await.unwrap(), ["a.py"]);
+    workspace.git(&["config", "core.fsmonitor", &evil]);
+    workspace.git(&["config", "filter.evil.one.clean", &evil]);
+    workspace.git(&["config", "filter.evil.one.process", &evil]);
+    workspace.git(&["config", "filter.evil.one.required", "true"]);
+    workspace.write(".gitattributes", "*.py filter=evil.one\n");
+    workspace.write("a.py", "changed\n");
+    assert_eq!(workspace.changed().await.unwrap(), ["a.py"]);
     assert!(!trace.exists());
 }
 
 #[tokio::test]
 async fn changed_files_outside_a_repository_are_an_error() {
-    let place = Place::with(&["a.py"]);
+    let workspace = TestWorkspace::with(&["a.py"]);
     // The temporary folder may lie inside a repository; its own broken `.git` ends the search.
-    place.write(".git", "gitdir: /nowhere");
-    let error = place.changed().await.unwrap_err();
+    workspace.write(".git", "gitdir: /nowhere");
+    let error = workspace.changed().await.unwrap_err();
     assert!(error.to_string().starts_with("`git` failed: "), "{error}");
 }

@@ -236,22 +236,22 @@ fn pin(path: &Utf8Path) -> io::Result<Option<String>> {
 mod tests {
     use super::*;
 
-    struct Place {
+    struct TestRepository {
         _folder: tempfile::TempDir,
         root: Utf8PathBuf,
         store: TrustStore,
     }
 
-    fn place() -> Place {
+    fn repository() -> TestRepository {
         let folder = tempfile::tempdir().unwrap();
         let base = Utf8PathBuf::from_path_buf(folder.path().canonicalize().unwrap()).unwrap();
         let root = base.join("repo");
         fs::create_dir_all(root.join("tools")).unwrap();
         let (clock, _) = Clock::fixed("2026-01-02T03:04:05Z".parse().unwrap());
-        Place { store: TrustStore::new(base.join("trust"), clock), root, _folder: folder }
+        TestRepository { store: TrustStore::new(base.join("trust"), clock), root, _folder: folder }
     }
 
-    impl Place {
+    impl TestRepository {
         fn write(&self, path: &str, text: &str) {
             fs::write(self.root.join(path), text).unwrap();
         }
@@ -275,35 +275,35 @@ mod tests {
 
     #[test]
     fn trust_has_four_states() {
-        let place = place();
-        assert_eq!(place.state(), TrustState::Untrusted);
-        place.trust();
-        assert_eq!(place.state(), TrustState::Trusted);
-        place.write("tenon.toml", "[work]\nstrict = true\n");
-        assert!(place.stale("tenon.toml"), "a new settings file is a change");
-        place.trust();
-        assert_eq!(place.state(), TrustState::Trusted);
-        place.store.exclude(&place.root).unwrap();
-        assert_eq!(place.state(), TrustState::Excluded);
-        assert!(place.store.revoke(&place.root).unwrap());
-        assert!(!place.store.revoke(&place.root).unwrap());
-        assert_eq!(place.state(), TrustState::Untrusted);
+        let repository = repository();
+        assert_eq!(repository.state(), TrustState::Untrusted);
+        repository.trust();
+        assert_eq!(repository.state(), TrustState::Trusted);
+        repository.write("tenon.toml", "[work]\nstrict = true\n");
+        assert!(repository.stale("tenon.toml"), "a new settings file is a change");
+        repository.trust();
+        assert_eq!(repository.state(), TrustState::Trusted);
+        repository.store.exclude(&repository.root).unwrap();
+        assert_eq!(repository.state(), TrustState::Excluded);
+        assert!(repository.store.revoke(&repository.root).unwrap());
+        assert!(!repository.store.revoke(&repository.root).unwrap());
+        assert_eq!(repository.state(), TrustState::Untrusted);
     }
 
     #[test]
     fn files_named_by_commands_are_pinned() {
-        let place = place();
-        place.write("tools/server", "#!/bin/sh\n");
-        place.write("plugin.js", "1\n");
-        place.write("hook.js", "2\n");
-        place.write(
+        let repository = repository();
+        repository.write("tools/server", "#!/bin/sh\n");
+        repository.write("plugin.js", "1\n");
+        repository.write("hook.js", "2\n");
+        repository.write(
             "tenon.toml",
             "[servers.a]\ncommand = \"tools/server\"\nextensions = [\".a\"]\n\
              args = [\"--stdio\", \"--plugin=plugin.js\", \"tools\", \"later/added.js\", \"info\"]\n\
              env = {NODE_OPTIONS = \"--require ./hook.js\"}\n\
              [servers.b]\ncommand = \"/usr/bin/env\"\nextensions = [\".b\"]\nargs = [\"../out\", \"https://x.y/z\"]\n",
         );
-        let pins: Vec<String> = place.trust().pins.keys().map(ToString::to_string).collect();
+        let pins: Vec<String> = repository.trust().pins.keys().map(ToString::to_string).collect();
         insta::assert_snapshot!(pins.join("\n"), @"
         hook.js
         later/added.js
@@ -313,52 +313,52 @@ mod tests {
         ");
 
         for path in ["tools/server", "plugin.js", "hook.js"] {
-            let before = fs::read_to_string(place.root.join(path)).unwrap();
-            place.write(path, "changed\n");
-            assert!(place.stale(path), "{path}");
-            place.write(path, &before);
-            assert_eq!(place.state(), TrustState::Trusted, "{path}");
+            let before = fs::read_to_string(repository.root.join(path)).unwrap();
+            repository.write(path, "changed\n");
+            assert!(repository.stale(path), "{path}");
+            repository.write(path, &before);
+            assert_eq!(repository.state(), TrustState::Trusted, "{path}");
         }
-        fs::create_dir(place.root.join("later")).unwrap();
-        place.write("later/added.js", "planted\n");
-        assert!(place.stale("later/added.js"));
-        fs::remove_file(place.root.join("later/added.js")).unwrap();
-        fs::remove_file(place.root.join("tools/server")).unwrap();
-        assert!(place.stale("tools/server"));
+        fs::create_dir(repository.root.join("later")).unwrap();
+        repository.write("later/added.js", "planted\n");
+        assert!(repository.stale("later/added.js"));
+        fs::remove_file(repository.root.join("later/added.js")).unwrap();
+        fs::remove_file(repository.root.join("tools/server")).unwrap();
+        assert!(repository.stale("tools/server"));
     }
 
     #[cfg(unix)]
     #[test]
     fn link_is_pinned_by_its_target() {
-        let place = place();
-        place.write("real.sh", "one\n");
-        std::os::unix::fs::symlink("real.sh", place.root.join("link.sh")).unwrap();
-        place.write("tenon.toml", "[servers.a]\ncommand = \"./link.sh\"\nextensions = [\".a\"]\n");
-        place.trust();
-        place.write("real.sh", "two\n");
-        assert!(place.stale("real.sh"));
+        let repository = repository();
+        repository.write("real.sh", "one\n");
+        std::os::unix::fs::symlink("real.sh", repository.root.join("link.sh")).unwrap();
+        repository.write("tenon.toml", "[servers.a]\ncommand = \"./link.sh\"\nextensions = [\".a\"]\n");
+        repository.trust();
+        repository.write("real.sh", "two\n");
+        assert!(repository.stale("real.sh"));
     }
 
     #[test]
     fn damaged_decision_is_ignored() {
-        let place = place();
-        place.trust();
-        let file = place.store.file_of(&place.root);
+        let repository = repository();
+        repository.trust();
+        let file = repository.store.file_of(&repository.root);
         for text in ["", "{}", "{\"version\": 2}", "not json"] {
             fs::write(&file, text).unwrap();
-            assert_eq!(place.state(), TrustState::Untrusted, "{text:?}");
+            assert_eq!(repository.state(), TrustState::Untrusted, "{text:?}");
         }
-        let foreign = place.store.trust(Utf8Path::new("/elsewhere"), None).unwrap();
+        let foreign = repository.store.trust(Utf8Path::new("/elsewhere"), None).unwrap();
         fs::write(&file, serde_json::to_string(&foreign).unwrap()).unwrap();
-        assert_eq!(place.state(), TrustState::Untrusted, "the decision names another root");
+        assert_eq!(repository.state(), TrustState::Untrusted, "the decision names another root");
     }
 
     #[test]
     fn invalid_settings_cannot_be_trusted() {
-        let place = place();
-        place.write("tenon.toml", "[servers.a]\ncmd = \"x\"\n");
-        let refused = place.store.trust(&place.root, place.settings().as_ref());
+        let repository = repository();
+        repository.write("tenon.toml", "[servers.a]\ncmd = \"x\"\n");
+        let refused = repository.store.trust(&repository.root, repository.settings().as_ref());
         assert!(matches!(refused, Err(TrustError::Config(_))));
-        assert_eq!(place.state(), TrustState::Untrusted);
+        assert_eq!(repository.state(), TrustState::Untrusted);
     }
 }

@@ -17,11 +17,11 @@ use tenon_servers::language_count::LanguageCount;
 use tenon_servers::registry::Registry;
 use tenon_servers::walk::Walk;
 
-struct Place {
+struct TestDirs {
     folder: tempfile::TempDir,
 }
 
-impl Place {
+impl TestDirs {
     fn new() -> Self {
         Self { folder: tempfile::tempdir().unwrap() }
     }
@@ -71,8 +71,8 @@ fn steps(events: &[InstallProgress]) -> Vec<String> {
 
 /// Installs, finds, runs and removes one server.
 fn round_trip(lock: &'static PackageLock, server: &str, version_of: &str, expected_steps: &[&str]) {
-    let place = Place::new();
-    let managed = place.managed();
+    let dirs = TestDirs::new();
+    let managed = dirs.managed();
     let mut events = Vec::new();
     managed.install(lock, &real_tools(), &mut |event| events.push(event)).unwrap();
     assert_eq!(steps(&events), expected_steps);
@@ -87,7 +87,7 @@ fn round_trip(lock: &'static PackageLock, server: &str, version_of: &str, expect
     assert_eq!(steps(&events), [format!("kept {}", lock.name)]);
 
     let registry = Registry::built_in();
-    let workspace = place.top().join("workspace");
+    let workspace = dirs.top().join("workspace");
     let finder = Finder::new(workspace.clone(), Trust::Untrusted, SearchPath::from_env())
         .with_managed(managed.clone());
     let found = finder.find(registry.get(server).unwrap(), &workspace).unwrap();
@@ -116,11 +116,11 @@ fn pip_installs_a_server_that_runs() {
 
 #[test]
 fn missing_package_manager_has_an_install_hint() {
-    let place = Place::new();
-    let error = place.managed().install(lock("pyright"), &place.own_tools(), &mut |_| {}).unwrap_err();
+    let dirs = TestDirs::new();
+    let error = dirs.managed().install(lock("pyright"), &dirs.own_tools(), &mut |_| {}).unwrap_err();
     assert_eq!(chain(&error), "cannot install `pyright`: `npm` is not installed");
     assert_eq!(error.hint().unwrap(), "install Node.js 20 or newer, for instance with `apt install npm`");
-    let error = place.managed().install(lock("ty"), &place.own_tools(), &mut |_| {}).unwrap_err();
+    let error = dirs.managed().install(lock("ty"), &dirs.own_tools(), &mut |_| {}).unwrap_err();
     assert_eq!(chain(&error), "cannot install `ty`: `python3` is not installed");
     assert_eq!(error.hint().unwrap(), "run `apt install python3 python3-venv`");
 }
@@ -134,25 +134,25 @@ fn chain(error: &dyn std::error::Error) -> String {
 
 #[test]
 fn python_without_venv_has_its_own_error() {
-    let place = Place::new();
-    place.script(
+    let dirs = TestDirs::new();
+    dirs.script(
         "python3",
         "echo 'The virtual environment was not created: ensurepip is not available'; exit 1",
     );
-    let error = place.managed().install(lock("ty"), &place.own_tools(), &mut |_| {}).unwrap_err();
+    let error = dirs.managed().install(lock("ty"), &dirs.own_tools(), &mut |_| {}).unwrap_err();
     assert_eq!(chain(&error), "cannot install `ty`: Python has no module `venv`");
     assert_eq!(error.hint().unwrap(), "run `apt install python3-venv`");
 }
 
 #[test]
 fn failed_installation_leaves_no_files() {
-    let place = Place::new();
-    let managed = place.managed();
-    place.script("npm", "mkdir -p node_modules/.bin; echo 'npm error code ENOTFOUND' >&2; exit 1");
-    let error = managed.install(lock("pyright"), &place.own_tools(), &mut |_| {}).unwrap_err();
+    let dirs = TestDirs::new();
+    let managed = dirs.managed();
+    dirs.script("npm", "mkdir -p node_modules/.bin; echo 'npm error code ENOTFOUND' >&2; exit 1");
+    let error = managed.install(lock("pyright"), &dirs.own_tools(), &mut |_| {}).unwrap_err();
     assert_eq!(chain(&error), "cannot install `pyright`: `npm ci` cannot reach its package registry");
-    place.script("npm", "echo 'something else' >&2; exit 1");
-    let error = managed.install(lock("pyright"), &place.own_tools(), &mut |_| {}).unwrap_err();
+    dirs.script("npm", "echo 'something else' >&2; exit 1");
+    let error = managed.install(lock("pyright"), &dirs.own_tools(), &mut |_| {}).unwrap_err();
     assert_eq!(chain(&error), "cannot install `pyright`: `npm ci` failed: something else");
     assert!(managed.installed().is_empty());
     let left: Vec<_> =
@@ -162,24 +162,24 @@ fn failed_installation_leaves_no_files() {
 
 #[test]
 fn interrupted_installation_is_built_again() {
-    let place = Place::new();
-    let managed = place.managed();
-    place.script("npm", "test ! -e leftover && mkdir -p node_modules/.bin");
-    let folder = managed.install(lock("pyright"), &place.own_tools(), &mut |_| {}).unwrap();
+    let dirs = TestDirs::new();
+    let managed = dirs.managed();
+    dirs.script("npm", "test ! -e leftover && mkdir -p node_modules/.bin");
+    let folder = managed.install(lock("pyright"), &dirs.own_tools(), &mut |_| {}).unwrap();
     std::fs::remove_file(folder.join(".complete")).unwrap();
     std::fs::write(folder.join("leftover"), "").unwrap();
     assert!(managed.installed().is_empty());
-    managed.install(lock("pyright"), &place.own_tools(), &mut |_| {}).unwrap();
+    managed.install(lock("pyright"), &dirs.own_tools(), &mut |_| {}).unwrap();
     assert_eq!(managed.installed().len(), 1);
     assert!(!folder.join("leftover").exists());
 }
 
 #[test]
 fn concurrent_installations_build_once() {
-    let place = Place::new();
-    let managed = place.managed();
-    place.script("npm", "echo run >> ../runs; mkdir -p node_modules/.bin");
-    let tools = place.own_tools();
+    let dirs = TestDirs::new();
+    let managed = dirs.managed();
+    dirs.script("npm", "echo run >> ../runs; mkdir -p node_modules/.bin");
+    let tools = dirs.own_tools();
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| managed.install(lock("pyright"), &tools, &mut |_| {}).unwrap());
@@ -191,12 +191,12 @@ fn concurrent_installations_build_once() {
 
 #[test]
 fn package_managers_inside_the_workspace_are_not_used() {
-    let place = Place::new();
-    place.script("npm", "touch ran");
-    let search = SearchPath::new(place.top().join("bin").as_os_str());
-    let top = place.top().canonicalize_utf8().unwrap();
+    let dirs = TestDirs::new();
+    dirs.script("npm", "touch ran");
+    let search = SearchPath::new(dirs.top().join("bin").as_os_str());
+    let top = dirs.top().canonicalize_utf8().unwrap();
     let tools = Tools::find(&search, Some(&top));
-    let error = place.managed().install(lock("pyright"), &tools, &mut |_| {}).unwrap_err();
+    let error = dirs.managed().install(lock("pyright"), &tools, &mut |_| {}).unwrap_err();
     assert_eq!(chain(&error), "cannot install `pyright`: `npm` is not installed");
 }
 
@@ -207,10 +207,10 @@ fn shared_locks_are_listed_once() {
         let ids: Vec<String> = ids.iter().map(|id| (*id).to_owned()).collect();
         locks_for(&registry, &ids, tools).map(|locks| locks.iter().map(|lock| lock.name).collect::<Vec<_>>())
     };
-    let place = Place::new();
-    place.script("npm", "");
-    place.script("python3", "");
-    let both = place.own_tools();
+    let dirs = TestDirs::new();
+    dirs.script("npm", "");
+    dirs.script("python3", "");
+    let both = dirs.own_tools();
     assert_eq!(names(&["json", "eslint", "pyright"], &both).unwrap(), ["vscode-langservers", "pyright"]);
     assert!(matches!(
         names(&["pyrigth"], &both).unwrap_err(),
@@ -220,17 +220,17 @@ fn shared_locks_are_listed_once() {
     assert_eq!(error.to_string(), "Tenon does not install `gopls`");
     assert_eq!(error.hint().unwrap(), "run `go install golang.org/x/tools/gopls@latest`");
     // Without Node.js the fallback from pip is used.
-    std::fs::remove_file(place.top().join("bin/npm")).unwrap();
-    assert_eq!(names(&["pyright"], &place.own_tools()).unwrap(), ["basedpyright"]);
+    std::fs::remove_file(dirs.top().join("bin/npm")).unwrap();
+    assert_eq!(names(&["pyright"], &dirs.own_tools()).unwrap(), ["basedpyright"]);
 }
 
 #[test]
 fn workspace_needs_missing_servers_for_existing_files() {
-    let place = Place::new();
+    let dirs = TestDirs::new();
     let bin =
-        place.script("npm", "mkdir -p node_modules/.bin; touch node_modules/.bin/vscode-css-language-server");
-    place.script("python3", "");
-    let workspace = place.top().join("workspace");
+        dirs.script("npm", "mkdir -p node_modules/.bin; touch node_modules/.bin/vscode-css-language-server");
+    dirs.script("python3", "");
+    let workspace = dirs.top().join("workspace");
     std::fs::create_dir_all(&workspace).unwrap();
     for file in ["a.py", "b.ts", "c.css", "d.go"] {
         std::fs::write(workspace.join(file), "").unwrap();
@@ -239,14 +239,14 @@ fn workspace_needs_missing_servers_for_existing_files() {
     let languages = LanguageCount::count(&Walk::new(&workspace, &[]).unwrap(), &registry);
     let search = SearchPath::new(bin.as_os_str());
     let needed = || {
-        locks_for_workspace(&registry, &languages, &place.managed(), &search, &place.own_tools())
+        locks_for_workspace(&registry, &languages, &dirs.managed(), &search, &dirs.own_tools())
             .iter()
             .map(|lock| lock.name)
             .collect::<Vec<_>>()
     };
     assert_eq!(needed(), ["pyright", "ruff", "typescript-language-server", "vscode-langservers"]);
     // Another server of the group, or an earlier installation, is enough.
-    place.script("ty", "");
-    place.managed().install(lock("vscode-langservers"), &place.own_tools(), &mut |_| {}).unwrap();
+    dirs.script("ty", "");
+    dirs.managed().install(lock("vscode-langservers"), &dirs.own_tools(), &mut |_| {}).unwrap();
     assert_eq!(needed(), ["ruff", "typescript-language-server"]);
 }
