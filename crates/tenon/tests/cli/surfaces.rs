@@ -40,6 +40,11 @@ fn every_tool_rejects_unknown_fields() {
     let sandbox = Sandbox::new();
     for (surface, _) in SURFACES {
         let mut client = connect(&sandbox, &["--surface", surface]);
+        // Most calls below also lack required fields, so that the schemas are closed is checked by itself.
+        let listed = client.request("tools/list", json!({})).unwrap();
+        for tool in listed["tools"].as_array().unwrap() {
+            assert_eq!(tool["inputSchema"]["additionalProperties"], false, "{}", tool["name"]);
+        }
         for tool in client.list_tools() {
             let rejected = match client.call_tool(&tool, json!({ "no_such_field": "x-value-x" })) {
                 Ok(result) => {
