@@ -43,8 +43,7 @@ pub fn mentioning(path: &Path) -> Vec<ProcessInfo> {
 }
 
 fn read(id: u32, needle: &[u8]) -> Option<ProcessInfo> {
-    let arguments = fs::read(format!("/proc/{id}/cmdline")).ok()?;
-    let environment = fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
+    let (arguments, environment) = arguments_and_environment(id)?;
     let mentions = |text: &[u8]| text.windows(needle.len()).any(|window| window == needle);
     if !mentions(&arguments) && !mentions(&environment) {
         return None;
@@ -52,6 +51,21 @@ fn read(id: u32, needle: &[u8]) -> Option<ProcessInfo> {
     let words = arguments.split(|byte| *byte == 0).filter(|word| !word.is_empty());
     let command = words.map(|word| String::from_utf8_lossy(word).into_owned()).collect();
     Some(ProcessInfo { id, parent: parent_of(id)?, command })
+}
+
+/// `spawn` returns while the kernel still sets up the new program. Until it has, both files are empty although the
+/// program is known; reading them then would miss a process that has just started.
+fn arguments_and_environment(id: u32) -> Option<(Vec<u8>, Vec<u8>)> {
+    let deadline = Instant::now() + Duration::from_millis(200);
+    loop {
+        let arguments = fs::read(format!("/proc/{id}/cmdline")).ok()?;
+        let environment = fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
+        let has_program = || fs::read_link(format!("/proc/{id}/exe")).is_ok();
+        if !arguments.is_empty() || !environment.is_empty() || !has_program() || Instant::now() > deadline {
+            return Some((arguments, environment));
+        }
+        std::thread::yield_now();
+    }
 }
 
 fn parent_of(id: u32) -> Option<u32> {
@@ -100,7 +114,9 @@ fn pid(id: u32) -> Pid {
 #[cfg(test)]
 mod tests {
     use std::process::Stdio;
+    use std::time::Duration;
 
+    use super::wait_for_exit;
     use crate::Sandbox;
 
     /// The shell leaves a background child behind and exits.
@@ -123,6 +139,8 @@ mod tests {
         let sandbox = Sandbox::new();
         let mut child = sandbox.command("tail").args(["-f", "/dev/null"]).spawn().unwrap();
         drop(sandbox);
-        assert!(!child.wait().unwrap().success());
+        let killed = wait_for_exit(child.id(), Duration::from_secs(30));
+        let _ = child.kill();
+        assert!(killed && !child.wait().unwrap().success());
     }
 }
