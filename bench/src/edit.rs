@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use tenon_testkit::direct_server::{DirectServer, InstalledServer};
+use tenon_testkit::direct_server::DirectServer;
 use tenon_testkit::mcp_client::ToolResult;
 use tenon_testkit::{McpClient, Sandbox};
 
@@ -49,9 +49,11 @@ fn measure(tenon: &Path, subject: Subject, sandbox: &Sandbox) -> Result<(), Benc
     };
     let last = text(false).lines().count() as u64;
     let right = |answer: &ToolResult, wrong: bool| {
-        let found = answer.structured["in_this_file"][0]["diagnostics"].as_array();
-        let at_last = found.is_some_and(|found| found.iter().any(|one| one["line"] == last));
-        answer.structured["complete"] == true && at_last == wrong
+        let at_last = |list: &str| {
+            let found = answer.structured[list].as_array();
+            found.is_some_and(|found| found.iter().any(|one| one["line"] == last && one["file"] == used.file))
+        };
+        answer.structured["complete"] == true && at_last(if wrong { "new" } else { "gone" })
     };
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -72,23 +74,13 @@ fn measure(tenon: &Path, subject: Subject, sandbox: &Sandbox) -> Result<(), Benc
         unfinished += usize::from(!right(&answer, wrong));
         theirs.time(|| bare.change_and_check(used.file, &text(wrong), wrong))?;
     }
-    let settle = settle(subject.server);
-    let over = ours.median().saturating_sub(settle).as_secs_f64() / theirs.median().as_secs_f64();
-    let mut beside =
-        format!("bare {}, {over:.2}× without {} to settle", shown(theirs.median()), shown(settle));
+    let over = ours.median().as_secs_f64() / theirs.median().as_secs_f64();
+    let mut beside = format!("bare {}, {over:.2}×", shown(theirs.median()));
     if unfinished > 0 {
         beside.push_str(&format!("; {unfinished} of {EDITS} were not complete"));
     }
-    row(&format!("{name}: an edit with its answer"), &shown(ours.median()), &beside, "1.15× bare + settling");
+    row(&format!("{name}: an edit with its answer"), &shown(ours.median()), &beside, "1.15× bare");
     Ok(())
-}
-
-/// How long to wait for another publish of this server. Servers with pull diagnostics need no wait.
-fn settle(server: InstalledServer) -> Duration {
-    match server {
-        InstalledServer::TypeScript => Duration::from_millis(400),
-        InstalledServer::Pyright | InstalledServer::Ty | InstalledServer::Clangd => Duration::ZERO,
-    }
 }
 
 /// A session with edits allowed.

@@ -3,9 +3,11 @@
 //! Each bench prints a Markdown table on stdout: a number, a baseline and the target. A bench never fails because of a
 //! number, since machines differ. Published results are the `*.md` files in this folder.
 
+mod changes;
 mod code;
 mod compose;
 mod context;
+mod coverage;
 mod echo;
 mod edit;
 mod error;
@@ -14,8 +16,10 @@ mod hyper_echo;
 mod json_lines;
 mod lsp;
 mod measure;
+mod oracle;
 mod output;
 mod product;
+mod source_sample;
 mod spine;
 mod subject;
 mod work;
@@ -36,19 +40,26 @@ struct Args {
     command: Option<Command>,
 }
 
-/// One bench each, in the file of the same name; the hidden ones are the baselines that a bench starts as processes.
+/// One bench each, in the file of the same name. `changes`, `coverage` and `oracle` take long and run only by name. The hidden ones are
+/// the baselines that a bench starts as processes.
 #[derive(Subcommand)]
 enum Command {
+    /// Files that another process changes, each followed by a question whose answer is known
+    Changes(changes::Options),
     /// The seven code tools over stdio and HTTP, against the bare language server
     Code,
     /// Composing workspaces of up to 10,000 modules, against parsing the same JSON
     Compose,
     /// Document caches: build, one-shot and warm resolve, memory, against hashing the same files
     Context,
+    /// References of random symbols, cold and after other questions, against a word search
+    Coverage(coverage::Options),
     /// Edits that report what they broke, against the bare language servers; and the hook by itself
     Edit,
     /// The engine behind the code tools as `tenon lsp-service`, against the bare language servers
     Lsp,
+    /// Random edits, compared with command-line checkers: what is new, missing and wrong
+    Oracle(oracle::Options),
     /// Start, ping, requests per second and memory of the daemon and its transports
     Spine,
     /// Plans, tasks and memory on SQLite and PostgreSQL, against a bare SQLite commit
@@ -85,7 +96,8 @@ fn main() -> ExitCode {
 }
 
 fn run(command: Option<Command>) -> Result<(), BenchError> {
-    let tenon = product::binary()?;
+    let compares = matches!(command, Some(Command::Changes(_) | Command::Coverage(_) | Command::Oracle(_)));
+    let tenon = product::binary(compares)?;
     match command {
         Some(command) => run_one(&command, &tenon),
         None => ALL.iter().try_for_each(|bench| run_one(bench, &tenon)),
@@ -94,11 +106,14 @@ fn run(command: Option<Command>) -> Result<(), BenchError> {
 
 fn run_one(command: &Command, tenon: &Path) -> Result<(), BenchError> {
     match command {
+        Command::Changes(options) => changes::run(tenon, options),
         Command::Code => code::run(tenon),
         Command::Compose => compose::run(tenon),
         Command::Context => context::run(tenon),
+        Command::Coverage(options) => coverage::run(tenon, options),
         Command::Edit => edit::run(tenon),
         Command::Lsp => lsp::run(tenon),
+        Command::Oracle(options) => oracle::run(tenon, options),
         Command::Spine => spine::run(tenon),
         Command::Work => work::run(tenon),
         Command::Parse { file } => compose::parse(file),

@@ -5,9 +5,10 @@ use std::process::Command;
 use crate::shell::{self, Error, cargo, repository, run_checked};
 
 /// The benches in `bench/src/main.rs`, checked here before the build.
-pub(crate) const NAMES: [&str; 7] = ["code", "compose", "context", "edit", "lsp", "spine", "work"];
+pub(crate) const NAMES: [&str; 10] =
+    ["changes", "code", "compose", "context", "coverage", "edit", "lsp", "oracle", "spine", "work"];
 
-pub(crate) fn run(name: Option<&str>) -> Result<bool, Error> {
+pub(crate) fn run(name: Option<&str>, options: &[String]) -> Result<bool, Error> {
     // Both at once: the bench program takes the `tenon` next to it.
     run_checked(cargo().args([
         "build",
@@ -21,5 +22,5 @@ pub(crate) fn run(name: Option<&str>) -> Result<bool, Error> {
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), std::path::PathBuf::from);
     let program = repository().join(target).join("dist/tenon-bench");
-    shell::run(Command::new(program).args(name))
+    shell::run(Command::new(program).args(name).args(options))
 }

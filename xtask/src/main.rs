@@ -49,6 +49,9 @@ enum Command {
         /// Which bench to run; all by default
         #[arg(value_parser = bench::NAMES)]
         name: Option<String>,
+        /// Options of that bench
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, requires = "name")]
+        options: Vec<String>,
     },
 }
 
@@ -73,6 +76,6 @@ fn run(command: Command) -> Result<bool, Error> {
         Command::Deny => deny::check(),
         Command::Workflows => workflows::check(),
         Command::Schemas => schemas::run(),
-        Command::Bench { name } => bench::run(name.as_deref()),
+        Command::Bench { name, options } => bench::run(name.as_deref(), &options),
     }
 }

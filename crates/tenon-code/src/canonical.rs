@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 use serde::{Serialize, Serializer};
 use tenon_contract::id::StableId;
 use tenon_contract::json::canonical;
-use tenon_contract::position::Range;
+use tenon_contract::position::{Position, Range};
 use tenon_contract::root::WorkspacePath;
 use tenon_lsp::model;
 
@@ -66,7 +66,7 @@ fn document_symbol_id(uri: &str, symbol: &model::Symbol) -> StableId {
 }
 
 /// A symbol of the workspace (§7.5).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct WorkspaceSymbol {
     pub(crate) id: StableId,
@@ -75,7 +75,20 @@ pub(crate) struct WorkspaceSymbol {
     pub(crate) location: Location,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) container_name: Option<String>,
+    /// The start of the name, for listings.
+    #[serde(skip)]
+    pub(crate) name_at: Position,
 }
+
+/// By what clients see: two servers may disagree where the name of one symbol starts.
+impl PartialEq for WorkspaceSymbol {
+    fn eq(&self, other: &Self) -> bool {
+        let key = |one: &Self| (one.id.clone(), one.container_name.clone());
+        key(self) == key(other)
+    }
+}
+
+impl Eq for WorkspaceSymbol {}
 
 impl From<model::Symbol> for WorkspaceSymbol {
     fn from(symbol: model::Symbol) -> Self {
@@ -85,6 +98,7 @@ impl From<model::Symbol> for WorkspaceSymbol {
             kind: symbol.kind.0,
             location: Location { path: symbol.path, range: symbol.range },
             container_name: symbol.container,
+            name_at: symbol.selection.start,
         }
     }
 }
@@ -176,6 +190,7 @@ impl Canonical for WorkspaceSymbol {
             .then_with(|| self.name.cmp(&other.name))
             .then_with(|| self.kind.cmp(&other.kind))
             .then_with(|| missing_last(&self.container_name, &other.container_name))
+            .then_with(|| self.name_at.cmp(&other.name_at))
     }
 }
 
@@ -211,7 +226,10 @@ pub(crate) fn canonicalise<T: Canonical>(mut items: Vec<T>) -> Vec<T> {
         left.compare(right)
             .then_with(|| if left == right { Ordering::Equal } else { json(left).cmp(&json(right)) })
     });
-    items.dedup();
+    // What is not serialised, such as the place of a name, does not tell items apart.
+    items.dedup_by(|right, left| {
+        left == right || (left.compare(right) == Ordering::Equal && json(left) == json(right))
+    });
     items
 }
 
@@ -219,7 +237,6 @@ pub(crate) fn canonicalise<T: Canonical>(mut items: Vec<T>) -> Vec<T> {
 mod tests {
     use proptest::prelude::*;
     use serde_json::Value;
-    use tenon_contract::position::Position;
     use tenon_contract::root::RootGate;
     use tenon_lsp::model::SymbolKind;
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tenon_contract::clock::Clock;
 use tenon_contract::cursor::{Cursor, RequestKey, SnapshotKey};
 use tenon_contract::epoch::EpochSet;
-use tenon_contract::root::{GateError, RootGate, WorkspacePath};
+use tenon_contract::root::{RootGate, WorkspacePath};
 use tenon_contract::snapshot::SnapshotLimits;
 use tenon_lsp::CallContext;
 use tenon_lsp::ServerId;
@@ -101,7 +101,7 @@ impl CodeTools {
 
     /// Admits a query about the workspace, which needs a root.
     pub(crate) fn admit_workspace(&self) -> Result<(), CodeError> {
-        if self.state.gate().roots().is_empty() { Err(GateError::Denied.into()) } else { Ok(()) }
+        Ok(self.state.gate().admit_workspace()?)
     }
 
     /// Answers an unpaged query.

@@ -4,7 +4,7 @@
 //! servers that are not available: the summary names these.
 
 use tenon_lsp::ServerId;
-use tenon_lsp::model::{GapReason, LspAnswer};
+use tenon_lsp::model::{AnswerNote, GapReason, LspAnswer};
 
 use crate::error::{CodeError, ProviderFailure};
 
@@ -18,17 +18,6 @@ pub(crate) struct CompleteAnswer<T> {
     pub(crate) unavailable: Vec<ServerId>,
     /// All other servers.
     pub(crate) present: Vec<ServerId>,
-}
-
-impl<T> CompleteAnswer<T> {
-    /// This value, if all its servers report when they have loaded the workspace. Results of other servers may depend on earlier
-    /// queries (decision 0405).
-    pub(crate) fn require_proven(self) -> Result<Self, CodeError> {
-        match self.unproven.first().cloned() {
-            Some(server) => Err(CodeError::Provider { server, failure: ProviderFailure::Unproven }),
-            None => Ok(self),
-        }
-    }
 }
 
 /// How many servers must have answered.
@@ -77,7 +66,7 @@ pub(crate) fn require_complete<T>(
     if !indexing.is_empty() {
         return Err(CodeError::Indexing { servers: indexing, progress: None });
     }
-    if pending {
+    if pending || answer.notes.contains(&AnswerNote::FilesUnread) {
         return Err(CodeError::Timeout);
     }
     let mut present = answer.servers;
@@ -103,6 +92,7 @@ mod tests {
             value: 7,
             servers: servers.iter().map(|name| id(name)).collect(),
             gaps: gaps.iter().map(|(name, why)| Gap { server: id(name), why: why.clone() }).collect(),
+            notes: Vec::new(),
         }
     }
 

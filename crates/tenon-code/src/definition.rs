@@ -6,6 +6,7 @@ use tenon_contract::cursor::RequestKey;
 use tenon_contract::epoch::EpochSet;
 use tenon_contract::position::Position;
 use tenon_lsp::CallContext;
+use tenon_lsp::model::AnswerNote;
 
 use crate::canonical::{Location, canonicalise};
 use crate::code_reply::CodeReply;
@@ -37,11 +38,16 @@ impl CodeTools {
             let path = path.clone();
             async move {
                 let answer = state.engine.definition(&path, position, &call).await?;
+                let notes = answer.notes.clone();
                 let found = require_complete(answer, RequiredServers::AtLeastOne)?;
+                let caveats = Caveats::of(&found, notes);
                 let mut locations = canonicalise(found.value.into_iter().map(Location::from).collect());
                 let capped = locations.len() > state.limits.items;
                 locations.truncate(state.limits.items);
-                let caveats = Caveats { unproven: found.unproven, capped, ..Caveats::default() };
+                let mut caveats = Caveats { capped, ..caveats };
+                if !locations.is_empty() {
+                    caveats.notes.retain(|note| !matches!(note, AnswerNote::Outside(_)));
+                }
                 let summary =
                     caveats.summary(&format!("Found {}", count(locations.len(), "definition")), false);
                 let lines = state

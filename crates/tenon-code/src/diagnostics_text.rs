@@ -1,6 +1,7 @@
-//! The diagnostics after an edit as text for a model, shown below the line that reports the change.
+//! The diagnostics after a write as text for a model, for hosts of the language-server service.
 //!
-//! The text is a contract with the hosts that show it: headings, tags and limits are the same for every server. The limits
+//! The service has no baseline, so this lists everything that is wrong; the edits of Tenon itself report the difference
+//! ([`crate::EditText`]). The text is a contract with the hosts that show it: headings, tags and limits are the same for every server. The limits
 //! apply in this order: severities, diagnostics of one file, lines in total, other files with something to show.
 
 use std::collections::BTreeSet;
@@ -10,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use tenon_lsp::diagnostic_line::{DiagnosticLine, one_line, plural};
 use tenon_lsp::model::Severity;
 
-use crate::edit::{EditDiagnostics, FileDiagnosticLines};
+use crate::service_diagnostics::{FileDiagnosticLines, ServiceDiagnostics};
 
 /// How much is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,12 +43,10 @@ pub struct ShownFile {
 pub struct DiagnosticsText {
     pub changed: Vec<ShownFile>,
     pub others: Vec<ShownFile>,
-    /// The servers that did not finish in time.
-    pub pending: Vec<String>,
 }
 
 impl DiagnosticsText {
-    pub fn new(diagnostics: &EditDiagnostics, limits: &DiagnosticsLimits) -> Self {
+    pub fn new(diagnostics: &ServiceDiagnostics, limits: &DiagnosticsLimits) -> Self {
         let mut lines = limits.lines;
         let mut shown = |file: &FileDiagnosticLines| {
             let wanted: Vec<&DiagnosticLine> =
@@ -60,11 +59,11 @@ impl DiagnosticsText {
         };
         let changed = diagnostics.changed.iter().filter_map(&mut shown).collect();
         let others = diagnostics.others.iter().filter_map(shown).take(limits.other_files).collect();
-        Self { changed, others, pending: diagnostics.pending.clone() }
+        Self { changed, others }
     }
 
     pub fn is_empty(&self) -> bool {
-        self.changed.is_empty() && self.others.is_empty() && self.pending.is_empty()
+        self.changed.is_empty() && self.others.is_empty()
     }
 
     /// A success line with this text below it.
@@ -85,9 +84,6 @@ impl fmt::Display for DiagnosticsText {
         if !self.others.is_empty() {
             parts.push(format!("LSP {} detected in other files:", kinds(&self.others)));
             parts.extend(self.others.iter().map(ShownFile::to_string));
-        }
-        if !self.pending.is_empty() {
-            parts.push(format!("(diagnostics pending: {})", self.pending.join(", ")));
         }
         f.write_str(&parts.join("\n"))
     }
@@ -135,8 +131,8 @@ mod tests {
         FileDiagnosticLines { file: file.to_owned(), diagnostics: all.collect() }
     }
 
-    fn after_edit(changed: FileDiagnosticLines, others: Vec<FileDiagnosticLines>) -> EditDiagnostics {
-        EditDiagnostics { changed: vec![changed], others, ..EditDiagnostics::default() }
+    fn after_edit(changed: FileDiagnosticLines, others: Vec<FileDiagnosticLines>) -> ServiceDiagnostics {
+        ServiceDiagnostics { changed: vec![changed], others }
     }
 
     fn names(files: &[ShownFile]) -> Vec<(&str, usize, usize)> {
@@ -144,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn text_lists_changed_files_other_files_and_pending_servers() {
+    fn text_lists_changed_files_and_other_files() {
         let changed = FileDiagnosticLines {
             file: "src/a.ts".to_owned(),
             diagnostics: vec![
@@ -152,8 +148,7 @@ mod tests {
                 found(13, Severity::Warning, "unused", None),
             ],
         };
-        let mut diagnostics = after_edit(changed, vec![errors("src/b.ts", 22), errors("src/c.ts", 1)]);
-        diagnostics.pending = vec!["eslint".to_owned(), "pyright".to_owned()];
+        let diagnostics = after_edit(changed, vec![errors("src/b.ts", 22), errors("src/c.ts", 1)]);
         insta::assert_snapshot!(DiagnosticsText::new(&diagnostics, &DiagnosticsLimits { per_file: 2, ..DiagnosticsLimits::default() }).below("Edited."), @r#"
         Edited.
 
@@ -170,7 +165,6 @@ mod tests {
         <diagnostics file="src/c.ts">
         ERROR [1:5] wrong
         </diagnostics>
-        (diagnostics pending: eslint, pyright)
         "#);
     }
 
@@ -185,9 +179,6 @@ mod tests {
         assert!(
             DiagnosticsText::new(&after_edit(hints, Vec::new()), &DiagnosticsLimits::default()).is_empty()
         );
-        let pending = EditDiagnostics { pending: vec!["pyright".to_owned()], ..EditDiagnostics::default() };
-        let text = DiagnosticsText::new(&pending, &DiagnosticsLimits::default());
-        assert_eq!(text.below("Written."), "Written.\n\n(diagnostics pending: pyright)");
     }
 
     #[test]

@@ -44,11 +44,12 @@ impl CodeTools {
                     state.engine.check(&path, None, &call).await?,
                     RequiredServers::AtLeastOne,
                 )?;
+                let caveats = Caveats::of(&found, Vec::new());
                 let all = found.value.into_iter().map(|one| Diagnostic::new(&path, one)).collect();
                 let mut diagnostics = canonicalise(all);
                 let capped = diagnostics.len() > state.limits.items;
                 diagnostics.truncate(state.limits.items);
-                let caveats = Caveats { unproven: found.unproven, capped, ..Caveats::default() };
+                let caveats = Caveats { capped, ..caveats };
                 let summary =
                     caveats.summary(&format!("Returned {}", count(diagnostics.len(), "diagnostic")), false);
                 let lines = state.listing.then(|| {

@@ -42,6 +42,7 @@ impl CodeTools {
             let path = path.clone();
             async move {
                 let answer = state.engine.document_symbols(&path, &call).await?;
+                let notes = answer.notes.clone();
                 let found = require_complete(answer, RequiredServers::AtLeastOne)?;
                 if found.value.len() > VISITED_SYMBOLS {
                     return Err(CodeError::TooMany {
@@ -49,10 +50,11 @@ impl CodeTools {
                         limit: VISITED_SYMBOLS,
                     });
                 }
+                let caveats = Caveats::of(&found, notes);
                 let mut symbols = canonicalise(found.value.into_iter().map(DocumentSymbol::from).collect());
                 let capped = symbols.len() > state.limits.items;
                 symbols.truncate(state.limits.items);
-                let caveats = Caveats { unproven: found.unproven, capped, ..Caveats::default() };
+                let caveats = Caveats { capped, ..caveats };
                 let summary =
                     caveats.summary(&format!("Returned {}", count(symbols.len(), "document symbol")), false);
                 let lines = state.listing.then(|| {

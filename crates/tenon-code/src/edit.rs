@@ -1,4 +1,4 @@
-//! Edits: change a file, show the new text to the language servers, wait, and return the diagnostics that follow.
+//! Edits: change a file, show the new text to the language servers, wait, and return what that did to the diagnostics.
 //!
 //! [`Editor`] runs all four steps and returns one finished [`EditOutcome`]. Policy:
 //! - Only regular UTF-8 files inside the root, opened beneath it without following links; never files that decide what runs
@@ -6,33 +6,42 @@
 //! - Reading, matching and writing are one step: edits of one file run one after the other ([`file_locks`]), and a file that
 //!   another program changes between reading and writing is read again.
 //! - A file is either unchanged or fully changed, with its mode, byte order mark and line endings.
-//! - Language servers never make an edit fail, and diagnostics always belong to exactly the text that was written.
+//! - Language servers never make an edit fail, and diagnostics always belong to exactly the texts before and after.
 
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use futures::future::BoxFuture;
 use serde::Deserialize;
-use tenon_contract::root::{RootError, WorkspacePath};
+use tenon_contract::root::{ReadError, RootError, WorkspacePath};
 use tenon_lsp::CallContext;
-use tenon_lsp::orchestrator::Orchestrator;
+use tenon_lsp::model::Severity;
+use tenon_lsp::orchestrator::{ChangeCheck, ChangedText, Checkers, FileCheck, Orchestrator, ServerCheck};
 use tokio::task::spawn_blocking;
 
 mod directory;
 mod edit_diagnostics;
+mod enclosing_symbols;
 mod error;
 mod file_locks;
 mod file_writer;
+mod last_texts;
 mod protected;
+mod report_state;
 mod text;
+mod told_findings;
 
-pub use edit_diagnostics::{ChangedFile, EditDiagnostics, FileDiagnosticLines};
+pub use edit_diagnostics::{EditDiagnostics, EditKind, EditedFile, FileState, FoundDiagnostic};
 pub use error::EditError;
 pub use text::Lines;
 
+use edit_diagnostics::Comparison;
 use file_locks::{FileLocks, ShowGuard};
 use file_writer::{FileWriter, RequestedText, Texts};
+use report_state::ReportState;
+use told_findings::ToldFindings;
 
 /// Replaces a text that occurs once in a file.
 #[derive(Debug, Clone, Deserialize)]
@@ -71,9 +80,17 @@ impl Change {
     pub fn created(&self) -> bool {
         self.before.is_none()
     }
+
+    fn kind(&self) -> EditKind {
+        match &self.before {
+            None => EditKind::Created(self.lines),
+            Some(before) if *before == self.after => EditKind::Unchanged,
+            Some(_) => EditKind::Edited(Some(self.lines)),
+        }
+    }
 }
 
-/// A finished edit: the change and the diagnostics that follow.
+/// A finished edit: the change, and what it did to the diagnostics.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EditOutcome {
     pub change: Change,
@@ -83,11 +100,47 @@ pub struct EditOutcome {
 /// Opens the language servers of the workspace, which start with the first use; `None` if they cannot be used.
 pub type OpenServers = Box<dyn Fn() -> BoxFuture<'static, Option<Orchestrator>> + Send + Sync>;
 
+/// Finds the texts that files had before another program changed them; `None` where that is not known.
+pub type BaselineTexts =
+    Box<dyn Fn(Vec<WorkspacePath>) -> BoxFuture<'static, Vec<Option<String>>> + Send + Sync>;
+
+/// A file that another program changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReportedChange {
+    pub path: WorkspacePath,
+    /// The text at the last report, as far as it is known: empty if the file did not exist.
+    pub before: Option<String>,
+    /// Whether the program that changed it says that it is new. Counts if no text before is known.
+    pub is_new: bool,
+}
+
+/// What to do with files that were reported on with the same text while a server was late.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unfinished {
+    /// Report what was missing.
+    Retry,
+    Skip,
+}
+
+/// What an [`Editor`] works with.
+pub struct EditorOptions {
+    /// Tenon's own files and folders, which no edit may change.
+    pub own_paths: Vec<Utf8PathBuf>,
+    pub servers: OpenServers,
+    /// For files that Tenon has not seen before the change.
+    pub baselines: BaselineTexts,
+    /// The severities that are reported.
+    pub severities: BTreeSet<Severity>,
+}
+
 /// Edits files below one root.
 pub struct Editor {
     writer: Arc<FileWriter>,
     locks: FileLocks,
     servers: OpenServers,
+    baselines: BaselineTexts,
+    severities: BTreeSet<Severity>,
+    reports: Mutex<ReportState>,
 }
 
 /// A changed file, with the right to show its text to the servers before any newer one.
@@ -99,14 +152,12 @@ struct Written {
 }
 
 impl Editor {
-    /// Edits files below `root`, which must be a real path, but never Tenon's `own_paths`.
-    pub fn new(
-        root: &Utf8Path,
-        own_paths: Vec<Utf8PathBuf>,
-        servers: OpenServers,
-    ) -> Result<Self, RootError> {
+    /// Edits files below `root`, which must be a real path.
+    pub fn new(root: &Utf8Path, options: EditorOptions) -> Result<Self, RootError> {
+        let EditorOptions { own_paths, servers, baselines, severities } = options;
         let writer = Arc::new(FileWriter::new(root, own_paths)?);
-        Ok(Self { writer, locks: FileLocks::default(), servers })
+        let reports = Mutex::default();
+        Ok(Self { writer, locks: FileLocks::default(), servers, baselines, severities, reports })
     }
 
     /// Replaces a text. Diagnostics in other files may take up to `wait`; `call` bounds the wait for diagnostics only.
@@ -132,16 +183,90 @@ impl Editor {
         self.run(file, RequestedText::Whole(text), expected_sha256, wait, call).await
     }
 
-    /// The diagnostics after another program changed files. Waits as [`Editor::edit`] does.
+    /// What changes by another program did to the diagnostics. The texts before are those of the last report, else those that
+    /// servers saw last, else the given baselines. Waits as [`Editor::edit`] does.
     pub async fn diagnostics_after(
         &self,
-        files: Vec<WorkspacePath>,
+        files: Vec<ReportedChange>,
+        unfinished: Unfinished,
         wait: Duration,
         call: &CallContext,
     ) -> EditDiagnostics {
-        let changed: Vec<ChangedFile> =
-            files.into_iter().map(|path| ChangedFile { path, text: None, before: None }).collect();
-        self.collect(&changed, wait, call).await
+        let Some(servers) = (self.servers)().await else {
+            return EditDiagnostics::default();
+        };
+        let (mut changed, mut unreadable, mut skipped) = (Vec::new(), Vec::new(), Vec::new());
+        let mut created = BTreeSet::new();
+        for ReportedChange { path, before, is_new } in files {
+            let after = match servers.read(&path).await {
+                Ok(lines) => Some(lines.text().to_string()),
+                Err(ReadError::Gone) => None,
+                Err(_) => {
+                    if servers.checkers(&path).await != Checkers::None {
+                        unreadable.push(servers.gate().display(&path));
+                    }
+                    continue;
+                }
+            };
+            if unfinished == Unfinished::Skip && self.reports().is_waiting(&path, after.as_deref()) {
+                skipped.push(path);
+                continue;
+            }
+            let before = self.seen_before(&servers, &path, before, after.as_deref());
+            created.extend(is_new.then(|| path.clone()));
+            changed.push(ChangedText { path, before, after });
+        }
+        self.fill_baselines(&mut changed).await;
+        for file in changed.iter_mut().filter(|file| file.before.is_none() && created.contains(&file.path)) {
+            file.before = Some(String::new());
+        }
+        // A file that was not there and is not there did not change.
+        changed.retain(|file| {
+            file.after.is_some() || file.before.as_ref().is_some_and(|before| !before.is_empty())
+        });
+        let is_created =
+            |file: &ChangedText| file.before.as_deref() == Some("") && created.contains(&file.path);
+        let is_created: Vec<bool> = changed.iter().map(is_created).collect();
+        let mut found = self.collect(changed, wait, call).await;
+        for (file, _) in found.edited.iter_mut().zip(is_created).filter(|(_, is_created)| *is_created) {
+            if let EditKind::Edited(Some(lines)) = file.kind {
+                file.kind = EditKind::Created(lines);
+            }
+        }
+        found.add_unreadable(unreadable);
+        found.unfinished.extend(skipped);
+        found
+    }
+
+    /// The text of the last report, else the last one that a server reported on, unless that is the new text already.
+    fn seen_before(
+        &self,
+        servers: &Orchestrator,
+        path: &WorkspacePath,
+        before: Option<String>,
+        after: Option<&str>,
+    ) -> Option<String> {
+        let reported = self.reports().baseline(path);
+        let before = before.map(|before| without_mark(before).into());
+        let seen = || servers.last_checked_text(path).filter(|text| Some(&**text) != after);
+        reported.or(before).or_else(seen).map(|text| text.to_string())
+    }
+
+    /// Asks for the texts before that are not known yet.
+    async fn fill_baselines(&self, changed: &mut [ChangedText]) {
+        let mut unknown: Vec<&mut ChangedText> =
+            changed.iter_mut().filter(|file| file.before.is_none()).collect();
+        if unknown.is_empty() {
+            return;
+        }
+        let texts = (self.baselines)(unknown.iter().map(|file| file.path.clone()).collect()).await;
+        for (file, text) in unknown.iter_mut().zip(texts) {
+            file.before = text.map(without_mark);
+        }
+    }
+
+    fn reports(&self) -> std::sync::MutexGuard<'_, ReportState> {
+        self.reports.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn run(
@@ -154,8 +279,15 @@ impl Editor {
     ) -> Result<EditOutcome, EditError> {
         let Written { change, path, texts: Texts { before, after }, guard } =
             self.change(file, requested, expected).await?;
-        let changed = ChangedFile { path, text: Some(after), before };
-        let diagnostics = self.collect_until_superseded(changed, &guard, wait, call).await;
+        // A new file had no text, and so no diagnostics.
+        let before = before.unwrap_or_default();
+        let reported = self.reports().interrupted_baseline(&path, &before);
+        let before = reported.map_or(before, |text| text.to_string());
+        let changed = ChangedText { path, before: Some(before), after: Some(after) };
+        let mut diagnostics = self.collect_until_superseded(changed, &guard, wait, call).await;
+        for file in &mut diagnostics.edited {
+            file.kind = change.kind();
+        }
         Ok(EditOutcome { change, diagnostics })
     }
 
@@ -184,7 +316,7 @@ impl Editor {
     /// Collects diagnostics until a newer edit of the file ends the wait; what is known by then is still an answer.
     async fn collect_until_superseded(
         &self,
-        changed: ChangedFile,
+        changed: ChangedText,
         guard: &ShowGuard,
         wait: Duration,
         call: &CallContext,
@@ -196,22 +328,96 @@ impl Editor {
             either.cancel();
             std::future::pending().await
         };
-        let changed = [changed];
         let mut diagnostics = tokio::select! {
             biased;
-            diagnostics = self.collect(&changed, wait, &call) => diagnostics,
+            diagnostics = self.collect(vec![changed], wait, &call) => diagnostics,
             diagnostics = superseded => diagnostics,
         };
-        diagnostics.complete &= !guard.superseded.is_cancelled();
+        diagnostics.superseded = guard.superseded.is_cancelled();
+        diagnostics.complete &= !diagnostics.superseded;
         diagnostics
     }
 
-    async fn collect(&self, changed: &[ChangedFile], wait: Duration, call: &CallContext) -> EditDiagnostics {
-        match (self.servers)().await {
-            Some(servers) => EditDiagnostics::collect(&servers, changed, wait, call).await,
-            None => EditDiagnostics::default(),
+    /// Shows changes to the servers and compares what they report on the texts before and after.
+    async fn collect(
+        &self,
+        changed: Vec<ChangedText>,
+        wait: Duration,
+        call: &CallContext,
+    ) -> EditDiagnostics {
+        let Some(servers) = (self.servers)().await else {
+            let unserved = |file: &ChangedText| FileCheck { path: file.path.clone(), servers: Vec::new() };
+            let check =
+                ChangeCheck { changed: changed.iter().map(unserved).collect(), ..ChangeCheck::default() };
+            let comparison = Comparison {
+                check: &check,
+                changed: &changed,
+                other_texts: &BTreeMap::new(),
+                told: &ToldFindings::default(),
+                severities: &self.severities,
+                gate: self.writer.gate(),
+            };
+            return EditDiagnostics::new(&comparison).0;
+        };
+        let check = servers.check_change(&changed, wait, call).await;
+        let unfinished = unfinished(&check, call);
+        let mut unavailable = Vec::new();
+        for file in check.changed.iter().filter(|file| file.servers.is_empty()) {
+            if servers.checkers(&file.path).await == Checkers::Unavailable {
+                unavailable.push(servers.gate().display(&file.path));
+            }
+        }
+        let told = self.reports().told();
+        let other_texts = match unfinished.is_empty() && told.is_empty() {
+            true => BTreeMap::new(),
+            false => other_texts(&servers, &check).await,
+        };
+        let (severities, gate) = (self.severities.clone(), servers.gate().clone());
+        let compare = move || {
+            let comparison = Comparison {
+                check: &check,
+                changed: &changed,
+                other_texts: &other_texts,
+                told: &told,
+                severities: &severities,
+                gate: &gate,
+            };
+            let (found, told) = EditDiagnostics::new(&comparison);
+            (found, told, changed)
+        };
+        let Ok((mut found, told, changed)) = spawn_blocking(compare).await else {
+            return EditDiagnostics::default();
+        };
+        self.reports().note(&changed, &unfinished, call.cancel.is_cancelled(), told);
+        found.unfinished = unfinished;
+        found.mark_unavailable(&unavailable);
+        enclosing_symbols::name_symbols(&servers, &mut found.new, call).await;
+        found
+    }
+}
+
+/// The changed files that some server has not reported on, or whose dependents.
+fn unfinished(check: &ChangeCheck, call: &CallContext) -> Vec<WorkspacePath> {
+    let is_late = |one: &ServerCheck| one.after.is_none() || check.pending.contains(&one.server);
+    let is_unfinished = |file: &&FileCheck| call.cancel.is_cancelled() || file.servers.iter().any(is_late);
+    check.changed.iter().filter(is_unfinished).map(|file| file.path.clone()).collect()
+}
+
+/// A text without its byte order mark, as servers see it.
+fn without_mark(text: String) -> String {
+    text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text)
+}
+
+/// The texts of other files with diagnostics.
+async fn other_texts(servers: &Orchestrator, check: &ChangeCheck) -> BTreeMap<WorkspacePath, Arc<str>> {
+    let has_any = |one: &ServerCheck| one.after.as_ref().is_some_and(|found| !found.is_empty());
+    let mut texts = BTreeMap::new();
+    for file in check.others.iter().filter(|file| file.servers.iter().any(has_any)) {
+        if let Ok(lines) = servers.read(&file.path).await {
+            texts.insert(file.path.clone(), Arc::clone(lines.text()));
         }
     }
+    texts
 }
 
 async fn blocking<T: Send + 'static>(

@@ -32,9 +32,8 @@ pub enum CodeError {
     ResponseTooLarge { limit: usize, fits: Option<usize> },
     #[error("the answer was not ready in time; try again")]
     Timeout,
-    /// `progress` is the number of finished files and the total, if known.
-    #[error("language servers are still loading the workspace; try again")]
-    Indexing { servers: Vec<ServerId>, progress: Option<(u64, u64)> },
+    #[error("{} still loading the workspace; try again", named(servers))]
+    Indexing { servers: Vec<ServerId>, progress: Option<IndexingProgress> },
     #[error("the language server `{server}` truncated its answer")]
     ServerLimit { server: ServerId },
     #[error("no language server supports this query for such files")]
@@ -45,6 +44,25 @@ pub enum CodeError {
     Cancelled,
     #[error("internal error")]
     Internal,
+}
+
+/// How far the check of the workspace is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IndexingProgress {
+    pub done: u64,
+    pub total: u64,
+    /// The first few files without a result, relative to the workspace.
+    pub pending: Vec<String>,
+}
+
+/// `pyright is`, `clangd and pyright are`.
+fn named(servers: &[ServerId]) -> String {
+    let names: Vec<&str> = servers.iter().map(ServerId::as_str).collect();
+    match names.as_slice() {
+        [] => "language servers are".to_owned(),
+        [one] => format!("{one} is"),
+        [first @ .., last] => format!("{} and {last} are", first.join(", ")),
+    }
 }
 
 /// Why a document cannot be opened.
@@ -69,9 +87,6 @@ pub enum ProviderFailure {
     Broken(ServerId),
     #[error("returned an error")]
     Refused,
-    /// It does not report when it has loaded the workspace.
-    #[error("does not report indexing progress; results may be incomplete")]
-    Unproven,
     /// Not installed, or not allowed to run.
     #[error("is not available: {0}")]
     Unavailable(String),

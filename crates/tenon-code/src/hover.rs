@@ -43,11 +43,10 @@ impl CodeTools {
         self.reply(question, call, move |state, call| {
             let path = path.clone();
             async move {
-                let found = require_complete(
-                    state.engine.hover(&path, position, &call).await?,
-                    RequiredServers::AtLeastOne,
-                )?;
-                let caveats = Caveats { unproven: found.unproven, ..Caveats::default() };
+                let answer = state.engine.hover(&path, position, &call).await?;
+                let notes = answer.notes.clone();
+                let found = require_complete(answer, RequiredServers::AtLeastOne)?;
+                let caveats = Caveats::of(&found, notes);
                 let card = CanonicalHover::new(found.value, caveats, state.listing);
                 card.within(state.limits.payload_bytes())
             }

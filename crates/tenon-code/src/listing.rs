@@ -21,7 +21,7 @@ impl Listed for Location {
 
 impl Listed for WorkspaceSymbol {
     fn lines(&self, gate: &RootGate) -> Vec<String> {
-        let place = place(gate, &self.location.path, self.location.range.start);
+        let place = place(gate, &self.location.path, self.name_at);
         vec![format!("{place} {}", named(self.kind, &self.name, self.container_name.as_deref()))]
     }
 }

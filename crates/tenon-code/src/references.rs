@@ -47,14 +47,16 @@ impl CodeTools {
             let path = path.clone();
             async move {
                 let answer = state.engine.references(&path, position, include_declaration, &call).await?;
-                let found = require_complete(answer, RequiredServers::AtLeastOne)?.require_proven()?;
+                let notes = answer.notes.clone();
+                let found = require_complete(answer, RequiredServers::AtLeastOne)?;
+                let caveats = Caveats::of(&found, notes);
                 let locations = canonicalise(found.value.into_iter().map(Location::from).collect());
                 let limit = state.limits.references;
                 if locations.len() > limit {
                     return Err(CodeError::TooMany { what: "references", limit });
                 }
                 let words = |number| format!("Returned {}", count(number, "reference"));
-                Ok(PagedList::new(locations, words, Caveats::default()))
+                Ok(PagedList::new(locations, words, caveats))
             }
         })
         .await

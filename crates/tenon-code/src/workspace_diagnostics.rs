@@ -38,10 +38,10 @@ impl CodeTools {
             path: None,
         };
         self.page(question, PageRequest { size: page_size, cursor }, call, move |state, call| async move {
-            let found = state.background_check.files(&call).await?;
+            let found = state.background_check.findings(&call).await?;
             let uncovered = state.uncovered(&found);
             let mut capped = false;
-            let files = found.value.iter().map(|(path, diagnostics)| {
+            let files = found.value.files.iter().map(|(path, diagnostics)| {
                 let all = diagnostics.iter().map(|one| Diagnostic::new(path, one.clone())).collect();
                 let mut diagnostics = canonicalise(all);
                 capped |= diagnostics.len() > state.limits.items;
@@ -55,7 +55,13 @@ impl CodeTools {
             }
             let words = |number| format!("Returned diagnostics for {}", count(number, "file"));
             let unproven = found.unproven.clone();
-            Ok(PagedList::new(files, words, Caveats { uncovered, unproven, capped }))
+            let unchecked =
+                found.value.unchecked.iter().map(|one| format!("{} ({})", one.file, one.why)).collect();
+            Ok(PagedList::new(
+                files,
+                words,
+                Caveats { uncovered, unproven, unchecked, capped, ..Caveats::default() },
+            ))
         })
         .await
     }

@@ -4,7 +4,6 @@ use serde::Deserialize;
 use tenon_contract::cursor::RequestKey;
 use tenon_contract::epoch::EpochSet;
 use tenon_lsp::CallContext;
-use tenon_lsp::Capability;
 
 use crate::canonical::{WorkspaceSymbol, canonicalise};
 use crate::code_reply::CodeReply;
@@ -48,12 +47,10 @@ impl CodeTools {
         self.page(question, PageRequest { size: page_size, cursor }, call, move |state, call| {
             let query = query.clone();
             async move {
-                let mut found = require_complete(
+                let found = require_complete(
                     state.engine.workspace_symbols(&query, &call).await,
                     RequiredServers::AnyNumber,
                 )?;
-                found.unavailable =
-                    state.engine.covered(Capability::WorkspaceSymbols, &call).await.unavailable;
                 let uncovered = state.uncovered(&found);
                 let symbols = canonicalise(found.value.into_iter().map(WorkspaceSymbol::from).collect());
                 let limit = state.limits.workspace_symbols;
@@ -64,7 +61,7 @@ impl CodeTools {
                 Ok(PagedList::new(
                     symbols,
                     words,
-                    Caveats { uncovered, unproven: found.unproven, capped: false },
+                    Caveats { uncovered, unproven: found.unproven, ..Caveats::default() },
                 ))
             }
         })

@@ -66,6 +66,9 @@ pub enum GateError {
     /// A folder is required, and the path is not one.
     #[error("not a folder")]
     NotAFolder,
+    /// An allowed root was removed or moved since the gate was made.
+    #[error("workspace root is missing")]
+    RootMissing,
 }
 
 /// Why a folder cannot be an allowed root.
@@ -214,6 +217,39 @@ impl RootGate {
             return Err(GateError::Missing);
         }
         Ok(WorkspacePath::new(prefix.join(rest)))
+    }
+
+    /// Admits the path of a change on disk: a file or a folder inside the roots, or what was one. Its folder may be gone, or
+    /// another kind of thing may have taken its name.
+    ///
+    /// # Errors
+    /// See [`GateError`].
+    pub fn admit_changed(&self, path: impl AsRef<Path>) -> Result<WorkspacePath, GateError> {
+        let absolute = self.absolute(path.as_ref())?;
+        match self.resolve(&absolute) {
+            Ok((real, _)) => return Ok(WorkspacePath::new(real)),
+            Err(GateError::Missing) => {}
+            Err(error) => return Err(error),
+        }
+        let (normal, _) = normalise(&absolute);
+        let exists = |prefix: &&Utf8Path| fs::symlink_metadata(prefix).is_ok();
+        let existing = normal.ancestors().find(exists).ok_or(GateError::Missing)?;
+        let rest = normal.strip_prefix(existing).expect("an ancestor is a prefix");
+        let (prefix, _) = self.resolve(existing)?;
+        // Joining nothing would add a slash.
+        Ok(WorkspacePath::new(if rest.as_str().is_empty() { prefix } else { prefix.join(rest) }))
+    }
+
+    /// Admits a question about the whole workspace: there is a root, and all roots are there.
+    ///
+    /// # Errors
+    /// [`GateError::Denied`] without roots, [`GateError::RootMissing`] if one is missing.
+    pub fn admit_workspace(&self) -> Result<(), GateError> {
+        self.require_primary()?;
+        match self.roots().iter().all(|root| root.is_dir()) {
+            true => Ok(()),
+            false => Err(GateError::RootMissing),
+        }
     }
 
     /// Admits a URI from a language server into an answer: only that of a regular file inside the roots.

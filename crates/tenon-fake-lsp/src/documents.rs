@@ -1,6 +1,6 @@
 //! The documents that a client opened, updated as a real server updates them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use tenon_contract::position::{Encoding, LineIndex, Position};
@@ -59,6 +59,50 @@ fn changed(lines: &LineIndex, change: &Value, encoding: Encoding) -> String {
         (Some(start), Some(end)) => format!("{}{text}{}", &lines.text()[..start], &lines.text()[end..]),
         _ => text.to_owned(),
     }
+}
+
+/// One error for each `bad` in a document, and for each import whose file is missing or has an error itself. Like a real
+/// server, it reads files that are not open from disk.
+pub(crate) fn bad_imports(documents: &Documents, uri: &str, encoding: Encoding) -> Vec<Value> {
+    let Some(document) = documents.get(uri) else {
+        return Vec::new();
+    };
+    let mut errors = lint(&document.lines, encoding);
+    for (line, text) in document.lines.text().lines().enumerate() {
+        if let Some(name) = text.strip_prefix("import ")
+            && let Some(why) = bad_import(documents, uri, name, &mut BTreeSet::from([uri.to_owned()]))
+        {
+            let at = |character| json!({ "line": line, "character": character });
+            errors.push(json!({ "range": { "start": at(0), "end": at(text.len()) }, "message": why }));
+        }
+    }
+    errors
+}
+
+fn bad_import(
+    documents: &Documents,
+    importer: &str,
+    name: &str,
+    seen: &mut BTreeSet<String>,
+) -> Option<String> {
+    let (folder, file) = importer.rsplit_once('/')?;
+    let (_, extension) = file.rsplit_once('.')?;
+    let uri = format!("{folder}/{name}.{extension}");
+    if !seen.insert(uri.clone()) {
+        return None;
+    }
+    let text = match documents.get(&uri) {
+        Some(open) => Some(open.lines.text().to_string()),
+        None => std::fs::read_to_string(uri.strip_prefix("file://")?).ok(),
+    };
+    let Some(text) = text else {
+        return Some(format!("{name} is missing"));
+    };
+    if text.contains("bad") {
+        return Some(format!("{name} is bad"));
+    }
+    let mut imports = text.lines().filter_map(|line| line.strip_prefix("import "));
+    imports.find_map(|further| bad_import(documents, &uri, further, seen))
 }
 
 /// One error for each `bad` in a text.

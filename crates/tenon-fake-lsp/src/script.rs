@@ -12,6 +12,10 @@ pub struct Script {
     pub initialize: Initialize,
     /// All rules that match a message run, each in its own task.
     pub rules: Vec<Rule>,
+    /// Finish the rules of a message before reading the next one, as a server without threads does.
+    pub in_order: bool,
+    /// Do not answer requests without a rule.
+    pub ignores_unknown: bool,
     /// Keep running when stdin ends.
     pub deaf_to_eof: bool,
     /// Ignore SIGTERM.
@@ -83,6 +87,9 @@ pub enum Action {
     ReplyLocations(Locations),
     /// Answer a pull with one error for each `bad` in the document's text.
     ReplyLint,
+    /// Answer a pull with one error for each `import NAME` whose file `NAME.EXT` beside the document is missing, contains
+    /// `bad`, or has such an import itself.
+    ReplyImports,
     /// Answer with the id of no request.
     ReplyWrongId(Value),
     WaitMs(u64),

@@ -17,7 +17,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio_util::codec::Decoder;
 
-use crate::documents::{Documents, lint, word};
+use crate::documents::{Documents, bad_imports, lint, word};
 use crate::script::{Action, Diagnostic, Publish, Rule, Script, Version};
 
 /// Capacity of the output queue, so that a script never waits for its own output.
@@ -199,10 +199,15 @@ impl Server {
         {
             match &*method {
                 "shutdown" => self.answer(id, Ok(&Value::Null)),
+                _ if self.script.ignores_unknown => {}
                 _ => self.answer(id, Err(&RpcError::method_not_found(&method))),
             }
         }
         for actions in matching {
+            if self.script.in_order {
+                self.run(&actions, &cause).await;
+                continue;
+            }
             let server = Arc::clone(self);
             let cause = cause.clone();
             tokio::spawn(async move { server.run(&actions, &cause).await });
@@ -296,6 +301,10 @@ impl Server {
             }
             Action::ReplyLint => {
                 let items = self.lint(&cause.uri);
+                self.reply(cause, &json!({ "kind": "full", "items": items }));
+            }
+            Action::ReplyImports => {
+                let items = bad_imports(&lock(&self.documents), &cause.uri, self.encoding);
                 self.reply(cause, &json!({ "kind": "full", "items": items }));
             }
             Action::ReplyWrongId(value) => self.answer(&RequestId::Number(-7), Ok(value)),

@@ -1,6 +1,7 @@
 //! The bounds of a call: one deadline and one cancel token that every wait obeys.
 
 use std::future::Future;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -13,7 +14,12 @@ pub struct CallContext {
     pub cancel: CancellationToken,
     /// Whether this call already knows all earlier changes on disk.
     caught_up: bool,
+    /// When the text that the call passes was known, compared with other calls.
+    text_order: Option<u64>,
 }
+
+/// The order of the next text.
+static NEXT_TEXT: AtomicU64 = AtomicU64::new(1);
 
 /// Why a wait ended early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -26,7 +32,7 @@ pub enum Interrupted {
 
 impl CallContext {
     pub fn new(deadline: Instant, cancel: CancellationToken) -> Self {
-        Self { deadline, cancel, caught_up: false }
+        Self { deadline, cancel, caught_up: false, text_order: None }
     }
 
     /// A call that is never cancelled.
@@ -46,6 +52,23 @@ impl CallContext {
         Self { caught_up: true, ..self }
     }
 
+    /// The same call, whose text is newer than those of all calls that were marked before. A server never gets an older text of
+    /// a file after a newer one.
+    #[must_use]
+    pub fn in_order(self) -> Self {
+        let order = self.text_order.unwrap_or_else(|| NEXT_TEXT.fetch_add(1, Ordering::Relaxed));
+        Self { text_order: Some(order), ..self }
+    }
+
+    /// The same call, for a text that was passed earlier.
+    pub(crate) fn with_text_order(self, order: u64) -> Self {
+        Self { text_order: Some(order), ..self }
+    }
+
+    pub(crate) fn text_order(&self) -> Option<u64> {
+        self.text_order
+    }
+
     pub(crate) fn is_caught_up(&self) -> bool {
         self.caught_up
     }
@@ -57,6 +80,17 @@ impl CallContext {
             done = work => Ok(done),
             () = self.cancel.cancelled() => Err(Interrupted::Cancelled),
             () = tokio::time::sleep_until(self.deadline) => Err(Interrupted::Deadline),
+        }
+    }
+
+    /// Fails if the call is over.
+    pub(crate) fn check(&self) -> Result<(), Interrupted> {
+        if self.cancel.is_cancelled() {
+            Err(Interrupted::Cancelled)
+        } else if self.remaining().is_zero() {
+            Err(Interrupted::Deadline)
+        } else {
+            Ok(())
         }
     }
 

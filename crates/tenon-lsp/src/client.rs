@@ -26,18 +26,23 @@ use crate::transport::{Closed, Connection, PendingReply, RequestError};
 use tenon_servers::find::Program;
 use tenon_servers::registry::{Capability, ServerEntry};
 
+mod barrier;
 mod capabilities;
+mod check_again;
 mod diagnostics;
+mod disk_check;
 mod documents;
 mod file_check;
 mod handshake;
+mod indexing;
+mod pull;
 mod readiness;
 mod session;
 mod sync;
 mod watched;
 
 pub(crate) use capabilities::method;
-pub(crate) use file_check::gap_reason;
+pub(crate) use file_check::{Checked, gap_reason};
 pub use sync::FileChangeKind;
 pub(crate) use sync::{FileChange, Synced};
 
@@ -152,7 +157,9 @@ impl Client {
             handshake::initialize_params(program.initialization_options, root.as_str(), root.uri().as_str());
         let answer = self.connection.request(call, "initialize", &params).await?.wait(call).await?;
         let answer: Value = answer.parse().unwrap_or_default();
-        self.session.state().capabilities = Capabilities::from_initialize(&answer);
+        let capabilities = Capabilities::from_initialize(&answer);
+        self.session.state().capabilities =
+            capabilities.with_tsserver(self.entry().tsserver_command.as_deref());
         self.connection.notify(call, "initialized", &json!({})).await?;
         let settings = &program.settings;
         if self.entry().asks_for_settings || settings.as_object().is_none_or(serde_json::Map::is_empty) {
@@ -222,6 +229,12 @@ impl Client {
     /// Whether there is evidence that its answers are complete, by the registry's readiness rule.
     pub(crate) fn is_proven(&self) -> bool {
         self.session.state().readiness.is_proven()
+    }
+
+    /// Whether it has read a header by itself that needs others before it: what it finds in that header replaces what it
+    /// found while it read the whole program.
+    pub(crate) fn misreads_headers(&self) -> bool {
+        !self.session.state().misread.is_empty()
     }
 
     /// Whether any file has been checked.
@@ -308,6 +321,32 @@ impl Client {
         }
     }
 
+    /// Like [`Client::ask`], for the project of an open document, in a server that answers for the project of the document
+    /// that the last request was about.
+    pub(crate) async fn ask_in_project(
+        &self,
+        call: &CallContext,
+        path: &WorkspacePath,
+        method: &str,
+        params: &Value,
+    ) -> Result<Payload, RequestError> {
+        // Without positions the answer is empty; what counts is that the request is about this document.
+        let touch = json!({ "textDocument": { "uri": path.uri().as_str() }, "positions": [] });
+        let mut pause = RetryDelay::default();
+        loop {
+            let turn = call.bound(self.turns.lock()).await?;
+            let touched = self.connection.request(call, "textDocument/selectionRange", &touch).await?;
+            let reply = self.send_question(call, method, params, |_| {}).await?;
+            drop(turn);
+            let answer = reply.wait(call).await;
+            drop(touched);
+            match retryable(answer)? {
+                Some(payload) => return Ok(payload),
+                None => pause.wait(call).await?,
+            }
+        }
+    }
+
     /// Like [`Client::ask`], sent together with a document's text, so that no other write comes between.
     pub(crate) async fn ask_about<P: Serialize + ?Sized>(
         &self,
@@ -385,9 +424,9 @@ impl RetryDelay {
 }
 
 /// `None` means retry.
-fn retryable(outcome: Result<Payload, RequestError>) -> Result<Option<Payload>, RequestError> {
+fn retryable<T>(outcome: Result<T, RequestError>) -> Result<Option<T>, RequestError> {
     match outcome {
-        Ok(payload) => Ok(Some(payload)),
+        Ok(answer) => Ok(Some(answer)),
         Err(RequestError::Refused(error))
             if matches!(error.code, RpcError::CONTENT_MODIFIED | RpcError::SERVER_CANCELLED) =>
         {

@@ -167,7 +167,8 @@ pub(crate) struct RawSymbol {
     pub(crate) name: String,
     pub(crate) kind: u32,
     pub(crate) range: Range,
-    pub(crate) selection: Range,
+    /// `None` in flat lists.
+    pub(crate) selection: Option<Range>,
     pub(crate) container: Option<String>,
     pub(crate) depth: u32,
 }
@@ -203,7 +204,7 @@ fn flatten<C: Child>(symbol: WireSymbol<C>, parent: Option<&str>, depth: u32, fl
             name: symbol.name.clone(),
             kind: symbol.kind,
             range: range.into(),
-            selection: symbol.selection_range.unwrap_or(range).into(),
+            selection: symbol.selection_range.map(Into::into),
             container: parent.map(str::to_owned).or(symbol.container_name.filter(|name| !name.is_empty())),
             depth,
         });
@@ -355,6 +356,64 @@ pub(crate) fn pulled(payload: &Payload) -> Pulled {
     Pulled { items: diagnostics(report.items), related }
 }
 
+/// A response of tsserver.
+#[derive(Deserialize)]
+struct TsserverResponse {
+    #[serde(default)]
+    success: bool,
+    #[serde(default)]
+    body: Option<Vec<TsserverDiagnostic>>,
+}
+
+#[derive(Deserialize)]
+struct TsserverDiagnostic {
+    start: TsserverLocation,
+    end: TsserverLocation,
+    text: String,
+    category: String,
+    #[serde(default)]
+    code: Option<Value>,
+    #[serde(default)]
+    source: Option<String>,
+}
+
+/// Both numbers count from 1.
+#[derive(Deserialize)]
+struct TsserverLocation {
+    line: u32,
+    offset: u32,
+}
+
+impl From<TsserverLocation> for Position {
+    fn from(location: TsserverLocation) -> Self {
+        Self::new(location.line.saturating_sub(1), location.offset.saturating_sub(1))
+    }
+}
+
+impl From<TsserverDiagnostic> for Diagnostic {
+    fn from(wire: TsserverDiagnostic) -> Self {
+        let severity = match wire.category.as_str() {
+            "warning" => 2,
+            "suggestion" => 4,
+            _ => 1,
+        };
+        Self {
+            range: Range::new(wire.start.into(), wire.end.into()),
+            severity: Some(severity),
+            code: wire.code.as_ref().and_then(code_text),
+            source: wire.source.or_else(|| Some("typescript".to_owned())),
+            message: wire.text,
+        }
+    }
+}
+
+/// The diagnostics in a response of tsserver; `None` if it is not one.
+pub(crate) fn tsserver_diagnostics(payload: &Payload) -> Option<Vec<Diagnostic>> {
+    let response: TsserverResponse = payload.parse().ok()?;
+    let items = response.body.filter(|_| response.success)?;
+    Some(items.into_iter().map(Into::into).collect())
+}
+
 /// Params of a known type; `None` if the server sends something else.
 pub(crate) fn params<T: DeserializeOwned>(payload: &Payload) -> Option<T> {
     payload.parse().ok()
@@ -382,6 +441,20 @@ mod tests {
         }
         assert_eq!(file_key("untitled:x%"), "untitled:x%");
         assert_eq!(file_key("file:///%zz%"), "/%zz%");
+    }
+
+    #[test]
+    fn responses_of_tsserver_are_diagnostics_or_nothing() {
+        let one = r#"{"start":{"line":3,"offset":5},"end":{"line":3,"offset":9},"text":"unused","code":6133,"category":"suggestion"}"#;
+        let found = tsserver_diagnostics(&payload(&format!(r#"{{"success":true,"body":[{one}]}}"#))).unwrap();
+        assert_eq!(found[0].range, Range::new(Position::new(2, 4), Position::new(2, 8)));
+        assert_eq!((found[0].severity, found[0].code.as_deref()), (Some(4), Some("6133")));
+        assert_eq!(found[0].source.as_deref(), Some("typescript"));
+        for json in
+            ["null", r#"{"type":"cancelled"}"#, r#"{"success":false,"body":[]}"#, r#"{"success":true}"#]
+        {
+            assert_eq!(tsserver_diagnostics(&payload(json)), None, "{json}");
+        }
     }
 
     #[test]

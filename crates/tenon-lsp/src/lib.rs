@@ -13,6 +13,7 @@ mod identifiers;
 pub mod message;
 pub mod model;
 pub mod orchestrator;
+pub mod outside;
 #[cfg(unix)]
 pub mod process;
 #[cfg(not(unix))]

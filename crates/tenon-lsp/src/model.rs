@@ -11,6 +11,8 @@ use tenon_contract::root::WorkspacePath;
 
 use tenon_servers::registry::ServerId;
 
+use crate::outside::OutsidePlace;
+
 /// A range in a file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Location {
@@ -26,7 +28,7 @@ pub struct Symbol {
     pub kind: SymbolKind,
     /// The full range, or what the server's flat list gives.
     pub range: Range,
-    /// The range of the name, or the full range if the server gives no other.
+    /// The range of the name, or the full range if the name is not found in it.
     pub selection: Range,
     /// The name of the enclosing symbol.
     pub container: Option<String>,
@@ -216,12 +218,32 @@ pub struct LspAnswer<T> {
     pub servers: Vec<ServerId>,
     /// In registry order. The answer is complete if this has only [`GapReason::Unavailable`].
     pub gaps: Vec<Gap>,
+    /// What else to say about the answer.
+    pub notes: Vec<AnswerNote>,
+}
+
+/// Something to say about an answer that is not part of it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum AnswerNote {
+    /// The position is on a declaration but beside the name, so servers were queried at the name.
+    AskedAtName { name: String, at: Position },
+    /// A definition is outside the roots.
+    Outside(OutsidePlace),
+    /// The workspace's files were not all known in time, so some servers may not have been asked.
+    FilesUnread,
 }
 
 impl<T> LspAnswer<T> {
     /// Whether no available server's results are missing.
     pub fn is_complete(&self) -> bool {
         self.gaps.iter().all(|gap| matches!(gap.why, GapReason::Unavailable(_)))
+            && !self.notes.contains(&AnswerNote::FilesUnread)
+    }
+
+    /// Whether every available server answered, whether or not its answer is proven complete.
+    pub fn is_answered(&self) -> bool {
+        self.gaps.iter().all(|gap| matches!(gap.why, GapReason::Unproven | GapReason::Unavailable(_)))
+            && !self.notes.contains(&AnswerNote::FilesUnread)
     }
 
     /// The servers that have not finished.
@@ -233,7 +255,7 @@ impl<T> LspAnswer<T> {
     }
 
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> LspAnswer<U> {
-        LspAnswer { value: change(self.value), servers: self.servers, gaps: self.gaps }
+        LspAnswer { value: change(self.value), servers: self.servers, gaps: self.gaps, notes: self.notes }
     }
 }
 

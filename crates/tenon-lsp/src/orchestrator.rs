@@ -5,6 +5,7 @@
 //! can reject a partial one.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -19,27 +20,44 @@ use tokio_util::task::TaskTracker;
 
 use crate::call_context::CallContext;
 use crate::check_epoch::CheckEpoch;
-use crate::client::{Client, FileChangeKind, gap_reason};
+use crate::client::Client;
 use crate::model::GapReason;
 use crate::process::ProcessGroup;
 use crate::watch::Watch;
 use tenon_servers::find::{Availability, Finder};
 use tenon_servers::registry::{Capability, Registry, ServerEntry, ServerId};
 
+mod baselines;
+mod change_check;
+mod change_dependents;
+mod change_journal;
+mod configuration_change;
 mod convert;
+mod declared_name;
+mod dependency_folders;
 mod dependents;
 mod disk_sync;
 mod file_diagnostics;
 mod instance;
+mod name_search;
 mod navigate;
 mod pending_changes;
+mod project_coverage;
+mod references;
+mod server_change;
+mod skipped_files;
 mod status;
+mod touched;
 mod warm_up;
 
-pub use dependents::SettledDiagnostics;
+pub use change_check::{ChangeCheck, ChangedText, Checkers, FileCheck, ServerCheck};
+pub use change_journal::JournalChanges;
+pub use file_diagnostics::CheckedFiles;
+pub use skipped_files::ENDED_THE_SERVER;
 pub use status::{ServerState, ServerStatus};
 pub use warm_up::{Coverage, WarmUpResult};
 
+use dependency_folders::DependencyFolders;
 use instance::ServerInstance;
 
 /// Larger files are not sent to servers; they are usually generated.
@@ -58,6 +76,10 @@ pub struct Timeouts {
     pub check: Duration,
     /// A server's first check, its start included.
     pub first_check: Duration,
+    /// A batch of files in which no file finishes.
+    pub stalled: Duration,
+    /// A file that is checked alone, after its batch stalled.
+    pub alone: Duration,
     /// A server's answer to `initialize`.
     pub start: Duration,
     /// A server's answer to `shutdown`, and its exit after that.
@@ -71,6 +93,8 @@ impl Default for Timeouts {
         Self {
             check: Duration::from_secs(3),
             first_check: Duration::from_secs(10),
+            stalled: Duration::from_secs(15),
+            alone: Duration::from_secs(60),
             start: Duration::from_secs(30),
             polite: Duration::from_secs(2),
             grace: Duration::from_secs(2),
@@ -140,9 +164,15 @@ struct Inner {
     roots: Mutex<RootCache>,
     recent: Mutex<Vec<dependents::RecentEdit>>,
     users: Mutex<dependents::DependentsCache>,
-    /// Texts that servers see instead of those on disk.
-    unsaved: Mutex<BTreeMap<WorkspacePath, Arc<str>>>,
+    baselines: Mutex<baselines::Baselines>,
+    passed: Mutex<PassedTexts>,
+    journal: Mutex<change_journal::ChangeJournal>,
+    skipped: Mutex<skipped_files::SkippedFiles>,
+    projects: Mutex<BTreeMap<Key, project_coverage::KnownProjects>>,
     watch: Option<Watch>,
+    dependency_folders: DependencyFolders,
+    /// The watcher's generation that the servers belong to.
+    generation: AtomicU64,
     noting: Arc<tokio::sync::Mutex<()>>,
     tasks: TaskTracker,
     closing: CancellationToken,
@@ -156,6 +186,17 @@ type Key = (ServerId, Utf8PathBuf);
 struct RootCache {
     at: u64,
     known: BTreeMap<Key, Option<WorkspacePath>>,
+}
+
+/// Texts that servers see instead of those on disk, with their order.
+type UnsavedTexts = BTreeMap<WorkspacePath, (u64, Arc<str>)>;
+
+/// The texts that callers passed.
+#[derive(Default)]
+struct PassedTexts {
+    unsaved: UnsavedTexts,
+    /// The order of the last text of each file.
+    last: BTreeMap<WorkspacePath, u64>,
 }
 
 /// A server for a file, with its project.
@@ -174,6 +215,7 @@ impl Orchestrator {
         if let Some(Err(error)) = &watch {
             tracing::warn!(%error, "cannot watch the disk; changes are noticed only in queried files");
         }
+        let dependency_folders = DependencyFolders::new(gate.roots());
         let inner = Inner {
             gate,
             registry,
@@ -187,8 +229,14 @@ impl Orchestrator {
             roots: Mutex::default(),
             recent: Mutex::default(),
             users: Mutex::default(),
-            unsaved: Mutex::default(),
+            baselines: Mutex::default(),
+            passed: Mutex::default(),
+            journal: Mutex::default(),
+            skipped: Mutex::default(),
+            projects: Mutex::default(),
             watch: watch.and_then(Result::ok),
+            dependency_folders,
+            generation: AtomicU64::new(0),
             noting: Arc::default(),
             tasks: TaskTracker::new(),
             closing: CancellationToken::new(),
@@ -205,6 +253,7 @@ impl Orchestrator {
         let servers = spawn_blocking(move || inner.look_for_servers()).await;
         if let Ok(servers) = servers {
             *lock(&self.0.servers) = Arc::new(servers);
+            lock(&self.0.journal).everything_changed();
         }
     }
 
@@ -253,6 +302,7 @@ impl Orchestrator {
         };
         let (polite, grace) = (self.0.timeouts.polite, self.0.timeouts.grace);
         futures::future::join_all(gone.iter().map(|instance| instance.shutdown(polite, grace))).await;
+        lock(&self.0.skipped).clear(Some(id));
         self.refresh_servers().await;
         self.0.epochs.advance(Epoch::Text);
     }
@@ -263,6 +313,8 @@ impl Orchestrator {
         let before = instances.len();
         instances.retain(|_, instance| !instance.is_broken());
         if instances.len() < before {
+            lock(&self.0.skipped).clear(None);
+            lock(&self.0.journal).everything_changed();
             self.0.epochs.advance(Epoch::Text);
         }
     }
@@ -310,25 +362,8 @@ impl Orchestrator {
 
     /// A running server, started if necessary, that has received all changes on disk.
     async fn client(&self, candidate: &Candidate, call: &CallContext) -> Result<Arc<Client>, GapReason> {
-        self.client_that_saw(None, candidate, call).await
-    }
-
-    /// Like `client`. If the server does not have this file open, it gets this text first, and then the changes.
-    async fn client_that_saw(
-        &self,
-        shown: Option<(&WorkspacePath, &LineIndex)>,
-        candidate: &Candidate,
-        call: &CallContext,
-    ) -> Result<Arc<Client>, GapReason> {
         let instance = self.instance(candidate)?;
         let client = instance.client(call).await?;
-        if let Some((path, before)) = shown
-            && client.open_text(path.as_str()).is_none()
-        {
-            // However this call ends, the server gets the text on disk before the next request.
-            lock(&instance.pending_changes).note(path, FileChangeKind::Changed);
-            self.show_before(&client, path, before, call).await.map_err(|error| gap_reason(&error))?;
-        }
         self.0.send_changes(&instance, &client, call).await?;
         Ok(client)
     }

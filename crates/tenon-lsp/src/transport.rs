@@ -221,14 +221,22 @@ impl Connection {
         params: &P,
         on_reply: impl FnOnce(&Result<Payload, RpcError>) + Send + 'static,
     ) -> Result<(), RequestError> {
+        let permit = self.reserve(call).await?;
+        permit.send(self.mark_frame(method, params, on_reply)?);
+        Ok(())
+    }
+
+    /// The frame of such a request, which the caller sends in a reserved place.
+    pub(crate) fn mark_frame<P: Serialize + ?Sized>(
+        &self,
+        method: &str,
+        params: &P,
+        on_reply: impl FnOnce(&Result<Payload, RpcError>) + Send + 'static,
+    ) -> Result<Bytes, RequestError> {
         let id = self.next_id();
         let frame = message::request(&RequestId::Number(id), method, params)?;
         self.expect(id, PendingRequest { reply: None, on_reply: Some(Box::new(on_reply)) })?;
-        let sent = self.send(call, frame).await;
-        if sent.is_err() {
-            self.shared.table().waiting.remove(&id);
-        }
-        sent
+        Ok(frame)
     }
 
     async fn start<P: Serialize + ?Sized>(

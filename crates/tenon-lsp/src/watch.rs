@@ -10,12 +10,13 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime};
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 use tenon_contract::epoch::Epochs;
 use tenon_contract::root::RootGate;
 use tokio::sync::{Notify, oneshot};
@@ -32,6 +33,9 @@ pub const UNFINISHED_EDIT: &str = ".tenon-edit-";
 
 /// Queued messages to our thread. A checkout of ten thousand files fits; on overflow we read the tree.
 const QUEUE: usize = 32 * 1024;
+
+/// How long to wait for room in the queue.
+const FULL_PAUSE: Duration = Duration::from_millis(5);
 
 /// A message to the thread.
 enum WorkerMessage {
@@ -57,6 +61,12 @@ struct Shared {
     read: AtomicBool,
     /// Not all folders could be watched: only reading the tree finds changes.
     blind: AtomicBool,
+    /// Which folders the roots are.
+    identities: Mutex<Vec<Option<FolderId>>>,
+    /// An event reported that a root was removed or moved.
+    root_lost: AtomicBool,
+    /// How often another folder has taken a root's place.
+    generation: AtomicU64,
 }
 
 /// Watches the roots of a workspace until it is dropped.
@@ -88,6 +98,9 @@ impl Watch {
             queued: AtomicUsize::new(1),
             read: AtomicBool::new(false),
             blind: AtomicBool::new(false),
+            identities: Mutex::new(gate.roots().iter().map(|root| FolderId::of(root)).collect()),
+            root_lost: AtomicBool::new(false),
+            generation: AtomicU64::new(0),
         });
         let (orders, inbox) = sync_channel(QUEUE);
         let worker_shared = Arc::clone(&shared);
@@ -101,12 +114,33 @@ impl Watch {
     /// Waits until all earlier changes on disk are known. `false` if the call ended first.
     pub async fn flush(&self, call: &CallContext) -> bool {
         let (done, flushed) = oneshot::channel();
-        if self.shared.blind.load(Ordering::Relaxed) || self.drop_cookie(done).is_err() {
-            let (done, rescanned) = oneshot::channel();
-            let _ = self.orders.try_send(WorkerMessage::Asked(done));
-            return matches!(call.bound(rescanned).await, Ok(Ok(())));
+        let needs_scan = || self.shared.blind.load(Ordering::Relaxed) || self.shared.is_root_lost();
+        if needs_scan() || self.drop_cookie(done).is_err() {
+            return self.rescan(call).await;
         }
-        matches!(call.bound(flushed).await, Ok(Ok(())))
+        if !matches!(call.bound(flushed).await, Ok(Ok(()))) {
+            return false;
+        }
+        // The events may have told that a root is gone, or that not all folders can be watched.
+        if needs_scan() { self.rescan(call).await } else { true }
+    }
+
+    async fn rescan(&self, call: &CallContext) -> bool {
+        let (done, rescanned) = oneshot::channel();
+        let mut order = WorkerMessage::Asked(done);
+        // Full only while thousands of events are handled.
+        while let Err(TrySendError::Full(unsent)) = self.orders.try_send(order) {
+            order = unsent;
+            if call.bound(tokio::time::sleep(FULL_PAUSE)).await.is_err() {
+                return false;
+            }
+        }
+        matches!(call.bound(rescanned).await, Ok(Ok(())))
+    }
+
+    /// How often another folder has taken the place of a root: servers and everything known about the old one are useless then.
+    pub(crate) fn generation(&self) -> u64 {
+        self.shared.generation.load(Ordering::SeqCst)
     }
 
     fn drop_cookie(&self, done: oneshot::Sender<()>) -> std::io::Result<()> {
@@ -160,7 +194,43 @@ impl Drop for Watch {
     }
 }
 
+/// Which folder a path names. A new folder may get the number of a removed one, so the time of creation counts, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct FolderId {
+    number: (u64, u64),
+    born: Option<SystemTime>,
+}
+
+impl FolderId {
+    fn of(folder: &Utf8Path) -> Option<Self> {
+        let metadata = std::fs::metadata(folder).ok().filter(std::fs::Metadata::is_dir)?;
+        Some(Self { number: file_table::folder_number(&metadata), born: metadata.created().ok() })
+    }
+}
+
 impl Shared {
+    /// Whether a root was removed or moved, even if it is back.
+    fn is_root_lost(&self) -> bool {
+        self.root_lost.load(Ordering::SeqCst) || self.root_ids() != *lock(&self.identities)
+    }
+
+    fn root_ids(&self) -> Vec<Option<FolderId>> {
+        self.roots.iter().map(|root| FolderId::of(root)).collect()
+    }
+
+    /// Accepts the folders that are the roots now.
+    fn accept_roots(&self) {
+        let lost = self.root_lost.swap(false, Ordering::SeqCst);
+        let now = self.root_ids();
+        let mut before = lock(&self.identities);
+        // Without a time of creation, a new folder may look like the old one.
+        let unsure = lost && now.iter().flatten().any(|id| id.born.is_none());
+        if *before != now || unsure {
+            *before = now;
+            self.generation.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
     /// Completes the flush whose cookie an event is about. `false` for every other event.
     fn settle(&self, folder: &Path, event: &notify::Event) -> bool {
         let [path] = event.paths.as_slice() else {

@@ -8,26 +8,22 @@ use std::fmt;
 use std::time::Duration;
 
 use futures::StreamExt;
-use futures::stream::FuturesUnordered;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use tenon_contract::position::LineIndex;
-use tenon_contract::root::{ReadError, WorkspacePath};
+use tenon_contract::root::WorkspacePath;
 
 use crate::call_context::CallContext;
-use crate::model::{Diagnostic, GapReason, LspAnswer, Severity};
+use crate::model::{Diagnostic, GapReason, Severity};
 use crate::orchestrator::{Orchestrator, Timeouts};
 use tenon_servers::registry::ServerId;
 
+mod batches;
 pub mod files;
 
-/// How many files are checked at once: enough to keep several servers busy without flooding one.
-const AT_ONCE: usize = 8;
+pub use batches::{FileOutcome, outcomes};
 
-/// The longest that one server may take for one file.
+/// The longest that one server may take for one check of a file.
 const PER_FILE: Duration = Duration::from_secs(120);
-
-/// How often one file is checked again while a server is pending.
-const MAX_ROUNDS: usize = 4;
 
 /// Longer timeouts than for edits: a slow server is better than a partial report.
 pub fn timeouts() -> Timeouts {
@@ -85,6 +81,18 @@ pub struct CheckReport {
     pub unserved: Vec<String>,
     /// Servers that are not installed or may not run.
     pub absent: BTreeMap<ServerId, AbsentServer>,
+    /// Only new findings are listed; these are the counts of the others.
+    #[serde(default)]
+    pub compared: Option<Compared>,
+}
+
+/// What a comparison with an earlier text found besides new findings.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Compared {
+    pub gone: usize,
+    pub unchanged: usize,
+    /// Files that may depend on the change and were not checked.
+    pub unchecked: usize,
 }
 
 /// A server that is not available.
@@ -98,9 +106,7 @@ impl CheckReport {
     pub fn verdict(&self) -> Verdict {
         if self.files.iter().any(|file| !file.diagnostics.is_empty()) {
             Verdict::Findings
-        } else if self.files.iter().any(|file| !file.missing.is_empty())
-            || (self.checked == 0 && !self.files.is_empty())
-        {
+        } else if !self.is_complete() || (self.checked == 0 && !self.files.is_empty()) {
             Verdict::Incomplete
         } else {
             Verdict::Clean
@@ -110,6 +116,7 @@ impl CheckReport {
     /// Whether every server checked every file.
     pub fn is_complete(&self) -> bool {
         self.files.iter().all(|file| file.missing.is_empty())
+            && self.compared.is_none_or(|compared| compared.unchecked == 0)
     }
 
     /// Whether a server did not finish its check of a file.
@@ -151,108 +158,37 @@ pub async fn run(
     report: &mut (dyn FnMut(CheckProgress) + Send),
 ) -> CheckReport {
     let total = files.len();
-    let mut done = Vec::with_capacity(total);
-    // One batch after the other: typescript-language-server forgets files whose check it had begun when another is
-    // opened (seen: 7 of 86).
-    for batch in files.chunks(AT_ONCE) {
-        let mut checks: FuturesUnordered<_> =
-            batch.iter().map(|path| check_file(orchestrator, path, severities, call)).collect();
-        while let Some(checked) = checks.next().await {
-            done.push(checked);
-            report(CheckProgress { done: done.len(), total });
-        }
-    }
-
     let mut whole = CheckReport::default();
-    for One { file, absent, served, looked_at } in done {
-        if !served {
-            whole.unserved.push(file.file.clone());
-        }
-        for (server, why) in absent {
-            whole.absent.entry(server).or_insert(AbsentServer { why, files: 0 }).files += 1;
-        }
-        whole.checked += usize::from(looked_at);
-        whole.files.push(file);
+    let mut outcomes = outcomes(orchestrator, files.iter().cloned(), call);
+    while let Some(outcome) = outcomes.next().await {
+        whole.add(outcome, orchestrator, severities);
+        report(CheckProgress { done: whole.files.len(), total });
     }
     whole.files.sort_by(|a, b| a.file.cmp(&b.file));
     whole.unserved.sort_unstable();
     whole
 }
 
-struct One {
-    file: CheckedFile,
-    absent: Vec<(ServerId, String)>,
-    served: bool,
-    looked_at: bool,
-}
-
-async fn check_file(
-    orchestrator: &Orchestrator,
-    path: &WorkspacePath,
-    severities: &BTreeSet<Severity>,
-    call: &CallContext,
-) -> One {
-    let file = orchestrator.gate().display(path);
-    let mut one = One {
-        file: CheckedFile { file, lines: None, diagnostics: Vec::new(), missing: Vec::new() },
-        absent: Vec::new(),
-        served: true,
-        looked_at: false,
-    };
-    let (lines, answer) = match settled(orchestrator, path, &call.at_most(PER_FILE)).await {
-        Ok(settled) => settled,
-        Err(error) => {
-            one.file.missing.push(MissingCheck { server: None, why: error.to_string() });
-            return one;
-        }
-    };
-    for gap in answer.gaps {
-        let why = match gap.why {
-            // Diagnostics have no limit, and all known ones are in the answer.
-            GapReason::Limit | GapReason::Unproven => continue,
-            GapReason::Unavailable(why) => {
-                one.absent.push((gap.server, why));
-                continue;
+impl CheckReport {
+    fn add(&mut self, outcome: FileOutcome, orchestrator: &Orchestrator, severities: &BTreeSet<Severity>) {
+        let file = orchestrator.gate().display(&outcome.path);
+        let missing = outcome.missing();
+        let mut absent = 0;
+        for gap in outcome.gaps {
+            if let GapReason::Unavailable(why) = gap.why {
+                absent += 1;
+                self.absent.entry(gap.server).or_insert(AbsentServer { why, files: 0 }).files += 1;
             }
-            GapReason::Indexing => "still loading the project".to_owned(),
-            GapReason::Pending => "did not finish in time".to_owned(),
-            GapReason::Broken => "ended unexpectedly".to_owned(),
-            GapReason::Refused(why) => why,
-        };
-        one.file.missing.push(MissingCheck { server: Some(gap.server), why });
-    }
-    one.served = !answer.servers.is_empty();
-    one.looked_at = answer.servers.len() > one.absent.len() + one.file.missing.len();
-    one.file.diagnostics =
-        answer.value.into_iter().filter(|found| severities.contains(&found.severity())).collect();
-    one.file.lines = (!one.file.diagnostics.is_empty()).then_some(lines);
-    one
-}
-
-/// Checks a file until no server is pending. A daemon's servers have the short timeouts of edits, so one check may not be
-/// enough.
-async fn settled(
-    orchestrator: &Orchestrator,
-    path: &WorkspacePath,
-    call: &CallContext,
-) -> Result<(LineIndex, LspAnswer<Vec<Diagnostic>>), ReadError> {
-    for _ in 1..MAX_ROUNDS {
-        let (lines, answer) = look(orchestrator, path, call).await?;
-        if answer.pending().next().is_none() || call.cancel.is_cancelled() || call.remaining().is_zero() {
-            return Ok((lines, answer));
         }
+        if outcome.servers.is_empty() && outcome.lines.is_ok() {
+            self.unserved.push(file.clone());
+        }
+        self.checked += usize::from(outcome.servers.len() > absent + missing.len());
+        let mut diagnostics = outcome.diagnostics;
+        diagnostics.retain(|found| severities.contains(&found.severity()));
+        let lines = outcome.lines.ok().filter(|_| !diagnostics.is_empty());
+        self.files.push(CheckedFile { file, lines, diagnostics, missing });
     }
-    look(orchestrator, path, call).await
-}
-
-async fn look(
-    orchestrator: &Orchestrator,
-    path: &WorkspacePath,
-    call: &CallContext,
-) -> Result<(LineIndex, LspAnswer<Vec<Diagnostic>>), ReadError> {
-    let lines = orchestrator.read(path).await?;
-    let answer = orchestrator.check(path, Some(lines.text().to_string()), call).await?;
-    Ok((lines, answer))
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! answers (`TENON_UPDATE=1` rewrites it). Every question is asked twice: right after the servers start, and when they
 //! have settled. A first answer that claims to be complete must equal the settled one, which is kept.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
@@ -13,7 +14,7 @@ use serde_json::{Value, json};
 use tenon_contract::position::{Encoding, LineIndex, Position, Range};
 use tenon_contract::root::RootGate;
 use tenon_lsp::CallContext;
-use tenon_lsp::model::{Location, LspAnswer, Symbol};
+use tenon_lsp::model::{AnswerNote, Location, LspAnswer, Symbol};
 use tenon_lsp::orchestrator::{Options, Orchestrator};
 use tenon_servers::find::{Finder, SearchPath, Trust};
 use tenon_servers::registry::{Registry, ServerEntry, Switch};
@@ -23,12 +24,18 @@ use tenon_testkit::program;
 #[serde(deny_unknown_fields)]
 struct Case {
     servers: Vec<String>,
+    /// The case whose workspace is used, instead of an own one.
+    #[serde(default)]
+    workspace_of: Option<String>,
     /// Link the installed packages into the workspace, for servers that use its `node_modules`.
     #[serde(default)]
     node_modules: bool,
     /// Files in which `$ROOT` is replaced by the path of the workspace.
     #[serde(default)]
     rooted: Vec<String>,
+    /// Symbolic links to create, with their targets, as package managers do.
+    #[serde(default)]
+    links: BTreeMap<String, String>,
     questions: Vec<Question>,
 }
 
@@ -41,9 +48,16 @@ struct Question {
     /// A snippet of the file; the position is its start.
     #[serde(default)]
     at: Option<String>,
+    /// Whether references include declarations.
+    #[serde(default = "yes")]
+    declaration: bool,
     /// The query of a workspace-wide question.
     #[serde(default)]
     query: Option<String>,
+}
+
+fn yes() -> bool {
+    true
 }
 
 #[derive(Deserialize, Clone, Copy)]
@@ -62,11 +76,17 @@ fn run(path: &Path) -> datatest_stable::Result<()> {
     let folder = path.parent().ok_or("a case lies in a folder")?;
     let case: Case = serde_json::from_str(&fs::read_to_string(path)?)?;
     let workspace = tempfile::tempdir()?;
-    copy(&folder.join("workspace"), workspace.path())?;
+    let owner = case.workspace_of.as_ref().map_or(folder.to_owned(), |name| folder.with_file_name(name));
+    copy(&owner.join("workspace"), workspace.path())?;
     for file in &case.rooted {
         let file = workspace.path().join(file);
         let root = workspace.path().canonicalize()?;
         fs::write(&file, fs::read_to_string(&file)?.replace("$ROOT", &root.to_string_lossy()))?;
+    }
+    for (link, target) in &case.links {
+        let link = workspace.path().join(link);
+        fs::create_dir_all(link.parent().ok_or("a link lies in a folder")?)?;
+        std::os::unix::fs::symlink(target, link)?;
     }
     if case.node_modules {
         std::os::unix::fs::symlink(program::node_modules(), workspace.path().join("node_modules"))?;
@@ -141,7 +161,9 @@ async fn ask(orchestrator: &Orchestrator, question: &Question) -> datatest_stabl
             locations(orchestrator.implementation(&path, position()?, &call).await?, "implementation")
         }
         Ask::References => {
-            locations(orchestrator.references(&path, position()?, true, &call).await?, "references")
+            let name = if question.declaration { "references" } else { "references without declaration" };
+            let answer = orchestrator.references(&path, position()?, question.declaration, &call).await?;
+            locations(answer, name)
         }
         Ask::Hover => {
             let answer = orchestrator.hover(&path, position()?, &call).await?;
@@ -178,6 +200,18 @@ fn shown_as<T>(question: &str, answer: &LspAnswer<T>, shown: Value) -> Value {
     let mut value = json!({ "question": question.trim_end(), "answer": shown });
     if !gaps.is_empty() {
         value["gaps"] = json!(gaps);
+    }
+    let notes: Vec<String> = answer
+        .notes
+        .iter()
+        .map(|note| match note {
+            AnswerNote::AskedAtName { name, at } => format!("asked at the name {name} {at}"),
+            AnswerNote::Outside(place) => format!("outside: {place}"),
+            AnswerNote::FilesUnread => "files unread".to_owned(),
+        })
+        .collect();
+    if !notes.is_empty() {
+        value["notes"] = json!(notes);
     }
     value
 }

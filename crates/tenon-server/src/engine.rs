@@ -8,21 +8,28 @@ use std::time::Duration;
 
 use camino::Utf8PathBuf;
 use futures::FutureExt;
-use tenon_code::DiagnosticsText;
-use tenon_code::edit::{Editor, OpenServers};
+use tenon_code::EditText;
+use tenon_code::edit::{
+    BaselineTexts, EditDiagnostics, Editor, EditorOptions, OpenServers, ReportedChange, Unfinished,
+};
+use tenon_code::git::{GitError, GitRepository};
+use tenon_code::new_findings;
+use tenon_code::report_log::{ReportLog, ReportedFiles};
+use tenon_contract::epoch::Epoch;
+use tenon_contract::id::sha256_hex;
 use tenon_contract::root::WorkspacePath;
 use tenon_lsp::CallContext;
 use tenon_lsp::orchestrator::{Options, Orchestrator, ServerStatus};
 use tenon_lsp::workspace_check;
-use tenon_servers::find::{Finder, Trust};
+use tenon_servers::find::{Finder, SearchPath, Trust};
 use tenon_servers::install::Managed;
 use tenon_servers::registry::{OverrideError, Registry};
-use tokio::sync::OnceCell;
+use tenon_servers::walk::Walk;
+use tokio::sync::{Mutex, OnceCell};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::daemon::protocol::{DaemonRequest, DaemonResponse, ServerSummary};
-use crate::service::edit_limits;
+use crate::daemon::protocol::{DaemonRequest, DaemonResponse, EditedFiles, ServerSummary};
 use crate::trust::TrustState;
 use crate::workspace::Workspace;
 
@@ -34,6 +41,9 @@ const WARM_UP: Duration = Duration::from_secs(600);
 /// How long the diagnostics of a changed file may take, including the start of a server.
 const HOOK_DIAGNOSTICS: Duration = Duration::from_secs(11);
 
+/// How long one git command may take to find the text before a change.
+const GIT_TIMEOUT: Duration = Duration::from_secs(2);
+
 /// The most bytes of a server's log in one response line.
 const LOG_BYTES: usize = 60 * 1024;
 
@@ -43,15 +53,31 @@ pub(crate) struct Engine {
     opened: Arc<OnceCell<Orchestrator>>,
     /// `None` if the root no longer exists.
     editor: Option<Arc<Editor>>,
+    /// `None` if the settings do not allow to select files.
+    reports: Option<Reports>,
     closing: CancellationToken,
+}
+
+/// What was reported to agents.
+struct Reports {
+    log: Arc<ReportLog>,
+    /// The epochs of text and files at the last report.
+    epochs: Mutex<Option<(u64, u64)>>,
 }
 
 impl Engine {
     pub(crate) fn new(workspace: Arc<Workspace>) -> Self {
         let opened = Arc::new(OnceCell::new());
-        let servers = open_servers(Arc::clone(&workspace), Arc::clone(&opened));
-        let editor = Editor::new(workspace.root(), own_paths(&workspace), servers).ok().map(Arc::new);
-        Self { workspace, opened, editor, closing: CancellationToken::new() }
+        let log = report_log(&workspace).map(Arc::new);
+        let options = EditorOptions {
+            own_paths: own_paths(&workspace),
+            servers: open_servers(Arc::clone(&workspace), Arc::clone(&opened)),
+            baselines: baselines(workspace.root().to_owned(), log.clone()),
+            severities: workspace.config().edit.severities.iter().copied().collect(),
+        };
+        let editor = Editor::new(workspace.root(), options).ok().map(Arc::new);
+        let reports = log.map(|log| Reports { log, epochs: Mutex::default() });
+        Self { workspace, opened, editor, reports, closing: CancellationToken::new() }
     }
 
     /// The servers of the workspace. The first caller waits until programs are found, but not for a server.
@@ -118,9 +144,42 @@ impl Engine {
                 Ok(id) => DaemonResponse::Logs(newest(orchestrator.logs(&id))),
                 Err(failed) => failed,
             },
-            DaemonRequest::EditDiagnostics { files, wait_ms } => DaemonResponse::EditDiagnostics(
-                self.diagnostics_text(orchestrator, &files, Duration::from_millis(wait_ms), gone).await,
-            ),
+            DaemonRequest::EditDiagnostics { files, wait_ms } => {
+                let wait = Duration::from_millis(wait_ms);
+                let gate = orchestrator.gate();
+                let EditedFiles { files, created } = files;
+                let change = |file: &Utf8PathBuf| {
+                    let is_new = created.contains(file);
+                    Some(ReportedChange { path: gate.admit_target(file).ok()?, before: None, is_new })
+                };
+                let changed: Vec<ReportedChange> = files.iter().filter_map(change).collect();
+                let found = self.diagnostics_after(changed, Unfinished::Retry, wait, gone).await;
+                if !gone.is_cancelled() {
+                    let unfinished = found.as_ref().map_or(&[][..], |found| &found.unfinished);
+                    self.note_report(orchestrator, &files, unfinished).await;
+                }
+                let found = found.filter(|found| !found.is_silent());
+                DaemonResponse::EditDiagnostics(
+                    found.map_or_else(String::new, |found| EditText::for_hook(&found).to_string()),
+                )
+            }
+            DaemonRequest::ChangeDiagnostics { wait_ms, only_new } => {
+                let wait = Duration::from_millis(wait_ms);
+                match self.change_text(orchestrator, only_new, wait, gone).await {
+                    Ok(text) => DaemonResponse::EditDiagnostics(text),
+                    Err(error) => DaemonResponse::Failed(error.to_string()),
+                }
+            }
+            DaemonRequest::CheckNew { since, severities, wait_seconds } => {
+                let Some(files) = reported_files(&self.workspace) else {
+                    return DaemonResponse::Failed("cannot select files".to_owned());
+                };
+                let call = CallContext::new(Instant::now() + Duration::from_secs(wait_seconds), gone.clone());
+                match new_findings::since(orchestrator, &files, &since, &severities, &call).await {
+                    Ok(report) => DaemonResponse::Checked(report),
+                    Err(error) => DaemonResponse::Failed(error.to_string()),
+                }
+            }
             DaemonRequest::Check { files, severities, wait_seconds } => {
                 let files = admitted(orchestrator, &files);
                 let call = CallContext::new(Instant::now() + Duration::from_secs(wait_seconds), gone.clone());
@@ -131,21 +190,79 @@ impl Engine {
         }
     }
 
-    /// The diagnostics after changes of files, as text for a model. Files outside the workspace, or missing ones, add nothing.
-    async fn diagnostics_text(
+    /// What changes of files did to the diagnostics.
+    async fn diagnostics_after(
+        &self,
+        files: Vec<ReportedChange>,
+        unfinished: Unfinished,
+        wait: Duration,
+        gone: &CancellationToken,
+    ) -> Option<EditDiagnostics> {
+        let editor = self.editor.as_ref().filter(|_| !files.is_empty())?;
+        let call = CallContext::new(Instant::now() + HOOK_DIAGNOSTICS + wait, gone.clone());
+        Some(editor.diagnostics_after(files, unfinished, wait, &call).await)
+    }
+
+    /// Takes note that these files were reported on, except for unfinished ones: the end of the turn reports the rest.
+    async fn note_report(
         &self,
         orchestrator: &Orchestrator,
         files: &[Utf8PathBuf],
+        unfinished: &[WorkspacePath],
+    ) {
+        let Some(reports) = &self.reports else {
+            return;
+        };
+        let _turn = reports.epochs.lock().await;
+        let gate = orchestrator.gate();
+        let mut files: Vec<WorkspacePath> =
+            files.iter().filter_map(|file| gate.admit_target(file).ok()).collect();
+        files.retain(|file| !unfinished.contains(file));
+        if let Err(error) = reports.log.note(&files).await {
+            tracing::debug!(%error, "cannot keep the state of the last report");
+        }
+    }
+
+    /// What all changes since the last report did to the diagnostics, as text for a model.
+    async fn change_text(
+        &self,
+        orchestrator: &Orchestrator,
+        only_new: bool,
         wait: Duration,
         gone: &CancellationToken,
-    ) -> String {
-        let files = admitted(orchestrator, files);
-        let Some(editor) = self.editor.as_ref().filter(|_| !files.is_empty()) else {
-            return String::new();
-        };
+    ) -> Result<String, GitError> {
         let call = CallContext::new(Instant::now() + HOOK_DIAGNOSTICS + wait, gone.clone());
-        let diagnostics = editor.diagnostics_after(files, wait, &call).await;
-        DiagnosticsText::new(&diagnostics, &edit_limits(&self.workspace)).to_string()
+        orchestrator.catch_up(&call).await;
+        let epochs = orchestrator.epochs();
+        let epochs = (epochs.get(Epoch::Text), epochs.get(Epoch::Fs));
+        let Some(reports) = &self.reports else {
+            return Ok(String::new());
+        };
+        // One report at a time: the next one starts where this one ends.
+        let mut reported = reports.epochs.lock().await;
+        if *reported == Some(epochs) {
+            return Ok(String::new());
+        }
+        let changes = reports.log.changes().await?;
+        // A shell command that changed nothing does not repeat what is pending.
+        let unfinished = if only_new { Unfinished::Retry } else { Unfinished::Skip };
+        let found = self.diagnostics_after(changes.files.clone(), unfinished, wait, gone).await;
+        let unfinished = found.as_ref().map(|found| found.unfinished.clone()).unwrap_or_default();
+        let found = found.filter(|found| !found.is_silent());
+        let text = match &found {
+            Some(found) if !only_new || !found.new.is_empty() => EditText::for_hook(found).to_string(),
+            _ => String::new(),
+        };
+        // The client left without the report; the next one gets it.
+        if gone.is_cancelled() {
+            return Ok(text);
+        }
+        if let Err(error) = reports.log.finish(changes, &unfinished).await {
+            tracing::warn!(%error, "cannot keep the state of the last report");
+        }
+        // What was not checked may be new; it is reported next time.
+        *reported = unfinished.is_empty().then_some(epochs);
+        Ok(text)
     }
 
     /// Lets broken servers start again; called when the first client connects.
@@ -220,6 +337,40 @@ fn open_servers(workspace: Arc<Workspace>, opened: Arc<OnceCell<Orchestrator>>) 
     })
 }
 
+/// The texts of files at the last report, else in git's index, else in `HEAD`.
+fn baselines(root: Utf8PathBuf, log: Option<Arc<ReportLog>>) -> BaselineTexts {
+    Box::new(move |paths| {
+        let (root, log) = (root.clone(), log.clone());
+        async move {
+            let mut texts: Vec<Option<String>> = Vec::new();
+            for path in &paths {
+                texts.push(match &log {
+                    Some(log) => log.text(path).await,
+                    None => None,
+                });
+            }
+            if texts.iter().all(Option::is_some) {
+                return texts;
+            }
+            let opened = GitRepository::open(&root, &SearchPath::from_env(), GIT_TIMEOUT).await;
+            let repository = match opened {
+                Ok(repository) => repository,
+                Err(error) => {
+                    tracing::debug!(%error, "no baseline from git");
+                    return texts;
+                }
+            };
+            for (path, text) in paths.iter().zip(&mut texts).filter(|(_, text)| text.is_none()) {
+                if let Ok(below) = path.as_path().strip_prefix(&root) {
+                    *text = repository.text_before(below).await.ok().flatten();
+                }
+            }
+            texts
+        }
+        .boxed()
+    })
+}
+
 /// Tenon's own files and folders, wherever the user put them: no edit may change them.
 fn own_paths(workspace: &Workspace) -> Vec<Utf8PathBuf> {
     let (dirs, config) = (workspace.dirs(), workspace.config());
@@ -227,6 +378,25 @@ fn own_paths(workspace: &Workspace) -> Vec<Utf8PathBuf> {
     paths.extend(config.log.folder.clone());
     paths.extend(config.work.store.as_ref().filter(|store| !store.contains("://")).map(Into::into));
     paths
+}
+
+/// The files that reports cover; `None` if the settings are invalid.
+fn reported_files(workspace: &Workspace) -> Option<ReportedFiles> {
+    let config = workspace.config();
+    Some(ReportedFiles {
+        gate: workspace.gate().clone(),
+        walk: Walk::new(workspace.root(), &config.workspace.ignore).ok()?,
+        registry: Registry::configured(&config.servers).ok()?,
+        search: SearchPath::from_env(),
+    })
+}
+
+/// The state of the last report, in a file of the user.
+fn report_log(workspace: &Workspace) -> Option<ReportLog> {
+    let files = reported_files(workspace)?;
+    let name = &sha256_hex(workspace.root().as_str())[..16];
+    let record = workspace.dirs().state.join("reports").join(format!("{name}.json"));
+    Some(ReportLog::new(files, record))
 }
 
 /// Finds servers in Tenon's own folder and on `PATH`, as far as the workspace's trust allows.

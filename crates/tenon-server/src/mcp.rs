@@ -63,9 +63,9 @@ impl Handler {
     }
 }
 
-fn not_found(method: &str) -> ErrorData {
-    let shown: String = method.chars().take(100).collect();
-    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("method not found: {shown}"), None)
+/// Does not repeat the method: it is client input.
+fn method_not_found() -> ErrorData {
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "method not found", None)
 }
 
 fn to_wire(answer: ToolAnswer) -> CallToolResult {
@@ -127,11 +127,15 @@ impl ServerHandler for Handler {
         request: CustomRequest,
         _context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
+        if request.method == "tools/call" {
+            let name = request.params.as_ref().and_then(|params| params.get("name")?.as_str());
+            return Err(self.surfaces.malformed_call(name));
+        }
         if SERVED.contains(&request.method.as_str()) {
             let message = format!("malformed parameters of {}", request.method);
             return Err(ErrorData::invalid_params(message, None));
         }
-        Err(not_found(&request.method))
+        Err(method_not_found())
     }
 
     async fn complete(
@@ -139,7 +143,7 @@ impl ServerHandler for Handler {
         _request: CompleteRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        Err(not_found("completion/complete"))
+        Err(method_not_found())
     }
 
     async fn list_prompts(
@@ -147,7 +151,7 @@ impl ServerHandler for Handler {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        Err(not_found("prompts/list"))
+        Err(method_not_found())
     }
 
     async fn list_resources(
@@ -155,7 +159,7 @@ impl ServerHandler for Handler {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        Err(not_found("resources/list"))
+        Err(method_not_found())
     }
 
     async fn list_resource_templates(
@@ -163,6 +167,6 @@ impl ServerHandler for Handler {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        Err(not_found("resources/templates/list"))
+        Err(method_not_found())
     }
 }

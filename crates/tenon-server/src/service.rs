@@ -6,7 +6,6 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use tenon_code::DiagnosticsLimits;
 use tenon_contract::clock::Entropy;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
@@ -41,7 +40,7 @@ impl Service {
         let surfaces = Surfaces::new(workspace.config().mcp.tool_names)
             .with(CodeSurface::new(&workspace, &engine))
             .with(NavSurface::new(&engine, nav_options(&workspace)))
-            .with_allowed(EditSurface::allowed(&workspace, &engine, edit_limits(&workspace)))
+            .with_allowed(EditSurface::allowed(&workspace, &engine))
             .with(ContextSurface::new(cache_root.map(Into::into), ContextSurface::TIMEOUT))
             .with(WorkSurface::tasks(&store))
             .with(WorkSurface::memory(&store));
@@ -136,10 +135,4 @@ impl Service {
 /// The `nav` tools show the severities that are configured for `tenon check`.
 fn nav_options(workspace: &Workspace) -> NavOptions {
     NavOptions { severities: workspace.config().check.severities.clone(), ..NavOptions::default() }
-}
-
-/// The diagnostics that an agent sees after an edit.
-pub(crate) fn edit_limits(workspace: &Workspace) -> DiagnosticsLimits {
-    let severities = workspace.config().edit.severities.iter().copied().collect();
-    DiagnosticsLimits { severities, ..DiagnosticsLimits::default() }
 }

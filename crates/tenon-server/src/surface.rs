@@ -159,10 +159,20 @@ pub trait Surface: Send + Sync + 'static {
     fn unknown_tool(&self, name: &str) -> ErrorData {
         unknown_tool(name)
     }
+
+    /// The error for a call whose arguments are not an object.
+    fn malformed_call(&self) -> ErrorData {
+        malformed_call()
+    }
 }
 
 /// The JSON-RPC error for a tool that is not in any surface of the set.
 pub(crate) fn unknown_tool(name: &str) -> ErrorData {
     let shown: String = name.chars().take(100).collect();
     ErrorData::new(ErrorCode::INVALID_PARAMS, format!("unknown tool: {shown}"), None)
+}
+
+/// The JSON-RPC error for `tools/call` with parameters of the wrong type.
+pub(crate) fn malformed_call() -> ErrorData {
+    ErrorData::new(ErrorCode::INVALID_PARAMS, "malformed parameters of tools/call", None)
 }

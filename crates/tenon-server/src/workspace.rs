@@ -79,6 +79,14 @@ pub fn canonical_root(root: &Utf8Path) -> Result<Utf8PathBuf, WorkspaceError> {
     Ok(real)
 }
 
+/// The canonical path that a root had before it was removed or moved. A daemon may still serve it.
+pub fn former_root(root: &Utf8Path) -> Option<Utf8PathBuf> {
+    let absolute = std::path::absolute(root).ok().and_then(|path| Utf8PathBuf::from_path_buf(path).ok())?;
+    let existing = absolute.ancestors().find(|folder| folder.exists())?;
+    let rest = absolute.strip_prefix(existing).ok()?;
+    Some(existing.canonicalize_utf8().ok()?.join(rest))
+}
+
 /// The files that exist, grouped by the root of their workspace. Files outside every workspace are left out.
 ///
 /// `files` are relative to `folder`. Files below `explicit`, or else below the workspace of `folder`, belong to that root;
@@ -88,13 +96,10 @@ pub fn files_by_root(
     folder: &Utf8Path,
     explicit: Option<&Utf8Path>,
 ) -> BTreeMap<Utf8PathBuf, Vec<Utf8PathBuf>> {
-    let session = match explicit {
-        Some(root) => canonical_root(root).ok(),
-        None => folder.canonicalize_utf8().ok().and_then(|folder| marked_root(&folder)),
-    };
+    let session = root_of_folder(folder, explicit);
     let mut grouped: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for file in files {
-        let Ok(file) = folder.join(file).canonicalize_utf8() else {
+        let Some(file) = real_file(&folder.join(file)) else {
             continue;
         };
         let nearest = || marked_root(file.parent().unwrap_or(Utf8Path::new("/")));
@@ -108,6 +113,20 @@ pub fn files_by_root(
         }
     }
     grouped
+}
+
+/// The workspace of a folder: `explicit`, or else the nearest root above it.
+pub fn root_of_folder(folder: &Utf8Path, explicit: Option<&Utf8Path>) -> Option<Utf8PathBuf> {
+    match explicit {
+        Some(root) => canonical_root(root).ok(),
+        None => folder.canonicalize_utf8().ok().and_then(|folder| marked_root(&folder)),
+    }
+}
+
+/// The real path of a file, which may be deleted.
+fn real_file(file: &Utf8Path) -> Option<Utf8PathBuf> {
+    let deleted = || Some(file.parent()?.canonicalize_utf8().ok()?.join(file.file_name()?));
+    file.canonicalize_utf8().ok().or_else(deleted)
 }
 
 /// How to open a workspace.

@@ -51,7 +51,7 @@ impl LanguageCount {
             let name = path.file_name().unwrap_or_default();
             for entry in registry.entries() {
                 if entry.needs_marker
-                    && entry.root_markers.iter().flatten().any(|one| one == name)
+                    && entry.root_markers.iter().flatten().chain(&entry.outer_markers).any(|one| one == name)
                     && !marked.contains(&&entry.id)
                 {
                     marked.push(&entry.id);

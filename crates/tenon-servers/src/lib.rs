@@ -3,5 +3,6 @@
 pub mod find;
 pub mod install;
 pub mod language_count;
+pub mod project_files;
 pub mod registry;
 pub mod walk;

@@ -17,6 +17,8 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::project_files::ProjectKind;
+
 mod overrides;
 
 pub use overrides::{Override, OverrideError};
@@ -33,6 +35,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("biome", include_str!("registry/biome.toml")),
     ("gopls", include_str!("registry/gopls.toml")),
     ("clangd", include_str!("registry/clangd.toml")),
+    ("fortls", include_str!("registry/fortls.toml")),
     ("jdtls", include_str!("registry/jdtls.toml")),
     ("ruby-lsp", include_str!("registry/ruby-lsp.toml")),
     ("zls", include_str!("registry/zls.toml")),
@@ -237,6 +240,31 @@ pub struct VirtualenvSettings {
     pub packages: String,
 }
 
+/// Diagnostics that a server makes from the files on disk: they are never about a text that is not saved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OnSave {
+    /// The `source` of these diagnostics; empty means all.
+    #[serde(default)]
+    pub sources: Vec<String>,
+    /// Part of the token or title of the progress that the check reports, if it does.
+    #[serde(default)]
+    pub progress: Option<String>,
+    /// How long after a save that progress may take to begin.
+    #[serde(default)]
+    pub grace_ms: u64,
+    /// What the message of a `serverStatus` begins with if the check could not run. Nothing found then does not mean that
+    /// nothing is wrong.
+    #[serde(default)]
+    pub failure: Option<String>,
+}
+
+impl OnSave {
+    pub fn grace(&self) -> Duration {
+        Duration::from_millis(self.grace_ms)
+    }
+}
+
 /// Everything we know about one server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -250,13 +278,20 @@ pub struct ServerEntry {
     /// Tried in order when `command` is not found (pyright → basedpyright).
     #[serde(default)]
     pub fallbacks: Vec<LaunchCommand>,
-    /// File name endings with their language ids. The longest matching ending wins, so `tsconfig.json` may differ from
-    /// `.json`.
+    /// File name endings with their language ids, or patterns with one `*` in the file name, optionally with folders
+    /// before it (`.vscode/*.json`). The longest match wins, so `tsconfig.json` may differ from `.json`.
     pub extensions: BTreeMap<String, String>,
-    /// Files that mark a project's root, in tiers. The nearest marker of the first tier with any marker above the file
-    /// decides. A lock file in an early tier keeps a monorepo on one server.
+    /// Files that make a folder a separate project, in tiers: the nearest marker of the first tier with any marker above
+    /// the file decides. A lock file in an early tier keeps a monorepo on one server.
     #[serde(default)]
     pub root_markers: Vec<Vec<String>>,
+    /// Without such a marker, the outermost folder with one of these is the root: a nested `pyproject.toml` alone does not
+    /// start another server (decision 0330).
+    #[serde(default)]
+    pub outer_markers: Vec<String>,
+    /// Names of files that configure it, with at most one `*`: a change of one may affect the diagnostics of every file.
+    #[serde(default)]
+    pub configuration: Vec<String>,
     /// The server runs only if a marker exists (linters need their configuration).
     #[serde(default)]
     pub needs_marker: bool,
@@ -274,6 +309,20 @@ pub struct ServerEntry {
     /// adds old diagnostics to new ones (decision 0320).
     #[serde(default)]
     pub reopens: bool,
+    /// The command that runs requests of tsserver. If the server offers it, diagnostics are pulled with it (decision 0325).
+    #[serde(default)]
+    pub tsserver_command: Option<String>,
+    /// A document is built again from scratch (`forceRebuild`) after a file changed on disk: the server watches no files, and a header that
+    /// it did not find stays missing for it.
+    #[serde(default)]
+    pub rebuilds: bool,
+    /// New files are opened: the server lists the project's files again some time after one was created, but an open
+    /// file belongs to the project at once.
+    #[serde(default)]
+    pub opens_new_files: bool,
+    /// Diagnostics that the server makes from the files on disk when a document is saved.
+    #[serde(default)]
+    pub on_save: Option<OnSave>,
     /// Requests that are never cancelled, since that breaks the server; a late answer is dropped.
     #[serde(default)]
     pub keeps: Vec<String>,
@@ -300,6 +349,12 @@ pub struct ServerEntry {
     /// Project-wide requests fail until one file of the project is open.
     #[serde(default)]
     pub warm_up_opens_file: bool,
+    /// How it decides which files it knows without opening them; without this, all below its root.
+    #[serde(default)]
+    pub projects: Option<ProjectKind>,
+    /// `workspace/symbol` searches only the project of the document that the last request was about.
+    #[serde(default)]
+    pub symbols_per_project: bool,
     #[serde(default)]
     pub group: Option<String>,
     #[serde(default)]
@@ -321,15 +376,26 @@ impl ServerEntry {
     /// The language id for a file, if the server serves it.
     pub fn language_id(&self, file: &Utf8Path) -> Option<&str> {
         let name = file.file_name()?;
-        self.ending(name).or_else(|| self.ending(&name.to_ascii_lowercase()))
+        self.matching(file, name).or_else(|| self.matching(file, &name.to_ascii_lowercase()))
     }
 
-    fn ending(&self, name: &str) -> Option<&str> {
+    fn matching(&self, file: &Utf8Path, name: &str) -> Option<&str> {
         self.extensions
             .iter()
-            .filter(|(ending, _)| name.ends_with(ending.as_str()))
-            .max_by_key(|(ending, _)| ending.len())
+            .filter(|(pattern, _)| matches_file(pattern, file, name))
+            .max_by_key(|(pattern, _)| pattern.len())
             .map(|(_, language)| language.as_str())
+    }
+
+    /// Whether a file configures the server.
+    pub fn is_configured_by(&self, file: &Utf8Path) -> bool {
+        let name = file.file_name().unwrap_or_default();
+        self.configuration.iter().any(|pattern| match pattern.split_once('*') {
+            Some((start, end)) => {
+                name.len() >= start.len() + end.len() && name.starts_with(start) && name.ends_with(end)
+            }
+            None => name == pattern,
+        })
     }
 
     pub fn has(&self, capability: Capability) -> bool {
@@ -351,19 +417,35 @@ impl ServerEntry {
         std::iter::once(first).chain(self.fallbacks.iter().cloned())
     }
 
-    /// The project root for a file: the folder of the nearest marker, else the workspace root. `None` if the server needs a
-    /// marker and finds none, or the file is outside the workspace.
+    /// The project root for a file: the folder of the nearest root marker, else of the outermost outer marker, else the
+    /// workspace root. `None` if the server needs a marker and finds none, or the file is outside the workspace.
     pub fn root_for(&self, workspace: &Utf8Path, file: &Utf8Path) -> Option<Utf8PathBuf> {
         if !file.starts_with(workspace) {
             return None;
         }
         let above = || file.ancestors().skip(1).take_while(|folder| folder.starts_with(workspace));
+        let marks =
+            |folder: &&Utf8Path, markers: &[String]| markers.iter().any(|one| folder.join(one).exists());
         self.root_markers
             .iter()
-            .find_map(|tier| above().find(|folder| tier.iter().any(|marker| folder.join(marker).exists())))
+            .find_map(|tier| above().find(|folder| marks(folder, tier)))
+            .or_else(|| above().filter(|folder| marks(folder, &self.outer_markers)).last())
             .or((!self.needs_marker).then_some(workspace))
             .map(Utf8Path::to_owned)
     }
+}
+
+/// Whether a key of [`ServerEntry::extensions`] matches a file; `name` is its file name as it is to be compared.
+fn matches_file(pattern: &str, file: &Utf8Path, name: &str) -> bool {
+    let Some((before, after)) = pattern.split_once('*') else {
+        // `rush.json` is a name, which `brush.json` does not end with.
+        let is_end =
+            |rest: &str| rest.is_empty() || pattern.starts_with('.') || rest.ends_with(['.', '-', '_']);
+        return name.strip_suffix(pattern).is_some_and(is_end);
+    };
+    let (folders, before) = before.rsplit_once('/').unwrap_or(("", before));
+    let is_in_folder = folders.is_empty() || file.parent().is_some_and(|parent| parent.ends_with(folders));
+    is_in_folder && name.strip_prefix(before).is_some_and(|rest| rest.ends_with(after))
 }
 
 /// The part of a server's settings that `workspace/configuration` requests by a dotted section; else `Null`.

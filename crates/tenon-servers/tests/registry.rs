@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::json;
 use tenon_servers::registry::{
     Capability, Override, OverrideError, ReadinessRule, Registry, ServerEntry, ServerId, Switch, section,
@@ -53,6 +53,7 @@ fn all_servers_of_the_contract_exist() {
         "ruby-lsp",
         "zls",
         "jdtls",
+        "fortls",
     ] {
         assert!(registry.get(id).is_some(), "{id}");
     }
@@ -66,7 +67,7 @@ fn servers_that_run_workspace_code_are_marked() {
         .filter(|entry| entry.runs_workspace_code)
         .map(|entry| entry.id.to_string())
         .collect();
-    assert_eq!(running, ["rust-analyzer", "eslint", "biome", "jdtls", "ruby-lsp", "zls"]);
+    assert_eq!(running, ["rust-analyzer", "eslint", "biome", "fortls", "jdtls", "ruby-lsp", "zls"]);
 }
 
 #[test]
@@ -121,31 +122,101 @@ fn servers_of_a_file_are_in_registry_order_with_a_language_id() {
 }
 
 #[test]
-fn the_root_is_the_nearest_marker_and_never_above_the_workspace() {
-    let folder = tempfile::tempdir().unwrap();
-    let top = Utf8Path::from_path(folder.path()).unwrap();
-    let workspace = top.join("workspace");
-    let package = workspace.join("packages/one");
-    std::fs::create_dir_all(package.join("src")).unwrap();
+fn files_that_editors_read_with_comments_are_json_with_comments() {
+    let registry = Registry::built_in();
+    let language = |file: &str| registry.get("json").unwrap().language_id(Utf8Path::new(file));
     for file in [
-        top.join("pyproject.toml"),
-        package.join("pyproject.toml"),
-        package.join("package.json"),
-        workspace.join("package-lock.json"),
+        "tsconfig.json",
+        "src/tsconfig.cjs.spec.json",
+        "tsconfig-base.json",
+        "jsconfig.build.json",
+        "/w/.vscode/settings.json",
+        ".devcontainer/devcontainer.json",
+        ".eslintrc",
+        "a.code-workspace",
+        "tslint.json",
+        ".babelrc",
+        "TSConfig.JSON",
     ] {
-        std::fs::write(file, "").unwrap();
+        assert_eq!(language(file), Some("jsonc"), "{file}");
     }
-    let source = package.join("src/a.py");
-    assert_eq!(entry("pyright").root_for(&workspace, &source).unwrap(), package);
-    let elsewhere = workspace.join("scripts/a.py");
-    assert_eq!(entry("pyright").root_for(&workspace, &elsewhere).unwrap(), workspace);
-    // A lock file outranks a nearer package.json: the packages of a monorepo share a server.
-    let script = package.join("src/a.ts");
-    assert_eq!(entry("typescript-language-server").root_for(&workspace, &script).unwrap(), workspace);
-    assert_eq!(entry("eslint").root_for(&workspace, &script), None);
-    std::fs::write(package.join("eslint.config.mjs"), "").unwrap();
-    assert_eq!(entry("eslint").root_for(&workspace, &script).unwrap(), package);
-    assert_eq!(entry("pyright").root_for(&workspace, &top.join("a.py")), None);
+    for file in ["package.json", "src/settings.json", "vscode/settings.json", "brush.json"] {
+        assert_eq!(language(file), Some("json"), "{file}");
+    }
+}
+
+/// Empty files below a new folder, and the folder.
+fn tree(files: &[&str]) -> (tempfile::TempDir, Utf8PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let top = Utf8Path::from_path(folder.path()).unwrap().to_owned();
+    for file in files {
+        std::fs::create_dir_all(top.join(file).parent().unwrap()).unwrap();
+        std::fs::write(top.join(file), "").unwrap();
+    }
+    (folder, top)
+}
+
+#[test]
+fn root_is_never_above_the_workspace() {
+    let (_folder, top) = tree(&["pyproject.toml", "uv.lock", "workspace/scripts/a.py"]);
+    let workspace = top.join("workspace");
+    let root = |file: &str| entry("pyright").root_for(&workspace, &top.join(file));
+    assert_eq!(root("workspace/scripts/a.py").unwrap(), workspace);
+    assert_eq!(root("a.py"), None);
+}
+
+#[test]
+fn nested_marker_starts_a_server_only_for_a_separate_project() {
+    let (_folder, top) = tree(&[
+        "pyproject.toml",
+        "examples/plain/pyproject.toml",
+        "examples/plain/requirements.txt",
+        "examples/locked/pyproject.toml",
+        "examples/locked/uv.lock",
+        "examples/installed/.venv/pyvenv.cfg",
+    ]);
+    let root = |file: &str| entry("pyright").root_for(&top, &top.join(file)).unwrap();
+    assert_eq!(root("a.py"), top);
+    assert_eq!(root("examples/plain/a.py"), top);
+    assert_eq!(root("examples/locked/src/a.py"), top.join("examples/locked"));
+    assert_eq!(root("examples/installed/a.py"), top.join("examples/installed"));
+    for id in ["ruff", "json", "yaml", "html", "css", "bash"] {
+        assert_eq!(entry(id).root_for(&top, &top.join("examples/locked/a")).unwrap(), top, "{id}");
+    }
+}
+
+#[test]
+fn without_a_marker_at_the_top_the_outermost_one_decides() {
+    let (_folder, top) = tree(&["api/pyproject.toml", "api/docs/pyproject.toml", "web/pyproject.toml"]);
+    let root = |file: &str| entry("pyright").root_for(&top, &top.join(file)).unwrap();
+    assert_eq!(root("api/docs/conf.py"), top.join("api"));
+    assert_eq!(root("web/a.py"), top.join("web"));
+    assert_eq!(root("a.py"), top);
+}
+
+#[test]
+fn packages_without_a_lock_file_share_a_typescript_server() {
+    let (_folder, top) = tree(&[
+        "packages/one/package.json",
+        "packages/one/tsconfig.json",
+        "packages/two/package-lock.json",
+        "packages/one/eslint.config.mjs",
+    ]);
+    let root = |id: &str, file: &str| entry(id).root_for(&top, &top.join(file));
+    for id in ["typescript-language-server", "typescript-native"] {
+        assert_eq!(root(id, "packages/one/src/a.ts").unwrap(), top);
+        assert_eq!(root(id, "packages/two/src/a.ts").unwrap(), top.join("packages/two"));
+    }
+    assert_eq!(root("eslint", "packages/two/a.ts"), None);
+    assert_eq!(root("eslint", "packages/one/src/a.ts").unwrap(), top.join("packages/one"));
+}
+
+#[test]
+fn users_root_marker_is_the_nearest_one() {
+    let (_folder, top) = tree(&["pyproject.toml", "uv.lock", "sub/pyproject.toml"]);
+    let registry = with(r#"{"pyright": {"rootMarkers": ["pyproject.toml"]}}"#);
+    let root = registry.get("pyright").unwrap().root_for(&top, &top.join("sub/a.py"));
+    assert_eq!(root.unwrap(), top.join("sub"));
 }
 
 #[test]

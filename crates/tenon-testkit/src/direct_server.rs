@@ -15,6 +15,8 @@ pub enum InstalledServer {
     Pyright,
     Ty,
     TypeScript,
+    /// TypeScript 7.
+    TypeScriptNative,
     Clangd,
 }
 
@@ -25,6 +27,7 @@ impl InstalledServer {
             Self::Pyright => "pyright",
             Self::Ty => "ty",
             Self::TypeScript => "typescript-language-server",
+            Self::TypeScriptNative => "typescript-native",
             Self::Clangd => "clangd",
         }
     }
@@ -34,6 +37,7 @@ impl InstalledServer {
             Self::Pyright => ("pyright-langserver", &["--stdio"]),
             Self::Ty => ("ty", &["server"]),
             Self::TypeScript => ("typescript-language-server", &["--stdio"]),
+            Self::TypeScriptNative => ("tsgo", &["--lsp", "--stdio"]),
             Self::Clangd => ("clangd", &["--background-index", "--limit-references=0", "--limit-results=0"]),
         }
     }
@@ -41,14 +45,14 @@ impl InstalledServer {
     fn language(self) -> &'static str {
         match self {
             Self::Pyright | Self::Ty => "python",
-            Self::TypeScript => "typescript",
+            Self::TypeScript | Self::TypeScriptNative => "typescript",
             Self::Clangd => "cpp",
         }
     }
 
     /// Whether it answers diagnostic requests; the others publish diagnostics.
     pub fn pulls(self) -> bool {
-        matches!(self, Self::Pyright | Self::Ty)
+        matches!(self, Self::Pyright | Self::Ty | Self::TypeScriptNative)
     }
 }
 
@@ -146,7 +150,7 @@ impl<'a> DirectServer<'a> {
                 received("$/progress").filter(|message| message["params"]["value"]["kind"] == kind).count()
             };
             match self.server {
-                InstalledServer::Ty => true,
+                InstalledServer::Ty | InstalledServer::TypeScriptNative => true,
                 InstalledServer::Pyright => received("window/logMessage")
                     .any(|message| message["params"]["message"].to_string().contains("source file")),
                 InstalledServer::TypeScript | InstalledServer::Clangd => {

@@ -5,6 +5,7 @@
 
 pub mod code_tools;
 pub mod direct_server;
+pub mod file_changes;
 pub mod file_tree;
 pub mod framed_rpc;
 pub mod generated;

@@ -12,12 +12,12 @@ mod system;
 
 use std::time::Duration;
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8Path;
 use tenon_lsp::workspace_check::CheckReport;
 use tenon_server::config::FlagSetting;
 use tenon_server::daemon::DaemonError;
 use tenon_server::daemon::protocol::{
-    DaemonInfo, DaemonRequest, DaemonResponse, LanguageProbe, ServerSummary,
+    DaemonInfo, DaemonRequest, DaemonResponse, EditedFiles, LanguageProbe, ServerSummary,
 };
 use tenon_server::service::Service;
 use tokio_util::sync::CancellationToken;
@@ -104,17 +104,31 @@ pub(crate) fn request(
 pub(crate) fn edit_diagnostics(
     invocation: &Invocation,
     root: &Utf8Path,
-    files: Vec<Utf8PathBuf>,
+    files: EditedFiles,
     timeout: Duration,
+) -> Result<String, Failure> {
+    report(invocation, root, timeout, |wait_ms| DaemonRequest::EditDiagnostics { files, wait_ms })
+}
+
+/// The same for all files that changed since the last report. With `only_new`, nothing unless some diagnostics are new.
+pub(crate) fn change_diagnostics(
+    invocation: &Invocation,
+    root: &Utf8Path,
+    only_new: bool,
+    timeout: Duration,
+) -> Result<String, Failure> {
+    report(invocation, root, timeout, |wait_ms| DaemonRequest::ChangeDiagnostics { wait_ms, only_new })
+}
+
+fn report(
+    invocation: &Invocation,
+    root: &Utf8Path,
+    timeout: Duration,
+    request: impl FnOnce(u64) -> DaemonRequest,
 ) -> Result<String, Failure> {
     let wait_ms = invocation.workspace(root, vec![])?.config().edit.wait_ms;
     let timeout = timeout + Duration::from_millis(wait_ms);
-    match system::request_or_start(
-        invocation,
-        root,
-        DaemonRequest::EditDiagnostics { files, wait_ms },
-        timeout,
-    )? {
+    match system::request_or_start(invocation, root, request(wait_ms), timeout)? {
         DaemonResponse::EditDiagnostics(text) => Ok(text),
         _ => Err(DaemonError::InvalidResponse.into()),
     }

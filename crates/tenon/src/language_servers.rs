@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 
+use tenon_code::git::GitError;
 use tenon_contract::root::GateError;
 use tenon_lsp::workspace_check::files::FilesError;
 use tenon_server::workspace::Workspace;
@@ -51,15 +52,22 @@ impl From<BadPattern> for Failure {
 impl From<FilesError> for Failure {
     fn from(error: FilesError) -> Self {
         let failure = Self::of(Exit::Workspace, &error);
+        match error.source {
+            GateError::Denied => failure.hint("pass another workspace with `--root DIR`"),
+            _ => failure,
+        }
+    }
+}
+
+impl From<GitError> for Failure {
+    fn from(error: GitError) -> Self {
+        let failure = Self::of(Exit::Workspace, &error);
         match error {
-            FilesError::NoGit => failure.hint("install git, or pass the files to check"),
-            FilesError::Refused { source: GateError::Denied, .. } => {
-                failure.hint("pass another workspace with `--root DIR`")
+            GitError::NoGit => failure.hint("install git, or pass the files to check"),
+            GitError::UnknownRevision(_) => {
+                failure.hint("pass a commit, branch or tag; names such as `@{upstream}` are not supported")
             }
-            FilesError::Refused { .. } => failure,
-            FilesError::Spawn(_) | FilesError::SlowGit | FilesError::Git(_) => {
-                failure.hint("pass the files to check instead of `--changed`")
-            }
+            _ => failure.hint("pass the files to check"),
         }
     }
 }

@@ -8,7 +8,7 @@ use super::{Error, install_once};
 use crate::shell::{repository, run_checked, tools};
 
 /// Programs that the tests call by name.
-const PROGRAMS: [&str; 15] = [
+const PROGRAMS: [&str; 14] = [
     "bash-language-server",
     "conformance",
     "eslint",
@@ -16,7 +16,6 @@ const PROGRAMS: [&str; 15] = [
     "playwright-core",
     "pyright",
     "pyright-langserver",
-    "tsc",
     "typescript-language-server",
     "vscode-css-language-server",
     "vscode-eslint-language-server",
@@ -44,6 +43,9 @@ pub(super) fn install() -> Result<bool, Error> {
 }
 
 pub(super) fn programs() -> Vec<(&'static str, PathBuf)> {
-    let bin = tools().join("node/node_modules/.bin");
-    PROGRAMS.iter().map(|name| (*name, bin.join(name))).collect()
+    let packages = tools().join("node/node_modules");
+    // Two packages have a program of this name.
+    let compilers = [("tsc", "typescript/bin/tsc"), ("tsgo", "typescript-7/bin/tsc")];
+    let compilers = compilers.map(|(name, path)| (name, packages.join(path)));
+    PROGRAMS.iter().map(|name| (*name, packages.join(".bin").join(name))).chain(compilers).collect()
 }

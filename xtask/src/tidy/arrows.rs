@@ -36,7 +36,7 @@ const ARROWS: [(&str, &[&str]); 13] = [
             "tenon-contract",
         ],
     ),
-    ("tenon-code", &["tenon-lsp", "tenon-contract"]),
+    ("tenon-code", &["tenon-lsp", "tenon-servers", "tenon-contract"]),
     ("tenon-lsp", &["tenon-servers", "tenon-contract"]),
     ("tenon-servers", &["tenon-contract"]),
     ("tenon-context", &["tenon-contract"]),

@@ -51,12 +51,16 @@ impl FileWriter {
         })
     }
 
+    pub(super) fn gate(&self) -> &RootGate {
+        &self.gate
+    }
+
     /// The path of a file that may be changed.
     pub(super) fn admit(&self, file: &str) -> Result<WorkspacePath, EditError> {
         let path = self.gate.admit_target(file).map_err(|error| match error {
             GateError::Denied => EditError::Outside,
             GateError::Malformed(why) => EditError::Path(why.to_string()),
-            GateError::Missing => EditError::NotFound,
+            GateError::Missing | GateError::RootMissing => EditError::NotFound,
             GateError::NotAFile | GateError::NotAFolder => EditError::NotAFile,
             GateError::Unresolvable => EditError::Path(error.to_string()),
         })?;

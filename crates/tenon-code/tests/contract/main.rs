@@ -10,6 +10,7 @@ mod determinism;
 mod limits;
 mod pages;
 mod positions;
+mod rounds;
 mod snapshots;
 mod symbols;
 mod time;

@@ -51,6 +51,7 @@ fn describe(answer: &Result<WorkspacePath, GateError>, base: &str) -> String {
         Err(GateError::Unresolvable) => "unresolvable".to_owned(),
         Err(GateError::NotAFile) => "not a file".to_owned(),
         Err(GateError::NotAFolder) => "not a folder".to_owned(),
+        Err(GateError::RootMissing) => "root missing".to_owned(),
     }
 }
 

@@ -120,6 +120,22 @@ fn missing_target_is_admitted_below_an_existing_folder() {
 }
 
 #[test]
+fn changed_path_is_admitted_if_its_folder_became_a_file() {
+    let tree = Tree::new();
+    let gate = &tree.gate;
+    let root = gate.primary().unwrap();
+    for path in ["src", "src/a.ts", "src/gone.ts", "src/a.ts/gone.ts", "gone/deep/er.ts"] {
+        assert_eq!(gate.admit_changed(path).unwrap().as_path(), root.join(path), "{path}");
+    }
+    for path in ["../outside/gone.ts", "link-out-dir/gone.ts", "dangling-out"] {
+        assert_eq!(gate.admit_changed(path), Err(GateError::Denied), "{path}");
+    }
+    assert_eq!(gate.admit_workspace(), Ok(()));
+    std::fs::remove_dir_all(root).unwrap();
+    assert_eq!(gate.admit_workspace(), Err(GateError::RootMissing));
+}
+
+#[test]
 fn path_that_is_not_utf8_is_malformed() {
     let tree = Tree::new();
     let path = OsStr::from_bytes(b"src/not-utf8-\xff.ts");

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use tenon_contract::position::Encoding;
 
-use super::watched::Globs;
+use super::watched::{DocumentSelector, Globs};
 use tenon_servers::registry::Capability;
 
 /// How a server receives text changes.
@@ -24,7 +24,10 @@ pub(crate) struct Capabilities {
     pub(crate) encoding: Encoding,
     pub(crate) sync: Sync,
     pub(crate) open_close: bool,
-    pub(crate) save: bool,
+    /// Whether it wants `didSave` for all documents, and then whether with the text.
+    save: Option<bool>,
+    /// Whether it runs requests of tsserver for us.
+    pub(crate) runs_tsserver: bool,
 }
 
 #[derive(Debug)]
@@ -32,6 +35,8 @@ struct Registration {
     method: String,
     options: Value,
     globs: Option<Globs>,
+    /// The documents that a registration is about.
+    documents: DocumentSelector,
 }
 
 impl Capabilities {
@@ -55,9 +60,23 @@ impl Capabilities {
             },
             // A bare number means both. An object without the field still means a server that keeps documents.
             open_close: sync.get("openClose").and_then(Value::as_bool).unwrap_or(true),
-            save: sync.get("save").is_some_and(offers),
+            save: match sync.get("save") {
+                Some(save) if offers(save) => Some(includes_text(save)),
+                Some(_) => None,
+                // A bare number means all notifications, as in the protocol's first versions.
+                None => sync.as_u64().is_some_and(|kind| kind > 0).then_some(false),
+            },
+            runs_tsserver: false,
             offered,
         }
+    }
+
+    /// Notes whether it offers the command that runs requests of tsserver.
+    pub(crate) fn with_tsserver(mut self, command: Option<&str>) -> Self {
+        let commands = self.offered.pointer("/executeCommandProvider/commands").and_then(Value::as_array);
+        let offers = |command: &str| commands.into_iter().flatten().any(|one| one.as_str() == Some(command));
+        self.runs_tsserver = command.is_some_and(offers);
+        self
     }
 
     pub(crate) fn has(&self, capability: Capability) -> bool {
@@ -68,24 +87,20 @@ impl Capabilities {
         }
     }
 
-    fn offers(&self, provider: &str, method: &str) -> bool {
+    pub(super) fn offers(&self, provider: &str, method: &str) -> bool {
         self.offered.get(provider).is_some_and(offers) || self.registrations(method).next().is_some()
     }
 
     /// Whether diagnostics can be pulled.
     pub(crate) fn pulls(&self) -> bool {
-        self.offers("diagnosticProvider", "textDocument/diagnostic")
-    }
-
-    /// Whether it supports folding ranges, a cheap request that needs only the text.
-    pub(crate) fn folds(&self) -> bool {
-        self.offers("foldingRangeProvider", "textDocument/foldingRange")
+        self.runs_tsserver || self.offers("diagnosticProvider", "textDocument/diagnostic")
     }
 
     /// Whether an edit of one file may change the pulled diagnostics of another.
     pub(crate) fn has_inter_file_dependencies(&self) -> bool {
         let depends = |options: &Value| options.get("interFileDependencies") == Some(&Value::Bool(true));
-        self.offered.get("diagnosticProvider").is_some_and(depends)
+        self.runs_tsserver
+            || self.offered.get("diagnosticProvider").is_some_and(depends)
             || self.registrations("textDocument/diagnostic").any(|one| depends(&one.options))
     }
 
@@ -106,6 +121,13 @@ impl Capabilities {
         self.registered.values().filter_map(|one| one.globs.as_ref()).any(|globs| globs.matches(path))
     }
 
+    /// Whether the server wants `didSave` for a document, and then whether with the text.
+    pub(crate) fn wants_save(&self, path: &str, language: &str) -> Option<bool> {
+        let registered = self.registrations("textDocument/didSave");
+        let matching = registered.filter(|one| one.documents.matches(path, language));
+        matching.map(|one| includes_text(&one.options)).chain(self.save).max()
+    }
+
     fn registrations(&self, method: &str) -> impl Iterator<Item = &Registration> {
         self.registered.values().filter(move |one| one.method == method)
     }
@@ -119,7 +141,8 @@ impl Capabilities {
             };
             let options = registration.get("registerOptions").cloned().unwrap_or(Value::Null);
             let globs = (method == "workspace/didChangeWatchedFiles").then(|| Globs::new(&options, root));
-            let registration = Registration { method: method.to_owned(), options, globs };
+            let documents = DocumentSelector::new(&options, root);
+            let registration = Registration { method: method.to_owned(), options, globs, documents };
             self.registered.insert(id.to_owned(), registration);
         }
     }
@@ -133,6 +156,10 @@ impl Capabilities {
             }
         }
     }
+}
+
+fn includes_text(options: &Value) -> bool {
+    options.get("includeText") == Some(&Value::Bool(true))
 }
 
 fn offers(provider: &Value) -> bool {
@@ -180,7 +207,8 @@ mod tests {
         }}));
         assert_eq!(capabilities.encoding, Encoding::Utf8);
         assert_eq!(capabilities.sync, Sync::Incremental);
-        assert!(capabilities.save && capabilities.open_close);
+        assert!(capabilities.open_close);
+        assert_eq!(capabilities.wants_save("/r/a.rs", "rust"), Some(false));
         assert!(capabilities.has(Capability::Hover) && capabilities.has(Capability::References));
         assert!(!capabilities.has(Capability::Definition) && !capabilities.pulls());
 
@@ -195,6 +223,41 @@ mod tests {
         assert_eq!(capabilities.diagnostic_identifier(), Some("p"));
         capabilities.unregister(&json!({ "unregisterations": [{ "id": "2" }] }));
         assert!(!capabilities.pulls());
+    }
+
+    #[test]
+    fn server_that_runs_tsserver_requests_pulls() {
+        let offered =
+            json!({ "capabilities": { "executeCommandProvider": { "commands": ["a", "ts.request"] } } });
+        let with = |command: Option<&str>| Capabilities::from_initialize(&offered).with_tsserver(command);
+        assert!(with(Some("ts.request")).pulls() && with(Some("ts.request")).has_inter_file_dependencies());
+        assert!(!with(Some("other")).pulls() && !with(None).pulls());
+    }
+
+    #[test]
+    fn saves_are_wanted_by_option_by_number_or_by_registration() {
+        let wants = |sync: Value| {
+            let capabilities =
+                Capabilities::from_initialize(&json!({ "capabilities": { "textDocumentSync": sync } }));
+            capabilities.wants_save("/r/a.rs", "rust")
+        };
+        assert_eq!(wants(json!({ "change": 1 })), None);
+        assert_eq!(wants(json!({ "change": 1, "save": false })), None);
+        assert_eq!(wants(json!({ "save": true })), Some(false));
+        assert_eq!(wants(json!({ "save": { "includeText": true } })), Some(true));
+        assert_eq!((wants(json!(0)), wants(json!(1))), (None, Some(false)));
+
+        let mut capabilities = Capabilities::from_initialize(&json!({}));
+        capabilities.register(
+            &json!({ "registrations": [{ "id": "1", "method": "textDocument/didSave", "registerOptions": {
+                "includeText": false,
+                "documentSelector": [{ "pattern": "**/*.rs" }, { "language": "toml", "scheme": "file" }],
+            }}]}),
+            "/r",
+        );
+        assert_eq!(capabilities.wants_save("/r/src/a.rs", "rust"), Some(false));
+        assert_eq!(capabilities.wants_save("/r/Cargo.toml", "toml"), Some(false));
+        assert_eq!(capabilities.wants_save("/r/a.md", "markdown"), None);
     }
 
     #[test]

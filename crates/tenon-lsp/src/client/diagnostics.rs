@@ -1,14 +1,16 @@
 //! The diagnostics of one server, and the text that they belong to.
 //!
 //! Invariant: a list counts for an open document only while it belongs to the document's current text. A push belongs to its
-//! version; without one, it counts if it arrived after the answer to a request sent after the change. A pulled list belongs
-//! to the version that it was pulled for.
+//! version; without one, the document's [`SeenProof`](super::barrier::SeenProof) decides. A pulled list belongs to the
+//! version that it was pulled for.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::barrier::Belongs;
+use super::disk_check::DiskCheck;
 use super::documents::Document;
 use crate::model::Diagnostic;
 
@@ -42,7 +44,7 @@ pub(crate) struct LastChange {
 }
 
 /// Whether the stored diagnostics belong to a document's current text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Freshness {
     Fresh,
     /// Fresh if nothing else arrives until then.
@@ -51,20 +53,39 @@ pub(crate) enum Freshness {
 }
 
 /// All diagnostics that a server has sent, by file.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Store {
     files: BTreeMap<String, Held>,
+    /// How long after one publish another one for the same text may follow.
+    settle: Duration,
+    /// The checks of the files on disk.
+    pub(crate) disk: DiskCheck,
+}
+
+impl Pushed {
+    fn belongs(&self, document: Option<&Document>) -> Belongs {
+        match (document, self.version) {
+            (None, _) => Belongs::Yes,
+            (Some(document), Some(version)) if version >= document.version => Belongs::Yes,
+            (Some(_), Some(_)) => Belongs::No,
+            (Some(document), None) => document.proof.belongs(self.tick),
+        }
+    }
 }
 
 impl Held {
-    fn current_push(&self, document: Option<&Document>) -> Option<&Pushed> {
-        let pushed = self.pushed.as_ref()?;
-        let counts = match (document, pushed.version) {
-            (None, _) => true,
-            (Some(document), Some(version)) => version >= document.version,
-            (Some(document), None) => document.seen.is_some_and(|seen| pushed.tick > seen),
-        };
-        counts.then_some(pushed)
+    /// The push, if it may belong to the document's text.
+    fn possible_push(&self, document: Option<&Document>) -> Option<&Pushed> {
+        self.pushed.as_ref().filter(|pushed| pushed.belongs(document) != Belongs::No)
+    }
+
+    /// The push, if it belongs to the document's text.
+    fn current_push(&self, document: Option<&Document>, settle: Duration) -> Option<&Pushed> {
+        self.pushed.as_ref().filter(|pushed| match pushed.belongs(document) {
+            Belongs::Yes => true,
+            Belongs::OnceSettled => pushed.at + settle <= Instant::now(),
+            Belongs::No => false,
+        })
     }
 
     fn current_pull(&self, document: Option<&Document>) -> Option<&Pulled> {
@@ -73,34 +94,69 @@ impl Held {
             .filter(|pulled| document.is_some_and(|document| pulled.version == document.version))
     }
 
-    fn current(&self, document: Option<&Document>) -> impl Iterator<Item = &Diagnostic> {
+    /// The diagnostics that may belong to the document's text, with a push that has not settled.
+    fn possible(&self, document: Option<&Document>) -> impl Iterator<Item = &Diagnostic> {
         let pulled = self.current_pull(document).map(|pulled| &pulled.items);
-        let pushed = self.current_push(document).map(|pushed| &pushed.items);
+        let pushed = self.possible_push(document).map(|pushed| &pushed.items);
         pulled.into_iter().chain(pushed).flatten()
     }
 }
 
 impl Store {
-    /// The diagnostics of a file's current text, in the server's encoding.
-    pub(crate) fn current(&self, key: &str, document: Option<&Document>) -> Vec<Diagnostic> {
-        self.files.get(key).map(|held| held.current(document).cloned().collect()).unwrap_or_default()
+    pub(crate) fn new(settle: Duration, disk: DiskCheck) -> Self {
+        Self { files: BTreeMap::new(), settle, disk }
     }
 
-    /// The same without pushes from before `change`, and whether that left any out.
-    pub(crate) fn since(
-        &self,
-        key: &str,
-        document: Option<&Document>,
-        change: LastChange,
-    ) -> (Vec<Diagnostic>, bool) {
+    /// Drops everything.
+    pub(crate) fn clear(&mut self) {
+        self.files.clear();
+    }
+
+    /// The diagnostics of a file's current text, in the server's encoding.
+    pub(crate) fn current(&self, key: &str, document: Option<&Document>) -> Vec<Diagnostic> {
         let Some(held) = self.files.get(key) else {
-            return Default::default();
+            return Vec::new();
         };
-        let pulled = held.current_pull(document).map(|pulled| pulled.items.clone()).unwrap_or_default();
-        match held.current_push(document) {
-            Some(pushed) if pushed.tick > change.tick => ([pulled, pushed.items.clone()].concat(), false),
-            old => (pulled, old.is_some_and(|pushed| !pushed.items.is_empty())),
-        }
+        let pulled = held.current_pull(document).map(|pulled| &pulled.items);
+        let pushed = self.counted(held, document).map(|(_, item)| item);
+        pulled.into_iter().flatten().chain(pushed).cloned().collect()
+    }
+
+    /// The pushed diagnostics that belong to a document's text.
+    fn counted<'a>(
+        &'a self,
+        held: &'a Held,
+        document: Option<&'a Document>,
+    ) -> impl Iterator<Item = (&'a Pushed, &'a Diagnostic)> {
+        let current = held.current_push(document, self.settle).is_some();
+        let saved = document.is_none_or(|document| document.saved);
+        let checked = document.is_none() || self.disk_freshness(Instant::now()) == Freshness::Fresh;
+        let counts = move |item: &Diagnostic| match (self.disk.made(item), self.disk.has_progress()) {
+            (true, true) => saved && checked,
+            (true, false) => saved && current,
+            (false, _) => current,
+        };
+        let pushed =
+            held.pushed.iter().flat_map(|pushed| pushed.items.iter().map(move |item| (pushed, item)));
+        pushed.filter(move |(_, item)| counts(item))
+    }
+
+    /// What the last check of the saved files found in a file.
+    pub(crate) fn made_from_disk(&self, key: &str) -> Vec<Diagnostic> {
+        let pushed = self.files.get(key).and_then(|held| held.pushed.as_ref());
+        let items = pushed.into_iter().flat_map(|pushed| &pushed.items);
+        items.filter(|item| self.disk.made(item)).cloned().collect()
+    }
+
+    /// What the last check of the saved files found, by file.
+    pub(crate) fn all_made_from_disk(&self) -> BTreeMap<String, Vec<Diagnostic>> {
+        let found = self.files.keys().map(|key| (key.clone(), self.made_from_disk(key)));
+        found.filter(|(_, items)| !items.is_empty()).collect()
+    }
+
+    /// Whether the diagnostics of the files on disk are up to date.
+    pub(crate) fn disk_freshness(&self, now: Instant) -> Freshness {
+        self.disk.freshness(self.settle, now)
     }
 
     pub(crate) fn keys(&self) -> impl Iterator<Item = &str> {
@@ -119,6 +175,7 @@ impl Store {
     ) -> bool {
         if let (Some(version), Some(document)) = (version, document)
             && version < document.version
+            && !self.disk.has_progress()
         {
             return false;
         }
@@ -141,10 +198,10 @@ impl Store {
     }
 
     fn replace(&mut self, key: &str, document: Option<&Document>, change: impl FnOnce(&mut Held)) -> bool {
-        let before = self.current(key, document);
         let held = self.files.entry(key.to_owned()).or_default();
+        let before: Vec<Diagnostic> = held.possible(document).cloned().collect();
         change(held);
-        !held.current(document).eq(&before)
+        !held.possible(document).eq(&before)
     }
 
     /// Removes the pulled diagnostics of a closed document. Returns whether there were any.
@@ -168,32 +225,39 @@ impl Store {
     }
 
     /// Whether there were diagnostics, even empty ones, for the document's current text since `change`.
-    pub(crate) fn is_answered(&self, document: &Document, change: LastChange) -> bool {
-        let Some(held) = self.files.get(document.path.as_str()) else {
-            return false;
-        };
-        self.is_pulled(document, change)
-            || held
-                .current_push(Some(document))
-                .is_some_and(|pushed| pushed.tick > change.tick.max(document.changed))
+    pub(crate) fn answered(&self, document: &Document, change: LastChange, now: Instant) -> Freshness {
+        if self.is_pulled(document, change) {
+            return Freshness::Fresh;
+        }
+        let held = self.files.get(document.path.as_str());
+        let since = change.tick.max(document.changed);
+        match held.and_then(|held| held.possible_push(Some(document))).filter(|pushed| pushed.tick > since) {
+            None => Freshness::Waiting,
+            Some(pushed) => match pushed.belongs(Some(document)) {
+                Belongs::OnceSettled if now < pushed.at + self.settle => {
+                    Freshness::NotBefore(pushed.at + self.settle)
+                }
+                _ => Freshness::Fresh,
+            },
+        }
     }
 
-    /// How fresh the pushed list of a document is. Another publish may follow within `settle` of the last one, of the server
-    /// becoming ready, or of a change elsewhere.
+    /// How fresh the pushed list of a document is. Another publish may follow within the settle time of the last one, of the
+    /// server becoming ready, or of a change elsewhere.
     pub(crate) fn push_freshness(
         &self,
         document: &Document,
-        settle: Duration,
         ready_since: Instant,
         change: LastChange,
         now: Instant,
     ) -> Freshness {
         let held = self.files.get(document.path.as_str());
-        let Some(pushed) = held.and_then(|held| held.current_push(Some(document))) else {
+        let Some(pushed) = held.and_then(|held| held.possible_push(Some(document))) else {
             return Freshness::Waiting;
         };
         let since = pushed.at.max(ready_since);
         let since = if change.tick > pushed.tick { since.max(change.at) } else { since };
-        if now >= since + settle { Freshness::Fresh } else { Freshness::NotBefore(since + settle) }
+        let settled = since + self.settle;
+        if now >= settled { Freshness::Fresh } else { Freshness::NotBefore(settled) }
     }
 }

@@ -3,18 +3,19 @@
 //! Versions count from 1 and only grow while a document stays open. Time is counted in ticks of one counter, which advances
 //! with every publish and everything that may change diagnostics, so "since" is always exact.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::RangeInclusive;
 
 use serde_json::{Value, json};
 use tenon_contract::position::{Encoding, LineIndex};
 use tenon_contract::root::WorkspacePath;
 
+use super::barrier::SeenProof;
 use super::capabilities::Sync;
 use crate::identifiers;
 
 /// The most open documents per server. Each costs memory here and there; for closed files servers read the disk.
-pub(crate) const OPEN_LIMIT: usize = 64;
+pub(crate) const OPEN_LIMIT: usize = 128;
 
 /// The most removed identifiers that are remembered of one edit.
 const MAX_DROPPED: usize = 8;
@@ -27,15 +28,19 @@ pub(crate) struct Document {
     pub(crate) lines: LineIndex,
     /// The tick of the last text change.
     pub(crate) changed: u64,
-    /// Whether a request was sent after that change.
-    pub(crate) asked: bool,
-    /// The tick of the answer to such a request, which proves that the server has seen the change.
-    pub(crate) seen: Option<u64>,
+    /// Which publishes without a version belong to the current text.
+    pub(crate) proof: SeenProof,
+    /// Whether this text is on disk.
+    pub(crate) saved: bool,
+    /// When a caller passed this text, compared with other texts of the file.
+    pub(crate) order: u64,
     /// The last change.
     pub(crate) edit: LastEdit,
     used: u64,
     /// How many waits need it open.
     pub(crate) pins: u32,
+    /// Whether it stays open whatever else is opened: a project stays loaded while a file in it is open.
+    pub(crate) held: bool,
 }
 
 /// The last change of a text. Opening a document counts as a change of the whole text.
@@ -62,6 +67,8 @@ pub(crate) enum Update {
 pub(crate) struct Documents {
     open: BTreeMap<String, Document>,
     uses: u64,
+    /// The documents that were closed last: a publish about the closed text may still arrive.
+    closed: VecDeque<String>,
 }
 
 impl Documents {
@@ -71,6 +78,10 @@ impl Documents {
 
     pub(crate) fn get_mut(&mut self, key: &str) -> Option<&mut Document> {
         self.open.get_mut(key)
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Document> {
+        self.open.values_mut()
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Document> {
@@ -94,11 +105,16 @@ impl Documents {
                 version: 1,
                 lines: lines.clone(),
                 changed: tick,
-                asked: false,
-                seen: None,
+                proof: match self.closed.iter().any(|closed| closed == path.as_str()) {
+                    true => SeenProof::changed(),
+                    false => SeenProof::opened(tick),
+                },
+                saved: false,
+                order: 0,
                 edit: LastEdit { lines: 0..=lines.line_count() - 1, dropped: Vec::new(), imports: false },
                 used,
                 pins: 0,
+                held: false,
             };
             self.open.insert(path.as_str().to_owned(), document);
             return Update::Open;
@@ -127,36 +143,54 @@ impl Documents {
         document.version = document.version.wrapping_add(1).max(1);
         document.lines = lines.clone();
         document.changed = tick;
-        document.asked = false;
-        document.seen = None;
+        document.proof = SeenProof::changed();
         Update::Change(vec![change])
     }
 
     /// Notes that a document is about to be reopened with the same text, unless a wait has it pinned.
     pub(crate) fn open_again(&mut self, key: &str, tick: u64) -> Option<(i32, LineIndex)> {
-        let document = self.open.get_mut(key).filter(|document| document.pins == 0)?;
+        self.open.get(key).filter(|document| document.pins == 0)?;
+        self.show_again(key, tick)
+    }
+
+    /// Starts a new version of a document with the same text, even if it is pinned.
+    pub(crate) fn show_again(&mut self, key: &str, tick: u64) -> Option<(i32, LineIndex)> {
+        let document = self.open.get_mut(key)?;
         document.version = document.version.wrapping_add(1).max(1);
         document.changed = tick;
-        document.asked = false;
-        document.seen = None;
+        document.proof = SeenProof::changed();
         Some((document.version, document.lines.clone()))
     }
 
     pub(crate) fn remove(&mut self, key: &str) -> Option<Document> {
-        self.open.remove(key)
+        let document = self.open.remove(key)?;
+        self.closed.retain(|closed| closed != key);
+        if self.closed.len() == OPEN_LIMIT {
+            self.closed.pop_front();
+        }
+        self.closed.push_back(key.to_owned());
+        Some(document)
     }
 
-    /// Removes documents beyond the limit: least recently used first, never pinned ones.
+    /// Holds exactly these of the open documents.
+    pub(crate) fn hold_only(&mut self, held: &BTreeSet<&str>) {
+        for (key, document) in &mut self.open {
+            document.held = held.contains(key.as_str());
+        }
+    }
+
+    /// Removes documents beyond the limit, which does not count held ones: least recently used first, never pinned ones.
     pub(crate) fn evict(&mut self) -> Vec<Document> {
         let mut evicted = Vec::new();
-        while self.open.len() > OPEN_LIMIT {
+        let held = self.open.values().filter(|document| document.held).count();
+        while self.open.len() - held > OPEN_LIMIT {
             let oldest = self
                 .open
                 .iter()
-                .filter(|(_, document)| document.pins == 0)
+                .filter(|(_, document)| document.pins == 0 && !document.held)
                 .min_by_key(|(_, document)| document.used)
                 .map(|(key, _)| key.clone());
-            match oldest.and_then(|key| self.open.remove(&key)) {
+            match oldest.and_then(|key| self.remove(&key)) {
                 Some(document) => evicted.push(document),
                 None => break,
             }
@@ -282,6 +316,28 @@ mod tests {
         let edit = &documents.get(path.as_str()).unwrap().edit;
         assert_eq!(edit.lines, 1..=1);
         assert_eq!(edit.dropped, ["two"]);
+    }
+
+    #[test]
+    fn held_document_is_not_evicted() {
+        let folder = tempfile::tempdir().unwrap();
+        let gate = RootGate::new([folder.path()]).unwrap();
+        let mut documents = Documents::default();
+        let paths: Vec<WorkspacePath> = (0..OPEN_LIMIT + 3)
+            .map(|number| {
+                let file = folder.path().join(format!("{number:03}"));
+                std::fs::write(&file, "").unwrap();
+                gate.admit_path(&file).unwrap()
+            })
+            .collect();
+        for path in &paths {
+            documents.put(path, &LineIndex::new(""), Encoding::Utf16, Sync::Full, 1);
+        }
+        documents.hold_only(&BTreeSet::from([paths[0].as_str()]));
+        let evicted: Vec<&str> = paths[1..3].iter().map(WorkspacePath::as_str).collect();
+        let gone = documents.evict();
+        assert_eq!(gone.iter().map(|document| document.path.as_str()).collect::<Vec<_>>(), evicted);
+        assert!(documents.get(paths[0].as_str()).is_some_and(|document| document.held));
     }
 
     proptest! {

@@ -1,26 +1,20 @@
 //! Diagnostics for one text: pulled if the server supports that, else awaited until they are fresh.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Value, json};
 use tenon_contract::position::LineIndex;
 use tenon_contract::root::WorkspacePath;
 use tokio::time::Instant;
 
 use super::diagnostics::Freshness;
+use super::disk_check::DiskShare;
 use super::documents::LastEdit;
 use super::readiness::State;
-use super::{Client, RetryDelay, Synced, Wait, retryable};
+use super::{Client, Synced, Wait};
 use crate::call_context::CallContext;
-use crate::from_protocol;
-use crate::message::{Payload, RpcError};
 use crate::model::{Diagnostic, GapReason};
-use crate::transport::{PendingReply, RequestError};
+use crate::transport::RequestError;
 use tenon_servers::registry::Capability;
-
-/// How many requests a server must answer without another publish before its diagnostics count as final.
-const QUIET_ROUNDS: u32 = 3;
 
 /// One server's diagnostics of a text.
 #[derive(Debug)]
@@ -41,15 +35,40 @@ impl Client {
         saved: bool,
         meanwhile: impl Future<Output = ()>,
     ) -> Checked {
-        let synced = match self.sync(call, path, lines, saved).await {
+        let shown = async {
+            self.refresh(call, path).await?;
+            self.sync(call, path, lines, saved).await
+        };
+        let synced = match shown.await {
             Ok(synced) => synced,
             Err(error) => {
                 return Checked { diagnostics: Vec::new(), gap: Some(gap_reason(&error)) };
             }
         };
-        let (fresh, ()) = tokio::join!(self.await_fresh(call, &synced), meanwhile);
-        let gap = fresh.err();
+        let fresh = async {
+            let refused = || GapReason::Refused("checks only saved text".to_owned());
+            match self.disk_check() {
+                DiskShare::All if !saved => Err(refused()),
+                DiskShare::All | DiskShare::None => self.await_fresh(call, &synced).await,
+                DiskShare::Part => {
+                    self.await_fresh(call, &synced).await?;
+                    if !saved {
+                        return Err(refused());
+                    }
+                    self.await_disk_check(call, &synced).await?;
+                    if let Some(why) = self.session.state().diagnostics.disk.failure() {
+                        return Err(GapReason::Refused(why.to_owned()));
+                    }
+                    // The server may have asked for another pull when the check ended.
+                    if self.is_pull_stale(path) { self.pull(call, &synced).await } else { Ok(()) }
+                }
+            }
+        };
+        let (fresh, ()) = tokio::join!(fresh, meanwhile);
         let state = self.session.state();
+        // A server that could not load the project finds nothing, which does not mean that nothing is wrong.
+        let failure = state.readiness.failure().map(|why| GapReason::Refused(why.to_owned()));
+        let gap = fresh.err().or(failure);
         let document = state.documents.get(path.as_str());
         let same_text = document.is_some_and(|document| document.version == synced.version);
         let checked = if same_text {
@@ -63,6 +82,92 @@ impl Client {
         checked
     }
 
+    /// The diagnostics of a text that was on disk until now, with what the last check of the saved files found in it. The
+    /// server must not know a newer text.
+    pub(crate) async fn check_old_text(
+        &self,
+        call: &CallContext,
+        path: &WorkspacePath,
+        lines: &LineIndex,
+    ) -> Checked {
+        if self.disk_check() != DiskShare::Part {
+            return self.check_while(call, path, lines, false, std::future::ready(())).await;
+        }
+        let unknown = |gap| Checked { diagnostics: Vec::new(), gap: Some(gap) };
+        let synced = match self.sync(call, path, lines, false).await {
+            Ok(synced) => synced,
+            Err(error) => return unknown(gap_reason(&error)),
+        };
+        let fresh = async {
+            self.await_fresh(call, &synced).await?;
+            self.await_disk_check(call, &synced).await
+        };
+        if let Err(why) = fresh.await {
+            return unknown(why);
+        }
+        let state = self.session.state();
+        if let Some(why) = state.diagnostics.disk.failure() {
+            return unknown(GapReason::Refused(why.to_owned()));
+        }
+        if state.diagnostics.disk.is_outdated() {
+            return unknown(GapReason::Pending);
+        }
+        let document = state.documents.get(path.as_str()).filter(|one| one.version == synced.version);
+        match document {
+            Some(document) => {
+                let mut diagnostics = state.diagnostics.current(path.as_str(), Some(document));
+                diagnostics.extend(state.diagnostics.made_from_disk(path.as_str()));
+                Checked { diagnostics, gap: None }
+            }
+            None => unknown(GapReason::Pending),
+        }
+    }
+
+    /// What the last check of all saved files found, by file; `None` if the server runs no such check, or it is not done.
+    pub(crate) fn saved_findings(&self) -> Option<BTreeMap<String, Vec<Diagnostic>>> {
+        let state = self.session.state();
+        let disk = &state.diagnostics.disk;
+        let done = disk.has_progress()
+            && disk.failure().is_none()
+            && !disk.is_outdated()
+            && state.diagnostics.disk_freshness(Instant::now()) == Freshness::Fresh;
+        done.then(|| state.diagnostics.all_made_from_disk())
+    }
+
+    fn is_pull_stale(&self, path: &WorkspacePath) -> bool {
+        let state = self.session.state();
+        let document = state.documents.get(path.as_str());
+        state.capabilities.pulls() && document.is_some_and(|document| !state.is_answered(document))
+    }
+
+    fn disk_check(&self) -> DiskShare {
+        self.session.state().diagnostics.disk.share()
+    }
+
+    /// Waits for the check that the server runs on the saved files.
+    async fn await_disk_check(&self, call: &CallContext, synced: &Synced<'_>) -> Result<(), GapReason> {
+        loop {
+            let ended = self.wait_until(call, |state, now| {
+                let document = state.documents.get(synced.path.as_str());
+                if state.ended {
+                    return Wait::Done(Err(GapReason::Broken));
+                }
+                if document.is_none_or(|document| document.version != synced.version) {
+                    return Wait::Done(Err(GapReason::Pending));
+                }
+                match state.diagnostics.disk_freshness(now) {
+                    Freshness::Fresh => Wait::Done(Ok(())),
+                    Freshness::NotBefore(at) => Wait::Until(at),
+                    Freshness::Waiting => Wait::ForChange,
+                }
+            });
+            ended.await.unwrap_or_else(|_| Err(self.unfinished()))?;
+            if self.is_quiet(call, synced).await? {
+                return Ok(());
+            }
+        }
+    }
+
     async fn await_fresh(&self, call: &CallContext, synced: &Synced<'_>) -> Result<(), GapReason> {
         if self.pulls() {
             return self.pull(call, synced).await;
@@ -70,7 +175,10 @@ impl Client {
         self.mark_when_seen(call, &synced.path).await.map_err(|error| gap_reason(&error))?;
         let mut settled = PushWait::Again;
         while settled == PushWait::Again {
-            settled = self.await_settled(call, synced).await?;
+            settled = tokio::select! {
+                settled = self.await_settled(call, synced) => settled?,
+                never = self.learn_questions(call, &synced.path) => match never {},
+            };
             if settled == PushWait::Fresh && !self.is_quiet(call, synced).await? {
                 settled = PushWait::Again;
             }
@@ -83,7 +191,6 @@ impl Client {
 
     /// Waits for a push for this text, and until another one could have followed.
     async fn await_settled(&self, call: &CallContext, synced: &Synced<'_>) -> Result<PushWait, GapReason> {
-        let settle = self.entry().settle();
         let key = synced.path.as_str();
         let outcome = self
             .wait_until(call, |state, now| {
@@ -103,7 +210,7 @@ impl Client {
                     State::NotBefore(at) => return Wait::Until(at),
                     State::Since(since) => since,
                 };
-                match state.diagnostics.push_freshness(document, settle, ready_since, state.change, now) {
+                match state.diagnostics.push_freshness(document, ready_since, state.change, now) {
                     Freshness::Fresh => Wait::Done(Ok(PushWait::Fresh)),
                     Freshness::NotBefore(at) => Wait::Until(at),
                     Freshness::Waiting => Wait::ForChange,
@@ -113,42 +220,21 @@ impl Client {
         outcome.unwrap_or_else(|_| Err(self.unfinished()))
     }
 
-    /// Whether the diagnostics stay the same while the server answers a few requests. No fixed delay works on every machine, but
-    /// a server that is still checking publishes before it answers.
-    async fn is_quiet(&self, call: &CallContext, synced: &Synced<'_>) -> Result<bool, GapReason> {
-        let key = synced.path.as_str();
-        let held = || {
-            let state = self.session.state();
-            state.diagnostics.current(key, state.documents.get(key))
-        };
-        let before = held();
-        for _ in 0..QUIET_ROUNDS {
-            let (method, params) = self.cheap_question(&synced.path);
-            let asked = async { self.connection.request(call, method, &params).await?.wait(call).await };
-            match self.unless_overtaken(synced, asked).await? {
-                // An error is an answer, too.
-                Ok(_) | Err(RequestError::Refused(_)) => {}
-                Err(error) => {
-                    return Err(match gap_reason(&error) {
-                        GapReason::Pending => self.unfinished(),
-                        why => why,
-                    });
-                }
-            }
-            if held() != before {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
     /// The reason for a wait that timed out.
-    fn unfinished(&self) -> GapReason {
+    pub(super) fn unfinished(&self) -> GapReason {
         let state = self.session.state();
         match (state.ended, state.is_ready(Instant::now())) {
             (true, _) => GapReason::Broken,
             (false, true) => GapReason::Pending,
             (false, false) => GapReason::Indexing,
+        }
+    }
+
+    /// The gap that a failed request leaves in a check.
+    pub(super) fn gap_of(&self, error: &RequestError) -> GapReason {
+        match gap_reason(error) {
+            GapReason::Pending => self.unfinished(),
+            why => why,
         }
     }
 
@@ -161,134 +247,8 @@ impl Client {
         self.session.state().checks_files_alone()
     }
 
-    /// Sends a cheap request after a change, unless one was sent already: publishes without a version that arrive after its
-    /// answer belong to the new text.
-    pub(super) async fn mark_when_seen(
-        &self,
-        call: &CallContext,
-        path: &WorkspacePath,
-    ) -> Result<(), RequestError> {
-        let key = path.as_str();
-        let Some(version) = self.note_question(key) else {
-            return Ok(());
-        };
-        let (method, params) = self.cheap_question(path);
-        self.connection.request_mark(call, method, &params, self.mark_seen(key, version)).await
-    }
-
-    /// A request that is cheap and does not interrupt the server's other work.
-    fn cheap_question(&self, path: &WorkspacePath) -> (&'static str, Value) {
-        let state = self.session.state();
-        let document = json!({ "uri": path.uri().as_str() });
-        if state.capabilities.folds() {
-            ("textDocument/foldingRange", json!({ "textDocument": document }))
-        } else if state.capabilities.has(Capability::Hover) {
-            let start = json!({ "line": 0, "character": 0 });
-            ("textDocument/hover", json!({ "textDocument": document, "position": start }))
-        } else if state.capabilities.has(Capability::DocumentSymbols) {
-            ("textDocument/documentSymbol", json!({ "textDocument": document }))
-        } else {
-            // An unknown method: every server must answer with an error, in order.
-            ("$/tenon/barrier", Value::Null)
-        }
-    }
-
-    /// Notes that a request about a document is about to be sent. Returns the document's version if the answer will be the first
-    /// proof that the server has seen this text, and that proof is needed.
-    pub(super) fn note_question(&self, key: &str) -> Option<i32> {
-        let mut state = self.session.state();
-        let matters = !state.versioned && !state.capabilities.pulls();
-        let document = state.documents.get_mut(key)?;
-        if !matters || document.asked {
-            return None;
-        }
-        document.asked = true;
-        Some(document.version)
-    }
-
-    /// The callback for the answer to a request about a document.
-    pub(super) fn mark_seen(
-        &self,
-        key: &str,
-        version: i32,
-    ) -> impl FnOnce(&Result<Payload, RpcError>) + Send + 'static {
-        let (session, key) = (Arc::clone(&self.session), key.to_owned());
-        move |_| {
-            {
-                let mut state = session.state();
-                let tick = state.tick;
-                if let Some(document) = state.documents.get_mut(&key).filter(|one| one.version == version) {
-                    document.seen.get_or_insert(tick);
-                }
-            }
-            session.wake();
-        }
-    }
-
-    /// Pulls the diagnostics of a document. The answer belongs to exactly this text.
-    async fn pull(&self, call: &CallContext, synced: &Synced<'_>) -> Result<(), GapReason> {
-        // Diagnostics while a project is loading may be incomplete.
-        if !self.rule_needs_diagnostics() && !self.ready(call).await {
-            return Err(self.unfinished());
-        }
-        let mut pause = RetryDelay::default();
-        loop {
-            if call.remaining().is_zero() {
-                return Err(self.unfinished());
-            }
-            let mut asked = 0;
-            let asking = async {
-                let reply;
-                (reply, asked) = self.ask_for_diagnostics(call, synced).await?;
-                reply.wait(call).await
-            };
-            match retryable(self.unless_overtaken(synced, asking).await?) {
-                Ok(Some(payload)) => {
-                    self.take_pulled(synced, from_protocol::pulled(&payload), asked);
-                    return Ok(());
-                }
-                Ok(None) => {
-                    pause.wait(call).await.map_err(|_| self.unfinished())?;
-                }
-                Err(RequestError::Refused(error)) => return Err(GapReason::Refused(error.message)),
-                Err(error) => {
-                    return Err(match gap_reason(&error) {
-                        GapReason::Pending => self.unfinished(),
-                        why => why,
-                    });
-                }
-            }
-        }
-    }
-
-    /// Sends a pull for a document's diagnostics and returns its tick. The write lock covers both, so the answer includes all
-    /// changes before that tick.
-    async fn ask_for_diagnostics(
-        &self,
-        call: &CallContext,
-        synced: &Synced<'_>,
-    ) -> Result<(PendingReply, u64), RequestError> {
-        let turn = call.bound(self.turns.lock()).await?;
-        let (asked, identifier) = {
-            let state = self.session.state();
-            (state.tick, state.capabilities.diagnostic_identifier().map(str::to_owned))
-        };
-        let mut params = json!({ "textDocument": { "uri": synced.path.uri().as_str() } });
-        if let Some(identifier) = identifier {
-            params["identifier"] = Value::String(identifier);
-        }
-        let seen = self.mark_seen(synced.path.as_str(), synced.version);
-        let reply = self.connection.request_with(call, "textDocument/diagnostic", &params, seen).await?;
-        drop(turn);
-        Ok((reply, asked))
-    }
-
-    fn rule_needs_diagnostics(&self) -> bool {
-        self.entry().ready == Some(tenon_servers::registry::ReadinessRule::FirstDiagnostics)
-    }
-
     /// Runs work until the document has a newer text.
-    async fn unless_overtaken<T>(
+    pub(super) async fn unless_overtaken<T>(
         &self,
         synced: &Synced<'_>,
         work: impl Future<Output = T>,
@@ -312,76 +272,6 @@ impl Client {
         }
     }
 
-    fn take_pulled(&self, synced: &Synced<'_>, pulled: from_protocol::Pulled, asked: u64) {
-        let changed = {
-            let mut state = self.session.state();
-            let state = &mut *state;
-            if state.ended {
-                return;
-            }
-            state.readiness.diagnostics_arrived(Instant::now());
-            let mut changed = false;
-            // An answer for an older text must not replace one for a newer text.
-            let document = state.documents.get(synced.path.as_str());
-            if let Some(document) = document.filter(|document| document.version == synced.version) {
-                changed |= state.diagnostics.pull(document, pulled.items, synced.version, asked);
-            }
-            for (key, items) in pulled.related {
-                if let Some(document) = state.documents.get(&key) {
-                    let version = document.version;
-                    changed |= state.diagnostics.pull(document, items, version, asked);
-                } else {
-                    let tick = state.tick + 1;
-                    changed |= state.diagnostics.push(&key, None, items, None, tick, Instant::now());
-                }
-            }
-            changed
-        };
-        if changed {
-            self.session.epoch().advance();
-        }
-        self.session.wake();
-    }
-
-    /// Pulls from a server that becomes ready with its first diagnostics, as soon as it supports pulling.
-    pub(crate) async fn pull_first_diagnostics(&self, call: &CallContext, synced: &Synced<'_>) {
-        if !self.rule_needs_diagnostics() {
-            return;
-        }
-        let pulls = self.wait_until(call, |state, now| match state.capabilities.pulls() {
-            true => Wait::Done(true),
-            false if state.ended || state.is_ready(now) => Wait::Done(false),
-            false => Wait::ForChange,
-        });
-        if pulls.await == Ok(true) {
-            // Without an answer the server stays not ready, which the caller handles.
-            let _ = self.pull(call, synced).await;
-        }
-    }
-
-    /// Pulls all open documents that were not pulled since the last change that may affect them.
-    async fn pull_open(&self, call: &CallContext) {
-        if !self.pulls() {
-            return;
-        }
-        let stale: Vec<(WorkspacePath, LineIndex)> = {
-            let state = self.session.state();
-            state
-                .documents
-                .iter()
-                .filter(|document| !state.diagnostics.is_pulled(document, state.change_for(document)))
-                .map(|document| (document.path.clone(), document.lines.clone()))
-                .collect()
-        };
-        let pulls = stale.iter().map(|(path, _)| async {
-            if let Some(synced) = self.pin(path) {
-                // On a timeout the stored diagnostics stay.
-                let _ = self.pull(call, &synced).await;
-            }
-        });
-        futures::future::join_all(pulls).await;
-    }
-
     /// Waits until the server is idle, pulling open documents again after each change. `false` on a timeout.
     pub(crate) async fn wait_until_idle(&self, call: &CallContext) -> bool {
         loop {
@@ -391,13 +281,15 @@ impl Client {
                 let pulls = state.capabilities.pulls();
                 // Another publish may follow, as for the file itself.
                 let settled = state.published + self.entry().settle();
-                match state.ended || state.is_idle() {
-                    true if !state.ended && !pulls && state.checks_other_files() && now < settled => {
+                match state.idle(now) {
+                    _ if state.ended => Wait::Done(true),
+                    Freshness::Fresh if !pulls && state.checks_other_files() && now < settled => {
                         Wait::Until(settled)
                     }
-                    true => Wait::Done(true),
-                    false if state.change.tick != change && pulls => Wait::Done(false),
-                    false => Wait::ForChange,
+                    Freshness::Fresh => Wait::Done(true),
+                    Freshness::NotBefore(at) => Wait::Until(at),
+                    Freshness::Waiting if state.change.tick != change && pulls => Wait::Done(false),
+                    Freshness::Waiting => Wait::ForChange,
                 }
             });
             match rested.await {
@@ -409,22 +301,14 @@ impl Client {
 
     /// The open documents with diagnostics, if the server needs reopening to publish again.
     pub(crate) fn documents_to_reopen(&self) -> Vec<WorkspacePath> {
-        if !self.entry().reopens {
+        let state = self.session.state();
+        if !state.reopens() {
             return Vec::new();
         }
-        let state = self.session.state();
         let open = state.documents.iter();
         let complained =
             open.filter(|one| !state.diagnostics.current(one.path.as_str(), Some(one)).is_empty());
         complained.map(|one| one.path.clone()).collect()
-    }
-
-    /// Pins an open document, so that it stays open.
-    fn pin(&self, path: &WorkspacePath) -> Option<Synced<'_>> {
-        let mut state = self.session.state();
-        let document = state.documents.get_mut(path.as_str())?;
-        document.pins += 1;
-        Some(Synced { client: self, path: path.clone(), version: document.version })
     }
 
     /// All files with diagnostics, by key, in the server's encoding.
@@ -438,39 +322,29 @@ impl Client {
             .collect()
     }
 
-    /// A consistent snapshot of the server's diagnostics, without those from before the last change.
-    pub(crate) fn current_diagnostics(&self) -> CurrentDiagnostics {
-        let state = self.session.state();
-        let open = state.documents.iter();
-        let owed = open
-            .filter(|document| state.expects_diagnostics(document))
-            .map(|document| document.path.as_str().to_owned());
-        let working = !state.ended && state.readiness.is_working();
-        let mut snapshot = CurrentDiagnostics {
-            files: Vec::new(),
-            unanswered: owed.collect(),
-            more_expected: false,
-            working,
-        };
-        snapshot.more_expected = !snapshot.unanswered.is_empty();
-        for key in state.diagnostics.keys().filter(|key| !snapshot.unanswered.contains(*key)) {
-            let document = state.documents.get(key);
-            let (items, left_out) = match state.checks_other_files() {
-                true => state.diagnostics.since(key, document, state.change),
-                false => (state.diagnostics.current(key, document), false),
-            };
-            snapshot.more_expected |= left_out;
-            if !items.is_empty() {
-                snapshot.files.push((key.to_owned(), items));
-            }
+    /// The open files whose diagnostics are expected.
+    pub(crate) fn expected_files(&self) -> BTreeSet<String> {
+        let mut expected = BTreeSet::new();
+        if self.has(Capability::Diagnostics) {
+            self.add_checked(&mut BTreeSet::new(), &mut expected);
         }
-        snapshot
+        expected
     }
 
-    /// The version in which a document is open, with its text.
-    pub(crate) fn open_version(&self, key: &str) -> Option<(i32, LineIndex)> {
+    /// Adds the files whose diagnostics are known to `known`, and the open ones whose diagnostics are expected to `expected`.
+    pub(crate) fn add_checked(&self, known: &mut BTreeSet<String>, expected: &mut BTreeSet<String>) {
         let state = self.session.state();
-        state.documents.get(key).map(|document| (document.version, document.lines.clone()))
+        for document in state.documents.iter() {
+            let key = document.path.as_str().to_owned();
+            let is_known = state.is_ready(Instant::now()) && !state.expects_diagnostics(document);
+            if is_known {
+                known.insert(key)
+            } else {
+                expected.insert(key)
+            };
+        }
+        let closed = state.diagnostics.keys().filter(|key| state.documents.get(key).is_none());
+        known.extend(closed.map(str::to_owned));
     }
 
     /// The last change of a document and the resulting version.
@@ -478,17 +352,6 @@ impl Client {
         let state = self.session.state();
         state.documents.get(key).map(|document| (document.edit.clone(), document.version))
     }
-}
-
-/// A snapshot of a server's diagnostics by file, in the server's encoding.
-pub(crate) struct CurrentDiagnostics {
-    pub(crate) files: Vec<(String, Vec<Diagnostic>)>,
-    /// The open documents whose diagnostics are still expected; they are left out of `files`.
-    pub(crate) unanswered: BTreeSet<String>,
-    /// Whether more diagnostics are expected after the last change.
-    pub(crate) more_expected: bool,
-    /// Whether it reports work in progress.
-    pub(crate) working: bool,
 }
 
 /// The result of a wait for a push.

@@ -1,6 +1,7 @@
 //! Collects the evidence for a server's readiness rule: when its answers cover the project.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use serde_json::Value;
 use tokio::time::Instant;
@@ -28,9 +29,25 @@ pub(crate) struct Readiness {
     diagnosed: Option<Instant>,
     quiescent: Option<Instant>,
     announced: Option<Instant>,
+    /// The error that the server reports about itself.
+    failure: Option<String>,
+    /// It is about to announce itself again, before that time.
+    relisting: Option<Relisting>,
     /// Progress that has begun and not ended. We send no tokens, so all of it is the server's own work.
     running: BTreeSet<String>,
     worked: Option<Instant>,
+}
+
+/// How long a server may take to list the project's files again. It does not list them if the change does not concern
+/// its project.
+const RELIST: Duration = Duration::from_secs(3);
+
+#[derive(Debug)]
+struct Relisting {
+    until: Instant,
+    was_asked_for: bool,
+    /// Whether all new files are open, so that only lists of the whole project lack them.
+    are_open: bool,
 }
 
 impl Readiness {
@@ -42,6 +59,8 @@ impl Readiness {
             diagnosed: None,
             quiescent: None,
             announced: None,
+            failure: None,
+            relisting: None,
             running: BTreeSet::new(),
             worked: None,
         }
@@ -52,7 +71,12 @@ impl Readiness {
             None | Some(ReadinessRule::Immediate) => Some(self.started),
             Some(ReadinessRule::FirstDiagnostics) => self.diagnosed,
             Some(ReadinessRule::ServerStatus) => self.quiescent,
-            Some(ReadinessRule::LogMessage { .. }) => self.announced,
+            Some(ReadinessRule::LogMessage { .. }) => match &self.relisting {
+                Some(relisting) if now < relisting.until && !relisting.are_open => {
+                    return State::NotBefore(relisting.until);
+                }
+                _ => self.announced,
+            },
             Some(ReadinessRule::Progress { .. }) if !self.running.is_empty() => None,
             Some(rule @ ReadinessRule::Progress { .. }) => match (self.worked, self.opened) {
                 (Some(worked), _) => Some(worked),
@@ -79,6 +103,11 @@ impl Readiness {
         }
     }
 
+    /// The error that the server reports about itself: its answers then say nothing about the project.
+    pub(crate) fn failure(&self) -> Option<&str> {
+        self.failure.as_deref()
+    }
+
     /// Whether the server reports work in progress.
     pub(crate) fn is_working(&self) -> bool {
         !self.running.is_empty()
@@ -98,8 +127,29 @@ impl Readiness {
             matches!(&self.rule, Some(ReadinessRule::LogMessage { contains }) if text.contains(contains));
         if awaited {
             self.announced.get_or_insert(now);
+            // A message from before the new files were known to it says nothing about them.
+            self.relisting.take_if(|relisting| relisting.was_asked_for);
         }
         awaited
+    }
+
+    /// The project's files changed, and it is about to list them again.
+    pub(crate) fn lists_again(&mut self, are_open: bool, now: Instant) {
+        let were_open = self.relisting.as_ref().is_none_or(|relisting| relisting.are_open);
+        let until = now + RELIST;
+        self.relisting = Some(Relisting { until, was_asked_for: false, are_open: are_open && were_open });
+    }
+
+    /// When it has listed new files, unless it says so earlier; `None` if it has.
+    pub(crate) fn listed_at(&self, now: Instant) -> Option<Instant> {
+        self.relisting.as_ref().map(|relisting| relisting.until).filter(|until| now < *until)
+    }
+
+    /// It knows that the files changed.
+    pub(crate) fn list_was_asked_for(&mut self) {
+        if let Some(relisting) = &mut self.relisting {
+            relisting.was_asked_for = true;
+        }
     }
 
     /// `experimental/serverStatus`.
@@ -111,6 +161,11 @@ impl Readiness {
             Some(false) => self.quiescent = None,
             None => {}
         }
+        let text = |key: &str| params.get(key).and_then(Value::as_str);
+        self.failure = (text("health") == Some("error")).then(|| {
+            let message = text("message").and_then(|message| message.lines().next());
+            message.unwrap_or("the server reports an error").to_owned()
+        });
     }
 
     /// `$/progress`.
@@ -130,8 +185,6 @@ impl Readiness {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use serde_json::json;
 
     use super::*;
@@ -189,6 +242,25 @@ mod tests {
         assert_eq!(readiness.state(start), State::Waiting);
         assert!(readiness.log_message("Found 883 source files", start));
         assert_eq!(readiness.state(start), State::Since(start));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn new_files_that_are_open_delay_only_lists() {
+        let start = Instant::now();
+        let rule = ReadinessRule::LogMessage { contains: "source file".to_owned() };
+        let mut readiness = Readiness::new(Some(rule), start);
+        readiness.log_message("Found 2 source files", start);
+        readiness.lists_again(true, start);
+        assert_eq!(readiness.state(start), State::Since(start));
+        assert_eq!(readiness.listed_at(start), Some(start + RELIST));
+        readiness.log_message("Found 2 source files", start);
+        assert!(readiness.listed_at(start).is_some(), "it did not know the new files");
+        readiness.list_was_asked_for();
+        readiness.log_message("Found 3 source files", start);
+        assert_eq!(readiness.listed_at(start), None);
+        readiness.lists_again(false, start);
+        readiness.lists_again(true, start);
+        assert_eq!(readiness.state(start), State::NotBefore(start + RELIST), "some new files are not open");
     }
 
     #[tokio::test(start_paused = true)]

@@ -3,6 +3,7 @@
 //! This is the [`Peer`] of the connection: it runs in the reader, changes the state under one short lock and wakes waiting
 //! tasks. It never waits itself.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
@@ -10,13 +11,17 @@ use tenon_contract::position::Encoding;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::barrier::Questions;
 use super::capabilities::Capabilities;
-use super::diagnostics::{LastChange, Store};
+use super::diagnostics::{Freshness, LastChange, Store};
+use super::disk_check::DiskCheck;
 use super::documents::{Document, Documents};
 use super::readiness::{Readiness, State};
+use super::watched::UnwatchedChanges;
 use crate::check_epoch::CheckEpoch;
 use crate::from_protocol;
 use crate::message::{Payload, RpcError};
+use crate::model::Severity;
 use crate::server_log::ServerLog;
 use crate::transport::Peer;
 use tenon_servers::registry::{self, ServerEntry};
@@ -30,19 +35,31 @@ pub(crate) struct SessionState {
     /// Advances with every change and every publish.
     pub(crate) tick: u64,
     pub(crate) change: LastChange,
-    /// Whether the last publish had a version; if not, an answered request must prove that the server saw a change.
+    /// The tick of the last change on disk that was reported to the server, or that it cannot see.
+    pub(crate) disk_change: u64,
+    /// Open documents that changed on disk and that the server may not have indexed since.
+    pub(crate) unindexed: BTreeSet<String>,
+    /// Changes on disk that the server did not watch. It is told when it asks for them, since it may have read the files
+    /// before that.
+    pub(crate) unwatched: UnwatchedChanges,
+    /// Whether a publish had a version, and whether one had none.
     pub(crate) versioned: bool,
+    pub(crate) unversioned: bool,
+    /// The requests that this server answers.
+    pub(crate) questions: Questions,
     /// The time of the last publish.
     pub(crate) published: Instant,
     /// Requests that are never cancelled and were not answered yet.
     pub(crate) searches: usize,
+    /// Headers with errors, open or closed: they may need what is declared before they are included.
+    pub(crate) misread: BTreeSet<String>,
     /// Whether the server has ended. Its diagnostics are then removed.
     pub(crate) ended: bool,
     /// How it ended, if known.
     pub(crate) ending: Option<String>,
     /// Whether the server has ever published again for an unchanged text after a change elsewhere.
     republishes: bool,
-    /// Whether the server does not repeat empty lists.
+    /// Whether the server does not repeat empty lists, so that a document has to be opened again.
     omits_repeated_empty: bool,
 }
 
@@ -63,28 +80,59 @@ impl SessionState {
         self.change = LastChange { tick, at: Instant::now() };
     }
 
+    /// Notes a change on disk.
+    pub(crate) fn note_disk_change(&mut self) {
+        self.note_change();
+        self.disk_change = self.change.tick;
+    }
+
     pub(crate) fn is_ready(&self, now: Instant) -> bool {
         matches!(self.readiness.state(now), State::Since(_))
     }
 
+    /// Whether an answered request must prove that the server has seen a change: its publishes have no versions, or none came.
+    pub(crate) fn needs_proof(&self) -> bool {
+        !self.capabilities.pulls() && (self.unversioned || !self.versioned)
+    }
+
+    /// Whether a document is opened again to get its diagnostics.
+    pub(crate) fn reopens(&self) -> bool {
+        self.omits_repeated_empty && !self.capabilities.pulls()
+    }
+
     /// Whether no more diagnostics are expected: no progress is running, and every open document has diagnostics since the last
     /// change.
-    pub(crate) fn is_idle(&self) -> bool {
-        !self.readiness.is_working() && self.documents.iter().all(|document| self.is_answered(document))
+    pub(crate) fn idle(&self, now: Instant) -> Freshness {
+        if self.readiness.is_working() {
+            return Freshness::Waiting;
+        }
+        let answered = self.documents.iter().map(|document| self.answered(document, now));
+        answered.chain([self.diagnostics.disk_freshness(now)]).max().unwrap_or(Freshness::Fresh)
     }
 
     /// Whether diagnostics of a document are expected. A server that never republished for an unchanged text is not expected to:
     /// one that checks each file alone never does.
     pub(crate) fn expects_diagnostics(&self, document: &Document) -> bool {
-        !self.is_answered(document)
-            && (self.republishes
-                || self.capabilities.pulls()
-                || self.readiness.is_working()
-                || !self.is_answered_for_itself(document))
+        self.is_disk_check_due()
+            || !self.is_answered(document)
+                && (self.republishes
+                    || self.capabilities.pulls()
+                    || self.readiness.is_working()
+                    || !self.is_answered_for_itself(document))
+    }
+
+    /// Whether the check of the files on disk has to end.
+    pub(crate) fn is_disk_check_due(&self) -> bool {
+        self.diagnostics.disk_freshness(Instant::now()) != Freshness::Fresh
+    }
+
+    /// Whether there were diagnostics for the document's current text.
+    pub(crate) fn answered_for_itself(&self, document: &Document, now: Instant) -> Freshness {
+        self.diagnostics.answered(document, LastChange { tick: document.changed, ..self.change }, now)
     }
 
     fn is_answered_for_itself(&self, document: &Document) -> bool {
-        self.diagnostics.is_answered(document, LastChange { tick: document.changed, ..self.change })
+        self.answered_for_itself(document, Instant::now()) == Freshness::Fresh
     }
 
     /// Whether the server only supports pulls without dependencies between files.
@@ -107,14 +155,24 @@ impl SessionState {
 
     /// Whether the diagnostics of a document are up to date with the last change anywhere.
     pub(crate) fn is_answered(&self, document: &Document) -> bool {
+        self.answered(document, Instant::now()) == Freshness::Fresh
+    }
+
+    fn answered(&self, document: &Document, now: Instant) -> Freshness {
         if self.capabilities.pulls() {
             // Additional pushes do not replace a pull.
-            return self.diagnostics.is_pulled(document, self.change_for(document));
+            return match self.diagnostics.is_pulled(document, self.change_for(document)) {
+                true => Freshness::Fresh,
+                false => Freshness::Waiting,
+            };
         }
+        let answered = self.diagnostics.answered(document, self.change_for(document), now);
         let is_clean = || self.diagnostics.current(document.path.as_str(), Some(document)).is_empty();
-        self.diagnostics.is_answered(document, self.change_for(document))
+        if answered == Freshness::Waiting && self.omits_repeated_empty && is_clean() {
             // Such a server does not publish an empty list twice; reopening the document forces it.
-            || (self.omits_repeated_empty && is_clean() && self.is_answered_for_itself(document))
+            return self.answered_for_itself(document, now);
+        }
+        answered
     }
 }
 
@@ -142,13 +200,19 @@ impl Session {
         let state = SessionState {
             capabilities: Capabilities::from_initialize(&Value::Null),
             documents: Documents::default(),
-            diagnostics: Store::default(),
+            diagnostics: Store::new(entry.settle(), DiskCheck::new(entry.on_save.clone())),
             readiness: Readiness::new(entry.ready.clone(), Instant::now()),
             tick: 0,
             change: LastChange { tick: 0, at: Instant::now() },
+            disk_change: 0,
+            unindexed: BTreeSet::new(),
+            unwatched: UnwatchedChanges::default(),
             versioned: false,
+            unversioned: false,
+            questions: Questions::default(),
             published: Instant::now(),
             searches: 0,
+            misread: BTreeSet::new(),
             ended: false,
             ending: None,
             // A server that drops repeated empty lists republishes after every change.
@@ -211,7 +275,7 @@ impl Session {
                 .diagnostics
                 .keys()
                 .any(|key| !state.diagnostics.current(key, state.documents.get(key)).is_empty());
-            state.diagnostics = Store::default();
+            state.diagnostics.clear();
             held
         };
         if held {
@@ -227,16 +291,26 @@ impl Session {
         };
         let changed = {
             let mut state = self.state();
-            if state.ended {
+            // What tsserver answers is published again, later and in parts.
+            if state.ended || state.capabilities.runs_tsserver {
                 return;
             }
-            state.versioned = published.version.is_some();
+            match published.version {
+                Some(_) => state.versioned = true,
+                None => state.unversioned = true,
+            }
             state.published = Instant::now();
             state.readiness.diagnostics_arrived(Instant::now());
             let document = state.documents.get(&published.key);
             let again =
                 document.is_some_and(|one| state.is_answered_for_itself(one) && !state.is_answered(one));
             state.republishes |= again;
+            if self.is_part_of_others(&published.key) {
+                match published.items.iter().any(|one| one.severity() == Severity::Error) {
+                    true => state.misread.insert(published.key.clone()),
+                    false => state.misread.remove(&published.key),
+                };
+            }
             let tick = state.next_tick();
             let state = &mut *state;
             state.diagnostics.push(
@@ -252,6 +326,10 @@ impl Session {
             self.epoch.advance();
         }
         self.wake();
+    }
+
+    fn is_part_of_others(&self, key: &str) -> bool {
+        self.entry.projects.is_some_and(|kind| kind.is_part_of_others(key.into()))
     }
 
     fn configuration(&self, params: &Payload) -> Value {
@@ -285,12 +363,24 @@ impl Peer for Session {
             "textDocument/publishDiagnostics" => self.published(&params),
             "$/progress" => {
                 let params: Value = from_protocol::params(&params).unwrap_or_default();
-                self.state().readiness.progress(&params, Instant::now());
+                let mut state = self.state();
+                let (tick, now) = (state.next_tick(), Instant::now());
+                state.readiness.progress(&params, now);
+                state.diagnostics.disk.progress(&params, tick, now);
+                drop(state);
                 self.wake();
             }
             "experimental/serverStatus" => {
                 let params: Value = from_protocol::params(&params).unwrap_or_default();
-                self.state().readiness.server_status(&params, Instant::now());
+                let mut state = self.state();
+                let (tick, now) = (state.next_tick(), Instant::now());
+                let was_ready = state.is_ready(now);
+                state.readiness.server_status(&params, now);
+                state.diagnostics.disk.server_status(&params);
+                if !was_ready && state.is_ready(now) {
+                    state.diagnostics.disk.note_ready(tick, now);
+                }
+                drop(state);
                 self.wake();
             }
             "window/logMessage" | "window/showMessage" => {
@@ -314,7 +404,11 @@ impl Peer for Session {
             "workspace/workspaceFolders" => Ok(json!([{ "uri": self.root_uri, "name": self.root }])),
             "client/registerCapability" => {
                 let params: Value = from_protocol::params(&params).unwrap_or_default();
-                self.state().capabilities.register(&params, &self.root);
+                {
+                    let mut state = self.state();
+                    state.capabilities.register(&params, &self.root);
+                    state.unwatched.ask_again();
+                }
                 self.wake();
                 Ok(Value::Null)
             }

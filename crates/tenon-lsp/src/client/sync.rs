@@ -4,6 +4,9 @@
 //! changes and the frames are sent without a wait in between, so that a cancelled call cannot separate the two. Nothing is
 //! sent while the server runs a search that is never cancelled (decision 0321).
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use bytes::{Bytes, BytesMut};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -12,8 +15,9 @@ use tenon_contract::root::WorkspacePath;
 use tokio::time::Instant;
 
 use super::Client;
-use super::documents::Update;
-use crate::call_context::CallContext;
+use super::documents::{Document, Update};
+use super::session::SessionState;
+use crate::call_context::{CallContext, Interrupted};
 use crate::message;
 use crate::transport::{Closed, RequestError};
 use tenon_servers::registry::Capability;
@@ -46,14 +50,23 @@ impl Client {
             self.wait_for_searches(call).await?;
         }
         let room = self.connection.reserve(call).await?;
-        let (update, version, evicted, lost, save, open_close) = {
+        let (update, version, evicted, lost, include_text, open_close, reopens) = {
             let mut state = self.session.state();
             let state = &mut *state;
             if state.ended {
                 return Err(Closed::EndOfStream.into());
             }
             let (encoding, sync) = (state.capabilities.encoding, state.capabilities.sync);
-            let before = state.diagnostics.current(key, state.documents.get(key));
+            let known = state.documents.get(key);
+            if let (Some(document), Some(order)) = (known, call.text_order())
+                && document.order > order
+                && document.lines.text() != lines.text()
+            {
+                // A newer text of the file came first.
+                return Err(Interrupted::Cancelled.into());
+            }
+            let was_saved = known.is_some_and(|document| document.saved);
+            let before = state.diagnostics.current(key, known);
             let tick = state.next_tick();
             let update = state.documents.put(path, lines, encoding, sync, tick);
             let mut lost = false;
@@ -69,22 +82,41 @@ impl Client {
             }
             let document = state.documents.get_mut(key).expect("it was just put");
             document.pins += 1;
+            document.saved = saved;
+            document.order = call.text_order().unwrap_or(document.order).max(document.order);
             let version = document.version;
+            let due = match update {
+                Update::Change(_) => true,
+                Update::Nothing => !was_saved,
+                Update::Open => false,
+            };
+            let is_ready = state.is_ready(Instant::now());
+            let include_text = (saved && (due || is_ready && state.diagnostics.disk.is_outdated()))
+                .then(|| state.capabilities.wants_save(key, self.language(path)))
+                .flatten();
+            if include_text.is_some() {
+                state.diagnostics.disk.note_save(tick, Instant::now());
+            }
             let evicted = state.documents.evict();
             for document in &evicted {
                 lost |= state.diagnostics.closed(document.path.as_str());
             }
-            let capabilities = &state.capabilities;
-            (update, version, evicted, lost, capabilities.save, capabilities.open_close)
+            let open_close = state.capabilities.open_close;
+            (update, version, evicted, lost, include_text, open_close, open_close && state.reopens())
         };
         let synced = Synced { client: self, path: path.clone(), version };
         let uri = path.uri().as_str();
         let mut frames = Frames::default();
+        if update != Update::Nothing
+            && let Some(barrier) = self.barrier_before_change(path)?
+        {
+            frames.0.extend_from_slice(&barrier);
+        }
         match &update {
             Update::Nothing => {}
             Update::Open if open_close => frames.add(OPEN, &self.opened(path, lines, version))?,
             Update::Open => {}
-            Update::Change(_) if open_close && self.entry().reopens => {
+            Update::Change(_) if reopens => {
                 frames.add(CLOSE, &closed(path))?;
                 frames.add(OPEN, &self.opened(path, lines, version))?;
             }
@@ -95,8 +127,12 @@ impl Client {
                 frames.add("textDocument/didChange", &change)?;
             }
         }
-        if saved && save && matches!(update, Update::Change(_)) {
-            frames.add("textDocument/didSave", &json!({ "textDocument": { "uri": uri } }))?;
+        if let Some(include_text) = include_text {
+            let mut save = json!({ "textDocument": { "uri": uri } });
+            if include_text {
+                save["text"] = json!(&**lines.text());
+            }
+            frames.add("textDocument/didSave", &save)?;
         }
         for document in &evicted {
             frames.add(CLOSE, &closed(&document.path))?;
@@ -111,6 +147,19 @@ impl Client {
         Ok(synced)
     }
 
+    /// Keeps a document open, if it is open.
+    pub(crate) fn pin(&self, path: &WorkspacePath) -> Option<Synced<'_>> {
+        let mut state = self.session.state();
+        let document = state.documents.get_mut(path.as_str())?;
+        document.pins += 1;
+        Some(Synced { client: self, path: path.clone(), version: document.version })
+    }
+
+    /// Keeps exactly these of the open documents open, whatever else is opened.
+    pub(crate) fn hold_only(&self, held: &BTreeSet<&str>) {
+        self.session.state().documents.hold_only(held);
+    }
+
     /// Closes and opens a document, so that a server that does not repeat empty lists publishes again, unless a wait has it
     /// pinned. The server drops diagnostics that it had not published yet.
     pub(crate) async fn reopen(&self, call: &CallContext, path: &WorkspacePath) -> Result<(), RequestError> {
@@ -119,7 +168,7 @@ impl Client {
         let again = {
             let mut state = self.session.state();
             let tick = state.next_tick();
-            let reopens = self.entry().reopens && state.capabilities.open_close;
+            let reopens = state.reopens() && state.capabilities.open_close;
             if reopens { state.documents.open_again(path.as_str(), tick) } else { None }
         };
         if let Some((version, lines)) = again {
@@ -133,21 +182,74 @@ impl Client {
         Ok(())
     }
 
+    /// Makes the server report on a document again if other files changed since it was opened or changed: diagnostics that
+    /// arrived since may still be about the old state.
+    pub(super) async fn refresh(&self, call: &CallContext, path: &WorkspacePath) -> Result<(), RequestError> {
+        let (reopens, rebuilds) = (self.session.state().reopens(), self.entry().rebuilds);
+        if !reopens && !rebuilds {
+            return Ok(());
+        }
+        let turn = call.bound(self.turns.lock()).await?;
+        let room = self.connection.reserve(call).await?;
+        let again = {
+            let mut state = self.session.state();
+            let is_old = |document: &Document| self.is_old(&state, document);
+            match state.documents.get(path.as_str()).is_some_and(is_old) && state.capabilities.open_close {
+                true => {
+                    let tick = state.next_tick();
+                    state.documents.show_again(path.as_str(), tick)
+                }
+                false => None,
+            }
+        };
+        if let Some((version, lines)) = again {
+            let mut frames = Frames::default();
+            if reopens {
+                frames.add(CLOSE, &closed(path))?;
+                frames.add(OPEN, &self.opened(path, &lines, version))?;
+            } else {
+                let rebuild = json!({
+                    "textDocument": { "uri": path.uri().as_str(), "version": version }, "contentChanges": [],
+                    "forceRebuild": true, "wantDiagnostics": true,
+                });
+                frames.add("textDocument/didChange", &rebuild)?;
+            }
+            room.send(frames.0);
+            self.session.wake();
+            self.mark_when_seen(call, path).await?;
+        }
+        drop(turn);
+        Ok(())
+    }
+
+    /// Whether the server may report on a state from before a change elsewhere until the document is shown again. Building a
+    /// file again is slow, so only what the server cannot see makes it necessary.
+    pub(super) fn is_old(&self, state: &SessionState, document: &Document) -> bool {
+        match (state.reopens(), self.entry().rebuilds) {
+            (true, _) => document.changed < state.change.tick,
+            (false, true) => document.changed < state.disk_change,
+            (false, false) => false,
+        }
+    }
+
+    fn language(&self, path: &WorkspacePath) -> &str {
+        self.entry().language_id(path.as_path()).unwrap_or("plaintext")
+    }
+
     fn opened(&self, path: &WorkspacePath, lines: &LineIndex, version: i32) -> Value {
-        let language = self.entry().language_id(path.as_path()).unwrap_or("plaintext");
         json!({ "textDocument": {
-            "uri": path.uri().as_str(), "languageId": language, "version": version, "text": &**lines.text(),
+            "uri": path.uri().as_str(), "languageId": self.language(path), "version": version, "text": &**lines.text(),
         }})
     }
 
-    /// Closes a document if it is open and not pinned.
+    /// Closes a document if it is open. A check that waits for its diagnostics ends.
     pub(crate) async fn close(&self, call: &CallContext, key: &str) -> Result<(), RequestError> {
         let turn = call.bound(self.turns.lock()).await?;
         self.wait_for_searches(call).await?;
         let room = self.connection.reserve(call).await?;
         let (document, lost) = {
             let mut state = self.session.state();
-            if state.documents.get(key).is_none_or(|document| document.pins > 0) {
+            if state.documents.get(key).is_none() {
                 return Ok(());
             }
             (state.documents.remove(key), state.diagnostics.closed(key))
@@ -179,19 +281,44 @@ impl Client {
         state.documents.get(key).map(|document| document.lines.clone())
     }
 
-    /// Whether a changed file concerns the server but is not watched by it. Such a file counts as changed, since the caller opens
-    /// it next.
-    pub(crate) fn misses_change(&self, change: &FileChange) -> bool {
-        let concerned =
-            self.entry().language_id(change.path.as_path()).is_some() && self.has(Capability::References);
-        let mut state = self.session.state();
-        let blind = concerned
-            && change.kind != FileChangeKind::Deleted
-            && !state.capabilities.watches(change.path.as_str());
-        if blind {
-            state.note_change();
+    /// The text that the server has of a document, and its order.
+    pub(crate) fn open_text_order(&self, key: &str) -> Option<(LineIndex, u64)> {
+        let state = self.session.state();
+        state.documents.get(key).map(|document| (document.lines.clone(), document.order))
+    }
+
+    /// Whether the server sees this change only, or sooner, if the file is open.
+    pub(crate) fn needs_open(&self, change: &FileChange) -> bool {
+        if change.kind == FileChangeKind::Deleted || !self.reads(change) {
+            return false;
         }
-        blind
+        let lists_late = self.entry().opens_new_files && change.kind == FileChangeKind::Created;
+        lists_late || !self.session.state().capabilities.watches(change.path.as_str())
+    }
+
+    /// Whether a changed file may affect the server's answers about other files.
+    fn reads(&self, change: &FileChange) -> bool {
+        self.entry().language_id(change.path.as_path()).is_some() && self.has(Capability::References)
+    }
+
+    /// Whether the server began to watch files that changed before.
+    pub(crate) fn has_unsent_changes(&self) -> bool {
+        self.session.state().unwatched.is_asked_again()
+    }
+
+    /// Files were created in a server that lists its files late. If they are not open, it is not ready until it has listed them.
+    pub(crate) async fn note_new_files(
+        &self,
+        call: &CallContext,
+        are_open: bool,
+    ) -> Result<(), RequestError> {
+        if !self.entry().opens_new_files {
+            return Ok(());
+        }
+        self.session.state().readiness.lists_again(are_open, Instant::now());
+        let session = Arc::clone(&self.session);
+        let marked = move |_: &_| session.state().readiness.list_was_asked_for();
+        self.connection.request_mark(call, "$/tenon/barrier", &Value::Null, marked).await
     }
 
     /// Reports changed files to the server, those that it watches.
@@ -202,17 +329,25 @@ impl Client {
     ) -> Result<(), RequestError> {
         let turn = call.bound(self.turns.lock()).await?;
         self.wait_for_searches(call).await?;
+        let is_read = changes.iter().any(|change| self.reads(change));
         let events: Vec<Value> = {
             let mut state = self.session.state();
-            let events: Vec<Value> = changes
-                .iter()
-                .filter(|change| state.capabilities.watches(change.path.as_str()))
-                .map(|change| json!({ "uri": change.path.uri().as_str(), "type": change.kind as u8 }))
-                .collect();
-            if !events.is_empty() {
-                state.note_change();
+            let state = &mut *state;
+            let told = state.unwatched.watched(&state.capabilities, changes);
+            if !told.is_empty() || is_read {
+                state.note_disk_change();
             }
-            events
+            // Open documents are saved separately.
+            if changes.iter().any(|change| {
+                state.capabilities.watches(change.path.as_str())
+                    && state.documents.get(change.path.as_str()).is_none()
+            }) {
+                let tick = state.tick;
+                state.diagnostics.disk.note_disk_change(tick);
+            }
+            let event =
+                |change: &FileChange| json!({ "uri": change.path.uri().as_str(), "type": change.kind as u8 });
+            told.iter().map(event).collect()
         };
         if !events.is_empty() {
             let changes = json!({ "changes": events });
@@ -250,6 +385,12 @@ pub(crate) struct Synced<'a> {
     pub(super) client: &'a Client,
     pub(super) path: WorkspacePath,
     pub(super) version: i32,
+}
+
+impl Synced<'_> {
+    pub(crate) fn path(&self) -> &WorkspacePath {
+        &self.path
+    }
 }
 
 impl Drop for Synced<'_> {

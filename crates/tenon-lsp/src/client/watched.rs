@@ -1,8 +1,13 @@
-//! The files that a server watches: the glob patterns of `workspace/didChangeWatchedFiles`.
+//! The files that a registration is about: the patterns of watched files, and document selectors.
+
+use std::collections::BTreeMap;
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use serde_json::Value;
+use tenon_contract::root::WorkspacePath;
 
+use super::capabilities::Capabilities;
+use super::sync::{FileChange, FileChangeKind};
 use crate::from_protocol::file_key;
 
 /// The patterns of one registration.
@@ -51,6 +56,87 @@ impl Globs {
                 .based
                 .iter()
                 .any(|(base, globs)| below(path, base).is_some_and(|below| globs.is_match(below)))
+    }
+}
+
+/// Changes of files that the server does not watch, at most [`UnwatchedChanges::LIMIT`].
+#[derive(Debug, Default)]
+pub(crate) struct UnwatchedChanges {
+    changes: BTreeMap<WorkspacePath, FileChangeKind>,
+    /// Whether the server watches other files than before.
+    asked_again: bool,
+}
+
+impl UnwatchedChanges {
+    const LIMIT: usize = 4096;
+
+    /// The server registered again.
+    pub(crate) fn ask_again(&mut self) {
+        self.asked_again = !self.changes.is_empty();
+    }
+
+    pub(crate) fn is_asked_again(&self) -> bool {
+        self.asked_again
+    }
+
+    /// What the server is to be told: these changes and earlier ones, those that it watches now.
+    pub(crate) fn watched(&mut self, capabilities: &Capabilities, changes: &[FileChange]) -> Vec<FileChange> {
+        for change in changes {
+            let before = self.changes.get(&change.path).copied();
+            self.changes.insert(change.path.clone(), change.kind.after(before));
+        }
+        let is_watched = |path: &WorkspacePath| capabilities.watches(path.as_str());
+        let told: Vec<FileChange> = if std::mem::take(&mut self.asked_again) {
+            let all = self.changes.iter().filter(|(path, _)| is_watched(path));
+            all.map(|(path, kind)| FileChange { path: path.clone(), kind: *kind }).collect()
+        } else {
+            let new = changes.iter().filter(|change| is_watched(&change.path));
+            new.map(|change| FileChange { kind: self.changes[&change.path], ..change.clone() }).collect()
+        };
+        for change in &told {
+            self.changes.remove(&change.path);
+        }
+        while self.changes.len() > Self::LIMIT {
+            self.changes.pop_first();
+        }
+        told
+    }
+}
+
+/// The documents that a registration is about: those that match a filter.
+#[derive(Debug)]
+pub(crate) struct DocumentSelector(Option<Vec<DocumentFilter>>);
+
+#[derive(Debug)]
+struct DocumentFilter {
+    language: Option<String>,
+    pattern: Option<Globs>,
+}
+
+impl DocumentSelector {
+    /// From the options of a registration. Without a selector all documents match.
+    pub(crate) fn new(options: &Value, root: &str) -> Self {
+        let filters = options.get("documentSelector").and_then(Value::as_array);
+        let filter = |filter: &Value| {
+            let is_file = filter.get("scheme").and_then(Value::as_str).is_none_or(|scheme| scheme == "file");
+            is_file.then(|| DocumentFilter {
+                language: filter.get("language").and_then(Value::as_str).map(str::to_owned),
+                pattern: filter.get("pattern").map(|pattern| {
+                    Globs::new(&serde_json::json!({ "watchers": [{ "globPattern": pattern }] }), root)
+                }),
+            })
+        };
+        Self(filters.map(|filters| filters.iter().filter_map(filter).collect()))
+    }
+
+    pub(crate) fn matches(&self, path: &str, language: &str) -> bool {
+        let Some(filters) = &self.0 else {
+            return true;
+        };
+        filters.iter().any(|filter| {
+            filter.language.as_ref().is_none_or(|one| one == language)
+                && filter.pattern.as_ref().is_none_or(|globs| globs.matches(path))
+        })
     }
 }
 

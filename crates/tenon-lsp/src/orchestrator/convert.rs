@@ -6,11 +6,12 @@ use std::sync::Arc;
 use tenon_contract::position::{Encoding, LineIndex, Range};
 use tenon_contract::root::{OutputFilter, RootGate, WorkspacePath};
 
-use super::{MAX_TEXT_BYTES, text_of};
+use super::{MAX_TEXT_BYTES, declared_name, read_text, text_of};
 use crate::client::Client;
 use crate::from_protocol;
 use crate::message::Payload;
 use crate::model::{Diagnostic, Location, Symbol, SymbolKind};
+use crate::outside::OutsidePlace;
 
 /// Answers up to this size, about forty locations, are converted in place: moving the work to another thread would take longer
 /// than reading the few files.
@@ -48,6 +49,8 @@ pub(super) struct Converter<'a> {
     client: &'a Client,
     encoding: Encoding,
     columns: BTreeMap<WorkspacePath, Columns>,
+    /// Texts in which names were looked for.
+    texts: BTreeMap<WorkspacePath, Option<LineIndex>>,
 }
 
 impl<'a> Converter<'a> {
@@ -58,6 +61,7 @@ impl<'a> Converter<'a> {
             encoding: client.encoding(),
             client,
             columns: BTreeMap::new(),
+            texts: BTreeMap::new(),
         }
     }
 
@@ -82,15 +86,38 @@ impl<'a> Converter<'a> {
     pub(super) fn locations(&mut self, payload: &Payload) -> Found<Location> {
         let raw = from_protocol::locations(payload);
         let count = raw.len();
+        let mut outside = Vec::new();
         let items = raw
             .into_iter()
             .filter_map(|one| {
-                let path = self.filter.admit(&one.uri)?;
+                let Some(path) = self.filter.admit(&one.uri) else {
+                    outside.extend(self.is_outside(&one.uri).then(|| OutsidePlace::of_uri(&one.uri)));
+                    return None;
+                };
                 let range = self.range(&path, one.range)?;
                 Some(Location { path, range })
             })
             .collect();
-        Found { items, count }
+        Found { items, count, outside }
+    }
+
+    /// Whether a URI that was not admitted is outside the roots, and not just a file that is gone.
+    fn is_outside(&self, uri: &str) -> bool {
+        let path = from_protocol::file_key(uri);
+        !self.gate.roots().iter().any(|root| camino::Utf8Path::new(&path).starts_with(root))
+    }
+
+    /// The range of a symbol's name, for a server that gives only the range of the declaration.
+    fn name_range(&mut self, path: &WorkspacePath, declaration: Range, name: &str) -> Option<Range> {
+        if declared_name::is_range_of(declaration, name) {
+            return None;
+        }
+        let (gate, client) = (self.gate, self.client);
+        let text = self
+            .texts
+            .entry(path.clone())
+            .or_insert_with(|| client.open_text(path.as_str()).or_else(|| read_text(gate, path, None).ok()));
+        declared_name::in_text(text.as_ref()?, declaration, name)
     }
 
     /// Symbols; those without a file belong to `document`.
@@ -106,7 +133,10 @@ impl<'a> Converter<'a> {
                     (None, None) => return None,
                 };
                 let range = self.range(&path, one.range)?;
-                let selection = self.range(&path, one.selection)?;
+                let selection = match one.selection {
+                    Some(selection) if selection != one.range => self.range(&path, selection)?,
+                    _ => self.name_range(&path, range, &one.name).unwrap_or(range),
+                };
                 Some(Symbol {
                     path,
                     name: one.name,
@@ -118,7 +148,7 @@ impl<'a> Converter<'a> {
                 })
             })
             .collect();
-        Found { items, count }
+        Found { items, count, outside: Vec::new() }
     }
 
     /// Diagnostics of the server, by file.
@@ -143,6 +173,8 @@ impl<'a> Converter<'a> {
 pub(super) struct Found<T> {
     pub(super) items: Vec<T>,
     pub(super) count: usize,
+    /// Where the items outside the roots are.
+    pub(super) outside: Vec<OutsidePlace>,
 }
 
 /// Diagnostics of one text, as its server sent them.

@@ -8,26 +8,22 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use camino::Utf8PathBuf;
 use futures::future::join_all;
 use serde_json::json;
 use tenon_contract::position::{Encoding, LineIndex};
 use tenon_contract::root::WorkspacePath;
-use tokio::task::spawn_blocking;
 
-use super::convert::{converted, converted_diagnostics};
-use super::file_diagnostics::merged;
+use super::convert::converted;
 use super::instance::ServerInstance;
-use super::{Inner, Orchestrator, lock};
+use super::name_search::NameSearch;
+use super::{Orchestrator, lock};
 use crate::call_context::CallContext;
 use crate::client::Client;
-use crate::identifiers;
 use crate::model::{Diagnostic, Symbol};
-use crate::transport::RequestError;
-use tenon_servers::registry::{Capability, ServerId};
+use tenon_servers::registry::Capability;
 
 /// The most dependents to open for one edit.
 const MAX_DEPENDENTS: usize = 20;
@@ -35,9 +31,6 @@ const MAX_DEPENDENTS: usize = 20;
 const MAX_SYMBOLS: usize = 8;
 /// The most recent edits that are remembered.
 const MAX_RECENT: usize = 32;
-/// The most files to search for identifiers, and their largest size.
-const MAX_SEARCHED: usize = 5_000;
-const MAX_SEARCHED_BYTES: u64 = 1024 * 1024;
 
 /// A file that was checked, and the epoch before the check.
 pub(super) struct RecentEdit {
@@ -53,13 +46,33 @@ pub(super) struct DependentsCache(BTreeMap<(u32, WorkspacePath), FileDependents>
 struct FileDependents {
     /// The version whose dependents were opened.
     version: i32,
-    /// The files that reference a symbol, by its container and name.
-    users: BTreeMap<(Option<String>, String), BTreeSet<WorkspacePath>>,
+    /// The files that reference a symbol, by its containers and name.
+    users: BTreeMap<(Vec<String>, String), BTreeSet<WorkspacePath>>,
     /// The symbols that the file declared, if the server lists them.
     declared: BTreeSet<String>,
 }
 
 impl DependentsCache {
+    /// The known users of a symbol, by its containers and name.
+    pub(super) fn users(
+        &self,
+        server: u32,
+        path: &WorkspacePath,
+        symbol: &(Vec<String>, String),
+    ) -> Option<BTreeSet<WorkspacePath>> {
+        self.0.get(&(server, path.clone()))?.users.get(symbol).cloned()
+    }
+
+    pub(super) fn add(
+        &mut self,
+        server: u32,
+        path: &WorkspacePath,
+        symbol: (Vec<String>, String),
+        users: BTreeSet<WorkspacePath>,
+    ) {
+        self.0.entry((server, path.clone())).or_default().users.insert(symbol, users);
+    }
+
     /// Drops the dependents of all other files: a changed file may reference them now.
     pub(super) fn changed(&mut self, path: &WorkspacePath) {
         for ((_, owner), found) in &mut self.0 {
@@ -69,24 +82,6 @@ impl DependentsCache {
             }
         }
     }
-}
-
-/// Servers that did not finish during a wait, by process id.
-#[derive(Default)]
-struct UnfinishedServers {
-    /// Did not receive the changes in time, or did not list the dependents.
-    late: BTreeSet<u32>,
-    /// Did not become idle after that.
-    restless: BTreeSet<u32>,
-}
-
-/// The diagnostics of all files some time after an edit.
-pub struct SettledDiagnostics {
-    pub files: BTreeMap<WorkspacePath, Vec<Diagnostic>>,
-    /// Open files that some server has not reported on since; their older diagnostics are left out.
-    pub unanswered: BTreeSet<String>,
-    /// In registry order.
-    pub pending: Vec<ServerId>,
 }
 
 impl Orchestrator {
@@ -102,67 +97,22 @@ impl Orchestrator {
         self.diagnostics().await
     }
 
-    /// Like [`Orchestrator::diagnostics_after`], without diagnostics from before the edits, and with the pending servers.
-    pub async fn settled_diagnostics(
-        &self,
-        after: u64,
-        wait: Duration,
-        call: &CallContext,
-    ) -> SettledDiagnostics {
-        let UnfinishedServers { late, restless } = self.wait_for_dependents(after, wait, call).await;
-        let (mut pending, mut unanswered) = (Vec::new(), BTreeSet::new());
-        let mut shares = Vec::new();
-        for client in self.live_clients() {
-            let current = client.current_diagnostics();
-            unanswered.extend(current.unanswered);
-            let id = &client.entry().id;
-            let (late, restless) = (late.contains(&client.pid()), restless.contains(&client.pid()));
-            // Work that began after the server was idle does not count.
-            if late || current.more_expected || (restless && current.working) {
-                pending.push(id.clone());
-            }
-            // A server that has not received all changes has no valid diagnostics.
-            if !late {
-                shares.push(converted_diagnostics(self.0.gate.clone(), client, current.files));
-            }
-        }
-        pending.dedup();
-        SettledDiagnostics { files: merged(join_all(shares).await), unanswered, pending }
-    }
-
-    /// The versions in which servers have a file open; `None` if one of them has a different text.
-    pub fn open_versions(&self, path: &WorkspacePath, text: Option<&str>) -> Option<Vec<(ServerId, i32)>> {
-        let mut versions = Vec::new();
-        for client in self.live_clients() {
-            let Some((version, lines)) = client.open_version(path.as_str()) else {
-                continue;
-            };
-            if text.is_some_and(|text| **lines.text() != *text.strip_prefix('\u{feff}').unwrap_or(text)) {
-                return None;
-            }
-            versions.push((client.entry().id.clone(), version));
-        }
-        Some(versions)
-    }
-
     /// Opens the dependents of all edits since `after` and waits until the servers are idle, at most `wait`.
-    async fn wait_for_dependents(&self, after: u64, wait: Duration, call: &CallContext) -> UnfinishedServers {
+    async fn wait_for_dependents(&self, after: u64, wait: Duration, call: &CallContext) {
         let call = call.at_most(wait);
         let instances: Vec<Arc<ServerInstance>> = lock(&self.0.instances).values().cloned().collect();
         if instances.is_empty() {
-            return UnfinishedServers::default();
+            return;
         }
         let live: Vec<(&ServerInstance, Arc<Client>)> =
             instances.iter().filter_map(|instance| Some((&**instance, instance.live()?))).collect();
-        let all: BTreeSet<u32> = live.iter().map(|(_, client)| client.pid()).collect();
-        let unfinished = Mutex::new(UnfinishedServers { late: all.clone(), restless: all });
         let edited: Vec<WorkspacePath> = lock(&self.0.recent)
             .iter()
             .filter(|edited| edited.epoch >= after)
             .map(|edited| edited.path.clone())
             .collect();
         let mut epoch = self.0.epoch.subscribe();
-        // Servers that do not finish in time are reported as unfinished.
+        // The caller takes what is known after the wait.
         let _ = call
             .bound(async {
                 join_all(live.iter().map(|(instance, client)| async {
@@ -172,18 +122,12 @@ impl Orchestrator {
                     for path in &edited {
                         self.open_dependents(client, path, &call).await;
                     }
-                    if !call.remaining().is_zero() {
-                        lock(&unfinished).late.remove(&client.pid());
-                    }
-                    if client.wait_until_idle(&call).await {
-                        lock(&unfinished).restless.remove(&client.pid());
-                    }
+                    client.wait_until_idle(&call).await;
                 }))
                 .await;
                 let _ = epoch.wait_for(|now| *now > after).await;
             })
             .await;
-        unfinished.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn remember(&self, path: &WorkspacePath, epoch: u64) {
@@ -193,23 +137,6 @@ impl Orchestrator {
             recent.remove(0);
         }
         recent.push(RecentEdit { path: path.clone(), epoch });
-    }
-
-    /// Opens a file with its text before the change, and remembers what it declared.
-    pub(super) async fn show_before(
-        &self,
-        client: &Arc<Client>,
-        path: &WorkspacePath,
-        before: &LineIndex,
-        call: &CallContext,
-    ) -> Result<(), RequestError> {
-        let shown = client.sync(call, path, before, false).await?;
-        if let Some(symbols) = self.symbols_of(client, path, call).await {
-            let found = FileDependents { declared: declared(&symbols), ..FileDependents::default() };
-            lock(&self.0.users).0.insert((client.pid(), path.clone()), found);
-        }
-        drop(shown);
-        Ok(())
     }
 
     /// Opens the dependents of the last edit, unless that was done already.
@@ -238,9 +165,9 @@ impl Orchestrator {
         let mut found = before.unwrap_or_default();
         let (users, namesakes) = tokio::join!(
             self.users_of_lines(client, path, edit.lines, &mut found, call),
-            self.files_with(client, path, dropped)
+            self.files_named(client, path, NameSearch::words(dropped), call)
         );
-        let files = users.into_iter().chain(namesakes);
+        let files = users.into_iter().chain(namesakes.files);
         let mut files: BTreeSet<WorkspacePath> =
             files.filter(|user| user != path).take(MAX_DEPENDENTS).collect();
         // Diagnostics of these may still be on the way.
@@ -260,20 +187,6 @@ impl Orchestrator {
             found.version = version;
             lock(&self.0.users).0.insert(key, found);
         }
-    }
-
-    /// The files of a server that contain one of these identifiers.
-    async fn files_with(
-        &self,
-        client: &Arc<Client>,
-        path: &WorkspacePath,
-        words: Vec<String>,
-    ) -> Vec<WorkspacePath> {
-        if words.is_empty() {
-            return Vec::new();
-        }
-        let (inner, client, path) = (Arc::clone(&self.0), Arc::clone(client), path.clone());
-        spawn_blocking(move || inner.search(&client, &path, &words)).await.unwrap_or_default()
     }
 
     /// The files that reference symbols on the touched lines of a document. Cached symbols are not requested again.
@@ -298,7 +211,8 @@ impl Orchestrator {
             })
             .take(MAX_SYMBOLS)
             .collect();
-        let name = |symbol: &Symbol| (symbol.container.clone(), symbol.name.clone());
+        let name =
+            |symbol: &Symbol| (symbol.container.iter().cloned().collect::<Vec<_>>(), symbol.name.clone());
         let new: Vec<&Symbol> =
             touched.iter().copied().filter(|symbol| !found.users.contains_key(&name(symbol))).collect();
         let users =
@@ -369,26 +283,4 @@ fn visible_elsewhere(symbols: &[Symbol]) -> impl Iterator<Item = &Symbol> {
         inside = is_function.then_some(symbol.depth);
         true
     })
-}
-
-impl Inner {
-    /// Searches the files of a server for identifiers.
-    fn search(&self, client: &Client, edited: &WorkspacePath, words: &[String]) -> Vec<WorkspacePath> {
-        let served =
-            |file: &Utf8PathBuf| client.entry().language_id(file).is_some() && file != edited.as_path();
-        let mut found = Vec::new();
-        for file in self.files().into_iter().filter(served).take(MAX_SEARCHED) {
-            if found.len() == MAX_DEPENDENTS {
-                break;
-            }
-            let Ok(path) = self.gate.admit_path(&file) else {
-                continue;
-            };
-            let text = self.gate.read_to_string(&path, MAX_SEARCHED_BYTES).unwrap_or_default();
-            if words.iter().any(|word| identifiers::contains(&text, word)) {
-                found.push(path);
-            }
-        }
-        found
-    }
 }

@@ -3,18 +3,21 @@
 //! Changes are queued for every server and sent to each one separately: a server that does not read delays no other, and no
 //! server gets a request before its pending changes.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 use tenon_contract::epoch::Epoch;
 use tenon_contract::position::LineIndex;
 use tenon_contract::root::{ReadError, WorkspacePath};
+use tenon_servers::registry::ServerEntry;
 use tokio::task::spawn_blocking;
 
 use super::instance::ServerInstance;
-use super::{Inner, Orchestrator, lock, read_text};
-use crate::call_context::CallContext;
+use super::{Inner, Orchestrator, UnsavedTexts, dependents, lock, read_text};
+use crate::call_context::{CallContext, Interrupted};
 use crate::client::{Client, FileChangeKind, gap_reason};
 use crate::model::GapReason;
 use crate::transport::RequestError;
@@ -40,6 +43,14 @@ impl Orchestrator {
             return true;
         }
         let flushed = watch.flush(call).await;
+        let generation = watch.generation();
+        if self.0.generation.swap(generation, Ordering::SeqCst) != generation {
+            self.0.start_over();
+        }
+        for file in self.0.dependency_folders.changed() {
+            tracing::info!(file, "installed packages changed; restarting servers");
+            self.0.end_servers(|entry| entry.language_id(Utf8Path::new(file)).is_some());
+        }
         self.0.note_changes(watch).await;
         flushed
     }
@@ -57,18 +68,62 @@ impl Orchestrator {
 }
 
 impl Inner {
+    /// Another folder has taken the place of a root: ends all servers, which still have the old one, and forgets what is known
+    /// about it. The next question starts new servers.
+    fn start_over(self: &Arc<Self>) {
+        tracing::warn!("the workspace root was replaced; starting over");
+        self.end_servers(|_| true);
+        lock(&self.passed).unsaved.clear();
+        lock(&self.recent).clear();
+        *lock(&self.users) = dependents::DependentsCache::default();
+    }
+
+    /// Ends servers; the next question starts them again.
+    fn end_servers(self: &Arc<Self>, chosen: impl Fn(&ServerEntry) -> bool) {
+        let (polite, grace) = (self.timeouts.polite, self.timeouts.grace);
+        lock(&self.instances).retain(|_, instance| {
+            let ends = chosen(&instance.entry);
+            if ends {
+                let instance = Arc::clone(instance);
+                self.tasks.spawn(async move { instance.shutdown(polite, grace).await });
+            }
+            !ends
+        });
+        self.epochs.advance(Epoch::Text);
+        self.epochs.advance(Epoch::Fs);
+    }
+
+    /// Ends servers that learn of a change only from open documents, after more changes than are opened. A new one reads the
+    /// files again.
+    fn end_servers_after(self: &Arc<Self>, changes: &BTreeMap<Utf8PathBuf, FileChangeKind>) {
+        self.end_servers(|entry| {
+            let read = changes.keys().filter(|path| entry.language_id(path).is_some());
+            entry.rebuilds && read.count() > MAX_SHOWN
+        });
+    }
+
     /// Notes that servers see a different text than the disk, or the disk's text again. Both may change results without an event
     /// on disk.
-    pub(super) fn note_unsaved(&self, path: &WorkspacePath, shown: Option<&LineIndex>) {
-        let mut unsaved = lock(&self.unsaved);
+    pub(super) fn note_unsaved(&self, path: &WorkspacePath, shown: Option<(u64, &LineIndex)>) {
+        self.set_unsaved(&mut lock(&self.passed).unsaved, path, shown);
+    }
+
+    pub(super) fn set_unsaved(
+        &self,
+        unsaved: &mut UnsavedTexts,
+        path: &WorkspacePath,
+        shown: Option<(u64, &LineIndex)>,
+    ) {
         let before = match shown {
-            Some(lines) => unsaved.insert(path.clone(), Arc::clone(lines.text())),
+            Some((order, lines)) => unsaved.insert(path.clone(), (order, Arc::clone(lines.text()))),
             None if unsaved.is_empty() => return,
             None => unsaved.remove(path),
         };
-        if before.as_ref() != shown.map(LineIndex::text) {
+        if before.as_ref().map(|(_, text)| text) != shown.map(|(_, lines)| lines.text()) {
             self.epochs.advance(Epoch::Text);
+            lock(&self.journal).file_changed(path);
             lock(&self.users).changed(path);
+            lock(&self.baselines).note_change(path);
         }
     }
 
@@ -116,13 +171,16 @@ impl Inner {
         if changes.is_empty() {
             return;
         }
+        if changes.len() > MAX_SHOWN {
+            self.end_servers_after(&changes);
+        }
         let few = changes.len() <= FEW;
         let inner = Arc::clone(self);
         let note = move || {
             let unfinished =
                 |path: &Utf8PathBuf| path.file_name().is_some_and(|name| name.starts_with(UNFINISHED_EDIT));
             for (path, kind) in changes.into_iter().filter(|(path, _)| !unfinished(path)) {
-                if let Ok(path) = inner.gate.admit_target(path) {
+                if let Ok(path) = inner.gate.admit_changed(path) {
                     inner.note_change(&path, kind);
                 }
             }
@@ -139,7 +197,9 @@ impl Inner {
     fn note_change(&self, path: &WorkspacePath, kind: FileChangeKind) {
         // A write to the file replaces a text that was passed before.
         self.note_unsaved(path, None);
+        lock(&self.journal).file_changed(path);
         lock(&self.users).changed(path);
+        lock(&self.baselines).note_change(path);
         for instance in lock(&self.instances).values().filter(|instance| !instance.is_broken()) {
             lock(&instance.pending_changes).note(path, kind);
         }
@@ -152,46 +212,81 @@ impl Inner {
         client: &Client,
         call: &CallContext,
     ) -> Result<(), GapReason> {
-        if lock(&instance.pending_changes).is_empty() {
+        if lock(&instance.pending_changes).is_empty() && !client.has_unsent_changes() {
             return Ok(());
         }
         let turn = call.bound(instance.sending_changes.lock()).await.map_err(|_| GapReason::Pending)?;
-        while !lock(&instance.pending_changes).is_empty() {
-            self.send_batch(instance, client, call).await.map_err(|error| gap_reason(&error))?;
-        }
+        self.send_changes_without(&[], instance, client, call).await?;
         drop(turn);
+        Ok(())
+    }
+
+    /// Sends all pending changes but those of the held files, which stay pending. The caller holds `sending_changes`.
+    pub(super) async fn send_changes_without(
+        &self,
+        held: &[WorkspacePath],
+        instance: &ServerInstance,
+        client: &Client,
+        call: &CallContext,
+    ) -> Result<(), GapReason> {
+        while !lock(&instance.pending_changes).is_empty_without(held) || client.has_unsent_changes() {
+            self.send_batch(held, instance, client, call).await.map_err(|error| gap_reason(&error))?;
+        }
         Ok(())
     }
 
     async fn send_batch(
         &self,
+        held: &[WorkspacePath],
         instance: &ServerInstance,
         client: &Client,
         call: &CallContext,
     ) -> Result<(), RequestError> {
-        let changes = lock(&instance.pending_changes).begin();
+        let changes = lock(&instance.pending_changes).begin(held);
+        // First, since servers do not look for a file that is open.
+        for change in changes.iter().filter(|change| change.kind == FileChangeKind::Deleted) {
+            client.forget(call, &change.path).await?;
+        }
         client.files_changed(call, &changes).await?;
-        let mut shown = 0;
+        let (mut opened, mut not_opened) = (0, 0);
         for change in &changes {
             if client.open_text(change.path.as_str()).is_none() {
                 // The server would notice the change by itself, but too late.
-                if shown == MAX_SHOWN || !client.misses_change(change) {
+                if !client.needs_open(change) {
                     continue;
                 }
-                shown += 1;
+                if opened == MAX_SHOWN {
+                    not_opened += 1;
+                    continue;
+                }
+                opened += 1;
             }
-            let unsaved = lock(&self.unsaved).get(&change.path).cloned();
+            let unsaved = lock(&self.passed).unsaved.get(&change.path).cloned();
             let saved = unsaved.is_none();
+            // The order is that of the text, so that it never replaces one that was passed meanwhile.
+            let ordered = match &unsaved {
+                Some((order, _)) => call.clone().with_text_order(*order),
+                None => call.clone().in_order(),
+            };
             let (gate, path) = (self.gate.clone(), change.path.clone());
             let lines = match unsaved {
-                Some(text) => Some(LineIndex::new(text)),
+                Some((_, text)) => Some(LineIndex::new(text)),
                 None => spawn_blocking(move || read_text(&gate, &path, None).ok()).await.unwrap_or_default(),
             };
             match lines {
-                Some(lines) => drop(client.sync(call, &change.path, &lines, saved).await?),
+                Some(lines) => match client.sync(&ordered, &change.path, &lines, saved).await {
+                    Err(RequestError::Interrupted(Interrupted::Cancelled)) => call.check()?,
+                    synced => {
+                        drop(synced?);
+                        client.note_shown(&change.path);
+                    }
+                },
                 // Removed, or not text any more.
                 None => client.close(call, change.path.as_str()).await?,
             }
+        }
+        if opened > 0 {
+            client.note_new_files(call, not_opened == 0).await?;
         }
         lock(&instance.pending_changes).mark_sent();
         Ok(())

@@ -1,16 +1,23 @@
 //! Diagnostics of one text, and of all files.
 
-use std::collections::BTreeMap;
-use std::time::Duration;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use futures::StreamExt;
 use futures::future::join_all;
+use futures::stream;
+use tenon_contract::position::LineIndex;
 use tenon_contract::root::{ReadError, WorkspacePath};
 
 use super::convert::{converted_diagnostics, diagnostics_of};
-use super::{Orchestrator, lines_of};
+use super::instance::ServerInstance;
+use super::{Inner, Orchestrator, lines_of, lock};
 use crate::call_context::CallContext;
-use crate::model::{Diagnostic, Gap, LspAnswer, merge_diagnostics};
-use tenon_servers::registry::Capability;
+use crate::model::{Diagnostic, Gap, GapReason, LspAnswer, merge_diagnostics};
+use tenon_servers::registry::{Capability, ServerId};
+
+/// How many outdated files are checked again at once.
+const AT_ONCE: usize = 32;
 
 impl Orchestrator {
     /// The diagnostics of a file, for the given text or else the text on disk. The answer is complete if every server reported on
@@ -21,20 +28,8 @@ impl Orchestrator {
         text: Option<String>,
         call: &CallContext,
     ) -> Result<LspAnswer<Vec<Diagnostic>>, ReadError> {
-        self.check_with_dependents(path, text, None, Duration::ZERO, call).await
-    }
-
-    /// Like [`Orchestrator::check`]; meanwhile dependents are opened, for at most `looking`, which also bounds the check itself. A
-    /// server that does not know the file gets the text `before` first, so that only real changes count as changed.
-    pub async fn check_with_dependents(
-        &self,
-        path: &WorkspacePath,
-        text: Option<String>,
-        before: Option<String>,
-        looking: Duration,
-        call: &CallContext,
-    ) -> Result<LspAnswer<Vec<Diagnostic>>, ReadError> {
         let epoch = self.epoch();
+        let call = &call.clone().in_order();
         let on_disk = self.read_now(path, call).await;
         let (lines, saved) = match text {
             Some(text) => {
@@ -44,36 +39,38 @@ impl Orchestrator {
             }
             None => (on_disk?, true),
         };
-        let before = before.map(lines_of);
-        self.0.note_unsaved(path, (!saved).then_some(&lines));
+        let number = lock(&self.0.baselines).number();
         let mut candidates = self.candidates(path).await;
         candidates.retain(|candidate| candidate.entry.has(Capability::Diagnostics));
+        if !self.0.note_passed(path, &lines, saved, call) {
+            let servers: Vec<ServerId> =
+                candidates.iter().map(|candidate| candidate.entry.id.clone()).collect();
+            let gaps = servers.iter().map(|server| Gap { server: server.clone(), why: GapReason::Pending });
+            return Ok(LspAnswer { value: Vec::new(), gaps: gaps.collect(), servers, notes: Vec::new() });
+        }
         let shares = join_all(candidates.iter().map(|candidate| async {
+            let skipped = lock(&self.0.skipped).reason(&candidate.entry.id, path, &lines);
+            if skipped.is_some() {
+                return (Vec::new(), skipped, false);
+            }
             // The timeout of the first check includes the start of the server.
             let starting = call.at_most(self.0.timeouts.first_check);
-            let shown = before.as_ref().map(|before| (path, before));
-            let client = match self.client_that_saw(shown, candidate, &starting).await {
+            let client = match self.client(candidate, &starting).await {
                 Ok(client) => client,
                 Err(why) => return (Vec::new(), Some(why), false),
             };
-            let call = if client.was_checked() {
-                &call.at_most(self.0.timeouts.check.max(looking))
-            } else {
-                &starting
-            };
-            let look = async {
-                if !looking.is_zero() {
-                    let looking = call.at_most(looking);
-                    let _ = looking.bound(self.open_dependents(&client, path, &looking)).await;
-                }
-            };
-            let checked = client.check_while(call, path, &lines, saved, look).await;
-            (diagnostics_of(&lines, client.encoding(), checked.diagnostics), checked.gap, true)
+            let call = if client.was_checked() { &call.at_most(self.0.timeouts.check) } else { &starting };
+            let checked = client.check_while(call, path, &lines, saved, std::future::ready(())).await;
+            let diagnostics = diagnostics_of(&lines, client.encoding(), checked.diagnostics);
+            if checked.gap.is_none() {
+                lock(&self.0.baselines).put(client.pid(), path, &lines, &diagnostics, number);
+            }
+            (diagnostics, checked.gap, true)
         }))
         .await;
 
         let mut all = Vec::new();
-        let mut answer = LspAnswer { value: (), servers: Vec::new(), gaps: Vec::new() };
+        let mut answer = LspAnswer { value: (), servers: Vec::new(), gaps: Vec::new(), notes: Vec::new() };
         let mut collected = false;
         for (candidate, (diagnostics, why, asked)) in candidates.iter().zip(shares) {
             let server = candidate.entry.id.clone();
@@ -89,6 +86,66 @@ impl Orchestrator {
         Ok(answer.map(|()| merge_diagnostics(all)))
     }
 
+    /// The diagnostics of all files that running servers have checked, and how many files these are. Open files that changes
+    /// elsewhere may have affected are checked again, and left out if that does not finish in time.
+    pub async fn current_diagnostics(
+        &self,
+        call: &CallContext,
+    ) -> (BTreeMap<WorkspacePath, Vec<Diagnostic>>, CheckedFiles) {
+        self.catch_up(call).await;
+        let call = &call.clone().caught_up();
+        // Leaves time to count the files.
+        let checking = &call.at_most(call.remaining() * 3 / 4);
+        let instances: Vec<Arc<ServerInstance>> = lock(&self.0.instances).values().cloned().collect();
+        let told = instances.iter().map(|instance| async {
+            if let Some(client) = instance.live() {
+                // A server without the changes stays outdated.
+                let _ = self.0.send_changes(instance, &client, checking).await;
+            }
+        });
+        join_all(told).await;
+        let outdated = self.outdated_files();
+        let paths: Vec<WorkspacePath> =
+            outdated.iter().filter_map(|key| self.0.gate.admit_path(key).ok()).collect();
+        let checks = paths.into_iter().map(|path| async {
+            let answer = self.check(&path, None, checking).await.ok().filter(LspAnswer::is_complete)?;
+            Some((path, answer.value))
+        });
+        let checked: BTreeMap<WorkspacePath, Vec<Diagnostic>> =
+            stream::iter(checks).buffer_unordered(AT_ONCE).filter_map(std::future::ready).collect().await;
+        let mut known = self.diagnostics().await;
+        known.retain(|path, _| !outdated.contains(path.as_str()));
+        let covered = self.checked_files(&checked, call).await;
+        known.extend(checked.into_iter().filter(|(_, found)| !found.is_empty()));
+        (known, covered)
+    }
+
+    /// How many files running servers have checked, of all files that servers serve: those that were checked just now, and
+    /// those of which no server's diagnostics are expected.
+    async fn checked_files(
+        &self,
+        now: &BTreeMap<WorkspacePath, Vec<Diagnostic>>,
+        call: &CallContext,
+    ) -> CheckedFiles {
+        let coverage = self.covered(Capability::Diagnostics, call).await;
+        let (mut known, mut expected) = (BTreeSet::new(), BTreeSet::new());
+        for client in self.live_clients().iter().filter(|client| client.has(Capability::Diagnostics)) {
+            client.add_checked(&mut known, &mut expected);
+        }
+        for path in now.keys() {
+            known.insert(path.as_str().to_owned());
+            expected.remove(path.as_str());
+        }
+        let served: BTreeSet<&str> = coverage.files.iter().map(WorkspacePath::as_str).collect();
+        let checked = known.iter().filter(|key| !expected.contains(*key) && served.contains(key.as_str()));
+        CheckedFiles { checked: checked.count(), pending: expected.len(), served: served.len() }
+    }
+
+    fn outdated_files(&self) -> BTreeSet<String> {
+        let clients = self.live_clients().into_iter().filter(|client| client.has(Capability::Diagnostics));
+        clients.flat_map(|client| client.outdated_files()).collect()
+    }
+
     /// All files for which a running server has diagnostics.
     pub async fn diagnostics(&self) -> BTreeMap<WorkspacePath, Vec<Diagnostic>> {
         let clients = self.live_clients().into_iter();
@@ -97,6 +154,30 @@ impl Orchestrator {
             converted_diagnostics(self.0.gate.clone(), client, held)
         });
         merged(join_all(held).await)
+    }
+}
+
+/// How much of the workspace the known diagnostics cover.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CheckedFiles {
+    pub checked: usize,
+    /// Open files that a server has not reported on yet.
+    pub pending: usize,
+    /// All files that servers serve.
+    pub served: usize,
+}
+
+impl Inner {
+    /// Notes a text that servers are about to see. `false` if a newer text of the file was passed already.
+    fn note_passed(&self, path: &WorkspacePath, lines: &LineIndex, saved: bool, call: &CallContext) -> bool {
+        let order = call.text_order().unwrap_or_default();
+        let mut passed = lock(&self.passed);
+        if passed.last.get(path).is_some_and(|last| *last > order) {
+            return false;
+        }
+        passed.last.insert(path.clone(), order);
+        self.set_unsaved(&mut passed.unsaved, path, (!saved).then_some((order, lines)));
+        true
     }
 }
 

@@ -1,5 +1,6 @@
 //! One server instance: started once, observed until it exits, broken if it exits by itself.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -33,6 +34,8 @@ pub(super) struct ServerInstance {
     /// Held while pending changes are sent.
     pub(super) sending_changes: tokio::sync::Mutex<()>,
     state: watch::Sender<InstanceState>,
+    /// Whether it has ever answered `initialize`.
+    has_run: AtomicBool,
     /// Cancelled when we end the server, so that its exit does not count as a crash.
     leaving: CancellationToken,
 }
@@ -46,6 +49,7 @@ impl ServerInstance {
             pending_changes: Mutex::default(),
             sending_changes: tokio::sync::Mutex::default(),
             state: watch::Sender::new(InstanceState::Starting),
+            has_run: AtomicBool::new(false),
             leaving: CancellationToken::new(),
         })
     }
@@ -67,6 +71,10 @@ impl ServerInstance {
             InstanceState::Running(client) => !client.is_alive(),
             InstanceState::Starting => false,
         }
+    }
+
+    pub(super) fn has_run(&self) -> bool {
+        self.has_run.load(Ordering::Relaxed)
     }
 
     /// The running server. Waits while it is starting.
@@ -127,6 +135,7 @@ impl ServerInstance {
             }
         };
         tracing::info!(server = %self.entry.id, root = %self.root.as_str(), pid = client.pid(), "started");
+        self.has_run.store(true, Ordering::Relaxed);
         self.state.send_replace(InstanceState::Running(Arc::clone(&client)));
         let reason = client.ended().await;
         if !self.leaving.is_cancelled() {

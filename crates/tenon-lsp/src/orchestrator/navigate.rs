@@ -2,7 +2,8 @@
 //!
 //! Definition, hover, implementation: the first non-empty answer in registry order. References and symbols: all answers,
 //! sorted, without duplicates. A query waits until the server is ready, unless the server answers it completely before that;
-//! if the server stops being ready while it answers, the query is repeated.
+//! if the server stops being ready while it answers, the query is repeated. A position beside the name of a declaration, where
+//! no server finds anything, means the name.
 
 use std::sync::Arc;
 
@@ -13,12 +14,15 @@ use tenon_contract::position::{Encoding, LineIndex, Position};
 use tenon_contract::root::WorkspacePath;
 
 use super::convert::{Converter, Found, SHORT_ALONE_BYTES, SHORT_BYTES, converted, converted_up_to};
-use super::{AskError, Candidate, Orchestrator};
+use super::project_coverage::{AskedName, NeededFiles};
+use super::warm_up::Project;
+use super::{AskError, Candidate, Orchestrator, declared_name};
 use crate::call_context::CallContext;
 use crate::client::{Client, gap_reason};
 use crate::from_protocol;
+use crate::identifiers;
 use crate::message::Payload;
-use crate::model::{Gap, GapReason, HoverInfo, Location, LspAnswer, Symbol};
+use crate::model::{AnswerNote, Gap, GapReason, HoverInfo, Location, LspAnswer, Symbol};
 use tenon_servers::registry::{Capability, ServerEntry, ServerId};
 
 /// What one server contributed.
@@ -43,24 +47,51 @@ impl<T> Share<T> {
     }
 }
 
-/// A query about a position or a document.
-struct Question<'a> {
-    capability: Capability,
-    path: &'a WorkspacePath,
-    lines: &'a LineIndex,
-    /// UTF-16; `None` asks about the document.
-    position: Option<Position>,
-    extra: Option<(&'static str, Value)>,
+impl<T> Share<Found<T>> {
+    /// Both answers of one server.
+    fn with(mut self, other: Self) -> Self {
+        match (&mut self.value, other.value) {
+            (Some(found), Some(more)) => {
+                found.items.extend(more.items);
+                found.count += more.count;
+            }
+            (value, more) => *value = value.take().or(more),
+        }
+        self.why = self.why.or(other.why);
+        self
+    }
 }
 
-impl Question<'_> {
-    fn params(&self, encoding: Encoding) -> Value {
+/// A query about a position or a document.
+#[derive(Clone, Copy)]
+pub(super) struct Question<'a> {
+    pub(super) capability: Capability,
+    pub(super) path: &'a WorkspacePath,
+    pub(super) lines: &'a LineIndex,
+    /// UTF-16; `None` asks about the document.
+    pub(super) position: Option<Position>,
+    /// Only for references.
+    pub(super) include_declaration: bool,
+}
+
+impl<'a> Question<'a> {
+    pub(super) fn at(
+        capability: Capability,
+        path: &'a WorkspacePath,
+        lines: &'a LineIndex,
+        position: Position,
+    ) -> Self {
+        Self { capability, path, lines, position: Some(position), include_declaration: false }
+    }
+
+    fn params(&self, client: &Client) -> Value {
         let mut params = json!({ "textDocument": { "uri": self.path.uri().as_str() } });
         if let Some(position) = self.position {
+            let encoding = client.encoding();
             params["position"] = json!(self.lines.convert_clamped(position, Encoding::Utf16, encoding));
         }
-        if let Some((key, value)) = &self.extra {
-            params[key] = value.clone();
+        if self.capability == Capability::References {
+            params["context"] = json!({ "includeDeclaration": self.include_declaration });
         }
         params
     }
@@ -108,31 +139,21 @@ impl Orchestrator {
         call: &CallContext,
     ) -> Result<LspAnswer<Vec<Location>>, AskError> {
         let lines = self.read_at(capability, path, position, call).await?;
-        let question = Question { capability, path, lines: &lines, position: Some(position), extra: None };
+        let question = Question::at(capability, path, &lines, position);
         let convert = |converter: &mut Converter<'_>, payload: &Payload| converter.locations(payload);
-        let is_some = |found: &Found<Location>| !found.items.is_empty();
-        let answer = self.first(&question, call, convert, is_some).await;
-        Ok(answer.map(|found| sorted(found.map(|found| found.items).unwrap_or_default())))
-    }
-
-    /// The references to the symbol at a position.
-    pub async fn references(
-        &self,
-        path: &WorkspacePath,
-        position: Position,
-        include_declaration: bool,
-        call: &CallContext,
-    ) -> Result<LspAnswer<Vec<Location>>, AskError> {
-        let lines = self.read_at(Capability::References, path, position, call).await?;
-        let question = Question {
-            capability: Capability::References,
-            path,
-            lines: &lines,
-            position: Some(position),
-            extra: Some(("context", json!({ "includeDeclaration": include_declaration }))),
+        let worth = |found: &Found<Location>| match (found.items.is_empty(), found.outside.is_empty()) {
+            (false, _) => Worth::Answer,
+            (true, false) => Worth::Fallback,
+            (true, true) => Worth::Nothing,
         };
-        let convert = |converter: &mut Converter<'_>, payload: &Payload| converter.locations(payload);
-        Ok(self.all(&question, call, convert).await.map(sorted))
+        let mut answer = self.first_at(&question, call, convert, worth).await;
+        if let Some(found) = &mut answer.value {
+            let mut outside = std::mem::take(&mut found.outside);
+            outside.sort();
+            outside.dedup();
+            answer.notes.extend(outside.into_iter().map(AnswerNote::Outside));
+        }
+        Ok(answer.map(|found| sorted(found.map(|found| found.items).unwrap_or_default())))
     }
 
     /// The hover at a position.
@@ -143,17 +164,12 @@ impl Orchestrator {
         call: &CallContext,
     ) -> Result<LspAnswer<Option<HoverInfo>>, AskError> {
         let lines = self.read_at(Capability::Hover, path, position, call).await?;
-        let question = Question {
-            capability: Capability::Hover,
-            path,
-            lines: &lines,
-            position: Some(position),
-            extra: None,
-        };
+        let question = Question::at(Capability::Hover, path, &lines, position);
         let convert = |converter: &mut Converter<'_>, payload: &Payload| {
             from_protocol::hover(payload).map(|hover| (hover, converter.encoding()))
         };
-        let answer = self.first(&question, call, convert, Option::is_some).await;
+        let worth = |found: &Option<_>| if found.is_some() { Worth::Answer } else { Worth::Nothing };
+        let answer = self.first_at(&question, call, convert, worth).await;
         Ok(answer.map(|hover| {
             let (mut hover, encoding) = hover.flatten()?;
             hover.range =
@@ -174,7 +190,7 @@ impl Orchestrator {
             path,
             lines: &lines,
             position: None,
-            extra: None,
+            include_declaration: false,
         };
         let document = path.clone();
         let convert = move |converter: &mut Converter<'_>, payload: &Payload| {
@@ -189,30 +205,113 @@ impl Orchestrator {
     /// The symbols of the whole workspace that match a query, by each server's own matching. Queries every project with files for
     /// a server, even if its server was not started yet.
     pub async fn workspace_symbols(&self, query: &str, call: &CallContext) -> LspAnswer<Vec<Symbol>> {
+        let caught_up = self.catch_up(call).await;
+        let call = &call.clone().caught_up();
         let (projects, more) = self.projects(call).await;
+        let unavailable = self.covered(Capability::WorkspaceSymbols, call).await.unavailable;
         let asked = projects.iter().filter(|one| one.candidate.entry.has(Capability::WorkspaceSymbols));
-        let shares = join_all(asked.map(|project| async {
-            let id = &project.candidate.entry.id;
-            let client = match self.client(&project.candidate, call).await {
-                Ok(client) => client,
-                Err(why) => return Share::missing(id, why),
-            };
-            match self.settle(&client, &project.sample, call).await {
-                Ok(()) => self.ask_workspace(&client, query, call).await,
-                Err(why) => Share::missing(id, why),
-            }
-        }))
-        .await;
+        let shares = join_all(asked.map(|project| self.project_symbols(project, query, call))).await;
         let mut answer = merge(shares);
         answer.gaps.extend(more.into_iter().map(|server| Gap { server, why: GapReason::Limit }));
+        for server in unavailable {
+            let why = GapReason::Unavailable(self.why_unavailable(&server));
+            answer.servers.push(server.clone());
+            answer.gaps.push(Gap { server, why });
+        }
+        if !caught_up {
+            answer.notes.push(AnswerNote::FilesUnread);
+        }
         answer.value.sort_by(Symbol::compare);
         answer.value.dedup();
         answer
     }
 
+    /// The symbols of one server: from the projects, and from files outside of them, which are opened first.
+    async fn project_symbols(
+        &self,
+        project: &Project,
+        query: &str,
+        call: &CallContext,
+    ) -> Share<Found<Symbol>> {
+        let candidate = &project.candidate;
+        let id = &candidate.entry.id;
+        let client = match self.client(candidate, call).await {
+            Ok(client) => client,
+            Err(why) => return Share::missing(id, why),
+        };
+        if candidate.stores_index()
+            && let Err(why) = self.settle(&client, &project.sample, call).await
+        {
+            return Share::missing(id, why);
+        }
+        let needed = self.needed_for_symbols(candidate).await;
+        let opened = match self.cover(&client, &needed, call).await {
+            Ok(opened) => opened,
+            Err(error) => return Share::missing(id, gap_reason(&error)),
+        };
+        if let Err(why) = self.settle(&client, &project.sample, call).await {
+            return Share::missing(id, why);
+        }
+        let within = if client.entry().symbols_per_project { needed.asked(&opened) } else { Vec::new() };
+        let mut share = if within.is_empty() {
+            self.ask_workspace(&client, None, query, call).await
+        } else {
+            let asked = within.iter().map(|path| self.ask_workspace(&client, Some(path), query, call));
+            join_all(asked).await.into_iter().reduce(Share::with).unwrap_or_else(|| Share::none(id))
+        };
+        if let Some(found) = &mut share.value {
+            // clangd knows macros of open files only, and reports them as strings.
+            let is_macro = |symbol: &Symbol| candidate.stores_index() && symbol.kind.name() == "string";
+            found.items.retain(|symbol| needed.covers(&symbol.path) && !is_macro(symbol));
+            match self.unlisted_symbols(candidate, &client, query, call).await {
+                Ok(more) => found.items.extend(more),
+                Err(why) => return Share::missing(id, why),
+            }
+        }
+        if share.why.as_ref().is_none_or(|why| *why == GapReason::Unproven) && !share.is_none() {
+            share.why = needed.gap.or(share.why);
+        }
+        share
+    }
+
+    /// The symbols with exactly the queried name in files outside the projects, if the server does not list those: from the
+    /// symbols of the documents.
+    async fn unlisted_symbols(
+        &self,
+        candidate: &Candidate,
+        client: &Arc<Client>,
+        query: &str,
+        call: &CallContext,
+    ) -> Result<Vec<Symbol>, GapReason> {
+        let lists_all = candidate.entry.projects.is_none_or(|kind| kind.lists_open_files());
+        let is_name = query.chars().nth(2).is_some() && query.chars().all(identifiers::is_part);
+        let (false, true, Ok(root)) = (lists_all, is_name, &candidate.place) else {
+            return Ok(Vec::new());
+        };
+        let asked = AskedName { name: query.to_owned(), file: root.as_path().to_owned() };
+        let needed = self.needed_for_name(candidate, Some(asked)).await;
+        let opened = self.cover(client, &needed, call).await.map_err(|error| gap_reason(&error))?;
+        let mut found = Vec::new();
+        for path in opened.outside.iter().map(|synced| synced.path().clone()) {
+            let params = json!({ "textDocument": { "uri": path.uri().as_str() } });
+            let answer = client.ask(call, "textDocument/documentSymbol", &params).await;
+            let payload = answer.map_err(|error| gap_reason(&error))?;
+            let symbols = converted(&self.0.gate, client, payload, move |converter, payload| {
+                converter.symbols(payload, Some(&path)).items
+            });
+            let symbols = symbols.await.ok_or(GapReason::Pending)?;
+            let named = symbols.into_iter().filter(|symbol| symbol.name == query);
+            // Its lists of the workspace have the range of the name.
+            found.extend(named.map(|symbol| Symbol { range: symbol.selection, depth: 0, ..symbol }));
+        }
+        Ok(found)
+    }
+
+    /// The symbols that a server finds, or those of the project of one document.
     async fn ask_workspace(
         &self,
         client: &Arc<Client>,
+        within: Option<&WorkspacePath>,
         query: &str,
         call: &CallContext,
     ) -> Share<Found<Symbol>> {
@@ -221,11 +320,16 @@ impl Orchestrator {
             return Share::none(id);
         }
         let params = json!({ "query": query });
+        let method = "workspace/symbol";
         loop {
-            if !client.ready(call).await {
+            if !client.ready(call).await || client.await_listed(call).await.is_err() {
                 return Share::missing(id, unready(client));
             }
-            let payload = match client.ask(call, "workspace/symbol", &params).await {
+            let answer = match within {
+                Some(path) => client.ask_in_project(call, path, method, &params).await,
+                None => client.ask(call, method, &params).await,
+            };
+            let payload = match answer {
                 Ok(payload) => payload,
                 Err(error) => return Share::missing(id, gap_reason(&error)),
             };
@@ -244,7 +348,7 @@ impl Orchestrator {
         }
     }
 
-    async fn read_at(
+    pub(super) async fn read_at(
         &self,
         capability: Capability,
         path: &WorkspacePath,
@@ -269,20 +373,54 @@ impl Orchestrator {
         Ok(lines)
     }
 
-    /// The first non-empty answer, in registry order, without waiting for the remaining servers.
+    /// The first answer at a position, or, if no server finds anything there, at the name that the position is beside.
+    async fn first_at<T: Send + 'static>(
+        &self,
+        question: &Question<'_>,
+        call: &CallContext,
+        convert: impl Fn(&mut Converter<'_>, &Payload) -> T + Clone + Send + 'static,
+        worth: impl Fn(&T) -> Worth + Copy,
+    ) -> LspAnswer<Option<T>> {
+        let answer = self.first(question, call, convert.clone(), worth).await;
+        if answer.value.is_some() || !answer.is_answered() {
+            return answer;
+        }
+        let Some((at, note)) = self.name_beside(question, call).await else {
+            return answer;
+        };
+        let mut named = self.first(&Question { position: Some(at), ..*question }, call, convert, worth).await;
+        if named.value.is_some() {
+            named.notes.push(note);
+        }
+        named
+    }
+
+    /// The name that the position of a query is beside.
+    pub(super) async fn name_beside(
+        &self,
+        question: &Question<'_>,
+        call: &CallContext,
+    ) -> Option<(Position, AnswerNote)> {
+        let symbols = self.document_symbols(question.path, call).await.ok()?;
+        let symbol = declared_name::beside(&symbols.value, question.lines, question.position?)?;
+        let at = symbol.selection.start;
+        Some((at, AnswerNote::AskedAtName { name: symbol.name.clone(), at }))
+    }
+
+    /// The first answer, in registry order, without waiting for the remaining servers; else the first fallback.
     async fn first<T: Send + 'static>(
         &self,
         question: &Question<'_>,
         call: &CallContext,
         convert: impl Fn(&mut Converter<'_>, &Payload) -> T + Clone + Send + 'static,
-        is_some: impl Fn(&T) -> bool,
+        worth: impl Fn(&T) -> Worth,
     ) -> LspAnswer<Option<T>> {
         let candidates = self.candidates_for(question).await;
         let mut asked: FuturesOrdered<_> = candidates
             .iter()
             .map(|candidate| self.ask_one(candidate, question, call, convert.clone()))
             .collect();
-        let mut answer = LspAnswer { value: None, servers: Vec::new(), gaps: Vec::new() };
+        let mut answer = LspAnswer { value: None, servers: Vec::new(), gaps: Vec::new(), notes: Vec::new() };
         while let Some(share) = asked.next().await {
             if share.is_none() {
                 continue;
@@ -291,16 +429,23 @@ impl Orchestrator {
             if let Some(why) = share.why {
                 answer.gaps.push(Gap { server: share.server, why });
             }
-            if let Some(value) = share.value.filter(&is_some) {
-                answer.value = Some(value);
-                break;
+            let Some(value) = share.value else {
+                continue;
+            };
+            match worth(&value) {
+                Worth::Answer => {
+                    answer.value = Some(value);
+                    break;
+                }
+                Worth::Fallback => answer.value = answer.value.or(Some(value)),
+                Worth::Nothing => {}
             }
         }
         answer
     }
 
     /// The answers of all servers, in registry order.
-    async fn all<T: Send + 'static>(
+    pub(super) async fn all<T: Send + 'static>(
         &self,
         question: &Question<'_>,
         call: &CallContext,
@@ -332,6 +477,18 @@ impl Orchestrator {
         candidates
     }
 
+    /// The files that a question needs open: those that may contain other places of the symbol.
+    async fn needed_for(&self, candidate: &Candidate, question: &Question<'_>) -> NeededFiles {
+        let position = match question.capability {
+            Capability::References | Capability::Implementation => question.position,
+            _ => return NeededFiles::default(),
+        };
+        let offset = position.and_then(|position| question.lines.offset(position, Encoding::Utf16).ok());
+        let name = offset.and_then(|offset| identifiers::at(question.lines.text(), offset));
+        let file = question.path.as_path().to_owned();
+        self.needed_for_name(candidate, name.map(|name| AskedName { name: name.to_owned(), file })).await
+    }
+
     async fn ask_one<T: Send + 'static>(
         &self,
         candidate: &Candidate,
@@ -340,11 +497,18 @@ impl Orchestrator {
         convert: impl Fn(&mut Converter<'_>, &Payload) -> T + Send + 'static,
     ) -> Share<T> {
         let id = &candidate.entry.id;
-        let client = match self.client(candidate, call).await {
+        let early = async {
+            match candidate.stores_index() {
+                true => None,
+                false => Some(self.needed_for(candidate, question).await),
+            }
+        };
+        let (client, mut needed) = tokio::join!(self.client(candidate, call), early);
+        let client = match client {
             Ok(client) => client,
             Err(why) => return Share::missing(id, why),
         };
-        let params = question.params(client.encoding());
+        let params = question.params(&client);
         let method = crate::client::method(question.capability);
         let needs_project = question.needs_project(&candidate.entry);
         loop {
@@ -360,7 +524,24 @@ impl Orchestrator {
             if !client.has(question.capability) {
                 return Share::none(id);
             }
-            let payload = match client.ask_about(call, question.path, question.lines, method, &params).await {
+            let needed = match &mut needed {
+                Some(needed) => needed,
+                none => none.insert(self.needed_for(candidate, question).await),
+            };
+            let opened = match self.cover(&client, needed, call).await {
+                Ok(opened) => opened,
+                Err(error) => return Share::missing(id, gap_reason(&error)),
+            };
+            let rebuilt = match needs_project {
+                true => client.rebuild(call, question.path, question.lines).await,
+                false => Ok(()),
+            };
+            let answer = match rebuilt {
+                Ok(()) => client.ask_about(call, question.path, question.lines, method, &params).await,
+                Err(error) => Err(error),
+            };
+            drop(opened);
+            let payload = match answer {
                 Ok(payload) => payload,
                 Err(error) => return Share::missing(id, gap_reason(&error)),
             };
@@ -369,6 +550,7 @@ impl Orchestrator {
             }
             let is_vouched_for = candidate.entry.early.contains(&question.capability);
             let why = if is_vouched_for { None } else { doubt(&client, 0, None) };
+            let why = needed.gap.clone().or(why);
             let work = converted_up_to(question.short(), &self.0.gate, &client, payload, convert);
             return match work.await {
                 Some(value) => Share { server: id.clone(), value: Some(value), why },
@@ -376,6 +558,15 @@ impl Orchestrator {
             };
         }
     }
+}
+
+/// What a server's answer is worth.
+#[derive(Clone, Copy)]
+enum Worth {
+    Answer,
+    /// Taken if no server has more.
+    Fallback,
+    Nothing,
 }
 
 /// Why a server did not become ready.
@@ -387,12 +578,13 @@ fn unready(client: &Client) -> GapReason {
 fn doubt(client: &Client, count: usize, limit: Option<usize>) -> Option<GapReason> {
     match limit {
         Some(limit) if count >= limit => Some(GapReason::Limit),
-        _ => (!client.is_proven()).then_some(GapReason::Unproven),
+        _ => (!client.is_proven() || client.misreads_headers()).then_some(GapReason::Unproven),
     }
 }
 
 fn merge<T>(shares: Vec<Share<Found<T>>>) -> LspAnswer<Vec<T>> {
-    let mut answer = LspAnswer { value: Vec::new(), servers: Vec::new(), gaps: Vec::new() };
+    let mut answer =
+        LspAnswer { value: Vec::new(), servers: Vec::new(), gaps: Vec::new(), notes: Vec::new() };
     for share in shares.into_iter().filter(|share| !share.is_none()) {
         answer.servers.push(share.server.clone());
         if let Some(why) = share.why {
@@ -421,7 +613,7 @@ fn each_once(symbols: Vec<Symbol>) -> Vec<Symbol> {
     kept
 }
 
-fn sorted(mut locations: Vec<Location>) -> Vec<Location> {
+pub(super) fn sorted(mut locations: Vec<Location>) -> Vec<Location> {
     locations.sort_unstable();
     locations.dedup();
     locations

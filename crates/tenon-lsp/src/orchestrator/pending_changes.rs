@@ -24,14 +24,24 @@ impl PendingChanges {
         self.sending.is_empty() && self.waiting.is_empty()
     }
 
+    /// Whether only changes of these files are pending.
+    pub(super) fn is_empty_without(&self, held: &[WorkspacePath]) -> bool {
+        self.sending.keys().chain(self.waiting.keys()).all(|path| held.contains(path))
+    }
+
     pub(super) fn note(&mut self, path: &WorkspacePath, kind: FileChangeKind) {
         note(&mut self.waiting, path.clone(), kind);
     }
 
-    /// All pending changes, to be sent now. Call again only after that send has ended.
-    pub(super) fn begin(&mut self) -> Vec<FileChange> {
+    /// All pending changes but those of the held files, to be sent now. Call again only after that send has ended.
+    pub(super) fn begin(&mut self, held: &[WorkspacePath]) -> Vec<FileChange> {
         for (path, kind) in std::mem::take(&mut self.waiting) {
             note(&mut self.sending, path, kind);
+        }
+        for path in held {
+            if let Some(kind) = self.sending.remove(path) {
+                self.waiting.insert(path.clone(), kind);
+            }
         }
         self.sending.iter().map(|(path, kind)| FileChange { path: path.clone(), kind: *kind }).collect()
     }
@@ -61,7 +71,7 @@ mod tests {
         std::fs::write(folder.path().join("a"), "").unwrap();
         let path = RootGate::new([folder.path()]).unwrap().admit_path("a").unwrap();
         let kinds = |pending_changes: &mut PendingChanges| {
-            pending_changes.begin().iter().map(|one| one.kind).collect::<Vec<_>>()
+            pending_changes.begin(&[]).iter().map(|one| one.kind).collect::<Vec<_>>()
         };
 
         let mut pending_changes = PendingChanges::default();

@@ -4,8 +4,12 @@ use serde::{Deserialize, Serialize};
 
 use super::instance::InstanceState;
 use super::{Orchestrator, lock};
+use crate::client::Client;
 use tenon_servers::find::Availability;
 use tenon_servers::registry::ServerId;
+
+/// The most files that a status names.
+const MAX_NAMES: usize = 3;
 
 /// The state of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -84,7 +88,7 @@ impl Orchestrator {
                     InstanceState::Running(client) => ServerStatus {
                         pid: Some(client.pid()),
                         ready: client.is_ready(),
-                        ..line(ServerState::Active, (!client.is_ready()).then(|| "indexing".to_owned()))
+                        ..line(ServerState::Active, self.running_detail(&client))
                     },
                     InstanceState::Broken(reason) => line(ServerState::Broken, Some(reason)),
                     InstanceState::Unavailable(reason) => line(ServerState::Unavailable, Some(reason)),
@@ -95,6 +99,29 @@ impl Orchestrator {
         }
         list.sort_by(|a, b| (&a.id, &a.project).cmp(&(&b.id, &b.project)));
         list
+    }
+
+    /// Why a server is not available.
+    pub(super) fn why_unavailable(&self, id: &ServerId) -> String {
+        let servers = std::sync::Arc::clone(&*lock(&self.0.servers));
+        let found = servers.iter().find(|one| one.entry.id == *id);
+        match found.map(|one| &one.availability) {
+            Some(Availability::Unavailable(why)) => why.reason.to_string(),
+            _ => "not found".to_owned(),
+        }
+    }
+
+    /// What a running server has not done yet: callers whose answers have no room for it find it here.
+    fn running_detail(&self, client: &Client) -> Option<String> {
+        if !client.is_ready() {
+            return Some("indexing".to_owned());
+        }
+        let expected = client.expected_files();
+        let names = expected.iter().take(MAX_NAMES).filter_map(|key| self.0.gate.admit_path(key).ok());
+        let names: Vec<String> = names.map(|path| self.0.gate.display(&path)).collect();
+        let more = if expected.len() > MAX_NAMES { ", …" } else { "" };
+        (!expected.is_empty())
+            .then(|| format!("diagnostics pending ({}): {}{more}", expected.len(), names.join(", ")))
     }
 
     /// The last log lines of the servers with this id, oldest first.

@@ -51,7 +51,13 @@ impl Orchestrator {
         let (projects, _) = self.projects(call).await;
         join_all(projects.iter().map(|project| async {
             let why = match self.client(&project.candidate, call).await {
-                Ok(client) => self.settle(&client, &project.sample, call).await.err(),
+                Ok(client) => {
+                    let needed = self.needed_for_name(&project.candidate, None).await;
+                    match self.cover(&client, &needed, call).await {
+                        Ok(_) => self.settle(&client, &project.sample, call).await.err().or(needed.gap),
+                        Err(error) => Some(gap_reason(&error)),
+                    }
+                }
                 Err(why) => Some(why),
             };
             let root = project.candidate.place.as_ref().unwrap_or(&project.sample).clone();

@@ -24,6 +24,11 @@ impl Stamp {
     }
 }
 
+/// Identifies a folder while it exists.
+pub(super) fn folder_number(metadata: &Metadata) -> (u64, u64) {
+    platform::folder(metadata)
+}
+
 /// The files of one folder by their names.
 pub(super) type Files = BTreeMap<Box<str>, Stamp>;
 

@@ -54,6 +54,7 @@ pub(super) fn run(
             WorkerMessage::Event(event) => worker.event(cookies, &event),
             WorkerMessage::Rescan => worker.rescan(false),
             WorkerMessage::Asked(done) => {
+                shared.accept_roots();
                 worker.rescan(false);
                 let _ = done.send(());
                 continue;
@@ -123,6 +124,9 @@ impl Worker<'_> {
         let Some(root) = self.root_of(path) else {
             return;
         };
+        if path == root && matches!(kind, EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_))) {
+            self.shared.root_lost.store(true, Ordering::SeqCst);
+        }
         // Events are late, so the current state decides.
         let metadata = std::fs::symlink_metadata(path).ok();
         let is_folder = metadata.as_ref().is_some_and(std::fs::Metadata::is_dir);
@@ -136,17 +140,26 @@ impl Worker<'_> {
             self.rescan(false);
             return;
         }
+        if known_folder && !is_folder {
+            self.compare(path, FileTable::default());
+        }
         match metadata {
             Some(metadata) if metadata.is_dir() => {
+                if lock(&self.shared.files).remove_file(path) {
+                    self.note(path, FileChangeKind::Deleted);
+                }
                 let mut found = FileTable::default();
                 self.walk(&root, path, &mut found);
                 self.compare(path, found);
             }
             Some(metadata) if metadata.is_file() => self.file_is(path, Stamp::of(&metadata), kind),
+            // A link or a special file; perhaps in the place of a file.
             Some(_) => {
                 self.shared.epochs.advance(Epoch::Fs);
+                if lock(&self.shared.files).remove_file(path) {
+                    self.note(path, FileChangeKind::Deleted);
+                }
             }
-            None if known_folder => self.compare(path, FileTable::default()),
             None => {
                 if lock(&self.shared.files).remove_file(path) {
                     self.note(path, FileChangeKind::Deleted);
@@ -216,10 +229,8 @@ impl Worker<'_> {
     fn walk(&mut self, root: &Utf8Path, folder: &Utf8Path, found: &mut FileTable) {
         let mut ahead = vec![folder.to_owned()];
         while let Some(folder) = ahead.pop() {
-            let known = lock(&self.shared.files).has_folder(&folder);
-            if !known {
-                self.watch(folder.as_std_path());
-            }
+            // Also a known folder: it may be another one of the same name, and with the old folder its watch ended.
+            self.watch(folder.as_std_path());
             let Ok(entries) = folder.read_dir_utf8() else {
                 continue;
             };
@@ -247,7 +258,8 @@ impl Worker<'_> {
 
     /// Notes every difference between the last state below a folder and the current one.
     fn compare(&mut self, folder: &Utf8Path, found: FileTable) {
-        let (changes, left) = {
+        let is_root = |folder: &Utf8Path| self.shared.roots.iter().any(|root| root == folder);
+        let (changes, left, has_new) = {
             let mut files = lock(&self.shared.files);
             let before = files.take_folder(folder);
             let gone = before
@@ -259,16 +271,25 @@ impl Worker<'_> {
                 Some(old) if old != stamp => Some((path, FileChangeKind::Changed)),
                 Some(_) => None,
             });
-            let changes: Vec<_> = gone.chain(here).collect();
-            let left: Vec<Utf8PathBuf> =
-                before.folders().filter(|one| !found.has_folder(one)).map(Utf8Path::to_owned).collect();
+            let mut changes: Vec<_> = gone.chain(here).collect();
+            let only_in = |one: &FileTable, other: &FileTable| -> Vec<Utf8PathBuf> {
+                let folders = one.folders().filter(|folder| !other.has_folder(folder) && !is_root(folder));
+                folders.map(Utf8Path::to_owned).collect()
+            };
+            let (left, new) = (only_in(&before, &found), only_in(&found, &before));
+            // Servers that look for a file in a missing folder watch for the folder.
+            changes.extend(left.iter().map(|folder| (folder.clone(), FileChangeKind::Deleted)));
+            changes.extend(new.iter().map(|folder| (folder.clone(), FileChangeKind::Created)));
             files.absorb(found);
-            (changes, left)
+            (changes, left, !new.is_empty())
         };
-        // The watch of a moved folder would keep reporting the old name.
-        for folder in left {
-            if let Some(watcher) = &mut self.watcher {
-                let _ = watcher.unwatch(folder.as_std_path());
+        // The watch of a folder that moved away would keep reporting the old name. If there are new folders, one of them may
+        // be that folder, with that watch.
+        if !has_new {
+            for folder in left {
+                if let Some(watcher) = &mut self.watcher {
+                    let _ = watcher.unwatch(folder.as_std_path());
+                }
             }
         }
         for (path, kind) in changes {

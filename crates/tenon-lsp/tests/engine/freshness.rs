@@ -75,21 +75,6 @@ async fn late_publish_for_an_old_version_is_ignored() {
 }
 
 #[tokio::test]
-async fn unversioned_publish_counts_only_after_a_later_request_is_answered() {
-    let old = json!({ "publish": { "uri": "$uri", "version": "none", "diagnostics": [{ "message": "about the old text" }] } });
-    let script = json!({ "capabilities": { "textDocumentSync": 1, "hoverProvider": true }, "rules": [
-        { "on": "textDocument/didOpen", "do": [old] },
-        { "on": "textDocument/didChange", "do": [old] },
-        { "on": "textDocument/hover", "do": [{ "wait_ms": 150 }, { "reply": null }, { "publish": { "uri": "$uri", "version": "none" } }] },
-    ]});
-    let bench = Workbench::new().file("a.fake", "one bad").server("fake", script).patient().open().await;
-    assert_eq!(shown(&bench.check("a.fake").await), ["0:4 this is bad"]);
-    let answer = bench.check_text("a.fake", Some("two\nbad")).await;
-    assert!(answer.is_complete());
-    assert_eq!(shown(&answer), ["1:0 this is bad"]);
-}
-
-#[tokio::test]
 async fn timed_out_check_returns_known_diagnostics_and_names_pending_servers() {
     let script = json!({ "capabilities": { "textDocumentSync": 1 }, "rules": [
         { "on": "textDocument/didOpen", "do": [{ "publish": { "uri": "$uri" } }] },

@@ -261,16 +261,16 @@ async fn each_project_has_its_own_servers() {
 #[tokio::test]
 async fn least_recently_used_documents_are_closed_past_the_limit() {
     let mut builder = Workbench::new().server("fake", linter()).patient();
-    for number in 0..70 {
-        builder = builder.file(&format!("f{number:02}.fake"), "");
+    for number in 0..130 {
+        builder = builder.file(&format!("f{number:03}.fake"), "");
     }
     let bench = builder.open().await;
-    for number in 0..64 {
-        bench.check(&format!("f{number:02}.fake")).await;
+    for number in 0..128 {
+        bench.check(&format!("f{number:03}.fake")).await;
     }
-    bench.check("f00.fake").await;
-    bench.check("f64.fake").await;
-    bench.check("f65.fake").await;
+    bench.check("f000.fake").await;
+    bench.check("f128.fake").await;
+    bench.check("f129.fake").await;
     let closed: Vec<String> = bench
         .received("fake", "textDocument/didClose")
         .iter()
@@ -278,5 +278,5 @@ async fn least_recently_used_documents_are_closed_past_the_limit() {
             message["params"]["textDocument"]["uri"].as_str().unwrap().rsplit('/').next().unwrap().to_owned()
         })
         .collect();
-    assert_eq!(closed, ["f01.fake", "f02.fake"]);
+    assert_eq!(closed, ["f001.fake", "f002.fake"]);
 }

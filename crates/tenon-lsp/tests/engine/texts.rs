@@ -110,3 +110,29 @@ async fn files_may_have_any_name() {
         assert_eq!(known.keys().collect::<Vec<_>>(), [&path], "{name}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn texts_of_concurrent_checks_are_applied_in_the_order_of_the_calls() {
+    for round in 0..30 {
+        let bench = Workbench::new()
+            .file("a.fake", "on disk")
+            .server("fake", tenon_fake_lsp::scripts::linter())
+            .patient()
+            .open()
+            .await;
+        let path = bench.path("a.fake");
+        let checks: Vec<_> = (0..10)
+            .map(|number| {
+                let call = Workbench::call().in_order();
+                let (orchestrator, path) = (bench.orchestrator.clone(), path.clone());
+                let text = if number == 9 { "bad".to_owned() } else { format!("text {number}") };
+                tokio::spawn(async move { orchestrator.check(&path, Some(text), &call).await.unwrap() })
+            })
+            .collect();
+        let answers = futures::future::join_all(checks).await;
+        let last = answers.last().unwrap().as_ref().unwrap();
+        assert!(last.is_complete(), "round {round}: {last:?}");
+        assert_eq!(Workbench::shown(&last.value), ["0:0 this is bad"], "round {round}");
+        assert_eq!(bench.orchestrator.diagnostics().await.len(), 1, "round {round}");
+    }
+}

@@ -91,10 +91,12 @@ pub async fn run_or_start<E: From<DaemonError>>(
 fn patience(request: &DaemonRequest) -> Duration {
     match request {
         DaemonRequest::WarmUp | DaemonRequest::Probe => WARM_UP_PATIENCE,
-        DaemonRequest::EditDiagnostics { wait_ms, .. } => {
+        DaemonRequest::EditDiagnostics { wait_ms, .. } | DaemonRequest::ChangeDiagnostics { wait_ms, .. } => {
             EDIT_DIAGNOSTICS_PATIENCE + Duration::from_millis(*wait_ms)
         }
-        DaemonRequest::Check { wait_seconds, .. } => Duration::from_secs(*wait_seconds) + protocol::DEADLINE,
+        DaemonRequest::Check { wait_seconds, .. } | DaemonRequest::CheckNew { wait_seconds, .. } => {
+            Duration::from_secs(*wait_seconds) + protocol::DEADLINE
+        }
         DaemonRequest::List | DaemonRequest::Restart { .. } | DaemonRequest::Logs { .. } => {
             protocol::DEADLINE
         }

@@ -74,10 +74,23 @@ pub enum DaemonRequest {
     Restart { id: String },
     /// The last log lines of the servers with this id.
     Logs { id: String },
-    /// The diagnostics that changes to these files (absolute paths) caused.
-    EditDiagnostics { files: Vec<Utf8PathBuf>, wait_ms: u64 },
+    /// The diagnostics that changes to these files caused.
+    EditDiagnostics { files: EditedFiles, wait_ms: u64 },
+    /// The diagnostics that changes by any program since the last report caused. With `only_new`, nothing unless some are new.
+    ChangeDiagnostics { wait_ms: u64, only_new: bool },
     /// The diagnostics of these files (absolute paths), waiting for all of them.
     Check { files: Vec<Utf8PathBuf>, severities: BTreeSet<Severity>, wait_seconds: u64 },
+    /// The diagnostics that are new since a revision of the repository, waiting for all of them.
+    CheckNew { since: String, severities: BTreeSet<Severity>, wait_seconds: u64 },
+}
+
+/// Files that an agent edited, as absolute paths.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EditedFiles {
+    pub files: Vec<Utf8PathBuf>,
+    /// Those of them that the agent says are new.
+    #[serde(default)]
+    pub created: Vec<Utf8PathBuf>,
 }
 
 /// The response to a [`DaemonRequest`].

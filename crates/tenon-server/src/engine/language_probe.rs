@@ -51,7 +51,13 @@ async fn probe_one(orchestrator: &Orchestrator, language: &str, files: &[&Worksp
 
 async fn diagnostic(orchestrator: &Orchestrator, file: &WorkspacePath, call: &CallContext) -> Option<String> {
     let answer = orchestrator.check(file, None, call).await.ok()?;
-    let first = answer.value.first()?;
+    let Some(first) = answer.value.first() else {
+        let unfinished = answer.pending().next()?;
+        return Some(format!(
+            "{}: unknown, `{unfinished}` did not finish",
+            orchestrator.gate().display(file)
+        ));
+    };
     let message = first.message.lines().next().unwrap_or_default();
     Some(format!("{}: {message}", place(orchestrator, file, first.range.start)))
 }

@@ -138,8 +138,9 @@ impl RpcService {
             return false;
         }
         let service = Arc::clone(self);
+        // Requests run concurrently; the texts that they pass keep the order of arrival.
+        let call = CallContext::new(Instant::now() + MAX_WAIT * 60, cancel).in_order();
         self.tasks.spawn(async move {
-            let call = CallContext::new(Instant::now() + MAX_WAIT * 60, cancel);
             let outcome = service.run(&method, &params, &call).await;
             service.running.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
             service.answer(Some(&id), outcome.as_ref()).await;

@@ -10,7 +10,8 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::{
-    Arguments, CallFailure, Caller, ErrorData, Surface, SurfaceTool, ToolCall, ToolOutcome, unknown_tool,
+    Arguments, CallFailure, Caller, ErrorData, Surface, SurfaceTool, ToolCall, ToolOutcome, malformed_call,
+    unknown_tool,
 };
 
 /// A [`Surface`] of any type. The index of a tool is valid for the surface that gave it.
@@ -24,6 +25,8 @@ pub(crate) trait AnySurface: Send + Sync {
     fn call_at(&self, index: usize, arguments: Arguments, caller: Caller) -> BoxFuture<'_, ToolOutcome>;
 
     fn unknown_tool(&self, name: &str) -> ErrorData;
+
+    fn malformed_call(&self) -> ErrorData;
 }
 
 impl<S: Surface> AnySurface for S {
@@ -45,6 +48,10 @@ impl<S: Surface> AnySurface for S {
 
     fn unknown_tool(&self, name: &str) -> ErrorData {
         Surface::unknown_tool(self, name)
+    }
+
+    fn malformed_call(&self) -> ErrorData {
+        Surface::malformed_call(self)
     }
 }
 
@@ -117,6 +124,12 @@ impl SurfaceSet {
             }
         }
         tools
+    }
+
+    /// The error for a call with parameters of the wrong type, in the style of the tool's surface.
+    pub(crate) fn malformed_call(&self, name: Option<&str>) -> ErrorData {
+        let named = name.and_then(|name| self.surfaces.iter().find(|one| one.position(name).is_some()));
+        named.or(self.surfaces.first()).map_or_else(malformed_call, |surface| surface.malformed_call())
     }
 
     /// Runs the tool called `name`.

@@ -170,4 +170,8 @@ impl Surface for CodeSurface {
     fn unknown_tool(&self, _name: &str) -> ErrorData {
         classify(&Failure::UnknownTool)
     }
+
+    fn malformed_call(&self) -> ErrorData {
+        classify(&Failure::Arguments)
+    }
 }

@@ -1,4 +1,4 @@
-//! The `edit` surface: two tools that change files and report the diagnostics that follow.
+//! The `edit` surface: two tools that change files and report what that did to the diagnostics.
 //!
 //! It exists only if the user allowed edits for this root. [`Editor`] runs an edit; this file maps its outcome to an answer:
 //! text, and the same facts as structured content. A failure is a tool error with a code ([`classify`]), and the file is then
@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use tenon_code::edit::{Change, EditFile, EditOutcome, Editor, Lines, WriteFile};
-use tenon_code::{DiagnosticsLimits, DiagnosticsText};
+use tenon_code::EditText;
+use tenon_code::edit::{EditFile, EditOutcome, Editor, Lines, WriteFile};
 use tenon_lsp::CallContext;
 
 use crate::engine::Engine;
@@ -27,9 +27,9 @@ tool_set! {
     /// The tools that change files.
     pub enum EditTool {
         EditFile writes "edit_file"
-            "Replaces a text that occurs once in a file. Reports the errors that language servers then find, there and in other files.";
+            "Replaces a text that occurs once in a file. Reports which errors this causes and removes, there and in other files.";
         WriteFile writes "write_file"
-            "Creates or overwrites a file. Reports the errors that language servers then find, there and in other files.";
+            "Creates or overwrites a file. Reports which errors this causes and removes, there and in other files.";
     }
 }
 
@@ -37,12 +37,13 @@ tool_set! {
 const DEADLINE: Duration = Duration::from_secs(30);
 /// The part of the call that is reserved for the answer about a change that was made.
 const ANSWER_TIME: Duration = Duration::from_secs(2);
+/// The most removed diagnostics in an answer.
+const MAX_GONE: usize = 20;
 
 /// See the module.
 pub(crate) struct EditSurface {
     catalog: Catalog<EditTool>,
     editor: Arc<Editor>,
-    limits: DiagnosticsLimits,
     wait: Duration,
 }
 
@@ -50,16 +51,12 @@ impl EditSurface {
     pub(crate) const NAME: &'static str = "edit";
 
     /// The tools, if the user allows them for the workspace.
-    pub(crate) fn allowed(
-        workspace: &Workspace,
-        engine: &Arc<Engine>,
-        limits: DiagnosticsLimits,
-    ) -> Option<Self> {
+    pub(crate) fn allowed(workspace: &Workspace, engine: &Arc<Engine>) -> Option<Self> {
         if !workspace.config().edit.allows(workspace.root()) {
             return None;
         }
         let (editor, wait) = (Arc::clone(engine.editor()?), workspace.config().edit.wait());
-        Some(Self { catalog: Catalog::new(EditTool::ALL), editor, limits, wait })
+        Some(Self { catalog: Catalog::new(EditTool::ALL), editor, wait })
     }
 
     async fn run(
@@ -81,10 +78,12 @@ fn read<T: DeserializeOwned>(arguments: Arguments) -> Result<T, Failure> {
     serde_json::from_value(Value::Object(arguments)).map_err(|error| Failure::Arguments(error.to_string()))
 }
 
-fn answer(outcome: &EditOutcome, limits: &DiagnosticsLimits) -> ToolAnswer {
+fn answer(outcome: &EditOutcome) -> ToolAnswer {
     let EditOutcome { change, diagnostics } = outcome;
-    let text = DiagnosticsText::new(diagnostics, limits);
+    let text = EditText::new(diagnostics);
     let lines = |lines: Lines| json!({ "first": lines.first, "last": lines.last });
+    // What is not known is null, not zero.
+    let known = |count: usize| diagnostics.is_compared().then_some(count);
     ToolAnswer::structured(json!({
         "file": change.file,
         "created": change.created(),
@@ -93,29 +92,15 @@ fn answer(outcome: &EditOutcome, limits: &DiagnosticsLimits) -> ToolAnswer {
         "replaced": change.replaced.map(lines),
         "lines": lines(change.lines),
         "complete": diagnostics.complete,
-        "pending": text.pending,
-        "in_this_file": text.changed,
-        "in_other_files": text.others,
+        "pending": diagnostics.pending,
+        "unchecked": diagnostics.unchecked,
+        "new": text.new_ones(),
+        "new_count": known(diagnostics.new.len()),
+        "gone": diagnostics.gone[..diagnostics.gone.len().min(MAX_GONE)],
+        "gone_count": known(diagnostics.gone.len()),
+        "unchanged_count": known(diagnostics.unchanged),
     }))
-    .with_text(text.below(&success(change)))
-}
-
-/// The line above the diagnostics.
-fn success(change: &Change) -> String {
-    let Change { file, before, after, replaced, lines } = change;
-    let done = match (before, replaced) {
-        (Some(before), _) if before == after => format!("`{file}` is unchanged."),
-        (Some(_), Some(replaced)) if replaced == lines => format!("Changed `{file}`, {}.", span(*lines)),
-        (Some(_), Some(replaced)) => {
-            format!("Changed `{file}`: {} became {}.", span(*replaced), span(*lines))
-        }
-        _ => format!("Created `{file}`: {}.", span(*lines)),
-    };
-    format!("{done} SHA-256 {after}")
-}
-
-fn span(Lines { first, last }: Lines) -> String {
-    if first == last { format!("line {first}") } else { format!("lines {first} to {last}") }
+    .with_text(text.to_string())
 }
 
 impl Surface for EditSurface {
@@ -135,7 +120,7 @@ impl Surface for EditSurface {
 
     async fn call(&self, tool: EditTool, arguments: Arguments, call: ToolCall) -> ToolOutcome {
         Ok(match self.run(tool, arguments, call).await {
-            Ok(outcome) => answer(&outcome, &self.limits),
+            Ok(outcome) => answer(&outcome),
             Err(failure) => classify(&failure),
         })
     }

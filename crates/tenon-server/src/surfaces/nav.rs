@@ -1,8 +1,8 @@
 //! The `nav` surface: the six `lsp_*` tools, in the daemon and on the pipes of `tenon lsp-service`.
 //!
 //! Names, arguments and result shapes are a contract with agents that embed the service, so results have no additional
-//! fields: notes (a server is still loading, one is missing) are in the text. An empty list means that there is nothing to
-//! find. If a server that could know did not answer, the answer is a tool error instead.
+//! fields: notes (a server is still loading, one is missing, the list continues) are in the text. An empty list means that there
+//! is nothing to find. If a server that could know did not answer, the answer is a tool error instead.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,8 +10,8 @@ use std::time::Duration;
 use serde_json::Value;
 use tenon_contract::position::Position;
 use tenon_contract::root::WorkspacePath;
-use tenon_lsp::model::{Location, LspAnswer, Severity, Symbol};
-use tenon_lsp::orchestrator::Orchestrator;
+use tenon_lsp::model::{Diagnostic, Location, LspAnswer, Severity, Symbol};
+use tenon_lsp::orchestrator::{Orchestrator, ServerState};
 use tenon_servers::registry::OverrideError;
 
 use crate::engine::Engine;
@@ -20,9 +20,13 @@ use crate::surface::{
 };
 
 mod classify;
+mod notes;
+mod page;
 mod shape;
 
-use classify::{Failure, classify, gap_note};
+use classify::{Failure, classify};
+use notes::{Notes, QueryScope};
+use page::Page;
 use shape::{diagnostic, location, object, symbol};
 
 tool_set! {
@@ -97,16 +101,17 @@ impl NavSurface {
         let call = tenon_lsp::CallContext::new(call.deadline - LAST_WORDS, call.caller.cancel)
             .at_most(self.options.timeout);
         let position = || source_position(orchestrator, arguments);
+        let offset = number(arguments, "offset", 0) as usize;
         match tool {
             NavTool::GotoDefinition => {
                 let (path, position) = position()?;
                 let found = orchestrator.definition(&path, position, &call).await?;
-                locations(orchestrator, found)
+                locations(orchestrator, &found, QueryScope::Position, offset)
             }
             NavTool::FindReferences => {
                 let (path, position) = position()?;
                 let found = orchestrator.references(&path, position, true, &call).await?;
-                locations(orchestrator, found)
+                locations(orchestrator, &found, QueryScope::Workspace, offset)
             }
             NavTool::Hover => {
                 let (path, position) = position()?;
@@ -115,39 +120,75 @@ impl NavSurface {
                     let parts: Vec<&str> = hover.parts.iter().map(|part| part.value.as_str()).collect();
                     parts.join("\n\n")
                 });
+                let notes = Notes::new(&found, QueryScope::Position, content.is_none())?;
                 let text = content.clone().unwrap_or_else(|| "no hover information".to_owned());
-                let is_empty = content.is_none();
-                answered(&found, is_empty, object([("content", content.into())]), text)
+                Ok(notes.answer(object([("content", content.into())]), text))
             }
             NavTool::DocumentSymbols => {
                 let path = admit(orchestrator, arguments)?;
                 let found = orchestrator.document_symbols(&path, &call).await?;
-                symbols(orchestrator, &found, false)
+                symbols(orchestrator, &found, QueryScope::Document, offset)
             }
             NavTool::WorkspaceSymbols => {
+                orchestrator.gate().admit_workspace()?;
                 let query = arguments.get("query").and_then(Value::as_str).unwrap_or_default();
-                let found = orchestrator.workspace_symbols(query, &call).await;
-                symbols(orchestrator, &found, true)
+                let mut found = orchestrator.workspace_symbols(query, &call).await;
+                found.value.sort_by_cached_key(|one| nearness(&one.name, query));
+                symbols(orchestrator, &found, QueryScope::Workspace, offset)
             }
-            NavTool::Diagnostics => Ok(self.diagnostics(orchestrator).await),
+            NavTool::Diagnostics => {
+                orchestrator.gate().admit_workspace()?;
+                Ok(self.diagnostics(orchestrator, offset, &call).await)
+            }
         }
     }
 
-    async fn diagnostics(&self, orchestrator: &Orchestrator) -> ToolAnswer {
+    /// The known diagnostics. The text says how many files they cover: a file that no server has checked is not clean.
+    async fn diagnostics(
+        &self,
+        orchestrator: &Orchestrator,
+        offset: usize,
+        call: &tenon_lsp::CallContext,
+    ) -> ToolAnswer {
+        let (known, covered) = orchestrator.current_diagnostics(call).await;
+        let shown: Vec<(String, &Diagnostic)> = known
+            .iter()
+            .flat_map(|(path, items)| {
+                let file = orchestrator.gate().display(path);
+                items.iter().map(move |one| (file.clone(), one))
+            })
+            .filter(|(_, one)| self.options.severities.contains(&one.severity()))
+            .collect();
+        let page =
+            Page::of(&shown, offset, |(file, one)| (diagnostic(one), shape::diagnostic_line(file, one)));
         let mut files = serde_json::Map::new();
-        let mut lines = Vec::new();
-        for (path, items) in orchestrator.diagnostics().await {
-            let shown: Vec<_> =
-                items.iter().filter(|one| self.options.severities.contains(&one.severity())).collect();
-            if shown.is_empty() {
-                continue;
-            }
-            let file = orchestrator.gate().display(&path);
-            lines.extend(shown.iter().map(|one| shape::diagnostic_line(&file, one)));
-            files.insert(file, shown.iter().map(|one| diagnostic(one)).collect());
+        for ((file, _), value) in shown.iter().skip(offset).zip(page.values) {
+            let list = files.entry(file.clone()).or_insert_with(|| Value::Array(Vec::new()));
+            list.as_array_mut().expect("inserted as an array").push(value);
         }
-        let text = if lines.is_empty() { "no diagnostics".to_owned() } else { lines.join("\n") };
-        ToolAnswer::structured(object([("diagnostics", Value::Object(files))])).with_text(text)
+        let mut lines = page.lines;
+        if shown.is_empty() {
+            let found = if covered.checked > 0 { "no diagnostics in the checked files" } else { "unknown" };
+            lines.push(found.to_owned());
+        }
+        lines.extend(page.note.map(|note| format!("({note})")));
+        lines.push(shape::coverage_line(covered));
+        let broken = orchestrator.status().into_iter().filter(|one| one.state == ServerState::Broken);
+        lines.extend(broken.map(|one| {
+            format!("(`{id}` is broken; restart it with `tenon servers restart {id}`)", id = one.id)
+        }));
+        ToolAnswer::structured(object([("diagnostics", Value::Object(files))])).with_text(lines.join("\n"))
+    }
+}
+
+/// Orders symbols: the name itself first, then names that begin with it, then the others.
+fn nearness(name: &str, query: &str) -> u8 {
+    let (lower, wanted) = (name.to_lowercase(), query.to_lowercase());
+    match () {
+        () if name == query => 0,
+        () if lower == wanted => 1,
+        () if lower.starts_with(&wanted) => 2,
+        () => 3,
     }
 }
 
@@ -163,51 +204,43 @@ fn source_position(
     arguments: &Arguments,
 ) -> Result<(WorkspacePath, Position), Failure> {
     let path = admit(orchestrator, arguments)?;
-    let zero_based = |key: &str| {
-        let number = arguments.get(key).and_then(Value::as_f64).unwrap_or(1.0);
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the schema bounds it")]
-        let number = number as u32;
-        number.saturating_sub(1)
-    };
+    let zero_based = |key: &str| number(arguments, key, 1).saturating_sub(1);
     Ok((path, Position::new(zero_based("line"), zero_based("character"))))
 }
 
-fn locations(orchestrator: &Orchestrator, found: LspAnswer<Vec<Location>>) -> Result<ToolAnswer, Failure> {
+/// A whole number, which the schema bounds; clients may spell it as a float.
+fn number(arguments: &Arguments, key: &str, default: u32) -> u32 {
+    let number = arguments.get(key).and_then(Value::as_f64).unwrap_or_else(|| f64::from(default));
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the schema bounds it")]
+    let number = number as u32;
+    number
+}
+
+fn locations(
+    orchestrator: &Orchestrator,
+    found: &LspAnswer<Vec<Location>>,
+    scope: QueryScope,
+    offset: usize,
+) -> Result<ToolAnswer, Failure> {
     let gate = orchestrator.gate();
-    let lines: Vec<String> = found.value.iter().map(|one| shape::location_line(gate, one)).collect();
-    let list: Vec<Value> = found.value.iter().map(|one| location(gate, one)).collect();
-    let text = if lines.is_empty() { "nothing found".to_owned() } else { lines.join("\n") };
-    answered(&found, list.is_empty(), object([("locations", Value::Array(list))]), text)
+    let notes = Notes::new(found, scope, found.value.is_empty())?;
+    let page = Page::of(&found.value, offset, |one| (location(gate, one), shape::location_line(gate, one)));
+    Ok(notes.list("locations", page))
 }
 
 fn symbols(
     orchestrator: &Orchestrator,
     found: &LspAnswer<Vec<Symbol>>,
-    with_file: bool,
+    scope: QueryScope,
+    offset: usize,
 ) -> Result<ToolAnswer, Failure> {
     let gate = orchestrator.gate();
-    let lines: Vec<String> = found.value.iter().map(|one| shape::symbol_line(gate, one, with_file)).collect();
-    let list: Vec<Value> = found.value.iter().map(|one| symbol(gate, one, with_file)).collect();
-    let text = if lines.is_empty() { "nothing found".to_owned() } else { lines.join("\n") };
-    answered(found, list.is_empty(), object([("symbols", Value::Array(list))]), text)
-}
-
-/// An answer with a note for each server that did not contribute. Empty and incomplete is a failure, not "nothing found".
-fn answered<T>(
-    found: &LspAnswer<T>,
-    is_empty: bool,
-    structured: Value,
-    text: String,
-) -> Result<ToolAnswer, Failure> {
-    let notes: Vec<String> = found.gaps.iter().filter_map(gap_note).collect();
-    if is_empty && !found.is_complete() && !notes.is_empty() {
-        return Err(Failure::Incomplete(notes));
-    }
-    let mut text = text;
-    for note in notes {
-        text.push_str(&format!("\n({note})"));
-    }
-    Ok(ToolAnswer::structured(structured).with_text(text))
+    let with_file = scope == QueryScope::Workspace;
+    let notes = Notes::new(found, scope, found.value.is_empty())?;
+    let page = Page::of(&found.value, offset, |one| {
+        (symbol(gate, one, with_file), shape::symbol_line(gate, one, with_file))
+    });
+    Ok(notes.list("symbols", page))
 }
 
 impl Surface for NavSurface {
@@ -232,5 +265,17 @@ impl Surface for NavSurface {
 
     fn classify(&self, _tool: NavTool, failure: CallFailure) -> ToolOutcome {
         Ok(classify(&Failure::Call(failure)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exact_name_sorts_before_prefixes_and_others() {
+        let mut names = ["IntegerField", "fields", "Fields", "field", "Field", "F"];
+        names.sort_by_key(|name| nearness(name, "Field"));
+        assert_eq!(names, ["Field", "field", "fields", "Fields", "IntegerField", "F"]);
     }
 }

@@ -174,7 +174,9 @@ fn s1_2_results_outside_the_roots_are_dropped() {
     let definition = stage.payload(DEFINITION, stage.at("a.fake", 0, 0));
     assert_eq!(definition["locations"], json!([only]));
     assert_eq!(definition["summary"], "Found 1 definition.");
-    let references = stage.payload(REFERENCES, stage.at("a.fake", 0, 0));
+    let mut with_declaration = stage.at("a.fake", 0, 0);
+    with_declaration["includeDeclaration"] = json!(true);
+    let references = stage.payload(REFERENCES, with_declaration);
     assert_eq!(references["items"], json!([only]));
     let symbols = stage.payload(WORKSPACE_SYMBOLS, json!({ "query": "a" }));
     assert_eq!(symbols["items"].as_array().unwrap().len(), 1);

@@ -37,6 +37,16 @@ fn s6_3_errors_do_not_repeat_argument_values() {
 }
 
 #[test]
+fn s6_3_arguments_that_are_not_an_object_have_a_code() {
+    let stage = Stage::open(Workbench::new().file("a.fake", "x").server("fake", script(&[])));
+    let mut client = stage.client();
+    for arguments in [json!([1]), json!("x"), json!(7)] {
+        let error = client.call_tool(HOVER, arguments).unwrap_err();
+        assert_eq!(code(&error), "INVALID_PARAMS", "{error:?}");
+    }
+}
+
+#[test]
 fn s6_3_aborted_work_is_internal_without_details() {
     let stage = Stage::open(Workbench::new().file("a.fake", "bad").server("fake", script(&[])));
     let mut client = stage.client();

@@ -147,6 +147,8 @@ async fn invalid_calls_get_an_error_and_the_stream_continues() {
     ] {
         let answer = client.ask(method, params.clone()).await;
         assert_eq!(answer["error"]["code"], code, "{method} {params}: {answer}");
+        let message = answer["error"]["message"].as_str().unwrap();
+        assert!(!message.contains("no/such"), "client input is not repeated: {answer}");
     }
     client.finish().await;
 }

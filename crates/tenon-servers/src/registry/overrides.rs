@@ -117,6 +117,7 @@ impl Override {
         }
         if let Some(markers) = &self.root_markers {
             entry.root_markers = vec![markers.clone()];
+            entry.outer_markers.clear();
         }
         if let Some(env) = &self.env {
             entry.env.extend(env.clone());
@@ -186,12 +187,18 @@ impl Registry {
             fallbacks: Vec::new(),
             extensions: BTreeMap::new(),
             root_markers: Vec::new(),
+            outer_markers: Vec::new(),
+            configuration: Vec::new(),
             needs_marker: false,
             capabilities: Capability::ALL.to_vec(),
             install: Install::Manual { see: format!("the command `{command}` from your configuration") },
             ready: None,
             settle_ms: super::default_settle_ms(),
             reopens: false,
+            tsserver_command: None,
+            rebuilds: false,
+            opens_new_files: false,
+            on_save: None,
             keeps: Vec::new(),
             early: Vec::new(),
             asks_for_settings: false,
@@ -204,6 +211,8 @@ impl Registry {
             pin: None,
             virtualenv: None,
             warm_up_opens_file: false,
+            projects: None,
+            symbols_per_project: false,
             group: None,
             enabled: Switch::On,
             user_command: true,

@@ -6,15 +6,19 @@ use std::time::Duration;
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
+use tenon_code::changed_files;
+use tenon_code::git::GitRepository;
+use tenon_code::new_findings;
+use tenon_code::report_log::ReportedFiles;
 use tenon_contract::root::WorkspacePath;
 use tenon_lsp::CallContext;
 use tenon_lsp::model::Severity;
 use tenon_lsp::orchestrator::{Options, Orchestrator};
-use tenon_lsp::workspace_check::{self, CheckReport, Verdict, files};
+use tenon_lsp::workspace_check::{self, AbsentServer, CheckReport, CheckedFile, Verdict, files};
 use tenon_server::daemon::protocol::DaemonRequest;
 use tenon_server::workspace::Workspace;
 use tenon_servers::find::{Availability, Finder};
-use tenon_servers::registry::Registry;
+use tenon_servers::registry::{Capability, Registry};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -34,6 +38,9 @@ mod text;
 /// The exit code of a check that is incomplete or failed.
 pub(crate) const INCOMPLETE: Exit = Exit::Contract(2);
 
+/// How long one git command may take.
+const GIT_TIMEOUT: Duration = Duration::from_secs(60);
+
 /// How many files a note lists before it counts the rest.
 const MAX_LISTED_FILES: usize = 3;
 
@@ -49,6 +56,15 @@ pub(crate) struct Args {
     /// Check only files that differ from the last commit
     #[arg(long, conflicts_with = "paths")]
     changed: bool,
+    /// Report only what the working files introduced since a revision, in changed files and in those that use them
+    #[arg(
+        long,
+        value_name = "REV",
+        num_args = 0..=1,
+        default_missing_value = "HEAD",
+        conflicts_with_all = ["paths", "changed"]
+    )]
+    new: Option<String>,
     /// Severities to report [default: the setting `check.severities`]
     #[arg(long, value_name = "SEVERITY", value_delimiter = ',')]
     severity: Vec<SeverityArg>,
@@ -94,18 +110,27 @@ fn check(args: Args, invocation: &mut Invocation) -> Result<Exit, Failure> {
     let registry = language_servers::registry(&workspace)?;
     let finder = language_servers::finder(&workspace);
     let severities = severities(&args, &workspace);
-    let files = block_on(select_files(&args, &workspace, &registry))??;
-    let from_daemon =
-        if args.no_daemon { None } else { check_with_daemon(&files, &args, &severities, &root, invocation) };
-    let report = match from_daemon {
+    let selection = match &args.new {
+        Some(revision) => Selection::New(revision.clone()),
+        None => Selection::Files(block_on(select_files(&args, &workspace, &registry))??),
+    };
+    let from_daemon = if args.no_daemon {
+        None
+    } else {
+        check_with_daemon(&selection, &args, &severities, &root, invocation)
+    };
+    let mut report = match from_daemon {
         Some(report) => report,
         None => {
             let wait = Duration::from_secs(args.wait);
             let checking =
-                check_in_process(files, &workspace, registry.clone(), finder.clone(), &severities, wait);
-            block_on(checking)?
+                check_in_process(selection, &workspace, registry.clone(), finder.clone(), &severities, wait);
+            block_on(checking)??
         }
     };
+    if report.compared.is_some() {
+        add_absent(&mut report, &workspace, &registry, &finder);
+    }
 
     match args.format {
         Format::Text => write!(invocation.out, "{}", text::render(&report))?,
@@ -144,7 +169,10 @@ async fn select_files(
     let walk = language_servers::walk(workspace)?;
     if args.changed {
         let search = language_servers::search_path(workspace);
-        return Ok(files::changed(&walk, workspace.gate(), registry, &search).await?);
+        let repository = GitRepository::open(workspace.root(), &search, GIT_TIMEOUT).await?;
+        let head = repository.revision("HEAD").await?;
+        let changed = changed_files::since(&repository, &head, &walk, workspace.gate(), registry).await?;
+        return Ok(changed.into_iter().filter(|file| file.exists).map(|file| file.path).collect());
     }
     let current = std::env::current_dir().map_err(Failure::no_current_folder)?;
     let paths = args.paths.iter().map(|path| {
@@ -155,20 +183,36 @@ async fn select_files(
     Ok(files::of_paths(&paths, &walk, workspace.gate(), registry)?)
 }
 
+/// What to check.
+enum Selection {
+    Files(Vec<WorkspacePath>),
+    /// What is new since a revision.
+    New(String),
+}
+
 /// Checks with the running daemon, whose servers have loaded the workspace. `None` if one of them did not finish: a server
 /// that is broken there may work after a fresh start.
 fn check_with_daemon(
-    files: &[WorkspacePath],
+    selection: &Selection,
     args: &Args,
     severities: &BTreeSet<Severity>,
     root: &Utf8Path,
     invocation: &Invocation,
 ) -> Option<CheckReport> {
-    let bar =
-        ProgressBar::new_spinner().with_message(format!("checking {} files with the daemon", files.len()));
+    let (severities, wait_seconds) = (severities.clone(), args.wait);
+    let (message, request) = match selection {
+        Selection::Files(files) => {
+            let message = format!("checking {} files with the daemon", files.len());
+            let files = files.iter().map(|file| file.as_path().to_owned()).collect();
+            (message, DaemonRequest::Check { files, severities, wait_seconds })
+        }
+        Selection::New(since) => {
+            let message = format!("checking the changes since {since} with the daemon");
+            (message, DaemonRequest::CheckNew { since: since.clone(), severities, wait_seconds })
+        }
+    };
+    let bar = ProgressBar::new_spinner().with_message(message);
     bar.enable_steady_tick(Duration::from_millis(100));
-    let files = files.iter().map(|file| file.as_path().to_owned()).collect();
-    let request = DaemonRequest::Check { files, severities: severities.clone(), wait_seconds: args.wait };
     let checked = daemon_client::check_files(invocation, root, request);
     bar.finish_and_clear();
     let DaemonCheck { report, interrupted } = checked?;
@@ -177,22 +221,41 @@ fn check_with_daemon(
 
 /// Checks with language servers of this process.
 async fn check_in_process(
-    files: Vec<WorkspacePath>,
+    selection: Selection,
     workspace: &Workspace,
     registry: Registry,
     finder: Finder,
     severities: &BTreeSet<Severity>,
     wait: Duration,
-) -> CheckReport {
+) -> Result<CheckReport, Failure> {
     let options = Options {
         timeouts: workspace_check::timeouts(),
-        ..Options::new(workspace.gate().clone(), registry, finder)
+        ..Options::new(workspace.gate().clone(), registry.clone(), finder)
     };
     let orchestrator = Orchestrator::open(options).await;
     let call = CallContext::new(Instant::now() + wait, CancellationToken::new());
-    let bar = progress(files.len());
+    let bar = match &selection {
+        Selection::Files(files) => progress(files.len()),
+        Selection::New(_) => ProgressBar::hidden(),
+    };
     let mut report = |progress: workspace_check::CheckProgress| bar.set_position(progress.done as u64);
-    let checking = workspace_check::run(&orchestrator, &files, severities, &call, &mut report);
+    let checking = async {
+        match selection {
+            Selection::Files(files) => {
+                Ok(workspace_check::run(&orchestrator, &files, severities, &call, &mut report).await)
+            }
+            Selection::New(revision) => {
+                let files = ReportedFiles {
+                    gate: workspace.gate().clone(),
+                    walk: language_servers::walk(workspace)?,
+                    registry,
+                    search: language_servers::search_path(workspace),
+                };
+                let found = new_findings::since(&orchestrator, &files, &revision, severities, &call).await;
+                found.map_err(Failure::from)
+            }
+        }
+    };
     tokio::pin!(checking);
     let done = tokio::select! {
         done = &mut checking => done,
@@ -205,6 +268,24 @@ async fn check_in_process(
     bar.finish_and_clear();
     orchestrator.shutdown().await;
     done
+}
+
+/// Adds the servers of the checked files that are not installed or may not run.
+fn add_absent(report: &mut CheckReport, workspace: &Workspace, registry: &Registry, finder: &Finder) {
+    for (entry, availability) in finder.find_all(registry) {
+        let Availability::Unavailable(unavailable) = availability else {
+            continue;
+        };
+        let serves = |file: &&CheckedFile| {
+            let path = workspace.root().join(&file.file);
+            registry.for_file(&path).any(|one| one.id == entry.id && one.has(Capability::Diagnostics))
+        };
+        let files = report.files.iter().filter(serves).count();
+        if files > 0 {
+            let why = unavailable.reason.to_string();
+            report.absent.insert(entry.id.clone(), AbsentServer { why, files });
+        }
+    }
 }
 
 /// A progress bar, drawn only on a terminal.
@@ -244,6 +325,9 @@ fn print_notes(report: &CheckReport, registry: &Registry, finder: &Finder, invoc
     }
     for (reason, files) in missing {
         invocation.eprint(format!("not checked: {}: {reason}", list_files(&files)));
+    }
+    if let Some(unchecked) = report.compared.map(|compared| compared.unchecked).filter(|&count| count > 0) {
+        invocation.eprint(format!("not checked: files that may depend on the change: {unchecked}"));
     }
     invocation.eprint(text::summary(report));
 }

@@ -1,4 +1,4 @@
-//! `tenon hook`: reports to agents what their edits broke, and installs the hook that does so.
+//! `tenon hook`: reports to agents what their edits and commands broke, and installs the hooks that do so.
 //!
 //! The hook never fails an edit, which is already made: on any error it prints nothing on stdout and exits with 0. It
 //! writes one line to stderr for debugging.
@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use camino::Utf8PathBuf;
 use clap::Subcommand;
-use serde_json::{Value, json};
-use tenon_server::workspace::files_by_root;
+use tenon_server::daemon::protocol::EditedFiles;
+use tenon_server::workspace::{files_by_root, root_of_folder};
 
 use crate::daemon_client;
 use crate::exit::Exit;
@@ -23,7 +23,7 @@ mod event;
 mod install;
 mod settings;
 
-use event::Event;
+use event::{Event, EventKind, NamedFile};
 
 /// Time limit for reading the event from stdin.
 const INPUT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -42,21 +42,29 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 enum Command {
     PostEdit(PostEdit),
+    Stop(Stop),
     Install(install::Args),
 }
 
-/// Read an edit event from stdin and print the errors that the edit caused
+/// Read a tool event from stdin and print the errors that the tool caused
 ///
-/// Agents run this. Reads the JSON that Claude Code, Codex and Gemini CLI send to a hook after a tool call, checks the edited
-/// files through the workspace's daemon, and prints the diagnostics for the model. Never fails an edit: if a file cannot be
-/// checked, prints nothing and exits with 0.
+/// Agents run this. Reads the JSON that an agent sends to a hook after a tool call, checks the edited files through the
+/// workspace's daemon, or after a shell command the files that changed since the last report, and prints what is new for the
+/// model. Never fails an edit: if a file cannot be checked, prints nothing and exits with 0.
 #[derive(Debug, clap::Args)]
 struct PostEdit {}
 
+/// Read the event of a turn's end from stdin and print the errors that are new since the last report
+///
+/// Agents run this. Covers all files that any program changed since the last report; without an earlier report, since the last
+/// commit. Prints nothing if nothing is new, or if the agent continues because of a hook already.
+#[derive(Debug, clap::Args)]
+struct Stop {}
+
 pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failure> {
     match args.command {
-        Command::PostEdit(PostEdit {}) => {
-            if let Err(failure) = post_edit(invocation) {
+        Command::PostEdit(PostEdit {}) | Command::Stop(Stop {}) => {
+            if let Err(failure) = report(invocation) {
                 invocation.eprint(format!("tenon hook: {failure}"));
             }
             Ok(Exit::Success)
@@ -65,28 +73,42 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
     }
 }
 
-fn post_edit(invocation: &mut Invocation) -> Result<(), Failure> {
+/// Reports what an event says; both commands accept all events.
+fn report(invocation: &mut Invocation) -> Result<(), Failure> {
     let input = read_stdin()?;
     let event = Event::parse(&input).map_err(|error| Failure::of(Exit::Usage, &error))?;
     let Some(event) = event else {
         return Ok(());
     };
-    let mut texts = Vec::new();
     let current = std::env::current_dir().ok().and_then(|folder| Utf8PathBuf::from_path_buf(folder).ok());
     let folder = event.folder.clone().or(current).unwrap_or_default();
-    for (root, files) in files_by_root(&event.files, &folder, invocation.explicit_root()) {
-        texts.push(daemon_client::edit_diagnostics(invocation, &root, files, DAEMON_TIMEOUT)?);
+    let mut texts = Vec::new();
+    match &event.kind {
+        EventKind::Edit(files) => {
+            let paths = |files: Vec<&NamedFile>| -> Vec<Utf8PathBuf> {
+                files.into_iter().map(|file| file.path.clone()).collect()
+            };
+            let created = paths(files.iter().filter(|file| file.is_new).collect());
+            let mut created = files_by_root(&created, &folder, invocation.explicit_root());
+            let files = paths(files.iter().collect());
+            for (root, files) in files_by_root(&files, &folder, invocation.explicit_root()) {
+                let edited = EditedFiles { files, created: created.remove(&root).unwrap_or_default() };
+                texts.push(daemon_client::edit_diagnostics(invocation, &root, edited, DAEMON_TIMEOUT)?);
+            }
+        }
+        EventKind::Shell | EventKind::Stop => {
+            if let Some(root) = root_of_folder(&folder, invocation.explicit_root()) {
+                // An agent that stops is kept going only for news.
+                let only_new = event.kind == EventKind::Stop;
+                texts.push(daemon_client::change_diagnostics(invocation, &root, only_new, DAEMON_TIMEOUT)?);
+            }
+        }
     }
     texts.retain(|text| !text.is_empty());
     if !texts.is_empty() {
-        invocation.print(hook_output(event.name, &texts.join("\n")).to_string())?;
+        invocation.print(event.name.output(&texts.join("\n")).to_string())?;
     }
     Ok(())
-}
-
-/// The output that passes text to the model. All three agents accept this format.
-fn hook_output(event: &str, text: &str) -> Value {
-    json!({ "hookSpecificOutput": { "hookEventName": event, "additionalContext": text } })
 }
 
 /// Reads stdin to its end, with a time limit because an agent may keep it open.

@@ -1,5 +1,7 @@
 //! `tenon stop`: stops the workspace's daemon.
 
+use tenon_server::workspace::former_root;
+
 use crate::daemon_client;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -17,7 +19,10 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failure> {
-    let root = invocation.root(None)?;
+    let root = match invocation.root(None) {
+        Ok(root) => root,
+        Err(failure) => invocation.explicit_root().and_then(former_root).ok_or(failure)?,
+    };
     let stopped = daemon_client::stop(invocation, &root, args.force)?;
     invocation.eprint(if stopped { format!("stopped: {root}") } else { format!("not running: {root}") });
     Ok(if stopped { Exit::Success } else { Exit::No })

@@ -151,7 +151,7 @@ fn print_servers(servers: &[ServerSummary], invocation: &mut Invocation) {
 fn print_proofs(proofs: &[LanguageProbe], invocation: &mut Invocation) {
     for proof in proofs.iter().filter(|proof| proof.definition.is_some() || proof.diagnostic.is_some()) {
         let definition = proof.definition.as_deref().unwrap_or("no definition found");
-        let diagnostic = proof.diagnostic.as_deref().unwrap_or("no diagnostics");
+        let diagnostic = proof.diagnostic.as_deref().unwrap_or("no diagnostics in the tested files");
         invocation.eprint(format!("test requests ({}):\n  {definition}\n  {diagnostic}", proof.language));
     }
 }

@@ -1,5 +1,8 @@
 //! `tenon check`: findings, formats and exit codes, with real language servers.
 
+use std::io::Write;
+use std::process::Stdio;
+
 use serde_json::{Value, json};
 use tenon_testkit::{Sandbox, program};
 
@@ -87,17 +90,22 @@ fn sarif_output_matches_its_schema() {
     assert!(!schema.is_valid(&json!({ "version": "2.1.0" })), "the schema accepts an invalid report");
 }
 
+fn git(sandbox: &Sandbox, args: &[&str]) {
+    let identity = ["-c", "user.name=A", "-c", "user.email=a@example.org"];
+    let done = sandbox.command("git").args(identity).args(args).output().unwrap();
+    assert!(done.status.success(), "{done:?}");
+}
+
+fn commit(sandbox: &Sandbox) {
+    git(sandbox, &["init", "-q"]);
+    git(sandbox, &["add", "."]);
+    git(sandbox, &["commit", "-q", "-m", "first"]);
+}
+
 #[test]
 fn changed_flag_checks_only_changed_files() {
     let sandbox = workspace();
-    let git = |args: &[&str]| {
-        let identity = ["-c", "user.name=A", "-c", "user.email=a@example.org"];
-        let done = sandbox.command("git").args(identity).args(args).output().unwrap();
-        assert!(done.status.success(), "{done:?}");
-    };
-    git(&["init", "-q"]);
-    git(&["add", "."]);
-    git(&["commit", "-q", "-m", "first"]);
+    commit(&sandbox);
     assert_eq!(tenon(&sandbox, &["check", "--changed"]).status.code(), Some(0));
     sandbox.tree().write("good.py", "x: int = 'two'\n");
     let output = tenon(&sandbox, &["check", "--changed", "--format", "github"]);
@@ -119,15 +127,15 @@ fn incomplete_check_exits_with_2() {
     insta::assert_snapshot!(transcript(&sandbox, sandbox.tenon().args(["check", "--changed"])), @r#"
     exit: 2
     --- stderr
-    error: `git` failed: fatal: not a git repository (or any of the parent directories): .git
-      hint: pass the files to check instead of `--changed`
+    error: not in a git repository
+      hint: pass the files to check
     "#);
     insta::assert_snapshot!(transcript(&sandbox, sandbox.tenon().args(["check", "bad.py", "--wait", "0"])), @r#"
     exit: 2
     --- stderr
     not checked: `bad.py`: pyright: still loading the project
     not checked: `bad.py`: ruff: still loading the project
-    no findings in 0 files, but the check is incomplete
+    no findings in 0 files, but the check is incomplete: 1 file unknown
     "#);
     sandbox.tree().write("tenon.toml", "nonsense = 1\n");
     assert_eq!(tenon(&sandbox, &["check"]).status.code(), Some(2));
@@ -143,4 +151,104 @@ fn incomplete_check_exits_with_2() {
       hint: run `tenon servers install ruff`
     no findings in 0 files, but the check is incomplete
     "#);
+}
+
+/// Python and TypeScript with an old error each, and files that use one another.
+fn repository() -> Sandbox {
+    let sandbox = Sandbox::with_tree(
+        "//- tenon.toml\n//- pyproject.toml\n[project]\nname = \"p\"\n\
+         //- lib.py\ndef size(name: str) -> int:\n    return len(name)\n\ndef old() -> int:\n    return 'old'\n\
+         //- use.py\nfrom lib import size\n\nn: int = size('a')\n\
+         //- tsconfig.json\n{ \"compilerOptions\": { \"strict\": true, \"noEmit\": true }, \"include\": [\"*.ts\"] }\n\
+         //- lib.ts\nexport const size = (name: string): number => name.length;\nexport const old: number = 'old';\n\
+         //- use.ts\nimport { size } from './lib';\n\nexport const n: number = size('a');\n",
+    );
+    commit(&sandbox);
+    sandbox
+}
+
+fn new_findings(sandbox: &Sandbox, args: &[&str]) -> (Option<i32>, Value) {
+    let output =
+        tenon(sandbox, &[&["check", "--new", "--severity", "error", "--format", "json"], args].concat());
+    let report = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
+    (output.status.code(), report)
+}
+
+/// The files with new findings and their lines.
+fn found(report: &Value) -> Vec<String> {
+    let files = report["files"].as_array().unwrap().iter();
+    let lines = |file: &Value| {
+        let name = file["file"].as_str().unwrap_or_else(|| panic!("{file}")).to_owned();
+        let found = file["diagnostics"].as_array().unwrap().clone();
+        found.into_iter().map(move |one| format!("{name}:{}", one["line"]))
+    };
+    files.flat_map(lines).collect()
+}
+
+#[test]
+fn new_flag_lists_what_the_working_files_introduced_and_never_old_errors() {
+    let sandbox = repository();
+    let (code, report) = new_findings(&sandbox, &["--no-daemon"]);
+    assert_eq!((code, found(&report)), (Some(0), vec![]), "{report:#}");
+    // An old error moves, and users of both files break.
+    sandbox.tree().write(
+        "lib.py",
+        "import os\n\ndef size(name: int) -> int:\n    return name\n\ndef old() -> int:\n    return 'old'\n",
+    );
+    sandbox.tree().write(
+        "lib.ts",
+        "// moved\nexport const size = (name: number): number => name;\nexport const old: number = 'old';\n",
+    );
+    let (code, report) = new_findings(&sandbox, &["--no-daemon"]);
+    assert_eq!(
+        (code, found(&report)),
+        (Some(1), vec!["use.py:3".to_owned(), "use.ts:3".to_owned()]),
+        "{report:#}"
+    );
+    assert_eq!(report["compared"]["unchanged"], 2, "{report:#}");
+    assert_eq!(report["complete"], true, "{report:#}");
+    for (format, expected) in [
+        ("text", "use.py:3:"),
+        ("github", "::error file=use.ts,line=3"),
+        ("sarif", "\"baselineState\":\"new\""),
+    ] {
+        let output = tenon(
+            &sandbox,
+            &["check", "--new", "HEAD", "--severity", "error", "--no-daemon", "--format", format],
+        );
+        let (stdout, stderr) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert_eq!(output.status.code(), Some(1), "{stdout}{stderr}");
+        assert!(stdout.contains(expected), "{stdout}");
+        assert!(stderr.ends_with("2 new errors in 2 files; 0 gone, 2 unchanged\n"), "{stderr}");
+    }
+    git(&sandbox, &["commit", "-q", "-a", "-m", "second"]);
+    assert_eq!(new_findings(&sandbox, &["--no-daemon"]).0, Some(0));
+    let output = tenon(&sandbox, &["check", "--new", "HEAD~1", "--severity", "error", "--no-daemon"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let output = tenon(&sandbox, &["check", "--new", "no-such-branch"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        String::from_utf8_lossy(&output.stderr).contains("unknown revision `no-such-branch`"),
+        "{output:?}"
+    );
+}
+
+#[test]
+fn new_flag_counts_users_of_deleted_files_and_works_with_the_daemon() {
+    let sandbox = repository();
+    sandbox.tree().write("new.py", "x: int = 'new'\n");
+    std::fs::remove_file(sandbox.root().join("lib.py")).unwrap();
+    let (code, alone) = new_findings(&sandbox, &["--no-daemon"]);
+    assert_eq!(code, Some(1), "{alone:#}");
+    assert_eq!(found(&alone), ["new.py:1", "use.py:1"], "{alone:#}");
+    // The hook starts the daemon.
+    let mut hook = sandbox.tenon();
+    let mut hook = hook.args(["hook", "stop"]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let event = json!({ "hook_event_name": "Stop", "cwd": sandbox.root() });
+    hook.stdin.take().unwrap().write_all(event.to_string().as_bytes()).unwrap();
+    assert!(hook.wait().unwrap().success());
+    let (code, with_daemon) = new_findings(&sandbox, &[]);
+    assert_eq!((code, found(&with_daemon)), (Some(1), found(&alone)), "{with_daemon:#}");
+    assert!(sandbox.tenon().arg("stop").status().unwrap().success());
 }

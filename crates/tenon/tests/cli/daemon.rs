@@ -146,6 +146,26 @@ fn stop_ends_the_daemon_and_disconnects_its_clients() {
 }
 
 #[test]
+fn daemon_of_a_removed_root_reports_that_and_can_be_stopped() {
+    let sandbox = Sandbox::new();
+    let mut client = connect(&sandbox, &["--surface", "code"]);
+    let ask = json!({ "query": "x" });
+    assert!(client.call_tool("vscode.lsp.workspaceSymbols", ask.clone()).is_ok());
+    std::fs::remove_dir_all(sandbox.root()).unwrap();
+    let error = client.call_tool("vscode.lsp.workspaceSymbols", ask.clone()).unwrap_err();
+    assert_eq!(error.data["code"], "MCP_LSP_GATEWAY/NOT_FOUND", "{error:?}");
+    std::fs::create_dir_all(sandbox.root()).unwrap();
+    assert!(client.call_tool("vscode.lsp.workspaceSymbols", ask).is_ok());
+    std::fs::remove_dir_all(sandbox.root()).unwrap();
+    let mut stop = sandbox.tenon();
+    // The root is the working folder otherwise, which is gone.
+    stop.arg("stop").arg("--root").arg(sandbox.root()).current_dir("/");
+    assert!(stop.output().unwrap().status.success());
+    sandbox.assert_no_processes();
+    std::fs::create_dir_all(sandbox.root()).unwrap();
+}
+
+#[test]
 fn stop_force_kills_a_hung_daemon() {
     let sandbox = Sandbox::new();
     drop(connect(&sandbox, &[]));

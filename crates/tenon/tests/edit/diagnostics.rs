@@ -3,104 +3,67 @@
 use serde_json::{Value, json};
 use tenon_testkit::mcp_client::ToolResult;
 
-use crate::workspace::{Workspace, diagnostics_text, edit, finish_edit, start_edit, text, write};
-
-fn lint(on: &str) -> Value {
-    json!({ "on": on, "do": [{ "publish": { "uri": "$uri" } }] })
-}
-
-fn publish_for(file: &str, messages: &[&str]) -> Value {
-    let list: Vec<Value> =
-        messages.iter().map(|message| json!({ "line": 1, "message": message, "code": 7 })).collect();
-    json!({ "publish": { "uri": file, "version": "none", "diagnostics": list } })
-}
+use crate::workspace::{Workspace, delta, edit, finish_edit, new_places, start_edit, text};
 
 fn pending(result: &ToolResult) -> (&Value, &Value) {
     (&result.structured["complete"], &result.structured["pending"])
 }
 
+/// A server that publishes a diagnostic for each `bad`.
+fn linter() -> Value {
+    let actions = json!([{ "publish": { "uri": "$uri" } }]);
+    json!([{ "on": "textDocument/didOpen", "do": actions }, { "on": "textDocument/didChange", "do": actions }])
+}
+
 #[test]
-fn edit_returns_diagnostics_of_the_file_and_of_others() {
-    let workspace = Workspace::new("//- a.fake\nalpha\n//- b.fake\nbeta\n//- c.fake\ngamma\n").server(
-        "fake",
-        json!([
-            lint("textDocument/didOpen"),
-            { "on": "textDocument/didChange", "text": "first", "do": [{ "publish": { "uri": "$uri" } }] },
-            { "on": "textDocument/didChange", "text": "bad", "do": [
-                { "publish": { "uri": "$uri" } },
-                publish_for("c.fake", &["argument <missing>\nin call"]), publish_for("b.fake", &["no & such \"name\""]),
-            ]},
-            { "on": "textDocument/didChange", "text": "good", "do": [
-                { "publish": { "uri": "$uri" } }, publish_for("c.fake", &[]), publish_for("b.fake", &[]),
-            ]},
-        ]),
-    );
+fn edit_returns_the_difference_that_it_makes() {
+    let tree = "//- a.fake\nold bad\nalpha\n//- b.fake\nbad\n";
+    let workspace = Workspace::new(tree).server("fake", linter());
     let mut client = workspace.client();
-    let opened = edit(&mut client, "a.fake", "alpha", "first");
-    assert_eq!((diagnostics_text(&opened), pending(&opened)), ("", (&json!(true), &json!([]))));
-    let broken = edit(&mut client, "a.fake", "first", "this is bad");
-    insta::assert_snapshot!(diagnostics_text(&broken), @r#"
-    LSP errors detected in this file, please fix:
-    <diagnostics file="a.fake">
-    ERROR [1:9] this is bad
-    </diagnostics>
-    LSP errors detected in other files:
-    <diagnostics file="b.fake">
-    ERROR [2:1] no &amp; such "name" (7)
-    </diagnostics>
-    <diagnostics file="c.fake">
-    ERROR [2:1] argument &lt;missing&gt; in call (7)
-    </diagnostics>
-    "#);
-    assert!(text(&broken).starts_with("Changed `a.fake`, line 1. SHA-256 "), "{}", text(&broken));
+    let broken = edit(&mut client, "a.fake", "alpha", "this is bad\nalpha");
+    insta::assert_snapshot!(text(&broken), @"
+    edited a.fake:2-3
+    1 new, 0 gone, 1 unchanged
+    NEW error a.fake:2:9: this is bad
+    ");
     assert_eq!(pending(&broken), (&json!(true), &json!([])));
-    let here = &broken.structured["in_this_file"][0];
-    assert_eq!((&here["file"], &here["diagnostics"][0]["character"]), (&json!("a.fake"), &json!(9)));
-    let others = broken.structured["in_other_files"].as_array().unwrap();
-    assert_eq!(others[1]["diagnostics"][0]["message"], "argument <missing>\nin call");
-    let fixed = edit(&mut client, "a.fake", "this is bad", "good");
-    assert_eq!((diagnostics_text(&fixed), pending(&fixed)), ("", (&json!(true), &json!([]))));
+    let expected = json!([{ "file": "a.fake", "line": 2, "character": 9, "severity": "error", "message": "this is bad", "source": "fake" }]);
+    assert_eq!(broken.structured["new"], expected);
+    let counts = |result: &ToolResult| {
+        ["new_count", "gone_count", "unchanged_count"].map(|key| result.structured[key].as_u64().unwrap())
+    };
+    assert_eq!(counts(&broken), [1, 0, 1]);
+    let fixed = edit(&mut client, "a.fake", "old bad\nthis is bad", "good");
+    assert_eq!(text(&fixed), "edited a.fake:1\n0 new, 2 gone, 0 unchanged");
+    assert_eq!((counts(&fixed), &fixed.structured["gone"][1]["line"]), ([0, 2, 0], &json!(2)));
 }
 
 #[test]
-fn other_files_are_sorted_and_limited() {
-    let messages = |count: usize| (0..count).map(|n| format!("message {n:02}")).collect::<Vec<_>>();
-    let others = ["z", "g", "f", "e", "d", "c", "b"].map(|name| {
-        let messages = messages(if name == "c" { 25 } else { 6 });
-        publish_for(&format!("{name}.fake"), &messages.iter().map(String::as_str).collect::<Vec<_>>())
-    });
-    let mut actions = vec![json!({ "publish": { "uri": "$uri" } })];
-    actions.extend(others);
-    let mut tree = String::new();
-    for name in ["b", "c", "d", "e", "f", "g", "z"] {
-        tree.push_str(&format!("//- {name}.fake\n{name}\n"));
-    }
-    let workspace = Workspace::new(&tree)
-        .server("fake", json!([{ "on": "textDocument/didOpen", "file": "new.fake", "do": actions }]));
-    let result = write(&mut workspace.client(), "new.fake", &"bad\n".repeat(21), None);
-    let shown: Vec<(String, usize, u64)> = ["in_this_file", "in_other_files"]
-        .iter()
-        .flat_map(|key| result.structured[*key].as_array().unwrap())
-        .map(|file| {
-            let diagnostics = file["diagnostics"].as_array().unwrap().len();
-            (file["file"].as_str().unwrap().to_owned(), diagnostics, file["more"].as_u64().unwrap())
-        })
-        .collect();
-    let expected = [("new.fake", 20, 1), ("b.fake", 6, 0), ("c.fake", 20, 5), ("d.fake", 4, 2)];
-    assert_eq!(shown, expected.map(|(file, shown, more)| (file.to_owned(), shown, more)));
-    assert!(
-        diagnostics_text(&result).contains("... and 5 more\n</diagnostics>\n<diagnostics file=\"d.fake\">")
-    );
+fn new_diagnostics_are_listed_up_to_the_size_limit() {
+    let workspace = Workspace::new("//- a.fake\nalpha\n").server("fake", linter());
+    let mut client = workspace.client();
+    let many = edit(&mut client, "a.fake", "alpha", &"bad\n".repeat(500));
+    assert_eq!((new_places(&many).len(), delta(&many).lines().count()), (500, 501));
+    let more = edit(&mut client, "a.fake", "bad\n\n", &"bad\n".repeat(20_000));
+    let listed = new_places(&more).len();
+    assert_eq!(more.structured["new_count"], 19_999);
+    assert!((1000..19_999).contains(&listed), "{listed}");
+    assert!(delta(&more).ends_with(&format!("\nand {} more new", 19_999 - listed)));
 }
 
 #[test]
-fn edit_without_language_servers_is_complete_and_without_diagnostics() {
+fn edit_without_language_servers_is_not_called_clean() {
     let off = Workspace::new("//- a.fake\none\n");
     let missing = Workspace::new("//- a.fake\none\n")
         .entry("fake", json!({ "command": "/nowhere/at/all", "extensions": [".fake"] }));
-    for workspace in [off, missing] {
+    let expected = [
+        "not checked: no language server for a.fake",
+        "not checked: no language server is available for a.fake",
+    ];
+    for (workspace, expected) in [off, missing].iter().zip(expected) {
         let result = edit(&mut workspace.client(), "a.fake", "one", "bad");
-        assert_eq!((diagnostics_text(&result), pending(&result)), ("", (&json!(true), &json!([]))));
+        assert_eq!((delta(&result), pending(&result)), (expected, (&json!(false), &json!([]))));
+        assert_eq!(result.structured["new_count"], Value::Null);
         assert_eq!(workspace.bytes("a.fake"), b"bad\n");
     }
 }
@@ -114,7 +77,11 @@ fn crashed_server_makes_the_result_incomplete() {
     let mut client = workspace.client();
     for (old, new) in [("one", "bad"), ("bad", "worse bad")] {
         let result = edit(&mut client, "a.fake", old, new);
-        assert_eq!((diagnostics_text(&result), pending(&result)), ("", (&json!(false), &json!([]))), "{new}");
+        assert_eq!(
+            (delta(&result), pending(&result)),
+            ("not checked by: fake", (&json!(false), &json!([]))),
+            "{new}"
+        );
     }
     assert_eq!(workspace.bytes("a.fake"), b"worse bad\n");
 }
@@ -128,7 +95,7 @@ fn server_that_exceeds_the_time_limit_is_pending() {
         ]}]),
     );
     let result = edit(&mut workspace.client(), "a.fake", "one", "fine");
-    assert_eq!(diagnostics_text(&result), "(diagnostics pending: slow)");
+    assert_eq!(delta(&result), "pending: slow");
     assert_eq!(pending(&result), (&json!(false), &json!(["slow"])));
 }
 
@@ -138,21 +105,12 @@ fn slow_linter() -> Value {
     json!([{ "on": "textDocument/didOpen", "do": actions }, { "on": "textDocument/didChange", "do": actions }])
 }
 
-/// The columns of the diagnostics in the edited file.
-fn columns(result: &ToolResult) -> Vec<u64> {
-    let files = result.structured["in_this_file"].as_array().unwrap().iter();
-    files
-        .flat_map(|file| file["diagnostics"].as_array().unwrap())
-        .map(|one| one["character"].as_u64().unwrap())
-        .collect()
-}
-
 #[test]
-fn concurrent_edits_get_diagnostics_of_their_own_text_or_none() {
+fn concurrent_edits_report_each_error_once() {
     let workspace = Workspace::new("//- a.fake\nfirst\n").server("fake", slow_linter());
     let mut clients: Vec<_> = (0..10).map(|_| workspace.daemon_client()).collect();
     let first = edit(&mut clients[0], "a.fake", "first", "bad");
-    assert_eq!(columns(&first), [1]);
+    assert_eq!(new_places(&first), ["a.fake:1:1"]);
     // Ten clients, each of which appends a word to the same line.
     let requests: Vec<u64> = clients
         .iter_mut()
@@ -164,20 +122,26 @@ fn concurrent_edits_get_diagnostics_of_their_own_text_or_none() {
     let text = workspace.sandbox.tree().read("a.fake");
     let words: Vec<&str> = text.split_whitespace().collect();
     assert_eq!(words.len(), 11, "{text}");
-    let mut superseded = 0;
+    // Each word is reported once: by its own edit, or by the next one that was not superseded.
+    let (mut reported, mut superseded) = (Vec::new(), 0);
     for (n, answer) in answers.iter().enumerate() {
         let rank = words.iter().position(|word| *word == format!("{n}bad")).unwrap();
-        let (found, complete) = (columns(answer), answer.structured["complete"] == true);
-        let is_last = rank == 10;
-        assert!(found.len() == rank + 1 || (found.is_empty() && !complete), "{rank}: {answer:?}");
-        assert!(complete || !is_last, "{answer:?}");
+        let complete = answer.structured["complete"] == true;
+        assert!(complete || rank < 10, "{answer:?}");
+        assert!(complete || new_places(answer).is_empty(), "{answer:?}");
+        reported.extend(new_places(answer));
         superseded += usize::from(!complete);
     }
+    let column = |rank: usize| words[..rank].iter().map(|word| word.len() + 1).sum::<usize>() + 2;
+    let mut expected: Vec<String> = (1..=10).map(|rank| format!("a.fake:1:{}", column(rank))).collect();
+    expected.sort();
+    reported.sort();
+    assert_eq!(reported, expected, "{answers:?}");
     assert!(superseded > 0, "an edit waited for diagnostics of a superseded text");
 }
 
 #[test]
-fn concurrent_sessions_get_diagnostics_of_their_own_file() {
+fn concurrent_sessions_report_their_own_file() {
     let workspace = Workspace::new("//- a.fake\nalpha\n//- b.fake\nbeta\n").server("fake", slow_linter());
     let (mut one, mut two) = (workspace.daemon_client(), workspace.daemon_client());
     let a = start_edit(&mut one, "a.fake", "alpha", "a bad");
@@ -186,7 +150,6 @@ fn concurrent_sessions_get_diagnostics_of_their_own_file() {
         [(finish_edit(&mut one, a), "a.fake", 3), (finish_edit(&mut two, b), "b.fake", 9)]
     {
         assert_eq!(result.structured["file"], file, "{result:?}");
-        assert_eq!(result.structured["in_this_file"][0]["file"], file, "{result:?}");
-        assert_eq!(columns(&result), [column]);
+        assert_eq!(new_places(&result), [format!("{file}:1:{column}")]);
     }
 }

@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use serde_json::{Value, json};
 use tenon_contract::id::sha256_hex;
 
-use crate::workspace::{Workspace, code, diagnostics_text, edit, error, text, write};
+use crate::workspace::{Workspace, code, delta, edit, error, text, write};
 
 #[test]
 fn edit_reports_changed_lines_and_hashes() {
@@ -15,11 +15,12 @@ fn edit_reports_changed_lines_and_hashes() {
     let result = edit(&mut client, "notes.txt", "two\n", "2\n2½\n");
     assert_eq!(workspace.bytes("notes.txt"), "one\n2\n2½\nthree\n".as_bytes());
     let after = workspace.sha256("notes.txt");
-    assert_eq!(text(&result), format!("Changed `notes.txt`: line 2 became lines 2 to 3. SHA-256 {after}"));
+    assert_eq!(text(&result), "edited notes.txt:2-3\nnot checked: no language server for notes.txt");
     let expected = json!({
         "file": "notes.txt", "created": false, "sha256_before": before, "sha256_after": after,
         "replaced": { "first": 2, "last": 2 }, "lines": { "first": 2, "last": 3 },
-        "complete": true, "pending": [], "in_this_file": [], "in_other_files": [],
+        "complete": false, "pending": [], "unchecked": 0, "new": [], "new_count": null, "gone": [], "gone_count": null,
+        "unchanged_count": null,
     });
     assert_eq!(result.structured, expected);
 }
@@ -35,7 +36,10 @@ fn write_creates_folders_and_overwrites_only_with_the_expected_hash() {
     );
     assert_eq!(created.structured["replaced"], Value::Null);
     assert_eq!(created.structured["sha256_after"], sha256_hex("one\n"));
-    assert_eq!(diagnostics_text(&created), "", "a file without a server has diagnostics");
+    assert_eq!(
+        text(&created),
+        "created deep/er/new.txt:1\nnot checked: no language server for deep/er/new.txt"
+    );
     let mode = |file: &str| workspace.sandbox.tree().path(file).metadata().unwrap().mode() & 0o777;
     workspace.sandbox.tree().write("plain.txt", "");
     assert_eq!(mode("deep/er/new.txt"), mode("plain.txt"), "the file mode ignores the umask");
@@ -83,7 +87,7 @@ fn file_with_a_hundred_thousand_lines_is_edited() {
     let mut client = workspace.client();
     let result = edit(&mut client, "long.fake", "number 99999\nline", "number bad\nline");
     assert_eq!(result.structured["lines"], json!({ "first": 99_999, "last": 100_000 }));
-    assert_eq!(diagnostics_text(&result).lines().nth(2), Some("ERROR [99999:13] this is bad"));
+    assert_eq!(delta(&result), "1 new, 0 gone, 0 unchanged\nNEW error long.fake:99999:13: this is bad");
     assert_eq!(workspace.bytes("long.fake"), lines.replace("number 99999", "number bad").as_bytes());
 }
 

@@ -159,9 +159,15 @@ pub fn text(result: &ToolResult) -> &str {
     &result.text[0]
 }
 
-/// The diagnostics text of a successful change, which follows the first paragraph.
-pub fn diagnostics_text(result: &ToolResult) -> &str {
-    text(result).split_once("\n\n").map_or("", |(_, diagnostics)| diagnostics)
+/// The text of a successful change below the line that names it.
+pub fn delta(result: &ToolResult) -> &str {
+    text(result).split_once('\n').map_or("", |(_, delta)| delta)
+}
+
+/// `file:line:character` of each new diagnostic.
+pub fn new_places(result: &ToolResult) -> Vec<String> {
+    let new = result.structured["new"].as_array().unwrap().iter();
+    new.map(|one| format!("{}:{}:{}", one["file"].as_str().unwrap(), one["line"], one["character"])).collect()
 }
 
 /// The error object of a rejected change.

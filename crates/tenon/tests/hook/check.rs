@@ -58,7 +58,7 @@ fn server_that_is_broken_in_the_daemon_is_started_again_for_the_check() {
         { "on": "textDocument/didOpen", "do": [{ "publish": { "uri": "$uri" } }] },
     ]});
     let workspace = Workspace::new("//- crash.fake\nx\n//- b.fake\nbad\n").server("fake", script);
-    assert!(workspace.write("crash.fake", "x\n").is_none());
+    assert_eq!(workspace.write("crash.fake", "y\n").unwrap(), "edited crash.fake:1\nnot checked by: fake");
     let output = check(&workspace, &["b.fake"]);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     assert_eq!(starts(&workspace, "fake"), 2);
@@ -66,7 +66,7 @@ fn server_that_is_broken_in_the_daemon_is_started_again_for_the_check() {
 
 #[test]
 fn daemon_with_outdated_settings_is_not_used() {
-    let workspace = Workspace::new("//- a.fake\nbad\n").server("fake", linter());
+    let workspace = Workspace::new("//- a.fake\ngood\n").server("fake", linter());
     assert!(workspace.write("a.fake", "bad\n").is_some());
     let workspace = workspace.server("other", linter());
     let output = check(&workspace, &["a.fake"]);
@@ -78,8 +78,9 @@ fn daemon_with_outdated_settings_is_not_used() {
 fn interrupted_check_prints_partial_results() {
     let script = json!({ "capabilities": { "textDocumentSync": 2 }, "rules": [
         { "on": "textDocument/didOpen", "file": "a.fake", "do": [{ "publish": { "uri": "$uri" } }] },
+        { "on": "textDocument/didChange", "file": "a.fake", "do": [{ "publish": { "uri": "$uri" } }] },
     ]});
-    let workspace = Workspace::new("//- a.fake\nbad\n//- silent.fake\nbad\n").server("fake", script);
+    let workspace = Workspace::new("//- a.fake\ngood\n//- silent.fake\nbad\n").server("fake", script);
     assert!(workspace.write("a.fake", "bad\n").is_some(), "the daemon reports the error");
     let mut command = workspace.sandbox.tenon();
     command.args(["check", "a.fake", "silent.fake"]).stdout(Stdio::piped()).stderr(Stdio::piped());

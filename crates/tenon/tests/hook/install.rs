@@ -27,7 +27,7 @@ fn output(sandbox: &Sandbox, args: &[&str]) -> String {
 }
 
 const SETTINGS: &str =
-    "{\n  \"permissions\": { \"allow\": [\"Bash(ls)\"] },\n  \"hooks\": {\n    \"Stop\": [ ]\n  }\n}";
+    "{\n  \"permissions\": { \"allow\": [\"Bash(ls)\"] },\n  \"hooks\": {\n    \"PreToolUse\": [ ]\n  }\n}";
 
 #[test]
 fn install_creates_the_file_and_undo_removes_it() {
@@ -37,14 +37,21 @@ fn install_creates_the_file_and_undo_removes_it() {
     exit: 0
     --- /dev/null
     +++ [SANDBOX]/w/.claude/settings.json
-    @@ -0,0 +1,12 @@
+    @@ -0,0 +1,19 @@
     +{
     +  "hooks": {
     +    "PostToolUse": [
     +      {
-    +        "matcher": "Edit|MultiEdit|Write|NotebookEdit",
+    +        "matcher": "Edit|MultiEdit|Write|NotebookEdit|Bash",
     +        "hooks": [
     +          { "type": "command", "command": "tenon hook post-edit", "timeout": 30 }
+    +        ]
+    +      }
+    +    ],
+    +    "Stop": [
+    +      {
+    +        "hooks": [
+    +          { "type": "command", "command": "tenon hook stop", "timeout": 30 }
     +        ]
     +      }
     +    ]
@@ -55,7 +62,7 @@ fn install_creates_the_file_and_undo_removes_it() {
     "#);
     assert!(!file.parent().unwrap().exists());
     let first = output(&sandbox, &["--client", "claude"]);
-    assert!(first.ends_with("`--undo` removes the hook\n"), "{first}");
+    assert!(first.ends_with("`--undo` removes the hooks\n"), "{first}");
     insta::assert_snapshot!(output(&sandbox, &["--client", "claude"]), @r"
     exit: 0
     ---
@@ -106,25 +113,32 @@ fn undo_keeps_later_changes() {
     exit: 0
     --- [SANDBOX]/w/.claude/settings.json
     +++ [SANDBOX]/w/.claude/settings.json
-    @@ -1,14 +1,6 @@
+    @@ -1,21 +1,6 @@
      {
        "permissions": { "allow": ["Bash(cat)"] },
        "hooks": {
-    -    "Stop": [ ],
+    -    "PreToolUse": [ ],
     -    "PostToolUse": [
     -      {
-    -        "matcher": "Edit|MultiEdit|Write|NotebookEdit",
+    -        "matcher": "Edit|MultiEdit|Write|NotebookEdit|Bash",
     -        "hooks": [
     -          { "type": "command", "command": "tenon hook post-edit", "timeout": 30 }
     -        ]
     -      }
+    -    ],
+    -    "Stop": [
+    -      {
+    -        "hooks": [
+    -          { "type": "command", "command": "tenon hook stop", "timeout": 30 }
+    -        ]
+    -      }
     -    ]
-    +    "Stop": [ ]
+    +    "PreToolUse": [ ]
        }
      }
     \ No newline at end of file
     ---
-    removed: Claude Code no longer runs Tenon's hook from [SANDBOX]/w/.claude/settings.json
+    removed: Claude Code no longer runs Tenon's hooks from [SANDBOX]/w/.claude/settings.json
     "#);
     assert_eq!(sandbox.tree().read(".claude/settings.json"), SETTINGS.replace("Bash(ls)", "Bash(cat)"));
 }
@@ -151,12 +165,16 @@ fn every_agent_has_a_project_and_a_user_file() {
         ("claude", ".claude/settings.json"),
         ("codex", ".codex/hooks.json"),
         ("gemini", ".gemini/settings.json"),
+        ("cursor", ".cursor/hooks.json"),
     ] {
         let sandbox = sandbox("");
         for (scope, base) in [("project", sandbox.root().to_owned()), ("user", sandbox.dir("home"))] {
             assert!(install(&sandbox, &["--client", agent, "--scope", scope]).status().unwrap().success());
             let text = std::fs::read_to_string(base.join(file)).unwrap();
-            assert!(text.contains("\"tenon hook post-edit\""), "{text}");
+            assert!(
+                text.contains("\"tenon hook post-edit\"") && text.contains("\"tenon hook stop\""),
+                "{text}"
+            );
         }
     }
 }
@@ -169,4 +187,77 @@ fn linked_settings_file_stays_a_link() {
     assert!(install(&sandbox, &["--client", "claude"]).status().unwrap().success());
     assert!(sandbox.root().join(".claude/settings.json").is_symlink());
     assert!(sandbox.tree().read("dotfiles/claude.json").contains("tenon hook post-edit"));
+}
+
+#[test]
+fn without_a_client_the_agents_are_listed_and_nothing_changes() {
+    let sandbox = sandbox("//- .cursor/rules/a.md\nx\n");
+    assert!(install(&sandbox, &["--client", "claude"]).status().unwrap().success());
+    symlink("/bin/true", sandbox.dir("home").join("gemini")).unwrap();
+    insta::assert_snapshot!(output(&sandbox, &[]), @r"
+    exit: 0
+    claude    Claude Code  installed
+    codex     Codex        not found
+    gemini    Gemini CLI   agent found
+    cursor    Cursor       agent found
+    opencode  opencode     not found
+    ---
+    install with `tenon hook install --client AGENT`; nothing was changed
+    ");
+    assert!(!sandbox.root().join(".cursor/hooks.json").exists());
+}
+
+#[test]
+fn opencode_gets_a_plugin_that_passes_events_on() {
+    let sandbox = sandbox("");
+    let file = sandbox.root().join(".opencode/plugins/tenon.js");
+    assert!(install(&sandbox, &["--client", "opencode"]).status().unwrap().success());
+    let again = output(&sandbox, &["--client", "opencode"]);
+    assert!(again.contains("already installed"), "{again}");
+    // A `tenon` that answers with what it was given.
+    let fake = "#!/bin/sh\nread -r event\ncase \"$2\" in\npost-edit) printf '{\"hookSpecificOutput\":{\"additionalContext\":%s}}' \"$(printf %s \"$event\" | sed 's/\"/\\\\\"/g;s/.*/\"&\"/')\" ;;\nstop) case \"$event\" in *true*) ;; *) printf '{\"decision\":\"block\",\"reason\":\"news\"}' ;; esac ;;\nesac\n";
+    let bin = sandbox.dir("home").join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    std::fs::write(bin.join("tenon"), fake).unwrap();
+    std::fs::set_permissions(bin.join("tenon"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let script = format!(
+        r#"
+        const {{ Tenon }} = await import("{}");
+        const prompts = [];
+        const session = {{ get: async ({{ path }}) => ({{ data: path.id === "child" ? {{ parentID: "p" }} : {{}} }}),
+            promptAsync: async (it) => prompts.push(it.body.parts[0].text) }};
+        const hooks = await Tenon({{ client: {{ session }}, directory: "/w" }});
+        for (const [tool, args] of [["edit", {{ filePath: "/w/a" }}], ["bash", {{}}], ["read", {{}}]]) {{
+            const output = {{ output: "done" }};
+            await hooks["tool.execute.after"]({{ tool, args }}, output);
+            console.log(output.output);
+        }}
+        for (const sessionID of ["s", "s", "child"]) {{
+            await hooks.event({{ event: {{ type: "session.idle", properties: {{ sessionID }} }} }});
+            console.log(prompts.join());
+        }}
+        "#,
+        file.display()
+    );
+    let mut node = sandbox.command(tenon_testkit::program::tool("node"));
+    let paths =
+        std::env::join_paths([bin.as_path(), std::path::Path::new("/usr/bin"), std::path::Path::new("/bin")]);
+    let run = node.args(["--input-type=module", "-e", &script]).env("PATH", paths.unwrap()).output().unwrap();
+    insta::assert_snapshot!(String::from_utf8_lossy(&run.stdout), @r#"
+    done
+
+    {"hook_event_name":"PostToolUse","cwd":"/w","tool_name":"Edit","tool_input":{"file_path":"/w/a"}}
+    done
+
+    {"hook_event_name":"PostToolUse","cwd":"/w","tool_name":"Bash","tool_input":{}}
+    done
+    news
+    news
+    news
+    "#);
+    assert!(install(&sandbox, &["--client", "opencode", "--undo"]).status().unwrap().success());
+    assert!(!sandbox.root().join(".opencode").exists());
+    sandbox.tree().write(".opencode/plugins/tenon.js", "export const Mine = 1\n");
+    let refused = output(&sandbox, &["--client", "opencode"]);
+    assert!(refused.contains("Tenon did not write this file"), "{refused}");
 }

@@ -7,4 +7,5 @@ mod hostile;
 mod ignored_events;
 mod install;
 mod post_edit;
+mod stop;
 mod workspace;

@@ -1,84 +1,76 @@
 //! The text that the model gets after an edit.
 
+use std::time::Instant;
+
 use serde_json::{Value, json};
 use tenon_fake_lsp::scripts::linter;
+use tenon_testkit::PATIENCE;
 
 use crate::workspace::Workspace;
 
 #[test]
-fn broken_edit_gets_diagnostics_and_its_fix_gets_none() {
-    let workspace = Workspace::new("//- src/a.fake\ngood\n").server("fake", linter());
-    insta::assert_snapshot!(workspace.write("src/a.fake", "so bad\n").unwrap(), @r#"
-    LSP errors detected in this file, please fix:
-    <diagnostics file="src/a.fake">
-    ERROR [1:4] this is bad
-    </diagnostics>
-    "#);
-    assert_eq!(workspace.write("src/a.fake", "so good\n"), None);
-    insta::assert_snapshot!(workspace.write("src/a.fake", "now\nbad\n").unwrap(), @r#"
-    LSP errors detected in this file, please fix:
-    <diagnostics file="src/a.fake">
-    ERROR [2:1] this is bad
-    </diagnostics>
-    "#);
+fn edit_is_compared_with_the_index_and_then_with_the_last_report() {
+    let workspace = Workspace::new("//- src/a.fake\nold bad\n").server("fake", linter());
+    insta::assert_snapshot!(workspace.write("src/a.fake", "old bad\nso bad\n").unwrap(), @"
+    edited src/a.fake:2
+    1 new, 0 gone, 1 unchanged
+    NEW error src/a.fake:2:4: this is bad
+    ");
+    assert_eq!(workspace.write("src/a.fake", "new line\nold bad\nso bad\n"), None, "nothing new");
+    insta::assert_snapshot!(workspace.write("src/a.fake", "new line\nold bad\n").unwrap(), @"
+    edited src/a.fake:3
+    0 new, 1 gone, 1 unchanged
+    ");
     let started = workspace.transcript("fake").iter().filter(|line| line.get("started").is_some()).count();
     assert_eq!(started, 1, "the edits did not share one server");
 }
 
 #[test]
-fn errors_in_other_files_are_reported() {
-    let script = json!({ "capabilities": { "textDocumentSync": 2 }, "rules": [
-        { "on": "textDocument/didOpen", "file": "a.fake", "do": [
-            { "publish": { "uri": "b.fake", "version": "none", "diagnostics": [{ "line": 2, "message": "broken by a", "code": "E1" }] } },
-            { "publish": { "uri": "$uri" } },
-        ]},
-    ]});
-    let workspace = Workspace::new("//- a.fake\nx\n//- b.fake\nx\n").server("fake", script);
-    insta::assert_snapshot!(workspace.write("a.fake", "x\n").unwrap(), @r#"
-    LSP errors detected in other files:
-    <diagnostics file="b.fake">
-    ERROR [3:1] broken by a (E1)
-    </diagnostics>
-    "#);
+fn file_that_git_does_not_know_has_no_baseline() {
+    let workspace = Workspace::new("//- a.fake\nx\n").server("fake", linter());
+    insta::assert_snapshot!(workspace.write("new.fake", "bad\n").unwrap(), @"
+    edited new.fake
+    no baseline: the diagnostics before are not known for new.fake; all 1 listed
+    error new.fake:1:1: this is bad
+    ");
+    assert_eq!(workspace.write("new.fake", "bad\nx\n"), None, "the last report is the baseline");
 }
 
 #[test]
 fn codex_and_gemini_get_their_own_event_names() {
-    let workspace = Workspace::new("//- a.fake\nbad\n//- b c.fake\nbad\n").server("fake", linter());
+    let workspace = Workspace::new("//- a.fake\ngood\n//- b c.fake\n\n").server("fake", linter());
+    workspace.sandbox.tree().write("a.fake", "bad\n");
     let gemini = json!({ "session_id": "s", "cwd": workspace.sandbox.root(), "hook_event_name": "AfterTool",
         "timestamp": "2026-01-01T00:00:00Z", "tool_name": "write_file",
         "tool_input": { "file_path": "a.fake", "content": "bad\n" }, "tool_response": { "llmContent": "ok" } });
-    assert!(workspace.run_hook(&gemini).unwrap().contains("<diagnostics file=\"a.fake\">"));
+    assert!(workspace.run_hook(&gemini).unwrap().contains("\nNEW error a.fake:1:1: "));
+    workspace.sandbox.tree().write("b c.fake", "bad\n");
     let patch = "*** Begin Patch\n*** Update File: a.fake\n@@\n-good\n+bad\n*** Add File: b c.fake\n+bad\n*** Delete File: gone.fake\n*** End Patch";
     let codex = json!({ "cwd": workspace.sandbox.root(), "hook_event_name": "PostToolUse", "tool_name": "apply_patch",
         "tool_input": { "command": patch }, "tool_response": "Success" });
-    insta::assert_snapshot!(workspace.run_hook(&codex).unwrap(), @r#"
-    LSP errors detected in these files, please fix:
-    <diagnostics file="a.fake">
-    ERROR [1:1] this is bad
-    </diagnostics>
-    <diagnostics file="b c.fake">
-    ERROR [1:1] this is bad
-    </diagnostics>
-    "#);
+    insta::assert_snapshot!(workspace.run_hook(&codex).unwrap(), @"
+    unchanged a.fake
+    edited b c.fake:1
+    1 new, 0 gone, 1 unchanged
+    NEW error b c.fake:1:1: this is bad
+    ");
 }
 
 #[test]
 fn server_that_is_still_checking_is_named() {
     let slow: Value = json!({ "capabilities": { "textDocumentSync": 1 }, "initialize": { "hang": true } });
-    let workspace = Workspace::new("//- a.fake\nbad\n").server("slow", slow).server("fake", linter());
-    insta::assert_snapshot!(workspace.write("a.fake", "bad\n").unwrap(), @r#"
-    LSP errors detected in this file, please fix:
-    <diagnostics file="a.fake">
-    ERROR [1:1] this is bad
-    </diagnostics>
-    (diagnostics pending: slow)
-    "#);
+    let workspace = Workspace::new("//- a.fake\ngood\n").server("slow", slow).server("fake", linter());
+    insta::assert_snapshot!(workspace.write("a.fake", "bad\n").unwrap(), @"
+    edited a.fake:1
+    1 new, 0 gone, 0 unchanged
+    NEW error a.fake:1:1: this is bad
+    pending: slow
+    ");
 }
 
 #[test]
 fn hook_starts_the_workspace_daemon() {
-    let workspace = Workspace::new("//- a.fake\nbad\n").server("fake", linter());
+    let workspace = Workspace::new("//- a.fake\ngood\n").server("fake", linter());
     assert!(workspace.write("a.fake", "bad\n").is_some());
     let status = workspace.sandbox.tenon().args(["status", "--json"]).output().unwrap();
     assert_eq!(status.status.code(), Some(0), "{status:?}");
@@ -98,8 +90,9 @@ fn concurrent_hooks_share_one_daemon_and_get_their_own_diagnostics() {
             let workspace = &workspace;
             scope.spawn(move || {
                 let text = workspace.write(name, "bad\n").unwrap();
-                let heading = format!("in this file, please fix:\n<diagnostics file=\"{name}\">\n");
-                assert!(text.contains(&heading), "{text}");
+                let expected =
+                    format!("edited {name}:1\n1 new, 0 gone, 0 unchanged\nNEW error {name}:1:1: this is bad");
+                assert_eq!(text, expected);
             });
         }
     });
@@ -111,14 +104,46 @@ fn concurrent_hooks_share_one_daemon_and_get_their_own_diagnostics() {
 fn large_files_and_unusual_texts_are_checked() {
     let workspace = Workspace::new("//- a.fake\nx\n").server("fake", linter());
     for (written, position) in [
-        ("x\n".repeat(99_999) + "bad\n", "[100000:1]"),
-        ("x\r\n\r\n  bad\r\n".to_owned(), "[3:3]"),
-        ("\u{feff}bad\n".to_owned(), "[1:1]"),
-        ("😀 bad".to_owned(), "[1:4]"),
+        ("x\n".repeat(99_999) + "bad\n", "100000:1"),
+        ("x\r\n\r\n  bad\r\n".to_owned(), "3:3"),
+        ("\u{feff}bad\n".to_owned(), "1:1"),
+        ("😀 bad".to_owned(), "1:4"),
     ] {
+        workspace.write("a.fake", "x\n");
         let text = workspace.write("a.fake", &written).unwrap();
-        assert!(text.contains(&format!("ERROR {position} this is bad")), "{text}");
+        assert!(text.ends_with(&format!("\nNEW error a.fake:{position}: this is bad")), "{text}");
         assert_eq!(workspace.sandbox.tree().read("a.fake"), written);
     }
-    assert_eq!(workspace.write("a.fake", ""), None);
+    assert_eq!(workspace.write("a.fake", "").unwrap(), "edited a.fake:1\n0 new, 1 gone, 0 unchanged");
+}
+
+#[test]
+fn first_hook_reports_the_error_of_the_edited_file_beside_old_ones() {
+    let tree =
+        "//- app.py\ndef run(config: dict) -> int:\n    return len(config)\n//- old.py\nx: int = \"a\"\n";
+    let workspace = Workspace::new(tree);
+    let broken = "def run(config: dict) -> int:\n    return len(confix)\n";
+    // A server that still loads may miss the time limit, or have no baseline: the error is then listed, not NEW.
+    let deadline = Instant::now() + PATIENCE;
+    let mut text = workspace.write("app.py", broken).unwrap_or_default();
+    while !text.contains("reportUndefinedVariable") {
+        assert!(Instant::now() < deadline, "{text}");
+        text = workspace.write("app.py", broken).unwrap_or_default();
+    }
+    let line = "error app.py:2:16: \"confix\" is not defined (reportUndefinedVariable)";
+    assert!(text.starts_with("edited app.py:2\n") && text.replace(" in run", "").contains(line), "{text}");
+    assert!(!text.contains("old.py"), "{text}");
+}
+
+#[test]
+fn file_that_the_agent_created_has_an_empty_baseline() {
+    let workspace = Workspace::new("//- a.fake\ngood\n").server("fake", linter());
+    workspace.sandbox.tree().write("new.fake", "bad\n");
+    let mut event = workspace.write_event(&workspace.path("new.fake"));
+    event["tool_response"] = json!({ "type": "create", "originalFile": null });
+    insta::assert_snapshot!(workspace.run_hook(&event).unwrap(), @"
+    created new.fake:1
+    1 new, 0 gone, 0 unchanged
+    NEW error new.fake:1:1: this is bad
+    ");
 }

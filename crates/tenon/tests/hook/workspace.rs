@@ -14,11 +14,17 @@ pub(crate) struct Workspace {
 }
 
 impl Workspace {
-    /// A workspace under version control.
+    /// A workspace under version control, with all files in the index.
     pub(crate) fn new(tree: &str) -> Self {
-        let sandbox = Sandbox::with_tree(tree);
-        std::fs::create_dir(sandbox.root().join(".git")).unwrap();
-        Self { sandbox, servers: Map::new() }
+        let workspace = Self { sandbox: Sandbox::with_tree(tree), servers: Map::new() };
+        workspace.git(&["init", "-q"]);
+        workspace.git(&["add", "."]);
+        workspace
+    }
+
+    pub(crate) fn git(&self, arguments: &[&str]) {
+        let done = self.sandbox.command("git").args(arguments).output().unwrap();
+        assert!(done.status.success(), "{done:?}");
     }
 
     /// A fake server for `.fake` files, in the user's own settings.
@@ -70,8 +76,17 @@ impl Workspace {
     }
 
     pub(crate) fn hook_in(&self, folder: &Path, input: &[u8]) -> Output {
+        self.run_in(folder, "post-edit", input)
+    }
+
+    /// Runs one of the hooks with any input and asserts that it exits with 0.
+    pub(crate) fn run(&self, hook: &str, input: &[u8]) -> Output {
+        self.run_in(self.sandbox.root(), hook, input)
+    }
+
+    fn run_in(&self, folder: &Path, hook: &str, input: &[u8]) -> Output {
         let mut command = self.sandbox.tenon();
-        command.args(["hook", "post-edit"]).current_dir(folder);
+        command.args(["hook", hook]).current_dir(folder);
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         // The hook may close its stdin before it has read everything.

@@ -5,8 +5,7 @@ use std::process::Command;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Map, Value};
-use tenon_code::edit::EditDiagnostics;
-use tenon_code::{DiagnosticsLimits, DiagnosticsText};
+use tenon_code::{DiagnosticsLimits, DiagnosticsText, ServiceDiagnostics};
 use tenon_lsp::service::Files;
 use tenon_lsp::service::client::{LspServiceClient, Options};
 use tenon_testkit::Sandbox;
@@ -70,7 +69,7 @@ impl Agent {
         if self.client.is_alive() {
             found = self.client.check_file(&path, None, &CancellationToken::new()).await;
         }
-        let diagnostics = EditDiagnostics::from_service(file, found, Files::new());
+        let diagnostics = ServiceDiagnostics::new(file, found, Files::new());
         DiagnosticsText::new(&diagnostics, &DiagnosticsLimits::default()).below(&format!("Edited {file}."))
     }
 
@@ -85,7 +84,7 @@ impl Agent {
             found = self.client.check_file(&path, Some(text), &never).await;
             all = self.client.get_all_diagnostics_after(epoch, None, &never).await;
         }
-        let diagnostics = EditDiagnostics::from_service(file, found, all);
+        let diagnostics = ServiceDiagnostics::new(file, found, all);
         DiagnosticsText::new(&diagnostics, &DiagnosticsLimits::default()).below(&format!("Wrote {file}."))
     }
 

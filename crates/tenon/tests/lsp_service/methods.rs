@@ -177,3 +177,51 @@ fn invalid_requests_get_json_rpc_errors() {
     host.send(&json!({ "jsonrpc": "2.0", "id": "text", "method": "lsp/getDiagnosticEpoch" }));
     assert_eq!(host.message()["id"], "text");
 }
+
+/// Ten checks of one file at once, thirty times: the last text stays, and only its answer has its error.
+fn pipelined_texts_stay_in_order(workspace: &Workspace, file: &str, wrong: &str) {
+    let mut host = workspace.start(json!({ "diagnosticTimeout": 60_000, "firstTouchTimeout": 120_000 }));
+    let path = workspace.path(file);
+    host.check_text(&path, "");
+    for round in 0..30 {
+        let ids: Vec<i64> = (0..10)
+            .map(|number| {
+                // New lines, so that every text is new.
+                let text = if number == 9 { wrong.to_owned() } else { "\n".repeat(round * 10 + number) };
+                host.begin("lsp/checkFile", json!({ "filePath": path, "text": text }))
+            })
+            .collect();
+        let mut last = Value::Null;
+        for _ in &ids {
+            let answer = host.message();
+            if answer["id"] == ids[9] {
+                last = answer["result"].clone();
+            }
+        }
+        assert_ne!(last, json!([]), "round {round}");
+        assert_ne!(host.result("lsp/diagnostics", json!({}))[file], Value::Null, "round {round}");
+    }
+}
+
+#[test]
+fn pipelined_texts_are_applied_in_the_order_of_arrival() {
+    let workspace = Workspace::new("//- a.fake\nx\n").server("fake", linter());
+    pipelined_texts_stay_in_order(&workspace, "a.fake", "bad");
+}
+
+#[test]
+fn pyright_gets_pipelined_texts_in_the_order_of_arrival() {
+    let workspace = Workspace::new("//- a.py\nx = 1\n//- pyproject.toml\n");
+    pipelined_texts_stay_in_order(&workspace, "a.py", "def f(:\n");
+}
+
+#[test]
+fn status_names_files_whose_diagnostics_are_pending() {
+    let silent = json!({ "capabilities": { "textDocumentSync": 1 } });
+    let workspace = Workspace::new("//- a.fake\nbad\n").server("fake", silent);
+    let mut host = workspace.start(json!({ "firstTouchTimeout": 300 }));
+    assert_eq!(host.check(&workspace.path("a.fake")), json!([]), "the contract has no room for more");
+    let list = host.result("lsp/status", json!({}));
+    let line = list.as_array().unwrap().iter().find(|one| one["id"] == "fake").unwrap();
+    assert_eq!(line["detail"], "diagnostics pending (1): a.fake");
+}

@@ -140,7 +140,9 @@ fn six_tools_return_the_contract_shapes() {
         json!({ "diagnostics": { "sub/a.fake": [{ "line": 1, "character": 8, "severity": "error", "message": "this is bad" }] } })
     );
     let text = nav.call("lsp_find_references", json!({ "file": "sub/a.fake", "line": 1, "character": 4 }));
-    assert_eq!(text["content"][0]["text"], "sub/a.fake:1:5\nsub/a.fake:3:5");
+    // The script's server has no readiness rule.
+    let note = "(`fake` does not report indexing progress; results may be incomplete)";
+    assert_eq!(text["content"][0]["text"], format!("sub/a.fake:1:5\nsub/a.fake:3:5\n{note}"));
     // Both channels share the same servers.
     assert_eq!(host.check(&workspace.path("sub/a.fake")).as_array().unwrap().len(), 1);
     assert_eq!(workspace.pids("fake").len(), 1);
@@ -157,7 +159,11 @@ fn invalid_arguments_are_a_tool_error() {
         (json!({ "file": "../x", "line": 1, "character": 1 }), "outside the workspace"),
         (json!({ "file": "gone.fake", "line": 1, "character": 1 }), "no such file"),
         (json!({ "file": "sub", "line": 1, "character": 1 }), "not a regular file"),
-        (json!({ "file": "sub/a.fake", "line": 99, "character": 1 }), "no such position"),
+        (json!({ "file": "sub/a.fake", "line": 99, "character": 1 }), "line 99 is past the last line, 4"),
+        (
+            json!({ "file": "sub/a.fake", "line": 2, "character": 99 }),
+            "character 99 is past the end of the line, 8",
+        ),
         (json!({ "file": "sub/a.fake", "line": 1, "character": 2 }), "no such position"),
         (json!({ "file": "sub/a.fake", "line": 0, "character": 1 }), "/line"),
         (json!({ "file": "sub/a.fake", "line": 1 }), "character"),
@@ -185,6 +191,72 @@ fn no_result_is_an_empty_list_and_a_broken_server_is_an_error() {
 }
 
 #[test]
+fn long_lists_are_paged_and_exact_names_come_first() {
+    let mut symbols: Vec<Value> = (0..250)
+        .map(|line| {
+            json!({ "name": format!("field{line}"), "kind": 12,
+            "location": { "uri": "$root/a.fake", "range": range(line) } })
+        })
+        .collect();
+    symbols.push(
+        json!({ "name": "field", "kind": 5, "location": { "uri": "$root/a.fake", "range": range(240) } }),
+    );
+    let script = json!({ "capabilities": { "textDocumentSync": 2, "workspaceSymbolProvider": true },
+        "rules": [{ "on": "workspace/symbol", "do": [{ "reply": symbols }] }] });
+    let workspace = Workspace::new("//- a.fake\nx\n").server("fake", script);
+    let (_host, mut nav) = Nav::start(&workspace, json!({}));
+    let mut seen = Vec::new();
+    for (offset, note) in [
+        (0, "(1 to 100 of 251; continue with `offset` 100)"),
+        (100, "(101 to 200 of 251; continue with `offset` 200)"),
+        (200, "(201 to 251 of 251)"),
+    ] {
+        let page = nav.call("lsp_workspace_symbols", json!({ "query": "field", "offset": offset }));
+        assert!(page["content"][0]["text"].as_str().unwrap().ends_with(note), "{page}");
+        let list = page["structuredContent"]["symbols"].as_array().unwrap().clone();
+        seen.extend(list.into_iter().map(|one| one["name"].as_str().unwrap().to_owned()));
+    }
+    assert_eq!(seen[0], "field");
+    seen.sort();
+    seen.dedup();
+    assert_eq!(seen.len(), 251);
+}
+
+#[test]
+fn text_names_the_library_of_a_definition_outside_and_the_name_beside_a_position() {
+    let outside = json!([{ "uri": "file:///usr/lib/python3.11/json/__init__.py", "range": range(0) }]);
+    let declared = json!([{ "name": "f", "kind": 12,
+        "range": { "start": { "line": 0, "character": 0 }, "end": { "line": 0, "character": 8 } },
+        "selectionRange": { "start": { "line": 0, "character": 4 }, "end": { "line": 0, "character": 5 } } }]);
+    let script = json!({
+        "capabilities": { "textDocumentSync": 2, "definitionProvider": true, "hoverProvider": true,
+            "documentSymbolProvider": true },
+        "rules": [
+            { "on": "textDocument/definition", "do": [{ "reply": outside }] },
+            { "on": "textDocument/documentSymbol", "do": [{ "reply": declared }] },
+            { "on": "textDocument/hover", "nth": 1, "do": [{ "reply": null }] },
+            { "on": "textDocument/hover", "from": 2, "do": ["reply_word"] },
+        ],
+    });
+    let workspace = Workspace::new("//- a.fake\ndef f():\n//- b.txt\nx\n").server("fake", script);
+    let (_host, mut nav) = Nav::start(&workspace, json!({}));
+    let at = json!({ "file": "a.fake", "line": 1, "character": 1 });
+    let definition = nav.call("lsp_goto_definition", at.clone());
+    let text = "defined outside the workspace: json/__init__.py in Python's standard library";
+    assert_eq!(definition["content"][0]["text"], text);
+    assert_eq!(definition["structuredContent"], json!({ "locations": [] }));
+    let hover = nav.call("lsp_hover", at);
+    assert_eq!(hover["content"][0]["text"], "f\n(the position is beside the name `f`; answered for 1:5)");
+    let symbols = nav.call("lsp_document_symbols", json!({ "file": "a.fake" }));
+    assert_eq!(symbols["content"][0]["text"], "function f 1:5", "the position of the name");
+    let none = nav.call("lsp_hover", json!({ "file": "b.txt", "line": 1, "character": 1 }));
+    assert_eq!(
+        none["content"][0]["text"],
+        "no hover information\n(no language server answers this for this file)"
+    );
+}
+
+#[test]
 fn navigation_can_be_turned_off() {
     let workspace = workspace();
     let mut host = workspace.start(json!({ "navigationTools": false }));
@@ -192,4 +264,24 @@ fn navigation_can_be_turned_off() {
     host.close_stdin();
     assert_eq!(host.wait().code(), Some(0));
     assert_eq!(host.stderr(), "");
+}
+
+#[test]
+fn diagnostics_text_says_how_many_files_were_checked() {
+    let silent = json!({ "capabilities": { "textDocumentSync": 1 } });
+    let linter = tenon_fake_lsp::scripts::linter();
+    for (script, expected) in [
+        (
+            linter,
+            "no diagnostics in the checked files\n(1 of 2 files checked, 1 unknown; `tenon check` checks all)",
+        ),
+        (silent, "unknown\n(0 of 2 files checked, 1 being checked, 1 unknown; `tenon check` checks all)"),
+    ] {
+        let workspace = Workspace::new("//- a.fake\nx\n//- b.fake\nbad\n").server("fake", script);
+        let (mut host, mut nav) = Nav::start(&workspace, json!({ "firstTouchTimeout": 300 }));
+        let text = |nav: &mut Nav| nav.call("lsp_diagnostics", json!({}))["content"][0]["text"].clone();
+        assert_eq!(text(&mut nav), "unknown\n(0 of 2 files checked, 2 unknown; `tenon check` checks all)");
+        host.check(&workspace.path("a.fake"));
+        assert_eq!(text(&mut nav), expected);
+    }
 }

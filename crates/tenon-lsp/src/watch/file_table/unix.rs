@@ -14,3 +14,8 @@ pub(super) fn parts(metadata: &Metadata) -> [u64; 6] {
         metadata.ctime_nsec().cast_unsigned(),
     ]
 }
+
+/// The device and the number of a folder.
+pub(super) fn folder(metadata: &Metadata) -> (u64, u64) {
+    (metadata.dev(), metadata.ino())
+}

@@ -102,7 +102,7 @@ fn of_code(error: &CodeError) -> (Code, Option<Value>) {
         CodeError::Gate(error) => match error {
             GateError::Denied => Code::WorkspaceDenied,
             GateError::Malformed(_) | GateError::Missing | GateError::Unresolvable => Code::UriInvalid,
-            GateError::NotAFile | GateError::NotAFolder => Code::NotFound,
+            GateError::NotAFile | GateError::NotAFolder | GateError::RootMissing => Code::NotFound,
         },
         CodeError::Cursor(error) => match error {
             CursorError::Invalid(_) => Code::CursorInvalid,
@@ -127,9 +127,10 @@ fn of_code(error: &CodeError) -> (Code, Option<Value>) {
         CodeError::Indexing { servers, progress } => {
             let mut details =
                 json!({ "reason": "indexing", "retryAfterMs": retry_after(), "servers": servers });
-            if let Some((done, total)) = progress {
-                details["done"] = json!(done);
-                details["total"] = json!(total);
+            if let Some(progress) = progress {
+                details["done"] = json!(progress.done);
+                details["total"] = json!(progress.total);
+                details["pending"] = json!(progress.pending);
             }
             Some(details)
         }
@@ -176,6 +177,7 @@ fn retry_after() -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use tenon_code::IndexingProgress;
     use tenon_contract::cursor::CursorFault;
     use tenon_contract::root::Malformed;
     use tenon_servers::registry::ServerId;
@@ -201,6 +203,7 @@ mod tests {
         assert_eq!(code(CodeError::Gate(Malformed::Host.into())), invalid("URI_INVALID"));
         assert_eq!(code(CodeError::Gate(GateError::Missing)), invalid("URI_INVALID"));
         assert_eq!(code(CodeError::Gate(GateError::NotAFile)), failed("NOT_FOUND"));
+        assert_eq!(code(CodeError::Gate(GateError::RootMissing)), failed("NOT_FOUND"));
         assert_eq!(
             code(CodeError::Cursor(CursorError::Invalid(CursorFault::Shape))),
             invalid("CURSOR_INVALID")
@@ -222,10 +225,12 @@ mod tests {
     #[test]
     fn indexing_error_has_progress_and_retry_time() {
         let servers = vec![ServerId::new("pyright").expect("an id")];
-        let error = classify(&Failure::Code(CodeError::Indexing { servers, progress: Some((3, 9)) }));
+        let progress = IndexingProgress { done: 3, total: 9, pending: vec!["src/a.py".to_owned()] };
+        let error = classify(&Failure::Code(CodeError::Indexing { servers, progress: Some(progress) }));
         let details = error.data.expect("data")["details"].clone();
         let expected = json!({
             "reason": "indexing", "retryAfterMs": 500, "servers": ["pyright"], "done": 3, "total": 9,
+            "pending": ["src/a.py"],
         });
         assert_eq!(details, expected);
     }

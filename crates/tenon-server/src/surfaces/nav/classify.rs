@@ -1,7 +1,7 @@
 //! Every failure of the `nav` surface as a tool error: one text for the model to read.
 
+use tenon_contract::position::PositionError;
 use tenon_contract::root::GateError;
-use tenon_lsp::model::{Gap, GapReason};
 use tenon_lsp::orchestrator::AskError;
 
 use crate::surface::{CallFailure, ToolAnswer};
@@ -37,7 +37,9 @@ pub(super) fn classify(failure: &Failure) -> ToolAnswer {
         Failure::Gate(GateError::Denied) => "the file is outside the workspace".to_owned(),
         Failure::Gate(error) => format!("cannot read file: {error}"),
         Failure::Ask(AskError::Unreadable(error)) => format!("cannot read file: {error}"),
-        Failure::Ask(AskError::Position(error)) => format!("no such position in the file: {error}"),
+        Failure::Ask(AskError::Position(error)) => {
+            format!("no such position in the file: {}", one_based(*error))
+        }
         Failure::Incomplete(notes) => notes.join("; "),
         Failure::Call(failure) => of_call(failure),
     };
@@ -56,18 +58,17 @@ fn of_call(failure: &CallFailure) -> String {
     }
 }
 
-/// The note for a server that did not contribute to a result.
-pub(super) fn gap_note(gap: &Gap) -> Option<String> {
-    let server = &gap.server;
-    match &gap.why {
-        GapReason::Indexing => Some(format!("`{server}` is still loading the project; ask again")),
-        GapReason::Pending => Some(format!("`{server}` did not answer in time; ask again")),
-        GapReason::Broken => {
-            Some(format!("`{server}` is broken; restart it with `tenon servers restart {server}`"))
+/// The error with lines and characters from 1, as the arguments count them.
+fn one_based(error: PositionError) -> String {
+    match error {
+        PositionError::PastLastLine { line, last } => {
+            let (line, last) = (u64::from(line) + 1, u64::from(last) + 1);
+            format!("line {line} is past the last line, {last}")
         }
-        GapReason::Refused(message) => Some(format!("`{server}` refused: {message}")),
-        GapReason::Limit => Some(format!("`{server}` does not list more than this")),
-        GapReason::Unavailable(reason) => Some(format!("`{server}` is not available: {reason}")),
-        GapReason::Unproven => None,
+        PositionError::PastLineEnd { character, length } => {
+            let (character, end) = (u64::from(character) + 1, u64::from(length) + 1);
+            format!("character {character} is past the end of the line, {end}")
+        }
+        error => error.to_string(),
     }
 }

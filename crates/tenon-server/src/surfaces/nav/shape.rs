@@ -5,9 +5,25 @@ use tenon_contract::position::Position;
 use tenon_contract::root::RootGate;
 use tenon_lsp::diagnostic_line::{MAX_MESSAGE, one_line};
 use tenon_lsp::model::{Diagnostic, Location, Symbol};
+use tenon_lsp::orchestrator::CheckedFiles;
 
 fn one_based(position: Position) -> (u64, u64) {
     (u64::from(position.line) + 1, u64::from(position.character) + 1)
+}
+
+/// How much of the workspace the diagnostics cover.
+pub(super) fn coverage_line(covered: CheckedFiles) -> String {
+    let CheckedFiles { checked, pending, served } = covered;
+    let unknown = served.saturating_sub(checked + pending);
+    let mut parts = vec![format!("{checked} of {served} files checked")];
+    if pending > 0 {
+        parts.push(format!("{pending} being checked"));
+    }
+    if unknown > 0 {
+        parts.push(format!("{unknown} unknown"));
+    }
+    let hint = if pending + unknown > 0 { "; `tenon check` checks all" } else { "" };
+    format!("({}{hint})", parts.join(", "))
 }
 
 /// An object of these values. The `json!` macro would copy them.
@@ -43,8 +59,9 @@ pub(super) fn symbol(gate: &RootGate, symbol: &Symbol, with_file: bool) -> Value
     object([("name", name), ("kind", kind), ("range", range)])
 }
 
+/// The position is that of the name.
 pub(super) fn symbol_line(gate: &RootGate, symbol: &Symbol, with_file: bool) -> String {
-    let (line, character) = one_based(symbol.range.start);
+    let (line, character) = one_based(symbol.selection.start);
     let (name, kind) = (&symbol.name, symbol.kind.name());
     if with_file {
         format!("{kind} {name} {}:{line}:{character}", gate.display(&symbol.path))

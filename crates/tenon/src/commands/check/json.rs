@@ -19,7 +19,7 @@ pub(crate) fn render(report: &CheckReport) -> String {
         .iter()
         .map(|(server, absent)| json!({"server": server, "reason": absent.why, "files": absent.files}))
         .collect();
-    canonical_value(&json!({
+    let mut document = json!({
         "version": 1,
         "complete": report.is_complete(),
         "checked": report.checked,
@@ -32,7 +32,16 @@ pub(crate) fn render(report: &CheckReport) -> String {
         "files": files,
         "unavailable": absent,
         "unserved": report.unserved,
-    }))
+    });
+    // The other members are about new findings then.
+    if let Some(compared) = report.compared {
+        document["compared"] = json!({
+            "gone": compared.gone,
+            "unchanged": compared.unchanged,
+            "unchecked": compared.unchecked,
+        });
+    }
+    canonical_value(&document)
 }
 
 fn file(file: &CheckedFile) -> Value {

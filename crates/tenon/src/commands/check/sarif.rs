@@ -19,7 +19,14 @@ pub(crate) fn render(report: &CheckReport) -> String {
     for (position, index) in rules.values_mut().enumerate() {
         *index = position;
     }
-    let results: Vec<Value> = report.findings().map(|(file, found)| result(file, found, &rules)).collect();
+    let result = |(file, found): (&CheckedFile, &Diagnostic)| {
+        let mut result = result(file, found, &rules);
+        if report.compared.is_some() {
+            result["baselineState"] = json!("new");
+        }
+        result
+    };
+    let results: Vec<Value> = report.findings().map(result).collect();
     let notes: Vec<Value> = report
         .files
         .iter()

@@ -68,8 +68,15 @@ fn message_with_source(found: &Diagnostic) -> String {
 
 /// `2 errors and 1 warning in 2 files`.
 pub(crate) fn summary(report: &CheckReport) -> String {
-    let counts = counts(report);
+    let mut counts = counts(report);
+    if let Some(compared) = report.compared {
+        counts.push_str(&format!("; {} gone, {} unchanged", compared.gone, compared.unchanged));
+    }
+    let unfinished = report.files.iter().filter(|file| !file.missing.is_empty()).count();
     match report.verdict() {
+        _ if unfinished > 0 => {
+            format!("{counts}, but the check is incomplete: {} unknown", plural(unfinished, "file"))
+        }
         Verdict::Incomplete => format!("{counts}, but the check is incomplete"),
         Verdict::Clean | Verdict::Findings => counts,
     }
@@ -85,11 +92,18 @@ fn counts(report: &CheckReport) -> String {
     .into_iter()
     .map(|(severity, word)| (report.count(severity), word))
     .filter(|(count, _)| *count > 0)
-    .map(|(count, word)| plural(count, word))
+    .map(|(count, word)| match report.compared {
+        Some(_) => plural(count, &format!("new {word}")),
+        None => plural(count, word),
+    })
     .collect();
     let found = report.files.iter().filter(|file| !file.diagnostics.is_empty()).count();
     match counts.split_last() {
-        None => format!("no findings in {}", plural(report.checked, "file")),
+        None => format!(
+            "no {}findings in {}",
+            if report.compared.is_some() { "new " } else { "" },
+            plural(report.checked, "file")
+        ),
         Some((only, [])) => format!("{only} in {}", plural(found, "file")),
         Some((last, others)) => {
             format!("{} and {last} in {}", others.join(", "), plural(found, "file"))

@@ -1,21 +1,49 @@
-//! The event that an agent sends to a hook after an edit.
+//! The event that an agent sends to a hook.
 //!
-//! Claude Code (`PostToolUse`) and Gemini CLI (`AfterTool`) give one file in the tool's input. Codex (`PostToolUse`) gives a
-//! patch, whose header lines name the files. Other events and tools are ignored.
+//! After a tool call: Claude Code and Codex (`PostToolUse`), Gemini CLI (`AfterTool`) and Cursor (`postToolUse`) name the tool
+//! and its input. Edit tools name the file, Codex gives a patch whose header lines name the files, and shell tools name none.
+//! At the end of a turn: `Stop`, `AfterAgent` and `stop`. Other events and tools are ignored.
 
 use camino::Utf8PathBuf;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-/// An edit that an agent made.
+/// What happened.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Event {
-    /// The event name, which the hook's output must repeat.
-    pub(super) name: &'static str,
+    pub(super) name: EventName,
     /// The agent's current folder.
     pub(super) folder: Option<Utf8PathBuf>,
-    /// The edited files, as the agent named them.
-    pub(super) files: Vec<Utf8PathBuf>,
+    pub(super) kind: EventKind,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum EventKind {
+    /// The agent edited these files.
+    Edit(Vec<NamedFile>),
+    /// A tool ran that may have changed any file.
+    Shell,
+    /// The agent's turn ends.
+    Stop,
+}
+
+/// A file as the agent named it.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct NamedFile {
+    pub(super) path: Utf8PathBuf,
+    /// Whether the agent says that the file is new.
+    pub(super) is_new: bool,
+}
+
+/// The name of an event, which decides the format of the output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum EventName {
+    PostToolUse,
+    AfterTool,
+    CursorPostToolUse,
+    Stop,
+    AfterAgent,
+    CursorStop,
 }
 
 /// The input is not a hook event.
@@ -28,57 +56,132 @@ struct RawEvent {
     hook_event_name: String,
     #[serde(default)]
     cwd: Option<Utf8PathBuf>,
+    /// Cursor.
+    #[serde(default)]
+    workspace_roots: Vec<Utf8PathBuf>,
     #[serde(default)]
     tool_name: String,
     #[serde(default)]
     tool_input: Value,
+    #[serde(default)]
+    tool_response: Value,
+    /// The agent continues because of a hook at the end of the turn.
+    #[serde(default)]
+    stop_hook_active: bool,
+    /// Cursor: how many follow-ups of hooks this turn has had.
+    #[serde(default)]
+    loop_count: u64,
+    /// Cursor: `completed`, `aborted` or `error`.
+    #[serde(default)]
+    status: Option<String>,
 }
 
-impl Event {
-    /// Returns `None` for events other than edits.
-    pub(super) fn parse(text: &[u8]) -> Result<Option<Self>, EventError> {
-        let raw: RawEvent = serde_json::from_slice(text)?;
-        let name = match raw.hook_event_name.as_str() {
-            "PostToolUse" => "PostToolUse",
-            "AfterTool" => "AfterTool",
-            _ => return Ok(None),
-        };
-        let text_of = |key: &str| raw.tool_input.get(key).and_then(Value::as_str);
-        let files: Vec<Utf8PathBuf> = match raw.tool_name.as_str() {
-            "Edit" | "MultiEdit" | "Write" | "write_file" | "replace" => {
-                text_of("file_path").map(Utf8PathBuf::from).into_iter().collect()
-            }
-            "NotebookEdit" => text_of("notebook_path").map(Utf8PathBuf::from).into_iter().collect(),
-            "apply_patch" => text_of("command").map(patched).unwrap_or_default(),
-            _ => Vec::new(),
-        };
-        let event = Self { name, folder: raw.cwd, files };
-        Ok((!event.files.is_empty()).then_some(event))
+impl EventName {
+    fn parse(name: &str) -> Option<Self> {
+        Some(match name {
+            "PostToolUse" => Self::PostToolUse,
+            "AfterTool" => Self::AfterTool,
+            "postToolUse" => Self::CursorPostToolUse,
+            "Stop" => Self::Stop,
+            "AfterAgent" => Self::AfterAgent,
+            "stop" => Self::CursorStop,
+            _ => return None,
+        })
+    }
+
+    /// The output that passes text to the model.
+    pub(super) fn output(self, text: &str) -> Value {
+        let beside_the_result = |event: &str| json!({ "hookSpecificOutput": { "hookEventName": event, "additionalContext": text } });
+        match self {
+            Self::PostToolUse => beside_the_result("PostToolUse"),
+            Self::AfterTool => beside_the_result("AfterTool"),
+            Self::CursorPostToolUse => json!({ "additional_context": text }),
+            Self::Stop => json!({ "decision": "block", "reason": text }),
+            Self::AfterAgent => json!({ "decision": "deny", "reason": text }),
+            Self::CursorStop => json!({ "followup_message": text }),
+        }
     }
 }
 
-/// The files that a patch adds, updates or moves.
-fn patched(patch: &str) -> Vec<Utf8PathBuf> {
-    let headers = ["*** Add File: ", "*** Update File: ", "*** Move to: "];
+impl Event {
+    /// Returns `None` for events that need no report.
+    pub(super) fn parse(text: &[u8]) -> Result<Option<Self>, EventError> {
+        let raw: RawEvent = serde_json::from_slice(text)?;
+        let Some(name) = EventName::parse(&raw.hook_event_name) else {
+            return Ok(None);
+        };
+        let kind = match name {
+            EventName::PostToolUse | EventName::AfterTool | EventName::CursorPostToolUse => {
+                raw.tool_kind(name)
+            }
+            EventName::Stop | EventName::AfterAgent | EventName::CursorStop => raw.stop_kind(),
+        };
+        let folder = raw.cwd.or_else(|| raw.workspace_roots.into_iter().next());
+        Ok(kind.map(|kind| Self { name, folder, kind }))
+    }
+}
+
+impl RawEvent {
+    fn tool_kind(&self, name: EventName) -> Option<EventKind> {
+        let text_of = |key: &str| self.tool_input.get(key).and_then(Value::as_str);
+        // Claude Code says whether `Write` created the file.
+        let is_new = self.tool_response.get("type").and_then(Value::as_str) == Some("create");
+        let named = |key: &str| {
+            text_of(key).map(|path| EventKind::Edit(vec![NamedFile { path: path.into(), is_new }]))
+        };
+        match self.tool_name.as_str() {
+            // Cursor's edit tools are not documented; without a name the files on disk are compared.
+            "Edit" | "Write" | "StrReplace" | "Delete" if name == EventName::CursorPostToolUse => {
+                named("file_path").or_else(|| named("path")).or(Some(EventKind::Shell))
+            }
+            "Edit" | "MultiEdit" | "Write" | "write_file" | "replace" => named("file_path"),
+            "NotebookEdit" => named("notebook_path"),
+            "apply_patch" => {
+                let files = text_of("command").map(patched)?;
+                (!files.is_empty()).then_some(EventKind::Edit(files))
+            }
+            "Bash" | "Shell" | "shell" | "shell_command" | "local_shell" | "exec_command"
+            | "run_shell_command" => Some(EventKind::Shell),
+            _ => None,
+        }
+    }
+
+    /// `None` if the agent continues because of a hook already, so that hooks never make it run forever, or if it was
+    /// interrupted.
+    fn stop_kind(&self) -> Option<EventKind> {
+        let completed = self.status.as_deref().is_none_or(|status| status == "completed");
+        (completed && !self.stop_hook_active && self.loop_count == 0).then_some(EventKind::Stop)
+    }
+}
+
+/// The files that a patch adds, updates, moves or deletes.
+fn patched(patch: &str) -> Vec<NamedFile> {
+    let headers = ["*** Add File: ", "*** Update File: ", "*** Move to: ", "*** Delete File: "];
     let named = |line: &str| {
-        let name = headers.iter().find_map(|header| line.strip_prefix(header))?;
-        Some(Utf8PathBuf::from(name.trim()))
+        let (index, name) = headers
+            .iter()
+            .enumerate()
+            .find_map(|(index, header)| Some((index, line.strip_prefix(header)?)))?;
+        Some(NamedFile { path: Utf8PathBuf::from(name.trim()), is_new: index == 0 })
     };
-    let mut files: Vec<Utf8PathBuf> = patch.lines().filter_map(named).collect();
+    let mut files: Vec<NamedFile> = patch.lines().filter_map(named).collect();
     files.sort_unstable();
-    files.dedup();
+    files.dedup_by(|later, first| later.path == first.path);
     files
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
-    fn files(event: Value) -> Option<Vec<String>> {
-        let event = Event::parse(event.to_string().as_bytes()).unwrap()?;
-        Some(event.files.into_iter().map(Utf8PathBuf::into_string).collect())
+    fn kind(event: Value) -> Option<EventKind> {
+        Some(Event::parse(event.to_string().as_bytes()).unwrap()?.kind)
+    }
+
+    fn edit(files: &[&str]) -> Option<EventKind> {
+        Some(EventKind::Edit(
+            files.iter().map(|path| NamedFile { path: path.into(), is_new: false }).collect(),
+        ))
     }
 
     #[test]
@@ -89,17 +192,74 @@ mod tests {
             "tool_input": { "file_path": "/w/a.py", "old_string": "a", "new_string": "b" },
             "tool_response": { "filePath": "/w/a.py", "success": true },
         });
-        assert_eq!(files(claude), Some(vec!["/w/a.py".to_owned()]));
+        assert_eq!(kind(claude), edit(&["/w/a.py"]));
         let notebook = json!({ "hook_event_name": "PostToolUse", "tool_name": "NotebookEdit",
             "tool_input": { "notebook_path": "/w/a.ipynb", "new_source": "x" } });
-        assert_eq!(files(notebook), Some(vec!["/w/a.ipynb".to_owned()]));
+        assert_eq!(kind(notebook), edit(&["/w/a.ipynb"]));
         let gemini = json!({ "hook_event_name": "AfterTool", "tool_name": "replace", "timestamp": "2026-01-01T00:00:00Z",
             "tool_input": { "file_path": "src/a.ts", "old_string": "a", "new_string": "b" }, "tool_response": {} });
-        assert_eq!(files(gemini), Some(vec!["src/a.ts".to_owned()]));
+        assert_eq!(kind(gemini), edit(&["src/a.ts"]));
         let patch = "*** Begin Patch\n*** Update File: b.rs\n*** Move to: c.rs\n@@\n-x\n+*** Add File: no.rs\n*** Add File: a b.rs\n+y\n*** Delete File: d.rs\n*** Update File: b.rs\n*** End Patch\n";
         let codex = json!({ "hook_event_name": "PostToolUse", "tool_name": "apply_patch", "cwd": "/w",
             "tool_input": { "command": patch } });
-        assert_eq!(files(codex), Some(["a b.rs", "b.rs", "c.rs"].map(str::to_owned).into()));
+        let Some(EventKind::Edit(files)) = kind(codex) else { panic!("a patch edits files") };
+        let named: Vec<(&str, bool)> = files.iter().map(|file| (file.path.as_str(), file.is_new)).collect();
+        assert_eq!(named, [("a b.rs", true), ("b.rs", false), ("c.rs", false), ("d.rs", false)]);
+        let created = json!({ "hook_event_name": "PostToolUse", "tool_name": "Write",
+            "tool_input": { "file_path": "/w/new.py" }, "tool_response": { "type": "create", "originalFile": null } });
+        let new = NamedFile { path: "/w/new.py".into(), is_new: true };
+        assert_eq!(kind(created), Some(EventKind::Edit(vec![new])));
+        let cursor = json!({ "hook_event_name": "postToolUse", "tool_name": "Write", "workspace_roots": ["/w"],
+            "tool_input": { "path": "/w/a.py" } });
+        assert_eq!(kind(cursor), edit(&["/w/a.py"]));
+        let unnamed =
+            json!({ "hook_event_name": "postToolUse", "tool_name": "StrReplace", "tool_input": {} });
+        assert_eq!(kind(unnamed), Some(EventKind::Shell));
+    }
+
+    #[test]
+    fn shell_tools_of_each_agent_may_change_any_file() {
+        for (event, tool) in [
+            ("PostToolUse", "Bash"),
+            ("PostToolUse", "shell"),
+            ("PostToolUse", "local_shell"),
+            ("AfterTool", "run_shell_command"),
+            ("postToolUse", "Shell"),
+        ] {
+            let event =
+                json!({ "hook_event_name": event, "tool_name": tool, "tool_input": { "command": "x" } });
+            assert_eq!(kind(event), Some(EventKind::Shell), "{tool}");
+        }
+    }
+
+    #[test]
+    fn end_of_a_turn_is_reported_unless_a_hook_made_the_agent_continue() {
+        for name in ["Stop", "AfterAgent", "stop"] {
+            assert_eq!(kind(json!({ "hook_event_name": name })), Some(EventKind::Stop), "{name}");
+        }
+        for ignored in [
+            json!({ "hook_event_name": "Stop", "stop_hook_active": true }),
+            json!({ "hook_event_name": "AfterAgent", "stop_hook_active": true }),
+            json!({ "hook_event_name": "stop", "status": "completed", "loop_count": 1 }),
+            json!({ "hook_event_name": "stop", "status": "aborted", "loop_count": 0 }),
+            json!({ "hook_event_name": "SubagentStop" }),
+        ] {
+            assert_eq!(kind(ignored.clone()), None, "{ignored}");
+        }
+    }
+
+    #[test]
+    fn output_has_the_format_of_the_event() {
+        let output = |name: &str| EventName::parse(name).unwrap().output("text").to_string();
+        assert_eq!(output("Stop"), r#"{"decision":"block","reason":"text"}"#);
+        assert_eq!(output("AfterAgent"), r#"{"decision":"deny","reason":"text"}"#);
+        assert_eq!(output("stop"), r#"{"followup_message":"text"}"#);
+        assert_eq!(output("postToolUse"), r#"{"additional_context":"text"}"#);
+        for name in ["PostToolUse", "AfterTool"] {
+            let expected =
+                json!({ "hookSpecificOutput": { "hookEventName": name, "additionalContext": "text" } });
+            assert_eq!(output(name), expected.to_string());
+        }
     }
 
     #[test]
@@ -111,9 +271,8 @@ mod tests {
             json!({ "hook_event_name": "PostToolUse", "tool_name": "Edit" }),
             json!({ "hook_event_name": "PostToolUse", "tool_name": "Edit", "tool_input": { "file_path": 7 } }),
             json!({ "hook_event_name": "PostToolUse", "tool_name": "apply_patch", "tool_input": { "command": "" } }),
-            json!({ "hook_event_name": "Stop" }),
         ] {
-            assert_eq!(files(other.clone()), None, "{other}");
+            assert_eq!(kind(other.clone()), None, "{other}");
         }
         for wrong in
             ["", "{", "[]", "7", r#"{"hook_event_name": 7}"#, r#"{"tool_name": "Edit"}"#, "\u{feff}{}"]

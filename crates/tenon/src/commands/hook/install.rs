@@ -1,6 +1,6 @@
-//! `tenon hook install`: adds the hook to an agent's settings file, and removes it again.
+//! `tenon hook install`: adds the hooks to an agent's settings file, and removes them again.
 //!
-//! A record of the insertion lets `--undo` restore the file exactly if it has not changed since. Otherwise only the hook is
+//! A record of the insertion lets `--undo` restore the file exactly if it has not changed since. Otherwise only the hooks are
 //! removed. The record holds the inserted text and a hash, never other settings: these may contain secrets.
 
 use std::io;
@@ -8,9 +8,10 @@ use std::io;
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use tenon_contract::id::sha256_hex;
 
-use super::agent::{self, Agent};
+use super::agent::Agent;
 use super::diff;
 use super::settings::{self, Insertion, SettingsError};
 use crate::commands::up;
@@ -18,22 +19,27 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::invocation::Invocation;
 
-/// Make an agent run `tenon hook post-edit` after every edit
+/// The plugin for opencode, and how it begins.
+const OPENCODE_PLUGIN: &str = include_str!("opencode.js");
+const OPENCODE_MARK: &str = "// Written by `tenon hook install";
+
+/// Make an agent report the errors that its edits and commands cause
 ///
-/// Shows the change to the agent's settings file, then writes it. The rest of the file stays the same, byte for byte.
+/// Shows the change to the agent's settings file, then writes it. The rest of the file stays the same, byte for byte. Without
+/// `--client`, lists the agents and changes nothing.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Agent to install the hook for
+    /// Agent to install the hooks for
     #[arg(long, value_enum, value_name = "AGENT")]
-    client: Agent,
+    client: Option<Agent>,
     /// Settings to change
     #[arg(long, value_enum, default_value_t = Scope::Project)]
     scope: Scope,
     /// Show the change without writing it
     #[arg(long)]
     dry_run: bool,
-    /// Remove the hook
-    #[arg(long)]
+    /// Remove the hooks
+    #[arg(long, requires = "client")]
     undo: bool,
 }
 
@@ -48,29 +54,33 @@ enum Scope {
 /// What was inserted into a file.
 #[derive(Debug, Serialize, Deserialize)]
 struct Record {
-    at: usize,
-    inserted: String,
+    /// In the order of their insertion.
+    pieces: Vec<Insertion>,
     /// Hash of the whole file after the insertion.
     sha256: String,
     /// Whether the insertion created the file.
     new_file: bool,
-    /// Whether it created the file's folder.
-    new_folder: bool,
+    /// How many folders above the file it created.
+    new_folders: usize,
 }
 
 /// A settings file and its record's path.
 struct Target {
+    agent: Agent,
     file: Utf8PathBuf,
     record: Utf8PathBuf,
     before: Option<String>,
 }
 
 pub(super) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failure> {
-    let target = Target::open(&args, invocation)?;
-    let title = args.client.title();
+    let Some(agent) = args.client else {
+        return list(args.scope, invocation);
+    };
+    let target = Target::open(agent, args.scope, invocation)?;
+    let title = agent.title();
     let change = match args.undo {
-        true => target.removal(args.client)?,
-        false => target.insertion(args.client, &agent::command(&up::program(invocation)))?,
+        true => target.removal()?,
+        false => target.insertion(&up::program(invocation))?,
     };
     let Some(change) = change else {
         let status = if args.undo { "not installed" } else { "already installed" };
@@ -85,16 +95,42 @@ pub(super) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
     }
     target.write(&change)?;
     if args.undo {
-        invocation.eprint(format!("removed: {title} no longer runs Tenon's hook from {}", target.file));
+        invocation.eprint(format!("removed: {title} no longer runs Tenon's hooks from {}", target.file));
     } else {
         invocation.eprint(format!(
-            "installed: {title} now sees the errors that its edits cause; `--undo` removes the hook"
+            "installed: {title} now sees the errors that its edits cause; `--undo` removes the hooks"
         ));
-        if let Some(note) = args.client.note() {
+        if let Some(note) = agent.note() {
             invocation.eprint(format!("note: {note}"));
         }
     }
     Ok(Exit::Success)
+}
+
+/// Prints the agents and their states.
+fn list(scope: Scope, invocation: &mut Invocation) -> Result<Exit, Failure> {
+    let home = invocation.dirs()?.home.clone();
+    let root = invocation.root(None)?;
+    for agent in Agent::value_variants() {
+        let state = match Target::open(*agent, scope, invocation) {
+            Ok(target) if target.is_installed() => "installed",
+            _ if is_found(*agent, &home, &root) => "agent found",
+            _ => "not found",
+        };
+        let line = format!("{:<10}{:<13}{}", agent.id(), agent.title(), state);
+        invocation.print(line)?;
+    }
+    invocation.eprint("install with `tenon hook install --client AGENT`; nothing was changed");
+    Ok(Exit::Success)
+}
+
+/// Whether the agent's program or settings exist.
+fn is_found(agent: Agent, home: &Utf8Path, root: &Utf8Path) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let on_path = |program: &&str| std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
+    agent.programs().iter().any(on_path)
+        || [home, root].iter().any(|base| base.join(agent.folder()).is_dir())
+        || agent.user_file(home).parent().is_some_and(Utf8Path::is_dir)
 }
 
 /// A change to the settings file and to its record.
@@ -102,18 +138,17 @@ struct Change {
     /// The new text, or `None` to remove the file.
     after: Option<String>,
     record: Option<Record>,
-    /// Whether to remove the file's folder too, if it is empty.
-    remove_folder: bool,
+    /// How many folders above the file to remove too, if they are empty.
+    remove_folders: usize,
 }
 
 impl Target {
-    fn open(args: &Args, invocation: &Invocation) -> Result<Self, Failure> {
+    fn open(agent: Agent, scope: Scope, invocation: &Invocation) -> Result<Self, Failure> {
         let dirs = invocation.dirs()?;
-        let base = match args.scope {
-            Scope::Project => invocation.root(None)?,
-            Scope::User => dirs.home.clone(),
+        let named = match scope {
+            Scope::Project => agent.project_file(&invocation.root(None)?),
+            Scope::User => agent.user_file(&dirs.home),
         };
-        let named = args.client.file(&base);
         // Changes the target of a symbolic link, not the link.
         let file = named.canonicalize_utf8().unwrap_or(named);
         let before = match std::fs::read_to_string(&file) {
@@ -127,7 +162,14 @@ impl Target {
             }
         };
         let name = &sha256_hex(file.as_str())[..16];
-        Ok(Self { record: dirs.state.join("hooks").join(format!("{name}.json")), file, before })
+        Ok(Self { agent, record: dirs.state.join("hooks").join(format!("{name}.json")), file, before })
+    }
+
+    fn is_installed(&self) -> bool {
+        self.before.as_deref().is_some_and(|text| match self.agent {
+            Agent::Opencode => text.starts_with(OPENCODE_MARK),
+            agent => settings::has_hooks(text, agent),
+        })
     }
 
     fn unsupported(&self, error: &SettingsError) -> Failure {
@@ -138,43 +180,71 @@ impl Target {
         }
     }
 
-    fn insertion(&self, agent: Agent, command: &str) -> Result<Option<Change>, Failure> {
+    fn insertion(&self, program: &str) -> Result<Option<Change>, Failure> {
         let before = self.before.as_deref();
-        let insertion =
-            settings::insertion(before, agent, command).map_err(|error| self.unsupported(&error))?;
-        let Some(insertion) = insertion else {
-            return Ok(None);
+        let (pieces, after) = match self.agent {
+            Agent::Opencode => {
+                let plugin = OPENCODE_PLUGIN.replace(r#""@PROGRAM@""#, &json!(program).to_string());
+                self.require_own_plugin()?;
+                if before == Some(&plugin) {
+                    return Ok(None);
+                }
+                (vec![Insertion { at: 0, text: plugin.clone() }], plugin)
+            }
+            agent => {
+                let pieces =
+                    settings::insertions(before, agent, program).map_err(|error| self.unsupported(&error))?;
+                if pieces.is_empty() {
+                    return Ok(None);
+                }
+                let text = before.unwrap_or_default().to_owned();
+                let after = pieces.iter().fold(text, |text, piece| piece.apply(&text));
+                (pieces, after)
+            }
         };
-        let after = insertion.apply(before.unwrap_or_default());
-        let Insertion { at, text: inserted } = insertion;
+        let folders = self.file.ancestors().skip(1);
         let record = Record {
-            at,
-            inserted,
+            pieces,
             sha256: sha256_hex(&after),
             new_file: before.is_none(),
-            new_folder: self.file.parent().is_some_and(|folder| !folder.exists()),
+            new_folders: folders.take_while(|folder| !folder.exists()).count(),
         };
-        Ok(Some(Change { after: Some(after), record: Some(record), remove_folder: false }))
+        Ok(Some(Change { after: Some(after), record: Some(record), remove_folders: 0 }))
     }
 
-    fn removal(&self, agent: Agent) -> Result<Option<Change>, Failure> {
+    fn removal(&self) -> Result<Option<Change>, Failure> {
         let Some(text) = self.before.as_deref() else {
             return Ok(None);
         };
         let record = std::fs::read(&self.record).ok();
         let record: Option<Record> = record.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        let without = |start: usize, end: usize| Some(format!("{}{}", text.get(..start)?, text.get(end..)?));
-        // The file has not changed since: the inserted text is where we inserted it.
+        let remove_folders =
+            record.as_ref().filter(|record| record.new_file).map_or(0, |record| record.new_folders);
+        if self.agent == Agent::Opencode {
+            self.require_own_plugin()?;
+            return Ok(Some(Change { after: None, record: None, remove_folders }));
+        }
+        // The file has not changed since: the inserted texts are where we inserted them.
         if let Some(record) = record.filter(|record| record.sha256 == sha256_hex(text)) {
-            let end = record.at.saturating_add(record.inserted.len());
-            if let Some(before) = without(record.at, end) {
+            let mut pieces = record.pieces.iter().rev();
+            if let Some(before) = pieces.try_fold(text.to_owned(), |text, piece| piece.undo(&text)) {
                 let after = (!record.new_file).then_some(before);
-                return Ok(Some(Change { after, record: None, remove_folder: record.new_folder }));
+                return Ok(Some(Change { after, record: None, remove_folders }));
             }
         }
-        let cut = settings::removal(text, agent).map_err(|error| self.unsupported(&error))?;
-        let after = cut.and_then(|cut| without(cut.start, cut.end));
-        Ok(after.map(|after| Change { after: Some(after), record: None, remove_folder: false }))
+        let after = settings::without_hooks(text, self.agent).map_err(|error| self.unsupported(&error))?;
+        Ok(after.map(|after| Change { after: Some(after), record: None, remove_folders: 0 }))
+    }
+
+    /// A plugin of the user with the same name stays as it is.
+    fn require_own_plugin(&self) -> Result<(), Failure> {
+        match &self.before {
+            Some(text) if !text.starts_with(OPENCODE_MARK) => Err(Failure::new(
+                Exit::Config,
+                format!("cannot change `{}`: Tenon did not write this file", self.file),
+            )),
+            _ => Ok(()),
+        }
     }
 
     fn write(&self, change: &Change) -> Result<(), Failure> {
@@ -185,7 +255,7 @@ impl Target {
             Some(text) => replace(&self.file, text).map_err(write_failed)?,
             None => std::fs::remove_file(&self.file).map_err(write_failed)?,
         }
-        if let Some(folder) = self.file.parent().filter(|_| change.remove_folder) {
+        for folder in self.file.ancestors().skip(1).take(change.remove_folders) {
             // Fails, as intended, if the folder has other files.
             let _ = std::fs::remove_dir(folder);
         }

@@ -6,10 +6,10 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::agent::{Agent, is_tenon_hook};
+use super::agent::{Agent, HookCommand};
 
 /// Why a settings file cannot be changed.
 #[derive(Debug, thiserror::Error)]
@@ -20,8 +20,28 @@ pub(super) enum SettingsError {
     Shape(&'static str),
 }
 
+/// A hook in a settings file.
+#[derive(Debug, Clone)]
+pub(super) struct HookEntry {
+    /// The event that runs it.
+    pub(super) event: &'static str,
+    pub(super) command: HookCommand,
+    /// The entry for the event's list, as lines with their indentation depth.
+    pub(super) lines: Vec<(usize, String)>,
+    pub(super) layout: Layout,
+}
+
+/// How an event's list holds hooks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Layout {
+    /// `{"matcher": …, "hooks": [{"command": …}]}`
+    Nested,
+    /// `{"command": …}`
+    Flat,
+}
+
 /// A piece of text to insert at an offset.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Insertion {
     pub(super) at: usize,
     pub(super) text: String,
@@ -30,6 +50,12 @@ pub(super) struct Insertion {
 impl Insertion {
     pub(super) fn apply(&self, text: &str) -> String {
         format!("{}{}{}", &text[..self.at], self.text, &text[self.at..])
+    }
+
+    /// The text before the insertion.
+    pub(super) fn undo(&self, text: &str) -> Option<String> {
+        let end = self.at.checked_add(self.text.len())?;
+        Some(format!("{}{}", text.get(..self.at)?, text.get(end..)?))
     }
 }
 
@@ -121,8 +147,8 @@ impl<'a> HookPath<'a> {
         Ok(Self { root, hooks, list })
     }
 
-    /// Tenon's hook: its entry's index, its index in that entry's list, and that list.
-    fn tenon_hook(&self, text: &str) -> Option<(usize, usize, Container<'a>)> {
+    /// Tenon's hook: its entry's index and, in the nested layout, the entry's list with its index there.
+    fn tenon_hook(&self, text: &str, wanted: &HookEntry) -> Option<(usize, Option<(usize, Container<'a>)>)> {
         #[derive(Deserialize)]
         struct Entry<'a> {
             #[serde(borrow)]
@@ -132,64 +158,121 @@ impl<'a> HookPath<'a> {
         struct Hook {
             command: String,
         }
+        let is_ours = |hook: &Item<'_>| {
+            serde_json::from_str::<Hook>(hook.raw).is_ok_and(|hook| wanted.command.is_run_by(&hook.command))
+        };
         let (_, list) = self.list.as_ref()?;
-        list.items.iter().enumerate().find_map(|(index, item)| {
-            let entry: Entry<'a> = serde_json::from_str(item.raw).ok()?;
-            let hooks = Container::list(text, entry.hooks.get(), "").ok()?;
-            let is_ours = |hook: &Item<'_>| {
-                serde_json::from_str::<Hook>(hook.raw).is_ok_and(|hook| is_tenon_hook(&hook.command))
-            };
-            let inner = hooks.items.iter().position(is_ours)?;
-            Some((index, inner, hooks))
+        list.items.iter().enumerate().find_map(|(index, item)| match wanted.layout {
+            Layout::Flat => is_ours(item).then_some((index, None)),
+            Layout::Nested => {
+                let entry: Entry<'a> = serde_json::from_str(item.raw).ok()?;
+                let hooks = Container::list(text, entry.hooks.get(), "").ok()?;
+                let inner = hooks.items.iter().position(is_ours)?;
+                Some((index, Some((inner, hooks))))
+            }
         })
     }
 }
 
-/// The text to insert into a file, which may not exist yet. `None` if it has the hook already.
-pub(super) fn insertion(
+/// The texts to insert, one after the other, into a file that may not exist yet. Empty if it has all hooks already.
+pub(super) fn insertions(
     text: Option<&str>,
     agent: Agent,
-    command: &str,
-) -> Result<Option<Insertion>, SettingsError> {
-    let entry = agent.entry(command);
-    let list = || wrapped(format!("\"{}\": [", agent.event()), entry.clone(), "]");
-    let hooks = || wrapped("\"hooks\": {".to_owned(), list(), "}");
-    let Some(text) = text.filter(|text| !text.trim().is_empty()) else {
-        let lines = wrapped("{".to_owned(), hooks(), "}");
-        let text = Style::DEFAULT.lines(&lines, 0) + "\n";
-        return Ok(Some(Insertion { at: 0, text }));
+    program: &str,
+) -> Result<Vec<Insertion>, SettingsError> {
+    let is_new = text.is_none_or(|text| text.trim().is_empty());
+    let empty = if agent == Agent::Cursor { "{\n  \"version\": 1\n}" } else { "{}" };
+    let mut current = text.filter(|_| !is_new).unwrap_or(empty).to_owned();
+    let mut pieces = Vec::new();
+    let mut insert = |current: &mut String, piece: Insertion| {
+        *current = piece.apply(current);
+        pieces.push(piece);
     };
-    let path = HookPath::find(text, agent.event())?;
-    if path.tenon_hook(text).is_some() {
+    for entry in agent.entries(program) {
+        if let Some(piece) = insertion(&current, &entry)? {
+            insert(&mut current, piece);
+        }
+    }
+    if agent == Agent::Cursor && Some(current.as_str()) != text && !has_member(&current, "version")? {
+        let piece = member(&current, vec![(0, r#""version": 1"#.to_owned())])?;
+        insert(&mut current, piece);
+    }
+    match is_new {
+        true => Ok(vec![Insertion { at: 0, text: current + "\n" }]),
+        false => Ok(pieces),
+    }
+}
+
+fn has_member(text: &str, key: &str) -> Result<bool, SettingsError> {
+    let whole: &RawValue = serde_json::from_str(text)?;
+    Ok(Container::object(text, whole.get(), "not a JSON object")?.member(key).is_some())
+}
+
+/// Inserts a member at the end of the file's object.
+fn member(text: &str, lines: Vec<(usize, String)>) -> Result<Insertion, SettingsError> {
+    let whole: &RawValue = serde_json::from_str(text)?;
+    let root = Container::object(text, whole.get(), "not a JSON object")?;
+    Ok(appended(text, &root, 0, &lines))
+}
+
+fn insertion(text: &str, entry: &HookEntry) -> Result<Option<Insertion>, SettingsError> {
+    let path = HookPath::find(text, entry.event)?;
+    if path.tenon_hook(text, entry).is_some() {
         return Ok(None);
     }
-    let (container, depth, lines) = match (&path.hooks, &path.list) {
-        (_, Some((_, list))) => (list, 2, entry),
-        (Some((_, found)), None) => (found, 1, list()),
-        (None, None) => (&path.root, 0, hooks()),
-    };
+    let list = || wrapped(format!("\"{}\": [", entry.event), entry.lines.clone(), "]");
+    let hooks = || wrapped("\"hooks\": {".to_owned(), list(), "}");
+    Ok(Some(match (&path.hooks, &path.list) {
+        (_, Some((_, found))) => appended(text, found, 2, &entry.lines),
+        (Some((_, found)), None) => appended(text, found, 1, &list()),
+        (None, None) => appended(text, &path.root, 0, &hooks()),
+    }))
+}
+
+/// Inserts lines as the last item of an array or object at a depth.
+fn appended(text: &str, container: &Container<'_>, depth: usize, lines: &[(usize, String)]) -> Insertion {
     let style = Style::of(text);
-    let new = style.lines(&lines, depth + 1);
-    Ok(Some(match container.items.last() {
+    let new = style.lines(lines, depth + 1);
+    match container.items.last() {
         Some(last) => Insertion { at: last.span.end, text: format!(",{}{new}", style.line_end) },
         None => {
             let closing = format!("{}{}", style.line_end, style.indent(depth));
             Insertion { at: container.span.start + 1, text: format!("{}{new}{closing}", style.line_end) }
         }
-    }))
+    }
 }
 
-/// The range to delete so that the hook is removed, with the arrays and objects that it would leave empty.
-pub(super) fn removal(text: &str, agent: Agent) -> Result<Option<Range<usize>>, SettingsError> {
-    let path = HookPath::find(text, agent.event())?;
-    let (Some((index, inner, own)), Some((hooks_at, hooks)), Some((list_at, list))) =
-        (path.tenon_hook(text), &path.hooks, &path.list)
+/// The text without the hooks, and without the arrays and objects that they would leave empty. `None` if it has none.
+pub(super) fn without_hooks(text: &str, agent: Agent) -> Result<Option<String>, SettingsError> {
+    let mut current = text.to_owned();
+    for entry in agent.entries("tenon").iter().rev() {
+        if let Some(cut) = removal(&current, entry)? {
+            current.replace_range(cut, "");
+        }
+    }
+    Ok((current != text).then_some(current))
+}
+
+/// Whether the file has all hooks.
+pub(super) fn has_hooks(text: &str, agent: Agent) -> bool {
+    let has = |entry: &HookEntry| {
+        HookPath::find(text, entry.event).is_ok_and(|path| path.tenon_hook(text, entry).is_some())
+    };
+    agent.entries("tenon").iter().all(has)
+}
+
+fn removal(text: &str, entry: &HookEntry) -> Result<Option<Range<usize>>, SettingsError> {
+    let path = HookPath::find(text, entry.event)?;
+    let (Some((index, own)), Some((hooks_at, hooks)), Some((list_at, list))) =
+        (path.tenon_hook(text, entry), &path.hooks, &path.list)
     else {
         return Ok(None);
     };
-    let levels = [(&own, inner), (list, index), (hooks, *list_at), (&path.root, *hooks_at)];
+    let mut levels: Vec<(&Container<'_>, usize)> = Vec::new();
+    levels.extend(own.as_ref().map(|(inner, own)| (own, *inner)));
+    levels.extend([(list, index), (hooks, *list_at), (&path.root, *hooks_at)]);
     let shared = levels.iter().find(|(container, _)| container.items.len() > 1);
-    let (container, item) = shared.unwrap_or(&levels[3]);
+    let (container, item) = shared.unwrap_or(&levels[levels.len() - 1]);
     Ok(Some(container.removal_range(text, *item)))
 }
 
@@ -236,31 +319,37 @@ mod tests {
 
     use super::*;
 
-    const COMMAND: &str = "tenon hook post-edit";
+    fn apply(text: &str, pieces: &[Insertion]) -> String {
+        pieces.iter().fold(text.to_owned(), |text, piece| piece.apply(&text))
+    }
 
     fn installed(text: &str) -> String {
-        let insertion =
-            insertion(Some(text), Agent::Claude, COMMAND).unwrap().expect("the hook is not installed yet");
-        insertion.apply(text)
+        let pieces = insertions(Some(text), Agent::Claude, "tenon").unwrap();
+        assert!(!pieces.is_empty(), "the hook is installed already");
+        apply(text, &pieces)
     }
 
     fn removed(text: &str) -> String {
-        let cut = removal(text, Agent::Claude).unwrap().expect("the hook is installed");
-        format!("{}{}", &text[..cut.start], &text[cut.end..])
+        without_hooks(text, Agent::Claude).unwrap().expect("the hook is installed")
     }
 
-    /// Asserts that the hook is installed, that installing again changes nothing, and that removal restores the rest.
+    /// Asserts that the hooks are installed, that installing again changes nothing, and that removal restores the rest.
     fn assert_installed(before: &str) {
         let after = installed(before);
         let value: Value = serde_json::from_str(&after).unwrap_or_else(|error| panic!("{error}: {after}"));
-        let entries = value["hooks"]["PostToolUse"].as_array().unwrap();
-        assert_eq!(entries.last().unwrap()["hooks"][0]["command"], COMMAND);
-        assert_eq!(insertion(Some(&after), Agent::Claude, COMMAND).unwrap(), None, "{after}");
+        for (event, command) in [("PostToolUse", "tenon hook post-edit"), ("Stop", "tenon hook stop")] {
+            let entries = value["hooks"][event].as_array().unwrap();
+            assert_eq!(entries.last().unwrap()["hooks"][0]["command"], command);
+        }
+        assert!(has_hooks(&after, Agent::Claude));
+        assert_eq!(insertions(Some(&after), Agent::Claude, "tenon").unwrap(), [], "{after}");
         let without: Value = serde_json::from_str(&removed(&after)).unwrap();
         let mut expected: Value = serde_json::from_str(before).unwrap();
-        // Removal also drops an event list that was empty before.
+        // Removal also drops event lists that were empty before.
         if let Some(hooks) = expected.get_mut("hooks").and_then(Value::as_object_mut) {
-            hooks.retain(|event, list| event != "PostToolUse" || list != &serde_json::json!([]));
+            hooks.retain(|event, list| {
+                !["PostToolUse", "Stop"].contains(&event.as_str()) || list != &serde_json::json!([])
+            });
             if hooks.is_empty() {
                 expected.as_object_mut().unwrap().remove("hooks");
             }
@@ -269,22 +358,52 @@ mod tests {
     }
 
     #[test]
-    fn missing_file_is_created_with_the_hook() {
-        let new = insertion(None, Agent::Gemini, COMMAND).unwrap().unwrap();
-        insta::assert_snapshot!(new.text, @r#"
+    fn missing_file_is_created_with_the_hooks() {
+        let new = |agent| apply("", &insertions(None, agent, "tenon").unwrap());
+        insta::assert_snapshot!(new(Agent::Gemini), @r#"
         {
           "hooks": {
             "AfterTool": [
               {
-                "matcher": "write_file|replace",
+                "matcher": "write_file|replace|run_shell_command",
                 "hooks": [
                   { "type": "command", "command": "tenon hook post-edit", "timeout": 30000 }
+                ]
+              }
+            ],
+            "AfterAgent": [
+              {
+                "hooks": [
+                  { "type": "command", "command": "tenon hook stop", "timeout": 30000 }
                 ]
               }
             ]
           }
         }
         "#);
+        insta::assert_snapshot!(new(Agent::Cursor), @r#"
+        {
+          "version": 1,
+          "hooks": {
+            "postToolUse": [
+              { "command": "tenon hook post-edit", "matcher": "Write|StrReplace|Edit|Delete|Shell", "timeout": 30 }
+            ],
+            "stop": [
+              { "command": "tenon hook stop", "timeout": 30, "loop_limit": 1 }
+            ]
+          }
+        }
+        "#);
+    }
+
+    #[test]
+    fn flat_entries_are_inserted_and_removed_beside_others() {
+        let before = "{\n  \"version\": 1,\n  \"hooks\": {\n    \"stop\": [\n      { \"command\": \"notify\" }\n    ]\n  }\n}\n";
+        let after = apply(before, &insertions(Some(before), Agent::Cursor, "tenon").unwrap());
+        assert!(has_hooks(&after, Agent::Cursor), "{after}");
+        assert_eq!(insertions(Some(&after), Agent::Cursor, "tenon").unwrap(), []);
+        assert_eq!(without_hooks(&after, Agent::Cursor).unwrap().as_deref(), Some(before));
+        assert_eq!(without_hooks(before, Agent::Cursor).unwrap(), None);
     }
 
     #[test]
@@ -297,9 +416,16 @@ mod tests {
             "hooks": {
                 "PostToolUse": [
                     {
-                        "matcher": "Edit|MultiEdit|Write|NotebookEdit",
+                        "matcher": "Edit|MultiEdit|Write|NotebookEdit|Bash",
                         "hooks": [
                             { "type": "command", "command": "tenon hook post-edit", "timeout": 30 }
+                        ]
+                    }
+                ],
+                "Stop": [
+                    {
+                        "hooks": [
+                            { "type": "command", "command": "tenon hook stop", "timeout": 30 }
                         ]
                     }
                 ]
@@ -351,7 +477,7 @@ mod tests {
             (r#"{"hooks": []}"#, "`hooks` is not an object"),
             (r#"{"hooks": {"PostToolUse": {}}}"#, "the hooks of the event are not an array"),
         ] {
-            let error = insertion(Some(text), Agent::Claude, COMMAND).unwrap_err();
+            let error = insertions(Some(text), Agent::Claude, "tenon").unwrap_err();
             assert_eq!(error.to_string(), reason, "{text}");
         }
     }

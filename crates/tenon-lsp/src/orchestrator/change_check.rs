@@ -1,0 +1,204 @@
+//! Diagnostics before and after a change: of the changed files, and of the files that depend on them.
+//!
+//! Each server goes through the same steps, in `server_change.rs`. Here the files are read, the servers are chosen, and their
+//! results are merged. An unknown list is `None`, never empty, and the result is complete only if nothing is unknown.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use futures::future::join_all;
+use tenon_contract::position::LineIndex;
+use tenon_contract::root::{ReadError, WorkspacePath};
+
+use super::server_change::{ChangedDocument, ServerShare};
+use super::{Candidate, Key, Orchestrator, lines_of, lock};
+use crate::call_context::CallContext;
+use crate::model::{Diagnostic, GapReason};
+use tenon_servers::registry::{Capability, ServerId};
+
+/// A file that was changed.
+#[derive(Debug, Clone)]
+pub struct ChangedText {
+    pub path: WorkspacePath,
+    /// The text before: empty for a new file, `None` if it is not known. Without it, dependents cannot be found, so the result
+    /// is not complete.
+    pub before: Option<String>,
+    /// The new text; `None` means the text on disk, or that the file was deleted.
+    pub after: Option<String>,
+}
+
+/// The diagnostics before and after a change.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ChangeCheck {
+    /// In the order given.
+    pub changed: Vec<FileCheck>,
+    /// The other files that were checked for this change, by path. Each has only servers that serve a changed file.
+    pub others: Vec<FileCheck>,
+    /// The servers that did not finish in time, in registry order.
+    pub pending: Vec<ServerId>,
+    /// Why servers did not check: they rejected requests, or their own check could not run.
+    pub refused: BTreeMap<ServerId, String>,
+    /// Whether every available server reported on the texts before and after, and on all dependents.
+    pub complete: bool,
+    /// Files that may depend on the change and were not checked, because of a limit or in time.
+    pub unchecked: usize,
+}
+
+/// One file's diagnostics before and after, by server, in registry order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileCheck {
+    pub path: WorkspacePath,
+    pub servers: Vec<ServerCheck>,
+}
+
+/// One server's diagnostics of a file before and after a change; `None` is unknown, never clean.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerCheck {
+    pub server: ServerId,
+    pub before: Option<Vec<Diagnostic>>,
+    pub after: Option<Vec<Diagnostic>>,
+}
+
+/// The servers that check a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Checkers {
+    /// None is configured.
+    None,
+    /// None of the configured ones can run.
+    Unavailable,
+    Available,
+}
+
+/// One server with the changed files that it serves.
+struct ServerFiles {
+    order: usize,
+    candidate: Candidate,
+    documents: Vec<ChangedDocument>,
+}
+
+impl Orchestrator {
+    /// Shows a change to all servers of the changed files and collects diagnostics before and after it. Dependents may take up
+    /// to `wait` before and after the new text is shown.
+    pub async fn check_change(
+        &self,
+        files: &[ChangedText],
+        wait: Duration,
+        call: &CallContext,
+    ) -> ChangeCheck {
+        let call = &call.clone().in_order();
+        let paths: Vec<&WorkspacePath> = files.iter().map(|file| &file.path).collect();
+        self.catch_up(call).await;
+        let number = self.begin_change(&paths).await;
+        let mut check = ChangeCheck { complete: true, ..ChangeCheck::default() };
+        let mut servers: BTreeMap<Key, ServerFiles> = BTreeMap::new();
+        for (index, file) in files.iter().enumerate() {
+            check.changed.push(FileCheck { path: file.path.clone(), servers: Vec::new() });
+            let Ok(document) = self.changed_document(index, file, call).await else {
+                // Not text, or too large: servers never see it.
+                check.complete = false;
+                continue;
+            };
+            check.complete &= document.before.is_some();
+            let candidates = self.candidates(&file.path).await.into_iter().enumerate();
+            for (order, candidate) in
+                candidates.filter(|(_, candidate)| candidate.entry.has(Capability::Diagnostics))
+            {
+                // A server that is not installed or may not run does not make the result incomplete.
+                let Ok(root) = &candidate.place else {
+                    continue;
+                };
+                let key = (candidate.entry.id.clone(), root.as_path().to_owned());
+                let server = servers.entry(key).or_insert_with(|| ServerFiles {
+                    order,
+                    candidate: candidate.clone(),
+                    documents: Vec::new(),
+                });
+                server.documents.push(document.clone());
+            }
+        }
+        let mut servers: Vec<ServerFiles> = servers.into_values().collect();
+        servers.sort_by(|a, b| (a.order, &a.candidate.entry.id).cmp(&(b.order, &b.candidate.entry.id)));
+        let shares = servers
+            .iter()
+            .map(|server| self.change_on_server(&server.candidate, &server.documents, number, wait, call));
+        let shares = join_all(shares).await;
+        let pids: BTreeSet<u32> = shares.iter().filter_map(|share| share.pid).collect();
+        merge(&mut check, shares);
+        for path in paths {
+            check.unchecked += self.configured_files(path).await;
+        }
+        check.complete &= check.unchecked == 0;
+        lock(&self.0.baselines).finish(number, &pids, check.complete);
+        if !pids.is_empty() {
+            self.0.epoch.advance();
+        }
+        check
+    }
+
+    /// Whether servers are configured to check a file, and can run.
+    pub async fn checkers(&self, path: &WorkspacePath) -> Checkers {
+        let candidates = self.candidates(path).await.into_iter();
+        let places =
+            candidates.filter(|one| one.entry.has(Capability::Diagnostics)).map(|one| one.place.is_ok());
+        match places.max() {
+            None => Checkers::None,
+            Some(false) => Checkers::Unavailable,
+            Some(true) => Checkers::Available,
+        }
+    }
+
+    /// The texts of a changed file.
+    async fn changed_document(
+        &self,
+        index: usize,
+        file: &ChangedText,
+        call: &CallContext,
+    ) -> Result<ChangedDocument, ReadError> {
+        let on_disk = self.read(&file.path).await;
+        let (after, saved) = match (&file.after, on_disk) {
+            (Some(text), on_disk) => {
+                let lines = lines_of(text.clone());
+                let saved = on_disk.is_ok_and(|disk| disk.text() == lines.text());
+                (Some(lines), saved)
+            }
+            (None, Ok(lines)) => (Some(lines), true),
+            (None, Err(ReadError::Gone)) => (None, true),
+            (None, Err(error)) => return Err(error),
+        };
+        let order = call.text_order().unwrap_or_default();
+        self.0.note_unsaved(&file.path, after.as_ref().filter(|_| !saved).map(|lines| (order, lines)));
+        let known = || lock(&self.0.baselines).last_text(&file.path);
+        let before: Option<LineIndex> = file.before.clone().map(lines_of).or_else(known);
+        Ok(ChangedDocument { index, path: file.path.clone(), before, after, saved })
+    }
+}
+
+/// Adds the servers' results.
+fn merge(check: &mut ChangeCheck, shares: Vec<ServerShare>) {
+    let mut others: BTreeMap<WorkspacePath, Vec<ServerCheck>> = BTreeMap::new();
+    let mut unchecked: BTreeSet<WorkspacePath> = BTreeSet::new();
+    let mut not_searched = 0;
+    for share in shares {
+        for (index, own) in share.changed {
+            check.complete &= own.before.is_some() && own.after.is_some();
+            check.changed[index].servers.push(own);
+        }
+        for (path, other) in share.others {
+            check.complete &= other.before.is_some() && other.after.is_some();
+            others.entry(path).or_default().push(other);
+        }
+        unchecked.extend(share.unchecked);
+        not_searched = not_searched.max(share.not_searched);
+        check.complete &= share.gap.is_none();
+        match share.gap {
+            Some(GapReason::Indexing | GapReason::Pending) => check.pending.push(share.server),
+            Some(GapReason::Refused(why)) => {
+                check.refused.insert(share.server, why);
+            }
+            _ => {}
+        }
+    }
+    check.pending.dedup();
+    check.others = others.into_iter().map(|(path, servers)| FileCheck { path, servers }).collect();
+    check.unchecked = unchecked.len() + not_searched;
+}

@@ -1,0 +1,124 @@
+//! Files that ended a server: they are not shown to it again until their text changes.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::join_all;
+use tenon_contract::position::LineIndex;
+use tenon_contract::root::WorkspacePath;
+
+use super::instance::ServerInstance;
+use super::{Key, Orchestrator, lock, serving};
+use crate::call_context::CallContext;
+use crate::model::GapReason;
+use tenon_servers::find::Availability;
+use tenon_servers::registry::{Capability, ServerId};
+
+/// How often a server that ended is started again for other files.
+const MAX_REVIVALS: u32 = 16;
+
+#[derive(Debug, Default)]
+pub(super) struct SkippedFiles {
+    /// The hash of the text that ended the server.
+    texts: BTreeMap<(ServerId, WorkspacePath), u64>,
+    revivals: BTreeMap<ServerId, u32>,
+}
+
+impl SkippedFiles {
+    /// Why a server does not get this text, if it ended the server before.
+    pub(super) fn reason(
+        &self,
+        server: &ServerId,
+        path: &WorkspacePath,
+        lines: &LineIndex,
+    ) -> Option<GapReason> {
+        if self.texts.is_empty() {
+            return None;
+        }
+        let skipped = self.texts.get(&(server.clone(), path.clone()))?;
+        (*skipped == hash(lines)).then(|| GapReason::Refused(ENDED_THE_SERVER.to_owned()))
+    }
+
+    /// Forgets the files and restarts of one server, or of all.
+    pub(super) fn clear(&mut self, server: Option<&ServerId>) {
+        self.texts.retain(|(id, _), _| server.is_some_and(|server| id != server));
+        self.revivals.retain(|id, _| server.is_some_and(|server| id != server));
+    }
+}
+
+/// The reason of a skipped file.
+pub const ENDED_THE_SERVER: &str = "ended while it checked this file";
+
+fn hash(lines: &LineIndex) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    lines.text().hash(&mut hasher);
+    hasher.finish()
+}
+
+impl Orchestrator {
+    /// Does not show this text to a server again.
+    pub(crate) fn skip_file(&self, server: &ServerId, path: &WorkspacePath, lines: &LineIndex) {
+        lock(&self.0.skipped).texts.insert((server.clone(), path.clone()), hash(lines));
+    }
+
+    /// Lets the next request start a server again that ended while it was running. `false` if it never ran or ended too often.
+    pub(crate) fn revive(&self, server: &ServerId) -> bool {
+        let mut instances = lock(&self.0.instances);
+        let broken = |key: &Key| key.0 == *server && instances[key].is_broken();
+        let keys: Vec<Key> = instances.keys().filter(|key| broken(key)).cloned().collect();
+        if keys.is_empty() {
+            // Another caller has revived it.
+            return true;
+        }
+        if keys.iter().any(|key| !instances[key].has_run()) {
+            return false;
+        }
+        let mut skipped = lock(&self.0.skipped);
+        let revivals = skipped.revivals.entry(server.clone()).or_default();
+        if *revivals == MAX_REVIVALS {
+            return false;
+        }
+        *revivals += 1;
+        for key in keys {
+            instances.remove(&key);
+        }
+        true
+    }
+    /// Ends a server that does not finish its work; the next request starts it again.
+    pub(crate) async fn replace_stuck(&self, server: &ServerId) {
+        let stuck: Vec<Arc<ServerInstance>> = {
+            let mut instances = lock(&self.0.instances);
+            let mut skipped = lock(&self.0.skipped);
+            let revivals = skipped.revivals.entry(server.clone()).or_default();
+            if *revivals == MAX_REVIVALS {
+                return;
+            }
+            *revivals += 1;
+            let keys: Vec<Key> = instances.keys().filter(|key| key.0 == *server).cloned().collect();
+            keys.iter().filter_map(|key| instances.remove(key)).collect()
+        };
+        let grace = self.0.timeouts.grace;
+        join_all(stuck.iter().map(|instance| instance.shutdown(Duration::ZERO, grace))).await;
+    }
+
+    /// Closes a document in all servers, so that the next check opens it again: typescript-language-server sometimes forgets a
+    /// document that was opened while it checked others.
+    pub(crate) async fn close_everywhere(&self, path: &WorkspacePath, call: &CallContext) {
+        for client in self.live_clients() {
+            // On an error the check reports why.
+            let _ = client.close(call, path.as_str()).await;
+        }
+    }
+
+    /// The available servers that check files of this name, in registry order.
+    pub(crate) fn servers_by_name(&self, path: &WorkspacePath) -> Vec<ServerId> {
+        let servers = Arc::clone(&*lock(&self.0.servers));
+        serving(&servers, path.as_path())
+            .filter(|(_, found)| found.entry.has(Capability::Diagnostics))
+            .filter(|(_, found)| matches!(found.availability, Availability::Found(_)))
+            .map(|(_, found)| found.entry.id.clone())
+            .collect()
+    }
+}

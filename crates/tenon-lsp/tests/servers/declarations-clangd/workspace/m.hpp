@@ -1,0 +1,7 @@
+#pragma once
+struct Base {
+  int limit = 1;
+  explicit Base(int size);
+  int filter(int x);
+};
+int pick(int a);

@@ -1,0 +1,1 @@
+export { pick, Base as Basis } from "./m";

@@ -1,0 +1,10 @@
+import main, { Base, count } from "./m";
+import { pick, Basis } from "./r";
+const b = new Base(1);
+const c = new Basis(2);
+b.filter(3);
+pick(1);
+pick("a");
+main();
+const o = { count };
+console.log(count, b.limit, o.count, [1].map(String), c);

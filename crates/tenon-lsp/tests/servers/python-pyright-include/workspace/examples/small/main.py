@@ -1,0 +1,3 @@
+from shop.price import rounded
+
+print(rounded(3.2))

@@ -1,0 +1,3 @@
+from shop.price import rounded
+
+first = rounded(1.5)

@@ -1,0 +1,2 @@
+def rounded(price: float) -> int:
+    return round(price)

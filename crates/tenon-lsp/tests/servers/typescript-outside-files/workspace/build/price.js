@@ -1,0 +1,3 @@
+export function rounded(price) {
+  return price;
+}

@@ -1,0 +1,3 @@
+export function rounded(price: number): number {
+  return Math.round(price);
+}

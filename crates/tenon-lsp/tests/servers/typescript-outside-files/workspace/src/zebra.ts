@@ -1,0 +1,3 @@
+import { rounded } from "./price";
+
+export const striped = rounded(1.5);

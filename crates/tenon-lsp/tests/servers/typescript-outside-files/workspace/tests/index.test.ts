@@ -1,0 +1,4 @@
+import { rounded } from "../src";
+import "./price.test";
+
+rounded(2.5);

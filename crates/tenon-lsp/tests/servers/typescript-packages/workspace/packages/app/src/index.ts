@@ -1,0 +1,3 @@
+import { total } from "@shop/core";
+
+export const appTotal = total([1]);

@@ -1,0 +1,3 @@
+import { total } from "@shop/core";
+
+export const cliTotal = total([2]);

@@ -1,0 +1,3 @@
+import { total } from "../../core/src/index";
+
+export const appTotal = total([1]);

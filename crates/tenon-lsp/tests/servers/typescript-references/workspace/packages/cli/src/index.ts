@@ -1,0 +1,3 @@
+import { total } from "../../core/src/index";
+
+export const cliTotal = total([2]);

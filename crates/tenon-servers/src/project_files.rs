@@ -1,0 +1,162 @@
+//! Finds out which files belong to a server's projects, as the server itself decides from their configuration.
+//!
+//! A server knows the other files only while they are open. Its answers about the workspace would depend on earlier
+//! questions, so the caller opens what is outside before it asks (decision 0331).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde::{Deserialize, Serialize};
+
+pub use imports::{ImportGraph, ImportSearch};
+
+mod compile_commands;
+mod globs;
+mod imports;
+mod jsonc;
+mod pyright;
+mod tsconfig;
+
+/// The most files per project that are kept as samples: the first may be unreadable.
+const SAMPLES: usize = 3;
+
+/// How a server decides which files belong to a project.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProjectKind {
+    /// `tsconfig.json` and `jsconfig.json` with their `references`. A project is loaded while a file in it is open.
+    Tsconfig,
+    /// `include` and `exclude` of `pyrightconfig.json` or `[tool.pyright]`.
+    Pyright,
+    /// `compile_commands.json`.
+    CompileCommands,
+}
+
+impl ProjectKind {
+    /// The most files outside the projects that are opened for one question. Opening a C++ file compiles it.
+    pub fn most_opened(self) -> usize {
+        match self {
+            Self::Tsconfig | Self::Pyright => 100,
+            Self::CompileCommands => 40,
+        }
+    }
+
+    /// Whether only a server that has read its projects can say which headers belong to them.
+    pub fn stores_index(self) -> bool {
+        self == Self::CompileCommands
+    }
+
+    /// Whether a file is normally read as a part of others, which define what it needs.
+    pub fn is_part_of_others(self, file: &Utf8Path) -> bool {
+        self == Self::CompileCommands && !compile_commands::is_source(file)
+    }
+
+    /// Whether the server's workspace symbols include those of open files outside its projects.
+    pub fn lists_open_files(self) -> bool {
+        match self {
+            Self::Tsconfig | Self::CompileCommands => true,
+            Self::Pyright => false,
+        }
+    }
+}
+
+/// The files of a workspace, as one server sees them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProjectFiles {
+    /// A few files of each project, in the order of the configuration files. Opening one loads the project. Empty for
+    /// servers that load their project by themselves.
+    pub projects: Vec<Vec<Utf8PathBuf>>,
+    /// Files that belong to no project of this server, in byte order.
+    pub outside: Vec<Utf8PathBuf>,
+    /// Headers, which belong to a project if a file of the project includes them.
+    pub headers: Vec<Utf8PathBuf>,
+    /// Headers of which it is not known whether they belong to a project, because others have the same name.
+    pub doubtful: Vec<Utf8PathBuf>,
+    /// Whether there is no project: the server knows no file without opening it.
+    pub all_outside: bool,
+    /// Whether a project may contain JavaScript files that it does not include, because others import them.
+    pub imports_javascript: bool,
+    /// The names of the JavaScript packages in the workspace.
+    pub packages: BTreeSet<String>,
+}
+
+impl ProjectFiles {
+    /// With the headers outside that a server, which has read its projects, did not find to belong to them.
+    pub fn with_unindexed_headers(&self, root: &Utf8Path) -> Self {
+        let mut files = self.clone();
+        let (outside, doubtful) = compile_commands::unindexed(root, &self.headers);
+        files.outside.extend(outside);
+        files.outside.sort_unstable();
+        files.doubtful = doubtful;
+        files
+    }
+
+    /// Whether a file outside cannot be part of a project through imports either.
+    pub fn is_in_no_project(&self, file: &Utf8Path) -> bool {
+        let is_javascript = matches!(file.extension(), Some("js" | "jsx" | "mjs" | "cjs"));
+        is_javascript && !self.imports_javascript
+    }
+}
+
+/// The input of a search for projects.
+pub struct ProjectSearch<'a> {
+    pub root: &'a Utf8Path,
+    /// All files of the workspace, in byte order.
+    pub files: &'a [Utf8PathBuf],
+    /// Whether the server serves a file.
+    pub serves: &'a dyn Fn(&Utf8Path) -> bool,
+    /// Whether a file belongs to the server with this root, not to one with a nested root.
+    pub owns: &'a dyn Fn(&Utf8Path) -> bool,
+    /// Reads a configuration file inside the workspace.
+    pub read: &'a dyn Fn(&Utf8Path) -> Option<String>,
+}
+
+impl ProjectSearch<'_> {
+    pub fn run(&self, kind: ProjectKind) -> ProjectFiles {
+        match kind {
+            ProjectKind::Tsconfig => tsconfig::find(self),
+            ProjectKind::Pyright => pyright::find(self),
+            ProjectKind::CompileCommands => compile_commands::find(self),
+        }
+    }
+
+    fn served(&self) -> impl Iterator<Item = &Utf8Path> {
+        self.files.iter().map(Utf8PathBuf::as_path).filter(|file| (self.serves)(file))
+    }
+
+    /// The served files that a test does not accept.
+    fn outside(&self, is_inside: impl Fn(&Utf8Path) -> bool) -> Vec<Utf8PathBuf> {
+        self.served().filter(|file| !is_inside(file)).map(Utf8Path::to_owned).collect()
+    }
+}
+
+/// Keeps the first files of each project.
+#[derive(Default)]
+struct Samples(BTreeMap<Utf8PathBuf, Vec<Utf8PathBuf>>);
+
+impl Samples {
+    fn add(&mut self, project: &Utf8Path, file: &Utf8Path) {
+        let samples = self.0.entry(project.to_owned()).or_default();
+        if samples.len() < SAMPLES {
+            samples.push(file.to_owned());
+        }
+    }
+}
+
+/// A path without `.` and `..`.
+fn normalised(path: &Utf8Path) -> Utf8PathBuf {
+    let mut result = Utf8PathBuf::new();
+    for component in path.components() {
+        match component {
+            camino::Utf8Component::CurDir => {}
+            camino::Utf8Component::ParentDir => {
+                result.pop();
+            }
+            other => result.push(other),
+        }
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests;
