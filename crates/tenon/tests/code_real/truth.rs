@@ -29,7 +29,7 @@ fn first_answer(client: &mut McpClient, sandbox: &Sandbox, place: FilePosition<'
         "uri": uri(sandbox, place.file), "position": position, "includeDeclaration": true, "pageSize": 200,
     });
     let (mut items, mut early) = (Vec::new(), 0);
-    let deadline = Instant::now() + 2 * PATIENCE;
+    let deadline = Instant::now() + 4 * PATIENCE;
     loop {
         match client.call_tool("vscode.lsp.references", arguments.clone()) {
             Ok(mut page) => {
