@@ -5,6 +5,7 @@ use serde_json::json;
 use tenon_server::config::{self, FILE_NAME};
 use tenon_server::trust::{TrustRecord, TrustState};
 
+use crate::daemon_client;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::invocation::Invocation;
@@ -14,6 +15,8 @@ use crate::invocation::Invocation;
 /// Until you trust a workspace, nothing in it runs, and its `tenon.toml` can only ignore files, choose severities and lower
 /// limits. Trust pins `tenon.toml` and every file in the workspace that its commands use. When one of these files changes,
 /// the trust becomes stale: review the change, then run `tenon trust` again.
+///
+/// A running daemon with clients keeps the decision that it started with, until it is stopped.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Workspace [default: the workspace of the current folder]
@@ -44,6 +47,9 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
         store.trust(&root, settings.as_ref())?;
     }
     let state = store.state(&root, settings.as_ref());
+    if !args.show {
+        warn_about_daemon(&root, invocation);
+    }
     let record = store.record(&root);
     if args.json {
         let pins = record.as_ref().map(|record| record.pins.keys().collect::<Vec<_>>()).unwrap_or_default();
@@ -58,6 +64,19 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
         explain(&state, record.as_ref(), &root, invocation);
     }
     Ok(Exit::Success)
+}
+
+/// Says what to do if a running daemon keeps another decision. Without clients it exits when the next one comes.
+fn warn_about_daemon(root: &Utf8Path, invocation: &mut Invocation) {
+    let info = daemon_client::status(invocation, root).ok().flatten();
+    let Some(info) = info.filter(|info| info.outdated && info.clients > 0) else {
+        return;
+    };
+    let clients = if info.clients == 1 { "1 client".to_owned() } else { format!("{} clients", info.clients) };
+    let warning =
+        format!("warning: the running daemon has {clients} and keeps the trust that it started with");
+    invocation.eprint(warning);
+    invocation.eprint("  hint: run `tenon stop`; the next client starts a daemon with the new trust");
 }
 
 fn changed(state: &TrustState) -> &[Utf8PathBuf] {

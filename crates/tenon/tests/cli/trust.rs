@@ -141,3 +141,31 @@ fn trust_applies_to_the_given_folder_only() {
     assert_eq!(json(&sandbox, &["trust", "--show", "--json", "a"])["state"], "trusted");
     assert_eq!(json(&sandbox, &["trust", "--show", "--json", "b"])["state"], "untrusted");
 }
+
+#[test]
+fn trust_reaches_an_idle_daemon_and_says_what_to_do_about_a_busy_one() {
+    let sandbox = Sandbox::with_tree("//- tenon.toml\n[log]\nlevel = \"debug\"\n");
+    let daemon = || {
+        let shown = json(&sandbox, &["status", "--json"]);
+        (shown["pid"].as_u64().unwrap(), shown["outdated"].as_bool().unwrap())
+    };
+    let client = connect(&sandbox, &[]);
+    let (first, _) = daemon();
+    insta::assert_snapshot!(transcript(&sandbox, sandbox.tenon().arg("trust")), @"
+        exit: 0
+        --- stdout
+        trusted: [SANDBOX]/w
+        --- stderr
+        warning: the running daemon has 1 client and keeps the trust that it started with
+          hint: run `tenon stop`; the next client starts a daemon with the new trust
+          pinned: tenon.toml
+        ");
+    assert_eq!(daemon(), (first, true));
+    drop(client);
+    crate::wait_for_status(&sandbox, "no clients", |status| status["clients"] == 0);
+    let quiet = tenon(&sandbox, &["trust", "--exclude"]);
+    assert!(quiet.status.success() && quiet.stderr.is_empty(), "{quiet:?}");
+    let _client = connect(&sandbox, &[]);
+    let (second, outdated) = daemon();
+    assert!(second != first && !outdated);
+}
