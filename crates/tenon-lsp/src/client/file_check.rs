@@ -68,7 +68,9 @@ impl Client {
         let state = self.session.state();
         // A server that could not load the project finds nothing, which does not mean that nothing is wrong.
         let failure = state.readiness.failure().map(|why| GapReason::Refused(why.to_owned()));
-        let gap = fresh.err().or(failure);
+        // A server that ended after its answer: its diagnostics were dropped.
+        let ended = state.ended.then_some(GapReason::Broken);
+        let gap = fresh.err().or(failure).or(ended);
         let document = state.documents.get(path.as_str());
         let same_text = document.is_some_and(|document| document.version == synced.version);
         let checked = if same_text {
@@ -106,6 +108,9 @@ impl Client {
             return unknown(why);
         }
         let state = self.session.state();
+        if state.ended {
+            return unknown(GapReason::Broken);
+        }
         if let Some(why) = state.diagnostics.disk.failure() {
             return unknown(GapReason::Refused(why.to_owned()));
         }
@@ -132,6 +137,11 @@ impl Client {
             && !disk.is_outdated()
             && state.diagnostics.disk_freshness(Instant::now()) == Freshness::Fresh;
         done.then(|| state.diagnostics.all_made_from_disk())
+    }
+
+    /// Whether the server runs checks of all saved files whose end can be seen.
+    pub(crate) fn checks_saved_files(&self) -> bool {
+        self.session.state().diagnostics.disk.has_progress()
     }
 
     fn is_pull_stale(&self, path: &WorkspacePath) -> bool {

@@ -223,8 +223,11 @@ impl ServerChange<'_> {
             let before = before.remove(&path).flatten();
             share.others.push((path, ServerCheck { server: share.server.clone(), before, after }));
         }
-        if let (Some(before), Some(after)) = (saved_before, self.client.saved_findings()) {
-            self.add_saved_findings(share, before, after).await;
+        match (saved_before, self.client.saved_findings()) {
+            (Some(before), Some(after)) => self.add_saved_findings(share, before, after).await,
+            // The files on disk changed otherwise, or the check has not ended: other files were not compared.
+            _ if self.client.checks_saved_files() => self.missed(GapReason::Pending),
+            _ => {}
         }
     }
 

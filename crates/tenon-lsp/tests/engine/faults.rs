@@ -80,6 +80,21 @@ fn hover_text(answer: &LspAnswer<Option<HoverInfo>>) -> &str {
     &answer.value.as_ref().unwrap().parts[0].value
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn server_that_exits_right_after_its_answer_is_never_clean() {
+    let script = json!({
+        "capabilities": { "textDocumentSync": 2, "diagnosticProvider": { "interFileDependencies": true } },
+        "rules": [{ "on": "textDocument/diagnostic", "do": ["reply_lint", { "exit": 1 }] }],
+    });
+    let bench = Workbench::new().file("a.fake", "bad").server("fake", script).patient().open().await;
+    for round in 1..=ROUNDS {
+        let answer = bench.check("a.fake").await;
+        let is_clean = answer.value.is_empty() && answer.is_complete();
+        assert!(!is_clean, "round {round}: {answer:?}");
+        bench.orchestrator.restart(&id()).await;
+    }
+}
+
 #[tokio::test]
 async fn stopped_server_times_out_and_answers_for_the_new_text_when_continued() {
     let bench = Workbench::new().file("a.fake", "start").server("fake", linter()).patient().open().await;

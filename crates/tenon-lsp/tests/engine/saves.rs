@@ -128,6 +128,34 @@ async fn change_is_compared_with_the_last_check_of_the_saved_files() {
 }
 
 #[tokio::test]
+async fn change_is_incomplete_if_the_last_check_of_the_saved_files_is_outdated() {
+    let script =
+        checker(&[json!({ "on": "textDocument/didSave", "do": [progress("begin"), progress("end")] })]);
+    let files = Workbench::new().file("a.fake", "one").file("b.fake", "other");
+    let bench = files.server_with("fake", script, checks).patient().open().await;
+    // The diagnostics of the text before are stored.
+    assert!(bench.check("a.fake").await.is_complete());
+    let change = |before: &str, after: &str| ChangedText {
+        path: bench.path("a.fake"),
+        before: Some(before.to_owned()),
+        after: Some(after.to_owned()),
+    };
+    let check = async |changed| {
+        let call = Workbench::call();
+        bench.orchestrator.check_change(&[changed], Duration::from_secs(60), &call).await
+    };
+    // Whether the last check includes this change is not known, so what it found in `b.fake` does not count.
+    bench.write("b.fake", "another");
+    bench.write("a.fake", "two");
+    let outdated = check(change("one", "two")).await;
+    assert!(!outdated.complete, "{outdated:?}");
+    assert_eq!(outdated.pending.len(), 1);
+    bench.write("a.fake", "three");
+    let next = check(change("two", "three")).await;
+    assert!(next.complete, "{next:?}");
+}
+
+#[tokio::test]
 async fn check_that_could_not_run_found_nothing_and_proves_nothing() {
     let status = |message: Value| {
         json!({ "notify": { "method": "experimental/serverStatus", "params": {
