@@ -346,7 +346,7 @@ impl Editor {
         call: &CallContext,
     ) -> EditDiagnostics {
         let Some(servers) = (self.servers)().await else {
-            let unserved = |file: &ChangedText| FileCheck { path: file.path.clone(), servers: Vec::new() };
+            let unserved = |file: &ChangedText| FileCheck::new(file.path.clone());
             let check =
                 ChangeCheck { changed: changed.iter().map(unserved).collect(), ..ChangeCheck::default() };
             let comparison = Comparison {

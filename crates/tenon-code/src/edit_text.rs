@@ -6,14 +6,17 @@
 //! NEW error src/a.py:1481:9 in QuerySet.filter: "kwargx" is not defined (reportUndefinedVariable)
 //! ```
 //!
-//! New diagnostics are cut only at the size limit of the text, and then counted. Counts appear only if a server reported on
+//! New diagnostics are cut only at the size limit of the text, and then counted; so are many similar ones ([`new_lines`]). Counts appear only if a server reported on
 //! both texts: what is not known does not look clean.
+
+mod new_lines;
 
 use std::fmt;
 
 use tenon_lsp::diagnostic_line::{MAX_MESSAGE, one_line};
 
 use crate::edit::{EditDiagnostics, EditKind, EditedFile, FileState, FoundDiagnostic, Lines};
+use new_lines::{NewLine, new_lines};
 
 /// The most bytes of new diagnostics.
 const MAX_BYTES: usize = 64 * 1024;
@@ -29,7 +32,9 @@ const MAX_FILES: usize = 20;
 #[derive(Debug)]
 pub struct EditText<'a> {
     found: &'a EditDiagnostics,
-    /// How many new diagnostics fit.
+    /// The lines for new diagnostics.
+    lines: Vec<String>,
+    /// How many new diagnostics they stand for.
     listed: usize,
     /// How many diagnostics without a baseline are listed.
     undated: usize,
@@ -37,20 +42,27 @@ pub struct EditText<'a> {
 
 impl<'a> EditText<'a> {
     pub fn new(found: &'a EditDiagnostics) -> Self {
-        Self { found, listed: fitting(&found.new, MAX_BYTES), undated: found.undated.len().min(MAX_UNDATED) }
+        let listed = fitting(&found.new, MAX_BYTES);
+        let lines = new_lines(&found.new[..listed]).into_iter().map(|line| line.text).collect();
+        Self { found, lines, listed, undated: found.undated.len().min(MAX_UNDATED) }
     }
 
     /// A text that agents pass on completely.
     pub fn for_hook(found: &'a EditDiagnostics) -> Self {
-        let bare = Self { found, listed: 0, undated: 0 };
-        let left = MAX_HOOK_BYTES.saturating_sub(bare.to_string().len() + COUNT_BYTES);
-        let listed = fitting(&found.new, left);
-        let used: usize = found.new[..listed].iter().map(|one| new_line(one).len() + 1).sum();
-        let undated = fitting(&found.undated[..found.undated.len().min(MAX_UNDATED)], left - used);
-        Self { found, listed, undated }
+        let bare = Self { found, lines: Vec::new(), listed: 0, undated: 0 };
+        let mut left = MAX_HOOK_BYTES.saturating_sub(bare.to_string().len() + COUNT_BYTES);
+        let (mut lines, mut listed) = (Vec::new(), 0);
+        for NewLine { text, count } in new_lines(&found.new) {
+            let Some(rest) = left.checked_sub(text.len() + 1) else { break };
+            left = rest;
+            listed += count;
+            lines.push(text);
+        }
+        let undated = fitting(&found.undated[..found.undated.len().min(MAX_UNDATED)], left);
+        Self { found, lines, listed, undated }
     }
 
-    /// The new diagnostics that are listed.
+    /// The new diagnostics up to the size limit.
     pub fn new_ones(&self) -> &'a [FoundDiagnostic] {
         &self.found.new[..self.listed]
     }
@@ -135,7 +147,7 @@ impl fmt::Display for EditText<'_> {
             let (new, gone) = (found.new.len(), found.gone.len());
             lines.push(format!("{new} new, {gone} gone, {} unchanged", found.unchanged));
         }
-        lines.extend(self.new_ones().iter().map(new_line));
+        lines.extend(self.lines.iter().cloned());
         if self.listed < found.new.len() {
             lines.push(format!("and {} more new", found.new.len() - self.listed));
         }
@@ -148,7 +160,7 @@ impl fmt::Display for EditText<'_> {
 fn fitting(found: &[FoundDiagnostic], max_bytes: usize) -> usize {
     let mut bytes = 0;
     let fits = |one: &&FoundDiagnostic| {
-        bytes += new_line(one).len() + 1;
+        bytes += "NEW ".len() + line(one).len() + 1;
         bytes <= max_bytes
     };
     found.iter().take_while(fits).count()
@@ -169,13 +181,9 @@ fn heading(file: &EditedFile) -> String {
     format!("{done} {}{lines}", name(&file.file))
 }
 
-fn new_line(found: &FoundDiagnostic) -> String {
-    format!("NEW {}", line(found))
-}
-
 /// `error src/a.py:1481:9 in QuerySet.filter: message (code)`.
 fn line(found: &FoundDiagnostic) -> String {
-    let FoundDiagnostic { file, line, symbol } = found;
+    let FoundDiagnostic { file, line, symbol, .. } = found;
     let symbol = symbol.as_ref().map(|symbol| format!(" in {}", one_line(symbol, MAX_MESSAGE)));
     let code = line.code.as_ref().map(|code| format!(" ({})", one_line(code, MAX_MESSAGE)));
     let (severity, message) = (line.severity.as_str(), one_line(&line.message, MAX_MESSAGE));
@@ -203,7 +211,7 @@ mod tests {
             code: Some("E1".to_owned()),
             source: None,
         };
-        FoundDiagnostic { file: file.to_owned(), line, symbol: None }
+        FoundDiagnostic { file: file.to_owned(), line, symbol: None, is_outside: false }
     }
 
     fn edited(file: &str, kind: EditKind, state: FileState) -> EditedFile {
@@ -244,9 +252,9 @@ mod tests {
     #[test]
     fn new_diagnostics_are_cut_only_at_the_size_limit() {
         let mut diagnostics = compared();
-        diagnostics.new = (1..=500).map(|line| found("src/a.py", line, "wrong")).collect();
+        diagnostics.new = (1..=500).map(|line| found("src/a.py", 9 * line, "wrong")).collect();
         assert_eq!(text(&diagnostics).lines().count(), 502);
-        diagnostics.new = (1..=5000).map(|line| found("src/a.py", line, "wrong")).collect();
+        diagnostics.new = (1..=5000).map(|line| found("src/a.py", 9 * line, "wrong")).collect();
         let shown = text(&diagnostics);
         let listed = shown.lines().filter(|line| line.starts_with("NEW ")).count();
         assert!((1000..5000).contains(&listed), "{listed}");
@@ -258,7 +266,7 @@ mod tests {
     fn hook_text_stays_below_the_limit_of_agents() {
         let mut diagnostics = compared();
         let long = "x".repeat(400);
-        diagnostics.new = (1..=100).map(|line| found("src/a.py", line, &long)).collect();
+        diagnostics.new = (1..=100).map(|line| found("src/a.py", 9 * line, &long)).collect();
         diagnostics.undated = (1..=100).map(|line| found("src/a.py", line, &long)).collect();
         diagnostics.pending = vec!["pyright".to_owned()];
         let shown = EditText::for_hook(&diagnostics).to_string();

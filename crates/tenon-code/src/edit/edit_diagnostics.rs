@@ -30,6 +30,8 @@ pub struct FoundDiagnostic {
     pub line: DiagnosticLine,
     /// The symbols around it, from the outermost: `Class.method`. `None` if they are not known or there are none.
     pub symbol: Option<String>,
+    /// Whether the file was not changed, and the project's configuration leaves it out.
+    pub is_outside: bool,
 }
 
 /// As one flat object.
@@ -104,7 +106,8 @@ pub enum FileState {
 pub struct EditDiagnostics {
     /// The changed files, in the order given.
     pub edited: Vec<EditedFile>,
-    /// The diagnostics that the change caused: of the changed files in the order given, then of others by name.
+    /// The diagnostics that the change caused: of the changed files in the order given, then of others by name, last those of
+    /// files that the project's configuration leaves out.
     pub new: Vec<FoundDiagnostic>,
     /// Those that it removed, in the same order.
     pub gone: Vec<FoundDiagnostic>,
@@ -188,8 +191,12 @@ impl EditDiagnostics {
                 found.unchecked += 1;
                 found.complete = false;
             }
+            let others = found.new.len();
             found.add(&gate.display(&file.path), &lists);
+            found.new[others..].iter_mut().for_each(|one| one.is_outside = file.is_outside);
         }
+        // A stable sort.
+        found.new.sort_by_key(|one| one.is_outside);
         found.unanswered.sort_unstable();
         found.unanswered.dedup();
         (found, next)
@@ -243,7 +250,12 @@ fn named(server: &ServerId, check: &ChangeCheck) -> String {
 }
 
 fn shown(file: &str, found: &Diagnostic) -> FoundDiagnostic {
-    FoundDiagnostic { file: file.to_owned(), line: DiagnosticLine::from(found), symbol: None }
+    FoundDiagnostic {
+        file: file.to_owned(),
+        line: DiagnosticLine::from(found),
+        symbol: None,
+        is_outside: false,
+    }
 }
 
 /// The lists of one file, of all servers. If several servers report the same message for the same range, the first one counts.

@@ -49,6 +49,15 @@ pub struct ChangeCheck {
 pub struct FileCheck {
     pub path: WorkspacePath,
     pub servers: Vec<ServerCheck>,
+    /// Whether it was not changed, and the configuration of every server's projects leaves it out.
+    pub is_outside: bool,
+}
+
+impl FileCheck {
+    /// A file that no server has checked.
+    pub fn new(path: WorkspacePath) -> Self {
+        Self { path, servers: Vec::new(), is_outside: false }
+    }
 }
 
 /// One server's diagnostics of a file before and after a change; `None` is unknown, never clean.
@@ -92,7 +101,7 @@ impl Orchestrator {
         let mut check = ChangeCheck { complete: true, ..ChangeCheck::default() };
         let mut servers: BTreeMap<Key, ServerFiles> = BTreeMap::new();
         for (index, file) in files.iter().enumerate() {
-            check.changed.push(FileCheck { path: file.path.clone(), servers: Vec::new() });
+            check.changed.push(FileCheck::new(file.path.clone()));
             let Ok(document) = self.changed_document(index, file, call).await else {
                 // Not text, or too large: servers never see it.
                 check.complete = false;
@@ -177,6 +186,7 @@ impl Orchestrator {
 fn merge(check: &mut ChangeCheck, shares: Vec<ServerShare>) {
     let mut others: BTreeMap<WorkspacePath, Vec<ServerCheck>> = BTreeMap::new();
     let mut unchecked: BTreeSet<WorkspacePath> = BTreeSet::new();
+    let (mut inside, mut outside) = (BTreeSet::new(), BTreeSet::new());
     let mut not_searched = 0;
     for share in shares {
         for (index, own) in share.changed {
@@ -184,6 +194,10 @@ fn merge(check: &mut ChangeCheck, shares: Vec<ServerShare>) {
             check.changed[index].servers.push(own);
         }
         for (path, other) in share.others {
+            match share.outside.contains(&path) {
+                true => outside.insert(path.clone()),
+                false => inside.insert(path.clone()),
+            };
             check.complete &= other.before.is_some() && other.after.is_some();
             others.entry(path).or_default().push(other);
         }
@@ -199,6 +213,11 @@ fn merge(check: &mut ChangeCheck, shares: Vec<ServerShare>) {
         }
     }
     check.pending.dedup();
-    check.others = others.into_iter().map(|(path, servers)| FileCheck { path, servers }).collect();
+    let checked = others.into_iter().map(|(path, servers)| FileCheck {
+        is_outside: outside.contains(&path) && !inside.contains(&path),
+        path,
+        servers,
+    });
+    check.others = checked.collect();
     check.unchecked = unchecked.len() + not_searched;
 }

@@ -154,6 +154,27 @@ impl Orchestrator {
         spawn_blocking(work).await.unwrap_or_default()
     }
 
+    /// Those of these files that a server's projects leave out, if it has any project.
+    pub(super) async fn outside_projects(
+        &self,
+        candidate: &Candidate,
+        mut paths: BTreeSet<WorkspacePath>,
+    ) -> BTreeSet<WorkspacePath> {
+        let Some(kind) = candidate.entry.projects.filter(|_| !paths.is_empty()) else {
+            return BTreeSet::new();
+        };
+        let (inner, candidate) = (Arc::clone(&self.0), candidate.clone());
+        let work = move || {
+            let files = inner.project_files(&candidate, kind);
+            let is_outside = |path: &WorkspacePath| {
+                files.outside.binary_search_by(|file| file.as_path().cmp(path.as_path()))
+            };
+            paths.retain(|path| !files.all_outside && is_outside(path).is_ok());
+            paths
+        };
+        spawn_blocking(work).await.unwrap_or_default()
+    }
+
     /// Loads the projects of a server and opens the other needed files.
     pub(super) async fn cover<'c>(
         &self,

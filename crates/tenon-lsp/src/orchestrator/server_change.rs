@@ -63,6 +63,8 @@ pub(super) struct ServerShare {
     /// By place in the change.
     pub(super) changed: Vec<(usize, ServerCheck)>,
     pub(super) others: Vec<(WorkspacePath, ServerCheck)>,
+    /// Those of them that its projects leave out.
+    pub(super) outside: BTreeSet<WorkspacePath>,
     /// Dependents that were not checked.
     pub(super) unchecked: BTreeSet<WorkspacePath>,
     /// How many files were not searched for names that the change removed.
@@ -102,6 +104,7 @@ impl Orchestrator {
             pid: None,
             changed: documents.iter().map(|document| (document.index, unknown.clone())).collect(),
             others: Vec::new(),
+            outside: BTreeSet::new(),
             unchecked: BTreeSet::new(),
             not_searched: 0,
             gap: None,
@@ -128,6 +131,8 @@ impl Orchestrator {
         let change =
             ServerChange { orchestrator: self, instance, client, documents, number, gap: Mutex::default() };
         change.run(&mut share, &starting, wait, call).await;
+        let others = share.others.iter().map(|(path, _)| path.clone()).collect();
+        share.outside = self.outside_projects(candidate, others).await;
         share.gap = change.gap.into_inner().unwrap_or_else(PoisonError::into_inner);
         share
     }

@@ -236,3 +236,74 @@ fn edit_reports_nothing_of_an_unrelated_language() {
     );
     assert!(!text(&applied).contains("query.py"), "{applied:?}");
 }
+
+/// Folders that the configuration of pyright and TypeScript leaves out, with files that use the same functions as others.
+fn with_excluded_folders() -> Workspace {
+    let tree = "//- package.json\n{ \"private\": true }\n\
+                //- tsconfig.json\n{ \"compilerOptions\": { \"strict\": true, \"noEmit\": true }, \"include\": [\"web\"] }\n\
+                //- web/total.ts\nexport const total = (n: number) => n;\n\
+                //- web/user.ts\nimport { total } from \"./total\";\nexport const t = total(1);\n\
+                //- pyproject.toml\n[tool.pyright]\nexclude = [\"old\"]\n\
+                //- pkg/__init__.py\n\
+                //- pkg/total.py\ndef total(n: int) -> int:\n    return n\n\
+                //- pkg/user.py\nfrom pkg.total import total\n\nt = total(1)\n";
+    let workspace = Workspace::new(tree).with_real_servers().entry("ty", json!({ "enabled": false }));
+    for number in 0..9 {
+        let typescript = "import { total } from \"../web/total\";\nexport const t = total(1) + missing;\n";
+        workspace.sandbox.tree().write(format!("legacy/l{number}.ts"), typescript);
+        let python = "from pkg.total import total\n\nt = total(1) + missing\n";
+        workspace.sandbox.tree().write(format!("old/o{number}.py"), python);
+    }
+    workspace
+}
+
+#[test]
+fn files_that_the_configuration_leaves_out_do_not_hide_the_others() {
+    let workspace = with_excluded_folders();
+    let mut client = workspace.client();
+    let changes = [
+        ("web/user.ts", "legacy/l", Change { file: "web/total.ts", original: "total =", changed: "sum =" }),
+        ("pkg/user.py", "old/o", Change { file: "pkg/total.py", original: "def total", changed: "def sum" }),
+    ];
+    for (user, outside, change) in changes {
+        let (applied, reverted) = change.apply_and_revert(&mut client);
+        let lines: Vec<&str> = delta(&applied).lines().collect();
+        assert_eq!(applied.structured["new_count"], 10, "{applied:?}");
+        assert_eq!(applied.structured["new"].as_array().unwrap().len(), 10);
+        assert!(lines[1].starts_with(&format!("NEW error {user}:1:")), "{lines:?}");
+        assert!(
+            lines[2..5].iter().all(|line| line.starts_with(&format!("NEW error {outside}"))),
+            "{lines:?}"
+        );
+        assert_eq!(lines[5], "NEW 6 more in 6 files that the project's configuration leaves out");
+        assert_eq!((lines.len(), reverted.structured["new_count"].as_u64()), (6, Some(0)), "{lines:?}");
+    }
+}
+
+#[test]
+fn merge_conflict_and_template_are_summarised() {
+    let conflict = "<<<<<<< HEAD\n    return 1\n=======\n    return 2\n>>>>>>> branch\n";
+    let template =
+        "{% load i18n %}\n{% for name in names %}\n{{ name|escapejs }}: {% trans 'x' %},\n{% endfor %}\n";
+    let workspace =
+        Workspace::new("//- a.py\ndef f():\n    return 0\n//- jsconfig.json\n{}\n//- a.js\nlet a = 1;\n")
+            .with_real_servers()
+            .entry("ty", json!({ "enabled": false }));
+    let mut client = workspace.client();
+    for (file, old, new) in [("a.py", "    return 0\n", conflict), ("a.js", "let a = 1;\n", template)] {
+        let change = Change { file, original: old, changed: new };
+        let (applied, _) = change.apply_and_revert(&mut client);
+        let count = applied.structured["new_count"].as_u64().unwrap();
+        let lines = delta(&applied).lines().skip(1);
+        let counted: u64 = lines
+            .clone()
+            .map(|line| match line.split_once(" more like this in ") {
+                Some((number, _)) => number.strip_prefix("NEW ").unwrap().parse().unwrap(),
+                None => u64::from(line.starts_with("NEW error ")),
+            })
+            .sum();
+        assert_eq!(counted, count, "{applied:?}");
+        assert_eq!(applied.structured["new"].as_array().unwrap().len() as u64, count);
+        assert!(count >= 9 && (lines.count() as u64) < count, "{applied:?}");
+    }
+}
