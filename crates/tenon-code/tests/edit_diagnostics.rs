@@ -262,8 +262,9 @@ fn new_files(found: &EditDiagnostics) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn fifty_thousand_old_errors_are_counted() {
-    let text_before = "bad\n".repeat(50_000);
+async fn fifty_thousand_old_errors_in_a_file_of_eight_mebibytes_are_counted() {
+    let text_before = format!("bad {}\n", "x".repeat(162)).repeat(50_000);
+    assert!((8_300_000..8 << 20).contains(&text_before.len()));
     let builder = Workbench::new().file("a.fake", &(text_before + "last\n"));
     let bench = builder.server("fake", linter()).patient().open().await;
     let found = edit(&editor(&bench), "a.fake", "last", "last bad").await;

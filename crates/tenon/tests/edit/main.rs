@@ -3,6 +3,7 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
+mod checkout;
 mod diagnostics;
 mod file_changes;
 mod killed;

@@ -37,6 +37,18 @@ fn file_that_git_does_not_know_has_no_baseline() {
 }
 
 #[test]
+fn file_that_was_binary_before_has_no_baseline() {
+    let workspace = Workspace::new("//- a.fake\nx\n").server("fake", linter());
+    std::fs::write(workspace.path("b.fake"), b"\xff\xfe\0").unwrap();
+    workspace.git(&["add", "b.fake"]);
+    insta::assert_snapshot!(workspace.write("b.fake", "bad\n").unwrap(), @"
+    edited b.fake
+    no baseline: the diagnostics before are not known for b.fake; all 1 listed
+    error b.fake:1:1: this is bad
+    ");
+}
+
+#[test]
 fn codex_and_gemini_get_their_own_event_names() {
     let workspace = Workspace::new("//- a.fake\ngood\n//- b c.fake\n\n").server("fake", linter());
     workspace.sandbox.tree().write("a.fake", "bad\n");
