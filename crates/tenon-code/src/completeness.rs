@@ -51,7 +51,7 @@ pub(crate) fn require_complete<T>(
             }
             GapReason::Indexing => indexing.push(server),
             GapReason::Pending => pending = true,
-            GapReason::Unproven => unproven.push(server),
+            GapReason::Unproven(_) => unproven.push(server),
             GapReason::Unavailable(reason) => {
                 let failure = ProviderFailure::Unavailable(reason);
                 absent.get_or_insert(CodeError::Provider { server: server.clone(), failure });
@@ -79,7 +79,7 @@ pub(crate) fn require_complete<T>(
 
 #[cfg(test)]
 mod tests {
-    use tenon_lsp::model::Gap;
+    use tenon_lsp::model::{Doubt, Gap};
 
     use super::*;
 
@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(both(GapReason::Limit, GapReason::Indexing), CodeError::ServerLimit { server: id("a") });
         let indexing = CodeError::Indexing { servers: vec![id("b")], progress: None };
         assert_eq!(both(GapReason::Pending, GapReason::Indexing), indexing);
-        assert_eq!(both(GapReason::Unproven, GapReason::Pending), CodeError::Timeout);
+        assert_eq!(both(GapReason::Unproven(Doubt::NoProgress), GapReason::Pending), CodeError::Timeout);
     }
 
     #[test]
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn unavailable_and_unproven_servers_are_named() {
-        let gaps = [("a", GapReason::Unavailable("untrusted".to_owned())), ("b", GapReason::Unproven)];
+        let gaps = [("a", GapReason::Unavailable("untrusted".to_owned())), ("b", GapReason::Unproven(Doubt::NoProgress))];
         let found = require_complete(answer(&["a", "b"], &gaps), RequiredServers::AtLeastOne).unwrap();
         let expected = CompleteAnswer {
             value: 7,

@@ -197,10 +197,22 @@ pub enum GapReason {
     Refused(String),
     /// Its answer reached the server's limit.
     Limit,
-    /// It gave no evidence that its answers are complete, or has no readiness rule.
-    Unproven,
+    /// It gave no evidence that its answers are complete.
+    Unproven(Doubt),
     /// It is not installed or may not run. Such a gap does not make an answer incomplete.
     Unavailable(String),
+}
+
+/// Why it is not known whether a server's answer is complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Doubt {
+    /// It does not report when it has loaded the project, or has no readiness rule.
+    NoProgress,
+    /// It reported errors in headers that it read by themselves: what it finds there replaces what it found while it read the
+    /// whole program.
+    HeaderErrors,
+    /// Files that may belong to the answer are neither in its projects nor opened for the question.
+    UnreadFiles,
 }
 
 /// A server whose results are missing or incomplete.
@@ -242,7 +254,7 @@ impl<T> LspAnswer<T> {
 
     /// Whether every available server answered, whether or not its answer is proven complete.
     pub fn is_answered(&self) -> bool {
-        self.gaps.iter().all(|gap| matches!(gap.why, GapReason::Unproven | GapReason::Unavailable(_)))
+        self.gaps.iter().all(|gap| matches!(gap.why, GapReason::Unproven(_) | GapReason::Unavailable(_)))
             && !self.notes.contains(&AnswerNote::FilesUnread)
     }
 

@@ -122,7 +122,7 @@ impl Results {
             let server = gap.server;
             match gap.why {
                 GapReason::Limit => continue,
-                GapReason::Unproven => {
+                GapReason::Unproven(_) => {
                     result.unproven.push(server);
                     continue;
                 }

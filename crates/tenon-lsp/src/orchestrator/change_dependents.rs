@@ -22,7 +22,7 @@ use crate::call_context::CallContext;
 use crate::client::{Client, gap_reason};
 use crate::from_protocol;
 use crate::identifiers;
-use crate::model::{GapReason, Symbol};
+use crate::model::{Doubt, GapReason, Symbol};
 use tenon_servers::registry::Capability;
 
 /// The most symbols to request references for; files with the names of the others count as dependents.
@@ -241,7 +241,7 @@ impl DependentSearch<'_> {
         if !self.client.ready(self.call).await {
             found.missed(if self.client.is_alive() { GapReason::Indexing } else { GapReason::Broken });
         } else if !self.client.is_proven() {
-            found.missed(GapReason::Unproven);
+            found.missed(GapReason::Unproven(Doubt::NoProgress));
         }
         let mut words: BTreeSet<String> =
             asked.split_off(asked.len().min(MAX_SYMBOLS)).into_iter().map(|one| one.place.name).collect();

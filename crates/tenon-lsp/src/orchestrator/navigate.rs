@@ -22,7 +22,7 @@ use crate::client::{Client, gap_reason};
 use crate::from_protocol;
 use crate::identifiers;
 use crate::message::Payload;
-use crate::model::{AnswerNote, Gap, GapReason, HoverInfo, Location, LspAnswer, Symbol};
+use crate::model::{AnswerNote, Doubt, Gap, GapReason, HoverInfo, Location, LspAnswer, Symbol};
 use tenon_servers::registry::{Capability, ServerEntry, ServerId};
 
 /// What one server contributed.
@@ -268,7 +268,7 @@ impl Orchestrator {
                 Err(why) => return Share::missing(id, why),
             }
         }
-        if share.why.as_ref().is_none_or(|why| *why == GapReason::Unproven) && !share.is_none() {
+        if share.why.as_ref().is_none_or(|why| matches!(why, GapReason::Unproven(_))) && !share.is_none() {
             share.why = needed.gap.or(share.why);
         }
         share
@@ -578,7 +578,8 @@ fn unready(client: &Client) -> GapReason {
 fn doubt(client: &Client, count: usize, limit: Option<usize>) -> Option<GapReason> {
     match limit {
         Some(limit) if count >= limit => Some(GapReason::Limit),
-        _ => (!client.is_proven() || client.misreads_headers()).then_some(GapReason::Unproven),
+        _ if !client.is_proven() => Some(GapReason::Unproven(Doubt::NoProgress)),
+        _ => client.misreads_headers().then_some(GapReason::Unproven(Doubt::HeaderErrors)),
     }
 }
 

@@ -20,7 +20,7 @@ use super::{Candidate, Inner, Key, Orchestrator, lock};
 use crate::call_context::CallContext;
 use crate::client::{Client, Synced};
 use crate::identifiers;
-use crate::model::GapReason;
+use crate::model::{Doubt, GapReason};
 use crate::transport::RequestError;
 use tenon_servers::project_files::{ImportGraph, ImportSearch, ProjectFiles, ProjectKind, ProjectSearch};
 
@@ -399,7 +399,7 @@ impl Inner {
 fn gap(files: &ProjectFiles, is_cut: bool) -> Option<GapReason> {
     match files.projects.len() > MAX_LOADED {
         true => Some(GapReason::Limit),
-        false => is_cut.then_some(GapReason::Unproven),
+        false => is_cut.then_some(GapReason::Unproven(Doubt::UnreadFiles)),
     }
 }
 

@@ -32,7 +32,7 @@ struct Declarations {
 
 impl Declarations {
     fn note(&mut self, gaps: Vec<Gap>) {
-        let is_loss = |gap: &Gap| !matches!(gap.why, GapReason::Unproven | GapReason::Unavailable(_));
+        let is_loss = |gap: &Gap| !matches!(gap.why, GapReason::Unproven(_) | GapReason::Unavailable(_));
         self.gaps.extend(gaps.into_iter().filter(is_loss));
     }
 }

@@ -49,7 +49,7 @@ impl FileOutcome {
         }
         let why = |reason: &GapReason| match reason {
             // Diagnostics have no limit, and all known ones are in the answer.
-            GapReason::Limit | GapReason::Unproven | GapReason::Unavailable(_) => None,
+            GapReason::Limit | GapReason::Unproven(_) | GapReason::Unavailable(_) => None,
             GapReason::Indexing => Some("still loading the project".to_owned()),
             GapReason::Pending => Some("did not finish in time".to_owned()),
             GapReason::Broken => Some("ended unexpectedly".to_owned()),

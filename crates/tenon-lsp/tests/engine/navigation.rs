@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tenon_fake_lsp::Workbench;
 use tenon_lsp::CallContext;
-use tenon_lsp::model::{Gap, GapReason, Location, Markup};
+use tenon_lsp::model::{Doubt, Gap, GapReason, Location, Markup};
 use tenon_lsp::orchestrator::AskError;
 use tenon_servers::registry::{Capability, ReadinessRule, ServerId};
 
@@ -226,7 +226,7 @@ async fn incomplete_answer_lists_the_reason_for_each_server() {
     assert_eq!(
         answer.gaps,
         [
-            gap("unproven", GapReason::Unproven),
+            gap("unproven", GapReason::Unproven(Doubt::NoProgress)),
             gap("at-its-limit", GapReason::Limit),
             gap("refusing", GapReason::Refused("no idea".to_owned())),
             gap("missing", GapReason::Unavailable("not found".to_owned())),
@@ -248,7 +248,7 @@ async fn answer_of_a_server_without_progress_is_marked_unproven() {
     let answer =
         bench.orchestrator.references(&path, Workbench::at(0, 0), false, &Workbench::call()).await.unwrap();
     assert_eq!(answer.value.len(), 1);
-    assert_eq!(answer.gaps, [gap("fake", GapReason::Unproven)]);
+    assert_eq!(answer.gaps, [gap("fake", GapReason::Unproven(Doubt::NoProgress))]);
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tenon_fake_lsp::{Builder, Workbench};
-use tenon_lsp::model::GapReason;
+use tenon_lsp::model::{Doubt, GapReason};
 use tenon_servers::project_files::ProjectKind;
 use tenon_servers::registry::ServerEntry;
 
@@ -119,7 +119,7 @@ async fn symbols_of_outside_files_beyond_the_limit_are_left_out_and_the_answer_i
     let shown: Vec<String> = answer.value.iter().map(|symbol| gate.display(&symbol.path)).collect();
     assert_eq!(shown, ["main.ts"]);
     assert_eq!(files(&bench, "textDocument/didOpen"), ["main.ts"]);
-    assert_eq!(answer.gaps[0].why, GapReason::Unproven);
+    assert_eq!(answer.gaps[0].why, GapReason::Unproven(Doubt::UnreadFiles));
 }
 
 #[tokio::test]

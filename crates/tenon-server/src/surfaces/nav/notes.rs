@@ -1,7 +1,7 @@
 //! What the text of a result says besides the result: missing servers, another place, a list that continues.
 
 use serde_json::Value;
-use tenon_lsp::model::{AnswerNote, Gap, GapReason, LspAnswer};
+use tenon_lsp::model::{AnswerNote, Doubt, Gap, GapReason, LspAnswer};
 
 use super::classify::Failure;
 use super::page::Page;
@@ -45,14 +45,11 @@ impl Notes {
         let mut nothing = "nothing found".to_owned();
         let mut lines = missing;
         lines.extend(files_unread.then_some(unread));
-        let is_unproven = |gap: &&Gap| gap.why == GapReason::Unproven;
         let is_outside = found.notes.iter().any(|note| matches!(note, AnswerNote::Outside(_)));
         let doubts =
             scope == QueryScope::Workspace || (is_empty && scope == QueryScope::Position && !is_outside);
         if doubts {
-            lines.extend(found.gaps.iter().filter(is_unproven).map(|gap| {
-                format!("`{}` does not report indexing progress; results may be incomplete", gap.server)
-            }));
+            lines.extend(found.gaps.iter().filter_map(doubt_note));
         }
         if found.servers.is_empty() {
             let what = if scope == QueryScope::Workspace { "the files here" } else { "this file" };
@@ -108,6 +105,19 @@ fn gap_note(gap: &Gap) -> Option<String> {
         GapReason::Refused(message) => Some(format!("`{server}` refused: {message}")),
         GapReason::Limit => Some(format!("`{server}` does not list more than this")),
         GapReason::Unavailable(reason) => Some(format!("`{server}` is not available: {reason}")),
-        GapReason::Unproven => None,
+        GapReason::Unproven(_) => None,
     }
+}
+
+/// The note for a server whose result may be incomplete.
+fn doubt_note(gap: &Gap) -> Option<String> {
+    let GapReason::Unproven(doubt) = gap.why else {
+        return None;
+    };
+    let why = match doubt {
+        Doubt::NoProgress => "does not report indexing progress",
+        Doubt::HeaderErrors => "reports errors in headers, which it reads by themselves",
+        Doubt::UnreadFiles => "has not read all files that may belong to the result",
+    };
+    Some(format!("`{}` {why}; results may be incomplete", gap.server))
 }
