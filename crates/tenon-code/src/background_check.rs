@@ -25,7 +25,7 @@ mod imports;
 mod results;
 
 use results::Results;
-pub(crate) use results::UncheckedFile;
+pub(crate) use results::{Unchecked, UncheckedFile};
 
 /// How long a round may take.
 const ROUND: Duration = Duration::from_secs(24 * 60 * 60);

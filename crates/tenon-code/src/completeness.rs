@@ -4,6 +4,7 @@
 //! servers that are not available: the summary names these.
 
 use tenon_lsp::ServerId;
+use tenon_lsp::codec::MAX_BODY_BYTES;
 use tenon_lsp::model::{AnswerNote, GapReason, LspAnswer};
 
 use crate::error::{CodeError, ProviderFailure};
@@ -46,8 +47,15 @@ pub(crate) fn require_complete<T>(
             GapReason::Refused(_) => {
                 failed.get_or_insert(CodeError::Provider { server, failure: ProviderFailure::Refused });
             }
+            GapReason::UnsupportedPath(found) => {
+                let failure = ProviderFailure::UnsupportedPath(found);
+                failed.get_or_insert(CodeError::Provider { server, failure });
+            }
             GapReason::Limit => {
                 limited.get_or_insert(CodeError::ServerLimit { server });
+            }
+            GapReason::TooLarge => {
+                limited.get_or_insert(CodeError::AnswerTooLarge { server, limit: MAX_BODY_BYTES });
             }
             GapReason::Indexing => indexing.push(server),
             GapReason::Pending => pending = true,
@@ -130,7 +138,10 @@ mod tests {
 
     #[test]
     fn unavailable_and_unproven_servers_are_named() {
-        let gaps = [("a", GapReason::Unavailable("untrusted".to_owned())), ("b", GapReason::Unproven(Doubt::NoProgress))];
+        let gaps = [
+            ("a", GapReason::Unavailable("untrusted".to_owned())),
+            ("b", GapReason::Unproven(Doubt::NoProgress)),
+        ];
         let found = require_complete(answer(&["a", "b"], &gaps), RequiredServers::AtLeastOne).unwrap();
         let expected = CompleteAnswer {
             value: 7,

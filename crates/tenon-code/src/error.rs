@@ -1,6 +1,6 @@
 //! Why a query about code failed.
 //!
-//! No error contains a path or a server's message: both may reveal what lies outside the roots.
+//! No error contains a path outside the roots, or a server's message, which may reveal one.
 
 use tenon_contract::cursor::CursorError;
 use tenon_contract::position::PositionError;
@@ -36,6 +36,8 @@ pub enum CodeError {
     Indexing { servers: Vec<ServerId>, progress: Option<IndexingProgress> },
     #[error("the language server `{server}` truncated its answer")]
     ServerLimit { server: ServerId },
+    #[error("the answer of the language server `{server}` exceeds {limit} bytes")]
+    AnswerTooLarge { server: ServerId, limit: usize },
     #[error("no language server supports this query for such files")]
     NoProvider,
     #[error("the language server `{server}` {failure}")]
@@ -87,6 +89,11 @@ pub enum ProviderFailure {
     Broken(ServerId),
     #[error("returned an error")]
     Refused,
+    #[error("does not support `{0}` in a path")]
+    UnsupportedPath(char),
+    /// With the file, relative to the workspace.
+    #[error("cannot read `{0}`, and rejects every file for that reason")]
+    Rejected(String),
     /// Not installed, or not allowed to run.
     #[error("is not available: {0}")]
     Unavailable(String),

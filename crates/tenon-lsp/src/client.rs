@@ -141,7 +141,9 @@ impl Client {
                     RequestError::Interrupted(Interrupted::Cancelled) => StartError::Cancelled,
                     RequestError::Refused(refusal) => StartError::Refused(refusal),
                     RequestError::Closed(_) => StartError::Ended(ended),
-                    RequestError::Unwritable(error) => StartError::Ended(error.to_string()),
+                    error @ (RequestError::TooLarge | RequestError::Unwritable(_)) => {
+                        StartError::Ended(error.to_string())
+                    }
                 })
             }
         }
@@ -242,7 +244,8 @@ impl Client {
         self.checked.load(Ordering::Relaxed)
     }
 
-    /// Opens a document in a server that is not ready, and pulls diagnostics if that is what makes it ready.
+    /// Opens a document in a server that is not ready, and pulls diagnostics if that is what makes it ready. Fails if the server
+    /// rejects the document's project.
     pub(crate) async fn open_to_load(
         &self,
         call: &CallContext,
@@ -251,7 +254,7 @@ impl Client {
     ) -> Result<(), RequestError> {
         let synced = self.sync(call, path, lines, true).await?;
         self.pull_first_diagnostics(call, &synced).await;
-        Ok(())
+        self.load_in_tsserver(call, &synced).await
     }
 
     /// Waits until the server is ready. `false` if it or the call ended first.

@@ -4,7 +4,8 @@
 //! - other lines before a header block are skipped, even if a header follows on the same line;
 //! - header names are case-insensitive, the last `Content-Length` of a block counts, other headers are ignored;
 //! - a line longer than [`MAX_LINE_BYTES`] is discarded as it arrives, so noise never fills memory;
-//! - a body above [`MAX_BODY_BYTES`] or a block of more than [`MAX_BLOCK_LINES`] lines ends the stream with an error, since
+//! - a body above [`MAX_BODY_BYTES`] is an error with its first bytes, and discarded as it arrives; decoding may go on after it;
+//! - a body above [`MAX_SKIPPED_BYTES`] or a block of more than [`MAX_BLOCK_LINES`] lines ends the stream with an error, since
 //!   the next frame cannot be found;
 //! - a body is a slice of the read buffer, never a copy.
 
@@ -17,7 +18,11 @@ pub const MAX_LINE_BYTES: usize = 4 * 1024;
 /// The most lines of one header block, so that an endless block is an error.
 pub(crate) const MAX_BLOCK_LINES: usize = 32;
 /// The largest answers seen are lists of some ten thousand symbols, a few megabytes.
-pub(crate) const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
+pub const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
+/// Larger lengths are not believed.
+const MAX_SKIPPED_BYTES: usize = 1024 * 1024 * 1024;
+/// How much of a discarded body is kept: enough for the id of a response.
+const HEAD_BYTES: usize = 256;
 
 /// Room in front of a body for `Content-Length: `, twenty digits and two line ends.
 const HEADER_ROOM: usize = 40;
@@ -27,6 +32,9 @@ const HEADER_ROOM: usize = 40;
 pub enum CodecError {
     #[error("a frame of {0} bytes is larger than the {MAX_BODY_BYTES} allowed")]
     BodyTooLarge(u64),
+    /// The frames after this one can be read.
+    #[error("a frame of {length} bytes is larger than the {MAX_BODY_BYTES} allowed")]
+    BodySkipped { length: usize, head: Bytes },
     #[error("a header block has more than {MAX_BLOCK_LINES} lines")]
     BlockTooLong,
     #[error("the stream ended inside a frame")]
@@ -59,6 +67,10 @@ enum State {
     Body {
         length: usize,
     },
+    /// Inside a body too large to keep.
+    Skipping {
+        left: usize,
+    },
 }
 
 impl FrameDecoder {
@@ -69,7 +81,7 @@ impl FrameDecoder {
 
     /// Whether a frame has begun and is incomplete.
     pub(crate) fn is_inside_frame(&self) -> bool {
-        matches!(self.state, State::Headers { .. } | State::Body { .. })
+        !matches!(self.state, State::Between | State::Discarding)
     }
 
     /// Takes one line without its end; `None` if it is incomplete.
@@ -102,6 +114,23 @@ impl Decoder for FrameDecoder {
     fn decode(&mut self, buffer: &mut BytesMut) -> Result<Option<Bytes>, CodecError> {
         loop {
             match self.state {
+                State::Body { length } if length > MAX_BODY_BYTES => {
+                    if buffer.len() < HEAD_BYTES {
+                        return Ok(None);
+                    }
+                    let head = buffer.split_to(HEAD_BYTES).freeze();
+                    self.state = State::Skipping { left: length - HEAD_BYTES };
+                    return Err(CodecError::BodySkipped { length, head });
+                }
+                State::Skipping { left } => {
+                    let skipped = left.min(buffer.len());
+                    buffer.advance(skipped);
+                    if skipped < left {
+                        self.state = State::Skipping { left: left - skipped };
+                        return Ok(None);
+                    }
+                    self.state = State::Between;
+                }
                 State::Body { length } => {
                     if buffer.len() < length {
                         buffer.reserve(length - buffer.len());
@@ -172,7 +201,7 @@ fn content_length(line: &[u8]) -> Result<Option<usize>, CodecError> {
         .iter()
         .fold(0_u64, |sum, digit| sum.saturating_mul(10).saturating_add(u64::from(digit - b'0')));
     match usize::try_from(announced) {
-        Ok(length) if length <= MAX_BODY_BYTES => Ok(Some(length)),
+        Ok(length) if length <= MAX_SKIPPED_BYTES => Ok(Some(length)),
         _ => Err(CodecError::BodyTooLarge(announced)),
     }
 }
@@ -258,6 +287,35 @@ mod tests {
         let long = [b"Content-Length: 1\r\n".as_slice(), &[b'x'; 5000]];
         assert!(matches!(decode(&long), Err(CodecError::BlockTooLong)));
         assert!(matches!(decode(&[b"Content-Length: 5\r\n\r\nab"]), Err(CodecError::Truncated)));
+    }
+
+    #[test]
+    fn large_body_is_skipped_without_memory_and_the_next_frame_is_read() {
+        let length = MAX_BODY_BYTES + 1;
+        let mut decoder = FrameDecoder::default();
+        let mut buffer = BytesMut::from(format!("Content-Length: {length}\r\n\r\n{{\"id\":7").as_bytes());
+        assert!(decoder.decode(&mut buffer).unwrap().is_none());
+        let mut left = length - 7;
+        let mut heads = Vec::new();
+        while left > 0 {
+            let piece = left.min(64 * 1024);
+            buffer.extend_from_slice(&vec![b' '; piece]);
+            left -= piece;
+            match decoder.decode(&mut buffer) {
+                Ok(frame) => assert_eq!(frame, None),
+                Err(CodecError::BodySkipped { length: announced, head }) => {
+                    assert_eq!(announced, length);
+                    heads.push(head);
+                    assert!(decoder.decode(&mut buffer).unwrap().is_none());
+                }
+                Err(error) => panic!("{error}"),
+            }
+            assert!(buffer.is_empty() && (decoder.is_inside_frame() || left == 0));
+        }
+        assert_eq!(heads.len(), 1);
+        assert!(heads[0].starts_with(b"{\"id\":7 ") && heads[0].len() == HEAD_BYTES);
+        buffer.extend_from_slice(&framed("[]"));
+        assert_eq!(decoder.decode(&mut buffer).unwrap(), Some(Bytes::from_static(b"[]")));
     }
 
     #[test]

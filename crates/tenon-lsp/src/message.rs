@@ -158,6 +158,17 @@ impl Message {
     }
 }
 
+/// The id of a response whose first bytes these are; `None` if they belong to another message, or the id comes later.
+pub(crate) fn response_id(head: &[u8]) -> Option<RequestId> {
+    const RESULT: &[u8] = b"\"result\"";
+    let at = head.windows(RESULT.len()).position(|window| window == RESULT)?;
+    let fields = head[..at].trim_ascii_end();
+    let mut fields = fields.strip_suffix(b",")?.to_vec();
+    fields.push(b'}');
+    let envelope: Envelope<'_> = serde_json::from_slice(&fields).ok()?;
+    envelope.method.is_none().then(|| RequestId::from_value(&envelope.id)).flatten()
+}
+
 /// A value that can be serialised as `params` or `result`.
 pub type Written = Result<Bytes, serde_json::Error>;
 
@@ -239,6 +250,22 @@ mod tests {
             parse(r#"{"id":null,"error":{"code":-32700}}"#),
             Ok(Message::Response { id: None, outcome: Err(RpcError { code: RpcError::PARSE_ERROR, .. }) })
         ));
+    }
+
+    #[test]
+    fn id_of_a_response_is_known_from_its_first_bytes() {
+        let id = |head: &str| response_id(head.as_bytes());
+        let seven = Some(RequestId::Number(7));
+        assert_eq!(id(r#"{"jsonrpc":"2.0","id":7,"result":[{"name"#), seven);
+        assert_eq!(id(r#"{"id" : 7, "jsonrpc":"2.0" , "result" : [{"name"#), seven);
+        for other in [
+            r#"{"result":[{"id":7,"result"#,
+            r#"{"method":"m","id":7,"params":[{"a":1,"result"#,
+            r#"{"id":7,"method":"m","result":"#,
+            r#"{"id":7,"res"#,
+        ] {
+            assert_eq!(id(other), None, "{other}");
+        }
     }
 
     #[test]

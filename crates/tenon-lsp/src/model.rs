@@ -195,8 +195,12 @@ pub enum GapReason {
     Broken,
     /// It returned an error, with this message.
     Refused(String),
+    /// It takes this character in the file's path for something else, so it does not get the file.
+    UnsupportedPath(char),
     /// Its answer reached the server's limit.
     Limit,
+    /// Its answer is larger than what we read from a server; it was skipped.
+    TooLarge,
     /// It gave no evidence that its answers are complete.
     Unproven(Doubt),
     /// It is not installed or may not run. Such a gap does not make an answer incomplete.

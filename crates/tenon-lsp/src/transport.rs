@@ -7,6 +7,7 @@
 //! - Messages are sent in the order of the calls; answers to the peer's requests have their own queue, so that a full queue
 //!   never blocks the reader.
 //! - The reader handles the peer's messages in order, through a [`Peer`] that must not block.
+//! - An answer that is too large ends its request with an error. Any other message that is too large ends the connection.
 //! - The connection ends if the peer stops reading, or stops in the middle of a frame, for [`STALL`].
 
 use std::collections::BTreeMap;
@@ -22,7 +23,7 @@ use tokio_util::codec::Decoder;
 use tokio_util::sync::CancellationToken;
 
 use crate::call_context::{CallContext, Interrupted};
-use crate::codec::{CodecError, FrameDecoder};
+use crate::codec::{CodecError, FrameDecoder, MAX_BODY_BYTES};
 use crate::message::{self, Message, Payload, RequestId, RpcError};
 
 /// The most queued frames. A healthy server reads within milliseconds; callers wait while the queue is full.
@@ -76,6 +77,8 @@ pub enum RequestError {
     Closed(#[from] Closed),
     #[error("the server returned an error: {0}")]
     Refused(#[from] RpcError),
+    #[error("the answer exceeds {MAX_BODY_BYTES} bytes")]
+    TooLarge,
     #[error("the request cannot be serialised as JSON")]
     Unwritable(#[from] serde_json::Error),
 }
@@ -131,13 +134,34 @@ impl Shared {
         self.table().closed.clone().unwrap_or(Closed::Locally)
     }
 
-    fn complete(&self, id: Option<RequestId>, outcome: Result<Payload, RpcError>) {
-        let waiting = match &id {
+    /// Removes a request that has been answered.
+    fn take(&self, id: Option<&RequestId>) -> Option<PendingRequest> {
+        let waiting = match id {
             Some(RequestId::Number(number)) => self.table().waiting.remove(number),
             _ => None,
         };
-        let Some(waiting) = waiting else {
+        if waiting.is_none() {
             tracing::debug!(?id, "response without a pending request");
+        }
+        waiting
+    }
+
+    /// Ends the request whose answer is too large.
+    fn complete_too_large(&self, id: &RequestId) {
+        let Some(waiting) = self.take(Some(id)) else {
+            return;
+        };
+        if let Some(on_reply) = waiting.on_reply {
+            let error = RequestError::TooLarge.to_string();
+            on_reply(&Err(RpcError::new(RpcError::INTERNAL_ERROR, error)));
+        }
+        if let Some(reply) = waiting.reply {
+            let _ = reply.send(Err(RequestError::TooLarge));
+        }
+    }
+
+    fn complete(&self, id: Option<RequestId>, outcome: Result<Payload, RpcError>) {
+        let Some(waiting) = self.take(id.as_ref()) else {
             return;
         };
         if let Some(on_reply) = waiting.on_reply {
@@ -376,6 +400,14 @@ async fn read_loop(
                 continue;
             }
             Ok(None) => {}
+            Err(CodecError::BodySkipped { length, head }) => match message::response_id(&head) {
+                Some(id) => {
+                    tracing::warn!(?id, length, "skipped an answer that is too large");
+                    shared.complete_too_large(&id);
+                    continue;
+                }
+                None => return CodecError::BodySkipped { length, head }.into(),
+            },
             Err(error) => return error.into(),
         }
         if decoder.skipped() > skipped {

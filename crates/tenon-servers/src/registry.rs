@@ -338,6 +338,9 @@ pub struct ServerEntry {
     pub env: BTreeMap<String, String>,
     #[serde(default)]
     pub limits: ResultLimits,
+    /// Characters in a path that it takes for something else, so that its answers are about another file.
+    #[serde(default)]
+    pub misread_characters: String,
     /// The server runs code from an opened workspace, so it never starts before the root is trusted.
     #[serde(default)]
     pub runs_workspace_code: bool,

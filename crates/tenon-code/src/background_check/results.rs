@@ -28,9 +28,12 @@ pub(crate) struct UncheckedFile {
 /// Why a file was not checked. Contains no server's message, which may reveal what lies outside the roots.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Unchecked {
-    Unreadable(Unreadable),
-    Late(ServerId),
+    /// The server cannot read the file, and may fail on every file of the project for that reason.
+    Rejected(ServerId),
     Ended(ServerId),
+    Unreadable(Unreadable),
+    UnsupportedPath(ServerId),
+    Late(ServerId),
     Failed(ServerId),
 }
 
@@ -38,8 +41,10 @@ impl fmt::Display for Unchecked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unreadable(why) => write!(f, "{why}"),
+            Self::UnsupportedPath(server) => write!(f, "{server} does not support its name"),
             Self::Late(server) => write!(f, "{server} did not finish"),
             Self::Ended(server) => write!(f, "{server} ended"),
+            Self::Rejected(server) => write!(f, "{server} cannot read it"),
             Self::Failed(server) => write!(f, "{server} failed"),
         }
     }
@@ -99,6 +104,16 @@ impl Results {
             self.imports.insert(path.clone(), imports);
         }
         self.stale.extend(affected(&changed, &self.imports, &before));
+        // Any change may end a failure.
+        self.stale.extend(self.failed());
+    }
+
+    /// The files that a server failed on.
+    fn failed(&self) -> Vec<WorkspacePath> {
+        let is_failure =
+            |file: &UncheckedFile| matches!(file.why, Unchecked::Failed(_) | Unchecked::Rejected(_));
+        let failed = self.files.iter().filter(|(_, result)| result.unchecked.iter().any(is_failure));
+        failed.map(|(path, _)| path.clone()).collect()
     }
 
     /// Checks files again that a server failed on, for a new query.
@@ -130,11 +145,19 @@ impl Results {
                 GapReason::Indexing | GapReason::Pending => {
                     result.unchecked.push(unchecked(Unchecked::Late(server.clone())));
                 }
+                GapReason::UnsupportedPath(_) => {
+                    result.unchecked.push(unchecked(Unchecked::UnsupportedPath(server.clone())));
+                }
                 GapReason::Broken => result.unchecked.push(unchecked(Unchecked::Ended(server.clone()))),
                 GapReason::Refused(why) if why == ENDED_THE_SERVER => {
                     result.unchecked.push(unchecked(Unchecked::Ended(server.clone())));
                 }
-                GapReason::Refused(_) => result.unchecked.push(unchecked(Unchecked::Failed(server.clone()))),
+                GapReason::Refused(_) if outcome.rejected_by.contains(&server) => {
+                    result.unchecked.push(unchecked(Unchecked::Rejected(server.clone())));
+                }
+                GapReason::Refused(_) | GapReason::TooLarge => {
+                    result.unchecked.push(unchecked(Unchecked::Failed(server.clone())))
+                }
             }
             result.present.retain(|present| *present != server);
         }
@@ -149,7 +172,20 @@ impl Results {
             }
         }
         self.stale.remove(&path);
-        self.files.insert(path, result);
+        let rejections = |result: &FileResult| -> BTreeSet<ServerId> {
+            let of = |file: &UncheckedFile| match &file.why {
+                Unchecked::Rejected(server) => Some(server.clone()),
+                _ => None,
+            };
+            result.unchecked.iter().filter_map(of).collect()
+        };
+        let now = rejections(&result);
+        let before = self.files.insert(path, result).map(|before| rejections(&before)).unwrap_or_default();
+        for server in now.difference(&before) {
+            // The server may fail on the others, too.
+            let checked = self.files.iter().filter(|(_, result)| result.present.contains(server));
+            self.stale.extend(checked.map(|(path, _)| path.clone()));
+        }
     }
 
     pub(super) fn stale(&self) -> impl Iterator<Item = &WorkspacePath> {
@@ -173,7 +209,14 @@ impl Results {
         }
         let found = self.files.iter().filter(|(_, result)| !result.diagnostics.is_empty());
         let files = found.map(|(path, result)| (path.clone(), result.diagnostics.clone())).collect();
-        let unchecked = self.files.values().flat_map(|result| result.unchecked.clone()).collect();
+        let mut unchecked: Vec<UncheckedFile> =
+            self.files.values().flat_map(|result| result.unchecked.clone()).collect();
+        // A stable sort: the causes of failures come first.
+        unchecked.sort_by_key(|file| match file.why {
+            Unchecked::Rejected(_) => 0,
+            Unchecked::Failed(_) => 2,
+            _ => 1,
+        });
         let servers = |list: fn(&FileResult) -> &Vec<ServerId>| -> Vec<ServerId> {
             let all: BTreeSet<ServerId> = self.files.values().flat_map(list).cloned().collect();
             all.into_iter().collect()
@@ -186,16 +229,23 @@ impl Results {
         })
     }
 
-    /// The error of a server that ended or failed on every file.
+    /// The error of a server that ended on every file, or failed on every file while no other server checked any.
     fn failing_server(&self) -> Option<CodeError> {
         let present: BTreeSet<&ServerId> = self.files.values().flat_map(|result| &result.present).collect();
         let unchecked = self.files.values().flat_map(|result| &result.unchecked);
-        let mut failing = unchecked.filter_map(|file| match &file.why {
-            Unchecked::Ended(server) => Some((server, ProviderFailure::Broken(server.clone()))),
-            Unchecked::Failed(server) => Some((server, ProviderFailure::Refused)),
-            Unchecked::Late(_) | Unchecked::Unreadable(_) => None,
+        let failing = unchecked.filter_map(|file| match &file.why {
+            Unchecked::Ended(server) if !present.contains(server) => {
+                Some((server, ProviderFailure::Broken(server.clone())))
+            }
+            Unchecked::Rejected(server) if present.is_empty() => {
+                Some((server, ProviderFailure::Rejected(file.file.clone())))
+            }
+            Unchecked::Failed(server) if present.is_empty() => Some((server, ProviderFailure::Refused)),
+            _ => None,
         });
-        let (server, failure) = failing.find(|(server, _)| !present.contains(server))?;
+        // The cause first.
+        let (server, failure) =
+            failing.min_by_key(|(_, failure)| matches!(failure, ProviderFailure::Refused))?;
         Some(CodeError::Provider { server: server.clone(), failure })
     }
 }

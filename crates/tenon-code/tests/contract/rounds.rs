@@ -182,6 +182,36 @@ fn file_without_an_answer_is_named_and_the_others_are_checked() {
 }
 
 #[test]
+fn server_that_rejects_every_file_is_counted_beside_one_that_answers() {
+    let error = json!({ "code": 1, "message": "/etc/passwd" });
+    let rejecting = json!({
+        "capabilities": {
+            "textDocumentSync": 1, "documentSymbolProvider": true,
+            "diagnosticProvider": { "interFileDependencies": true, "workspaceDiagnostics": false },
+        },
+        "rules": [
+            { "on": PULL, "do": [{ "refuse": error }] },
+            { "on": "textDocument/documentSymbol", "file": "deep.py", "do": [{ "refuse": error }] },
+            { "on": "textDocument/documentSymbol", "do": [{ "reply": [] }] },
+        ],
+    });
+    let names = ["a.py", "b.py", "c.py", "d.py", "deep.py"];
+    let builder = names.iter().fold(Workbench::new(), |builder, name| builder.file(name, "x = 1\n"));
+    let alone = Stage::open(with_extension(builder, rejecting.clone(), ".py"));
+    let failure = ProviderFailure::Rejected("deep.py".to_owned());
+    let expected = CodeError::Provider { server: server_id("fake"), failure };
+    assert_eq!(alone.error(WORKSPACE_DIAGNOSTICS, json!({})), expected);
+
+    let builder = names.iter().fold(Workbench::new(), |builder, name| builder.file(name, "x = 1\n"));
+    let builder = builder.file("a.fake", "bad").server("other", tenon_fake_lsp::scripts::script(&[]));
+    let stage = Stage::open(with_extension(builder, rejecting, ".py"));
+    let payload = stage.payload(WORKSPACE_DIAGNOSTICS, json!({}));
+    let expected =
+        "Returned diagnostics for 1 file. Not checked: deep.py (fake cannot read it), 4 files (fake failed).";
+    assert_eq!(payload["summary"], expected);
+}
+
+#[test]
 fn unreadable_files_are_named() {
     let builder = Workbench::new().file("a.fake", "bad").server("fake", tenon_fake_lsp::scripts::script(&[]));
     let stage = Stage::open(builder);

@@ -316,7 +316,7 @@ impl Client {
         let reply = self.connection.request_with(call, method, &question(method, path), on_reply).await?;
         match reply.wait(call).await {
             // An error is an answer, too.
-            Ok(_) | Err(RequestError::Refused(_)) => Ok(()),
+            Ok(_) | Err(RequestError::Refused(_) | RequestError::TooLarge) => Ok(()),
             Err(error) => Err(error),
         }
     }

@@ -378,6 +378,7 @@ pub(crate) fn gap_reason(error: &RequestError) -> GapReason {
         RequestError::Interrupted(_) => GapReason::Pending,
         RequestError::Closed(_) => GapReason::Broken,
         RequestError::Refused(error) => GapReason::Refused(error.message.clone()),
+        RequestError::TooLarge => GapReason::TooLarge,
         RequestError::Unwritable(error) => GapReason::Refused(error.to_string()),
     }
 }

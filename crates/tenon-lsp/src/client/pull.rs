@@ -93,6 +93,24 @@ impl Client {
         self.session.state().capabilities.runs_tsserver.then_some(command)
     }
 
+    /// Waits until tsserver has loaded a document's project. A project that it fails on never ends its progress.
+    pub(super) async fn load_in_tsserver(
+        &self,
+        call: &CallContext,
+        synced: &Synced<'_>,
+    ) -> Result<(), RequestError> {
+        let Some(command) = self.tsserver_command() else {
+            return Ok(());
+        };
+        let arguments = json!([TSSERVER_REQUESTS[0], { "file": synced.path.uri().as_str() }]);
+        let params = json!({ "command": command, "arguments": arguments });
+        match self.ask(call, "workspace/executeCommand", &params).await {
+            // It is still loading.
+            Err(RequestError::Interrupted(_)) => Ok(()),
+            loaded => loaded.map(drop),
+        }
+    }
+
     /// The diagnostics in the answers; `None` if tsserver did not answer a request.
     fn pulled(&self, answers: &[Payload]) -> Option<from_protocol::Pulled> {
         if self.tsserver_command().is_none() {

@@ -116,7 +116,18 @@ impl Orchestrator {
                 let Ok(root) = &candidate.place else {
                     continue;
                 };
-                let key = (candidate.entry.id.clone(), root.as_path().to_owned());
+                let server = candidate.entry.id.clone();
+                let skipped = document
+                    .after
+                    .as_ref()
+                    .and_then(|after| self.skip_reason(&candidate.entry, &file.path, after));
+                if let Some(why) = skipped {
+                    let unknown = ServerCheck { server: server.clone(), before: None, after: None };
+                    check.changed[index].servers.push(unknown);
+                    check.note_gap(server, Some(why));
+                    continue;
+                }
+                let key = (server, root.as_path().to_owned());
                 let server = servers.entry(key).or_insert_with(|| ServerFiles {
                     order,
                     candidate: candidate.clone(),
@@ -182,6 +193,20 @@ impl Orchestrator {
     }
 }
 
+impl ChangeCheck {
+    fn note_gap(&mut self, server: ServerId, gap: Option<GapReason>) {
+        self.complete &= gap.is_none();
+        match gap {
+            Some(GapReason::Indexing | GapReason::Pending) => self.pending.push(server),
+            Some(GapReason::Refused(why)) => drop(self.refused.insert(server, why)),
+            Some(GapReason::UnsupportedPath(found)) => {
+                self.refused.insert(server, format!("does not support `{found}` in a path"));
+            }
+            _ => {}
+        }
+    }
+}
+
 /// Adds the servers' results.
 fn merge(check: &mut ChangeCheck, shares: Vec<ServerShare>) {
     let mut others: BTreeMap<WorkspacePath, Vec<ServerCheck>> = BTreeMap::new();
@@ -203,14 +228,7 @@ fn merge(check: &mut ChangeCheck, shares: Vec<ServerShare>) {
         }
         unchecked.extend(share.unchecked);
         not_searched = not_searched.max(share.not_searched);
-        check.complete &= share.gap.is_none();
-        match share.gap {
-            Some(GapReason::Indexing | GapReason::Pending) => check.pending.push(share.server),
-            Some(GapReason::Refused(why)) => {
-                check.refused.insert(share.server, why);
-            }
-            _ => {}
-        }
+        check.note_gap(share.server, share.gap);
     }
     check.pending.dedup();
     let checked = others.into_iter().map(|(path, servers)| FileCheck {

@@ -49,7 +49,7 @@ impl Orchestrator {
             return Ok(LspAnswer { value: Vec::new(), gaps: gaps.collect(), servers, notes: Vec::new() });
         }
         let shares = join_all(candidates.iter().map(|candidate| async {
-            let skipped = lock(&self.0.skipped).reason(&candidate.entry.id, path, &lines);
+            let skipped = self.skip_reason(&candidate.entry, path, &lines);
             if skipped.is_some() {
                 return (Vec::new(), skipped, false);
             }

@@ -497,6 +497,9 @@ impl Orchestrator {
         convert: impl Fn(&mut Converter<'_>, &Payload) -> T + Send + 'static,
     ) -> Share<T> {
         let id = &candidate.entry.id;
+        if let Some(why) = self.skip_reason(&candidate.entry, question.path, question.lines) {
+            return Share::missing(id, why);
+        }
         let early = async {
             match candidate.stores_index() {
                 true => None,

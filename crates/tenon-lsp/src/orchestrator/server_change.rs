@@ -456,6 +456,10 @@ impl ServerChange<'_> {
             self.missed(GapReason::Pending);
             return None;
         }
+        if let Some(why) = self.orchestrator.skip_reason(self.client.entry(), path, &lines) {
+            self.missed(why);
+            return None;
+        }
         let checked = match step {
             Step::Before => match self.stored(path, &lines) {
                 Some(known) => return Some(known),

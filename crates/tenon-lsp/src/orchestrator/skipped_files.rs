@@ -1,4 +1,4 @@
-//! Files that ended a server: they are not shown to it again until their text changes.
+//! Files that are not shown to a server: their text ended it before, or it misreads their names.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -14,7 +14,7 @@ use super::{Key, Orchestrator, lock, serving};
 use crate::call_context::CallContext;
 use crate::model::GapReason;
 use tenon_servers::find::Availability;
-use tenon_servers::registry::{Capability, ServerId};
+use tenon_servers::registry::{Capability, ServerEntry, ServerId};
 
 /// How often a server that ended is started again for other files.
 const MAX_REVIVALS: u32 = 16;
@@ -27,18 +27,10 @@ pub(super) struct SkippedFiles {
 }
 
 impl SkippedFiles {
-    /// Why a server does not get this text, if it ended the server before.
-    pub(super) fn reason(
-        &self,
-        server: &ServerId,
-        path: &WorkspacePath,
-        lines: &LineIndex,
-    ) -> Option<GapReason> {
-        if self.texts.is_empty() {
-            return None;
-        }
-        let skipped = self.texts.get(&(server.clone(), path.clone()))?;
-        (*skipped == hash(lines)).then(|| GapReason::Refused(ENDED_THE_SERVER.to_owned()))
+    /// Whether this text ended a server before.
+    fn has(&self, server: &ServerId, path: &WorkspacePath, lines: &LineIndex) -> bool {
+        !self.texts.is_empty()
+            && self.texts.get(&(server.clone(), path.clone())).is_some_and(|text| *text == hash(lines))
     }
 
     /// Forgets the files and restarts of one server, or of all.
@@ -58,6 +50,20 @@ fn hash(lines: &LineIndex) -> u64 {
 }
 
 impl Orchestrator {
+    /// Why a server does not get this text.
+    pub(super) fn skip_reason(
+        &self,
+        entry: &ServerEntry,
+        path: &WorkspacePath,
+        lines: &LineIndex,
+    ) -> Option<GapReason> {
+        if let Some(found) = path.as_str().chars().find(|one| entry.misread_characters.contains(*one)) {
+            return Some(GapReason::UnsupportedPath(found));
+        }
+        let ended = lock(&self.0.skipped).has(&entry.id, path, lines);
+        ended.then(|| GapReason::Refused(ENDED_THE_SERVER.to_owned()))
+    }
+
     /// Does not show this text to a server again.
     pub(crate) fn skip_file(&self, server: &ServerId, path: &WorkspacePath, lines: &LineIndex) {
         lock(&self.0.skipped).texts.insert((server.clone(), path.clone()), hash(lines));

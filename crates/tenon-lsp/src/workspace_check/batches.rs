@@ -3,6 +3,9 @@
 //! Files with the same servers are checked in batches, the groups beside each other. Files of a batch that does not advance,
 //! and those that were in progress when a server ended, are checked again one at a time: only then is it known which file is
 //! the cause. That file is given up and named; the server is started again for the others.
+//!
+//! A file may also make a server reject the whole project: a stack overflow of tsserver. Such a file is found by a question
+//! that depends on the file's text alone.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -15,7 +18,8 @@ use tenon_contract::root::{ReadError, WorkspacePath};
 
 use crate::call_context::CallContext;
 use crate::model::{Diagnostic, Gap, GapReason};
-use crate::orchestrator::Orchestrator;
+use crate::orchestrator::{ENDED_THE_SERVER, Orchestrator};
+use crate::transport::RequestError;
 use crate::workspace_check::MissingCheck;
 use tenon_servers::registry::ServerId;
 
@@ -39,6 +43,8 @@ pub struct FileOutcome {
     /// In registry order.
     pub servers: Vec<ServerId>,
     pub gaps: Vec<Gap>,
+    /// The servers that reject even questions about this file's text alone.
+    pub rejected_by: Vec<ServerId>,
 }
 
 impl FileOutcome {
@@ -53,6 +59,8 @@ impl FileOutcome {
             GapReason::Indexing => Some("still loading the project".to_owned()),
             GapReason::Pending => Some("did not finish in time".to_owned()),
             GapReason::Broken => Some("ended unexpectedly".to_owned()),
+            GapReason::UnsupportedPath(found) => Some(format!("does not support `{found}` in a path")),
+            GapReason::TooLarge => Some(RequestError::TooLarge.to_string()),
             GapReason::Refused(why) => Some(why.clone()),
         };
         let gaps = self.gaps.iter();
@@ -224,6 +232,7 @@ async fn attempt(orchestrator: &Orchestrator, path: WorkspacePath, call: &CallCo
             diagnostics: Vec::new(),
             servers: Vec::new(),
             gaps: Vec::new(),
+            rejected_by: Vec::new(),
         };
         let lines = match orchestrator.read(&path).await {
             Ok(lines) => lines,
@@ -236,8 +245,31 @@ async fn attempt(orchestrator: &Orchestrator, path: WorkspacePath, call: &CallCo
         let over = call.cancel.is_cancelled() || call.remaining().is_zero();
         if over || answer.pending().next().is_none() {
             let (diagnostics, servers, gaps) = (answer.value, answer.servers, answer.gaps);
-            return FileOutcome { path, lines: Ok(lines), diagnostics, servers, gaps };
+            let rejected_by = match gaps.iter().any(is_rejection) {
+                true => rejected_by(orchestrator, &path, &gaps, call).await,
+                false => Vec::new(),
+            };
+            return FileOutcome { path, lines: Ok(lines), diagnostics, servers, gaps, rejected_by };
         }
         let _ = call.bound(tokio::time::sleep(PAUSE)).await;
     }
+}
+
+fn is_rejection(gap: &Gap) -> bool {
+    matches!(&gap.why, GapReason::Refused(why) if why != ENDED_THE_SERVER)
+}
+
+/// The servers that reject the check of a file, and its symbols, too.
+async fn rejected_by(
+    orchestrator: &Orchestrator,
+    path: &WorkspacePath,
+    gaps: &[Gap],
+    call: &CallContext,
+) -> Vec<ServerId> {
+    let Ok(symbols) = orchestrator.document_symbols(path, call).await else {
+        return Vec::new();
+    };
+    let is_rejected = |gap: &&Gap| gaps.iter().any(|other| other.server == gap.server && is_rejection(other));
+    let rejections = symbols.gaps.iter().filter(|gap| is_rejection(gap)).filter(is_rejected);
+    rejections.map(|gap| gap.server.clone()).collect()
 }

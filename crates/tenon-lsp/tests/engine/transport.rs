@@ -123,6 +123,21 @@ async fn cancelled_request_ends_at_once() {
 }
 
 #[tokio::test]
+async fn answer_that_is_too_large_ends_only_its_request() {
+    let (near, mut far) = connect(1 << 16);
+    let call = call();
+    let large = near.connection.request(&call, "large", &json!({})).await.unwrap();
+    let small = near.connection.request(&call, "small", &json!({})).await.unwrap();
+    let ids = [far.read().await.unwrap()["id"].clone(), far.read().await.unwrap()["id"].clone()];
+    let list = "x".repeat(codec::MAX_BODY_BYTES);
+    let body = format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":\"{list}\"}}", ids[0]);
+    far.to.write_all(format!("Content-Length: {}\r\n\r\n{body}", body.len()).as_bytes()).await.unwrap();
+    far.write(json!({ "id": ids[1], "result": 1 })).await;
+    assert!(matches!(large.wait(&call).await, Err(RequestError::TooLarge)));
+    assert_eq!(small.wait(&call).await.unwrap().parse::<u32>().unwrap(), 1);
+}
+
+#[tokio::test]
 async fn closed_pipe_ends_every_open_request() {
     let (near, far) = connect(1 << 16);
     let call = call();

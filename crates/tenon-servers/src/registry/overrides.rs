@@ -206,6 +206,7 @@ impl Registry {
             settings: super::empty_object(),
             env: BTreeMap::new(),
             limits: ResultLimits::default(),
+            misread_characters: String::new(),
             // We know nothing about it; the user's configuration is enough to start it.
             runs_workspace_code: false,
             pin: None,

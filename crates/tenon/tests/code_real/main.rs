@@ -2,6 +2,7 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
+mod blocking_files;
 mod truth;
 
 use std::collections::BTreeMap;

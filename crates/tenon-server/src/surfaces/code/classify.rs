@@ -1,9 +1,9 @@
 //! Every failure of the `code` surface as its JSON-RPC error: code, message and details (contract §6).
 //!
-//! Messages repeat neither client input nor paths nor what a language server said: these may name files outside the roots.
+//! Messages repeat neither client input nor paths outside the roots nor what a language server said, which may name one.
 
 use serde_json::{Value, json};
-use tenon_code::{CodeError, RETRY_AFTER};
+use tenon_code::{CodeError, ProviderFailure, RETRY_AFTER};
 use tenon_contract::cursor::CursorError;
 use tenon_contract::root::GateError;
 
@@ -115,7 +115,8 @@ fn of_code(error: &CodeError) -> (Code, Option<Value>) {
         | CodeError::ResponseTooLarge { .. }
         | CodeError::Timeout
         | CodeError::Indexing { .. }
-        | CodeError::ServerLimit { .. } => Code::CapExceeded,
+        | CodeError::ServerLimit { .. }
+        | CodeError::AnswerTooLarge { .. } => Code::CapExceeded,
         CodeError::NoProvider | CodeError::Provider { .. } => Code::ProviderUnavailable,
         CodeError::Cancelled | CodeError::Internal => Code::Internal,
     };
@@ -135,6 +136,12 @@ fn of_code(error: &CodeError) -> (Code, Option<Value>) {
             Some(details)
         }
         CodeError::ServerLimit { server } => Some(json!({ "reason": "server_limit", "server": server })),
+        CodeError::AnswerTooLarge { server, limit } => {
+            Some(json!({ "reason": "server_limit", "server": server, "limit": limit }))
+        }
+        CodeError::Provider { server, failure: ProviderFailure::Rejected(file) } => {
+            Some(json!({ "server": server, "file": file }))
+        }
         CodeError::Provider { server, .. } => Some(json!({ "server": server })),
         _ => None,
     };

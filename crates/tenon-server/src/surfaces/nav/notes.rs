@@ -1,6 +1,7 @@
 //! What the text of a result says besides the result: missing servers, another place, a list that continues.
 
 use serde_json::Value;
+use tenon_lsp::codec::MAX_BODY_BYTES;
 use tenon_lsp::model::{AnswerNote, Doubt, Gap, GapReason, LspAnswer};
 
 use super::classify::Failure;
@@ -104,6 +105,8 @@ fn gap_note(gap: &Gap) -> Option<String> {
         }
         GapReason::Refused(message) => Some(format!("`{server}` refused: {message}")),
         GapReason::Limit => Some(format!("`{server}` does not list more than this")),
+        GapReason::UnsupportedPath(found) => Some(format!("`{server}` does not support `{found}` in a path")),
+        GapReason::TooLarge => Some(format!("the answer of `{server}` exceeds {MAX_BODY_BYTES} bytes")),
         GapReason::Unavailable(reason) => Some(format!("`{server}` is not available: {reason}")),
         GapReason::Unproven(_) => None,
     }
