@@ -193,7 +193,7 @@ impl Builder {
         let gate = RootGate::new([self.folder.path()]).expect("a root");
         let root = gate.primary().expect("one root").to_owned();
         let search = SearchPath::new(OsStr::new(&std::env::var_os("PATH").unwrap_or_default()));
-        let finder = Finder::new(root, Trust::Trusted, search);
+        let finder = Finder::new(root, Trust::Trusted, search).without_confinement();
         let mut options = Options::new(gate, Registry::of(self.entries), finder);
         for change in self.options {
             change(&mut options);

@@ -102,7 +102,8 @@ impl Client {
         let Start { entry, program, root, group, epoch, log } = start;
         let mut command = Command::new(&program.path);
         command.args(&program.args).envs(&program.env).current_dir(root.as_path());
-        let process = process::spawn(command, group).await.map_err(StartError::Spawn)?;
+        let confinement = program.confinement.as_ref();
+        let process = process::spawn(command, group, confinement).await.map_err(StartError::Spawn)?;
         let session = Arc::new(Session::new(
             Arc::clone(&entry),
             root.as_str(),

@@ -19,8 +19,11 @@ use nix::sys::signal::{Signal, kill, killpg};
 use nix::sys::stat::{SFlag, fstat};
 use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::{Pid, getppid};
+use tenon_servers::confinement::Confinement;
 use tokio::net::unix::pipe;
 use tokio::sync::{oneshot, watch};
+
+use crate::sandbox::Sandbox;
 
 /// Whose process group a child belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -158,8 +161,15 @@ static SPAWNER: LazyLock<io::Result<mpsc::SyncSender<SpawnRequest>>> = LazyLock:
     Ok(orders)
 });
 
-/// Starts a child with pipes. It is killed when we die.
-pub(crate) async fn spawn(command: Command, group: ProcessGroup) -> io::Result<ChildProcess> {
+/// Starts a child with pipes, confined if asked for. It is killed when we die.
+pub(crate) async fn spawn(
+    mut command: Command,
+    group: ProcessGroup,
+    confinement: Option<&Confinement>,
+) -> io::Result<ChildProcess> {
+    if let Some(confinement) = confinement {
+        confine(&mut command, confinement)?;
+    }
     spawn_with(command, group, Vec::new()).await
 }
 
@@ -252,6 +262,18 @@ fn hand_down(command: &mut Command, handed: Vec<(OwnedFd, RawFd)>) -> io::Result
             }
             Ok(())
         });
+    }
+    Ok(())
+}
+
+/// Restricts the child before its program starts.
+#[expect(unsafe_code, reason = "entering the sandbox between fork and exec")]
+fn confine(command: &mut Command, confinement: &Confinement) -> io::Result<()> {
+    let mut sandbox = Sandbox::prepare(confinement)?;
+    // SAFETY: the closure runs in the forked child before exec. `Sandbox::enter` only calls prctl, landlock_restrict_self,
+    // seccomp and close, which are async-signal-safe; it neither allocates nor takes a lock.
+    unsafe {
+        command.pre_exec(move || sandbox.enter());
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use tenon_contract::root::RootGate;
 use tenon_lsp::CallContext;
 use tenon_lsp::orchestrator::{ChangeCheck, ChangedText, Options, Orchestrator};
+use tenon_servers::confinement::ConfinementSettings;
 use tenon_servers::find::{Finder, SearchPath, Trust};
 use tenon_servers::registry::{Registry, ServerEntry, Switch};
 use tenon_testkit::program;
@@ -38,7 +39,9 @@ impl Project {
         program::tool(&entries[0].command);
         let gate = RootGate::new([folder.path()]).unwrap();
         let root = gate.primary().unwrap().to_owned();
-        let finder = Finder::new(root, Trust::Trusted, SearchPath::new(&program::search_path()));
+        let confinement = ConfinementSettings::new(None, root.join(".cache/tenon"));
+        let finder = Finder::new(root, Trust::Trusted, SearchPath::new(&program::search_path()))
+            .with_confinement(confinement);
         let mut options = Options::new(gate, Registry::of(entries), finder);
         options.timeouts.check = LONG;
         options.timeouts.first_check = LONG;

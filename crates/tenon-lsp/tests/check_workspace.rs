@@ -10,6 +10,7 @@ use tenon_lsp::CallContext;
 use tenon_lsp::model::Severity;
 use tenon_lsp::orchestrator::{Options, Orchestrator};
 use tenon_lsp::workspace_check::{self, CheckProgress, CheckReport, Verdict, files};
+use tenon_servers::confinement::ConfinementSettings;
 use tenon_servers::find::{Finder, SearchPath, Trust};
 use tenon_servers::registry::Registry;
 use tenon_servers::walk::Walk;
@@ -17,7 +18,8 @@ use tenon_testkit::{FileTree, PATIENCE, program};
 
 async fn check(root: &Utf8Path, severities: &[Severity]) -> (CheckReport, Vec<CheckProgress>) {
     let gate = RootGate::new([root]).unwrap();
-    let finder = Finder::new(root.to_owned(), Trust::Untrusted, SearchPath::new(&program::search_path()));
+    let finder = Finder::new(root.to_owned(), Trust::Untrusted, SearchPath::new(&program::search_path()))
+        .with_confinement(ConfinementSettings::new(None, root.join(".cache/tenon")));
     let registry = Registry::built_in();
     let walk = Walk::new(root, &[]).unwrap();
     let files = files::of_paths(&[], &walk, &gate, &registry).unwrap();

@@ -11,6 +11,7 @@ use tenon_contract::position::Position;
 use tenon_contract::root::RootGate;
 use tenon_lsp::CallContext;
 use tenon_lsp::orchestrator::{Options, Orchestrator};
+use tenon_servers::confinement::ConfinementSettings;
 use tenon_servers::find::{Finder, SearchPath, Trust};
 use tenon_servers::registry::{Registry, ServerEntry, Switch};
 use tenon_testkit::file_changes::{FileChanges, FileQuestion, Language};
@@ -38,7 +39,9 @@ impl Workspace {
         let entries: Vec<ServerEntry> =
             chosen.map(|entry| ServerEntry { enabled: Switch::On, ..entry.clone() }).collect();
         assert_eq!(entries.len(), servers.len());
-        let finder = Finder::new(home, Trust::Trusted, SearchPath::new(&program::search_path()));
+        let confinement = ConfinementSettings::new(None, home.join(".cache/tenon"));
+        let finder = Finder::new(home, Trust::Trusted, SearchPath::new(&program::search_path()))
+            .with_confinement(confinement);
         let mut options = Options::new(gate, Registry::of(entries), finder);
         options.timeouts.check = Duration::from_secs(60);
         options.timeouts.first_check = Duration::from_secs(60);

@@ -115,7 +115,8 @@ impl Repository {
         let path = std::env::join_paths(own.iter().map(|one| one.clone().into()).chain(rest)).unwrap();
         let search = SearchPath::new(&path);
         let gate = RootGate::new([self.root()]).unwrap();
-        let finder = Finder::new(self.root(), trust, search);
+        // A sandbox would keep programs from leaving traces.
+        let finder = Finder::new(self.root(), trust, search).without_confinement();
         let registry = Registry::built_in();
         let walk = Walk::new(&self.root(), &["/*.js".to_owned(), "/traces/".to_owned()]).unwrap();
         let files = files::of_paths(&[], &walk, &gate, &registry).unwrap();

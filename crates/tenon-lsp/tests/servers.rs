@@ -16,6 +16,7 @@ use tenon_contract::root::RootGate;
 use tenon_lsp::CallContext;
 use tenon_lsp::model::{AnswerNote, Location, LspAnswer, Symbol};
 use tenon_lsp::orchestrator::{Options, Orchestrator};
+use tenon_servers::confinement::ConfinementSettings;
 use tenon_servers::find::{Finder, SearchPath, Trust};
 use tenon_servers::registry::{Registry, ServerEntry, Switch};
 use tenon_testkit::program;
@@ -113,7 +114,9 @@ async fn ask_all(case: &Case, root: &Path) -> datatest_stable::Result<Vec<Value>
     for entry in &entries {
         program::tool(&entry.command);
     }
-    let finder = Finder::new(home, Trust::Trusted, SearchPath::new(&program::search_path()));
+    let confinement = ConfinementSettings::new(None, home.join(".cache/tenon"));
+    let finder = Finder::new(home, Trust::Trusted, SearchPath::new(&program::search_path()))
+        .with_confinement(confinement);
     let mut options = Options::new(gate, Registry::of(entries), finder);
     options.timeouts.check = Duration::from_secs(60);
     options.timeouts.first_check = Duration::from_secs(60);

@@ -7,6 +7,7 @@ use tenon_contract::root::RootGate;
 use tenon_lsp::CallContext;
 use tenon_lsp::model::GapReason;
 use tenon_lsp::orchestrator::{Options, Orchestrator};
+use tenon_servers::confinement::ConfinementSettings;
 use tenon_servers::find::{Finder, SearchPath, Trust};
 use tenon_servers::registry::{Registry, ServerEntry};
 use tenon_testkit::program;
@@ -31,7 +32,9 @@ async fn every_saved_text_of_a_fortran_file_is_checked() {
         .cloned()
         .collect();
     let root = gate.primary().unwrap().to_owned();
-    let finder = Finder::new(root, Trust::Trusted, SearchPath::new(&program::search_path()));
+    let confinement = ConfinementSettings::new(None, root.join(".cache/tenon"));
+    let finder = Finder::new(root, Trust::Trusted, SearchPath::new(&program::search_path()))
+        .with_confinement(confinement);
     let mut options = Options::new(gate, Registry::of(entries), finder);
     options.timeouts.check = Duration::from_secs(60);
     options.timeouts.first_check = Duration::from_secs(60);

@@ -22,7 +22,6 @@ use tenon_lsp::CallContext;
 use tenon_lsp::orchestrator::{Options, Orchestrator, ServerStatus};
 use tenon_lsp::workspace_check;
 use tenon_servers::find::{Finder, SearchPath, Trust};
-use tenon_servers::install::Managed;
 use tenon_servers::registry::{OverrideError, Registry};
 use tenon_servers::walk::Walk;
 use tokio::sync::{Mutex, OnceCell};
@@ -399,12 +398,10 @@ fn report_log(workspace: &Workspace) -> Option<ReportLog> {
     Some(ReportLog::new(files, record))
 }
 
-/// Finds servers in Tenon's own folder and on `PATH`, as far as the workspace's trust allows.
+/// Like [`Workspace::finder`], but checks trust before every start.
 fn finder(workspace: &Arc<Workspace>) -> Finder {
     let asked = Arc::clone(workspace);
-    Finder::from_env(workspace.root().to_owned(), trust(workspace.trust()))
-        .with_trust_check(move || trust(&asked.trust_now()))
-        .with_managed(Managed::new(workspace.dirs().servers()))
+    workspace.finder().with_trust_check(move || trust(&asked.trust_now()))
 }
 
 fn trust(state: &TrustState) -> Trust {

@@ -12,6 +12,8 @@ use serde_json::Value;
 use tenon_contract::clock::Clock;
 use tenon_contract::id::sha256_hex_joined;
 use tenon_contract::root::{RootError, RootGate};
+use tenon_servers::find::{Finder, Trust};
+use tenon_servers::install::Managed;
 use tenon_servers::registry::Registry;
 
 use crate::config::{
@@ -204,6 +206,15 @@ impl Workspace {
     /// The trust state under which the settings were read.
     pub fn trust(&self) -> &TrustState {
         &self.trust
+    }
+
+    /// Finds servers in Tenon's own folder and on `PATH`, and confines them, as far as the trust of the workspace requires.
+    pub fn finder(&self) -> Finder {
+        let trust = if self.trust.is_trusted() { Trust::Trusted } else { Trust::Untrusted };
+        let sandbox = &self.config().sandbox;
+        Finder::from_env(self.root().to_owned(), trust)
+            .with_managed(Managed::new(self.dirs().servers()))
+            .with_confinement_exceptions(&sandbox.except, &sandbox.write)
     }
 
     pub fn dirs(&self) -> &Dirs {

@@ -10,15 +10,20 @@
 //! - a virtualenv's packages are read, but its interpreter is not started.
 //!
 //! The one exception is an absolute path in the user's own configuration.
+//!
+//! Every program is confined ([`crate::confinement`]), before trust and after.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::io;
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::Value;
 
+use crate::compilation_database;
+use crate::confinement::{ConfinedServer, Confinement, ConfinementSettings};
 use crate::install::Managed;
 use crate::registry::{Install, LaunchCommand, Registry, ServerEntry, ServerId, Switch};
 
@@ -56,6 +61,53 @@ pub struct Program {
     /// The entry's, completed for this project.
     pub settings: Value,
     pub origin: ProgramOrigin,
+    /// What its process may do; `None` if the user excepts the server.
+    pub confinement: Option<Confinement>,
+    /// The project whose compilation database is copied with harmless options only.
+    filtered_project: Option<FilteredProject>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct FilteredProject {
+    root: Utf8PathBuf,
+    project: Utf8PathBuf,
+}
+
+impl Program {
+    /// Makes the private folder of the server and what it reads there.
+    pub fn prepare(&self) -> io::Result<()> {
+        let Some(confinement) = &self.confinement else {
+            return Ok(());
+        };
+        create_private(&confinement.private)?;
+        create_private(&confinement.private.join(TEMPORARY))?;
+        match &self.filtered_project {
+            Some(FilteredProject { root, project }) => {
+                compilation_database::write_filtered(root, project, &confinement.private)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The folder whose compilation database it reads, for servers that read one.
+    pub fn database_folder<'p>(&'p self, project: &'p Utf8Path) -> &'p Utf8Path {
+        match (&self.filtered_project, &self.confinement) {
+            (Some(_), Some(confinement)) => &confinement.private,
+            _ => project,
+        }
+    }
+}
+
+/// The folder for temporary files in a private folder.
+const TEMPORARY: &str = "tmp";
+
+/// A folder that only the user can enter.
+fn create_private(folder: &Utf8Path) -> io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
 }
 
 /// Why a server cannot be started, and what the user can do about it.
@@ -141,12 +193,32 @@ pub struct Finder {
     search: SearchPath,
     managed: Option<Managed>,
     rustup_home: Option<Utf8PathBuf>,
+    /// `None` if servers are not confined.
+    confinement: Option<ConfinementSettings>,
 }
 
 impl Finder {
     /// `root` is canonical: the comparison with it decides what may run.
     pub fn new(root: Utf8PathBuf, trust: Trust, search: SearchPath) -> Self {
-        Self { root, trust, trust_check: None, search, managed: None, rustup_home: None }
+        let confinement = Some(ConfinementSettings::from_env());
+        Self { root, trust, trust_check: None, search, managed: None, rustup_home: None, confinement }
+    }
+
+    pub fn with_confinement(mut self, settings: ConfinementSettings) -> Self {
+        self.confinement = Some(settings);
+        self
+    }
+
+    /// Servers are not confined: for tests whose server writes down what it was told.
+    pub fn without_confinement(mut self) -> Self {
+        self.confinement = None;
+        self
+    }
+
+    /// The user's exceptions; see [`ConfinementSettings::with_exceptions`].
+    pub fn with_confinement_exceptions(mut self, servers: &[String], writes: &[Utf8PathBuf]) -> Self {
+        self.confinement = self.confinement.map(|settings| settings.with_exceptions(servers, writes));
+        self
     }
 
     pub fn with_managed(mut self, managed: Managed) -> Self {
@@ -167,8 +239,7 @@ impl Finder {
 
     /// Looks in this process's environment: its PATH and its rustup.
     pub fn from_env(root: Utf8PathBuf, trust: Trust) -> Self {
-        let rustup_home = rustup::home_from_env();
-        Self { root, trust, trust_check: None, search: SearchPath::from_env(), managed: None, rustup_home }
+        Self { rustup_home: rustup::home_from_env(), ..Self::new(root, trust, SearchPath::from_env()) }
     }
 
     pub fn trust(&self) -> Trust {
@@ -248,9 +319,10 @@ impl Finder {
         let mut reason = UnavailableReason::NotFound;
         for launch in entry.launches() {
             let located = self.locate(path, entry, &launch, project);
-            if self.trust == Trust::Untrusted && launch.runs_workspace_code {
+            let is_safe = self.confinement.as_ref().is_none_or(|settings| settings.is_safe_for(entry));
+            if self.trust == Trust::Untrusted && (launch.runs_workspace_code || !is_safe) {
                 // Trust could also make a workspace program available. A fallback that is not installed is not reported.
-                if entry.runs_workspace_code || located.is_some() {
+                if entry.runs_workspace_code || !is_safe || located.is_some() {
                     reason = UnavailableReason::Untrusted;
                 }
                 continue;
@@ -348,8 +420,11 @@ impl Finder {
             settings: entry.settings.clone(),
             origin,
             path: program,
+            confinement: None,
+            filtered_project: None,
         };
         program.env.entry("PATH".to_owned()).or_insert_with(|| search_path::join(path));
+        self.confine(path, entry, project, &mut program);
         if let (Some(pin), Trust::Untrusted) = (&entry.pin, self.trust) {
             let options =
                 program.initialization_options.get_or_insert_with(|| Value::Object(serde_json::Map::new()));
@@ -373,6 +448,34 @@ impl Finder {
             }
         }
         Some(program)
+    }
+
+    fn confine(&self, path: &[&Utf8Path], entry: &ServerEntry, project: &Utf8Path, program: &mut Program) {
+        let server = ConfinedServer {
+            entry,
+            program: &program.path,
+            root: &self.root,
+            project,
+            trust: self.trust,
+            path,
+            managed: self.managed.as_ref().map(Managed::folder),
+        };
+        let confinement = self.confinement.as_ref().and_then(|settings| settings.confine(&server));
+        let Some(confinement) = confinement else {
+            return;
+        };
+        let private = &confinement.private;
+        for (name, folder) in [("TMPDIR", private.join(TEMPORARY)), ("XDG_CACHE_HOME", private.clone())] {
+            program.env.entry(name.to_owned()).or_insert_with(|| folder.into_string());
+        }
+        if self.trust == Trust::Untrusted {
+            let words = entry.untrusted_args.iter().map(|word| word.replace("{private}", private.as_str()));
+            program.args.extend(words);
+            program.filtered_project = entry
+                .filters_database
+                .then(|| FilteredProject { root: self.root.clone(), project: project.to_owned() });
+        }
+        program.confinement = Some(confinement);
     }
 
     fn workspace_bins(&self, project: &Utf8Path) -> Vec<Utf8PathBuf> {

@@ -1,5 +1,7 @@
 //! Language servers as programs: which ones exist, where they are, how to install them, which ones a workspace needs.
 
+mod compilation_database;
+pub mod confinement;
 pub mod find;
 pub mod install;
 pub mod language_count;

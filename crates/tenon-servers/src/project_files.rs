@@ -81,10 +81,11 @@ pub struct ProjectFiles {
 }
 
 impl ProjectFiles {
-    /// With the headers outside that a server, which has read its projects, did not find to belong to them.
-    pub fn with_unindexed_headers(&self, root: &Utf8Path) -> Self {
+    /// With the headers outside that a server, which has read its projects, did not find to belong to them. `index` is the
+    /// folder that holds its index.
+    pub fn with_unindexed_headers(&self, index: &Utf8Path) -> Self {
         let mut files = self.clone();
-        let (outside, doubtful) = compile_commands::unindexed(root, &self.headers);
+        let (outside, doubtful) = compile_commands::unindexed(index, &self.headers);
         files.outside.extend(outside);
         files.outside.sort_unstable();
         files.doubtful = doubtful;

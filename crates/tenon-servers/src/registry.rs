@@ -344,6 +344,20 @@ pub struct ServerEntry {
     /// The server runs code from an opened workspace, so it never starts before the root is trusted.
     #[serde(default)]
     pub runs_workspace_code: bool,
+    /// It obeys configuration of the repository that names files to write, so it starts before trust only where the kernel
+    /// confines it (decision 0313).
+    #[serde(default)]
+    pub needs_confinement: bool,
+    /// Arguments until the root is trusted. `{private}` is the server's private folder.
+    #[serde(default)]
+    pub untrusted_args: Vec<String>,
+    /// Until the root is trusted it reads a copy of the compilation database, with harmless options only, from its private
+    /// folder.
+    #[serde(default)]
+    pub filters_database: bool,
+    /// What it may change outside the root once that is trusted: absolute, `~/…` or `$NAME/…`.
+    #[serde(default)]
+    pub writes: Vec<String>,
     /// Code to pin to the server's own copy until the root is trusted.
     #[serde(default)]
     pub pin: Option<Pin>,

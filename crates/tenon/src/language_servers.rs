@@ -6,7 +6,7 @@ use tenon_code::git::GitError;
 use tenon_contract::root::GateError;
 use tenon_lsp::workspace_check::files::FilesError;
 use tenon_server::workspace::Workspace;
-use tenon_servers::find::{Finder, SearchPath, Trust};
+use tenon_servers::find::SearchPath;
 use tenon_servers::install::{InstallError, Managed};
 use tenon_servers::registry::{OverrideError, Registry};
 use tenon_servers::walk::{BadPattern, Walk};
@@ -17,12 +17,6 @@ use crate::failure::Failure;
 /// The server registry with the workspace's settings applied.
 pub(crate) fn registry(workspace: &Workspace) -> Result<Registry, Failure> {
     Ok(Registry::configured(&workspace.config().servers)?)
-}
-
-/// Finds server programs, as far as the workspace's trust allows.
-pub(crate) fn finder(workspace: &Workspace) -> Finder {
-    let trust = if workspace.trust().is_trusted() { Trust::Trusted } else { Trust::Untrusted };
-    Finder::from_env(workspace.root().to_owned(), trust).with_managed(managed(workspace))
 }
 
 pub(crate) fn managed(workspace: &Workspace) -> Managed {

@@ -174,6 +174,11 @@ impl Inner {
         if changes.len() > MAX_SHOWN {
             self.end_servers_after(&changes);
         }
+        let reconfigures = |entry: &ServerEntry| changes.keys().any(|path| entry.is_configured_by(path));
+        if lock(&self.instances).values().any(|one| one.entry.filters_database && reconfigures(&one.entry)) {
+            // It would notice within seconds, and reads a copy before trust, which is made when it starts.
+            self.end_servers(|entry| entry.filters_database && reconfigures(entry));
+        }
         let few = changes.len() <= FEW;
         let inner = Arc::clone(self);
         let note = move || {

@@ -1,9 +1,10 @@
 //! One server instance: started once, observed until it exits, broken if it exits by itself.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
+use camino::{Utf8Path, Utf8PathBuf};
 use tenon_contract::root::WorkspacePath;
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
@@ -15,6 +16,7 @@ use crate::call_context::{CallContext, Interrupted};
 use crate::client::{Client, Start};
 use crate::model::GapReason;
 use crate::server_log::ServerLog;
+use tenon_servers::find::Unavailable;
 use tenon_servers::registry::ServerEntry;
 
 /// The state of an instance.
@@ -36,6 +38,8 @@ pub(super) struct ServerInstance {
     state: watch::Sender<InstanceState>,
     /// Whether it has ever answered `initialize`.
     has_run: AtomicBool,
+    /// The folder whose compilation database it reads and beside which it stores its index.
+    database_folder: OnceLock<Utf8PathBuf>,
     /// Cancelled when we end the server, so that its exit does not count as a crash.
     leaving: CancellationToken,
 }
@@ -50,6 +54,7 @@ impl ServerInstance {
             sending_changes: tokio::sync::Mutex::default(),
             state: watch::Sender::new(InstanceState::Starting),
             has_run: AtomicBool::new(false),
+            database_folder: OnceLock::new(),
             leaving: CancellationToken::new(),
         })
     }
@@ -71,6 +76,11 @@ impl ServerInstance {
             InstanceState::Running(client) => !client.is_alive(),
             InstanceState::Starting => false,
         }
+    }
+
+    /// The folder that holds its index, once it was started.
+    pub(super) fn index_folder(&self) -> &Utf8Path {
+        self.database_folder.get().map_or_else(|| self.root.as_path(), Utf8PathBuf::as_path)
     }
 
     pub(super) fn has_run(&self) -> bool {
@@ -97,10 +107,19 @@ impl ServerInstance {
     pub(super) async fn run(self: Arc<Self>, orchestrator: Arc<Inner>) {
         let finder = orchestrator.finder.clone();
         let (entry, root) = (Arc::clone(&self.entry), self.root.clone());
-        let found = spawn_blocking(move || finder.find(&entry, root.as_path())).await;
-        let program = match found {
-            Ok(Ok(program)) => program,
+        let found = spawn_blocking(move || {
+            let program = finder.find(&entry, root.as_path())?;
+            Ok(program.prepare().map(|()| program))
+        });
+        let program = match found.await {
+            Ok(Ok(Ok(program))) => program,
+            Ok(Ok(Err(error))) => {
+                let reason = format!("cannot write its private folder: {error}");
+                self.state.send_replace(InstanceState::Broken(reason));
+                return;
+            }
             Ok(Err(unavailable)) => {
+                let unavailable: Unavailable = unavailable;
                 self.state.send_replace(InstanceState::Unavailable(unavailable.reason.to_string()));
                 return;
             }
@@ -109,6 +128,7 @@ impl ServerInstance {
                 return;
             }
         };
+        let _ = self.database_folder.set(program.database_folder(self.root.as_path()).to_owned());
         let start = Start {
             entry: Arc::clone(&self.entry),
             program,

@@ -249,7 +249,10 @@ impl Inner {
         let files = self.project_files(candidate, kind);
         match &candidate.place {
             Ok(root) if kind.stores_index() && !files.headers.is_empty() => {
-                Arc::new(files.with_unindexed_headers(root.as_path()))
+                let key: Key = (candidate.entry.id.clone(), root.as_path().to_owned());
+                let instance = lock(&self.instances).get(&key).cloned();
+                let index = instance.as_ref().map_or(root.as_path(), |instance| instance.index_folder());
+                Arc::new(files.with_unindexed_headers(index))
             }
             _ => files,
         }

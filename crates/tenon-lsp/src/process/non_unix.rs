@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+use tenon_servers::confinement::Confinement;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -96,7 +97,11 @@ impl ChildHandle {
 
 /// Starts a child with its pipes.
 #[expect(clippy::unused_async, reason = "where there is Unix, another thread starts the child")]
-pub(crate) async fn spawn(command: Command, _: ProcessGroup) -> io::Result<ChildProcess> {
+pub(crate) async fn spawn(
+    command: Command,
+    _: ProcessGroup,
+    _: Option<&Confinement>,
+) -> io::Result<ChildProcess> {
     let mut command = tokio::process::Command::from(command);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     let mut child = command.spawn()?;

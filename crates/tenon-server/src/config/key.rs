@@ -294,6 +294,21 @@ pub(crate) static KEYS: &[Key] = &[
         "How many rotated log files are kept.",
     ),
     key(
+        "sandbox.except",
+        ValueKind::Texts,
+        DefaultValue::Texts(&[]),
+        SettingScope::User,
+        "Language servers, by id, or `*` for all, that run with all rights of the user instead of in the sandbox. One that needs the sandbox \
+         then waits until the workspace is trusted.",
+    ),
+    key(
+        "sandbox.write",
+        ValueKind::Paths,
+        DefaultValue::Texts(&[]),
+        SettingScope::User,
+        "Folders outside the root that language servers may change once the workspace is trusted.",
+    ),
+    key(
         "servers.*.command",
         ValueKind::Text,
         DefaultValue::Absent,

@@ -23,6 +23,7 @@ pub struct Config {
     pub http: HttpSection,
     pub daemon: DaemonSection,
     pub log: LogSection,
+    pub sandbox: SandboxSection,
     #[serde(default)]
     pub servers: BTreeMap<String, Value>,
     pub check: CheckSection,
@@ -91,6 +92,13 @@ pub struct LogSection {
     pub folder: Option<Utf8PathBuf>,
     pub max_bytes: u64,
     pub keep: usize,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SandboxSection {
+    pub except: Vec<String>,
+    pub write: Vec<Utf8PathBuf>,
 }
 
 /// The log level.

@@ -6,9 +6,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde::Deserialize;
 
 use super::{ProjectFiles, ProjectSearch, normalised};
-
-/// Where clangd looks for the database of a folder.
-const DATABASES: [&str; 2] = ["compile_commands.json", "build/compile_commands.json"];
+use crate::compilation_database::DATABASES;
 
 #[derive(Deserialize)]
 struct CompileCommand {
@@ -32,10 +30,13 @@ pub(super) fn find(search: &ProjectSearch<'_>) -> ProjectFiles {
 }
 
 /// The headers that clangd has not indexed, because no compiled file includes them. It stores the index of each file as
-/// `NAME.HASH.idx` below its root. If some, but not all, headers with a name are stored, they come second.
-pub(super) fn unindexed(root: &Utf8Path, headers: &[Utf8PathBuf]) -> (Vec<Utf8PathBuf>, Vec<Utf8PathBuf>) {
+/// `NAME.HASH.idx` below the folder of its database. If some, but not all, headers with a name are stored, they come second.
+pub(super) fn unindexed(
+    database: &Utf8Path,
+    headers: &[Utf8PathBuf],
+) -> (Vec<Utf8PathBuf>, Vec<Utf8PathBuf>) {
     let mut stored: BTreeMap<String, usize> = BTreeMap::new();
-    for entry in root.join(".cache/clangd/index").read_dir_utf8().into_iter().flatten().flatten() {
+    for entry in database.join(".cache/clangd/index").read_dir_utf8().into_iter().flatten().flatten() {
         let name = entry.file_name().strip_suffix(".idx").and_then(|name| name.rsplit_once('.'));
         if let Some((name, _)) = name {
             *stored.entry(name.to_owned()).or_default() += 1;

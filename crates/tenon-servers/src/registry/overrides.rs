@@ -91,6 +91,7 @@ impl Override {
             entry.user_command = true;
             // The built-in arguments and fallbacks belong to the built-in command.
             entry.args.clear();
+            entry.untrusted_args.clear();
             entry.fallbacks.clear();
         }
         if let Some(args) = &self.args {
@@ -209,6 +210,10 @@ impl Registry {
             misread_characters: String::new(),
             // We know nothing about it; the user's configuration is enough to start it.
             runs_workspace_code: false,
+            needs_confinement: false,
+            untrusted_args: Vec::new(),
+            filters_database: false,
+            writes: Vec::new(),
             pin: None,
             virtualenv: None,
             warm_up_opens_file: false,

@@ -108,7 +108,7 @@ fn check(args: Args, invocation: &mut Invocation) -> Result<Exit, Failure> {
     let root = invocation.root(None)?;
     let workspace = invocation.workspace(&root, vec![])?;
     let registry = language_servers::registry(&workspace)?;
-    let finder = language_servers::finder(&workspace);
+    let finder = workspace.finder();
     let severities = severities(&args, &workspace);
     let selection = match &args.new {
         Some(revision) => Selection::New(revision.clone()),

@@ -12,6 +12,7 @@ use tenon_server::dirs::Dirs;
 use tenon_server::token::TokenFile;
 use tenon_server::trust::TrustState;
 use tenon_server::workspace::Workspace;
+use tenon_servers::confinement::KernelSupport;
 use tenon_servers::find::Availability;
 use tenon_servers::language_count::LanguageCount;
 use tenon_servers::registry::ServerEntry;
@@ -65,6 +66,7 @@ impl Finding {
 
 pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failure> {
     let mut findings = vec![Finding::good("version", env!("CARGO_PKG_VERSION"))];
+    findings.push(sandbox());
     findings.extend(environment(invocation));
     match invocation.dirs() {
         Ok(dirs) => findings.extend([state(&dirs), tokens(&dirs)]),
@@ -116,7 +118,19 @@ fn language_servers(workspace: &Workspace) -> Vec<Finding> {
             Availability::Disabled(_) => None,
         }
     };
-    language_servers::finder(workspace).find_all(&registry).into_iter().filter_map(finding).collect()
+    workspace.finder().find_all(&registry).into_iter().filter_map(finding).collect()
+}
+
+/// Whether the kernel keeps language servers from changing files of the user.
+fn sandbox() -> Finding {
+    let fix = "use Linux 6.2 or later with Landlock; until then some servers wait for `tenon trust`";
+    match KernelSupport::now() {
+        KernelSupport::Full => Finding::good("sandbox", "language servers run in a sandbox"),
+        KernelSupport::Partial => {
+            Finding::warning("sandbox", "this kernel cannot keep servers from truncating files", fix)
+        }
+        KernelSupport::None => Finding::warning("sandbox", "this kernel has no sandbox for servers", fix),
+    }
 }
 
 fn environment(invocation: &Invocation) -> Vec<Finding> {

@@ -80,7 +80,8 @@ fn list(json: bool, invocation: &mut Invocation) -> Result<Exit, Failure> {
     let registry = language_servers::registry(&workspace)?;
     let installed = language_servers::managed(&workspace).installed();
     let running = running(&root, invocation)?;
-    let rows: Vec<ServerRow> = language_servers::finder(&workspace)
+    let rows: Vec<ServerRow> = workspace
+        .finder()
         .find_all(&registry)
         .into_iter()
         .flat_map(|(entry, availability)| ServerRow::rows(entry, availability, &installed, &running))

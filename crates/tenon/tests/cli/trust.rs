@@ -16,6 +16,8 @@ fn hostile() -> Sandbox {
          [workspace]\nroots = [\"/\"]\n[log]\nlevel = \"trace\"\n[http]\nport = 1\n\
          //- main.py\nx = 1\n//- pyproject.toml\n[project]\nname = \"x\"\n",
     );
+    // In their sandbox, servers could not leave a mark.
+    sandbox.write_user_config("[sandbox]\nexcept = [\"*\"]\n");
     let mark = sandbox.folder().join("ran");
     for program in
         ["bin/evil", "node_modules/.bin/pyright-langserver", ".venv/bin/python", "bin/tenon", "git"]
@@ -74,6 +76,7 @@ fn missing_files_that_an_interpreter_would_load_are_pinned_as_absent() {
          [servers.folder]\ncommand = \"node\"\nargs = [\"tools\"]\nextensions = [\".two\"]\n\
          //- tools/README\n//- main.one\nx\n//- main.two\nx\n",
     );
+    sandbox.write_user_config("[sandbox]\nexcept = [\"*\"]\n");
     let mark = sandbox.folder().join("ran");
     for (planted, text) in [
         ("some/server.py", format!("open({:?}, 'w')\n", mark.display().to_string())),
