@@ -11,6 +11,7 @@ use std::time::Duration;
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
 use tenon_contract::id::sha256_hex;
+use tenon_contract::regular_file;
 use tenon_contract::root::{RootGate, WorkspacePath};
 use tenon_lsp::workspace_check::files::is_served;
 use tenon_servers::find::SearchPath;
@@ -27,6 +28,9 @@ const GIT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The most bytes of all texts that are kept. Of further files only the hash is kept.
 const MAX_BYTES: usize = 32 * 1024 * 1024;
+
+/// A larger file counts as missing; no server reads it.
+const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
 
 /// The files of a workspace that are reported on.
 #[derive(Debug, Clone)]
@@ -242,7 +246,8 @@ impl ReportLog {
                 // It has the text of the commit now; it was noted with that text, or with another.
                 (Some(before), None) => {
                     let full = self.files.walk.root().join(path);
-                    hash(before) != read(&full).map(|bytes| sha256_hex(&bytes))
+                    hash(before)
+                        != regular_file::read(&full, MAX_FILE_BYTES).ok().map(|bytes| sha256_hex(&bytes))
                 }
                 _ => true,
             }
@@ -257,7 +262,7 @@ impl ReportLog {
             let mut left = MAX_BYTES;
             let mut seen = BTreeMap::new();
             for path in paths {
-                let text = read(&root.join(&path)).map(|bytes| {
+                let text = regular_file::read(&root.join(&path), MAX_FILE_BYTES).ok().map(|bytes| {
                     let sha256 = sha256_hex(&bytes);
                     let fits = bytes.len() <= left;
                     let text = String::from_utf8(bytes).ok().filter(|_| fits);
@@ -290,12 +295,6 @@ impl ReportLog {
         *state = Some(next);
         tokio::task::spawn_blocking(move || replace(&record, &bytes)).await.map_err(io::Error::other)?
     }
-}
-
-/// The bytes of a regular file.
-fn read(path: &Utf8Path) -> Option<Vec<u8>> {
-    let is_file = std::fs::symlink_metadata(path).is_ok_and(|found| found.is_file());
-    is_file.then(|| std::fs::read(path).ok()).flatten()
 }
 
 /// Replaces a file that only the user may read.

@@ -7,5 +7,6 @@ pub mod epoch;
 pub mod id;
 pub mod json;
 pub mod position;
+pub mod regular_file;
 pub mod root;
 pub mod snapshot;

@@ -40,6 +40,8 @@ pub fn entry(folder: &Path, id: &str, script: Value) -> Value {
     let at = |ending: &str| folder.join(format!("{id}.{ending}"));
     std::fs::write(at("json"), serde_json::to_vec(&script).expect("a script is JSON"))
         .expect("a folder to write to");
+    // In its sandbox, the server may append to the file, but not create it.
+    std::fs::write(at("jsonl"), "").expect("a folder to write to");
     json!({
         "command": program(), "extensions": [".fake"],
         "args": ["--script", at("json"), "--transcript", at("jsonl")],

@@ -156,8 +156,9 @@ impl Client {
         root: &WorkspacePath,
         call: &CallContext,
     ) -> Result<(), RequestError> {
-        let params =
-            handshake::initialize_params(program.initialization_options, root.as_str(), root.uri().as_str());
+        let is_confined = program.confinement.is_some();
+        let options = program.initialization_options;
+        let params = handshake::initialize_params(options, root.as_str(), root.uri().as_str(), is_confined);
         let answer = self.connection.request(call, "initialize", &params).await?.wait(call).await?;
         let answer: Value = answer.parse().unwrap_or_default();
         let capabilities = Capabilities::from_initialize(&answer);

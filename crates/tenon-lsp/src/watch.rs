@@ -25,7 +25,6 @@ use crate::call_context::CallContext;
 pub use crate::client::FileChangeKind;
 
 mod file_table;
-mod ignored;
 mod worker;
 
 /// The prefix of temporary files that an edit writes before it renames them. Changes of these files are not reported.

@@ -9,11 +9,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io::{self, Read};
+use std::io;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::Serialize;
 use serde_json::{Map, Value};
+use tenon_contract::regular_file;
 
 pub(crate) mod env;
 mod file;
@@ -245,24 +246,39 @@ pub(crate) fn repository_servers(
     Ok(Settings::resolve(&sources)?.typed().servers)
 }
 
-/// Reads a configuration file; `None` if it does not exist.
-pub fn read_file(path: &Utf8Path) -> Result<Option<SourceText>, ConfigError> {
-    let unreadable = |source| ConfigError::Unreadable { path: path.to_owned(), source };
-    let metadata = match std::fs::metadata(path) {
-        Ok(metadata) => metadata,
+/// Reads the user's configuration file, which may be a link; `None` if it does not exist.
+pub fn read_user_file(path: &Utf8Path) -> Result<Option<SourceText>, ConfigError> {
+    match path.canonicalize_utf8() {
+        Ok(real) => read_real(path, &real),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(ConfigError::Unreadable { path: path.to_owned(), source }),
+    }
+}
+
+/// Reads `tenon.toml` of a workspace; `None` if it does not exist. A repository must not have other files of the user read and
+/// shown, so a link has to stay inside the root.
+pub fn read_workspace_file(root: &Utf8Path) -> Result<Option<SourceText>, ConfigError> {
+    let path = root.join(FILE_NAME);
+    match path.canonicalize_utf8() {
+        Ok(real) if real.starts_with(root) => read_real(&path, &real),
+        Ok(_) => Err(ConfigError::Outside { path }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(ConfigError::Unreadable { path, source }),
+    }
+}
+
+fn read_real(path: &Utf8Path, real: &Utf8Path) -> Result<Option<SourceText>, ConfigError> {
+    let bytes = match regular_file::read(real, MAX_FILE_BYTES as u64) {
+        Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(unreadable(error)),
+        Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
+            return Err(ConfigError::TooLarge { path: path.to_owned(), limit: MAX_FILE_BYTES });
+        }
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+            return Err(ConfigError::NotAFile { path: path.to_owned() });
+        }
+        Err(source) => return Err(ConfigError::Unreadable { path: path.to_owned(), source }),
     };
-    // Opening a FIFO would wait for a writer.
-    if !metadata.is_file() {
-        return Err(ConfigError::NotAFile { path: path.to_owned() });
-    }
-    let mut bytes = Vec::new();
-    let file = std::fs::File::open(path).map_err(unreadable)?;
-    file.take(MAX_FILE_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-    if bytes.len() > MAX_FILE_BYTES {
-        return Err(ConfigError::TooLarge { path: path.to_owned(), limit: MAX_FILE_BYTES });
-    }
     let text = String::from_utf8(bytes).map_err(|_| ConfigError::NotText { path: path.to_owned() })?;
     Ok(Some(SourceText::new(path, text)))
 }

@@ -257,7 +257,7 @@ mod tests {
         }
 
         fn settings(&self) -> Option<SourceText> {
-            crate::config::read_file(&self.root.join(FILE_NAME)).unwrap()
+            crate::config::read_workspace_file(&self.root).unwrap()
         }
 
         fn trust(&self) -> TrustRecord {

@@ -18,7 +18,7 @@ use tenon_servers::registry::Registry;
 
 use crate::config::{
     Config, ConfigError, ConfigLocation, ConfigProblem, ConfigSources, Environment, FILE_NAME, FlagSetting,
-    SettingOrigin, Settings, SourceText, read_file,
+    SettingOrigin, Settings, SourceText, read_user_file, read_workspace_file,
 };
 use crate::dirs::Dirs;
 use crate::trust::{TrustState, TrustStore};
@@ -232,7 +232,7 @@ impl Workspace {
     /// The trust state now. Check it before running a program of the workspace: a pinned file may have changed since the
     /// workspace was opened.
     pub(crate) fn trust_now(&self) -> TrustState {
-        match read_file(&self.root.join(FILE_NAME)) {
+        match read_workspace_file(&self.root) {
             Ok(text) => trust_store(&self.options).state(&self.root, text.as_ref()),
             Err(_) => TrustState::Untrusted,
         }
@@ -275,8 +275,8 @@ fn trust_store(options: &WorkspaceOptions) -> TrustStore {
 }
 
 fn read_inputs(root: &Utf8Path, options: &WorkspaceOptions) -> Result<Inputs, ConfigError> {
-    let user = read_file(&options.dirs.config_file)?;
-    let workspace = read_file(&root.join(FILE_NAME))?;
+    let user = read_user_file(&options.dirs.config_file)?;
+    let workspace = read_workspace_file(root)?;
     let trust = trust_store(options).state(root, workspace.as_ref());
     let text = |source: &Option<SourceText>| source.as_ref().map_or("-".into(), |source| source.text.clone());
     let fingerprint = sha256_hex_joined(&[&text(&user), &text(&workspace), &trust.name()]);
@@ -317,7 +317,7 @@ mod tests {
         }
 
         fn trust(&self) {
-            let text = read_file(&self.root.join(FILE_NAME)).unwrap();
+            let text = read_workspace_file(&self.root).unwrap();
             trust_store(&self.options()).trust(&self.root, text.as_ref()).unwrap();
         }
     }

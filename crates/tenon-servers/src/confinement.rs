@@ -6,6 +6,8 @@
 //! | writes | a private folder | also the root and what the entry names |
 //! | sockets | none | unix sockets |
 //!
+//! A server that is configured may also use the existing files that its arguments name, such as a log.
+//!
 //! A server obeys configuration files of the repository, and some of them name files to read or write (decision 0313).
 
 use std::collections::BTreeSet;
@@ -113,6 +115,16 @@ pub(crate) struct ConfinedServer<'a> {
     pub(crate) managed: Option<&'a Utf8Path>,
 }
 
+impl ConfinedServer<'_> {
+    /// The existing files that the arguments of a configured command name.
+    fn named_files(&self) -> impl Iterator<Item = Utf8PathBuf> {
+        let arguments = if self.entry.user_command { self.entry.args.as_slice() } else { &[] };
+        let paths =
+            arguments.iter().map(|word| word.rsplit_once('=').map_or(word.as_str(), |(_, path)| path));
+        paths.map(Utf8PathBuf::from).filter(|path| path.is_absolute() && path.is_file())
+    }
+}
+
 impl ConfinementSettings {
     pub fn new(home: Option<Utf8PathBuf>, cache: Utf8PathBuf) -> Self {
         let enforced = KernelSupport::now() == KernelSupport::Full;
@@ -166,10 +178,11 @@ impl ConfinementSettings {
         let private = self.private(&server.entry.id, server.project);
         let mut writes = vec![private.clone()];
         writes.extend(DEVICES.iter().map(Utf8PathBuf::from));
+        writes.extend(server.named_files());
         Some(match server.trust {
             Trust::Untrusted => {
                 let mut reads = self.readable(server);
-                reads.push(private.clone());
+                reads.extend(writes.iter().cloned());
                 Confinement { private, reads: Some(reads), writes, sockets: Sockets::None }
             }
             Trust::Trusted => {

@@ -3,6 +3,7 @@
 mod compilation_database;
 pub mod confinement;
 pub mod find;
+pub mod ignore_rules;
 pub mod install;
 pub mod language_count;
 pub mod project_files;

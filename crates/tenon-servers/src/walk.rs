@@ -1,14 +1,11 @@
-//! Walks the files of a workspace that are not ignored and not in hidden folders, always in the same order.
+//! Walks the files of a workspace that [`IgnoreRules`] do not exclude, always in the same order.
 //!
-//! Ignore files (`.gitignore`, `.ignore`, git's own excludes) apply even without a repository, and so do the patterns of
-//! the configuration. Folders that tools fill are always skipped: `node_modules`, virtualenvs and caches (`CACHEDIR.TAG`).
 //! Links are not followed: they could leave the workspace or form cycles.
 
-use std::path::Path;
-
 use camino::{Utf8Path, Utf8PathBuf};
-use ignore::WalkBuilder;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
+
+use crate::ignore_rules::IgnoreRules;
 
 /// An invalid ignore pattern.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -52,22 +49,13 @@ impl Walk {
 
     /// The same for one folder of the workspace.
     pub fn files_below(&self, folder: &Utf8Path) -> impl Iterator<Item = Utf8PathBuf> + use<> {
-        let excluded = self.excluded.clone();
-        WalkBuilder::new(folder)
-            .require_git(false)
-            .follow_links(false)
-            .sort_by_file_name(std::ffi::OsStr::cmp)
-            .hidden(false)
-            .filter_entry(move |entry| {
-                let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
-                let hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
-                let counts = || !(is_folder && (hidden || is_filled_by_tools(entry.path())));
-                entry.depth() == 0 || counts() && !excluded.matched(entry.path(), is_folder).is_ignore()
-            })
-            .build()
-            .filter_map(Result::ok)
-            .filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()))
-            .filter_map(|entry| Utf8PathBuf::from_path_buf(entry.into_path()).ok())
+        let mut rules = IgnoreRules::for_root(&self.root, Some(self.excluded.clone()));
+        for above in folder.ancestors().skip(1).take_while(|above| above.starts_with(&self.root)) {
+            rules.load(above);
+        }
+        let mut walk = FileWalk { rules, folders: Vec::new() };
+        walk.enter(folder);
+        walk
     }
 
     /// Whether the configuration's patterns exclude a path or a folder above it.
@@ -76,7 +64,47 @@ impl Walk {
     }
 }
 
-fn is_filled_by_tools(folder: &Path) -> bool {
-    folder.file_name().is_some_and(|name| name == "node_modules")
-        || ["pyvenv.cfg", "CACHEDIR.TAG"].iter().any(|mark| folder.join(mark).is_file())
+/// A walk in progress.
+struct FileWalk {
+    rules: IgnoreRules,
+    /// The entries that are left in the current folder and in those above it, the next one last.
+    folders: Vec<Vec<FileEntry>>,
+}
+
+struct FileEntry {
+    path: Utf8PathBuf,
+    is_folder: bool,
+}
+
+impl FileWalk {
+    fn enter(&mut self, folder: &Utf8Path) {
+        self.rules.load(folder);
+        let entries = folder.read_dir_utf8().into_iter().flatten().flatten();
+        let mut entries: Vec<FileEntry> = entries
+            .filter_map(|entry| {
+                let kind = entry.file_type().ok()?;
+                let is_folder = kind.is_dir();
+                (is_folder || kind.is_file()).then(|| FileEntry { path: entry.into_path(), is_folder })
+            })
+            .filter(|entry| !self.rules.is_ignored(&entry.path, entry.is_folder))
+            .collect();
+        entries.sort_unstable_by(|one, other| other.path.file_name().cmp(&one.path.file_name()));
+        self.folders.push(entries);
+    }
+}
+
+impl Iterator for FileWalk {
+    type Item = Utf8PathBuf;
+
+    fn next(&mut self) -> Option<Utf8PathBuf> {
+        loop {
+            match self.folders.last_mut()?.pop() {
+                Some(FileEntry { path, is_folder: false }) => return Some(path),
+                Some(FileEntry { path, .. }) => self.enter(&path),
+                None => {
+                    self.folders.pop();
+                }
+            }
+        }
+    }
 }

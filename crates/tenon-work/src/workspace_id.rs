@@ -3,12 +3,15 @@
 //! A clone of a repository is named after the remote, `host/owner/repo`, so that two machines share one workspace; any
 //! other folder after the folder name and a hash of the real path.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use tenon_contract::id::sha256_hex;
+use tenon_contract::regular_file;
 
 use crate::name::WorkspaceName;
+
+/// The largest file of a repository that is read.
+const MAX_BYTES: u64 = 1024 * 1024;
 
 /// The id of the workspace at `root`, which should be a real path.
 #[must_use]
@@ -29,7 +32,7 @@ fn by_folder(root: &Path) -> WorkspaceName {
 
 /// The URL of `origin`, or else of the first remote.
 fn remote(root: &Path) -> Option<String> {
-    let config = fs::read_to_string(git_folder(root)?.join("config")).ok()?;
+    let config = read(&git_folder(root)?.join("config"))?;
     let mut first = None;
     let mut section = None;
     for line in config.lines().map(str::trim) {
@@ -55,12 +58,17 @@ fn git_folder(root: &Path) -> Option<PathBuf> {
     if dot_git.is_dir() {
         return Some(dot_git);
     }
-    let text = fs::read_to_string(&dot_git).ok()?;
+    let text = read(&dot_git)?;
     let folder = root.join(text.strip_prefix("gitdir:")?.trim());
-    match fs::read_to_string(folder.join("commondir")) {
-        Ok(common) => Some(folder.join(common.trim())),
-        Err(_) => Some(folder),
+    match read(&folder.join("commondir")) {
+        Some(common) => Some(folder.join(common.trim())),
+        None => Some(folder),
     }
+}
+
+/// A file of the repository, which may be hostile.
+fn read(path: &Path) -> Option<String> {
+    String::from_utf8(regular_file::read(path, MAX_BYTES).ok()?).ok()
 }
 
 /// `host/owner/repo` of any spelling of a remote; nothing for a path on this machine.
@@ -87,6 +95,8 @@ fn normalised(url: &str) -> Option<WorkspaceName> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

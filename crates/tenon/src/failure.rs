@@ -143,10 +143,11 @@ impl From<ConfigError> for Failure {
         let failure = Self::of(Exit::Config, &error);
         match error {
             ConfigError::Invalid(problems) => Self { problems, ..failure },
-            ConfigError::TooLarge { .. } | ConfigError::NotText { .. } | ConfigError::NotAFile { .. } => {
-                failure
-            }
-            ConfigError::Unreadable { .. } => failure,
+            ConfigError::TooLarge { .. }
+            | ConfigError::NotText { .. }
+            | ConfigError::NotAFile { .. }
+            | ConfigError::Outside { .. }
+            | ConfigError::Unreadable { .. } => failure,
         }
     }
 }

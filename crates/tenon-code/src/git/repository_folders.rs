@@ -4,12 +4,13 @@
 //! could otherwise name any repository of the user.
 
 use std::fs;
-use std::io::{self, Read};
+use std::io;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use tenon_contract::regular_file;
 
 use super::GitError;
-use super::working_file::{ObjectFormat, open_regular};
+use super::working_file::ObjectFormat;
 
 /// The largest configuration that is read.
 const MAX_CONFIG_BYTES: u64 = 1024 * 1024;
@@ -134,12 +135,7 @@ fn real(path: &Utf8Path) -> Result<Utf8PathBuf, GitError> {
 /// Reads a small regular file. Bytes that are not UTF-8 are replaced.
 fn read(path: &Utf8Path, max_bytes: u64) -> Result<String, GitError> {
     let failed = |source| GitError::Read { path: path.to_owned(), source };
-    let mut bytes = Vec::new();
-    let file = open_regular(path).map_err(failed)?;
-    file.take(max_bytes + 1).read_to_end(&mut bytes).map_err(failed)?;
-    if bytes.len() as u64 > max_bytes {
-        return Err(failed(io::Error::other(format!("file exceeds {max_bytes} bytes"))));
-    }
+    let bytes = regular_file::read(path, max_bytes).map_err(failed)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::fs;
+use std::io;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use sha1::Sha1;
 use sha2::{Digest, Sha256};
+use tenon_contract::regular_file;
 
 use super::{BlobId, GitChange, MAX_TEXT_BYTES};
 
@@ -104,8 +105,7 @@ fn hex(bytes: &[u8]) -> String {
 
 /// The bytes of a regular file; `None` if it is too large to be a text.
 fn read_text(file: &Utf8Path) -> io::Result<Option<Vec<u8>>> {
-    let mut bytes = Vec::new();
-    open_regular(file)?.take(MAX_TEXT_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    let bytes = regular_file::read_start(file, MAX_TEXT_BYTES as u64 + 1)?;
     Ok((bytes.len() <= MAX_TEXT_BYTES).then_some(bytes))
 }
 
@@ -117,20 +117,4 @@ fn without_carriage_returns(bytes: &[u8]) -> Vec<u8> {
         }
     }
     plain
-}
-
-/// Opens a regular file. Does not follow a link at its end, and does not wait for the writer of a pipe.
-pub(super) fn open_regular(path: &Utf8Path) -> io::Result<File> {
-    let mut options = fs::OpenOptions::new();
-    options.read(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
-        options.custom_flags(nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK);
-    }
-    let file = options.open(path)?;
-    match file.metadata()?.is_file() {
-        true => Ok(file),
-        false => Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")),
-    }
 }

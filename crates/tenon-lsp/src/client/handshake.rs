@@ -13,14 +13,21 @@ use gen_lsp_types::{
 use serde_json::{Value, json};
 
 /// We send no progress token, here or in any request, so all progress is about the server's own work.
-pub(crate) fn initialize_params(options: Option<Value>, root: &str, root_uri: &str) -> InitializeParams {
+///
+/// A confined server cannot signal us, not even to see whether we live, and would exit: it does not get our process id.
+pub(crate) fn initialize_params(
+    options: Option<Value>,
+    root: &str,
+    root_uri: &str,
+    is_confined: bool,
+) -> InitializeParams {
     let folder = WorkspaceFolder {
         uri: Uri::from(root_uri),
         name: root.rsplit('/').next().unwrap_or(root).to_owned(),
     };
     #[expect(deprecated, reason = "some servers still read nothing but `rootUri`")]
     InitializeParams {
-        process_id: i32::try_from(std::process::id()).ok(),
+        process_id: i32::try_from(std::process::id()).ok().filter(|_| !is_confined),
         client_info: Some(ClientInfo {
             name: "tenon".to_owned(),
             version: Some(env!("CARGO_PKG_VERSION").to_owned()),

@@ -6,13 +6,13 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Read;
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use futures::future::join_all;
 use serde_json::json;
 use tenon_contract::epoch::Epoch;
+use tenon_contract::regular_file;
 use tenon_contract::root::WorkspacePath;
 use tokio::task::spawn_blocking;
 
@@ -413,11 +413,6 @@ fn contains_name(file: &Utf8Path, name: &str) -> bool {
 
 /// The text of a file, up to a limit.
 fn read_text(file: &Utf8Path) -> Option<String> {
-    let mut bytes = Vec::new();
-    // A pipe would block.
-    if !std::fs::symlink_metadata(file).is_ok_and(|found| found.is_file()) {
-        return None;
-    }
-    fs_err::File::open(file).ok()?.take(MAX_SEARCHED_BYTES).read_to_end(&mut bytes).ok()?;
+    let bytes = regular_file::read_start(file, MAX_SEARCHED_BYTES).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -7,12 +7,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
 
 use camino::{Utf8Path, Utf8PathBuf};
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use notify::event::{ModifyKind, RenameMode};
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use tenon_contract::epoch::Epoch;
+use tenon_servers::ignore_rules::IgnoreRules;
 
 use super::file_table::{FileTable, Files, Stamp};
-use super::ignored::Rules;
 use super::{Shared, WorkerMessage, lock};
 use crate::client::FileChangeKind;
 
@@ -82,7 +83,7 @@ struct Worker<'a> {
     shared: &'a Shared,
     watcher: Option<RecommendedWatcher>,
     /// By root.
-    rules: BTreeMap<Utf8PathBuf, Rules>,
+    rules: BTreeMap<Utf8PathBuf, IgnoreRules>,
 }
 
 impl Worker<'_> {
@@ -136,7 +137,7 @@ impl Worker<'_> {
         if hidden {
             return;
         }
-        if Rules::is_rule_file(path) {
+        if IgnoreRules::is_rule_file(path) {
             self.rescan(false);
             return;
         }
@@ -202,6 +203,15 @@ impl Worker<'_> {
         self.shared.roots.iter().find(|root| path.starts_with(root)).cloned()
     }
 
+    /// The patterns of the configuration, which was validated: an invalid one excludes nothing.
+    fn configured(&self, root: &Utf8Path) -> Option<Gitignore> {
+        let mut builder = GitignoreBuilder::new(root);
+        for pattern in &self.shared.ignore {
+            let _ = builder.add_line(None, pattern);
+        }
+        builder.build().ok().filter(|rules| !rules.is_empty())
+    }
+
     /// Reads the whole tree and notes all differences. The first read reports no changes.
     fn rescan(&mut self, first: bool) {
         // This scan completes earlier flushes, in case their events were lost.
@@ -211,7 +221,7 @@ impl Worker<'_> {
             if self.shared.roots.iter().any(|other| *other != root && root.starts_with(other)) {
                 continue;
             }
-            self.rules.insert(root.clone(), Rules::for_root(&root, &self.shared.ignore));
+            self.rules.insert(root.clone(), IgnoreRules::for_root(&root, self.configured(&root)));
             let mut found = FileTable::default();
             self.walk(&root, &root, &mut found);
             if first {

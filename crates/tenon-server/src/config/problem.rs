@@ -75,6 +75,8 @@ pub enum ConfigError {
     NotText { path: Utf8PathBuf },
     #[error("`{path}` is not a regular file")]
     NotAFile { path: Utf8PathBuf },
+    #[error("`{path}` links to a file outside the workspace")]
+    Outside { path: Utf8PathBuf },
     #[error("cannot read `{path}`")]
     Unreadable { path: Utf8PathBuf, source: std::io::Error },
 }

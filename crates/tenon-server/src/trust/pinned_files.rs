@@ -8,6 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 use serde_json::Value;
+use tenon_contract::regular_file;
+
+/// The largest `package.json` that is read.
+const MAX_MANIFEST_BYTES: u64 = 1024 * 1024;
 
 /// The files inside `root` that the commands of `servers` name, relative to `root`.
 pub(super) fn pinned_files(root: &Utf8Path, servers: &BTreeMap<String, Value>) -> BTreeSet<Utf8PathBuf> {
@@ -139,8 +143,8 @@ impl Named<'_> {
     /// The files that run when the folder of a package is run.
     fn package(&mut self, folder: &Utf8Path) {
         let manifest = folder.join("package.json");
-        let text = std::fs::read_to_string(&manifest).unwrap_or_default();
-        let manifest_names: Option<Value> = serde_json::from_str(&text).ok();
+        let text = regular_file::read(&manifest, MAX_MANIFEST_BYTES).unwrap_or_default();
+        let manifest_names: Option<Value> = serde_json::from_slice(&text).ok();
         if let Some(main) = manifest_names.as_ref().and_then(|manifest| manifest["main"].as_str()) {
             let main = folder.join(main);
             for file in [main.clone(), Utf8PathBuf::from(format!("{main}.js")), main.join("index.js")] {

@@ -6,6 +6,7 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::Deserialize;
+use tenon_contract::regular_file;
 
 use super::search_path::is_program;
 use super::virtualenv::up_to;
@@ -93,13 +94,8 @@ fn default_toolchain(home: &Utf8Path) -> Option<String> {
     toml::from_str::<Settings>(&text).ok()?.default_toolchain
 }
 
-/// Guards against pipes and huge files: the workspace may be hostile.
 fn read_small(path: &Utf8Path) -> Option<String> {
-    let found = path.metadata().ok()?;
-    if !found.is_file() || found.len() > 64 * 1024 {
-        return None;
-    }
-    fs_err::read_to_string(path).ok()
+    String::from_utf8(regular_file::read(path, 64 * 1024).ok()?).ok()
 }
 
 fn named_by_workspace(project: &Utf8Path, root: &Utf8Path) -> Option<String> {

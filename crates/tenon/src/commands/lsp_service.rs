@@ -3,7 +3,7 @@
 use tenon_contract::clock::Clock;
 use tenon_contract::root::RootGate;
 use tenon_lsp::service::BOOTSTRAP;
-use tenon_server::config::{FILE_NAME, read_file};
+use tenon_server::config::read_workspace_file;
 use tenon_server::lsp_service::{Bootstrap, NavPipes, serve};
 use tenon_server::trust::TrustStore;
 use tenon_servers::find::{Finder, Trust};
@@ -68,7 +68,7 @@ fn finder(invocation: &Invocation, gate: &RootGate) -> Finder {
     let Ok(dirs) = invocation.dirs() else {
         return Finder::from_env(root.to_owned(), Trust::Untrusted);
     };
-    let settings = read_file(&root.join(FILE_NAME)).ok().flatten();
+    let settings = read_workspace_file(root).ok().flatten();
     let state = TrustStore::new(dirs.trust(), Clock::system()).state(root, settings.as_ref());
     let trust = if state.is_trusted() { Trust::Trusted } else { Trust::Untrusted };
     Finder::from_env(root.to_owned(), trust).with_managed(Managed::new(dirs.servers()))

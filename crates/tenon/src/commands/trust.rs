@@ -2,7 +2,7 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::json;
-use tenon_server::config::{self, FILE_NAME};
+use tenon_server::config;
 use tenon_server::trust::{TrustRecord, TrustState};
 
 use crate::daemon_client;
@@ -38,7 +38,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failure> {
     let root = invocation.root(args.dir.as_deref())?;
     let store = invocation.trust_store()?;
-    let settings = config::read_file(&root.join(FILE_NAME))?;
+    let settings = config::read_workspace_file(&root)?;
     if args.exclude {
         store.exclude(&root)?;
     } else if args.revoke {

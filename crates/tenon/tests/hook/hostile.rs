@@ -30,6 +30,8 @@ var x = 1
 /// Every planted program leaves a mark outside the repository when it runs.
 fn hostile() -> Workspace {
     let workspace = Workspace::new(TREE);
+    // In their sandbox, servers could not leave a mark.
+    workspace.sandbox.write_user_config("[sandbox]\nexcept = [\"*\"]\n");
     let mark = workspace.sandbox.folder().join("ran").display().to_string();
     let tree = workspace.sandbox.tree();
     for program in [
