@@ -10,19 +10,22 @@ const TENON: &str = "Tenon's settings decide what may run here";
 const AGENT: &str = "agent configuration decides what may run";
 const EDITOR: &str = "editor configuration decides what runs";
 const HOOKS: &str = "hook configuration decides what git runs";
+const SERVER: &str = "it configures what language servers run or write";
 const STATE: &str = "Tenon keeps its own state there";
 
-/// Protected paths of one or two names, at any depth, with the reason.
+/// Protected paths of one or two names, at any depth, with the reason. A name may have one `*`.
 const TABLE: &[(&str, &str)] = &[
     (".git", GIT),
     (".gitmodules", GIT),
     (".jj", GIT),
     (".hg", GIT),
     (".svn", GIT),
+    (".bzr", GIT),
     ("tenon.toml", TENON),
     (".agents", AGENT),
     (".aider.conf.yml", AGENT),
     (".amazonq", AGENT),
+    (".amp", AGENT),
     (".augment", AGENT),
     (".claude", AGENT),
     (".claude.json", AGENT),
@@ -54,15 +57,31 @@ const TABLE: &[(&str, &str)] = &[
     ("mcp.json", AGENT),
     ("opencode.json", AGENT),
     ("opencode.jsonc", AGENT),
+    ("*.code-workspace", EDITOR),
+    (".devcontainer", EDITOR),
+    (".devcontainer.json", EDITOR),
+    (".dir-locals*", EDITOR),
+    (".envrc", EDITOR),
+    (".exrc", EDITOR),
     (".fleet", EDITOR),
+    (".helix", EDITOR),
     (".idea", EDITOR),
+    (".nvim.lua", EDITOR),
+    (".nvimrc", EDITOR),
+    (".vimrc", EDITOR),
     (".vscode", EDITOR),
     (".zed", EDITOR),
     (".githooks", HOOKS),
     (".husky", HOOKS),
-    (".lefthook.yml", HOOKS),
-    (".pre-commit-config.yaml", HOOKS),
-    ("lefthook.yml", HOOKS),
+    (".lefthook*", HOOKS),
+    (".pre-commit-config.y*", HOOKS),
+    ("lefthook.*", HOOKS),
+    ("lefthook-local.*", HOOKS),
+    (".cargo/config*", SERVER),
+    (".clangd", SERVER),
+    ("compile_commands.json", SERVER),
+    ("compile_flags.txt", SERVER),
+    ("rust-project.json", SERVER),
 ];
 
 /// The entries that identify a git directory of any name.
@@ -82,7 +101,7 @@ pub(super) fn reason(
     let below = real.strip_prefix(root).ok()?;
     named(below).or_else(|| named(asked)).or_else(|| {
         let mut folders = below.ancestors().skip(1);
-        folders.any(|folder| is_git_folder(&root.join(folder))).then_some(GIT)
+        folders.any(|folder| is_git_folder(&root.join(folder), real)).then_some(GIT)
     })
 }
 
@@ -99,14 +118,25 @@ fn named(path: &Utf8Path) -> Option<&'static str> {
         let wanted: Vec<&str> = pattern.split('/').collect();
         names
             .windows(wanted.len())
-            .any(|names| names.iter().zip(&wanted).all(|(name, wanted)| name == wanted))
+            .any(|names| names.iter().zip(&wanted).all(|(name, wanted)| matches(wanted, name)))
     };
     TABLE.iter().find(|(pattern, _)| fits(pattern)).map(|(_, why)| *why)
 }
 
+fn matches(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
+        Some((start, end)) => {
+            name.len() >= start.len() + end.len() && name.starts_with(start) && name.ends_with(end)
+        }
+        None => name == pattern,
+    }
+}
+
 /// A name as the most tolerant file system compares it.
 fn folded(name: &str) -> String {
-    let visible: String = name.chars().filter(|one| !is_ignored(*one)).flat_map(char::to_lowercase).collect();
+    let visible = name.chars().filter(|one| !is_ignored(*one));
+    // Upper case first: `ſ` has no lower case, but is the same letter as `s`.
+    let visible: String = visible.flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect();
     // An NTFS stream, and the NTFS short name of `.git`.
     let file = visible.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']);
     if file == "git~1" { ".git".to_owned() } else { file.to_owned() }
@@ -117,8 +147,10 @@ fn is_ignored(one: char) -> bool {
     matches!(one, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}')
 }
 
-fn is_git_folder(folder: &Utf8Path) -> bool {
-    GIT_FOLDER.iter().all(|name| folder.join(name).symlink_metadata().is_ok())
+/// Whether a folder is a git directory, or becomes one when `written` is there.
+fn is_git_folder(folder: &Utf8Path, written: &Utf8Path) -> bool {
+    let part = |name: &str| folder.join(name);
+    GIT_FOLDER.iter().all(|name| written.starts_with(part(name)) || part(name).symlink_metadata().is_ok())
 }
 
 #[cfg(test)]
@@ -146,6 +178,15 @@ mod tests {
             ".mcp.json",
             ".cursor/mcp.json",
             ".vscode/settings.json",
+            ".v\u{17f}code/settings.json",
+            "app.code-workspace",
+            ".dir-locals.el",
+            ".devcontainer/devcontainer.json",
+            "lefthook.toml",
+            ".lefthook-local.yml",
+            ".clangd",
+            "build/compile_commands.json",
+            ".cargo/config.toml",
             ".github/hooks/x.json",
             ".husky/pre-commit",
             "state/trust/x",
@@ -166,6 +207,9 @@ mod tests {
             "CLAUDE.md",
             "AGENTS.md",
             "stateful/x",
+            "lefthook/a.ts",
+            ".cargo/readme",
+            "code-workspace",
         ] {
             assert_eq!(why(path), None, "{path}");
         }
@@ -188,6 +232,8 @@ mod tests {
         let hook = root.join("bare/hooks/update");
         let asked = Utf8Path::new("bare/hooks/update");
         assert_eq!(reason(root, &hook, asked, &[]), None);
+        // The last part that is missing.
+        assert_eq!(reason(root, &root.join("bare/HEAD"), Utf8Path::new("bare/HEAD"), &[]), Some(GIT));
         std::fs::write(root.join("bare/HEAD"), "ref: refs/heads/main\n").unwrap();
         assert_eq!(reason(root, &hook, asked, &[]), Some(GIT));
     }

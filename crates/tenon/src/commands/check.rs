@@ -15,6 +15,7 @@ use tenon_lsp::CallContext;
 use tenon_lsp::model::Severity;
 use tenon_lsp::orchestrator::{Options, Orchestrator};
 use tenon_lsp::workspace_check::{self, AbsentServer, CheckReport, CheckedFile, Verdict, files};
+use tenon_server::config::{FileKind, SettingOrigin};
 use tenon_server::daemon::protocol::DaemonRequest;
 use tenon_server::workspace::Workspace;
 use tenon_servers::find::{Availability, Finder};
@@ -139,7 +140,15 @@ fn check(args: Args, invocation: &mut Invocation) -> Result<Exit, Failure> {
         Format::Github => write!(invocation.out, "{}", github::render(&report))?,
     }
     print_notes(&report, &registry, &finder, invocation);
+    let hiding = hiding_settings(&args, &workspace);
+    if !hiding.is_empty() {
+        let names = hiding.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" and ");
+        invocation.eprint(format!("note: `tenon.toml` sets {names}, so the result may not show everything"));
+        invocation.eprint("  hint: read `tenon.toml`, then run `tenon trust`");
+    }
     Ok(match report.verdict() {
+        // A repository does not decide by itself that it is clean.
+        Verdict::Clean if !hiding.is_empty() => INCOMPLETE,
         Verdict::Clean => Exit::Success,
         Verdict::Findings => Exit::No,
         Verdict::Incomplete => INCOMPLETE,
@@ -159,6 +168,22 @@ fn severities(args: &Args, workspace: &Workspace) -> BTreeSet<Severity> {
             SeverityArg::Hint => Severity::Hint,
         })
         .collect()
+}
+
+/// The settings of an untrusted repository that hide files or findings.
+fn hiding_settings(args: &Args, workspace: &Workspace) -> Vec<&'static str> {
+    if workspace.trust().is_trusted() {
+        return Vec::new();
+    }
+    let made_by_repository = |name: &str| {
+        let setting = workspace.settings().get(name);
+        let is_theirs =
+            |origin: &SettingOrigin| matches!(origin, SettingOrigin::File { kind: FileKind::Workspace, .. });
+        setting.is_some_and(|setting| setting.origins.iter().any(is_theirs))
+    };
+    let severities = args.severity.is_empty().then_some("check.severities");
+    let names = ["workspace.ignore"].into_iter().chain(severities);
+    names.filter(|name| made_by_repository(name)).collect()
 }
 
 async fn select_files(

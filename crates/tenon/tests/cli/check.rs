@@ -52,6 +52,21 @@ fn clean_file_exits_with_0_and_file_without_a_server_with_2() {
 }
 
 #[test]
+fn untrusted_repository_cannot_make_itself_clean() {
+    let sandbox = workspace();
+    sandbox.tree().write("tenon.toml", "[workspace]\nignore = [\"bad.py\"]\n[check]\nseverities = [\"hint\"]\n");
+    insta::assert_snapshot!(transcript(&sandbox, sandbox.tenon().arg("check")), @r#"
+    exit: 2
+    --- stderr
+    no findings in 1 file
+    note: `tenon.toml` sets `workspace.ignore` and `check.severities`, so the result may not show everything
+      hint: read `tenon.toml`, then run `tenon trust`
+    "#);
+    assert!(tenon(&sandbox, &["trust"]).status.success());
+    assert_eq!(tenon(&sandbox, &["check"]).status.code(), Some(0));
+}
+
+#[test]
 fn machine_formats_are_printed_on_stdout() {
     let sandbox = workspace();
     let output = tenon(&sandbox, &["check", "--format", "json", "bad.py"]);
