@@ -5,6 +5,7 @@
 
 mod changes;
 mod code;
+mod compile_commands;
 mod compose;
 mod context;
 mod coverage;

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use tenon_testkit::direct_server::{InstalledServer, uri};
 use tenon_testkit::{McpClient, RealProject, Sandbox, code_tools};
 
+use crate::compile_commands;
 use crate::error::BenchError;
 use crate::source_sample::{self, Random};
 
@@ -58,7 +59,7 @@ impl Project {
         let sandbox = Sandbox::new();
         sandbox.tree().copy_from(tree);
         if server == "clangd" {
-            write_commands(&sandbox);
+            compile_commands::write(&sandbox);
         }
         let name = tree.file_name().unwrap_or_default().to_string_lossy().into_owned();
         Self::new(tenon, name, sandbox, server)
@@ -250,21 +251,4 @@ impl Session<'_> {
             };
         }
     }
-}
-
-/// Writes a `compile_commands.json` for all sources, unless there is one.
-fn write_commands(sandbox: &Sandbox) {
-    let database = "compile_commands.json";
-    if sandbox.tree().path(database).exists() {
-        return;
-    }
-    let root = sandbox.root().canonicalize().unwrap_or_else(|_| sandbox.root().to_owned());
-    let sources =
-        ["cc", "cpp", "c"].into_iter().flat_map(|extension| source_sample::files(sandbox, extension));
-    let command = |file: String| {
-        let arguments = ["c++", "-std=c++20", "-I.", "-Iinclude", "-c", &file];
-        json!({ "directory": root, "file": file, "arguments": arguments })
-    };
-    let commands: Vec<Value> = sources.map(command).collect();
-    sandbox.tree().write(database, &json!(commands).to_string());
 }

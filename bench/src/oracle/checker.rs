@@ -1,198 +1,81 @@
-//! The command-line checkers of the projects, and their findings.
+//! The command-line checkers of the projects.
 
-use std::collections::BTreeMap;
-use std::fmt;
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Stdio};
 
 use serde_json::Value;
 use tenon_testkit::Sandbox;
-use tenon_testkit::direct_server::InstalledServer;
 use tenon_testkit::program::tool;
 
+use super::OracleServer;
+use super::cargo_check;
+use super::clang_tidy::ClangTidy;
+use super::finding::{Counts, Finding};
+use super::pyright_watch::PyrightWatch;
 use crate::error::BenchError;
 
-/// An error of a file, without its position.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Finding {
-    pub(super) file: String,
-    rule: String,
-    /// The first line, without differences in white space.
-    message: String,
+/// What a checker found in a whole tree.
+#[derive(Debug, Default)]
+pub(super) struct Checked {
+    pub(super) findings: Counts,
+    /// Errors of one file that a server may report in another one as well, and need not.
+    pub(super) repeated: BTreeSet<Finding>,
 }
 
-impl Finding {
-    pub(super) fn new(root: &Path, file: &str, rule: &str, message: &str) -> Self {
-        let message = message.replace(root.to_str().unwrap_or_default(), "");
-        let words: Vec<&str> = message.lines().next().unwrap_or_default().split_whitespace().collect();
-        Self { file: file.to_owned(), rule: rule.to_owned(), message: words.join(" ") }
+impl From<Counts> for Checked {
+    fn from(findings: Counts) -> Self {
+        Self { findings, repeated: BTreeSet::new() }
     }
 }
 
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {} ({})", self.file, self.message, self.rule)
-    }
-}
-
-/// How often each finding occurs.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Counts(BTreeMap<Finding, usize>);
-
-impl Counts {
-    pub(super) fn len(&self) -> usize {
-        self.0.values().sum()
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&Finding, &usize)> {
-        self.0.iter()
-    }
-
-    /// What occurs here more often than in `other`.
-    pub(super) fn minus(&self, other: &Self) -> Self {
-        let more = |(finding, count): (&Finding, &usize)| {
-            let rest = count.saturating_sub(other.0.get(finding).copied().unwrap_or_default());
-            (rest > 0).then(|| (finding.clone(), rest))
-        };
-        Self(self.0.iter().filter_map(more).collect())
-    }
-
-    pub(super) fn only(&self, wanted: impl Fn(&Finding) -> bool) -> Self {
-        let wanted = self.0.iter().filter(|(finding, _)| wanted(finding));
-        Self(wanted.map(|(finding, count)| (finding.clone(), *count)).collect())
-    }
-}
-
-impl FromIterator<Finding> for Counts {
-    fn from_iter<I: IntoIterator<Item = Finding>>(findings: I) -> Self {
-        let mut counts = BTreeMap::new();
-        for finding in findings {
-            *counts.entry(finding).or_default() += 1;
-        }
-        Self(counts)
-    }
-}
-
-/// A checker on one tree.
-pub(super) struct Checker<'a> {
-    server: InstalledServer,
-    sandbox: &'a Sandbox,
-    running: Option<Running>,
-}
-
-/// A checker that keeps its state: a whole check of a large project takes a minute, one after a change a second.
-struct Running {
-    child: Child,
-    lines: Lines<BufReader<ChildStdout>>,
+/// A checker on one tree. Some keep their state: a whole check of a large project takes a minute, one after a change less.
+pub(super) enum Checker {
+    Pyright(PyrightWatch),
+    Ty,
+    TypeScript(Compiler),
+    Cargo,
+    Clang(ClangTidy),
 }
 
 /// Prints all errors of a TypeScript project for each line of input.
 const TYPESCRIPT: &str = include_str!("typescript.cjs");
 
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+impl Checker {
+    pub(super) fn start(server: OracleServer, sandbox: &Sandbox) -> Result<Self, BenchError> {
+        Ok(match server {
+            OracleServer::Pyright => Self::Pyright(PyrightWatch::start(sandbox)?),
+            OracleServer::Ty => Self::Ty,
+            // The compiler of TypeScript 7 stops at syntax errors and old options; types and messages are those of 5.9.
+            OracleServer::TypeScript | OracleServer::TypeScriptNative => {
+                Self::TypeScript(Compiler::start(sandbox)?)
+            }
+            OracleServer::RustAnalyzer => Self::Cargo,
+            OracleServer::Clangd => Self::Clang(ClangTidy::start(sandbox)?),
+        })
+    }
+
+    /// All errors of the tree as it is now. Only `edited` may differ from the tree at the start.
+    pub(super) fn findings(
+        &mut self,
+        sandbox: &Sandbox,
+        edited: Option<&str>,
+    ) -> Result<Checked, BenchError> {
+        match self {
+            Self::Pyright(watch) => Ok(watch.findings(sandbox)?.into()),
+            Self::Ty => Ok(ty(sandbox)?.into()),
+            Self::TypeScript(compiler) => Ok(compiler.findings(sandbox.root())?.into()),
+            Self::Cargo => Ok(cargo_check::findings(sandbox)?.into()),
+            Self::Clang(tidy) => tidy.findings(sandbox, edited),
+        }
     }
 }
 
-impl<'a> Checker<'a> {
-    pub(super) fn new(server: InstalledServer, sandbox: &'a Sandbox) -> Self {
-        Self { server, sandbox, running: None }
-    }
-
-    /// All errors of the tree as it is now. A checker that watches must be called after each change.
-    pub(super) fn findings(&mut self) -> Result<Counts, BenchError> {
-        match self.server {
-            InstalledServer::Pyright => self.watched(),
-            InstalledServer::Ty => self.run("ty", &["check", "--output-format", "concise"], ty_line),
-            // The compiler of TypeScript 7 stops at syntax errors and old options; types and messages are those of 5.9.
-            InstalledServer::TypeScript | InstalledServer::TypeScriptNative => self.compiled(),
-            InstalledServer::Clangd => Err(BenchError::new("clangd has no checker of a whole project")),
-        }
-    }
-
-    /// Runs a checker that prints one finding a line.
-    fn run(
-        &self,
-        program: &str,
-        arguments: &[&str],
-        parse: fn(&Path, &str) -> Option<Finding>,
-    ) -> Result<Counts, BenchError> {
-        let output = self.sandbox.command(tool(program)).args(arguments).output()?;
-        let text = String::from_utf8_lossy(&output.stdout);
-        let root = self.sandbox.root();
-        Ok(text.lines().filter_map(|line| parse(root, line)).collect())
-    }
-
-    /// The running checker, started with this command if necessary.
-    fn running(&mut self, command: impl FnOnce(&Sandbox) -> Command) -> Result<&mut Running, BenchError> {
-        if self.running.is_none() {
-            let mut command = command(self.sandbox);
-            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-            let mut child = command.spawn()?;
-            let stdout = child.stdout.take().expect("stdout was piped above");
-            self.running = Some(Running { child, lines: BufReader::new(stdout).lines() });
-        }
-        Ok(self.running.as_mut().expect("it was just started"))
-    }
-
-    fn compiled(&mut self) -> Result<Counts, BenchError> {
-        let root = self.sandbox.root();
-        let running = self.running(|sandbox| {
-            let compiler = tool("tsc").canonicalize().unwrap_or_default();
-            let package = compiler.ancestors().nth(2).unwrap_or(&compiler).to_owned();
-            let mut command = sandbox.command(tool("node"));
-            command.arg("-e").arg(TYPESCRIPT).arg(package).arg(sandbox.root().join("tsconfig.json"));
-            command
-        })?;
-        let input = running.child.stdin.as_mut().expect("stdin was piped above");
-        input.write_all(b"\n")?;
-        let line = running.lines.next().ok_or_else(|| BenchError::new("the compiler ended"))??;
-        let found: Vec<Value> = serde_json::from_str(&line)
-            .map_err(|error| BenchError::new(format!("the compiler printed {line}: {error}")))?;
-        let text = |one: &Value, key: &str| one[key].as_str().unwrap_or_default().to_owned();
-        let finding =
-            |one: &Value| Finding::new(root, &text(one, "file"), &text(one, "code"), &text(one, "message"));
-        Ok(found.iter().map(finding).collect())
-    }
-
-    fn watched(&mut self) -> Result<Counts, BenchError> {
-        let watching = self.running(|sandbox| {
-            let mut command = sandbox.command(tool("pyright"));
-            command.args(["--watch", "--outputjson"]);
-            command
-        })?;
-        let mut document = String::new();
-        for line in watching.lines.by_ref() {
-            let line = line?;
-            if line.starts_with('{') {
-                document.clear();
-            }
-            document.push_str(&line);
-            document.push('\n');
-            if line == "}" {
-                break;
-            }
-        }
-        let report: Value = serde_json::from_str(&document)
-            .map_err(|error| BenchError::new(format!("pyright printed {document}: {error}")))?;
-        let root = self.sandbox.root();
-        let folder = format!("{}/", root.display());
-        let found = report["generalDiagnostics"].as_array().into_iter().flatten();
-        let errors = found.filter(|one| one["severity"] == "error");
-        Ok(errors
-            .map(|one| {
-                let text = |key: &str| one[key].as_str().unwrap_or_default();
-                Finding::new(root, text("file").trim_start_matches(&folder), text("rule"), text("message"))
-            })
-            .collect())
-    }
+fn ty(sandbox: &Sandbox) -> Result<Counts, BenchError> {
+    let output = sandbox.command(tool("ty")).args(["check", "--output-format", "concise"]).output()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    Ok(text.lines().filter_map(|line| ty_line(sandbox.root(), line)).collect())
 }
 
 /// `a/b.py:3:5: error[unresolved-reference] Name …`
@@ -200,6 +83,44 @@ fn ty_line(root: &Path, line: &str) -> Option<Finding> {
     let (place, rest) = line.split_once(": error[")?;
     let (code, message) = rest.split_once("] ")?;
     Some(Finding::new(root, place.rsplitn(3, ':').nth(2)?, code, message))
+}
+
+/// TypeScript as a library, which keeps its program between checks.
+pub(super) struct Compiler {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Compiler {
+    fn start(sandbox: &Sandbox) -> Result<Self, BenchError> {
+        let compiler = tool("tsc").canonicalize().unwrap_or_default();
+        let package = compiler.ancestors().nth(2).unwrap_or(&compiler).to_owned();
+        let mut command = sandbox.command(tool("node"));
+        command.arg("-e").arg(TYPESCRIPT).arg(package).arg(sandbox.root().join("tsconfig.json"));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn()?;
+        let stdout = child.stdout.take().expect("stdout was piped above");
+        Ok(Self { child, lines: BufReader::new(stdout).lines() })
+    }
+
+    fn findings(&mut self, root: &Path) -> Result<Counts, BenchError> {
+        let input = self.child.stdin.as_mut().expect("stdin was piped above");
+        input.write_all(b"\n")?;
+        let line = self.lines.next().ok_or_else(|| BenchError::new("the compiler ended"))??;
+        let found: Vec<Value> = serde_json::from_str(&line)
+            .map_err(|error| BenchError::new(format!("the compiler printed {line}: {error}")))?;
+        let text = |one: &Value, key: &str| one[key].as_str().unwrap_or_default().to_owned();
+        let finding =
+            |one: &Value| Finding::new(root, &text(one, "file"), &text(one, "code"), &text(one, "message"));
+        Ok(found.iter().map(finding).collect())
+    }
+}
+
+impl Drop for Compiler {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }
 
 #[cfg(test)]
@@ -216,15 +137,5 @@ mod tests {
             Finding::new(Path::new("/r"), "a/b.py", "unresolved-reference", "Name `x` used when not defined");
         assert_eq!(found, Some(expected));
         assert_eq!(ty_line(Path::new("/r"), "Found 3 diagnostics"), None);
-    }
-
-    #[test]
-    fn difference_counts_repeated_findings() {
-        let finding = |file: &str| Finding::new(Path::new("/r"), file, "r", "m");
-        let after: Counts = [finding("a"), finding("a"), finding("b")].into_iter().collect();
-        let before: Counts = [finding("a")].into_iter().collect();
-        assert_eq!(after.minus(&before).len(), 2);
-        assert!(before.minus(&after).is_empty());
-        assert_eq!(after.only(|one| one.file == "a").len(), 2);
     }
 }

@@ -134,6 +134,11 @@ impl<'a> DirectServer<'a> {
         self.frames.notify("textDocument/didOpen", &json!({ "textDocument": document }))
     }
 
+    pub fn close(&mut self, file: &str) -> io::Result<()> {
+        let document = json!({ "uri": uri(self.sandbox, file) });
+        self.frames.notify("textDocument/didClose", &json!({ "textDocument": document }))
+    }
+
     fn change(&mut self, file: &str, text: &str) -> io::Result<()> {
         let document = json!({ "uri": uri(self.sandbox, file), "version": self.version });
         let changes = json!({ "textDocument": document, "contentChanges": [{ "text": text }] });

@@ -5,8 +5,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::file_tree::FileTree;
 use crate::program;
@@ -20,6 +21,8 @@ pub enum RealProject {
     Rxjs,
     /// C++, headers only, included by two small programs.
     Eigen,
+    /// Rust, 35 files, one of our own dependencies.
+    RegexSyntax,
 }
 
 /// A declaration that is used throughout a project.
@@ -59,6 +62,13 @@ impl RealProject {
                 user: "dense.cpp",
                 use_line: "Eigen::Index size()",
             },
+            Self::RegexSyntax => SampleSymbol {
+                file: "src/hir/mod.rs",
+                line: "pub struct Hir {",
+                name: "Hir",
+                user: "src/parser.rs",
+                use_line: "Result<hir::Hir, Error>",
+            },
         }
     }
 
@@ -92,8 +102,51 @@ impl RealProject {
                 });
                 tree.write("compile_commands.json", &json!(commands).to_string());
             }
+            Self::RegexSyntax => {
+                copy(&dependency("regex-syntax").join("src"), tree, "src", &["rs"]);
+                tree.write("Cargo.toml", REGEX_SYNTAX);
+                tree.write(
+                    "Cargo.lock",
+                    "version = 4\n\n[[package]]\nname = \"regex-syntax\"\nversion = \"0.0.0\"\n",
+                );
+            }
         }
     }
+}
+
+/// Without dependencies and targets that need a nightly compiler.
+const REGEX_SYNTAX: &str = r#"[package]
+name = "regex-syntax"
+version = "0.0.0"
+edition = "2021"
+
+[features]
+default = ["std", "unicode"]
+arbitrary = []
+std = []
+unicode = [
+    "unicode-age", "unicode-bool", "unicode-case", "unicode-gencat", "unicode-perl", "unicode-script", "unicode-segment",
+]
+unicode-age = []
+unicode-bool = []
+unicode-case = []
+unicode-gencat = []
+unicode-perl = []
+unicode-script = []
+unicode-segment = []
+"#;
+
+/// The source of a crate that `Cargo.lock` pins and cargo has downloaded.
+fn dependency(name: &str) -> PathBuf {
+    let mut command = Command::new("cargo");
+    command.args(["metadata", "--format-version", "1", "--locked", "--offline"]);
+    let output = command.current_dir(crate::repository_root()).output().expect("cargo runs");
+    let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo prints JSON");
+    let mut packages = metadata["packages"].as_array().into_iter().flatten();
+    let found = packages.find(|package| package["name"] == name);
+    let manifest = found.and_then(|package| package["manifest_path"].as_str());
+    let manifest = Path::new(manifest.unwrap_or_else(|| panic!("`{name}` is not a dependency")));
+    manifest.parent().expect("a manifest is in a folder").to_owned()
 }
 
 /// The package folder of the installed Python.
