@@ -7,6 +7,7 @@ mod monorepo;
 mod project;
 mod references;
 mod repeats;
+mod undefined;
 mod word_search;
 
 use std::path::{Path, PathBuf};
@@ -34,9 +35,9 @@ pub(crate) struct Options {
     /// Other questions before the warm round
     #[arg(long, default_value_t = 200)]
     questions: usize,
-    /// Definitions to ask for per symbol, to explain what a word search finds beyond its references
-    #[arg(long, default_value_t = 300)]
-    explained: usize,
+    /// At most so many definitions per symbol, to explain what a word search finds beyond its references; all by default
+    #[arg(long)]
+    explained: Option<usize>,
     /// Exact names to look up as workspace symbols
     #[arg(long, default_value_t = 40)]
     names: usize,

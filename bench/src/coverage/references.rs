@@ -8,6 +8,7 @@ use tenon_testkit::direct_server::{DirectServer, FilePosition};
 
 use super::Options;
 use super::project::{Places, Project, Session, SourceSymbol};
+use super::undefined::{self, Undefined};
 use super::word_search::{Occurrence, WordSearch};
 use crate::error::BenchError;
 use crate::output::{log, print};
@@ -21,7 +22,7 @@ struct Explained {
     comment: usize,
     other_symbol: usize,
     outside: usize,
-    no_definition: usize,
+    no_definition: Vec<Undefined>,
     not_asked: usize,
     /// Defined where a reference is, but not a reference: by the number of the symbol.
     missing: Vec<(usize, String)>,
@@ -73,11 +74,14 @@ pub(super) fn measure(project: &Project, options: &Options) -> Result<(), BenchE
         total += found.len();
         let occurrences = words.find(&symbol.name);
         let places: BTreeSet<String> = occurrences.iter().map(Occurrence::place).collect();
-        renamed += found.difference(&places).count();
+        for place in found.difference(&places) {
+            renamed += 1;
+            log(&format!("without the word `{}`: {place}", symbol.name));
+        }
         let (code, text): (Vec<_>, Vec<_>) =
             occurrences.into_iter().filter(|one| !found.contains(&one.place())).partition(|one| one.is_code);
         explained.comment += text.len();
-        let step = code.len().div_ceil(options.explained.max(1)).max(1);
+        let step = options.explained.map_or(1, |most| code.len().div_ceil(most.max(1)).max(1));
         explained.not_asked += code.len() - code.len().div_ceil(step);
         for occurrence in code.iter().step_by(step) {
             if is_defined_in(found, project, &mut session, occurrence, &mut explained) {
@@ -86,6 +90,8 @@ pub(super) fn measure(project: &Project, options: &Options) -> Result<(), BenchE
         }
     }
     let without_bare = missing_in_bare_server(project, &symbols, &explained.missing)?;
+    log("the bare server");
+    let bare = undefined::ask(project, &explained.no_definition)?;
     print("| references | |\n|---|---|");
     print(&format!("| symbols, references | {}, {total} |", symbols.len()));
     print(&format!("| no answer | {failed} |"));
@@ -98,12 +104,22 @@ pub(super) fn measure(project: &Project, options: &Options) -> Result<(), BenchE
     print(&format!("| the word in comments and text | {} |", explained.comment));
     print(&format!("| the word as another symbol | {} |", explained.other_symbol));
     print(&format!("| the word as a symbol outside the workspace | {} |", explained.outside));
-    print(&format!("| the word where the server knows no definition | {} |", explained.no_definition));
-    print(&format!("| the word, not queried | {} |", explained.not_asked));
+    print(&format!("| the word without a definition, in the bare server either | {} |", bare.none_total()));
+    log(&format!("without a definition: {:?}", bare.none));
+    print(&format!(
+        "| the word without a definition, which the bare server has outside the workspace | {} |",
+        bare.outside
+    ));
+    print(&format!("| the word, not queried | {} |", explained.not_asked + bare.not_queried));
     print(&format!(
         "| the word as this symbol, which the bare server does not list either | {without_bare} |"
     ));
-    print(&format!("| **the word as this symbol, missing** | {} |", explained.missing.len() - without_bare));
+    let missing = explained.missing.len() - without_bare + bare.this_symbol;
+    print(&format!("| **the word as this symbol, missing** | {missing} |"));
+    print(&format!(
+        "| **the word without a definition, although the bare server has one in the workspace** | {} |",
+        bare.other_symbol
+    ));
     Ok(())
 }
 
@@ -120,8 +136,9 @@ fn is_defined_in(
     let answer = match session.ask(code_tools::DEFINITION, &at) {
         Ok(answer) => answer,
         Err(error) => {
-            log(&format!("no definition: {}: {error}", occurrence.place()));
-            explained.no_definition += 1;
+            let error = Some(error);
+            let (occurrence, references) = (occurrence.clone(), found.clone());
+            explained.no_definition.push(Undefined { occurrence, references, error });
             return false;
         }
     };
@@ -130,14 +147,13 @@ fn is_defined_in(
         return true;
     }
     let is_outside = answer["summary"].as_str().is_some_and(|summary| summary.contains("outside"));
-    let count = match (targets.is_empty(), is_outside) {
-        (false, _) => &mut explained.other_symbol,
-        (true, true) => &mut explained.outside,
-        (true, false) => &mut explained.no_definition,
-    };
-    *count += 1;
-    if targets.is_empty() && !is_outside {
-        log(&format!("no definition: {}", occurrence.place()));
+    match (targets.is_empty(), is_outside) {
+        (false, _) => explained.other_symbol += 1,
+        (true, true) => explained.outside += 1,
+        (true, false) => {
+            let (occurrence, references) = (occurrence.clone(), found.clone());
+            explained.no_definition.push(Undefined { occurrence, references, error: None });
+        }
     }
     false
 }
