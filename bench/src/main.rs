@@ -20,6 +20,7 @@ mod measure;
 mod oracle;
 mod output;
 mod product;
+mod rounds;
 mod source_sample;
 mod spine;
 mod subject;
@@ -41,7 +42,7 @@ struct Args {
     command: Option<Command>,
 }
 
-/// One bench each, in the file of the same name. `changes`, `coverage` and `oracle` take long and run only by name. The hidden ones are
+/// One bench each, in the file of the same name. `changes`, `coverage`, `oracle` and `rounds` take long and run only by name. The hidden ones are
 /// the baselines that a bench starts as processes.
 #[derive(Subcommand)]
 enum Command {
@@ -61,6 +62,8 @@ enum Command {
     Lsp,
     /// Random edits, compared with command-line checkers: what is new, missing and wrong
     Oracle(oracle::Options),
+    /// Workspace diagnostics of large trees: the first time and after edits
+    Rounds(rounds::Options),
     /// Start, ping, requests per second and memory of the daemon and its transports
     Spine,
     /// Plans, tasks and memory on SQLite and PostgreSQL, against a bare SQLite commit
@@ -97,7 +100,10 @@ fn main() -> ExitCode {
 }
 
 fn run(command: Option<Command>) -> Result<(), BenchError> {
-    let compares = matches!(command, Some(Command::Changes(_) | Command::Coverage(_) | Command::Oracle(_)));
+    let compares = matches!(
+        command,
+        Some(Command::Changes(_) | Command::Coverage(_) | Command::Oracle(_) | Command::Rounds(_))
+    );
     let tenon = product::binary(compares)?;
     match command {
         Some(command) => run_one(&command, &tenon),
@@ -115,6 +121,7 @@ fn run_one(command: &Command, tenon: &Path) -> Result<(), BenchError> {
         Command::Edit => edit::run(tenon),
         Command::Lsp => lsp::run(tenon),
         Command::Oracle(options) => oracle::run(tenon, options),
+        Command::Rounds(options) => rounds::run(tenon, options),
         Command::Spine => spine::run(tenon),
         Command::Work => work::run(tenon),
         Command::Parse { file } => compose::parse(file),

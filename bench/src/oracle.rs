@@ -267,6 +267,10 @@ fn measure(tenon: &Path, name: &str, case: &Case, options: &Options) -> Result<S
             score.compared += 1;
             let answer = EditAnswer::new(case.server, ours.root(), &answer);
             answer.compare(&edit, &baseline, &after, &mut score);
+            log(&format!(
+                "{name}: {} compared, {} real here, {} elsewhere",
+                score.compared, score.own.real, score.others.real
+            ));
         }
         score.edits += 1;
         score.complete += usize::from(complete);

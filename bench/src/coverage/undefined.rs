@@ -116,6 +116,7 @@ fn around(text: &str, occurrence: &Occurrence) -> &'static str {
     let (before, trimmed) = (before.trim_end(), before.trim_start());
     match () {
         () if before.ends_with('.') || before.ends_with("->") => "a member after a dot",
+        () if after.starts_with(['"', '\'']) => "a keyword before text",
         () if trimmed.starts_with("import ")
             || trimmed.starts_with("from ")
             || line.starts_with("#include") =>
@@ -142,6 +143,7 @@ mod tests {
         };
         assert_eq!(classified("value.word()"), "a member after a dot");
         assert_eq!(classified("from a import word"), "an import");
+        assert_eq!(classified("import { a } word './a';"), "a keyword before text");
         assert_eq!(classified("call(word=1)"), "before `=`");
         assert_eq!(classified("if word == 1:"), "other");
         assert_eq!(classified("{ word: 1 }"), "before `:`");

@@ -138,8 +138,12 @@ unicode-segment = []
 
 /// The source of a crate that `Cargo.lock` pins and cargo has downloaded.
 fn dependency(name: &str) -> PathBuf {
+    let compiler = Command::new("rustc").arg("-vV").output().expect("rustc runs");
+    let compiler = String::from_utf8_lossy(&compiler.stdout);
+    let host = compiler.lines().find_map(|line| line.strip_prefix("host: ")).expect("rustc prints its host");
     let mut command = Command::new("cargo");
-    command.args(["metadata", "--format-version", "1", "--locked", "--offline"]);
+    // Only what this host needs was downloaded.
+    command.args(["metadata", "--format-version", "1", "--locked", "--offline", "--filter-platform", host]);
     let output = command.current_dir(crate::repository_root()).output().expect("cargo runs");
     let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo prints JSON");
     let mut packages = metadata["packages"].as_array().into_iter().flatten();
