@@ -290,6 +290,8 @@ fn measure(tenon: &Path, name: &str, case: &Case, options: &Options) -> Result<S
 /// The errors in an answer.
 struct EditAnswer {
     complete: bool,
+    /// Why it is not complete.
+    why: String,
     new: Counts,
     gone: Counts,
     /// New ones from sources that the checker does not know.
@@ -317,7 +319,9 @@ impl EditAnswer {
         let (new, others) = list("new").into_iter().partition(is_compared);
         let (gone, _): (Vec<_>, Vec<_>) = list("gone").into_iter().partition(is_compared);
         let complete = answer.structured["complete"] == true;
-        Self { complete, new: counts(new), gone: counts(gone), others }
+        let field = |key: &str| &answer.structured[key];
+        let why = format!("pending {}, unchecked {}", field("pending"), field("unchecked"));
+        Self { complete, why, new: counts(new), gone: counts(gone), others }
     }
 
     /// Compares the answer with the checker's findings and adds it to the score.
@@ -351,7 +355,7 @@ impl EditAnswer {
             lines.push(format!("  not compared, {source}: {finding}"));
         }
         if !lines.is_empty() {
-            let state = if self.complete { "complete" } else { "not complete" };
+            let state = if self.complete { "complete" } else { &self.why };
             log(&format!("{edit} ({state})\n{}", lines.join("\n")));
         }
     }
