@@ -171,6 +171,11 @@ impl DiskCheck {
         }
     }
 
+    /// Whether all findings are about files as they were at that time: a later check may have read files written since.
+    pub(crate) fn is_from_before(&self, at: Instant) -> bool {
+        self.begun == 0 || (self.running.is_empty() && self.ended.is_some_and(|ended| ended <= at))
+    }
+
     /// Whether a save did not cause a check, although earlier ones did.
     fn is_missing(&self) -> bool {
         self.begun > 0
@@ -234,6 +239,18 @@ mod tests {
         check.progress(&progress("begin"), 3, start);
         check.progress(&progress("end"), 4, start);
         assert_eq!(check.freshness(SETTLE, start + SETTLE), Freshness::NotBefore(start + RESTART));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn check_that_ends_after_a_change_does_not_describe_the_state_before() {
+        let start = Instant::now();
+        let (change, later) = (start + GRACE, start + 2 * GRACE);
+        let mut check = check();
+        assert!(check.is_from_before(change), "nothing was found yet");
+        check.progress(&progress("begin"), 1, start);
+        assert!(!check.is_from_before(change), "still running");
+        check.progress(&progress("end"), 2, later);
+        assert!(!check.is_from_before(change) && check.is_from_before(later));
     }
 
     #[test]

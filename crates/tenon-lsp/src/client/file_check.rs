@@ -84,13 +84,14 @@ impl Client {
         checked
     }
 
-    /// The diagnostics of a text that was on disk until now, with what the last check of the saved files found in it. The
+    /// The diagnostics of a text that was on disk until `until`, with what the last check of the saved files found in it. The
     /// server must not know a newer text.
     pub(crate) async fn check_old_text(
         &self,
         call: &CallContext,
         path: &WorkspacePath,
         lines: &LineIndex,
+        until: Instant,
     ) -> Checked {
         if self.disk_check() != DiskShare::Part {
             return self.check_while(call, path, lines, false, std::future::ready(())).await;
@@ -114,7 +115,8 @@ impl Client {
         if let Some(why) = state.diagnostics.disk.failure() {
             return unknown(GapReason::Refused(why.to_owned()));
         }
-        if state.diagnostics.disk.is_outdated() {
+        // A server that this change started has checked the new text.
+        if state.diagnostics.disk.is_outdated() || !state.diagnostics.disk.is_from_before(until) {
             return unknown(GapReason::Pending);
         }
         let document = state.documents.get(path.as_str()).filter(|one| one.version == synced.version);
@@ -130,11 +132,17 @@ impl Client {
 
     /// What the last check of all saved files found, by file; `None` if the server runs no such check, or it is not done.
     pub(crate) fn saved_findings(&self) -> Option<BTreeMap<String, Vec<Diagnostic>>> {
+        self.saved_findings_until(Instant::now())
+    }
+
+    /// The same, if the check ended until then.
+    pub(crate) fn saved_findings_until(&self, until: Instant) -> Option<BTreeMap<String, Vec<Diagnostic>>> {
         let state = self.session.state();
         let disk = &state.diagnostics.disk;
         let done = disk.has_progress()
             && disk.failure().is_none()
             && !disk.is_outdated()
+            && disk.is_from_before(until)
             && state.diagnostics.disk_freshness(Instant::now()) == Freshness::Fresh;
         done.then(|| state.diagnostics.all_made_from_disk())
     }

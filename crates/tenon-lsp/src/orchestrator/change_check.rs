@@ -9,6 +9,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use tenon_contract::position::LineIndex;
 use tenon_contract::root::{ReadError, WorkspacePath};
+use tokio::time::Instant;
 
 use super::server_change::{ChangedDocument, ServerShare};
 use super::{Candidate, Key, Orchestrator, lines_of, lock};
@@ -94,6 +95,7 @@ impl Orchestrator {
         wait: Duration,
         call: &CallContext,
     ) -> ChangeCheck {
+        let reported = Instant::now();
         let call = &call.clone().in_order();
         let paths: Vec<&WorkspacePath> = files.iter().map(|file| &file.path).collect();
         self.catch_up(call).await;
@@ -138,9 +140,9 @@ impl Orchestrator {
         }
         let mut servers: Vec<ServerFiles> = servers.into_values().collect();
         servers.sort_by(|a, b| (a.order, &a.candidate.entry.id).cmp(&(b.order, &b.candidate.entry.id)));
-        let shares = servers
-            .iter()
-            .map(|server| self.change_on_server(&server.candidate, &server.documents, number, wait, call));
+        let shares = servers.iter().map(|server| {
+            self.change_on_server(&server.candidate, &server.documents, (number, reported), wait, call)
+        });
         let shares = join_all(shares).await;
         let pids: BTreeSet<u32> = shares.iter().filter_map(|share| share.pid).collect();
         merge(&mut check, shares);

@@ -11,6 +11,7 @@ use futures::future::join_all;
 use futures::stream::{self, StreamExt};
 use tenon_contract::position::LineIndex;
 use tenon_contract::root::WorkspacePath;
+use tokio::time::Instant;
 
 use super::baselines::ChangeNumber;
 use super::change_check::ServerCheck;
@@ -84,6 +85,8 @@ struct ServerChange<'a> {
     client: Arc<Client>,
     documents: &'a [ChangedDocument],
     number: ChangeNumber,
+    /// When the change was reported. It may be on disk since then, or a little longer.
+    reported: Instant,
     gap: Mutex<Option<GapReason>>,
 }
 
@@ -93,7 +96,7 @@ impl Orchestrator {
         &self,
         candidate: &Candidate,
         documents: &[ChangedDocument],
-        number: ChangeNumber,
+        (number, reported): (ChangeNumber, Instant),
         wait: Duration,
         call: &CallContext,
     ) -> ServerShare {
@@ -128,8 +131,15 @@ impl Orchestrator {
             }
         };
         share.pid = Some(client.pid());
-        let change =
-            ServerChange { orchestrator: self, instance, client, documents, number, gap: Mutex::default() };
+        let change = ServerChange {
+            orchestrator: self,
+            instance,
+            client,
+            documents,
+            number,
+            reported,
+            gap: Mutex::default(),
+        };
         change.run(&mut share, &starting, wait, call).await;
         let others = share.others.iter().map(|(path, _)| path.clone()).collect();
         share.outside = self.outside_projects(candidate, others).await;
@@ -170,7 +180,7 @@ impl ServerChange<'_> {
         for ((_, own), before) in share.changed.iter_mut().zip(before) {
             own.before = before;
         }
-        let saved_before = self.client.saved_findings();
+        let saved_before = self.client.saved_findings_until(self.reported);
 
         let looking = call.at_most(wait);
         let mut dependents = Dependents::default();
@@ -273,7 +283,7 @@ impl ServerChange<'_> {
         if let Some(known) = self.stored(&document.path, lines) {
             return Some(known);
         }
-        let checked = self.client.check_old_text(call, &document.path, lines).await;
+        let checked = self.client.check_old_text(call, &document.path, lines, self.reported).await;
         self.keep(&document.path, lines, checked)
     }
 

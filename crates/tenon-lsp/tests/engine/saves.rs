@@ -98,6 +98,27 @@ async fn running_check_is_pending_and_its_old_findings_are_left_out() {
     assert_eq!(answer.gaps[0].why, GapReason::Pending);
 }
 
+/// The check that runs when the server is ready reads the new text from the disk.
+#[tokio::test]
+async fn first_check_of_a_server_that_a_change_starts_is_not_the_state_before() {
+    let script = checker(&[
+        json!({ "on": "textDocument/didOpen", "do": [found(&["moved"])] }),
+        json!({ "on": "textDocument/didSave", "do": [progress("begin"), found(&["moved"]), progress("end")] }),
+    ]);
+    let files = Workbench::new().file("a.fake", "one");
+    let bench = files.server_with("fake", script, checks).patient().open().await;
+    bench.write("a.fake", "two");
+    let changed = ChangedText {
+        path: bench.path("a.fake"),
+        before: Some("one".to_owned()),
+        after: Some("two".to_owned()),
+    };
+    let check =
+        bench.orchestrator.check_change(&[changed], Duration::from_secs(60), &Workbench::call()).await;
+    assert!(!check.complete && !check.pending.is_empty(), "{check:?}");
+    assert_eq!(check.changed[0].servers[0].before, None, "{check:?}");
+}
+
 #[tokio::test]
 async fn change_is_compared_with_the_last_check_of_the_saved_files() {
     let other = |messages: &[&str]| {
@@ -109,6 +130,7 @@ async fn change_is_compared_with_the_last_check_of_the_saved_files() {
         progress("begin"), found(&["moved"]), other(&["not found"]), progress("end")] })]);
     let files = Workbench::new().file("a.fake", "one").file("b.fake", "other");
     let bench = files.server_with("fake", script, checks).patient().open().await;
+    bench.check("b.fake").await;
     bench.write("a.fake", "two");
     let changed = ChangedText {
         path: bench.path("a.fake"),
