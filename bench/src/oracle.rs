@@ -132,6 +132,9 @@ const CASES: [Case; 5] = [
     Case { source: CaseSource::Installed(RealProject::RegexSyntax), server: OracleServer::RustAnalyzer },
 ];
 
+/// How many edits may precede the counted ones.
+const WARM_UPS: usize = 20;
+
 /// Generated tables: an edit in them changes a number.
 const TABLES: &str = "unicode_tables/";
 
@@ -248,6 +251,7 @@ fn measure(tenon: &Path, name: &str, case: &Case, options: &Options) -> Result<S
     let of = |extension: &&str| source_sample::files(&ours, extension);
     let mut files: Vec<String> = case.server.extensions().iter().flat_map(of).collect();
     files.retain(|file| !file.contains(TABLES));
+    warm_up(&mut client, &ours, &files)?;
     let mut score = Score::default();
     let mut original: Option<(String, String)> = None;
     let every = (options.edits / options.sample.max(1)).max(1);
@@ -285,6 +289,20 @@ fn measure(tenon: &Path, name: &str, case: &Case, options: &Options) -> Result<S
     log(&format!("{name}: not compared, by source: {:?}", score.not_compared));
     log(&format!("{name}: errors of included files, repeated: {}", score.repeated));
     Ok(score)
+}
+
+/// Edits and reverts until an answer is complete, so that the server has loaded its project before the first counted edit.
+fn warm_up(client: &mut McpClient, sandbox: &Sandbox, files: &[String]) -> Result<(), BenchError> {
+    let edit = RandomEdit::choose(&mut Random::new(0), sandbox, files);
+    for _ in 0..WARM_UPS {
+        let answer = call(client, &edit.file, &edit.old, &edit.new)?;
+        call(client, &edit.file, &edit.new, &edit.old)?;
+        if answer.structured["complete"] == true {
+            return Ok(());
+        }
+    }
+    log("the server has not completed an answer; the run starts anyway");
+    Ok(())
 }
 
 /// The errors in an answer.

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use tenon_testkit::Sandbox;
 
@@ -113,8 +113,10 @@ fn error(root: &Path, line: &str) -> Option<(Finding, usize, usize)> {
     let message = message.rsplit_once(" [").map_or(message, |(message, _)| message);
     let mut parts = place.rsplitn(3, ':');
     let (character, line) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
-    let file = Path::new(parts.next()?);
-    let file = file.strip_prefix(root).unwrap_or(file).to_str()?;
+    // A header found through `-I.` has a path with `./`.
+    let file: PathBuf =
+        Path::new(parts.next()?).components().filter(|part| *part != Component::CurDir).collect();
+    let file = file.strip_prefix(root).unwrap_or(&file).to_str()?;
     Some((Finding::of_clang(root, file, message), line, character))
 }
 
@@ -126,7 +128,8 @@ mod tests {
     fn errors_are_read_from_lines() {
         let line = "/r/db/a.cc:3:5: error: use of undeclared identifier 'x[0]' [clang-diagnostic-error]";
         let expected = Finding::of_clang(Path::new("/r"), "db/a.cc", "Use of undeclared identifier 'x[0]'");
-        assert_eq!(error(Path::new("/r"), line), Some((expected, 3, 5)));
+        assert_eq!(error(Path::new("/r"), line), Some((expected.clone(), 3, 5)));
+        assert_eq!(error(Path::new("/r"), &line.replace("/r/", "./")), Some((expected, 3, 5)));
         assert_eq!(error(Path::new("/r"), "/r/db/a.cc:3:5: note: declared here"), None);
     }
 
