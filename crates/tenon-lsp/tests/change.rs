@@ -28,7 +28,7 @@ impl Project {
         for (file, text) in files {
             let path = folder.path().join(file);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
+            fs::write(path, text.replace("{root}", folder.path().to_str().unwrap())).unwrap();
         }
         let entries: Vec<ServerEntry> = Registry::built_in()
             .entries()
@@ -233,4 +233,31 @@ async fn lost_import_of_a_base_class_breaks_its_users() {
     let broken = project.edit("src/task.ts", "import { Base } from './base';", "class Base {}").await;
     assert_eq!(broken, ["src/user.ts"]);
     project.orchestrator.shutdown().await;
+}
+
+/// clangd reads headers from disk, where the new text is when a change is reported: the state before must be known by then.
+#[tokio::test(flavor = "multi_thread")]
+async fn header_change_is_complete_only_if_the_state_before_is_known() {
+    let project = Project::open(
+        "clangd",
+        &[
+            (
+                "compile_commands.json",
+                r#"[{"directory": "{root}", "file": "one.cpp", "arguments": ["c++", "one.cpp"]},
+                    {"directory": "{root}", "file": "two.cpp", "arguments": ["c++", "two.cpp"]}]"#,
+            ),
+            ("get.h", "#pragma once\nint get(int key);\n"),
+            ("one.cpp", "#include \"get.h\"\nint one() { return get(1); }\n"),
+            ("two.cpp", "#include \"get.h\"\nint two() { return get(2); }\n"),
+        ],
+    )
+    .await;
+    // Opens the header, as an agent that reads it does.
+    let first = project.change("get.h", "int get(", "int fetch(").await;
+    assert!(!first.complete || project.broken(&first) == ["one.cpp", "two.cpp"], "{first:?}");
+    let reverted = project.change("get.h", "int fetch(", "int get(").await;
+    assert!(!reverted.complete || project.fixed(&reverted) == ["one.cpp", "two.cpp"], "{reverted:?}");
+    let second = project.change("get.h", "int get(", "int fetch(").await;
+    assert!(second.complete, "{second:?}");
+    assert_eq!(project.broken(&second), ["one.cpp", "two.cpp"]);
 }

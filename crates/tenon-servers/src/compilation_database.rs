@@ -41,24 +41,35 @@ pub(crate) fn write_filtered(root: &Utf8Path, project: &Utf8Path, folder: &Utf8P
         let path = gate.admit_path(project.join(name)).ok()?;
         Some((path.as_path().parent()?.to_owned(), gate.read_to_string(&path, MAX_BYTES).ok()?))
     };
-    let (copy, flags) = (folder.join(DATABASES[0]), folder.join(FLAGS));
-    for old in [&copy, &flags] {
-        match fs::remove_file(old) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-    }
-    if let Some((above, text)) = DATABASES.iter().find_map(|name| read(name)) {
+    let database = DATABASES.iter().find_map(|name| read(name)).map(|(above, text)| {
         let commands: Vec<CompileCommand> = serde_json::from_str(&text).unwrap_or_default();
         let filtered: Vec<FilteredCommand> = commands.into_iter().map(|one| one.filtered(&above)).collect();
-        return fs::write(copy, serde_json::to_vec(&filtered)?);
-    }
-    if let Some((above, text)) = read(FLAGS) {
+        serde_json::to_vec(&filtered)
+    });
+    let database = database.transpose()?;
+    let flags = read(FLAGS).filter(|_| database.is_none()).map(|(above, text)| {
         let options = text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned);
-        let kept = harmless(options, Some(&above));
-        return fs::write(flags, kept.join("\n"));
+        harmless(options, Some(&above)).join("\n").into_bytes()
+    });
+    keep_file(&folder.join(DATABASES[0]), database.as_deref())?;
+    keep_file(&folder.join(FLAGS), flags.as_deref())
+}
+
+/// Makes a file have this content, or none. Other processes may read it at any time, so it is replaced in one step, and only
+/// if it differs.
+fn keep_file(path: &Utf8Path, content: Option<&[u8]>) -> io::Result<()> {
+    let Some(content) = content else {
+        return match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        };
+    };
+    if fs::read(path).is_ok_and(|kept| kept == content) {
+        return Ok(());
     }
-    Ok(())
+    let next = Utf8PathBuf::from(format!("{path}.{}", std::process::id()));
+    fs::write(&next, content)?;
+    fs::rename(next, path)
 }
 
 impl CompileCommand {

@@ -191,8 +191,10 @@ impl ServerChange<'_> {
         share.not_searched = dependents.not_searched;
         let mut files = dependents.files(&held);
         share.unchecked.extend(files.split_off(files.len().min(MAX_DEPENDENTS)));
+        // The new text of a created file, and of any file for a server that reads the others from disk, is seen already.
+        let sees_change = self.reads_others_from_disk();
         let (stored, checked): (Vec<_>, Vec<_>) =
-            files.iter().cloned().partition(|path| dependents.importers.contains(path));
+            files.iter().cloned().partition(|path| sees_change || dependents.importers.contains(path));
         let mut before = match checked.is_empty() || self.show_before(&looking).await {
             true => self.check_all(&checked, &looking, step).await,
             false => BTreeMap::new(),
@@ -244,6 +246,11 @@ impl ServerChange<'_> {
             _ if self.client.checks_saved_files() => self.missed(GapReason::Pending),
             _ => {}
         }
+    }
+
+    /// Whether the server reads files other than the checked one from disk, where the change is already: clangd's headers.
+    fn reads_others_from_disk(&self) -> bool {
+        self.client.entry().rebuilds && self.documents.iter().any(|document| document.saved)
     }
 
     /// Adds the files whose findings in the check of all saved files changed, beside those that were checked.
@@ -420,12 +427,12 @@ impl ServerChange<'_> {
         files: &[WorkspacePath],
         call: &CallContext,
     ) -> BTreeMap<WorkspacePath, Known> {
-        // A file that was created or deleted cannot be shown as it was.
+        // A file that was created or deleted cannot be shown as it was, nor one that is read from disk.
         let known = |document: &ChangedDocument| {
             document.after.is_some()
                 && document.before.as_ref().is_some_and(|before| !before.text().is_empty())
         };
-        if files.is_empty() || !self.documents.iter().all(known) {
+        if files.is_empty() || self.reads_others_from_disk() || !self.documents.iter().all(known) {
             return BTreeMap::new();
         }
         let Ok(turn) = call.bound(self.instance.sending_changes.lock()).await else {

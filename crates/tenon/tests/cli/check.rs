@@ -54,7 +54,9 @@ fn clean_file_exits_with_0_and_file_without_a_server_with_2() {
 #[test]
 fn untrusted_repository_cannot_make_itself_clean() {
     let sandbox = workspace();
-    sandbox.tree().write("tenon.toml", "[workspace]\nignore = [\"bad.py\"]\n[check]\nseverities = [\"hint\"]\n");
+    sandbox
+        .tree()
+        .write("tenon.toml", "[workspace]\nignore = [\"bad.py\"]\n[check]\nseverities = [\"hint\"]\n");
     insta::assert_snapshot!(transcript(&sandbox, sandbox.tenon().arg("check")), @r#"
     exit: 2
     --- stderr

@@ -19,6 +19,13 @@ fn starts(workspace: &Workspace, server: &str) -> usize {
     workspace.transcript(server).iter().filter(|line| line.get("started").is_some()).count()
 }
 
+/// Begins a new transcript. A running server still writes to the old one, and none may create a file there.
+fn start_transcript(workspace: &Workspace, server: &str) {
+    let path = workspace.sandbox.dir("state").join(format!("{server}.jsonl"));
+    std::fs::remove_file(&path).unwrap();
+    std::fs::write(&path, "").unwrap();
+}
+
 #[test]
 fn daemon_and_own_servers_give_the_same_report_in_every_format() {
     let tree = "//- a.fake\nso bad\nand bad\n//- sub/b.fake\ngood\n//- c.fake\n😀 bad\n//- notes.txt\nx\n";
@@ -28,10 +35,10 @@ fn daemon_and_own_servers_give_the_same_report_in_every_format() {
         let with_daemon = check(&workspace, &["--format", format]);
         assert_eq!(starts(&workspace, "fake"), 1, "{format}: the check started a server");
         assert_eq!(with_daemon.status.code(), Some(1), "{with_daemon:?}");
-        std::fs::remove_file(workspace.sandbox.dir("state").join("fake.jsonl")).unwrap();
+        start_transcript(&workspace, "fake");
         let without_daemon = check(&workspace, &["--format", format, "--no-daemon"]);
         assert_eq!(starts(&workspace, "fake"), 1, "{format}: the check did not start its own server");
-        std::fs::remove_file(workspace.sandbox.dir("state").join("fake.jsonl")).unwrap();
+        start_transcript(&workspace, "fake");
         assert_eq!(with_daemon, without_daemon);
         // The daemon's server still writes to the deleted transcript; restart it to get a new one.
         assert!(workspace.sandbox.tenon().arg("stop").status().unwrap().success());
