@@ -262,7 +262,7 @@ impl ReportLog {
             let mut left = MAX_BYTES;
             let mut seen = BTreeMap::new();
             for path in paths {
-                let text = regular_file::read(&root.join(&path), MAX_FILE_BYTES).ok().map(|bytes| {
+                let text = regular_file::read(root.join(&path), MAX_FILE_BYTES).ok().map(|bytes| {
                     let sha256 = sha256_hex(&bytes);
                     let fits = bytes.len() <= left;
                     let text = String::from_utf8(bytes).ok().filter(|_| fits);

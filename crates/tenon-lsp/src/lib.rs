@@ -19,10 +19,7 @@ pub mod process;
 #[cfg(not(unix))]
 #[path = "process/non_unix.rs"]
 pub mod process;
-#[cfg(target_os = "linux")]
-mod sandbox;
-#[cfg(all(unix, not(target_os = "linux")))]
-#[path = "sandbox/other.rs"]
+#[cfg(unix)]
 mod sandbox;
 mod server_log;
 pub mod service;

@@ -357,6 +357,7 @@ mod tests {
         assert_eq!(flags, format!("-I\n{root}/include\n-D\nX"));
     }
 
+    #[cfg(unix)]
     #[test]
     fn broken_or_linked_database_gives_no_options() {
         let folder = tempfile::tempdir().unwrap();

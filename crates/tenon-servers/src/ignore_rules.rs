@@ -139,6 +139,7 @@ mod tests {
         assert!(!rules(&root).is_ignored(&root.join("b.py"), false));
     }
 
+    #[cfg(unix)]
     #[test]
     fn special_ignore_files_are_not_read() {
         let (_folder, root) = tree(&[("rules", "*.py\n"), ("a.py", "")]);

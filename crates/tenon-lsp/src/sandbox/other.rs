@@ -1,4 +1,4 @@
-//! Unix systems without Landlock: servers run with the rights of the user.
+//! Systems without Landlock: servers run with the rights of the user.
 
 use std::io;
 

@@ -30,7 +30,7 @@ pub(super) fn find(search: &ProjectSearch<'_>) -> ProjectFiles {
 }
 
 /// The headers that clangd has not indexed, because no compiled file includes them. It stores the index of each file as
-/// `NAME.HASH.idx` below the folder of its database. If some, but not all, headers with a name are stored, they come second.
+/// `NAME.HASH.idx` below the database's folder. If some, but not all, headers with a name are stored, they come second.
 pub(super) fn unindexed(
     database: &Utf8Path,
     headers: &[Utf8PathBuf],
