@@ -14,6 +14,7 @@ use std::collections::BTreeSet;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use tenon_contract::id::sha256_hex;
+use tenon_contract::regular_file;
 
 use crate::find::Trust;
 use crate::registry::{ServerEntry, ServerId};
@@ -205,12 +206,13 @@ impl ConfinementSettings {
             reads.extend(TOOL_FOLDERS.iter().map(|folder| home.join(folder)));
         }
         reads.extend(server.managed.map(Utf8Path::to_owned));
-        reads.extend(server.path.iter().map(|folder| (*folder).to_owned()));
-        let interpreters = INTERPRETERS.iter().filter_map(|name| {
-            server.path.iter().map(|folder| folder.join(name)).find(|path| path.is_file())
-        });
-        let programs = interpreters.chain([server.program.to_owned()]);
-        reads.extend(programs.filter_map(|path| self.installation(&path.canonicalize_utf8().ok()?)));
+        reads.extend(server.path.iter().filter_map(|folder| self.installation(&folder.join("any"))));
+        let on_path =
+            |name: &&str| server.path.iter().map(|folder| folder.join(name)).find(|path| path.is_file());
+        let programs = INTERPRETERS.iter().filter_map(on_path).chain([server.program.to_owned()]);
+        let programs = programs.filter_map(|path| path.canonicalize_utf8().ok());
+        let programs = programs.flat_map(|path| interpreter(&path).into_iter().chain([path]));
+        reads.extend(programs.filter_map(|path| self.installation(&path)));
         reads.into_iter().collect()
     }
 
@@ -222,7 +224,7 @@ impl ConfinementSettings {
         }
         let folder = program.parent()?;
         let above = match folder.file_name() {
-            Some("bin" | "sbin") => folder.parent().filter(|above| self.holds_one_tool(above)),
+            Some("bin" | "sbin" | "shims") => folder.parent().filter(|above| self.holds_one_tool(above)),
             _ => None,
         };
         Some(above.unwrap_or(folder).to_owned())
@@ -249,6 +251,14 @@ impl ConfinementSettings {
         let folder = Utf8PathBuf::from(std::env::var(name).ok()?);
         folder.is_absolute().then(|| folder.join(rest))
     }
+}
+
+/// The program that the first line of a script names, such as the Python of a virtualenv.
+fn interpreter(script: &Utf8Path) -> Option<Utf8PathBuf> {
+    let start = regular_file::read_start(script, 1024).ok()?;
+    let line = start.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
+    let path = std::str::from_utf8(line).ok()?.split_whitespace().next()?;
+    Utf8Path::new(path).canonicalize_utf8().ok()
 }
 
 fn top_level(path: &Utf8Path) -> Option<&str> {
@@ -332,5 +342,34 @@ mod tests {
         assert_eq!(installation("/home/ada/bin/clangd"), "/home/ada/bin");
         assert_eq!(installation("/home/ada/.local/bin/clangd"), "/home/ada/.local/bin");
         assert_eq!(installation("/home/ada/llvm/clangd"), "/home/ada/llvm");
+        assert_eq!(installation("/data/pyenv/shims/python"), "/data/pyenv");
+    }
+
+    /// pip writes scripts for the Python of a virtualenv, which links to one elsewhere.
+    #[cfg(unix)]
+    #[test]
+    fn interpreter_of_a_script_is_readable() {
+        let folder = tempfile::tempdir().unwrap();
+        let top = Utf8Path::from_path(folder.path()).unwrap().canonicalize_utf8().unwrap();
+        for path in ["python/bin", "venv/bin"] {
+            std::fs::create_dir_all(top.join(path)).unwrap();
+        }
+        std::fs::write(top.join("python/bin/python3.11"), "").unwrap();
+        std::os::unix::fs::symlink(top.join("python/bin/python3.11"), top.join("venv/bin/python")).unwrap();
+        std::fs::write(top.join("venv/bin/clangd"), format!("#!{top}/venv/bin/python -I\nimport x\n"))
+            .unwrap();
+        let program = top.join("venv/bin/clangd");
+        let registry = Registry::built_in();
+        let server = ConfinedServer {
+            entry: registry.get("clangd").unwrap(),
+            program: &program,
+            root: Utf8Path::new("/nowhere/code"),
+            project: Utf8Path::new("/nowhere/code"),
+            trust: Trust::Untrusted,
+            path: &[],
+            managed: None,
+        };
+        let reads = ConfinementSettings::new(None, "/c".into()).readable(&server);
+        assert!(reads.contains(&top.join("python")) && reads.contains(&top.join("venv")), "{reads:?}");
     }
 }
