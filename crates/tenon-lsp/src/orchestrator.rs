@@ -38,6 +38,7 @@ mod dependency_folders;
 mod dependents;
 mod disk_sync;
 mod file_diagnostics;
+mod includers;
 mod instance;
 mod name_search;
 mod navigate;

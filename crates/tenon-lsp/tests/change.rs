@@ -260,4 +260,8 @@ async fn header_change_is_complete_only_if_the_state_before_is_known() {
     let second = project.change("get.h", "int get(", "int fetch(").await;
     assert!(second.complete, "{second:?}");
     assert_eq!(project.broken(&second), ["one.cpp", "two.cpp"]);
+    // Names nothing that the other files mention.
+    project.change("get.h", "int fetch(", "int get(").await;
+    let structure = project.change("get.h", "#pragma once", "#pragma once\nnamespace hidden {").await;
+    assert!(!structure.complete || project.broken(&structure) == ["one.cpp", "two.cpp"], "{structure:?}");
 }

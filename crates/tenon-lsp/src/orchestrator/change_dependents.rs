@@ -14,6 +14,7 @@ use tenon_contract::position::LineIndex;
 use tenon_contract::root::WorkspacePath;
 
 use super::convert::converted;
+use super::includers;
 use super::name_search::{IMPORT_WORDS, ModuleImport, NameSearch};
 use super::server_change::ChangedDocument;
 use super::touched::{self, Hunk, Place};
@@ -151,6 +152,11 @@ impl DependentSearch<'_> {
             found.missed(GapReason::Limit);
         }
         let asked = with_containers(headers, &all, false);
+        if self.client.entry().rebuilds && includers::changes_structure(before, after, &hunks, &symbols) {
+            let includers = self.orchestrator.includers(self.client, &self.document.path, self.call).await;
+            found.namesakes.extend(includers.files);
+            found.not_searched = includers.not_searched;
+        }
         // References miss files that the server's project leaves out.
         let names: BTreeSet<&str> = all.iter().map(|place| place.name.as_str()).collect();
         let dropped = dropped.into_iter().filter(|word| names.contains(word.as_str())).collect();
