@@ -1,4 +1,4 @@
-//! Files that include a header: its text is a part of them, so a change of its structure may affect every one.
+//! Files that include a header: they contain its text, so a change in the structure may affect every one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
