@@ -114,7 +114,7 @@ impl Round {
         let start = Instant::now();
         let mut round = Self { time: Duration::ZERO, progress: 0, longest: Duration::ZERO, files: 0 };
         let mut last = start;
-        let mut arguments = json!({});
+        let mut arguments = json!({ "pageSize": 20 });
         loop {
             let answer = client.call_tool(code_tools::WORKSPACE_DIAGNOSTICS, arguments.clone());
             round.longest = round.longest.max(last.elapsed());
