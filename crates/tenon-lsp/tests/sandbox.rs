@@ -105,7 +105,6 @@ async fn clangd_configuration_changes_nothing_outside_the_root() {
     assert!(!machine.victim_is_unchanged(), "the attack does not work without a sandbox either");
 }
 
-/// Without help of the kernel, the filtered compilation database is what protects.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn clangd_waits_for_trust_where_the_kernel_cannot_confine_it() {
     let machine = Machine::new(CLANGD[1]);
