@@ -3,7 +3,7 @@
 //! A generator changes files and knows what every answer must be. Each change is followed at once by a question. An answer is
 //! right, or it says that something is missing (pending, incomplete), or it is wrong.
 
-mod question;
+pub(crate) mod question;
 mod real_project;
 
 use std::fmt;

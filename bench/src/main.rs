@@ -1,7 +1,7 @@
 //! Benchmarks of the `dist` build over its public surfaces. Run them with `cargo xtask bench`.
 //!
 //! Each bench prints a Markdown table on stdout: a number, a baseline and the target. A bench never fails because of a
-//! number, since machines differ. Published results are the `*.md` files in this folder.
+//! number, since machines differ; only `soak` judges. Published results are the `*.md` files in this folder.
 
 mod changes;
 mod code;
@@ -15,15 +15,20 @@ mod error;
 mod hook;
 mod hyper_echo;
 mod json_lines;
+mod load;
 mod lsp;
+mod mcp_session;
 mod measure;
 mod oracle;
 mod output;
+mod peers;
 mod product;
 mod rounds;
+mod soak;
 mod source_sample;
 mod spine;
 mod subject;
+mod tasks;
 mod work;
 
 use std::path::{Path, PathBuf};
@@ -42,7 +47,8 @@ struct Args {
     command: Option<Command>,
 }
 
-/// One bench each, in the file of the same name. `changes`, `coverage`, `oracle` and `rounds` take long and run only by name. The hidden ones are
+/// One bench each, in the file of the same name. `changes`, `coverage`, `load`, `oracle`, `peers`, `rounds`, `soak` and `tasks` take long and run only by
+/// name. The hidden ones are
 /// the baselines that a bench starts as processes.
 #[derive(Subcommand)]
 enum Command {
@@ -58,14 +64,22 @@ enum Command {
     Coverage(coverage::Options),
     /// Edits that report what they broke, against the bare language servers; and the hook by itself
     Edit,
+    /// Many clients that ask for diagnostics and edit at the same time, against one client
+    Load(load::Options),
     /// The engine behind the code tools as `tenon lsp-service`, against the bare language servers
-    Lsp,
+    Lsp(lsp::Options),
     /// Random edits, compared with command-line checkers: what is new, missing and wrong
     Oracle(oracle::Options),
+    /// Tenon, Serena, cclsp and the bare language servers: start, questions, edits, ten agents at once
+    Peers(peers::Options),
     /// Workspace diagnostics of large trees: the first time and after edits
     Rounds(rounds::Options),
+    /// Agents at work while servers and the daemon are killed, compared with the truth; fails on any violation
+    Soak(soak::Options),
     /// Start, ping, requests per second and memory of the daemon and its transports
     Spine,
+    /// Everyday tasks with Tenon and with Serena: calls, bytes, time, right or wrong; and the aims of `explore`
+    Tasks(tasks::Options),
     /// Plans, tasks and memory on SQLite and PostgreSQL, against a bare SQLite commit
     Work,
     /// Parse a JSON file and exit: the baseline of `compose`
@@ -84,7 +98,7 @@ const ALL: [Command; 7] = [
     Command::Compose,
     Command::Context,
     Command::Edit,
-    Command::Lsp,
+    Command::Lsp(lsp::Options { only: None }),
     Command::Spine,
     Command::Work,
 ];
@@ -102,7 +116,16 @@ fn main() -> ExitCode {
 fn run(command: Option<Command>) -> Result<(), BenchError> {
     let compares = matches!(
         command,
-        Some(Command::Changes(_) | Command::Coverage(_) | Command::Oracle(_) | Command::Rounds(_))
+        Some(
+            Command::Changes(_)
+                | Command::Coverage(_)
+                | Command::Load(_)
+                | Command::Oracle(_)
+                | Command::Peers(_)
+                | Command::Rounds(_)
+                | Command::Soak(_)
+                | Command::Tasks(_)
+        )
     );
     let tenon = product::binary(compares)?;
     match command {
@@ -119,10 +142,14 @@ fn run_one(command: &Command, tenon: &Path) -> Result<(), BenchError> {
         Command::Context => context::run(tenon),
         Command::Coverage(options) => coverage::run(tenon, options),
         Command::Edit => edit::run(tenon),
-        Command::Lsp => lsp::run(tenon),
+        Command::Load(options) => load::run(tenon, options),
+        Command::Lsp(options) => lsp::run(tenon, options),
         Command::Oracle(options) => oracle::run(tenon, options),
+        Command::Peers(options) => peers::run(tenon, options),
         Command::Rounds(options) => rounds::run(tenon, options),
+        Command::Soak(options) => soak::run(tenon, options),
         Command::Spine => spine::run(tenon),
+        Command::Tasks(options) => tasks::run(tenon, options),
         Command::Work => work::run(tenon),
         Command::Parse { file } => compose::parse(file),
         Command::Echo => Ok(hyper_echo::serve()?),

@@ -37,6 +37,10 @@ impl Times {
         Ok((times, others))
     }
 
+    pub(crate) fn extend(&mut self, others: Self) {
+        self.0.extend(others.0);
+    }
+
     pub(crate) fn add(&mut self, time: Duration) {
         self.0.push(time);
     }

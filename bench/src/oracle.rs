@@ -5,11 +5,11 @@
 //! new. Both sides are compared by file, rule and message, so that shifted lines do not matter.
 
 mod cargo_check;
-mod checker;
+pub(crate) mod checker;
 mod clang_tidy;
-mod finding;
+pub(crate) mod finding;
 mod pyright_watch;
-mod random_edit;
+pub(crate) mod random_edit;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ use random_edit::RandomEdit;
 
 /// A server with a command-line checker that decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum OracleServer {
+pub(crate) enum OracleServer {
     Pyright,
     Ty,
     TypeScript,

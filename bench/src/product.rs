@@ -9,9 +9,16 @@ use tenon_testkit::Sandbox;
 
 use crate::error::BenchError;
 
+/// Names another build of `tenon`, for benches that compare answers.
+const BINARY: &str = "TENON_BENCH_BINARY";
+
 /// The build of `tenon` next to this program: the `dist` build if `cargo xtask bench` started it. Benches that compare answers
 /// accept any build; for the others, an unoptimised client would measure itself.
 pub(crate) fn binary(any_build: bool) -> Result<PathBuf, BenchError> {
+    if let Some(path) = std::env::var_os(BINARY).filter(|_| any_build).map(PathBuf::from) {
+        let hint = format!("{BINARY}: no file at {}", path.display());
+        return if path.is_file() { Ok(path) } else { Err(BenchError::new(hint)) };
+    }
     let tenon = std::env::current_exe()?.with_file_name("tenon");
     if !tenon.is_file() || (cfg!(debug_assertions) && !any_build) {
         return Err(BenchError::new("no build next to this program\n  hint: run `cargo xtask bench`"));

@@ -15,7 +15,7 @@ pub(crate) struct Subject {
     pub(crate) comment: &'static str,
 }
 
-pub(crate) const SUBJECTS: [Subject; 3] = [
+pub(crate) const SUBJECTS: [Subject; 4] = [
     Subject {
         source: RealProject::Django,
         server: InstalledServer::Pyright,
@@ -27,6 +27,12 @@ pub(crate) const SUBJECTS: [Subject; 3] = [
         server: InstalledServer::Ty,
         wrong: "undefined_name",
         comment: "#",
+    },
+    Subject {
+        source: RealProject::Rxjs,
+        server: InstalledServer::TypeScriptNative,
+        wrong: "const wrong: number = 'text';",
+        comment: "//",
     },
     Subject {
         source: RealProject::Rxjs,
@@ -45,7 +51,8 @@ impl Subject {
     /// Settings that enable only this server.
     pub(crate) fn servers(&self) -> Value {
         let switch = |server: &str| json!({ "enabled": server == self.server.id() });
-        json!({ "pyright": switch("pyright"), "ruff": switch("ruff"), "ty": switch("ty") })
+        let ids = ["pyright", "ruff", "ty", "typescript-native", "typescript-language-server"];
+        ids.into_iter().map(|id| (id.to_owned(), switch(id))).collect()
     }
 
     /// The landmark's declaration, and a use of it in another file.

@@ -5,8 +5,10 @@ use std::process::Command;
 use crate::shell::{self, Error, cargo, repository, run_checked};
 
 /// The benches in `bench/src/main.rs`, checked here before the build.
-pub(crate) const NAMES: [&str; 10] =
-    ["changes", "code", "compose", "context", "coverage", "edit", "lsp", "oracle", "spine", "work"];
+pub(crate) const NAMES: [&str; 14] = [
+    "changes", "code", "compose", "context", "coverage", "edit", "load", "lsp", "oracle", "peers", "rounds",
+    "spine", "tasks", "work",
+];
 
 pub(crate) fn run(name: Option<&str>, options: &[String]) -> Result<bool, Error> {
     // Both at once: the bench program takes the `tenon` next to it.

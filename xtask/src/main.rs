@@ -2,12 +2,15 @@
 //!
 //! Progress goes to stderr, results to stdout. A command that fails names the command that fixes it.
 
+mod attack;
 mod bench;
 mod deny;
+mod fuzz;
 mod non_unix;
 mod schemas;
 mod setup;
 mod shell;
+mod soak;
 mod test;
 mod tidy;
 mod workflows;
@@ -32,6 +35,15 @@ enum Command {
         /// Run one stage (`format`, `lints`, `non-unix`, `deny`, `workflows`, `tests`), or the tests whose name contains this
         filter: Option<String>,
     },
+    /// Open hostile repositories with the built program and real language servers
+    Attack {
+        /// Leave out the slow attacks, as the tests do
+        #[arg(long)]
+        quick: bool,
+        /// Instead, kill each process that writes tasks or edits files this often, at random moments
+        #[arg(long, value_name = "N", conflicts_with = "quick", value_parser = clap::value_parser!(u32).range(1..))]
+        kills: Option<u32>,
+    },
     /// Install what the tests need into `target/tools`
     Setup,
     /// Check the rules of the tree that no compiler checks
@@ -44,6 +56,10 @@ enum Command {
     Workflows,
     /// Regenerate the generated files
     Schemas,
+    /// Run the fuzz targets with a nightly toolchain
+    Fuzz(fuzz::Options),
+    /// Run agents for minutes while servers and the daemon are killed, and compare answers with the truth
+    Soak(soak::Options),
     /// Measure the `dist` build
     Bench {
         /// Which bench to run; all by default
@@ -70,12 +86,15 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<bool, Error> {
     match command {
         Command::Test { filter } => test::run(filter.as_deref()),
+        Command::Attack { quick, kills } => attack::run(quick, kills),
         Command::Setup => setup::run().map(|()| true),
         Command::Tidy => tidy::run(),
         Command::NonUnix => non_unix::check(),
         Command::Deny => deny::check(),
         Command::Workflows => workflows::check(),
         Command::Schemas => schemas::run(),
+        Command::Fuzz(options) => fuzz::run(&options),
+        Command::Soak(options) => soak::run(&options),
         Command::Bench { name, options } => bench::run(name.as_deref(), &options),
     }
 }

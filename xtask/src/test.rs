@@ -60,7 +60,10 @@ fn stage(name: &str, run: impl FnOnce() -> Result<Tally, Error>) -> Tally {
 }
 
 fn format() -> Result<Tally, Error> {
-    Ok(Tally::one("cargo fmt", shell::run(cargo().args(["fmt", "--all", "--check"]))?))
+    // The fuzz targets are not in the workspace.
+    let fuzz = ["fmt", "--manifest-path", "fuzz/Cargo.toml", "--check"];
+    let formatted = shell::run(cargo().args(["fmt", "--all", "--check"]))? & shell::run(cargo().args(fuzz))?;
+    Ok(Tally::one("cargo fmt", formatted))
 }
 
 fn lints() -> Result<Tally, Error> {
@@ -103,7 +106,7 @@ fn runner(command: &mut Command, name: &str, read: fn(&str) -> Option<Tally>) ->
 }
 
 /// Puts the installed tools first in the command's `PATH`.
-fn with_tools(command: &mut Command) -> &mut Command {
+pub(crate) fn with_tools(command: &mut Command) -> &mut Command {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::iter::once(tools().join("bin")).chain(std::env::split_paths(&path));
     let path = std::env::join_paths(folders).expect("folders of a PATH have no separator");

@@ -16,7 +16,7 @@ const RETRIES: usize = 40;
 
 /// The surface that answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Surface {
+pub(crate) enum Surface {
     Code,
     /// `code`, with the diagnostics of the whole workspace instead of one document's.
     CodeWorkspace,
@@ -24,7 +24,7 @@ pub(super) enum Surface {
 }
 
 /// What an answer was worth.
-pub(super) enum Outcome {
+pub(crate) enum Outcome {
     Right {
         /// The first answer said that it was not ready.
         pending: bool,
@@ -43,7 +43,7 @@ enum Answer {
 }
 
 /// Asks until the answer is not pending, and judges it.
-pub(super) fn ask(
+pub(crate) fn ask(
     client: &mut McpClient,
     sandbox: &Sandbox,
     surface: Surface,
@@ -138,7 +138,8 @@ fn answer(client: &mut McpClient, tool: &str, arguments: &Value) -> Answer {
     }
 }
 
-fn is_marked(page: &ToolResult) -> bool {
+/// Whether an answer says that it may be incomplete.
+pub(crate) fn is_marked(page: &ToolResult) -> bool {
     const MARKS: [&str; 6] = [
         "Not proven complete",
         "Not checked",

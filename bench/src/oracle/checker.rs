@@ -18,10 +18,10 @@ use crate::error::BenchError;
 
 /// What a checker found in a whole tree.
 #[derive(Debug, Default)]
-pub(super) struct Checked {
-    pub(super) findings: Counts,
+pub(crate) struct Checked {
+    pub(crate) findings: Counts,
     /// Errors of one file that a server may report in another one as well, and need not.
-    pub(super) repeated: BTreeSet<Finding>,
+    pub(crate) repeated: BTreeSet<Finding>,
 }
 
 impl From<Counts> for Checked {
@@ -31,7 +31,7 @@ impl From<Counts> for Checked {
 }
 
 /// A checker on one tree. Some keep their state: a whole check of a large project takes a minute, one after a change less.
-pub(super) enum Checker {
+pub(crate) enum Checker {
     Pyright(PyrightWatch),
     Ty,
     TypeScript(Compiler),
@@ -43,7 +43,7 @@ pub(super) enum Checker {
 const TYPESCRIPT: &str = include_str!("typescript.cjs");
 
 impl Checker {
-    pub(super) fn start(server: OracleServer, sandbox: &Sandbox) -> Result<Self, BenchError> {
+    pub(crate) fn start(server: OracleServer, sandbox: &Sandbox) -> Result<Self, BenchError> {
         Ok(match server {
             OracleServer::Pyright => Self::Pyright(PyrightWatch::start(sandbox)?),
             OracleServer::Ty => Self::Ty,
@@ -57,7 +57,7 @@ impl Checker {
     }
 
     /// All errors of the tree as it is now. Only `edited` may differ from the tree at the start.
-    pub(super) fn findings(
+    pub(crate) fn findings(
         &mut self,
         sandbox: &Sandbox,
         edited: Option<&str>,
@@ -86,7 +86,7 @@ fn ty_line(root: &Path, line: &str) -> Option<Finding> {
 }
 
 /// TypeScript as a library, which keeps its program between checks.
-pub(super) struct Compiler {
+pub(crate) struct Compiler {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
 }

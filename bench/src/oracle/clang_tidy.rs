@@ -19,7 +19,7 @@ const EXTENSIONS: [&str; 4] = ["cc", "cpp", "h", "hpp"];
 /// Errors of each file's own run, by position.
 type Errors = BTreeSet<(Finding, usize, usize)>;
 
-pub(super) struct ClangTidy {
+pub(crate) struct ClangTidy {
     program: PathBuf,
     /// By the file that was compiled.
     original: BTreeMap<String, Errors>,

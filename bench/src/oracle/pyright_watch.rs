@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const ATTEMPTS: usize = 120;
 
 /// A running `pyright --watch`.
-pub(super) struct PyrightWatch {
+pub(crate) struct PyrightWatch {
     child: Child,
     reports: Receiver<Value>,
     step: u64,

@@ -7,7 +7,7 @@ use tenon_testkit::Sandbox;
 use crate::source_sample::{self, Random, is_comment};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum EditKind {
+pub(crate) enum EditKind {
     /// One use of a name gets another name.
     RenameUse,
     /// A declaration gets another name.
@@ -136,10 +136,10 @@ fn function(line: &str) -> Option<(usize, usize)> {
 
 /// One edit: in `file`, `old` occurs once and becomes `new`, which then occurs once.
 #[derive(Debug, Clone)]
-pub(super) struct RandomEdit {
-    pub(super) file: String,
-    pub(super) old: String,
-    pub(super) new: String,
+pub(crate) struct RandomEdit {
+    pub(crate) file: String,
+    pub(crate) old: String,
+    pub(crate) new: String,
     kind: EditKind,
     line: usize,
 }
@@ -152,7 +152,7 @@ impl fmt::Display for RandomEdit {
 
 impl RandomEdit {
     /// Chooses until an edit fits.
-    pub(super) fn choose(random: &mut Random, sandbox: &Sandbox, files: &[String]) -> Self {
+    pub(crate) fn choose(random: &mut Random, sandbox: &Sandbox, files: &[String]) -> Self {
         loop {
             let (Some(file), Some(kind)) = (random.choose(files), random.choose(&KINDS)) else {
                 continue;

@@ -37,6 +37,8 @@ pub(crate) struct Findings {
     pub(crate) files: Vec<(WorkspacePath, Vec<Diagnostic>)>,
     /// The files that some server did not check.
     pub(crate) unchecked: Vec<UncheckedFile>,
+    /// How many files were checked, clean ones included.
+    pub(crate) checked: usize,
 }
 
 /// Runs the rounds of one workspace.

@@ -131,7 +131,7 @@ pub(crate) struct Diagnostic {
 impl Diagnostic {
     pub(crate) fn new(path: &WorkspacePath, diagnostic: model::Diagnostic) -> Self {
         let id = diagnostic_id(path.uri().as_str(), &diagnostic);
-        let model::Diagnostic { range, severity, code, source, message } = diagnostic;
+        let model::Diagnostic { range, severity, code, source, message, fix_data: _ } = diagnostic;
         Self { id, range, severity, code, source, message }
     }
 }
@@ -275,6 +275,7 @@ mod tests {
             code,
             source,
             message,
+            fix_data: model::FixData::default(),
         })
     }
 
@@ -365,7 +366,7 @@ mod tests {
                 severity,
                 code: code.map(str::to_owned),
                 source: source.map(str::to_owned),
-                message: message.to_owned(),
+                ..plain(message)
             };
             Diagnostic::new(&paths[0], diagnostic)
         };
@@ -435,7 +436,7 @@ mod tests {
             severity: Some(2),
             code: Some("TS1234".to_owned()),
             source: Some("ts".to_owned()),
-            message: "msg".to_owned(),
+            ..plain("msg")
         };
         assert_eq!(
             diagnostic_id(uri, &warning).as_str(),
@@ -468,6 +469,7 @@ mod tests {
             code: None,
             source: None,
             message: message.to_owned(),
+            fix_data: model::FixData::default(),
         }
     }
 }

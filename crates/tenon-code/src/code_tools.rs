@@ -1,7 +1,7 @@
 //! Runs a query: gate, cursor, then a computation that is shared, cached for a retry and delivered in pages.
 //!
 //! An answer belongs to one state of the workspace. If the state changed during the computation, it is repeated, as long as
-//! there is time.
+//! there is time, unless the query depends on the text of one document alone: [`Consistency`].
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -16,11 +16,11 @@ use tenon_lsp::CallContext;
 use tenon_lsp::ServerId;
 use tenon_lsp::orchestrator::Orchestrator;
 
-use crate::background_check::BackgroundCheck;
+use crate::background_check::{BackgroundCheck, Findings};
 use crate::code_reply::CodeReply;
 use crate::completeness::CompleteAnswer;
 use crate::error::CodeError;
-use crate::in_flight_cache::{ByteSized, InFlightCache};
+use crate::in_flight_cache::{ByteSized, Computed, CurrentKey, InFlightCache};
 use crate::limits::CodeLimits;
 use crate::page::{Delivery, PageRequest, PageSize, PagedList};
 
@@ -39,8 +39,6 @@ pub struct Options {
     pub limits: CodeLimits,
     pub snapshots: SnapshotLimits,
     pub clock: Clock,
-    /// Whether answers have a listing.
-    pub listing: bool,
 }
 
 /// The seven tools of one workspace. Clones share their work.
@@ -49,13 +47,17 @@ pub struct CodeTools {
     pub(crate) state: Arc<State>,
     replies: Arc<InFlightCache<CodeReply>>,
     lists: Arc<InFlightCache<PagedList>>,
+    /// State and replies of the form with a listing. The replies differ, because the listing counts into their size.
+    listed: (Arc<State>, Arc<InFlightCache<CodeReply>>),
 }
 
 /// What a computation needs.
+#[derive(Clone)]
 pub(crate) struct State {
     pub(crate) engine: Orchestrator,
     pub(crate) background_check: Arc<BackgroundCheck>,
     pub(crate) limits: CodeLimits,
+    /// Whether answers have a listing.
     pub(crate) listing: bool,
 }
 
@@ -66,21 +68,41 @@ pub(crate) struct Question {
     pub(crate) epochs: EpochSet,
     /// The document; `None` for queries about the workspace.
     pub(crate) path: Option<WorkspacePath>,
+    pub(crate) consistency: Consistency,
+}
+
+/// Which computations answer a query while the workspace changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Consistency {
+    /// Those that began after the call. Its positions belong to the document's text when it began, so a later change of
+    /// another file does not matter.
+    BegunAfterCall,
+    /// Those during which nothing changed: its positions belong to several files, or it is delivered in pages.
+    Unchanged,
 }
 
 impl CodeTools {
     pub fn new(options: Options) -> Self {
-        let Options { engine, limits, snapshots, clock, listing } = options;
+        let Options { engine, limits, snapshots, clock } = options;
+        let state = State {
+            background_check: BackgroundCheck::new(engine.clone()),
+            engine,
+            limits: limits.clamped(),
+            listing: false,
+        };
+        let replies = || InFlightCache::new(KEPT_REPLIES, clock.clone());
         Self {
-            state: Arc::new(State {
-                background_check: BackgroundCheck::new(engine.clone()),
-                engine,
-                limits: limits.clamped(),
-                listing,
-            }),
-            replies: InFlightCache::new(KEPT_REPLIES, clock.clone()),
-            lists: InFlightCache::new(snapshots, clock),
+            listed: (Arc::new(State { listing: true, ..state.clone() }), replies()),
+            state: Arc::new(state),
+            replies: replies(),
+            lists: InFlightCache::new(snapshots, clock.clone()),
         }
+    }
+
+    /// These tools, answering with a listing, too.
+    pub fn with_listing(&self) -> Self {
+        let (state, replies) = self.listed.clone();
+        Self { state, replies, ..self.clone() }
     }
 
     pub fn limits(&self) -> CodeLimits {
@@ -89,7 +111,21 @@ impl CodeTools {
 
     /// Stops all computations.
     pub async fn close(&self) {
-        futures::join!(self.replies.close(), self.lists.close(), self.state.background_check.close());
+        futures::join!(
+            self.replies.close(),
+            self.listed.1.close(),
+            self.lists.close(),
+            self.state.background_check.close()
+        );
+    }
+
+    /// The diagnostics of the whole workspace in its current state.
+    pub(crate) async fn workspace_findings(
+        &self,
+        call: &CallContext,
+    ) -> Result<Arc<CompleteAnswer<Findings>>, CodeError> {
+        self.state.catch_up(call).await;
+        self.state.background_check.findings(call).await
     }
 
     /// Admits a document.
@@ -147,7 +183,7 @@ impl CodeTools {
         full.page(&cursor, size, state.delivery())
     }
 
-    /// The result of a query for a state that did not change meanwhile.
+    /// The result of a query, and the state that it belongs to.
     async fn settled<T: ByteSized, F>(
         &self,
         cache: &Arc<InFlightCache<T>>,
@@ -158,18 +194,28 @@ impl CodeTools {
     where
         F: Future<Output = Result<T, CodeError>> + Send + 'static,
     {
+        let current: CurrentKey = {
+            let (state, question) = (Arc::clone(&self.state), question.clone());
+            Arc::new(move || state.key(&question))
+        };
         loop {
             // A query after a change must not get a computation that began before it.
             self.state.catch_up(call).await;
-            let key = self.state.key(question);
             let work = |call| compute(Arc::clone(&self.state), call);
-            let unchanged = Arc::clone(&self.state).unchanged(question.clone(), key.clone());
-            let result = match cache.ask(&key, call, work, unchanged).await {
+            let (state, asked) = (Arc::clone(&self.state), question.clone());
+            let unchanged = move |key| state.unchanged(asked, key);
+            let Computed { begun, outcome } =
+                cache.ask(&question.request, &current, call, work, unchanged).await;
+            let is_unchanged = current() == begun;
+            match outcome {
+                Ok(result) if is_unchanged || question.consistency == Consistency::BegunAfterCall => {
+                    return Ok((begun, result));
+                }
+                Ok(_) => {}
+                // A newer text of the document has ended the check.
+                Err(CodeError::Timeout) if !is_unchanged => {}
                 Err(CodeError::Timeout) => return Err(self.why_late(question).await),
-                result => result?,
-            };
-            if self.state.key(question) == key {
-                return Ok((key, result));
+                Err(error) => return Err(error),
             }
             if call.remaining().is_zero() {
                 return Err(self.why_late(question).await);

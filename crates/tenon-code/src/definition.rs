@@ -10,7 +10,7 @@ use tenon_lsp::model::AnswerNote;
 
 use crate::canonical::{Location, canonicalise};
 use crate::code_reply::CodeReply;
-use crate::code_tools::{CodeTools, Question};
+use crate::code_tools::{CodeTools, Consistency, Question};
 use crate::completeness::{RequiredServers, require_complete};
 use crate::error::CodeError;
 use crate::listing::Listed;
@@ -33,7 +33,12 @@ impl CodeTools {
         let Definition { uri, position } = input;
         let path = self.admit(uri).await?;
         let parts = RequestKey::new(Definition::TOOL, &[path.uri(), &position.line, &position.character]);
-        let question = Question { request: parts, epochs: EpochSet::CODE, path: Some(path.clone()) };
+        let question = Question {
+            request: parts,
+            epochs: EpochSet::CODE,
+            path: Some(path.clone()),
+            consistency: Consistency::Unchanged,
+        };
         self.reply(question, call, move |state, call| {
             let path = path.clone();
             async move {

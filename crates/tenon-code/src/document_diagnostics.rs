@@ -8,7 +8,7 @@ use tenon_lsp::CallContext;
 
 use crate::canonical::{Diagnostic, canonicalise};
 use crate::code_reply::CodeReply;
-use crate::code_tools::{CodeTools, Question};
+use crate::code_tools::{CodeTools, Consistency, Question};
 use crate::completeness::{RequiredServers, require_complete};
 use crate::error::CodeError;
 use crate::listing;
@@ -36,9 +36,10 @@ impl CodeTools {
             request: RequestKey::new(DocumentDiagnostics::TOOL, &[path.uri()]),
             epochs: EpochSet::CODE,
             path: Some(path.clone()),
+            consistency: Consistency::BegunAfterCall,
         };
         self.reply(question, call, move |state, call| {
-            let path = path.clone();
+            let (path, call) = (path.clone(), call.beside_changes());
             async move {
                 let found = require_complete(
                     state.engine.check(&path, None, &call).await?,

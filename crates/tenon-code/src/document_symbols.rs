@@ -8,7 +8,7 @@ use tenon_lsp::CallContext;
 
 use crate::canonical::{DocumentSymbol, canonicalise};
 use crate::code_reply::CodeReply;
-use crate::code_tools::{CodeTools, Question};
+use crate::code_tools::{CodeTools, Consistency, Question};
 use crate::completeness::{RequiredServers, require_complete};
 use crate::error::CodeError;
 use crate::limits::VISITED_SYMBOLS;
@@ -37,6 +37,7 @@ impl CodeTools {
             request: RequestKey::new(DocumentSymbols::TOOL, &[path.uri()]),
             epochs: EpochSet::CODE,
             path: Some(path.clone()),
+            consistency: Consistency::Unchanged,
         };
         self.reply(question, call, move |state, call| {
             let path = path.clone();

@@ -5,7 +5,8 @@
 //!   on the user's machine ([`protected`]). A link inside the root to a file inside the root means that file.
 //! - Reading, matching and writing are one step: edits of one file run one after the other ([`file_locks`]), and a file that
 //!   another program changes between reading and writing is read again.
-//! - A file is either unchanged or fully changed, with its mode, byte order mark and line endings.
+//! - A file is either unchanged or fully changed, with its mode, byte order mark and line endings. Of several files, all or
+//!   none are changed ([`multi_edit`]).
 //! - Language servers never make an edit fail, and diagnostics always belong to exactly the texts before and after.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,21 +14,25 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, select_all};
 use serde::Deserialize;
 use tenon_contract::root::{ReadError, RootError, WorkspacePath};
 use tenon_lsp::CallContext;
 use tenon_lsp::model::Severity;
-use tenon_lsp::orchestrator::{ChangeCheck, ChangedText, Checkers, FileCheck, Orchestrator, ServerCheck};
+use tenon_lsp::orchestrator::{
+    ChangeCheck, ChangedText, Checkers, FileCheck, Orchestrator, ServerCheck, TriedChange, TryError,
+};
 use tokio::task::spawn_blocking;
 
 mod directory;
 mod edit_diagnostics;
+mod edit_journal;
 mod enclosing_symbols;
 mod error;
 mod file_locks;
 mod file_writer;
 mod last_texts;
+mod multi_edit;
 mod protected;
 mod report_state;
 mod text;
@@ -35,12 +40,15 @@ mod told_findings;
 
 pub use edit_diagnostics::{EditDiagnostics, EditKind, EditedFile, FileState, FoundDiagnostic};
 pub use error::EditError;
+pub use multi_edit::{FileEdit, MultiEditError};
 pub use text::Lines;
 
 use edit_diagnostics::Comparison;
+use edit_journal::{EditJournal, OpenRecord};
 use file_locks::{FileLocks, ShowGuard};
 use file_writer::{FileWriter, RequestedText, Texts};
 use report_state::ReportState;
+use text::Text;
 use told_findings::ToldFindings;
 
 /// Replaces a text that occurs once in a file.
@@ -126,6 +134,8 @@ pub enum Unfinished {
 pub struct EditorOptions {
     /// Tenon's own files and folders, which no edit may change.
     pub own_paths: Vec<Utf8PathBuf>,
+    /// Where changes of several files are recorded while they are written.
+    pub journal: Utf8PathBuf,
     pub servers: OpenServers,
     /// For files that Tenon has not seen before the change.
     pub baselines: BaselineTexts,
@@ -136,6 +146,7 @@ pub struct EditorOptions {
 /// Edits files below one root.
 pub struct Editor {
     writer: Arc<FileWriter>,
+    journal: Arc<EditJournal>,
     locks: FileLocks,
     servers: OpenServers,
     baselines: BaselineTexts,
@@ -152,12 +163,16 @@ struct Written {
 }
 
 impl Editor {
-    /// Edits files below `root`, which must be a real path.
+    /// Edits files below `root`, which must be a real path. Undoes changes that ended processes left unfinished.
     pub fn new(root: &Utf8Path, options: EditorOptions) -> Result<Self, RootError> {
-        let EditorOptions { own_paths, servers, baselines, severities } = options;
+        let EditorOptions { own_paths, journal, servers, baselines, severities } = options;
         let writer = Arc::new(FileWriter::new(root, own_paths)?);
-        let reports = Mutex::default();
-        Ok(Self { writer, locks: FileLocks::default(), servers, baselines, severities, reports })
+        let journal = Arc::new(EditJournal::new(&journal, root));
+        for record in journal.unfinished() {
+            recover(&writer, record);
+        }
+        let (locks, reports) = (FileLocks::default(), Mutex::default());
+        Ok(Self { writer, journal, locks, servers, baselines, severities, reports })
     }
 
     /// Replaces a text. Diagnostics in other files may take up to `wait`; `call` bounds the wait for diagnostics only.
@@ -181,6 +196,113 @@ impl Editor {
     ) -> Result<EditOutcome, EditError> {
         let WriteFile { file, text, expected_sha256 } = write;
         self.run(file, RequestedText::Whole(text), expected_sha256, wait, call).await
+    }
+
+    /// Changes all files or none, and reports on all of them together. Waits as [`Editor::edit`] does.
+    pub async fn edit_all(
+        &self,
+        edits: Vec<FileEdit>,
+        wait: Duration,
+        call: &CallContext,
+    ) -> Result<EditDiagnostics, MultiEditError> {
+        let edits: BTreeMap<WorkspacePath, FileEdit> =
+            edits.into_iter().map(|edit| (edit.path.clone(), edit)).collect();
+        self.recover_all().await;
+        // In the order of the paths, so that two changes never wait for each other.
+        let mut writing = Vec::with_capacity(edits.len());
+        for path in edits.keys() {
+            let lock = self.locks.of(path);
+            let guard = lock.lock_for_write().await;
+            writing.push((lock, guard));
+        }
+        let (writer, journal) = (Arc::clone(&self.writer), Arc::clone(&self.journal));
+        let written = spawn_blocking(move || {
+            let edits: Vec<FileEdit> = edits.into_values().collect();
+            let done = writer.change_all(&journal, &edits);
+            (writing, edits, done)
+        });
+        let failed = |error| MultiEditError::Journal(std::io::Error::other(error));
+        let (writing, edits, done) = written.await.map_err(failed)?;
+        done?;
+        let mut guards = Vec::with_capacity(edits.len());
+        for (lock, writing) in writing {
+            guards.push(lock.lock_for_show(writing).await);
+        }
+        let changed = edits.into_iter().map(|FileEdit { path, before, after }| {
+            let reported = self.reports().interrupted_baseline(&path, &before);
+            let before = reported.map_or(before, |text| text.to_string());
+            ChangedText { path, before: Some(before), after: Some(after) }
+        });
+        let changed = changed.collect();
+        Ok(self.collect_until_superseded(changed, &guards, wait, call).await)
+    }
+
+    /// What a change would do to the diagnostics. Nothing is written, and nothing of it is kept.
+    pub(crate) async fn try_all(
+        &self,
+        edits: Vec<FileEdit>,
+        wait: Duration,
+        call: &CallContext,
+    ) -> Result<(EditDiagnostics, TriedChange), TryError> {
+        let changed: Vec<ChangedText> = edits
+            .into_iter()
+            .map(|FileEdit { path, before, after }| ChangedText {
+                path,
+                before: Some(before),
+                after: Some(after),
+            })
+            .collect();
+        let (tried, unavailable) = match (self.servers)().await {
+            Some(servers) => {
+                let tried = servers.try_change(&changed, wait, call).await?;
+                let unavailable = unavailable(&servers, &tried.check).await;
+                (tried, unavailable)
+            }
+            None => (TriedChange { check: unserved(&changed), ..TriedChange::default() }, Vec::new()),
+        };
+        let comparison = Comparison {
+            check: &tried.check,
+            changed: &changed,
+            other_texts: &BTreeMap::new(),
+            told: &ToldFindings::default(),
+            severities: &self.severities,
+            gate: self.writer.gate(),
+        };
+        let (mut found, _) = EditDiagnostics::new(&comparison);
+        found.mark_unavailable(&unavailable);
+        for file in &mut found.edited {
+            if let EditKind::Edited(lines) = file.kind {
+                file.kind = EditKind::Tried(lines);
+            }
+        }
+        Ok((found, tried))
+    }
+
+    /// A text with `old`, which must occur once, replaced by `new`.
+    pub(crate) fn replaced(text: &str, old: &str, new: &str) -> Result<String, EditError> {
+        Ok(Text::new(text.to_owned()).replace(old, new)?.text.into_body())
+    }
+
+    /// Undoes changes that other processes left unfinished when they ended.
+    async fn recover_all(&self) {
+        let journal = Arc::clone(&self.journal);
+        let records = spawn_blocking(move || journal.unfinished()).await.unwrap_or_default();
+        for record in records {
+            let paths: BTreeSet<WorkspacePath> =
+                record.files.iter().filter_map(|one| self.writer.admit(&one.file).ok()).collect();
+            let mut guards = Vec::with_capacity(paths.len());
+            for path in &paths {
+                guards.push(self.locks.of(path).lock_for_write().await);
+            }
+            let writer = Arc::clone(&self.writer);
+            let undone = spawn_blocking(move || {
+                recover(&writer, record);
+                drop(guards);
+            });
+            if let Err(error) = undone.await {
+                tracing::warn!(%error, "cannot undo an unfinished change");
+            }
+        }
     }
 
     /// What changes by another program did to the diagnostics. The texts before are those of the last report, else those that
@@ -284,7 +406,8 @@ impl Editor {
         let reported = self.reports().interrupted_baseline(&path, &before);
         let before = reported.map_or(before, |text| text.to_string());
         let changed = ChangedText { path, before: Some(before), after: Some(after) };
-        let mut diagnostics = self.collect_until_superseded(changed, &guard, wait, call).await;
+        let mut diagnostics =
+            self.collect_until_superseded(vec![changed], std::slice::from_ref(&guard), wait, call).await;
         for file in &mut diagnostics.edited {
             file.kind = change.kind();
         }
@@ -298,6 +421,7 @@ impl Editor {
         requested: RequestedText,
         expected: Option<String>,
     ) -> Result<Written, EditError> {
+        self.recover_all().await;
         let writer = Arc::clone(&self.writer);
         let path = blocking(move || writer.admit(&file)).await?;
         let lock = self.locks.of(&path);
@@ -313,27 +437,29 @@ impl Editor {
         Ok(Written { change, path, texts, guard })
     }
 
-    /// Collects diagnostics until a newer edit of the file ends the wait; what is known by then is still an answer.
+    /// Collects diagnostics until a newer edit of a file ends the wait; what is known by then is still an answer.
     async fn collect_until_superseded(
         &self,
-        changed: ChangedText,
-        guard: &ShowGuard,
+        changed: Vec<ChangedText>,
+        guards: &[ShowGuard],
         wait: Duration,
         call: &CallContext,
     ) -> EditDiagnostics {
         let either = call.cancel.child_token();
-        let call = CallContext::new(call.deadline, either.clone());
+        let call = CallContext::new(call.deadline, either.clone()).for_client_of(call);
         let superseded = async {
-            guard.superseded.cancelled().await;
-            either.cancel();
+            if !guards.is_empty() {
+                select_all(guards.iter().map(|guard| Box::pin(guard.superseded.cancelled()))).await;
+                either.cancel();
+            }
             std::future::pending().await
         };
         let mut diagnostics = tokio::select! {
             biased;
-            diagnostics = self.collect(vec![changed], wait, &call) => diagnostics,
+            diagnostics = self.collect(changed, wait, &call) => diagnostics,
             diagnostics = superseded => diagnostics,
         };
-        diagnostics.superseded = guard.superseded.is_cancelled();
+        diagnostics.superseded = guards.iter().any(|guard| guard.superseded.is_cancelled());
         diagnostics.complete &= !diagnostics.superseded;
         diagnostics
     }
@@ -346,9 +472,7 @@ impl Editor {
         call: &CallContext,
     ) -> EditDiagnostics {
         let Some(servers) = (self.servers)().await else {
-            let unserved = |file: &ChangedText| FileCheck::new(file.path.clone());
-            let check =
-                ChangeCheck { changed: changed.iter().map(unserved).collect(), ..ChangeCheck::default() };
+            let check = unserved(&changed);
             let comparison = Comparison {
                 check: &check,
                 changed: &changed,
@@ -361,12 +485,7 @@ impl Editor {
         };
         let check = servers.check_change(&changed, wait, call).await;
         let unfinished = unfinished(&check, call);
-        let mut unavailable = Vec::new();
-        for file in check.changed.iter().filter(|file| file.servers.is_empty()) {
-            if servers.checkers(&file.path).await == Checkers::Unavailable {
-                unavailable.push(servers.gate().display(&file.path));
-            }
-        }
+        let unavailable = unavailable(&servers, &check).await;
         let told = self.reports().told();
         let other_texts = match unfinished.is_empty() && told.is_empty() {
             true => BTreeMap::new(),
@@ -393,6 +512,35 @@ impl Editor {
         found.mark_unavailable(&unavailable);
         enclosing_symbols::name_symbols(&servers, &mut found.new, call).await;
         found
+    }
+}
+
+/// The check of files without any server.
+fn unserved(changed: &[ChangedText]) -> ChangeCheck {
+    let changed = changed.iter().map(|file| FileCheck::new(file.path.clone())).collect();
+    ChangeCheck { changed, ..ChangeCheck::default() }
+}
+
+/// The files that no server checked because none can run.
+async fn unavailable(servers: &Orchestrator, check: &ChangeCheck) -> Vec<String> {
+    let mut files = Vec::new();
+    for file in check.changed.iter().filter(|file| file.servers.is_empty()) {
+        if servers.checkers(&file.path).await == Checkers::Unavailable {
+            files.push(servers.gate().display(&file.path));
+        }
+    }
+    files
+}
+
+/// Undoes a change that a process left unfinished. If that fails, the next edit tries again.
+fn recover(writer: &FileWriter, record: OpenRecord) {
+    let count = record.files.len();
+    if !writer.recover(&record.files) {
+        return tracing::warn!(count, "an unfinished change was not undone in all files");
+    }
+    match record.finish() {
+        Ok(()) => tracing::info!(count, "an unfinished change was finished or undone"),
+        Err(error) => tracing::warn!(%error, "cannot remove the record of an unfinished change"),
     }
 }
 

@@ -49,8 +49,13 @@ impl<'a> EditText<'a> {
 
     /// A text that agents pass on completely.
     pub fn for_hook(found: &'a EditDiagnostics) -> Self {
+        Self::within(found, MAX_HOOK_BYTES)
+    }
+
+    /// A text with at most this many bytes, unless the lines without diagnostics have more.
+    pub fn within(found: &'a EditDiagnostics, max_bytes: usize) -> Self {
         let bare = Self { found, lines: Vec::new(), listed: 0, undated: 0 };
-        let mut left = MAX_HOOK_BYTES.saturating_sub(bare.to_string().len() + COUNT_BYTES);
+        let mut left = max_bytes.saturating_sub(bare.to_string().len() + COUNT_BYTES);
         let (mut lines, mut listed) = (Vec::new(), 0);
         for NewLine { text, count } in new_lines(&found.new) {
             let Some(rest) = left.checked_sub(text.len() + 1) else { break };
@@ -152,6 +157,10 @@ impl fmt::Display for EditText<'_> {
             lines.push(format!("and {} more new", found.new.len() - self.listed));
         }
         lines.extend(self.missing());
+        // Errors that the project's own compiler would not report.
+        if !found.new.is_empty() || !found.undated.is_empty() {
+            lines.extend(found.notes.iter().map(|note| format!("note: {note}")));
+        }
         f.write_str(&lines.join("\n"))
     }
 }
@@ -175,6 +184,7 @@ fn heading(file: &EditedFile) -> String {
     let (done, lines) = match file.kind {
         EditKind::Created(lines) => ("created", span(lines)),
         EditKind::Edited(lines) => ("edited", lines.map(span).unwrap_or_default()),
+        EditKind::Tried(lines) => ("tried", lines.map(span).unwrap_or_default()),
         EditKind::Unchanged => ("unchanged", String::new()),
         EditKind::Deleted => ("deleted", String::new()),
     };

@@ -13,7 +13,7 @@ use tenon_lsp::CallContext;
 use tenon_lsp::model::{self, Markup};
 
 use crate::code_reply::CodeReply;
-use crate::code_tools::{CodeTools, Question};
+use crate::code_tools::{CodeTools, Consistency, Question};
 use crate::completeness::{RequiredServers, require_complete};
 use crate::error::CodeError;
 use crate::in_flight_cache::ByteSized;
@@ -39,7 +39,12 @@ impl CodeTools {
         let Hover { uri, position } = input;
         let path = self.admit(uri).await?;
         let request = RequestKey::new(Hover::TOOL, &[path.uri(), &position.line, &position.character]);
-        let question = Question { request, epochs: EpochSet::CODE, path: Some(path.clone()) };
+        let question = Question {
+            request,
+            epochs: EpochSet::CODE,
+            path: Some(path.clone()),
+            consistency: Consistency::Unchanged,
+        };
         self.reply(question, call, move |state, call| {
             let path = path.clone();
             async move {

@@ -1,11 +1,14 @@
 //! A cache of query results, finished and in flight: identical queries share one computation, and a slow one outlives its
 //! caller.
 //!
-//! The snapshot key identifies a query, so two are identical only if nothing changed between them. Each computation is a
-//! task. If a caller times out, the computation continues for a while and its result is cached for the retry, unless the
-//! state changed meanwhile. If every caller has cancelled, the computation stops.
+//! A caller gets a computation that began after the caller's changes: one that has not begun, or one that began in the same
+//! state. So there are at most two computations of a request, one that runs and one that waits for its end, however many
+//! callers there are and however often the state changes.
+//!
+//! Each computation is a task. If a caller times out, the computation continues for a while and its result is cached for the
+//! retry, unless the state changed meanwhile. If every caller has cancelled, the computation stops.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
 use tenon_contract::clock::Clock;
-use tenon_contract::cursor::SnapshotKey;
+use tenon_contract::cursor::{RequestKey, SnapshotKey};
 use tenon_contract::snapshot::{SnapshotLimits, SnapshotStore};
 use tenon_lsp::{CallContext, Interrupted};
 use tokio_util::sync::CancellationToken;
@@ -29,11 +32,31 @@ pub(crate) trait ByteSized: Send + Sync + 'static {
 
 type Outcome<T> = Result<Arc<T>, CodeError>;
 
+/// An outcome, and the state in which its computation began.
+#[derive(Debug)]
+pub(crate) struct Computed<T> {
+    pub(crate) begun: SnapshotKey,
+    pub(crate) outcome: Outcome<T>,
+}
+
+impl<T> Clone for Computed<T> {
+    fn clone(&self) -> Self {
+        Self { begun: self.begun.clone(), outcome: self.outcome.clone() }
+    }
+}
+
+type SharedOutcome<T> = Shared<BoxFuture<'static, Computed<T>>>;
+
+/// The key of a query in the current state.
+pub(crate) type CurrentKey = Arc<dyn Fn() -> SnapshotKey + Send + Sync>;
+
 /// A computation in flight.
 struct Flight<T> {
     /// Distinguishes it from a later flight of the same query.
     number: u64,
-    outcome: Shared<BoxFuture<'static, Outcome<T>>>,
+    /// The state in which it began; `None` while it waits for the one before it.
+    begun: Option<SnapshotKey>,
+    outcome: SharedOutcome<T>,
     callers: usize,
     /// Whether a caller that timed out is expected to retry.
     awaited_later: bool,
@@ -50,14 +73,29 @@ pub(crate) struct InFlightCache<T> {
 
 struct Flights<T> {
     last: u64,
-    by_key: BTreeMap<SnapshotKey, Flight<T>>,
+    by_request: BTreeMap<RequestKey, VecDeque<Flight<T>>>,
+}
+
+impl<T> Flights<T> {
+    fn get_mut(&mut self, request: &RequestKey, number: u64) -> Option<&mut Flight<T>> {
+        self.by_request.get_mut(request)?.iter_mut().find(|flight| flight.number == number)
+    }
+
+    fn remove(&mut self, request: &RequestKey, number: u64) {
+        if let Some(flights) = self.by_request.get_mut(request) {
+            flights.retain(|flight| flight.number != number);
+            if flights.is_empty() {
+                self.by_request.remove(request);
+            }
+        }
+    }
 }
 
 impl<T: ByteSized> InFlightCache<T> {
     pub(crate) fn new(limits: SnapshotLimits, clock: Clock) -> Arc<Self> {
         Arc::new(Self {
             kept: SnapshotStore::new(limits, clock),
-            flights: Mutex::new(Flights { last: 0, by_key: BTreeMap::new() }),
+            flights: Mutex::new(Flights { last: 0, by_request: BTreeMap::new() }),
             tasks: TaskTracker::new(),
             closing: CancellationToken::new(),
         })
@@ -73,30 +111,33 @@ impl<T: ByteSized> InFlightCache<T> {
         Ok(self.kept.insert(key.clone(), Arc::clone(result), result.bytes())?)
     }
 
-    /// Answers the query `key` from the cache, from a computation in flight, or by starting `compute`.
+    /// Answers a query from the cache, from a computation in flight, or by starting `compute`.
     ///
-    /// `unchanged` is awaited if the computation outlived its callers: whether `key` is still the key of the query.
-    pub(crate) async fn ask<F>(
+    /// `unchanged` is awaited if the computation outlived its callers: whether a key is still the key of the query.
+    pub(crate) async fn ask<F, U>(
         self: &Arc<Self>,
-        key: &SnapshotKey,
+        request: &RequestKey,
+        current: &CurrentKey,
         call: &CallContext,
         compute: impl FnOnce(CallContext) -> F,
-        unchanged: impl Future<Output = bool> + Send + 'static,
-    ) -> Outcome<T>
+        unchanged: impl FnOnce(SnapshotKey) -> U + Send + 'static,
+    ) -> Computed<T>
     where
         F: Future<Output = Result<T, CodeError>> + Send + 'static,
+        U: Future<Output = bool> + Send + 'static,
     {
-        if let Some(kept) = self.kept(key) {
-            return Ok(kept);
+        let key = current();
+        if let Some(kept) = self.kept(&key) {
+            return Computed { begun: key, outcome: Ok(kept) };
         }
-        let (outcome, mut guard) = self.join(key, compute, unchanged);
+        let (outcome, mut guard) = self.join(request, key.clone(), current, call, compute, unchanged);
         match call.bound(outcome).await {
-            Ok(outcome) => outcome,
+            Ok(computed) => computed,
             Err(Interrupted::Deadline) => {
                 guard.back_later = true;
-                Err(CodeError::Timeout)
+                Computed { begun: key, outcome: Err(CodeError::Timeout) }
             }
-            Err(Interrupted::Cancelled) => Err(CodeError::Cancelled),
+            Err(Interrupted::Cancelled) => Computed { begun: key, outcome: Err(CodeError::Cancelled) },
         }
     }
 
@@ -107,63 +148,82 @@ impl<T: ByteSized> InFlightCache<T> {
         self.tasks.wait().await;
     }
 
-    fn join<F>(
+    fn join<F, U>(
         self: &Arc<Self>,
-        key: &SnapshotKey,
+        request: &RequestKey,
+        key: SnapshotKey,
+        current: &CurrentKey,
+        call: &CallContext,
         compute: impl FnOnce(CallContext) -> F,
-        unchanged: impl Future<Output = bool> + Send + 'static,
-    ) -> (Shared<BoxFuture<'static, Outcome<T>>>, CallerGuard<T>)
+        unchanged: impl FnOnce(SnapshotKey) -> U + Send + 'static,
+    ) -> (SharedOutcome<T>, CallerGuard<T>)
     where
         F: Future<Output = Result<T, CodeError>> + Send + 'static,
+        U: Future<Output = bool> + Send + 'static,
     {
         let mut flights = self.flights();
-        if let Some(flight) = flights.by_key.get_mut(key) {
+        let of_request = flights.by_request.entry(request.clone()).or_default();
+        let fits = |flight: &&mut Flight<T>| flight.begun.as_ref().is_none_or(|begun| *begun == key);
+        if let Some(flight) = of_request.iter_mut().find(fits) {
             flight.callers += 1;
-            return (flight.outcome.clone(), self.guard(key, flight.number));
+            return (flight.outcome.clone(), self.guard(request, flight.number));
         }
+        let before = of_request.back().map(|flight| flight.outcome.clone());
         flights.last += 1;
         let number = flights.last;
         let cancel = self.closing.child_token();
+        // The one before it may take as long.
+        let timeout = if before.is_some() { 2 * DETACHED_TIMEOUT } else { DETACHED_TIMEOUT };
         // The caller has caught up with the disk before it made the key.
-        let call =
-            CallContext::new(tokio::time::Instant::now() + DETACHED_TIMEOUT, cancel.clone()).caught_up();
-        let work = compute(call);
+        let detached =
+            CallContext::new(tokio::time::Instant::now() + timeout, cancel.clone()).for_client_of(call);
+        let work = compute(detached.caught_up());
+        let begun = before.is_none().then(|| key.clone());
         let task = self.tasks.spawn({
-            let (cache, key) = (Arc::clone(self), key.clone());
+            let (cache, request, current) = (Arc::clone(self), request.clone(), Arc::clone(current));
             async move {
+                let begun = match before {
+                    None => key,
+                    Some(before) => {
+                        before.await;
+                        let now = current();
+                        if let Some(flight) = cache.flights().get_mut(&request, number) {
+                            flight.begun = Some(now.clone());
+                        }
+                        now
+                    }
+                };
                 let outcome = AssertUnwindSafe(work).catch_unwind().await;
                 let outcome = outcome.unwrap_or(Err(CodeError::Internal)).map(Arc::new);
                 if let Ok(result) = &outcome
-                    && cache.is_awaited_later(&key, number)
-                    && unchanged.await
+                    && cache.is_awaited_later(&request, number)
+                    && unchanged(begun.clone()).await
                 {
                     // If it is too large to cache, the retry computes it again.
-                    let _ = cache.keep(&key, result);
+                    let _ = cache.keep(&begun, result);
                 }
-                cache.remove(&key, number);
-                outcome
+                cache.flights().remove(&request, number);
+                Computed { begun, outcome }
             }
         });
-        let outcome = async move { task.await.unwrap_or(Err(CodeError::Internal)) }.boxed().shared();
-        let flight = Flight { number, outcome: outcome.clone(), callers: 1, awaited_later: false, cancel };
-        flights.by_key.insert(key.clone(), flight);
-        (outcome, self.guard(key, number))
+        let fallback = begun.clone().unwrap_or_else(|| current());
+        let outcome = async move {
+            let aborted = Computed { begun: fallback, outcome: Err(CodeError::Internal) };
+            task.await.unwrap_or(aborted)
+        };
+        let outcome = outcome.boxed().shared();
+        let flight =
+            Flight { number, begun, outcome: outcome.clone(), callers: 1, awaited_later: false, cancel };
+        flights.by_request.entry(request.clone()).or_default().push_back(flight);
+        (outcome, self.guard(request, number))
     }
 
-    fn guard(self: &Arc<Self>, key: &SnapshotKey, number: u64) -> CallerGuard<T> {
-        CallerGuard { cache: Arc::clone(self), key: key.clone(), number, back_later: false }
+    fn guard(self: &Arc<Self>, request: &RequestKey, number: u64) -> CallerGuard<T> {
+        CallerGuard { cache: Arc::clone(self), request: request.clone(), number, back_later: false }
     }
 
-    fn is_awaited_later(&self, key: &SnapshotKey, number: u64) -> bool {
-        let flights = self.flights();
-        flights.by_key.get(key).is_some_and(|flight| flight.number == number && flight.awaited_later)
-    }
-
-    fn remove(&self, key: &SnapshotKey, number: u64) {
-        let mut flights = self.flights();
-        if flights.by_key.get(key).is_some_and(|flight| flight.number == number) {
-            flights.by_key.remove(key);
-        }
+    fn is_awaited_later(&self, request: &RequestKey, number: u64) -> bool {
+        self.flights().get_mut(request, number).is_some_and(|flight| flight.awaited_later)
     }
 }
 
@@ -172,9 +232,9 @@ impl<T> InFlightCache<T> {
         self.flights.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn leave(&self, key: &SnapshotKey, number: u64, back_later: bool) {
+    fn leave(&self, request: &RequestKey, number: u64, back_later: bool) {
         let mut flights = self.flights();
-        let Some(flight) = flights.by_key.get_mut(key).filter(|flight| flight.number == number) else {
+        let Some(flight) = flights.get_mut(request, number) else {
             return;
         };
         flight.callers -= 1;
@@ -182,7 +242,7 @@ impl<T> InFlightCache<T> {
         if flight.callers == 0 && !flight.awaited_later {
             flight.cancel.cancel();
             // A new caller must not join the cancelled computation.
-            flights.by_key.remove(key);
+            flights.remove(request, number);
         }
     }
 }
@@ -190,14 +250,14 @@ impl<T> InFlightCache<T> {
 /// Counts a caller of a flight until it is dropped.
 struct CallerGuard<T> {
     cache: Arc<InFlightCache<T>>,
-    key: SnapshotKey,
+    request: RequestKey,
     number: u64,
     back_later: bool,
 }
 
 impl<T> Drop for CallerGuard<T> {
     fn drop(&mut self) {
-        self.cache.leave(&self.key, self.number, self.back_later);
+        self.cache.leave(&self.request, self.number, self.back_later);
     }
 }
 
@@ -206,8 +266,9 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::Duration;
 
-    use tenon_contract::cursor::RequestKey;
-    use tenon_contract::epoch::{EpochSet, Epochs};
+    use futures::StreamExt;
+    use futures::stream::FuturesUnordered;
+    use tenon_contract::epoch::{Epoch, EpochSet, Epochs};
     use tenon_contract::root::RootGate;
     use tokio::sync::Notify;
 
@@ -221,7 +282,9 @@ mod tests {
 
     struct Setting {
         cache: Arc<InFlightCache<String>>,
-        key: SnapshotKey,
+        request: RequestKey,
+        epochs: Arc<Epochs>,
+        current: CurrentKey,
         /// Lets a computation finish.
         go: Arc<Notify>,
         started: Arc<AtomicUsize>,
@@ -230,10 +293,17 @@ mod tests {
 
     fn setting() -> Setting {
         let gate = RootGate::new(Vec::<&str>::new()).unwrap();
-        let tuple = Epochs::starting_now(&Clock::system()).tuple(EpochSet::CODE, &gate);
+        let request = RequestKey::new("t", &[]);
+        let epochs = Arc::new(Epochs::starting_now(&Clock::system()));
+        let current: CurrentKey = {
+            let (request, epochs) = (request.clone(), Arc::clone(&epochs));
+            Arc::new(move || SnapshotKey::new(&request, &epochs.tuple(EpochSet::CODE, &gate)))
+        };
         Setting {
             cache: InFlightCache::new(SnapshotLimits::default(), Clock::system()),
-            key: SnapshotKey::new(&RequestKey::new("t", &[]), &tuple),
+            request,
+            epochs,
+            current,
             go: Arc::default(),
             started: Arc::default(),
             finished: Arc::default(),
@@ -250,12 +320,18 @@ mod tests {
                 finished.fetch_add(1, Ordering::SeqCst);
                 Ok("answer".to_owned())
             };
-            self.cache.ask(&self.key, &call, compute, async move { unchanged }).await
+            let unchanged = move |_| std::future::ready(unchanged);
+            self.cache.ask(&self.request, &self.current, &call, compute, unchanged).await.outcome
         }
 
         /// Whether the answer is in flight or cached.
         fn is_known(&self) -> bool {
-            self.cache.flights().by_key.contains_key(&self.key) || self.cache.kept(&self.key).is_some()
+            let key = (self.current)();
+            self.cache.flights().by_request.contains_key(&self.request) || self.cache.kept(&key).is_some()
+        }
+
+        fn change_state(&self) {
+            self.epochs.advance(Epoch::Text);
         }
 
         fn counts(&self) -> (usize, usize) {
@@ -288,6 +364,43 @@ mod tests {
         let first = first.unwrap();
         assert!(Arc::ptr_eq(&first, &second.unwrap()) && Arc::ptr_eq(&first, &third.unwrap()));
         assert!(!setting.is_known(), "a result that all callers got is not cached");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn queries_during_changes_share_one_computation_that_began_after_them() {
+        let setting = setting();
+        let mut asking: FuturesUnordered<_> = FuturesUnordered::new();
+        for _ in 0..64 {
+            asking.push(setting.ask(patient(), true));
+            assert!(futures::poll!(asking.next()).is_pending());
+            setting.change_state();
+        }
+        tokio::task::yield_now().await;
+        assert_eq!(setting.counts(), (1, 0), "the second computation waits for the first");
+        setting.go.notify_one();
+        assert_eq!(asking.next().await.unwrap().unwrap().as_str(), "answer");
+        assert!(futures::poll!(asking.next()).is_pending(), "the others asked after a change");
+        setting.go.notify_one();
+        let rest: Vec<Outcome<String>> = asking.collect().await;
+        assert!(rest.len() == 63 && rest.iter().all(Result::is_ok));
+        assert_eq!(setting.counts(), (2, 2));
+        assert!(!setting.is_known());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn query_after_a_change_does_not_get_a_computation_from_before() {
+        let setting = setting();
+        let first = setting.ask(patient(), true);
+        tokio::pin!(first);
+        assert!(futures::poll!(&mut first).is_pending());
+        setting.change_state();
+        let second = setting.ask(patient(), true);
+        tokio::pin!(second);
+        assert!(futures::poll!(&mut second).is_pending());
+        setting.go.notify_one();
+        let first = first.await.unwrap();
+        setting.go.notify_one();
+        assert!(!Arc::ptr_eq(&first, &second.await.unwrap()));
     }
 
     #[tokio::test(start_paused = true)]
@@ -372,8 +485,9 @@ mod tests {
     async fn panic_is_an_internal_error_and_is_not_cached() {
         let setting = setting();
         let panics = |_: CallContext| async { panic!("on purpose") };
-        let outcome = setting.cache.ask(&setting.key, &patient(), panics, async { true }).await;
-        assert_eq!(outcome, Err(CodeError::Internal));
+        let (call, unchanged) = (patient(), |_| std::future::ready(true));
+        let asking = setting.cache.ask(&setting.request, &setting.current, &call, panics, unchanged);
+        assert_eq!(asking.await.outcome, Err(CodeError::Internal));
         setting.go.notify_one();
         assert_eq!(setting.ask(patient(), true).await.unwrap().as_str(), "answer");
     }

@@ -18,6 +18,7 @@ mod document_symbols;
 pub mod edit;
 mod edit_text;
 mod error;
+pub mod explore;
 pub mod git;
 mod hover;
 mod in_flight_cache;
@@ -29,6 +30,8 @@ mod references;
 pub mod report_log;
 mod service_diagnostics;
 mod summary;
+mod symbol_choice;
+pub mod symbol_edit;
 mod workspace_diagnostics;
 mod workspace_symbols;
 

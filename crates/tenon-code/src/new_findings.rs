@@ -74,6 +74,7 @@ pub async fn since(
         compared.unchecked = check.unchecked;
     }
     report.files.sort_by(|a, b| a.file.cmp(&b.file));
+    report.notes = check.notes;
     Ok(report)
 }
 

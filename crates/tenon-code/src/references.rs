@@ -8,7 +8,7 @@ use tenon_lsp::CallContext;
 
 use crate::canonical::{Location, canonicalise};
 use crate::code_reply::CodeReply;
-use crate::code_tools::{CodeTools, Question};
+use crate::code_tools::{CodeTools, Consistency, Question};
 use crate::completeness::{RequiredServers, require_complete};
 use crate::error::CodeError;
 use crate::page::{PageRequest, PageSize, PagedList};
@@ -42,6 +42,7 @@ impl CodeTools {
             request: request(path.uri().as_str(), position, include_declaration),
             epochs: EpochSet::CODE,
             path: Some(path.clone()),
+            consistency: Consistency::Unchanged,
         };
         self.page(question, PageRequest { size: page_size, cursor }, call, move |state, call| {
             let path = path.clone();

@@ -10,7 +10,7 @@ use tenon_lsp::{CallContext, ServerId};
 use crate::background_check::{Unchecked, UncheckedFile};
 use crate::canonical::{Diagnostic, FileDiagnostics, canonicalise};
 use crate::code_reply::CodeReply;
-use crate::code_tools::{CodeTools, Question};
+use crate::code_tools::{CodeTools, Consistency, Question};
 use crate::error::CodeError;
 use crate::page::{PageRequest, PageSize, PagedList};
 use crate::summary::{Caveats, count};
@@ -42,6 +42,7 @@ impl CodeTools {
             request: RequestKey::new(WorkspaceDiagnostics::TOOL, &[]),
             epochs: EpochSet::DIAGNOSTICS,
             path: None,
+            consistency: Consistency::Unchanged,
         };
         self.page(question, PageRequest { size: page_size, cursor }, call, move |state, call| async move {
             let found = state.background_check.findings(&call).await?;

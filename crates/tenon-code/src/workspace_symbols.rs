@@ -7,7 +7,7 @@ use tenon_lsp::CallContext;
 
 use crate::canonical::{WorkspaceSymbol, canonicalise};
 use crate::code_reply::CodeReply;
-use crate::code_tools::{CodeTools, Question};
+use crate::code_tools::{CodeTools, Consistency, Question};
 use crate::completeness::{RequiredServers, require_complete};
 use crate::error::CodeError;
 use crate::page::{PageRequest, PageSize, PagedList};
@@ -43,7 +43,12 @@ impl CodeTools {
             return Err(CodeError::BlankQuery);
         }
         self.admit_workspace()?;
-        let question = Question { request: request(&query), epochs: EpochSet::CODE, path: None };
+        let question = Question {
+            request: request(&query),
+            epochs: EpochSet::CODE,
+            path: None,
+            consistency: Consistency::Unchanged,
+        };
         self.page(question, PageRequest { size: page_size, cursor }, call, move |state, call| {
             let query = query.clone();
             async move {

@@ -27,6 +27,7 @@ fn editor_with(bench: &Workbench, baselines: BaselineTexts) -> Editor {
     let servers = bench.orchestrator.clone();
     let options = EditorOptions {
         own_paths: Vec::new(),
+        journal: Utf8PathBuf::from_path_buf(bench.root()).unwrap().with_file_name("edits"),
         servers: Box::new(move || std::future::ready(Some(servers.clone())).boxed()),
         baselines,
         severities: BTreeSet::from([Severity::Error]),

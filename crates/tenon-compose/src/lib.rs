@@ -8,6 +8,8 @@ mod composition;
 mod contract_types;
 mod diagnostic;
 pub mod disk_module;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 pub mod grammar;
 mod input;
 mod json;

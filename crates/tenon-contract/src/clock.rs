@@ -4,7 +4,7 @@
 //! that advances a clock advances it for every holder of a clone.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
@@ -46,8 +46,8 @@ impl Clock {
     #[expect(clippy::disallowed_methods, reason = "the only code that reads the wall clock")]
     pub fn now(&self) -> Timestamp {
         match &self.0 {
-            Source::System { .. } => Timestamp::now(),
-            Source::Manual(control) => control.read(),
+            Source::System { .. } => saturating(SystemTime::now()),
+            Source::Manual(control) => control.read().min(LAST_TIME),
         }
     }
 
@@ -71,6 +71,15 @@ impl Clock {
             Source::Manual(control) => control.elapsed(),
         }
     }
+}
+
+/// The last time of a [`Clock`]: the last one, in the year 9999, that survives a conversion to milliseconds and back.
+pub const LAST_TIME: Timestamp = Timestamp::constant(253_402_207_200, 0);
+
+/// The nearest time that a [`Timestamp`] can hold: the years -9999 to 9999.
+fn saturating(time: SystemTime) -> Timestamp {
+    let limit = if time < SystemTime::UNIX_EPOCH { Timestamp::MIN } else { LAST_TIME };
+    Timestamp::try_from(time).unwrap_or(limit).min(LAST_TIME)
 }
 
 /// RFC 3339 in UTC, to the millisecond: the only format for timestamps.
@@ -207,7 +216,17 @@ mod tests {
         let (clock, control) = Clock::fixed(noon());
         control.advance(Duration::MAX);
         control.advance(Duration::MAX);
-        assert_eq!(clock.now(), Timestamp::MAX);
+        assert_eq!(clock.now(), LAST_TIME);
+    }
+
+    #[test]
+    fn time_outside_the_representable_years_is_the_nearest_one() {
+        let year = Duration::from_secs(366 * 24 * 60 * 60);
+        assert_eq!(saturating(SystemTime::UNIX_EPOCH + year * 9000), LAST_TIME);
+        assert_eq!(saturating(SystemTime::UNIX_EPOCH - year * 13_000), Timestamp::MIN);
+        assert_eq!(saturating(SystemTime::UNIX_EPOCH), Timestamp::UNIX_EPOCH);
+        assert_eq!(rfc3339(LAST_TIME), "9999-12-30T22:00:00.000Z");
+        assert_eq!(Timestamp::from_millisecond(LAST_TIME.as_millisecond()).unwrap(), LAST_TIME);
     }
 
     #[test]

@@ -4,9 +4,12 @@ pub mod budget;
 pub mod clock;
 pub mod cursor;
 pub mod epoch;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 pub mod id;
 pub mod json;
 pub mod position;
 pub mod regular_file;
 pub mod root;
 pub mod snapshot;
+pub mod visible;

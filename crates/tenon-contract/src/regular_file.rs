@@ -4,8 +4,12 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Does not follow a link at the end of the path, and does not wait for the writer of a pipe.
-fn open(path: impl AsRef<Path>) -> io::Result<File> {
+/// Opens a regular file for reading. Does not follow a link at the end of the path, and does not wait for the writer of a
+/// pipe.
+///
+/// # Errors
+/// [`io::ErrorKind::InvalidInput`] if it is not a regular file.
+pub fn open(path: impl AsRef<Path>) -> io::Result<File> {
     let not_regular = || io::Error::new(io::ErrorKind::InvalidInput, "not a regular file");
     let mut options = OpenOptions::new();
     options.read(true);

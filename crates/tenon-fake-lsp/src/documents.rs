@@ -61,6 +61,29 @@ fn changed(lines: &LineIndex, change: &Value, encoding: Encoding) -> String {
     }
 }
 
+/// The ranges of a word in a file, with the version of the document if it is open.
+pub(crate) fn mentions(
+    documents: &Documents,
+    uri: &str,
+    name: &str,
+    encoding: Encoding,
+) -> (Option<i64>, Vec<Value>) {
+    let (version, lines) = match documents.get(uri) {
+        Some(open) => (Some(open.version), open.lines.clone()),
+        None => {
+            let path = uri.strip_prefix("file://").unwrap_or(uri);
+            (None, LineIndex::new(std::fs::read_to_string(path).unwrap_or_default()))
+        }
+    };
+    let text = lines.text();
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let is_alone =
+        |at: usize| !text[..at].ends_with(is_word) && !text[at + name.len()..].starts_with(is_word);
+    let places = text.match_indices(name).map(|(at, _)| at).filter(|at| !name.is_empty() && is_alone(*at));
+    let range = |at: usize| json!({ "start": lines.position_clamped(at, encoding), "end": lines.position_clamped(at + name.len(), encoding) });
+    (version, places.map(range).collect())
+}
+
 /// One error for each `bad` in a document, and for each import whose file is missing or has an error itself. Like a real
 /// server, it reads files that are not open from disk.
 pub(crate) fn bad_imports(documents: &Documents, uri: &str, encoding: Encoding) -> Vec<Value> {

@@ -85,6 +85,10 @@ pub enum Action {
     ReplyWord,
     /// Answer with many locations.
     ReplyLocations(Locations),
+    /// Answer with the places of the word at the position of the request in these files, relative to the root.
+    ReplyMentions(Vec<String>),
+    /// Answer with a rename of the word at the position of the request in these files, relative to the root.
+    ReplyRename(Vec<String>),
     /// Answer a pull with one error for each `bad` in the document's text.
     ReplyLint,
     /// Answer a pull with one error for each `import NAME` whose file `NAME.EXT` beside the document is missing, contains
@@ -112,6 +116,8 @@ pub enum Action {
     FloodStderr(usize),
     /// Send this many requests to the client at once.
     FloodRequests(usize),
+    /// Publish one diagnostic for each of this many files that are not open.
+    FloodFiles(usize),
     Exit(i32),
     /// Abort.
     Die,

@@ -17,11 +17,11 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio_util::codec::Decoder;
 
-use crate::documents::{Documents, bad_imports, lint, word};
+use crate::documents::{Documents, bad_imports, lint, mentions, word};
 use crate::script::{Action, Diagnostic, Publish, Rule, Script, Version};
 
 /// Capacity of the output queue, so that a script never waits for its own output.
-const QUEUE: usize = 64 * 1024;
+const QUEUE: usize = 128 * 1024;
 
 /// Runs a script until the client or the script ends it; the result is the exit code.
 pub async fn serve(
@@ -299,6 +299,24 @@ impl Server {
                     .collect();
                 self.reply(cause, &json!(list));
             }
+            Action::ReplyMentions(files) => {
+                let found = self.mentions(files, cause);
+                let places = found.iter().flat_map(|(uri, _, ranges)| {
+                    ranges.iter().map(move |range| json!({ "uri": uri, "range": range }))
+                });
+                self.reply(cause, &places.collect());
+            }
+            Action::ReplyRename(files) => {
+                let to = &cause.params["newName"];
+                let found = self.mentions(files, cause);
+                let documents =
+                    found.iter().filter(|(_, _, ranges)| !ranges.is_empty()).map(|(uri, version, ranges)| {
+                        let edits: Vec<Value> =
+                            ranges.iter().map(|range| json!({ "range": range, "newText": to })).collect();
+                        json!({ "textDocument": { "uri": uri, "version": version }, "edits": edits })
+                    });
+                self.reply(cause, &json!({ "documentChanges": documents.collect::<Vec<Value>>() }));
+            }
             Action::ReplyLint => {
                 let items = self.lint(&cause.uri);
                 self.reply(cause, &json!({ "kind": "full", "items": items }));
@@ -332,6 +350,18 @@ impl Server {
                     self.request("workspace/configuration", &json!({ "items": [{ "section": "x" }] }));
                 }
             }
+            Action::FloodFiles(count) => {
+                let range =
+                    json!({ "start": { "line": 0, "character": 0 }, "end": { "line": 0, "character": 1 } });
+                for number in 0..*count {
+                    let uri = format!("{}{number}", cause.uri);
+                    let diagnostics = json!([{ "range": range, "message": "flood" }]);
+                    self.notify(
+                        "textDocument/publishDiagnostics",
+                        &json!({ "uri": uri, "diagnostics": diagnostics }),
+                    );
+                }
+            }
             Action::Exit(code) => std::process::exit(*code),
             Action::Die => std::process::abort(),
             Action::CloseStdout => {
@@ -344,6 +374,20 @@ impl Server {
             }
             Action::StopReading => self.reading.store(false, Ordering::Relaxed),
         }
+    }
+
+    /// The places of the word at the position of a request, by file.
+    fn mentions(&self, files: &[String], cause: &Cause) -> Vec<(String, Option<i64>, Vec<Value>)> {
+        let position: Position = serde_json::from_value(cause.params["position"].clone()).unwrap_or_default();
+        let documents = lock(&self.documents);
+        let name = documents.get(&cause.uri).map(|open| word(&open.lines, position, self.encoding));
+        let name = name.unwrap_or_default();
+        let file = |file: &String| {
+            let uri = self.uri_of(file, cause);
+            let (version, ranges) = mentions(&documents, &uri, &name, self.encoding);
+            (uri, version, ranges)
+        };
+        files.iter().map(file).collect()
     }
 
     fn publish(&self, publish: &Publish, cause: &Cause) {

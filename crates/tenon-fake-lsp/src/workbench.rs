@@ -179,6 +179,7 @@ impl Builder {
         self.option(|options| {
             options.timeouts.check = Duration::from_secs(600);
             options.timeouts.first_check = Duration::from_secs(600);
+            options.timeouts.gather = Duration::from_secs(600);
         })
     }
 

@@ -16,6 +16,10 @@ pub struct CallContext {
     caught_up: bool,
     /// When the text that the call passes was known, compared with other calls.
     text_order: Option<u64>,
+    /// Who asks; 0 for work that no client waits for.
+    client: u64,
+    /// Whether it may be answered without changes of other files that are being checked.
+    passes_changes: bool,
 }
 
 /// The order of the next text.
@@ -32,12 +36,39 @@ pub enum Interrupted {
 
 impl CallContext {
     pub fn new(deadline: Instant, cancel: CancellationToken) -> Self {
-        Self { deadline, cancel, caught_up: false, text_order: None }
+        Self { deadline, cancel, caught_up: false, text_order: None, client: 0, passes_changes: false }
     }
 
     /// A call that is never cancelled.
     pub fn within(timeout: Duration) -> Self {
         Self::new(Instant::now() + timeout, CancellationToken::new())
+    }
+
+    /// The same call, on behalf of a client. Clients share a busy server fairly.
+    #[must_use]
+    pub fn for_client(self, client: u64) -> Self {
+        Self { client, ..self }
+    }
+
+    /// The same call, on behalf of the client of another one.
+    #[must_use]
+    pub fn for_client_of(self, other: &Self) -> Self {
+        self.for_client(other.client)
+    }
+
+    /// The same call, which does not wait for edits of other files that are not answered yet: the answer is that from before
+    /// such an edit, or from after it.
+    #[must_use]
+    pub fn beside_changes(self) -> Self {
+        Self { passes_changes: true, ..self }
+    }
+
+    pub(crate) fn passes_changes(&self) -> bool {
+        self.passes_changes
+    }
+
+    pub(crate) fn client(&self) -> u64 {
+        self.client
     }
 
     /// The same call, ending at most `timeout` from now.

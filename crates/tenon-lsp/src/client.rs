@@ -19,7 +19,7 @@ use tokio::time::Instant;
 
 use crate::call_context::{CallContext, Interrupted};
 use crate::check_epoch::CheckEpoch;
-use crate::message::{Payload, RpcError};
+use crate::message::{NoParams, Payload, RpcError};
 use crate::process::{self, ChildExit, ChildHandle, ProcessGroup};
 use crate::server_log::ServerLog;
 use crate::transport::{Closed, Connection, PendingReply, RequestError};
@@ -32,6 +32,7 @@ mod check_again;
 mod diagnostics;
 mod disk_check;
 mod documents;
+mod fair_slots;
 mod file_check;
 mod handshake;
 mod indexing;
@@ -42,6 +43,7 @@ mod sync;
 mod watched;
 
 pub(crate) use capabilities::method;
+pub(crate) use fair_slots::FairSlots;
 pub(crate) use file_check::{Checked, gap_reason};
 pub use sync::FileChangeKind;
 pub(crate) use sync::{FileChange, Synced};
@@ -53,6 +55,9 @@ use session::{Session, SessionState};
 const LAST_WORDS: Duration = Duration::from_millis(200);
 /// The longest delay between retries that a server requests.
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
+
+/// How many pulls a server has at once. More would not make it faster, and delay what is asked next.
+const PULLS_AT_ONCE: usize = 8;
 
 /// What a client needs to start.
 pub(crate) struct Start {
@@ -87,6 +92,7 @@ pub(crate) struct Client {
     handle: ChildHandle,
     /// Orders writes, first come first served.
     turns: Mutex<()>,
+    pulls: FairSlots,
     driver: Mutex<Option<JoinHandle<String>>>,
     checked: AtomicBool,
 }
@@ -111,6 +117,7 @@ impl Client {
             program.settings.clone(),
             epoch,
             log.clone(),
+            program.lacks_library,
         ));
         let peer: Arc<dyn crate::transport::Peer> = Arc::clone(&session) as _;
         let (connection, run) = Connection::open(process.stdout, process.stdin, peer);
@@ -128,6 +135,7 @@ impl Client {
             connection,
             handle,
             turns: Mutex::new(()),
+            pulls: FairSlots::new(PULLS_AT_ONCE),
             driver: Mutex::new(Some(driver)),
             checked: AtomicBool::new(false),
         });
@@ -207,8 +215,8 @@ impl Client {
     pub(crate) async fn shutdown(&self, polite: Duration, grace: Duration) -> ChildExit {
         let call = CallContext::within(polite);
         let asked = async {
-            self.connection.request(&call, "shutdown", &Value::Null).await?.wait(&call).await?;
-            self.connection.notify(&call, "exit", &Value::Null).await?;
+            self.connection.request(&call, "shutdown", &NoParams).await?.wait(&call).await?;
+            self.connection.notify(&call, "exit", &NoParams).await?;
             Ok::<_, RequestError>(call.bound(self.handle.ended()).await?)
         };
         match asked.await {
@@ -219,6 +227,11 @@ impl Client {
 
     pub(crate) fn has(&self, capability: Capability) -> bool {
         self.entry().has(capability) && self.session.state().capabilities.has(capability)
+    }
+
+    /// Whether a provider has an option, such as a second request.
+    pub(crate) fn has_option(&self, capability: Capability, option: &str) -> bool {
+        self.session.state().capabilities.has_option(capability, option)
     }
 
     pub(crate) fn encoding(&self) -> Encoding {
@@ -239,6 +252,16 @@ impl Client {
     /// found while it read the whole program.
     pub(crate) fn misreads_headers(&self) -> bool {
         !self.session.state().misread.is_empty()
+    }
+
+    /// Whether it cannot expand the macros of the standard library: it then finds nothing inside of them.
+    pub(crate) fn lacks_library(&self) -> bool {
+        self.session.lacks_library()
+    }
+
+    /// The error that it reports about itself: its answers then say nothing about the project.
+    pub(crate) fn failure(&self) -> Option<String> {
+        self.session.state().readiness.failure().map(str::to_owned)
     }
 
     /// Whether any file has been checked.

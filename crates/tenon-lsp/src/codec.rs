@@ -73,6 +73,21 @@ enum State {
     },
 }
 
+/// A complete line.
+struct Line {
+    /// Without the line end.
+    text: BytesMut,
+    /// In bytes, with the line end.
+    length: usize,
+}
+
+impl Line {
+    /// Whether an incomplete line of this length would have been discarded: frames must not depend on the size of pieces.
+    fn is_too_long(&self) -> bool {
+        self.length > MAX_LINE_BYTES + 1
+    }
+}
+
 impl FrameDecoder {
     /// Bytes of noise discarded so far.
     pub fn skipped(&self) -> u64 {
@@ -84,20 +99,20 @@ impl FrameDecoder {
         !matches!(self.state, State::Between | State::Discarding)
     }
 
-    /// Takes one line without its end; `None` if it is incomplete.
-    fn take_line(&mut self, buffer: &mut BytesMut) -> Option<BytesMut> {
+    /// Takes one line; `None` if it is incomplete.
+    fn take_line(&mut self, buffer: &mut BytesMut) -> Option<Line> {
         let Some(found) = buffer[self.searched..].iter().position(|&byte| byte == b'\n') else {
             self.searched = buffer.len();
             return None;
         };
         let end = self.searched + found;
         self.searched = 0;
-        let mut line = buffer.split_to(end);
+        let mut text = buffer.split_to(end);
         buffer.advance(1);
-        if line.last() == Some(&b'\r') {
-            line.truncate(end - 1);
+        if text.last() == Some(&b'\r') {
+            text.truncate(end - 1);
         }
-        Some(line)
+        Some(Line { text, length: end + 1 })
     }
 
     fn discard(&mut self, buffer: &mut BytesMut) {
@@ -141,7 +156,7 @@ impl Decoder for FrameDecoder {
                 }
                 State::Discarding => match self.take_line(buffer) {
                     Some(line) => {
-                        self.skipped += line.len() as u64 + 1;
+                        self.skipped += line.length as u64;
                         self.state = State::Between;
                     }
                     None => {
@@ -150,9 +165,10 @@ impl Decoder for FrameDecoder {
                     }
                 },
                 State::Between => match self.take_line(buffer) {
-                    Some(line) => match content_length(&line)? {
+                    Some(line) if line.is_too_long() => self.skipped += line.length as u64,
+                    Some(line) => match content_length(&line.text)? {
                         Some(length) => self.state = State::Headers { length, lines: 1 },
-                        None => self.skipped += line.len() as u64 + 1,
+                        None => self.skipped += line.length as u64,
                     },
                     None if buffer.len() > MAX_LINE_BYTES => {
                         self.discard(buffer);
@@ -162,10 +178,12 @@ impl Decoder for FrameDecoder {
                     None => return Ok(None),
                 },
                 State::Headers { length, lines } => match self.take_line(buffer) {
-                    Some(line) if line.is_empty() => self.state = State::Body { length },
-                    Some(_) if lines >= MAX_BLOCK_LINES => return Err(CodecError::BlockTooLong),
+                    Some(line) if line.text.is_empty() => self.state = State::Body { length },
+                    Some(line) if lines >= MAX_BLOCK_LINES || line.is_too_long() => {
+                        return Err(CodecError::BlockTooLong);
+                    }
                     Some(line) => {
-                        let length = content_length(&line)?.unwrap_or(length);
+                        let length = content_length(&line.text)?.unwrap_or(length);
                         self.state = State::Headers { length, lines: lines + 1 };
                     }
                     None if buffer.len() > MAX_LINE_BYTES => return Err(CodecError::BlockTooLong),
@@ -273,6 +291,19 @@ mod tests {
         buffer.extend_from_slice(&framed("[]"));
         assert_eq!(decoder.decode(&mut buffer).unwrap(), Some(Bytes::from_static(b"[]")));
         assert_eq!(decoder.skipped(), 1_000_001);
+    }
+
+    #[test]
+    fn long_lines_are_the_same_in_one_piece_and_in_many() {
+        for (dots, frames) in [(4000, 1), (4079, 0), (5000, 0)] {
+            let mut stream = vec![b'.'; dots];
+            stream.extend(framed("[]"));
+            let bytes: Vec<&[u8]> = stream.chunks(1).collect();
+            assert_eq!(decode(&[&stream]).unwrap().len(), frames, "{dots}");
+            assert_eq!(decode(&bytes).unwrap().len(), frames, "{dots}");
+        }
+        let long = [b"Content-Length: 2\r\n".as_slice(), &[b'x'; 5000], b"\r\n\r\n[]"].concat();
+        assert!(matches!(decode(&[&long]), Err(CodecError::BlockTooLong)));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! terminal's cursor.
 
 use serde::{Deserialize, Serialize};
+use tenon_contract::visible::visible;
 
 use crate::model::{Diagnostic, Severity};
 
@@ -63,7 +64,8 @@ pub fn plural(severity: Severity) -> &'static str {
 }
 
 /// A text as one line of at most `max` code points. Line breaks and control characters, with the white space around them,
-/// become one space; an ellipsis marks a cut.
+/// become one space, bidirectional controls are made visible, and an
+/// ellipsis marks a cut.
 pub fn one_line(text: &str, max: usize) -> String {
     let mut line = String::new();
     // Pending white space, and whether it contains a break.
@@ -78,6 +80,7 @@ pub fn one_line(text: &str, max: usize) -> String {
         line.push(one);
         (gap, broken) = (String::new(), false);
     }
+    let line = visible(&line).into_owned();
     match line.char_indices().nth(max) {
         None => line,
         Some(_) => {
@@ -107,6 +110,7 @@ mod tests {
             ("bell\u{7}and\u{1b}[31mred", "bell and [31mred"),
             ("\u{0}\u{0}a\u{2028}b\u{85}c\tz", "a b c z"),
             ("\n \t", ""),
+            ("gnp\u{202e}exe", "gnp<U+202E>exe"),
         ] {
             assert_eq!(one_line(given, 100), told, "{given:?}");
         }

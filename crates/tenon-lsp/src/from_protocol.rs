@@ -7,12 +7,12 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 use tenon_contract::position::{Position, Range};
 
 use crate::message::Payload;
-use crate::model::{Diagnostic, HoverInfo, HoverPart, Markup};
+use crate::model::{Diagnostic, FixData, HoverInfo, HoverPart, Markup};
 
 /// The decoded path of a URI: one key for all encodings. Not checked against any root.
 pub(crate) fn file_key(uri: &str) -> String {
@@ -181,8 +181,13 @@ const MAX_DEPTH: u32 = 64;
 pub(crate) fn symbols(payload: &Payload) -> Vec<RawSymbol> {
     match serde_json::from_slice::<Option<Vec<Sound>>>(payload.as_bytes()) {
         Ok(sound) => flattened(sound.unwrap_or_default()),
-        Err(_) => flattened(list::<Value>(payload.as_bytes())),
+        Err(_) => lenient_symbols(payload),
     }
+}
+
+/// The same, without invalid symbols.
+pub(crate) fn lenient_symbols(payload: &Payload) -> Vec<RawSymbol> {
+    flattened(list::<Value>(payload.as_bytes()))
 }
 
 fn flattened<C: Child>(symbols: Vec<C>) -> Vec<RawSymbol> {
@@ -263,11 +268,28 @@ struct WireDiagnostic {
     #[serde(default)]
     source: Option<String>,
     message: Value,
+    #[serde(default)]
+    data: Option<Value>,
+}
+
+/// The most bytes that are kept of what a server wants back with a request for fixes.
+const MAX_FIX_DATA: usize = 64 * 1024;
+
+/// A code that is not text, and the server's own data.
+fn fix_data(code: Option<&Value>, data: Option<Value>) -> FixData {
+    let mut kept = serde_json::Map::new();
+    if let Some(code) = code.filter(|code| !code.is_string()) {
+        kept.insert("code".to_owned(), code.clone());
+    }
+    kept.extend(data.filter(|data| !data.is_null()).map(|data| ("data".to_owned(), data)));
+    let json = (!kept.is_empty()).then(|| Value::Object(kept).to_string());
+    FixData(json.filter(|json| json.len() <= MAX_FIX_DATA).map(Into::into))
 }
 
 impl From<WireDiagnostic> for Diagnostic {
     fn from(wire: WireDiagnostic) -> Self {
         Self {
+            fix_data: fix_data(wire.code.as_ref(), wire.data),
             range: wire.range.into(),
             severity: wire.severity,
             code: wire.code.as_ref().and_then(code_text),
@@ -278,6 +300,27 @@ impl From<WireDiagnostic> for Diagnostic {
             },
         }
     }
+}
+
+/// A diagnostic as its server sent it, to ask for its fixes.
+pub(crate) fn to_wire(found: &Diagnostic) -> Value {
+    let mut wire = json!({ "range": found.range, "message": found.message });
+    let optional = [
+        ("severity", found.severity.map(Value::from)),
+        ("code", found.code.clone().map(Value::from)),
+        ("source", found.source.clone().map(Value::from)),
+    ];
+    for (key, value) in optional {
+        if let Some(value) = value {
+            wire[key] = value;
+        }
+    }
+    if let Some(kept) = &found.fix_data.0
+        && let Ok(Value::Object(kept)) = serde_json::from_str(kept)
+    {
+        kept.into_iter().for_each(|(key, value)| wire[key] = value);
+    }
+    wire
 }
 
 /// Codes are strings, numbers, or objects with a `value`.
@@ -403,6 +446,7 @@ impl From<TsserverDiagnostic> for Diagnostic {
             code: wire.code.as_ref().and_then(code_text),
             source: wire.source.or_else(|| Some("typescript".to_owned())),
             message: wire.text,
+            fix_data: fix_data(wire.code.as_ref(), None),
         }
     }
 }

@@ -9,6 +9,8 @@ mod client;
 pub mod codec;
 pub mod diagnostic_line;
 mod from_protocol;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 mod identifiers;
 pub mod message;
 pub mod model;
@@ -21,6 +23,7 @@ pub mod process;
 pub mod process;
 #[cfg(unix)]
 mod sandbox;
+pub mod server_edit;
 mod server_log;
 pub mod service;
 pub mod transport;

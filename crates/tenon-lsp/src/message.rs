@@ -19,6 +19,11 @@ impl Payload {
         raw.map_or(Self::NULL, |raw| Self(frame.slice_ref(raw.get().as_bytes())))
     }
 
+    /// A part of a received payload.
+    pub(crate) fn of(value: &Value) -> Self {
+        Self(Bytes::from(value.to_string()))
+    }
+
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
@@ -172,13 +177,42 @@ pub(crate) fn response_id(head: &[u8]) -> Option<RequestId> {
 /// A value that can be serialised as `params` or `result`.
 pub type Written = Result<Bytes, serde_json::Error>;
 
-struct Call<'a, P: Serialize + ?Sized> {
+/// What a request or notification carries.
+pub trait Params {
+    type Value: Serialize + ?Sized;
+
+    /// `None` leaves `params` out.
+    fn value(&self) -> Option<&Self::Value>;
+}
+
+impl<T: Serialize + ?Sized> Params for T {
+    type Value = T;
+
+    fn value(&self) -> Option<&T> {
+        Some(self)
+    }
+}
+
+/// For methods without parameters. JSON-RPC allows only objects and lists, and TypeScript 7 rejects `null`, so that it would
+/// not exit.
+#[derive(Debug, Clone, Copy)]
+pub struct NoParams;
+
+impl Params for NoParams {
+    type Value = ();
+
+    fn value(&self) -> Option<&()> {
+        None
+    }
+}
+
+struct Call<'a, P: Params + ?Sized> {
     id: Option<&'a RequestId>,
     method: &'a str,
     params: &'a P,
 }
 
-impl<P: Serialize + ?Sized> Serialize for Call<'_, P> {
+impl<P: Params + ?Sized> Serialize for Call<'_, P> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut object = serializer.serialize_struct("Message", 4)?;
         object.serialize_field("jsonrpc", "2.0")?;
@@ -186,7 +220,9 @@ impl<P: Serialize + ?Sized> Serialize for Call<'_, P> {
             object.serialize_field("id", id)?;
         }
         object.serialize_field("method", self.method)?;
-        object.serialize_field("params", self.params)?;
+        if let Some(params) = self.params.value() {
+            object.serialize_field("params", params)?;
+        }
         object.end()
     }
 }
@@ -210,12 +246,12 @@ impl<R: Serialize + ?Sized> Serialize for Answer<'_, R> {
 }
 
 /// A request as a frame.
-pub fn request<P: Serialize + ?Sized>(id: &RequestId, method: &str, params: &P) -> Written {
+pub fn request<P: Params + ?Sized>(id: &RequestId, method: &str, params: &P) -> Written {
     codec::frame(&Call { id: Some(id), method, params })
 }
 
 /// A notification as a frame.
-pub fn notification<P: Serialize + ?Sized>(method: &str, params: &P) -> Written {
+pub fn notification<P: Params + ?Sized>(method: &str, params: &P) -> Written {
     codec::frame(&Call { id: None, method, params })
 }
 
@@ -281,6 +317,14 @@ mod tests {
         ] {
             assert!(matches!(parse(wrong), Err(MessageError::Shape(_))), "{wrong}");
         }
+    }
+
+    #[test]
+    fn method_without_parameters_has_no_params_field() {
+        let text = |frame: Written| String::from_utf8(frame.unwrap().to_vec()).unwrap();
+        assert!(text(notification("exit", &NoParams)).ends_with(r#"{"jsonrpc":"2.0","method":"exit"}"#));
+        let with = text(request(&RequestId::Number(1), "m", &[1]));
+        assert!(with.ends_with(r#"{"jsonrpc":"2.0","id":1,"method":"m","params":[1]}"#), "{with}");
     }
 
     #[test]

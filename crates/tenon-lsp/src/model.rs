@@ -4,6 +4,7 @@
 //! outside are dropped before counting. Positions do not count a byte order mark, as in servers and editors.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use tenon_contract::position::{Position, Range};
@@ -136,7 +137,22 @@ pub struct Diagnostic {
     pub code: Option<String>,
     pub source: Option<String>,
     pub message: String,
+    #[serde(skip)]
+    pub fix_data: FixData,
 }
+
+/// What a server wants back when it is asked for fixes of a diagnostic: a code that is not text, and the server's own data, as
+/// one JSON object. It is not part of what the diagnostic says, so all are equal.
+#[derive(Debug, Clone, Default)]
+pub struct FixData(pub(crate) Option<Arc<str>>);
+
+impl PartialEq for FixData {
+    fn eq(&self, _other: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for FixData {}
 
 impl Diagnostic {
     /// A missing severity is an error, an unknown one is information.
@@ -215,6 +231,8 @@ pub enum Doubt {
     /// It reported errors in headers that it read by themselves: what it finds there replaces what it found while it read the
     /// whole program.
     HeaderErrors,
+    /// It lacks the source of the standard library, so it finds nothing inside that library's macros.
+    LibrarySource,
     /// Files that may belong to the answer are neither in its projects nor opened for the question.
     UnreadFiles,
 }
@@ -286,6 +304,7 @@ mod tests {
             code: None,
             source: Some(source.to_owned()),
             message: message.to_owned(),
+            fix_data: FixData::default(),
         }
     }
 

@@ -27,10 +27,12 @@ use crate::watch::Watch;
 use tenon_servers::find::{Availability, Finder};
 use tenon_servers::registry::{Capability, Registry, ServerEntry, ServerId};
 
+mod arriving_checks;
 mod baselines;
 mod change_check;
 mod change_dependents;
 mod change_journal;
+mod changes_in_flight;
 mod configuration_change;
 mod convert;
 mod declared_name;
@@ -46,20 +48,26 @@ mod pending_changes;
 mod project_coverage;
 mod references;
 mod server_change;
+mod server_choice;
+mod server_edits;
 mod skipped_files;
 mod status;
 mod touched;
+mod tried_change;
 mod warm_up;
 
 pub use change_check::{ChangeCheck, ChangedText, Checkers, FileCheck, ServerCheck};
 pub use change_journal::JournalChanges;
 pub use file_diagnostics::CheckedFiles;
+pub use server_edits::{OfferedFix, Proposal};
 pub use skipped_files::ENDED_THE_SERVER;
 pub use status::{ServerState, ServerStatus};
+pub use tried_change::{TriedChange, TryError};
 pub use warm_up::{Coverage, WarmUpResult};
 
 use dependency_folders::DependencyFolders;
-use instance::ServerInstance;
+use instance::{ClientLease, ServerInstance};
+use server_choice::ProjectCache;
 
 /// Larger files are not sent to servers; they are usually generated.
 pub const MAX_TEXT_BYTES: u64 = 8 * 1024 * 1024;
@@ -77,6 +85,8 @@ pub struct Timeouts {
     pub check: Duration,
     /// A server's first check, its start included.
     pub first_check: Duration,
+    /// A check that has shown its text, until those that began before have shown theirs (decision 0351).
+    pub gather: Duration,
     /// A batch of files in which no file finishes.
     pub stalled: Duration,
     /// A file that is checked alone, after its batch stalled.
@@ -94,6 +104,7 @@ impl Default for Timeouts {
         Self {
             check: Duration::from_secs(3),
             first_check: Duration::from_secs(10),
+            gather: Duration::from_millis(20),
             stalled: Duration::from_secs(15),
             alone: Duration::from_secs(60),
             start: Duration::from_secs(30),
@@ -162,12 +173,14 @@ struct Inner {
     group: ProcessGroup,
     servers: Mutex<Arc<Vec<ServerAvailability>>>,
     instances: Mutex<BTreeMap<Key, Arc<ServerInstance>>>,
-    roots: Mutex<RootCache>,
+    project_cache: Mutex<ProjectCache>,
     recent: Mutex<Vec<dependents::RecentEdit>>,
     users: Mutex<dependents::DependentsCache>,
     baselines: Mutex<baselines::Baselines>,
     passed: Mutex<PassedTexts>,
     journal: Mutex<change_journal::ChangeJournal>,
+    in_flight: Arc<changes_in_flight::ChangesInFlight>,
+    arriving: Arc<arriving_checks::ArrivingChecks>,
     skipped: Mutex<skipped_files::SkippedFiles>,
     projects: Mutex<BTreeMap<Key, project_coverage::KnownProjects>>,
     watch: Option<Watch>,
@@ -181,13 +194,6 @@ struct Inner {
 
 /// The key of one server process.
 type Key = (ServerId, Utf8PathBuf);
-
-/// Project roots by server and folder, valid for one file-system epoch.
-#[derive(Default)]
-struct RootCache {
-    at: u64,
-    known: BTreeMap<Key, Option<WorkspacePath>>,
-}
 
 /// Texts that servers see instead of those on disk, with their order.
 type UnsavedTexts = BTreeMap<WorkspacePath, (u64, Arc<str>)>;
@@ -227,12 +233,14 @@ impl Orchestrator {
             group,
             servers: Mutex::default(),
             instances: Mutex::default(),
-            roots: Mutex::default(),
+            project_cache: Mutex::default(),
             recent: Mutex::default(),
             users: Mutex::default(),
             baselines: Mutex::default(),
             passed: Mutex::default(),
             journal: Mutex::default(),
+            in_flight: Arc::default(),
+            arriving: Arc::default(),
             skipped: Mutex::default(),
             projects: Mutex::default(),
             watch: watch.and_then(Result::ok),
@@ -362,11 +370,26 @@ impl Orchestrator {
     }
 
     /// A running server, started if necessary, that has received all changes on disk.
-    async fn client(&self, candidate: &Candidate, call: &CallContext) -> Result<Arc<Client>, GapReason> {
+    async fn client(&self, candidate: &Candidate, call: &CallContext) -> Result<ClientLease, GapReason> {
         let instance = self.instance(candidate)?;
-        let client = instance.client(call).await?;
+        let client = instance.lease(call).await?;
         self.0.send_changes(&instance, &client, call).await?;
         Ok(client)
+    }
+
+    /// Like [`Orchestrator::client`], for the diagnostics of one document: it may not have received changes of other files
+    /// that are being checked. Also returns whether there are such changes.
+    async fn client_about(
+        &self,
+        candidate: &Candidate,
+        path: &WorkspacePath,
+        call: &CallContext,
+    ) -> Result<(ClientLease, bool), GapReason> {
+        let instance = self.instance(candidate)?;
+        let client = instance.lease(call).await?;
+        let held = self.0.in_flight.pass(path);
+        let sent = self.0.send_changes_but(&held, &instance, &client, call).await;
+        sent.map(|()| (client, !held.is_empty()))
     }
 
     fn live_clients(&self) -> Vec<Arc<Client>> {
@@ -394,82 +417,11 @@ impl Inner {
             .collect()
     }
 
-    /// The servers of a file, if all their project roots are cached.
-    fn known_candidates(&self, path: &WorkspacePath) -> Option<Vec<Candidate>> {
-        let servers = Arc::clone(&*lock(&self.servers));
-        let mut candidates = Vec::new();
-        for (_, found) in serving(&servers, path.as_path()) {
-            let root = self.known_root(&found.entry, path.as_path())?;
-            candidates.extend(found.candidate(root));
-        }
-        Some(candidates)
-    }
-
-    fn find_candidates(&self, path: &WorkspacePath) -> Vec<Candidate> {
-        let servers = Arc::clone(&*lock(&self.servers));
-        serving(&servers, path.as_path())
-            .filter_map(|(_, found)| found.candidate(self.root_for(&found.entry, path.as_path())))
-            .collect()
-    }
-
-    /// The cached project root for a file, if it is still valid.
-    fn known_root(&self, entry: &ServerEntry, file: &Utf8Path) -> Option<Option<WorkspacePath>> {
-        let roots = lock(&self.roots);
-        if self.watch.is_none() || roots.at != self.epochs.get(Epoch::Fs) {
-            return None;
-        }
-        roots.known.get(&(entry.id.clone(), file.parent()?.to_owned())).cloned()
-    }
-
-    /// The project root for a file. Reads the file system if it is not cached.
-    fn root_for(&self, entry: &ServerEntry, file: &Utf8Path) -> Option<WorkspacePath> {
-        if let Some(known) = self.known_root(entry, file) {
-            return known;
-        }
-        let at = self.epochs.get(Epoch::Fs);
-        let root = self
-            .workspace_of(file)
-            .and_then(|workspace| entry.root_for(workspace, file))
-            .and_then(|root| self.gate.admit_folder(root).ok());
-        let mut roots = lock(&self.roots);
-        if roots.at != at {
-            roots.known.clear();
-            roots.at = at;
-        }
-        roots.known.insert((entry.id.clone(), file.parent()?.to_owned()), root.clone());
-        root
-    }
-
     /// The innermost allowed root that contains a file.
     fn workspace_of(&self, file: &Utf8Path) -> Option<&Utf8Path> {
         let roots = self.gate.roots().iter().filter(|root| file.starts_with(root));
         roots.max_by_key(|root| root.as_str().len()).map(Utf8PathBuf::as_path)
     }
-}
-
-impl ServerAvailability {
-    /// `None` if the server is disabled or needs a project that the file does not have.
-    fn candidate(&self, root: Option<WorkspacePath>) -> Option<Candidate> {
-        let place = match &self.availability {
-            Availability::Found(_) => Ok(root?),
-            Availability::Unavailable(unavailable) => {
-                root?;
-                Err(unavailable.reason.to_string())
-            }
-            Availability::Disabled(_) => return None,
-        };
-        Some(Candidate { entry: Arc::clone(&self.entry), place })
-    }
-}
-
-/// The servers for a file name, with their index in the registry, without disabled ones.
-fn serving<'a>(
-    servers: &'a [ServerAvailability],
-    file: &'a Utf8Path,
-) -> impl Iterator<Item = (usize, &'a ServerAvailability)> {
-    servers.iter().enumerate().filter(move |(_, found)| {
-        !matches!(found.availability, Availability::Disabled(_)) && found.entry.language_id(file).is_some()
-    })
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -81,12 +81,17 @@ impl From<ServiceDiagnostic> for DiagnosticLine {
     }
 }
 
-/// The status of one language server.
+/// The status of one language server. Hosts read `id` and `status`, or `serverId` and `state`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServiceServerStatus {
     pub id: String,
+    /// The name that the host configured it by, else `id`.
+    #[serde(default)]
+    pub server_id: String,
     pub status: ServerState,
+    #[serde(default)]
+    pub state: ServiceServerState,
     pub language: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_pid: Option<u32>,
@@ -94,11 +99,44 @@ pub struct ServiceServerStatus {
     pub detail: Option<String>,
 }
 
+/// Whether a server works, in three words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ServiceServerState {
+    /// It runs, or it was found and starts with the first file.
+    Ok,
+    Starting,
+    /// It crashed, was not found, may not run or is switched off.
+    #[default]
+    Broken,
+}
+
+impl From<ServerState> for ServiceServerState {
+    fn from(state: ServerState) -> Self {
+        match state {
+            ServerState::Idle | ServerState::Active => Self::Ok,
+            ServerState::Starting => Self::Starting,
+            ServerState::Broken | ServerState::Disabled | ServerState::Unavailable => Self::Broken,
+        }
+    }
+}
+
+impl ServiceServerStatus {
+    /// The status of the server that the host calls `server_id`.
+    #[must_use]
+    pub fn called(mut self, server_id: &str) -> Self {
+        server_id.clone_into(&mut self.server_id);
+        self
+    }
+}
+
 impl From<orchestrator::ServerStatus> for ServiceServerStatus {
     fn from(status: orchestrator::ServerStatus) -> Self {
         Self {
             id: status.id.to_string(),
+            server_id: status.id.to_string(),
             status: status.state,
+            state: status.state.into(),
             language: status.language,
             server_pid: status.pid,
             detail: status.detail,
@@ -128,12 +166,14 @@ mod tests {
         assert_eq!(serde_json::from_value::<ServiceDiagnostic>(written).unwrap(), diagnostic);
         let status = ServiceServerStatus {
             id: "pyright".to_owned(),
+            server_id: "python".to_owned(),
             status: ServerState::Active,
+            state: ServiceServerState::Ok,
             language: "Python".to_owned(),
             server_pid: Some(7),
             detail: None,
         };
-        let written = json!({ "id": "pyright", "status": "active", "language": "Python", "serverPid": 7 });
+        let written = json!({ "id": "pyright", "serverId": "python", "status": "active", "state": "ok", "language": "Python", "serverPid": 7 });
         assert_eq!(serde_json::to_value(&status).unwrap(), written);
         assert_eq!(serde_json::from_value::<ServiceServerStatus>(written).unwrap(), status);
     }

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
-use serde::Serialize;
+
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{mpsc, oneshot};
@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::call_context::{CallContext, Interrupted};
 use crate::codec::{CodecError, FrameDecoder, MAX_BODY_BYTES};
-use crate::message::{self, Message, Payload, RequestId, RpcError};
+use crate::message::{self, Message, Params, Payload, RequestId, RpcError};
 
 /// The most queued frames. A healthy server reads within milliseconds; callers wait while the queue is full.
 const OUTGOING: usize = 256;
@@ -37,7 +37,8 @@ const STALL: Duration = Duration::from_secs(30);
 
 /// Handles the peer's messages. Runs in the reader, so it must return at once.
 pub trait Peer: Send + Sync + 'static {
-    fn notification(&self, method: &str, params: Payload);
+    /// An error ends the connection before any later message is read.
+    fn notification(&self, method: &str, params: Payload) -> Result<(), Closed>;
     /// Returns the answer to a request.
     fn request(&self, method: &str, params: Payload) -> Result<Value, RpcError>;
 }
@@ -55,6 +56,10 @@ pub enum Closed {
     Stalled,
     #[error("the peer sends requests without reading the answers")]
     Flooded,
+    #[error("it sends more diagnostics than Tenon keeps")]
+    TooManyDiagnostics,
+    #[error("a process that it needs has exited")]
+    WorkerExited,
     #[error("we closed it")]
     Locally,
 }
@@ -207,7 +212,7 @@ impl Connection {
     }
 
     /// Sends a notification after everything sent before.
-    pub async fn notify<P: Serialize + ?Sized>(
+    pub async fn notify<P: Params + ?Sized>(
         &self,
         call: &CallContext,
         method: &str,
@@ -217,7 +222,7 @@ impl Connection {
     }
 
     /// Sends a request after everything sent before. The answer is awaited with [`PendingReply::wait`].
-    pub async fn request<P: Serialize + ?Sized>(
+    pub async fn request<P: Params + ?Sized>(
         &self,
         call: &CallContext,
         method: &str,
@@ -227,7 +232,7 @@ impl Connection {
     }
 
     /// Like [`Connection::request`]; `on_reply` sees the answer before any later message of the peer is handled.
-    pub(crate) async fn request_with<P: Serialize + ?Sized>(
+    pub(crate) async fn request_with<P: Params + ?Sized>(
         &self,
         call: &CallContext,
         method: &str,
@@ -238,7 +243,7 @@ impl Connection {
     }
 
     /// Sends a request for which only the time of the answer matters. It is never cancelled.
-    pub async fn request_mark<P: Serialize + ?Sized>(
+    pub async fn request_mark<P: Params + ?Sized>(
         &self,
         call: &CallContext,
         method: &str,
@@ -251,7 +256,7 @@ impl Connection {
     }
 
     /// The frame of such a request, which the caller sends in a reserved place.
-    pub(crate) fn mark_frame<P: Serialize + ?Sized>(
+    pub(crate) fn mark_frame<P: Params + ?Sized>(
         &self,
         method: &str,
         params: &P,
@@ -263,7 +268,7 @@ impl Connection {
         Ok(frame)
     }
 
-    async fn start<P: Serialize + ?Sized>(
+    async fn start<P: Params + ?Sized>(
         &self,
         call: &CallContext,
         method: &str,
@@ -447,7 +452,7 @@ fn handle(
 ) -> Result<(), Closed> {
     match Message::parse(frame) {
         Ok(Message::Response { id, outcome }) => shared.complete(id, outcome),
-        Ok(Message::Notification { method, params }) => peer.notification(&method, params),
+        Ok(Message::Notification { method, params }) => peer.notification(&method, params)?,
         Ok(Message::Request { id, method, params }) => {
             let outcome = peer.request(&method, params);
             let answer = message::response(Some(&id), outcome.as_ref())

@@ -2,7 +2,8 @@
 //!
 //! The kernel's events may be late or lost, so correctness does not depend on them alone:
 //! - [`Watch::flush`] renames a file (the cookie) in a private folder on the same watch and waits for that event. Events keep
-//!   their order, so all earlier changes are known then, at a cost that does not grow with the workspace.
+//!   their order, so all earlier changes are known then, at a cost that does not grow with the workspace, nor with the number
+//!   of events: those of one path are handled together.
 //! - After a loss (a queue overflowed, a folder could not be watched, the ignore rules changed) the tree is read again and
 //!   compared with the last state.
 //!
@@ -10,11 +11,10 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use tenon_contract::epoch::Epochs;
@@ -23,28 +23,17 @@ use tokio::sync::{Notify, oneshot};
 
 use crate::call_context::CallContext;
 pub use crate::client::FileChangeKind;
+use cookie_folder::CookieFolder;
 
+mod cookie_folder;
+mod event_queue;
 mod file_table;
 mod worker;
 
+use event_queue::EventQueue;
+
 /// The prefix of temporary files that an edit writes before it renames them. Changes of these files are not reported.
 pub const UNFINISHED_EDIT: &str = ".tenon-edit-";
-
-/// Queued messages to our thread. A checkout of ten thousand files fits; on overflow we read the tree.
-const QUEUE: usize = 32 * 1024;
-
-/// How long to wait for room in the queue.
-const FULL_PAUSE: Duration = Duration::from_millis(5);
-
-/// A message to the thread.
-enum WorkerMessage {
-    Event(notify::Event),
-    /// Events were lost.
-    Rescan,
-    /// A caller wants the tree to be read.
-    Asked(oneshot::Sender<()>),
-    Stop,
-}
 
 struct Shared {
     roots: Vec<Utf8PathBuf>,
@@ -55,7 +44,7 @@ struct Shared {
     changed: Notify,
     cookies: Mutex<BTreeMap<u64, oneshot::Sender<()>>>,
     /// Events that the thread has not handled yet.
-    queued: AtomicUsize,
+    events: EventQueue,
     /// Whether the tree has been read for the first time.
     read: AtomicBool,
     /// Not all folders could be watched: only reading the tree finds changes.
@@ -71,9 +60,8 @@ struct Shared {
 /// Watches the roots of a workspace until it is dropped.
 pub struct Watch {
     shared: Arc<Shared>,
-    orders: SyncSender<WorkerMessage>,
     /// Holds the cookie; private to us.
-    folder: tempfile::TempDir,
+    folder: CookieFolder,
     /// The current name of the cookie, a number. Locked while it is renamed.
     cookie: Mutex<u64>,
     thread: Option<JoinHandle<()>>,
@@ -83,8 +71,12 @@ impl Watch {
     /// Starts to watch. `ignore` are patterns of the configuration, in the format of `.gitignore`. The tree is read in the
     /// background; [`Watch::flush`] waits for it.
     pub fn start(gate: &RootGate, ignore: Vec<String>, epochs: Arc<Epochs>) -> std::io::Result<Self> {
-        let folder = cookie_folder()?;
+        let folder = CookieFolder::create()?;
         let cookies = folder.path().canonicalize()?;
+        let parent = cookies.parent().map(Path::to_owned).unwrap_or_default();
+        std::thread::Builder::new()
+            .name("leftovers".to_owned())
+            .spawn(move || CookieFolder::remove_leftovers(&parent))?;
         let shared = Arc::new(Shared {
             roots: gate.roots().to_vec(),
             ignore,
@@ -93,21 +85,18 @@ impl Watch {
             changes: Mutex::default(),
             changed: Notify::new(),
             cookies: Mutex::default(),
-            // The first read of the tree counts as one event, so that no cookie overtakes it.
-            queued: AtomicUsize::new(1),
+            events: EventQueue::new(),
             read: AtomicBool::new(false),
             blind: AtomicBool::new(false),
             identities: Mutex::new(gate.roots().iter().map(|root| FolderId::of(root)).collect()),
             root_lost: AtomicBool::new(false),
             generation: AtomicU64::new(0),
         });
-        let (orders, inbox) = sync_channel(QUEUE);
         let worker_shared = Arc::clone(&shared);
-        let events = orders.clone();
         let thread = std::thread::Builder::new()
             .name("watch".to_owned())
-            .spawn(move || worker::run(&worker_shared, &cookies, events, &inbox))?;
-        Ok(Self { shared, orders, folder, cookie: Mutex::new(0), thread: Some(thread) })
+            .spawn(move || worker::run(&worker_shared, &cookies))?;
+        Ok(Self { shared, folder, cookie: Mutex::new(0), thread: Some(thread) })
     }
 
     /// Waits until all earlier changes on disk are known. `false` if the call ended first.
@@ -126,14 +115,7 @@ impl Watch {
 
     async fn rescan(&self, call: &CallContext) -> bool {
         let (done, rescanned) = oneshot::channel();
-        let mut order = WorkerMessage::Asked(done);
-        // Full only while thousands of events are handled.
-        while let Err(TrySendError::Full(unsent)) = self.orders.try_send(order) {
-            order = unsent;
-            if call.bound(tokio::time::sleep(FULL_PAUSE)).await.is_err() {
-                return false;
-            }
-        }
+        self.shared.events.ask(done);
         matches!(call.bound(rescanned).await, Ok(Ok(())))
     }
 
@@ -186,7 +168,7 @@ impl Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        let _ = self.orders.send(WorkerMessage::Stop);
+        self.shared.events.stop();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -230,29 +212,21 @@ impl Shared {
         }
     }
 
-    /// Completes the flush whose cookie an event is about. `false` for every other event.
-    fn settle(&self, folder: &Path, event: &notify::Event) -> bool {
-        let [path] = event.paths.as_slice() else {
-            return false;
-        };
-        let Ok(name) = path.strip_prefix(folder) else {
-            return false;
-        };
+    /// The event of the cookie with this name has arrived.
+    fn cookie_arrived(&self, name: &std::path::Path) {
         if let Some(number) = name.to_str().and_then(|name| name.parse().ok())
-            && let Some(done) = lock(&self.cookies).remove(&number)
+            && !self.events.cookie(number)
         {
+            self.settle(number);
+        }
+    }
+
+    /// Completes the flush with this cookie.
+    fn settle(&self, cookie: u64) {
+        if let Some(done) = lock(&self.cookies).remove(&cookie) {
             let _ = done.send(());
         }
-        true
     }
-}
-
-/// A private folder, in memory if possible: a rename there never waits for a disk. The order of events does not depend on
-/// where the files are.
-fn cookie_folder() -> std::io::Result<tempfile::TempDir> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix("tenon-watch-");
-    builder.tempdir_in("/dev/shm").or_else(|_| builder.tempdir())
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

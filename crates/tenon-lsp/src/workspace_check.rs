@@ -81,6 +81,9 @@ pub struct CheckReport {
     pub unserved: Vec<String>,
     /// Servers that are not installed or may not run.
     pub absent: BTreeMap<ServerId, AbsentServer>,
+    /// What servers do not support in the configuration of the workspace.
+    #[serde(default)]
+    pub notes: Vec<String>,
     /// Only new findings are listed; these are the counts of the others.
     #[serde(default)]
     pub compared: Option<Compared>,
@@ -166,6 +169,7 @@ pub async fn run(
     }
     whole.files.sort_by(|a, b| a.file.cmp(&b.file));
     whole.unserved.sort_unstable();
+    whole.notes = orchestrator.configuration_notes().await;
     whole
 }
 
@@ -217,6 +221,7 @@ mod tests {
             code: None,
             source: None,
             message: "wrong".to_owned(),
+            fix_data: crate::model::FixData::default(),
         };
         report(vec![file(vec![found]), file(Vec::new())])
     }

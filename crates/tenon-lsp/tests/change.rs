@@ -134,7 +134,16 @@ const PYTHON: &[(&str, &str)] = &[
 
 #[tokio::test(flavor = "multi_thread")]
 async fn typescript_dependents_of_a_change_are_reported() {
-    let project = Project::open("typescript-language-server", TYPESCRIPT).await;
+    dependents_of_a_change_are_reported("typescript-language-server").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn typescript_7_dependents_of_a_change_are_reported() {
+    dependents_of_a_change_are_reported("typescript-native").await;
+}
+
+async fn dependents_of_a_change_are_reported(server: &str) {
+    let project = Project::open(server, TYPESCRIPT).await;
     // The name still occurs in the file, in a comment.
     let renamed = project.edit("src/take.ts", "function take(", "function takeAll(").await;
     assert_eq!(renamed, ["src/direct.ts", "src/through.ts"]);
@@ -173,7 +182,16 @@ async fn python_dependents_of_a_change_are_reported() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn fixed_and_created_typescript_modules_end_errors_elsewhere() {
-    let project = Project::open("typescript-language-server", TYPESCRIPT).await;
+    fixed_and_created_modules_end_errors_elsewhere("typescript-language-server").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn fixed_and_created_typescript_7_modules_end_errors_elsewhere() {
+    fixed_and_created_modules_end_errors_elsewhere("typescript-native").await;
+}
+
+async fn fixed_and_created_modules_end_errors_elsewhere(server: &str) {
+    let project = Project::open(server, TYPESCRIPT).await;
     let broken = project.edit("src/take.ts", "function take(", "function takeAll(").await;
     let fixed = project.change("src/take.ts", "function takeAll(", "function take(").await;
     assert!(fixed.complete, "{fixed:?}");
@@ -208,12 +226,14 @@ async fn created_python_module_ends_errors_elsewhere() {
 async fn importer_without_a_baseline_is_not_called_checked() {
     let files =
         [TYPESCRIPT, &[("src/nine.ts", "import { four } from './four';\nexport const nine = four;\n")]];
-    let project = Project::open("typescript-language-server", &files.concat()).await;
-    let created = project.create("src/four.ts", "export const four = 4;\n").await;
-    assert!(!created.complete, "the state of the importer before is not known: {created:?}");
-    assert_eq!(created.others.len(), 1);
-    assert!(created.others[0].servers[0].before.is_none());
-    project.orchestrator.shutdown().await;
+    for server in ["typescript-language-server", "typescript-native"] {
+        let project = Project::open(server, &files.concat()).await;
+        let created = project.create("src/four.ts", "export const four = 4;\n").await;
+        assert!(!created.complete, "the state of the importer before is not known: {created:?}");
+        assert_eq!(created.others.len(), 1);
+        assert!(created.others[0].servers[0].before.is_none());
+        project.orchestrator.shutdown().await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -229,10 +249,12 @@ async fn lost_import_of_a_base_class_breaks_its_users() {
             ("src/user.ts", "import { Task } from './task';\nnew Task().close();\n"),
         ],
     ];
-    let project = Project::open("typescript-language-server", &files.concat()).await;
-    let broken = project.edit("src/task.ts", "import { Base } from './base';", "class Base {}").await;
-    assert_eq!(broken, ["src/user.ts"]);
-    project.orchestrator.shutdown().await;
+    for server in ["typescript-language-server", "typescript-native"] {
+        let project = Project::open(server, &files.concat()).await;
+        let broken = project.edit("src/task.ts", "import { Base } from './base';", "class Base {}").await;
+        assert_eq!(broken, ["src/user.ts"]);
+        project.orchestrator.shutdown().await;
+    }
 }
 
 /// clangd reads headers from disk, where the new text is when a change is reported: the state before must be known by then.

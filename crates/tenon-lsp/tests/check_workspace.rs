@@ -106,7 +106,7 @@ async fn diagnostics_of_several_languages_and_servers_are_merged() {
     python/a.py:4:36 error Ruff F821
     python/a.py:5:13 error Pyright reportAssignmentType
     style.css:1:13 error css css-propertyvalueexpected
-    web/a.ts:2:14 error typescript 2322
+    web/a.ts:2:14 error ts 2322
     "#);
     assert!(report.is_complete(), "{report:#?}");
     assert_eq!(report.verdict(), Verdict::Findings);

@@ -101,14 +101,21 @@ const NONE: [&str; 0] = [];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn typescript_finds_a_module_as_soon_as_it_exists() {
+    module_is_found_as_soon_as_it_exists("typescript-language-server").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn typescript_7_finds_a_module_as_soon_as_it_exists() {
+    module_is_found_as_soon_as_it_exists("typescript-native").await;
+}
+
+async fn module_is_found_as_soon_as_it_exists(server: &str) {
     let config = r#"{ "compilerOptions": { "strict": true, "module": "esnext", "moduleResolution": "bundler" }, "include": ["src"] }"#;
     let missing =
         |message: &[String]| message.iter().filter(|one| one.contains("Cannot find module")).count();
-    let workspace = Workspace::open(
-        &["typescript-language-server"],
-        &[("tsconfig.json", config), ("src/main.ts", "export const one = 1;\n")],
-    )
-    .await;
+    let workspace =
+        Workspace::open(&[server], &[("tsconfig.json", config), ("src/main.ts", "export const one = 1;\n")])
+            .await;
     assert_eq!(workspace.check("src/main.ts").await, NONE);
     for (number, module) in ["n0", "lib1/n1", "a2/b/n2", "n3/index"].into_iter().enumerate() {
         let (user, file) = (format!("src/u{number}.ts"), format!("src/{module}.ts"));
@@ -200,6 +207,11 @@ async fn hundred_changes_by_another_program_are_each_seen_by_the_next_question()
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn typescript_7_sees_every_change_by_another_program() {
+    every_change_is_seen(&["typescript-native"], &[Language::TypeScript], 150, 7).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn pyright_lists_the_symbols_of_a_file_that_came_back() {
     // The 52nd change brings back a file that an open one imports.
     every_change_is_seen(&["pyright"], &[Language::Python], 60, 1).await;
@@ -252,6 +264,15 @@ async fn every_change_is_seen(servers: &[&str], languages: &[Language], steps: u
 
 #[tokio::test(flavor = "multi_thread")]
 async fn packages_are_found_as_soon_as_they_are_installed() {
+    installed_packages_are_found("typescript-language-server").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn typescript_7_finds_packages_as_soon_as_they_are_installed() {
+    installed_packages_are_found("typescript-native").await;
+}
+
+async fn installed_packages_are_found(typescript: &str) {
     let config = r#"{ "compilerOptions": { "strict": true, "module": "esnext", "moduleResolution": "bundler" }, "include": ["src"] }"#;
     let files = [
         (".gitignore", "node_modules/\n.venv/\n"),
@@ -260,7 +281,7 @@ async fn packages_are_found_as_soon_as_they_are_installed() {
         ("src/main.ts", "import { f } from 'installed';\nexport const x: number = f();\n"),
         ("main.py", "import installed\n\nx = installed.f()\n"),
     ];
-    let workspace = Workspace::open(&["pyright", "typescript-language-server"], &files).await;
+    let workspace = Workspace::open(&["pyright", typescript], &files).await;
     let venv = workspace.folder.path().join(".venv");
     let made = std::process::Command::new(program::python())
         .args(["-m", "venv", "--without-pip"])

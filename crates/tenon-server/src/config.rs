@@ -228,17 +228,18 @@ impl Settings {
     }
 }
 
-/// The language servers that a repository's file configures, trusted or not.
-pub(crate) fn repository_servers(
-    text: &SourceText,
+/// The language servers that a repository's file and the user's configure, once the repository is trusted.
+pub(crate) fn trusted_servers(
     root: &Utf8Path,
+    workspace: Option<&SourceText>,
+    user: Option<&SourceText>,
 ) -> Result<BTreeMap<String, Value>, ConfigError> {
     let environment = Environment::default();
     let sources = ConfigSources {
         root,
         home: None,
-        user: None,
-        workspace: Some(text),
+        user,
+        workspace,
         environment: &environment,
         flags: &[],
         trusted: true,
@@ -281,6 +282,18 @@ fn read_real(path: &Utf8Path, real: &Utf8Path) -> Result<Option<SourceText>, Con
     };
     let text = String::from_utf8(bytes).map_err(|_| ConfigError::NotText { path: path.to_owned() })?;
     Ok(Some(SourceText::new(path, text)))
+}
+
+/// The settings that an environment and flags make, without files and defaults: path, value and origin.
+pub(crate) fn made_by(
+    environment: &Environment,
+    home: Option<&Utf8Path>,
+    flags: &[FlagSetting],
+) -> Result<Vec<(String, Value, SettingOrigin)>, ConfigError> {
+    let anchors = Anchors { base: None, home };
+    let mut entries = env::read(environment, anchors).map_err(ConfigError::Invalid)?;
+    entries.extend(from_flags(flags, anchors).map_err(ConfigError::Invalid)?);
+    Ok(entries.into_iter().map(|entry| (entry.path, entry.value, entry.origin)).collect())
 }
 
 fn defaults() -> Vec<Entry> {

@@ -2,14 +2,17 @@
 //!
 //! # How a client finds its daemon
 //!
-//! A private folder (`daemon_paths`) holds three files per workspace, named by a hash of the root: the socket, the *life
-//! lock*, held by the daemon while it runs, and the *start lock*, held by the process that starts a daemon until that
-//! daemon accepts connections. Both locks belong to open files, so the kernel releases them however their holder dies.
-//! The files themselves stay and have no meaning.
+//! A workspace has three files, named by a hash of the root (`daemon_paths`): in a private folder for sockets the socket
+//! and the *start lock*, held by the process that starts a daemon until that daemon accepts connections; in the state
+//! folder the *life lock*, held by the daemon while it runs. Both locks belong to open files, so the kernel releases them
+//! however their holder dies. The files themselves stay; the note in the life lock says where the holder's socket is.
 //!
 //! A client connects. If there is no answer, it takes the start lock, connects again (another client may have been
-//! faster), and only then starts a daemon. Clients that start at the same time therefore start one daemon. While a client
-//! holds the start lock, a held life lock without an answer can only mean a daemon that is exiting: the new one waits.
+//! faster), and only then starts a daemon. Clients that start at the same time therefore start one daemon.
+//!
+//! The life lock decides whether a daemon runs, not the socket: the folder for sockets may be removed or replaced. The
+//! daemon looks for its socket every second and makes a new one. A client that finds the lock held and no socket waits
+//! for that, or for the end of a daemon that is exiting.
 //!
 //! # Handshake
 //!
@@ -19,13 +22,15 @@
 //! # When it exits
 //!
 //! On `stop`, SIGTERM or SIGINT, and after an idle time without clients. An outdated daemon (another build than the
-//! client's, or changed settings) exits when the next client connects and no other is connected; that client then starts
-//! a new one. While other clients are connected, it keeps running unchanged.
+//! client's, changed settings, or without a setting that the client's environment makes) exits when the next client connects and no other is connected; that client then starts
+//! a new one. While other clients are connected, it keeps running unchanged, and rejects clients whose environment makes
+//! settings that it does not have (`client_settings`).
 
 use std::path::Path;
 
 use camino::Utf8PathBuf;
 
+pub mod client_settings;
 pub mod protocol;
 
 #[cfg(unix)]
@@ -38,6 +43,8 @@ pub mod daemon_paths;
 pub mod daemon_server;
 #[cfg(unix)]
 pub mod file_lock;
+#[cfg(unix)]
+mod life_holder;
 #[cfg(unix)]
 pub mod start;
 #[cfg(unix)]
@@ -103,6 +110,8 @@ pub enum DaemonError {
     OtherOwner { socket: Utf8PathBuf },
     #[error("cannot communicate with the daemon")]
     Io(#[from] std::io::Error),
+    #[error("the daemon has not opened its socket `{socket}` for {seconds} s")]
+    NoSocket { socket: Utf8PathBuf, seconds: u64 },
     #[error("the daemon did not answer within {seconds} s")]
     Timeout { seconds: u64, pid: Option<i32> },
     #[error("the daemon sent an invalid response")]

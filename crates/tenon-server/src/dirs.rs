@@ -75,6 +75,16 @@ impl Dirs {
         self.state.join("logs")
     }
 
+    /// The locks of running daemons.
+    pub(crate) fn daemons(&self) -> Utf8PathBuf {
+        self.state.join("daemons")
+    }
+
+    /// Which folders use which workspaces of the store.
+    pub(crate) fn workspaces(&self) -> Utf8PathBuf {
+        self.state.join("workspaces")
+    }
+
     pub fn trust(&self) -> Utf8PathBuf {
         self.state.join("trust")
     }

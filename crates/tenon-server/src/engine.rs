@@ -3,23 +3,26 @@
 //! Nothing starts with the process itself: a client's handshake never waits for a language server. The settings and the trust
 //! at the time the workspace was opened decide what may run.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use camino::Utf8PathBuf;
 use futures::FutureExt;
-use tenon_code::EditText;
 use tenon_code::edit::{
     BaselineTexts, EditDiagnostics, Editor, EditorOptions, OpenServers, ReportedChange, Unfinished,
 };
+use tenon_code::explore::{ExploreOptions, Explorer, SinceReport};
 use tenon_code::git::{GitError, GitRepository};
 use tenon_code::new_findings;
 use tenon_code::report_log::{ReportLog, ReportedFiles};
+use tenon_code::symbol_edit::SymbolEditor;
+use tenon_code::{CodeLimits, CodeTools, EditText, Options};
 use tenon_contract::epoch::Epoch;
 use tenon_contract::id::sha256_hex;
 use tenon_contract::root::WorkspacePath;
+use tenon_contract::snapshot::SnapshotLimits;
 use tenon_lsp::CallContext;
-use tenon_lsp::orchestrator::{Options, Orchestrator, ServerStatus};
+use tenon_lsp::orchestrator::{self, Orchestrator, ServerStatus};
 use tenon_lsp::workspace_check;
 use tenon_servers::find::{Finder, SearchPath, Trust};
 use tenon_servers::registry::{OverrideError, Registry};
@@ -40,6 +43,9 @@ const WARM_UP: Duration = Duration::from_secs(600);
 /// How long the diagnostics of a changed file may take, including the start of a server.
 const HOOK_DIAGNOSTICS: Duration = Duration::from_secs(11);
 
+/// How long a question by symbol name may take.
+const EXPLORE: Duration = Duration::from_secs(60);
+
 /// How long one git command may take to find the text before a change.
 const GIT_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -50,6 +56,8 @@ const LOG_BYTES: usize = 60 * 1024;
 pub(crate) struct Engine {
     workspace: Arc<Workspace>,
     opened: Arc<OnceCell<Orchestrator>>,
+    code: OnceCell<CodeTools>,
+    explorer: OnceCell<Arc<Explorer>>,
     /// `None` if the root no longer exists.
     editor: Option<Arc<Editor>>,
     /// `None` if the settings do not allow to select files.
@@ -70,13 +78,63 @@ impl Engine {
         let log = report_log(&workspace).map(Arc::new);
         let options = EditorOptions {
             own_paths: own_paths(&workspace),
+            journal: workspace.dirs().state.join("edits"),
             servers: open_servers(Arc::clone(&workspace), Arc::clone(&opened)),
             baselines: baselines(workspace.root().to_owned(), log.clone()),
             severities: workspace.config().edit.severities.iter().copied().collect(),
         };
         let editor = Editor::new(workspace.root(), options).ok().map(Arc::new);
         let reports = log.map(|log| Reports { log, epochs: Mutex::default() });
-        Self { workspace, opened, editor, reports, closing: CancellationToken::new() }
+        let (code, explorer) = (OnceCell::new(), OnceCell::new());
+        Self { workspace, opened, code, explorer, editor, reports, closing: CancellationToken::new() }
+    }
+
+    /// The code tools, which all surfaces share: diagnostics of the workspace are computed once.
+    pub(crate) async fn code_tools(&self) -> Result<&CodeTools, OverrideError> {
+        let tools = self.code.get_or_try_init(|| async {
+            Ok(CodeTools::new(Options {
+                engine: self.orchestrator().await?.clone(),
+                limits: self.code_limits(),
+                snapshots: SnapshotLimits::default(),
+                clock: self.workspace.clock().clone(),
+            }))
+        });
+        tools.await
+    }
+
+    /// The configured limits of the code tools, clamped to the contract's.
+    pub(crate) fn code_limits(&self) -> CodeLimits {
+        let limits = &self.workspace.config().limits;
+        let asked = CodeLimits {
+            response_bytes: limits.max_response_bytes,
+            timeout: Duration::from_millis(limits.request_timeout_ms),
+            items: limits.max_items_nonpaged,
+            page_size: limits.max_page_size,
+            workspace_diagnostics: limits.max_workspace_diagnostics_items_total,
+            workspace_symbols: limits.max_workspace_symbols_items_total,
+            references: limits.max_references_items_total,
+        };
+        asked.clamped()
+    }
+
+    /// Answers questions by symbol names.
+    pub(crate) async fn explorer(self: &Arc<Self>) -> Result<&Arc<Explorer>, OverrideError> {
+        let explorer = self.explorer.get_or_try_init(|| async {
+            let code = self.code_tools().await?.clone();
+            let root = self.workspace.root().to_owned();
+            let name = &sha256_hex(root.as_str())[..16];
+            let store = self.workspace.dirs().state.join("index").join(name);
+            let options = ExploreOptions {
+                root,
+                store,
+                clock: self.workspace.clock().clone(),
+                severities: self.workspace.config().edit.severities.iter().copied().collect(),
+                reported: reported_files(&self.workspace),
+                since_report: since_report(Arc::downgrade(self)),
+            };
+            Ok(Arc::new(Explorer::new(code, options)))
+        });
+        explorer.await
     }
 
     /// The servers of the workspace. The first caller waits until programs are found, but not for a server.
@@ -87,6 +145,14 @@ impl Engine {
     /// Edits files of the workspace; the `edit` surface decides whether a client may.
     pub(crate) fn editor(&self) -> Option<&Arc<Editor>> {
         self.editor.as_ref()
+    }
+
+    /// Edits by symbol names, and tries edits; `None` if the root no longer exists.
+    pub(crate) async fn symbol_editor(self: &Arc<Self>) -> Result<Option<SymbolEditor>, OverrideError> {
+        let explorer = self.explorer().await?;
+        let wait = self.workspace.config().edit.wait();
+        let editor = self.editor.as_ref();
+        Ok(editor.map(|editor| SymbolEditor::new(Arc::clone(editor), Arc::clone(explorer), wait)))
     }
 
     /// Starts the servers that the workspace's languages need, and returns when they are ready.
@@ -111,7 +177,11 @@ impl Engine {
     }
 
     /// Runs a request of the daemon protocol. Waits end early once the client is `gone`.
-    pub(crate) async fn run(&self, request: DaemonRequest, gone: &CancellationToken) -> DaemonResponse {
+    pub(crate) async fn run(
+        self: &Arc<Self>,
+        request: DaemonRequest,
+        gone: &CancellationToken,
+    ) -> DaemonResponse {
         let orchestrator = match self.orchestrator().await {
             Ok(orchestrator) => orchestrator,
             Err(error) => return DaemonResponse::Failed(error.to_string()),
@@ -119,7 +189,7 @@ impl Engine {
         let known = |id: &str| {
             let status = orchestrator.status();
             let found = status.into_iter().find(|status| status.id.as_str() == id).map(|status| status.id);
-            found.ok_or_else(|| DaemonResponse::Failed(format!("no language server is called `{id}`")))
+            found.ok_or_else(|| format!("no language server is called `{id}`"))
         };
         match request {
             DaemonRequest::List => DaemonResponse::List(self.status()),
@@ -129,7 +199,12 @@ impl Engine {
                 DaemonResponse::List(self.status())
             }
             DaemonRequest::Probe => match Registry::configured(&self.workspace.config().servers) {
-                Ok(registry) => DaemonResponse::Probed(language_probe::probe(orchestrator, &registry).await),
+                Ok(registry) => match self.explorer().await {
+                    Ok(explorer) => {
+                        DaemonResponse::Probed(language_probe::probe(orchestrator, explorer, &registry).await)
+                    }
+                    Err(error) => DaemonResponse::Failed(error.to_string()),
+                },
                 Err(error) => DaemonResponse::Failed(error.to_string()),
             },
             DaemonRequest::Restart { id } => match known(&id) {
@@ -137,11 +212,11 @@ impl Engine {
                     orchestrator.restart(&id).await;
                     DaemonResponse::Restarted
                 }
-                Err(failed) => failed,
+                Err(why) => DaemonResponse::Failed(why),
             },
             DaemonRequest::Logs { id } => match known(&id) {
                 Ok(id) => DaemonResponse::Logs(newest(orchestrator.logs(&id))),
-                Err(failed) => failed,
+                Err(why) => DaemonResponse::Failed(why),
             },
             DaemonRequest::EditDiagnostics { files, wait_ms } => {
                 let wait = Duration::from_millis(wait_ms);
@@ -176,6 +251,16 @@ impl Engine {
                 let call = CallContext::new(Instant::now() + Duration::from_secs(wait_seconds), gone.clone());
                 match new_findings::since(orchestrator, &files, &since, &severities, &call).await {
                     Ok(report) => DaemonResponse::Checked(report),
+                    Err(error) => DaemonResponse::Failed(error.to_string()),
+                }
+            }
+            DaemonRequest::Explore(request) => {
+                let call = CallContext::new(Instant::now() + EXPLORE, gone.clone());
+                match self.explorer().await {
+                    Ok(explorer) => match explorer.answer(request, &call).await {
+                        Ok(text) => DaemonResponse::Explored(text),
+                        Err(error) => DaemonResponse::NotExplored(error.to_string()),
+                    },
                     Err(error) => DaemonResponse::Failed(error.to_string()),
                 }
             }
@@ -274,6 +359,9 @@ impl Engine {
     /// Shuts all servers down.
     pub(crate) async fn shutdown(&self) {
         self.closing.cancel();
+        if let Some(explorer) = self.explorer.get() {
+            explorer.close().await;
+        }
         if let Some(orchestrator) = self.opened.get() {
             orchestrator.shutdown().await;
         }
@@ -316,7 +404,7 @@ async fn open<'a>(
 ) -> Result<&'a Orchestrator, OverrideError> {
     let orchestrator = opened.get_or_try_init(|| async {
         let registry = Registry::configured(&workspace.config().servers)?;
-        let mut options = Options::new(workspace.gate().clone(), registry, finder(workspace));
+        let mut options = orchestrator::Options::new(workspace.gate().clone(), registry, finder(workspace));
         options.ignore = workspace.config().workspace.ignore.clone();
         Ok(Orchestrator::open(options).await)
     });
@@ -331,6 +419,23 @@ fn open_servers(workspace: Arc<Workspace>, opened: Arc<OnceCell<Orchestrator>>) 
             let orchestrator = open(&workspace, &opened).await;
             let warn = |error: &OverrideError| tracing::warn!(%error, "language servers cannot be used");
             orchestrator.inspect_err(warn).ok().cloned()
+        }
+        .boxed()
+    })
+}
+
+/// What changed since the last report to an agent, as text.
+fn since_report(engine: Weak<Engine>) -> SinceReport {
+    Box::new(move |call| {
+        let engine = engine.clone();
+        async move {
+            let Some(engine) = engine.upgrade() else { return Ok(String::new()) };
+            let orchestrator = match engine.orchestrator().await {
+                Ok(orchestrator) => orchestrator,
+                Err(error) => return Ok(format!("not checked: {error}")),
+            };
+            let wait = engine.workspace.config().edit.wait();
+            engine.change_text(orchestrator, false, wait, &call.cancel).await
         }
         .boxed()
     })

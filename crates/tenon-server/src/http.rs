@@ -32,12 +32,14 @@ use crate::mcp::Handler;
 use crate::mcp::envelope::{self, IncomingMessage};
 use crate::mcp::session::{Session, detached_peer};
 use crate::surfaces::Surfaces;
+use connections::{Connection, Connections};
 use http_sessions::HttpSessions;
 use rejection::HttpRejection;
 use response::Shape;
 use revision::Lifecycle;
 use tenon_contract::clock::Entropy;
 
+mod connections;
 mod head_checks;
 mod http_sessions;
 mod rejection;
@@ -63,7 +65,12 @@ pub struct HttpLimits {
     pub request_bytes: usize,
     /// Requests read or answered concurrently; further ones get 429.
     pub in_flight: usize,
+    /// Connections with a valid token.
     pub connections: usize,
+    /// Connections without one; the oldest gives way to a new one.
+    pub unauthenticated: usize,
+    /// How long a connection may be open before a request with a valid token.
+    pub unauthenticated_timeout: Duration,
     /// How long a client may take to send its headers, and then its body.
     pub read_timeout: Duration,
 }
@@ -74,6 +81,8 @@ impl Default for HttpLimits {
             request_bytes: 1024 * 1024,
             in_flight: 256,
             connections: 1024,
+            unauthenticated: 64,
+            unauthenticated_timeout: Duration::from_secs(5),
             read_timeout: Duration::from_secs(10),
         }
     }
@@ -168,40 +177,43 @@ async fn accept_all(listener: TcpListener, edge: Edge, stop: CancellationToken) 
     let mut builder = hyper::server::conn::http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(limits.read_timeout);
 
-    let seats = Arc::new(Semaphore::new(limits.connections));
+    let open = Connections::new(limits);
     let connections = TaskTracker::new();
+    let mut pause = AcceptPause::default();
     loop {
         let accepted = tokio::select! {
             () = stop.cancelled() => break,
-            seat = Arc::clone(&seats).acquire_owned() => {
-                let seat = seat.expect("the semaphore is never closed");
+            accepted = async { (open.seat().await, listener.accept().await) } => accepted,
+        };
+        let (seat, stream) = match accepted {
+            (seat, Ok((stream, _))) => (seat, stream),
+            (_, Err(error)) => {
+                // Usually out of file descriptors: a connection that closes frees one. Until then, do not spin.
+                tracing::warn!(%error, "cannot accept a connection");
                 tokio::select! {
                     () = stop.cancelled() => break,
-                    accepted = listener.accept() => accepted.map(|(stream, _)| (stream, seat)),
+                    () = tokio::time::sleep(pause.next()) => continue,
                 }
             }
         };
-        let (stream, seat) = match accepted {
-            Ok(accepted) => accepted,
-            Err(error) => {
-                // Usually out of file descriptors: a connection that closes frees one.
-                tracing::warn!(%error, "cannot accept a connection");
-                tokio::task::yield_now().await;
-                continue;
-            }
-        };
+        pause = AcceptPause::default();
         let _ = stream.set_nodelay(true);
         let edge = Arc::clone(&edge);
-        let service = service_fn(move |request| {
-            let edge = Arc::clone(&edge);
-            async move { Ok::<_, Infallible>(edge.receive(request).await) }
-        });
+        let opened = open.open(seat);
+        let service = {
+            let opened = Arc::clone(&opened);
+            service_fn(move |request| {
+                let (edge, opened) = (Arc::clone(&edge), Arc::clone(&opened));
+                async move { Ok::<_, Infallible>(edge.receive(request, &opened).await) }
+            })
+        };
         let connection = builder.serve_connection(TokioIo::new(stream), service);
         let stop = stop.clone();
         connections.spawn(async move {
             let mut connection = std::pin::pin!(connection);
             let ended = tokio::select! {
                 ended = connection.as_mut() => ended,
+                () = opened.must_close() => Ok(()),
                 () = stop.cancelled() => {
                     connection.as_mut().graceful_shutdown();
                     tokio::time::timeout(FAREWELL, connection).await.unwrap_or(Ok(()))
@@ -210,11 +222,29 @@ async fn accept_all(listener: TcpListener, edge: Edge, stop: CancellationToken) 
             if let Err(error) = ended {
                 tracing::debug!(%error, "a connection broke");
             }
-            drop(seat);
         });
     }
     connections.close();
     connections.wait().await;
+}
+
+/// The pause after a failed accept: longer after each failure in a row.
+struct AcceptPause(Duration);
+
+impl Default for AcceptPause {
+    fn default() -> Self {
+        Self(Duration::from_millis(50))
+    }
+}
+
+impl AcceptPause {
+    const LONGEST: Duration = Duration::from_secs(1);
+
+    fn next(&mut self) -> Duration {
+        let pause = self.0;
+        self.0 = (pause * 2).min(Self::LONGEST);
+        pause
+    }
 }
 
 /// A request whose head has passed all checks.
@@ -237,9 +267,9 @@ impl Edge {
         Self { named, configured, peer, sessions: HttpSessions::default(), slots, workers, stop, endpoint }
     }
 
-    async fn receive(&self, request: Request<Body>) -> Response {
+    async fn receive(&self, request: Request<Body>, connection: &Connection) -> Response {
         let (parts, body) = request.into_parts();
-        let admitted = match self.admit(&parts.method, &parts.uri, &parts.headers) {
+        let admitted = match self.admit(&parts.method, &parts.uri, &parts.headers, connection) {
             Ok(admitted) => admitted,
             Err(rejection) => {
                 request_body::discard(body).await;
@@ -261,6 +291,7 @@ impl Edge {
         method: &Method,
         uri: &axum::http::Uri,
         headers: &HeaderMap,
+        connection: &Connection,
     ) -> Result<Admitted, HttpRejection> {
         let named = self.find(uri.path())?;
         if method != Method::POST && method != Method::DELETE {
@@ -273,6 +304,7 @@ impl Edge {
             .authority
             .principal(head_checks::bearer(headers))
             .ok_or_else(HttpRejection::unauthorized)?;
+        connection.authenticate();
         let open = principal.surfaces.as_ref().unwrap_or(&self.endpoint.open_surfaces);
         let handler = match (named, &principal.surfaces) {
             (Some((name, handler)), _) if open.iter().any(|open| open == name) => handler.clone(),
@@ -319,8 +351,14 @@ impl Edge {
         }
         let limits = self.endpoint.limits;
         let bytes = request_body::read(headers, body, limits.request_bytes, limits.read_timeout).await?;
+        if envelope::is_batch(&bytes)
+            && let Some(session) = self.batch_session(&admitted, headers)?
+        {
+            let messages = envelope::read_batch(&bytes).map_err(HttpRejection::envelope)?;
+            return Ok(response::answer_batch(&session, messages, admitted.slot, &self.workers).await);
+        }
         let incoming = envelope::read(&bytes).map_err(HttpRejection::envelope)?;
-        match revision::lifecycle(headers, &incoming)? {
+        match revision::lifecycle(headers, &incoming, admitted.handler.handshake())? {
             Lifecycle::Alone => {
                 let session =
                     Arc::new(Session::alone(admitted.handler, self.peer.clone(), self.stop.child_token()));
@@ -344,6 +382,22 @@ impl Edge {
         }
     }
 
+    /// The session of a batch, if it negotiated a revision that has batches.
+    fn batch_session(
+        &self,
+        admitted: &Admitted,
+        headers: &HeaderMap,
+    ) -> Result<Option<Arc<Session>>, HttpRejection> {
+        let Ok(id) = head_checks::session_id(headers) else { return Ok(None) };
+        match self.sessions.find(id, &admitted.principal.id, admitted.surface) {
+            Ok(session) if session.takes_batches() => {
+                revision::check_session(headers, &session, admitted.handler.handshake())?;
+                Ok(Some(session))
+            }
+            _ => Ok(None),
+        }
+    }
+
     /// `initialize`: the only request that opens a session.
     async fn open_session(
         &self,
@@ -358,8 +412,9 @@ impl Edge {
             Ok(opening) => opening.answer(None).await,
             Err(refused) => *refused,
         };
-        let mut response = response::json(StatusCode::OK, &answer);
-        if matches!(answer, ServerJsonRpcMessage::Response(_)) {
+        let is_open = matches!(answer, ServerJsonRpcMessage::Response(_));
+        let mut response = response::json(StatusCode::OK, answer);
+        if is_open {
             let id = self.endpoint.entropy.token();
             let value = id.parse().expect("hex digits make a header value");
             self.sessions.add(id, session, &admitted.principal.id, admitted.surface);
@@ -376,7 +431,7 @@ impl Edge {
     ) -> Result<Response, HttpRejection> {
         let id = head_checks::session_id(headers)?;
         let session = self.sessions.find(id, &admitted.principal.id, admitted.surface)?;
-        revision::check_session(headers, &session)?;
+        revision::check_session(headers, &session, admitted.handler.handshake())?;
         match incoming {
             IncomingMessage::Request { id, request } => {
                 debug_assert!(!matches!(*request, ClientRequest::InitializeRequest(_)), "it opens a session");
@@ -389,5 +444,17 @@ impl Edge {
             }
             IncomingMessage::Response => Ok(response::empty(StatusCode::ACCEPTED)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pause_after_failed_accepts_grows_to_a_second() {
+        let mut pause = AcceptPause::default();
+        let pauses: Vec<u128> = (0..7).map(|_| pause.next().as_millis()).collect();
+        assert_eq!(pauses, [50, 100, 200, 400, 800, 1000, 1000]);
     }
 }

@@ -6,6 +6,8 @@ pub mod config;
 pub mod daemon;
 pub mod dirs;
 mod engine;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 pub mod http;
 pub mod log;
 #[cfg(unix)]

@@ -28,6 +28,7 @@ use crate::surfaces::nav::{NavOptions, NavSurface};
 
 mod bootstrap;
 mod diagnostics_json;
+mod host_servers;
 mod rpc_service;
 
 use rpc_service::RpcService;
@@ -89,7 +90,7 @@ where
         None
     };
 
-    let (service, outbox) = RpcService::new(orchestrator.clone(), bootstrap.severities);
+    let (service, outbox) = RpcService::new(orchestrator.clone(), bootstrap.severities, bootstrap.host_ids);
     service.notify(tenon_lsp::service::READY, &json!({})).await;
     let ended = tokio::select! {
         ended = rpc_service::run(&service, outbox, stdin, stdout) => ended,

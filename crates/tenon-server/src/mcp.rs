@@ -16,19 +16,19 @@ use rmcp::model::{
 };
 use rmcp::service::{RequestContext, RoleServer};
 
-use crate::surface::{Caller, InputEnded, SurfaceSet, ToolAnswer};
+use crate::surface::{Caller, ClientNumber, ContentMode, InputEnded, SurfaceSet, ToolAnswer};
+use crate::surfaces::code::CodeSurface;
 use progress::ProgressReporter;
+use revision::Handshake;
 
 pub(crate) mod envelope;
 pub(crate) mod json_writer;
+mod known_clients;
 pub(crate) mod progress;
-mod request_id;
+pub(crate) mod request_id;
+pub(crate) mod revision;
 pub(crate) mod session;
 pub mod stream;
-
-/// The supported revisions, oldest first. A client that asks for another gets the first.
-pub(crate) const REVISIONS: [ProtocolVersion; 2] =
-    [ProtocolVersion::V_2025_11_25, ProtocolVersion::V_2026_07_28];
 
 /// The supported methods. One of them that arrives as a custom request has malformed parameters.
 const SERVED: [&str; 5] = ["initialize", "ping", "server/discover", "tools/call", "tools/list"];
@@ -61,6 +61,30 @@ impl Handler {
     pub fn with_identity(surfaces: SurfaceSet, identity: Identity) -> Self {
         Self { surfaces: Arc::new(surfaces), identity }
     }
+
+    /// The `code` surface alone keeps to its contract; every other set is for any client.
+    pub(crate) fn handshake(&self) -> Handshake {
+        if self.surfaces.is_only(CodeSurface::NAME) { Handshake::Contract } else { Handshake::Compatible }
+    }
+}
+
+impl Handler {
+    /// Whether the model of the client sees only the text of a result.
+    fn wants_text(&self, context: &RequestContext<RoleServer>, revision: &ProtocolVersion) -> bool {
+        let by_content = match self.surfaces.content() {
+            ContentMode::Text => true,
+            ContentMode::Structured => false,
+            ContentMode::Auto => {
+                context.client_info().is_some_and(|client| known_clients::sees_only_text(&client.name))
+            }
+        };
+        by_content || !revision::has_structured_content(revision)
+    }
+}
+
+/// The revision of a request. One without a handshake or metadata gets the contract's.
+fn revision_of(context: &RequestContext<RoleServer>) -> ProtocolVersion {
+    context.protocol_version().unwrap_or(ProtocolVersion::V_2025_11_25)
 }
 
 /// Does not repeat the method: it is client input.
@@ -77,13 +101,17 @@ fn to_wire(answer: ToolAnswer) -> CallToolResult {
 
 impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+        let info = ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
             .with_server_info(Implementation::new(self.identity.name.clone(), self.identity.version.clone()))
-            .with_protocol_version(ProtocolVersion::V_2025_11_25)
+            .with_protocol_version(ProtocolVersion::V_2025_11_25);
+        match self.surfaces.instructions() {
+            Some(instructions) => info.with_instructions(instructions),
+            None => info,
+        }
     }
 
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
-        Cow::Borrowed(&REVISIONS)
+        Cow::Borrowed(self.handshake().revisions())
     }
 
     /// Stores the negotiated revision, not the requested one: result shapes depend on it.
@@ -101,12 +129,15 @@ impl ServerHandler for Handler {
     async fn list_tools(
         &self,
         request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         if request.is_some_and(|page| page.cursor.is_some()) {
             return Err(ErrorData::invalid_params("tools/list has one page and takes no cursor", None));
         }
-        Ok(ListToolsResult::with_all_items(self.surfaces.tools()))
+        let revision = revision_of(&context);
+        let mut tools = self.surfaces.tools();
+        tools.iter_mut().for_each(|tool| revision::fit_tool(tool, &revision));
+        Ok(ListToolsResult::with_all_items(tools))
     }
 
     async fn call_tool(
@@ -117,9 +148,16 @@ impl ServerHandler for Handler {
         let progress = context.extensions.get::<ProgressReporter>().cloned().unwrap_or_default();
         let arguments = request.arguments.unwrap_or_default();
         let input_ended = context.extensions.get::<InputEnded>().cloned().unwrap_or_default();
-        let caller = Caller { cancel: context.ct, input_ended, progress };
+        let client = context.extensions.get::<ClientNumber>().copied().unwrap_or_default();
+        let revision = revision_of(&context);
+        let text = self.wants_text(&context, &revision);
+        let caller = Caller { client, cancel: context.ct, input_ended, progress, text };
         let outcome = self.surfaces.call(&request.name, arguments, caller).await;
-        outcome.map(|answer| to_wire(answer).into())
+        outcome.map(|answer| {
+            let mut result = to_wire(answer);
+            revision::fit_result(&mut result, &revision);
+            result.into()
+        })
     }
 
     async fn on_custom_request(

@@ -10,6 +10,7 @@ use tenon_contract::clock::Entropy;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
+use crate::daemon::client_settings::SessionSettings;
 use crate::engine::Engine;
 use crate::http::{self, BindError, Endpoint, HttpLimits};
 use crate::mcp::Handler;
@@ -17,6 +18,7 @@ use crate::mcp::stream::{self, StreamLimits};
 use crate::surfaces::code::CodeSurface;
 use crate::surfaces::context::ContextSurface;
 use crate::surfaces::edit::EditSurface;
+use crate::surfaces::explore::ExploreSurface;
 use crate::surfaces::nav::{NavOptions, NavSurface};
 use crate::surfaces::work::{StoreHandle, WorkSurface};
 use crate::surfaces::workspace::WorkspaceSurface;
@@ -37,8 +39,10 @@ impl Service {
         let engine = Arc::new(Engine::new(Arc::clone(&workspace)));
         let store = Arc::new(StoreHandle::new(&workspace));
         let cache_root = workspace.config().context.cache_root.clone();
-        let surfaces = Surfaces::new(workspace.config().mcp.tool_names)
-            .with(CodeSurface::new(&workspace, &engine))
+        let mcp = &workspace.config().mcp;
+        let surfaces = Surfaces::new(mcp.tool_names, mcp.content)
+            .with(ExploreSurface::new(&engine))
+            .with(CodeSurface::new(&engine))
             .with(NavSurface::new(&engine, nav_options(&workspace)))
             .with_allowed(EditSurface::allowed(&workspace, &engine))
             .with(ContextSurface::new(cache_root.map(Into::into), ContextSurface::TIMEOUT))
@@ -76,17 +80,30 @@ impl Service {
 
     /// Serves the chosen surfaces; `None` for the configured ones that are available.
     pub fn handler(&self, chosen: Option<&[String]>) -> Result<Handler, UnknownSurface> {
-        let set = match chosen {
-            Some(names) => self.surfaces.select(names)?,
-            None => self.surfaces.select(&self.configured())?,
+        self.session_handler(chosen, &SessionSettings::default())
+    }
+
+    /// As [`Self::handler`], for a client that chooses some settings itself.
+    pub(crate) fn session_handler(
+        &self,
+        chosen: Option<&[String]>,
+        session: &SessionSettings,
+    ) -> Result<Handler, UnknownSurface> {
+        let set = match (chosen, &session.surfaces) {
+            (Some(names), _) => self.surfaces.select(names)?,
+            (None, Some(configured)) => self.surfaces.select(&self.available(configured))?,
+            (None, None) => self.surfaces.select(&self.configured())?,
         };
-        Ok(Handler::new(set))
+        Ok(Handler::new(set.presented(session.tool_names, session.content)))
     }
 
     fn configured(&self) -> Vec<String> {
+        self.available(&self.workspace.config().mcp.surfaces)
+    }
+
+    fn available(&self, configured: &[String]) -> Vec<String> {
         let available = self.surfaces.names();
-        let configured = self.workspace.config().mcp.surfaces.iter();
-        configured.filter(|name| available.contains(&name.as_str())).cloned().collect()
+        configured.iter().filter(|name| available.contains(&name.as_str())).cloned().collect()
     }
 
     /// Serves one client over a byte stream until its input ends or `stop` is cancelled.

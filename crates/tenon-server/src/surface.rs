@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use catalog::{Catalog, SchemaFault, SurfaceTool, ToolSpec};
 pub use rmcp::model::{ContentBlock, ErrorCode, ErrorData};
-pub use surface_set::{SurfaceSet, ToolNames};
+pub use surface_set::{ContentMode, SurfaceSet, ToolNames};
 
 pub(crate) use catalog::tool_set;
 pub(crate) use surface_set::AnySurface;
@@ -88,14 +88,21 @@ impl ToolAnswer {
 #[derive(Debug, Clone, Default)]
 pub struct InputEnded(pub CancellationToken);
 
+/// Which connected client a call comes from. Clients share the language servers fairly.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ClientNumber(pub u64);
+
 /// The client side of a call.
 #[derive(Debug, Clone, Default)]
 pub struct Caller {
+    pub client: ClientNumber,
     /// Cancelled when the client cancels the request or disconnects.
     pub cancel: CancellationToken,
     pub input_ended: InputEnded,
     /// Reaches the client only if it asked for progress.
     pub progress: ProgressReporter,
+    /// Whether the model sees only the text of an answer.
+    pub text: bool,
 }
 
 /// The request that a running tool belongs to.
@@ -131,6 +138,11 @@ pub trait Surface: Send + Sync + 'static {
 
     fn limits(&self) -> CallLimits {
         CallLimits::default()
+    }
+
+    /// What `initialize` tells a model about the tools.
+    fn instructions(&self) -> Option<&'static str> {
+        None
     }
 
     /// Runs `tool` with arguments that satisfy its schema.

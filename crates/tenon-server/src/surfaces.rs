@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::surface::{AnySurface, Surface, SurfaceSet, ToolNames};
+use crate::surface::{AnySurface, ContentMode, Surface, SurfaceSet, ToolNames};
 
 pub mod code;
 pub mod context;
 pub(crate) mod edit;
+pub(crate) mod explore;
 pub(crate) mod nav;
 pub mod work;
 pub mod workspace;
@@ -34,11 +35,12 @@ fn hint(name: &str) -> &'static str {
 pub struct Surfaces {
     all: Vec<Arc<dyn AnySurface>>,
     names: ToolNames,
+    content: ContentMode,
 }
 
 impl Surfaces {
-    pub fn new(names: ToolNames) -> Self {
-        Self { all: Vec::new(), names }
+    pub fn new(names: ToolNames, content: ContentMode) -> Self {
+        Self { all: Vec::new(), names, content }
     }
 
     pub fn with(mut self, surface: impl Surface) -> Self {
@@ -72,6 +74,6 @@ impl Surfaces {
         }
         let picked =
             self.all.iter().filter(|surface| names.iter().any(|name| name.as_ref() == surface.name()));
-        Ok(SurfaceSet::new(picked.cloned().collect(), self.names))
+        Ok(SurfaceSet::new(picked.cloned().collect(), self.names, self.content))
     }
 }

@@ -4,11 +4,11 @@
 //! arguments. A change of the file (rotation, revocation) takes effect with the next request. A token is
 //! compared with all stored ones in constant time, so timing reveals neither a prefix nor a count.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::SystemTime;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 use subtle::{Choice, ConstantTimeEq};
@@ -43,6 +43,8 @@ pub enum TokenError {
     Malformed { path: PathBuf, source: serde_json::Error },
     #[error("the token file {} can be read by others; make it private with `chmod 600`", .0.display())]
     Exposed(PathBuf),
+    #[error("another process has been changing the token file {} for {seconds} s", path.display())]
+    Locked { path: PathBuf, seconds: u64 },
     #[error("there is no token `{0}`")]
     Unknown(String),
 }
@@ -53,6 +55,9 @@ struct Stored {
     tokens: Vec<Token>,
 }
 
+/// How long a change waits for a change by another process, which takes milliseconds.
+const LOCK_PATIENCE: Duration = Duration::from_secs(10);
+
 /// Detects a changed file: two writes within one clock tick differ in the inode.
 type Stamp = (Option<SystemTime>, u64, u64);
 
@@ -61,11 +66,13 @@ pub struct TokenFile {
     clock: Clock,
     entropy: Entropy,
     cached: Mutex<Option<(Stamp, Arc<[Token]>)>>,
+    /// How long a change waits for another process.
+    patience: Duration,
 }
 
 impl TokenFile {
     pub fn new(path: PathBuf, clock: Clock, entropy: Entropy) -> Self {
-        Self { path, clock, entropy, cached: Mutex::new(None) }
+        Self { path, clock, entropy, cached: Mutex::new(None), patience: LOCK_PATIENCE }
     }
 
     #[cfg(test)]
@@ -142,8 +149,7 @@ impl TokenFile {
         let io = |source| self.io(source);
         let folder = self.path.parent().unwrap_or(Path::new("."));
         std::fs::create_dir_all(folder).map_err(io)?;
-        let lock = File::create(self.path.with_extension("lock")).map_err(io)?;
-        lock.lock().map_err(io)?;
+        let _lock = self.lock()?;
         let mut tokens = self.list()?;
         let changed = edit(&mut tokens)?;
         // A temporary file is private from its creation.
@@ -153,6 +159,28 @@ impl TokenFile {
         next.as_file().sync_all().map_err(io)?;
         next.persist(&self.path).map_err(|error| io(error.error))?;
         Ok(changed)
+    }
+
+    /// Takes the lock shared with other processes, waiting at most [`Self::patience`].
+    fn lock(&self) -> Result<File, TokenError> {
+        let io = |source| self.io(source);
+        let file = open_private(&self.path.with_extension("lock")).map_err(io)?;
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) => {}
+            Err(TryLockError::Error(error)) => return Err(io(error)),
+        }
+        // The kernel has no lock call with a deadline. A thread that waits too long ends with the process; if it gets the
+        // lock after all, it releases it at once.
+        let (sender, taken) = mpsc::sync_channel(1);
+        let waiting = std::thread::Builder::new().name("token lock".to_owned()).spawn(move || {
+            let _ = sender.send(file.lock().map(|()| file));
+        });
+        waiting.map_err(io)?;
+        match taken.recv_timeout(self.patience) {
+            Ok(locked) => locked.map_err(io),
+            Err(_) => Err(TokenError::Locked { path: self.path.clone(), seconds: self.patience.as_secs() }),
+        }
     }
 
     fn io(&self, source: io::Error) -> TokenError {
@@ -176,6 +204,20 @@ impl Authority for TokenFile {
         }
         known.map(|token| Principal { id: token.id.clone(), surfaces: token.surfaces.clone() })
     }
+}
+
+/// Opens a lock file that only its owner can read and lock, also one that was created before with other permissions.
+#[cfg(unix)]
+fn open_private(path: &Path) -> io::Result<File> {
+    use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+    let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
+    file.set_permissions(std::fs::Permissions::from_mode(0o600))?;
+    Ok(file)
+}
+
+#[cfg(not(unix))]
+fn open_private(path: &Path) -> io::Result<File> {
+    OpenOptions::new().append(true).create(true).open(path)
 }
 
 #[cfg(unix)]
@@ -249,6 +291,30 @@ mod tests {
             assert!(!opens(&file, wrong), "{wrong}");
         }
         assert!(!format!("{token:?}").contains(&token.secret));
+    }
+
+    #[test]
+    fn held_lock_is_an_error_at_the_deadline() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = TokenFile { patience: Duration::from_millis(20), ..file(&folder) };
+        let lock = open_private(&folder.path().join("tokens.lock")).unwrap();
+        lock.lock().unwrap();
+        assert!(matches!(file.rotate(None), Err(TokenError::Locked { .. })));
+        assert!(file.list().unwrap().is_empty(), "a rejected change writes nothing");
+        drop(lock);
+        TokenFile { patience: LOCK_PATIENCE, ..file }.rotate(None).unwrap();
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn lock_file_is_private() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let lock = folder.path().join("tokens.lock");
+        std::fs::write(&lock, "").unwrap();
+        std::fs::set_permissions(&lock, std::fs::Permissions::from_mode(0o644)).unwrap();
+        file(&folder).current().unwrap();
+        assert_eq!(std::fs::metadata(&lock).unwrap().permissions().mode() & 0o777, 0o600);
     }
 
     #[cfg(unix)]

@@ -16,11 +16,15 @@
 //! counts as named). Folders are not pinned: an argument like `src` must not make every edit a change. If an interpreter
 //! runs a folder, the file that runs is pinned.
 //!
+//! Trust also pins the programs that Tenon finds by name inside the root, in `node_modules/.bin` and virtualenvs
+//! (`workspace_programs`). One that appears, changes, becomes another link or disappears makes the trust stale. The
+//! packages that these programs load are not pinned.
+//!
 //! # Format
 //!
 //! One JSON file per workspace in the `trust` folder of the user's state, named by a hash of the canonical root:
-//! `{"version": 1, "root": …, "decision": "trusted"|"excluded", "decided_at": …, "pins": {path: hash|null, …}}`. A file
-//! that is damaged, has another version or names another root is ignored, which means untrusted.
+//! `{"version": 1, "root": …, "decision": "trusted"|"excluded", "decided_at": …, "pins": {path: hash|null, …}, "programs":
+//! {path: identity|null, …}}`. A file that is damaged, has another version or names another root is ignored, which means untrusted.
 //!
 //! # Concurrency
 //!
@@ -28,7 +32,7 @@
 //! wins. The state is computed from the same bytes of `tenon.toml` that the caller reads the settings from: the file cannot
 //! be swapped between check and use.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read, Write};
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -36,11 +40,13 @@ use fs_err as fs;
 use serde::{Deserialize, Serialize};
 use tenon_contract::clock::Clock;
 use tenon_contract::id::sha256_hex;
+use tenon_servers::registry::{OverrideError, Registry};
 
-use crate::config::{ConfigError, FILE_NAME, SourceText, repository_servers};
+use crate::config::{ConfigError, FILE_NAME, SourceText, trusted_servers};
 use pinned_files::pinned_files;
 
 mod pinned_files;
+mod workspace_programs;
 
 /// The version of the format.
 const VERSION: u32 = 1;
@@ -94,16 +100,30 @@ pub struct TrustRecord {
     pub decided_at: String,
     /// Paths relative to the root with the hash of their content; `None` for a missing file.
     pub pins: BTreeMap<Utf8PathBuf, Option<String>>,
+    /// Programs that Tenon finds by name, relative to the root; `None` where there is none.
+    #[serde(default)]
+    pub programs: BTreeMap<Utf8PathBuf, Option<String>>,
+}
+
+impl TrustRecord {
+    /// The pinned files and the existing programs, with whether they exist.
+    pub fn pinned(&self) -> BTreeMap<&Utf8Path, bool> {
+        let files = self.pins.iter().map(|(path, hash)| (path.as_path(), hash.is_some()));
+        let programs = self.programs.iter().filter(|(_, identity)| identity.is_some());
+        programs.map(|(path, _)| (path.as_path(), true)).chain(files).collect()
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
     #[error("cannot store trust decisions in `{folder}`")]
     Store { folder: Utf8PathBuf, source: io::Error },
-    #[error("cannot pin `{path}`, which `tenon.toml` names")]
+    #[error("cannot pin `{path}`")]
     Pin { path: Utf8PathBuf, source: io::Error },
     #[error(transparent)]
     Config(#[from] ConfigError),
+    #[error(transparent)]
+    Servers(#[from] OverrideError),
 }
 
 /// The user's decisions about workspaces.
@@ -133,13 +153,33 @@ impl TrustStore {
             };
             now.is_ok_and(|now| now == **pinned)
         };
-        let changed: Vec<Utf8PathBuf> =
-            record.pins.iter().filter(|pin| !unchanged(pin)).map(|(path, _)| path.clone()).collect();
+        let is_same = |(path, identity): &(&Utf8PathBuf, &Option<String>)| {
+            workspace_programs::identity(root, path).is_ok_and(|now| now == **identity)
+        };
+        let files = record.pins.iter().filter(|pin| !unchanged(pin));
+        let changed: BTreeSet<Utf8PathBuf> = files
+            .chain(record.programs.iter().filter(|program| !is_same(program)))
+            .map(|(path, _)| path.clone())
+            .collect();
         // A decision without this pin was not written by Tenon.
         if changed.is_empty() && record.pins.contains_key(Utf8Path::new(FILE_NAME)) {
             return TrustState::Trusted;
         }
-        TrustState::Stale { changed }
+        TrustState::Stale { changed: changed.into_iter().collect() }
+    }
+
+    /// Whether the user trusted a program, found by name inside `root`, as it is now. For a finder of servers.
+    pub fn program_check(self, root: &Utf8Path) -> impl Fn(&Utf8Path) -> bool + Send + Sync + use<> {
+        let root = root.to_owned();
+        move |program| self.is_pinned(&root, program)
+    }
+
+    fn is_pinned(&self, root: &Utf8Path, program: &Utf8Path) -> bool {
+        let record = self.record(root).filter(|record| record.decision == TrustDecision::Trusted);
+        let (Some(record), Ok(relative)) = (record, program.strip_prefix(root)) else { return false };
+        let pinned = record.programs.get(relative).and_then(Option::as_ref);
+        let now = workspace_programs::identity(root, relative);
+        pinned.is_some_and(|pinned| now.is_ok_and(|now| now.as_ref() == Some(pinned)))
     }
 
     /// The decision about `root`, if there is a valid one.
@@ -149,22 +189,32 @@ impl TrustStore {
         (record.version == VERSION && record.root == root).then_some(record)
     }
 
-    /// Trusts the workspace in its current state.
-    pub fn trust(&self, root: &Utf8Path, settings: Option<&SourceText>) -> Result<TrustRecord, TrustError> {
+    /// Trusts the workspace in its current state. `user` is the user's own configuration, which may name servers too.
+    pub fn trust(
+        &self,
+        root: &Utf8Path,
+        settings: Option<&SourceText>,
+        user: Option<&SourceText>,
+    ) -> Result<TrustRecord, TrustError> {
         let mut pins = BTreeMap::from([(Utf8PathBuf::from(FILE_NAME), settings.map(hash_of))]);
-        if let Some(settings) = settings {
-            for path in pinned_files(root, &repository_servers(settings, root)?) {
-                let hash = pin(&root.join(&path))
-                    .map_err(|source| TrustError::Pin { path: path.clone(), source })?;
-                pins.insert(path, hash);
-            }
+        for path in pinned_files(root, &trusted_servers(root, settings, None)?) {
+            let hash =
+                pin(&root.join(&path)).map_err(|source| TrustError::Pin { path: path.clone(), source })?;
+            pins.insert(path, hash);
         }
-        self.write(root, TrustDecision::Trusted, pins)
+        let registry = Registry::configured(&trusted_servers(root, settings, user)?)?;
+        let mut programs = BTreeMap::new();
+        for path in workspace_programs::find(root, &registry) {
+            let identity = workspace_programs::identity(root, &path)
+                .map_err(|source| TrustError::Pin { path: path.clone(), source })?;
+            programs.insert(path, identity);
+        }
+        self.write(root, TrustDecision::Trusted, pins, programs)
     }
 
     /// Marks the workspace as never to be trusted, so that the user is not asked again.
     pub fn exclude(&self, root: &Utf8Path) -> Result<TrustRecord, TrustError> {
-        self.write(root, TrustDecision::Excluded, BTreeMap::new())
+        self.write(root, TrustDecision::Excluded, BTreeMap::new(), BTreeMap::new())
     }
 
     /// Removes a decision. Returns whether there was one.
@@ -181,6 +231,7 @@ impl TrustStore {
         root: &Utf8Path,
         decision: TrustDecision,
         pins: BTreeMap<Utf8PathBuf, Option<String>>,
+        programs: BTreeMap<Utf8PathBuf, Option<String>>,
     ) -> Result<TrustRecord, TrustError> {
         let record = TrustRecord {
             version: VERSION,
@@ -188,6 +239,7 @@ impl TrustStore {
             decision,
             decided_at: self.clock.rfc3339(),
             pins,
+            programs,
         };
         let text =
             format!("{:#}\n", serde_json::to_value(&record).expect("strings and maps of strings serialise"));
@@ -261,7 +313,7 @@ mod tests {
         }
 
         fn trust(&self) -> TrustRecord {
-            self.store.trust(&self.root, self.settings().as_ref()).unwrap()
+            self.store.trust(&self.root, self.settings().as_ref(), None).unwrap()
         }
 
         fn state(&self) -> TrustState {
@@ -336,7 +388,94 @@ mod tests {
         repository.write("tenon.toml", "[servers.a]\ncommand = \"./link.sh\"\nextensions = [\".a\"]\n");
         repository.trust();
         repository.write("real.sh", "two\n");
-        assert!(repository.stale("real.sh"));
+        let both = TrustState::Stale { changed: vec!["link.sh".into(), "real.sh".into()] };
+        assert_eq!(repository.state(), both);
+        repository.trust();
+        repository.write("other.sh", "two\n");
+        fs::remove_file(repository.root.join("link.sh")).unwrap();
+        std::os::unix::fs::symlink("other.sh", repository.root.join("link.sh")).unwrap();
+        assert!(repository.stale("link.sh"));
+    }
+
+    /// A repository with a program at `path`.
+    fn with_program(path: &str) -> TestRepository {
+        let repository = repository();
+        let file = repository.root.join(path);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, "#!/bin/sh\n").unwrap();
+        repository
+    }
+
+    #[test]
+    fn program_that_appears_in_the_root_makes_trust_stale() {
+        for path in [".venv/bin/ruff", "venv/bin/python", "node_modules/.bin/typescript-language-server"] {
+            let repository = repository();
+            repository.trust();
+            fs::create_dir_all(repository.root.join(path).parent().unwrap()).unwrap();
+            assert_eq!(repository.state(), TrustState::Trusted, "{path}");
+            repository.write(path, "planted\n");
+            assert!(repository.stale(path), "{path}");
+            repository.trust();
+            assert_eq!(repository.state(), TrustState::Trusted, "{path}");
+        }
+    }
+
+    #[test]
+    fn program_that_changes_or_disappears_makes_trust_stale() {
+        for path in [".venv/bin/ruff", "node_modules/.bin/pyright-langserver", "deep/er/.venv/bin/ruff"] {
+            let repository = with_program(path);
+            fs::create_dir_all(repository.root.join("deep/er")).unwrap();
+            repository.write("deep/er/main.py", "");
+            let record = repository.trust();
+            assert!(record.pinned()[Utf8Path::new(path)], "{path}");
+            repository.write(path, "#!/bin/sh\nchanged\n");
+            assert!(repository.stale(path), "{path}");
+            repository.write(path, "#!/bin/sh\n");
+            assert_eq!(repository.state(), TrustState::Trusted, "{path}");
+            fs::remove_file(repository.root.join(path)).unwrap();
+            assert!(repository.stale(path), "{path}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn program_that_becomes_another_link_makes_trust_stale() {
+        use std::os::unix::fs::symlink;
+        let path = ".venv/bin/ruff";
+        let repository = with_program(path);
+        repository.trust();
+        let program = repository.root.join(path);
+        // The content is the same, but not the folder that the program finds its other files in.
+        fs::write(repository.root.join("tools/ruff"), "#!/bin/sh\n").unwrap();
+        let outside = repository.root.parent().unwrap().join("outside");
+        fs::write(&outside, "#!/bin/sh\n").unwrap();
+        let missing = repository.root.join("missing");
+        for target in [repository.root.join("tools/ruff"), outside, missing] {
+            fs::remove_file(&program).unwrap();
+            symlink(&target, &program).unwrap();
+            assert!(repository.stale(path), "{target}");
+            repository.trust();
+            assert_eq!(repository.state(), TrustState::Trusted, "{target}");
+        }
+        fs::write(repository.root.join("missing"), "planted\n").unwrap();
+        assert!(repository.stale(path), "the target of a dangling link appeared");
+    }
+
+    #[test]
+    fn only_pinned_programs_pass_the_check() {
+        let repository = with_program(".venv/bin/ruff");
+        repository.write("tools/main.py", "");
+        let check = repository.store.clone().program_check(&repository.root);
+        let pinned = repository.root.join(".venv/bin/ruff");
+        assert!(!check(&pinned), "the workspace is not trusted");
+        repository.trust();
+        assert!(check(&pinned));
+        fs::create_dir_all(repository.root.join("tools/.venv/bin")).unwrap();
+        repository.write("tools/.venv/bin/ruff", "planted in a nested project\n");
+        assert!(!check(&repository.root.join("tools/.venv/bin/ruff")));
+        assert_eq!(repository.state(), TrustState::Trusted);
+        repository.write(".venv/bin/ruff", "changed\n");
+        assert!(!check(&pinned));
     }
 
     #[test]
@@ -348,7 +487,7 @@ mod tests {
             fs::write(&file, text).unwrap();
             assert_eq!(repository.state(), TrustState::Untrusted, "{text:?}");
         }
-        let foreign = repository.store.trust(Utf8Path::new("/elsewhere"), None).unwrap();
+        let foreign = repository.store.trust(Utf8Path::new("/elsewhere"), None, None).unwrap();
         fs::write(&file, serde_json::to_string(&foreign).unwrap()).unwrap();
         assert_eq!(repository.state(), TrustState::Untrusted, "the decision names another root");
     }
@@ -357,7 +496,7 @@ mod tests {
     fn invalid_settings_cannot_be_trusted() {
         let repository = repository();
         repository.write("tenon.toml", "[servers.a]\ncmd = \"x\"\n");
-        let refused = repository.store.trust(&repository.root, repository.settings().as_ref());
+        let refused = repository.store.trust(&repository.root, repository.settings().as_ref(), None);
         assert!(matches!(refused, Err(TrustError::Config(_))));
         assert_eq!(repository.state(), TrustState::Untrusted);
     }

@@ -215,6 +215,7 @@ impl Workspace {
         Finder::from_env(self.root().to_owned(), trust)
             .with_managed(Managed::new(self.dirs().servers()))
             .with_confinement_exceptions(&sandbox.except, &sandbox.write)
+            .with_program_check(trust_store(&self.options).program_check(self.root()))
     }
 
     pub fn dirs(&self) -> &Dirs {
@@ -318,7 +319,7 @@ mod tests {
 
         fn trust(&self) {
             let text = read_workspace_file(&self.root).unwrap();
-            trust_store(&self.options()).trust(&self.root, text.as_ref()).unwrap();
+            trust_store(&self.options()).trust(&self.root, text.as_ref(), None).unwrap();
         }
     }
 

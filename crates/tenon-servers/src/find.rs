@@ -1,7 +1,7 @@
 //! Finds a server's program and decides whether it may run here.
 //!
-//! Order: the user's own command; once the root is trusted, the workspace's `node_modules/.bin` and virtualenvs; the
-//! managed folder; PATH. A repository may be hostile, so until its root is trusted nothing inside it runs:
+//! Order: the user's own command; once the root is trusted, the workspace's `node_modules/.bin` and virtualenvs, as far as
+//! the programs there are the ones that the user trusted; the managed folder; PATH. A repository may be hostile, so until its root is trusted nothing inside it runs:
 //!
 //! - no program inside the root, through any name, link or PATH entry; the PATH of the server's children has no such
 //!   entry either;
@@ -14,7 +14,7 @@
 //! Every program is confined ([`crate::confinement`]), before trust and after.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
 use std::sync::Arc;
@@ -25,13 +25,20 @@ use serde_json::Value;
 use crate::compilation_database;
 use crate::confinement::{ConfinedServer, Confinement, ConfinementSettings};
 use crate::install::Managed;
-use crate::registry::{Install, LaunchCommand, Registry, ServerEntry, ServerId, Switch};
+use crate::registry::{Install, LaunchCommand, LibrarySource, Registry, ServerEntry, ServerId, Switch};
 
+mod choice;
+mod json_values;
+mod npm_package;
 mod rustup;
 mod search_path;
 mod virtualenv;
 
+pub use choice::{ChoiceReason, GroupChoice, InstalledPackage, MissedPackage};
 pub use search_path::SearchPath;
+
+use json_values::{fill, lookup, set};
+use npm_package::NpmProgram;
 
 /// Whether the user trusts the root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,6 +70,8 @@ pub struct Program {
     pub origin: ProgramOrigin,
     /// What its process may do; `None` if the user excepts the server.
     pub confinement: Option<Confinement>,
+    /// Whether its toolchain lacks the standard library's source.
+    pub lacks_library: bool,
     /// The project whose compilation database is copied with harmless options only.
     filtered_project: Option<FilteredProject>,
 }
@@ -97,6 +106,9 @@ impl Program {
         }
     }
 }
+
+/// The folder of programs that npm installs.
+const NODE_BIN: &str = "node_modules/.bin";
 
 /// The folder for temporary files in a private folder.
 const TEMPORARY: &str = "tmp";
@@ -184,12 +196,47 @@ impl fmt::Debug for TrustCheck {
     }
 }
 
+/// Returns whether a program inside the root is one that the user trusted.
+#[derive(Clone)]
+struct ProgramCheck(Arc<dyn Fn(&Utf8Path) -> bool + Send + Sync>);
+
+impl fmt::Debug for ProgramCheck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ProgramCheck")
+    }
+}
+
+/// Which paths of a lookup are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LookupPaths {
+    /// Those with a file.
+    Existing,
+    /// Also those where nothing is yet.
+    All,
+}
+
+/// The servers of a group that run, with their programs if they are found.
+struct GroupMembers {
+    /// The first of them, or the one to report as missing.
+    wanted: ServerId,
+    found: BTreeMap<ServerId, Option<Program>>,
+}
+
+/// Where a program was looked up.
+enum Lookup {
+    Found(Utf8PathBuf, ProgramOrigin),
+    /// Only a program inside the root that the user has not trusted.
+    Unpinned,
+    NotFound,
+}
+
 /// Looks for servers on behalf of one workspace root.
 #[derive(Debug, Clone)]
 pub struct Finder {
     root: Utf8PathBuf,
     trust: Trust,
     trust_check: Option<TrustCheck>,
+    program_check: Option<ProgramCheck>,
     search: SearchPath,
     managed: Option<Managed>,
     rustup_home: Option<Utf8PathBuf>,
@@ -201,7 +248,16 @@ impl Finder {
     /// `root` is canonical: the comparison with it decides what may run.
     pub fn new(root: Utf8PathBuf, trust: Trust, search: SearchPath) -> Self {
         let confinement = Some(ConfinementSettings::from_env());
-        Self { root, trust, trust_check: None, search, managed: None, rustup_home: None, confinement }
+        Self {
+            root,
+            trust,
+            trust_check: None,
+            program_check: None,
+            search,
+            managed: None,
+            rustup_home: None,
+            confinement,
+        }
     }
 
     pub fn with_confinement(mut self, settings: ConfinementSettings) -> Self {
@@ -232,6 +288,12 @@ impl Finder {
         self
     }
 
+    /// Checks every program that a lookup by name finds inside the trusted root.
+    pub fn with_program_check(mut self, check: impl Fn(&Utf8Path) -> bool + Send + Sync + 'static) -> Self {
+        self.program_check = Some(ProgramCheck(Arc::new(check)));
+        self
+    }
+
     pub fn with_rustup_home(mut self, home: Utf8PathBuf) -> Self {
         self.rustup_home = Some(home);
         self
@@ -246,53 +308,101 @@ impl Finder {
         self.trust
     }
 
-    /// Every server of the registry, in its order, with one of each group chosen.
+    /// Every server of the registry, in its order, with one of each group chosen for the root.
     pub fn find_all<'r>(&self, registry: &'r Registry) -> Vec<(&'r ServerEntry, Availability)> {
-        let mut chosen: BTreeMap<&str, &ServerId> = registry
-            .entries()
-            .iter()
-            .rev()
-            .filter(|entry| entry.enabled == Switch::On)
-            .filter_map(|entry| Some((entry.group.as_deref()?, &entry.id)))
-            .collect();
-        let mut surveyed = Vec::new();
         let finder = self.with_current_trust();
         let path = finder.path();
-        for entry in registry.entries() {
-            let rival = entry.group.as_deref().and_then(|group| chosen.get(group));
-            let availability = match (entry.enabled, rival) {
-                (Switch::Off, _) => Availability::Disabled(Disabled::ByUser),
-                (Switch::Auto, Some(rival)) => Availability::Disabled(Disabled::InFavourOf((*rival).clone())),
-                (Switch::Auto | Switch::On, _) => match finder.find_in(&path, entry, &self.root) {
-                    Ok(program) => {
-                        if let Some(group) = entry.group.as_deref() {
-                            chosen.entry(group).or_insert(&entry.id);
-                        }
-                        Availability::Found(Box::new(program))
-                    }
-                    Err(unavailable) => Availability::Unavailable(unavailable),
-                },
-            };
-            surveyed.push((entry, availability));
-        }
-        // If no server of a group is found, report one as missing, not all.
-        for (entry, availability) in &mut surveyed {
-            let Some(group) = entry.group.as_deref() else { continue };
-            let wanted = *chosen.entry(group).or_insert(&entry.id);
-            if matches!(availability, Availability::Unavailable(_))
-                && entry.enabled == Switch::Auto
-                && entry.id != *wanted
-            {
-                *availability = Availability::Disabled(Disabled::InFavourOf(wanted.clone()));
+        let mut groups: BTreeMap<String, GroupMembers> = BTreeMap::new();
+        let mut availability = |entry: &ServerEntry| {
+            if entry.enabled == Switch::Off {
+                return Availability::Disabled(Disabled::ByUser);
             }
-        }
-        surveyed
+            let find = || match finder.find_in(&path, entry, &finder.root) {
+                Ok(program) => Availability::Found(Box::new(program)),
+                Err(unavailable) => Availability::Unavailable(unavailable),
+            };
+            let Some(group) = entry.group.as_deref() else {
+                return find();
+            };
+            let members = groups.entry(group.to_owned()).or_insert_with(|| {
+                // If no server of a group is found, one is reported as missing, not all.
+                let chosen = finder.choose(&path, registry, group, &finder.root);
+                let wanted = chosen.first().map_or(&entry.id, |(choice, _)| &choice.server).clone();
+                let found = chosen.into_iter().map(|(choice, program)| (choice.server, program));
+                GroupMembers { wanted, found: found.collect() }
+            });
+            match members.found.remove(&entry.id) {
+                Some(Some(program)) => Availability::Found(Box::new(program)),
+                None if entry.id != members.wanted => {
+                    Availability::Disabled(Disabled::InFavourOf(members.wanted.clone()))
+                }
+                Some(None) | None => find(),
+            }
+        };
+        registry.entries().iter().map(|entry| (entry, availability(entry))).collect()
     }
 
     /// The program for a server in one project of the workspace.
     pub fn find(&self, entry: &ServerEntry, project: &Utf8Path) -> Result<Program, Unavailable> {
         let finder = self.with_current_trust();
         finder.find_in(&finder.path(), entry, project)
+    }
+
+    /// Whether the machine has a server, whether or not it may run here before the root is trusted.
+    pub fn is_installed(&self, entry: &ServerEntry) -> bool {
+        let finder = self.with_current_trust();
+        let path = finder.path();
+        entry
+            .launches()
+            .any(|launch| !matches!(finder.locate(&path, entry, &launch, &self.root), Lookup::NotFound))
+    }
+
+    /// What a server needs to expand the standard library's macros, if the toolchain lacks it.
+    pub fn missing_library<'e>(&self, entry: &'e ServerEntry) -> Option<&'e LibrarySource> {
+        self.with_current_trust().library_of(entry, &self.root)
+    }
+
+    /// Nothing is run to find out: rustup might install the toolchain that the workspace names.
+    fn library_of<'e>(&self, entry: &'e ServerEntry, project: &Utf8Path) -> Option<&'e LibrarySource> {
+        let library = entry.library_source.as_ref()?;
+        let compiler = self.search.which("rustc", self.forbidden())?;
+        let real = compiler.canonicalize_utf8().ok()?;
+        let compiler = match rustup::is_proxy(&compiler, &real) {
+            true => rustup::component(self.rustup_home.as_deref()?, "rustc", project, &self.root)?,
+            false => real,
+        };
+        let toolchain = compiler.parent()?.parent()?;
+        (!toolchain.join(&library.folder).is_dir()).then_some(library)
+    }
+
+    /// The paths inside the root where the servers of a project in `folder` are looked up, and the interpreters of
+    /// virtualenvs in it. Folders above it are not included.
+    pub fn lookup_paths(
+        &self,
+        registry: &Registry,
+        folder: &Utf8Path,
+        which: LookupPaths,
+    ) -> BTreeSet<Utf8PathBuf> {
+        let virtualenvs = virtualenv::candidates(folder);
+        let mut bins: Vec<Utf8PathBuf> = virtualenvs.iter().map(|found| found.bin()).collect();
+        bins.push(folder.join(NODE_BIN));
+        if folder == self.root {
+            bins.extend(self.search.folders(None).into_iter().map(Utf8Path::to_owned));
+        }
+        bins.retain(|bin| which == LookupPaths::All || bin.is_dir());
+        let mut paths = BTreeSet::new();
+        if !bins.is_empty() || folder == self.root {
+            for launch in registry.entries().iter().flat_map(ServerEntry::launches) {
+                match Utf8Path::new(&launch.command) {
+                    command if command.is_absolute() => {}
+                    command if launch.command.contains('/') => paths.extend([self.root.join(command)]),
+                    command => paths.extend(bins.iter().map(|bin| bin.join(command))),
+                }
+            }
+        }
+        paths.extend(virtualenvs.iter().map(|found| found.interpreter()));
+        paths.retain(|path| which == LookupPaths::All || path.symlink_metadata().is_ok());
+        paths.into_iter().filter_map(|path| self.inside(&path)).collect()
     }
 
     /// This finder, or an untrusting one if the user no longer trusts the root.
@@ -322,13 +432,18 @@ impl Finder {
             let is_safe = self.confinement.as_ref().is_none_or(|settings| settings.is_safe_for(entry));
             if self.trust == Trust::Untrusted && (launch.runs_workspace_code || !is_safe) {
                 // Trust could also make a workspace program available. A fallback that is not installed is not reported.
-                if entry.runs_workspace_code || !is_safe || located.is_some() {
+                if entry.runs_workspace_code || !is_safe || !matches!(located, Lookup::NotFound) {
                     reason = UnavailableReason::Untrusted;
                 }
                 continue;
             }
-            let Some((program, origin)) = located else {
-                continue;
+            let (program, origin) = match located {
+                Lookup::Found(program, origin) => (program, origin),
+                Lookup::Unpinned => {
+                    reason = UnavailableReason::Untrusted;
+                    continue;
+                }
+                Lookup::NotFound => continue,
             };
             match self.equip(path, entry, launch, program, origin, project) {
                 Some(program) => return Ok(program),
@@ -350,15 +465,15 @@ impl Finder {
         entry: &ServerEntry,
         launch: &LaunchCommand,
         project: &Utf8Path,
-    ) -> Option<(Utf8PathBuf, ProgramOrigin)> {
+    ) -> Lookup {
         let command = Utf8Path::new(&launch.command);
-        if command.is_absolute() {
-            return search_path::is_program(command).then(|| (command.to_owned(), ProgramOrigin::UserConfig));
-        }
         if launch.command.contains('/') {
             let path = self.root.join(command);
-            return (self.trust == Trust::Trusted && search_path::is_program(&path))
-                .then_some((path, ProgramOrigin::UserConfig));
+            let is_allowed = command.is_absolute() || self.trust == Trust::Trusted;
+            return match is_allowed && search_path::is_program(&path) {
+                true => Lookup::Found(path, ProgramOrigin::UserConfig),
+                false => Lookup::NotFound,
+            };
         }
         let in_workspace = || {
             let origin = ProgramOrigin::Workspace;
@@ -366,7 +481,7 @@ impl Finder {
         };
         let in_managed = || {
             let locks = match &entry.install {
-                Install::Managed { locks } => locks.as_slice(),
+                Install::Managed { locks, .. } => locks.as_slice(),
                 Install::Command { .. } | Install::Manual { .. } => &[],
             };
             self.managed
@@ -380,22 +495,53 @@ impl Finder {
         } else {
             in_workspace().chain(in_managed()).chain(on_path()).collect()
         };
-        candidates
-            .into_iter()
-            .filter(|(path, _)| search_path::is_program(path))
-            .find_map(|(path, origin)| Some((self.admit(launch, path, project)?, origin)))
+        let mut lookup = Lookup::NotFound;
+        for (path, origin) in candidates.into_iter().filter(|(path, _)| search_path::is_program(path)) {
+            if !has_packages(entry, &path) {
+                continue;
+            }
+            if !self.is_pinned(&path) {
+                lookup = Lookup::Unpinned;
+            } else if let Some(program) = self.admit(entry, launch, path, project) {
+                return Lookup::Found(program, origin);
+            }
+        }
+        lookup
     }
 
-    /// Rejects programs that are not the server or lie inside an untrusted root; resolves rustup's proxies.
-    fn admit(&self, launch: &LaunchCommand, path: Utf8PathBuf, project: &Utf8Path) -> Option<Utf8PathBuf> {
+    /// Whether a program is outside the trusted root, or one that the user trusted with it.
+    fn is_pinned(&self, path: &Utf8Path) -> bool {
+        let (Trust::Trusted, Some(check)) = (self.trust, &self.program_check) else { return true };
+        self.inside(path).is_none_or(|inside| (check.0)(&inside))
+    }
+
+    /// The path inside the root that a path is or leads to.
+    fn inside(&self, path: &Utf8Path) -> Option<Utf8PathBuf> {
+        if path.starts_with(&self.root) {
+            return Some(path.to_owned());
+        }
+        path.canonicalize_utf8().ok().filter(|real| real.starts_with(&self.root))
+    }
+
+    /// Rejects programs that are not the server or lie inside an untrusted root; resolves rustup's proxies and npm's scripts.
+    fn admit(
+        &self,
+        entry: &ServerEntry,
+        launch: &LaunchCommand,
+        path: Utf8PathBuf,
+        project: &Utf8Path,
+    ) -> Option<Utf8PathBuf> {
+        let is_forbidden = |real: &Utf8Path| self.forbidden().is_some_and(|root| real.starts_with(root));
         let real = path.canonicalize_utf8().ok()?;
-        if self.forbidden().is_some_and(|root| real.starts_with(root)) {
+        if is_forbidden(&real) {
             return None;
         }
-        if let Some(other) = &launch.unless_beside
-            && real.parent()?.join(other).exists()
-        {
-            return None;
+        match npm_package::binary_of(&path, &real, &entry.binaries) {
+            NpmProgram::Binary(binary) => {
+                return binary.canonicalize_utf8().ok().filter(|real| !is_forbidden(real));
+            }
+            NpmProgram::Script => return None,
+            NpmProgram::Other => {}
         }
         if rustup::is_proxy(&path, &real) {
             return rustup::component(self.rustup_home.as_deref()?, &launch.command, project, &self.root);
@@ -421,8 +567,14 @@ impl Finder {
             origin,
             path: program,
             confinement: None,
+            lacks_library: self.library_of(entry, project).is_some(),
             filtered_project: None,
         };
+        if let (false, Some(options)) = (entry.needs_packages.is_empty(), &mut program.initialization_options)
+            && let Some(packages) = packages_of(&program.path)
+        {
+            fill(options, "{packages}", packages.as_str());
+        }
         program.env.entry("PATH".to_owned()).or_insert_with(|| search_path::join(path));
         self.confine(path, entry, project, &mut program);
         if let (Some(pin), Trust::Untrusted) = (&entry.pin, self.trust) {
@@ -439,9 +591,12 @@ impl Finder {
         if let Some(settings) = &entry.virtualenv
             && let Some(found) = virtualenv::find(project, &self.root)
         {
+            let interpreter = found.interpreter();
             let (key, value) = match self.trust {
-                Trust::Trusted => (&settings.interpreter, Value::String(found.interpreter())),
-                Trust::Untrusted => (&settings.packages, Value::from(found.packages())),
+                Trust::Trusted if self.is_pinned(&interpreter) => {
+                    (&settings.interpreter, Value::String(interpreter.into_string()))
+                }
+                Trust::Trusted | Trust::Untrusted => (&settings.packages, Value::from(found.packages())),
             };
             if lookup(&program.settings, key).is_none() {
                 set(&mut program.settings, key, value);
@@ -484,7 +639,7 @@ impl Finder {
         }
         virtualenv::up_to(project, &self.root)
             .flat_map(|folder| {
-                std::iter::once(folder.join("node_modules/.bin"))
+                std::iter::once(folder.join(NODE_BIN))
                     .chain(virtualenv::in_folder(folder).map(|found| found.bin()))
             })
             .collect()
@@ -510,22 +665,18 @@ pub(crate) fn how_to_install(entry: &ServerEntry) -> Fix {
 
 /// A file of another package in the `node_modules` folder that a program is installed in.
 fn own_copy(program: &Utf8Path, file: &str) -> Option<Utf8PathBuf> {
+    packages_of(program)?.join(file).canonicalize_utf8().ok()
+}
+
+/// The `node_modules` folder that a program is installed in.
+fn packages_of(program: &Utf8Path) -> Option<Utf8PathBuf> {
     let real = program.canonicalize_utf8().ok()?;
-    let modules = real.ancestors().find(|folder| folder.file_name() == Some("node_modules"))?;
-    modules.join(file).canonicalize_utf8().ok()
+    real.ancestors().find(|folder| folder.file_name() == Some("node_modules")).map(Utf8Path::to_owned)
 }
 
-fn lookup<'v>(value: &'v Value, dotted: &str) -> Option<&'v Value> {
-    dotted.split('.').try_fold(value, |value, key| value.get(key))
-}
-
-/// Sets a dotted key, replacing values on the way by objects.
-fn set(value: &mut Value, dotted: &str, new: Value) {
-    let slot = dotted.split('.').fold(value, |value, key| {
-        if !value.is_object() {
-            *value = Value::Object(serde_json::Map::new());
-        }
-        value.as_object_mut().expect("made an object one line above").entry(key).or_insert(Value::Null)
-    });
-    *slot = new;
+/// Whether a program is installed together with what the server needs.
+fn has_packages(entry: &ServerEntry, program: &Utf8Path) -> bool {
+    let needed = &entry.needs_packages;
+    needed.is_empty()
+        || packages_of(program).is_some_and(|folder| needed.iter().all(|one| folder.join(one).exists()))
 }

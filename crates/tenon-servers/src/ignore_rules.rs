@@ -85,16 +85,24 @@ impl IgnoreRules {
     }
 }
 
-/// Adds the patterns of a file; invalid ones are skipped. `false` if there is no such file.
+/// Adds the patterns of a file. `false` if there is no such file.
 fn add_file(builder: &mut GitignoreBuilder, file: &Utf8Path) -> bool {
     let Ok(bytes) = regular_file::read_start(file, MAX_BYTES) else {
         return false;
     };
-    let text = String::from_utf8_lossy(&bytes);
-    for line in text.lines().take(MAX_LINES) {
+    add_lines(builder, file, String::from_utf8_lossy(&bytes).lines());
+    true
+}
+
+/// Adds patterns; invalid ones are skipped.
+pub(crate) fn add_lines<'a>(
+    builder: &mut GitignoreBuilder,
+    file: &Utf8Path,
+    lines: impl IntoIterator<Item = &'a str>,
+) {
+    for line in lines.into_iter().take(MAX_LINES) {
         let _ = builder.add_line(Some(file.into()), line);
     }
-    true
 }
 
 /// How many folders above the root belong to the same repository, if the user owns them all.

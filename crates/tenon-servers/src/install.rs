@@ -1,26 +1,33 @@
-//! Servers that Tenon installs: pinned versions through npm and pip, into the managed folder.
+//! Servers that Tenon installs: pinned versions through npm, pip and cargo, into the managed folder.
 //!
 //! The managed folder holds one folder per installed lock, `<lock>-<version>-<hash>`. The hash covers the lock files, so the
 //! contents of a folder never change. A folder is complete once it has the file [`COMPLETE`], which is written last; the
 //! next installation removes incomplete folders. Virtualenvs contain their own path, so they are built in place
-//! (decision 0312). An exclusive lock on `.lock` keeps two installations apart.
+//! (decision 0312). An exclusive lock on `.lock` keeps two installations apart; the programs that install hold it, too.
 //!
-//! Nothing that is downloaded runs during installation: npm skips install scripts, pip uses wheels only. Both check the
-//! hashes in the lock files, which name no registry: the user's npm and pip configuration decides where packages come from.
+//! All three check the hashes in the lock files, which name no registry: the user's own configuration decides where
+//! packages come from. npm skips install scripts and pip uses wheels only, so nothing that they download runs during the
+//! installation. cargo compiles, which runs the build scripts of the packages (decision 0360).
 
 use std::fs::File;
 use std::io;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use crate::find::{Fix, SearchPath, how_to_install};
-use crate::language_count::LanguageCount;
-use crate::registry::{Install, Registry, ServerEntry, ServerId, Switch};
+use crate::find::{Fix, how_to_install};
+use crate::registry::{Install, Registry, ServerEntry, ServerId};
 
+mod compiler;
+mod in_use;
 mod lock;
+mod plan;
+mod system;
 mod tool;
 
+pub use compiler::CompilerVersion;
 pub use lock::{PackageLock, PackageManager};
+pub use plan::{InstallPlan, PlannedLock, ServedFiles, SkipReason, SkippedServer};
+use tool::ToolStep;
 pub use tool::{ToolError, Tools};
 
 const COMPLETE: &str = ".complete";
@@ -47,7 +54,7 @@ impl InstallError {
         match self {
             Self::UnknownServer { nearest, .. } => nearest.as_ref().map(|id| format!("did you mean `{id}`?")),
             Self::NotManaged { how, .. } => Some(how.to_string()),
-            Self::Tool { source, .. } => source.hint().map(str::to_owned),
+            Self::Tool { source, .. } => source.hint(),
             Self::Folder(_) => None,
         }
     }
@@ -62,6 +69,11 @@ pub enum InstallProgress {
     Step {
         lock: &'static PackageLock,
         what: &'static str,
+    },
+    /// So many packages are compiled or about to be.
+    Built {
+        lock: &'static PackageLock,
+        packages: usize,
     },
     Installed {
         lock: &'static PackageLock,
@@ -82,6 +94,14 @@ pub struct Installed {
     pub current: bool,
 }
 
+/// What became of the outdated versions of a lock.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RemovedVersions {
+    pub removed: Vec<String>,
+    /// Kept, since a running server would lose files that it has not read yet.
+    pub in_use: Vec<String>,
+}
+
 /// The folder of servers that Tenon installed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Managed {
@@ -95,6 +115,11 @@ impl Managed {
 
     pub fn folder(&self) -> &Utf8Path {
         &self.folder
+    }
+
+    /// Where a lock is or would be installed.
+    pub fn folder_of(&self, lock: &PackageLock) -> Utf8PathBuf {
+        self.folder.join(lock.folder_name())
     }
 
     /// All complete installations, by lock, the current one of each first.
@@ -138,16 +163,19 @@ impl Managed {
         tools: &Tools,
         report: &mut dyn FnMut(InstallProgress),
     ) -> Result<Utf8PathBuf, InstallError> {
-        let _guard = self.guard(report)?;
-        let folder = self.folder.join(lock.folder_name());
+        let guard = self.guard(report)?;
+        self.remove_incomplete()?;
+        let folder = self.folder_of(lock);
         if folder.join(COMPLETE).is_file() {
             report(InstallProgress::Kept { lock });
             return Ok(folder);
         }
-        clear(&folder)?;
         fs_err::create_dir_all(&folder)?;
-        let built = tools.build(lock, &folder, &mut |what| {
-            report(InstallProgress::Step { lock, what });
+        let built = tools.build(lock, &folder, &guard, &mut |step| {
+            report(match step {
+                ToolStep::Begins(what) => InstallProgress::Step { lock, what },
+                ToolStep::Built(packages) => InstallProgress::Built { lock, packages },
+            });
         });
         if let Err(source) = built {
             clear(&folder)?;
@@ -177,9 +205,43 @@ impl Managed {
         Ok(removed)
     }
 
+    /// Removes every outdated version that no process uses, and returns those that were removed and those that were kept.
+    pub fn remove_outdated(
+        &self,
+        lock: &'static PackageLock,
+        report: &mut dyn FnMut(InstallProgress),
+    ) -> Result<RemovedVersions, InstallError> {
+        let _guard = self.guard(report)?;
+        let mut versions = RemovedVersions::default();
+        for one in self.installed().into_iter().filter(|one| one.lock == lock && !one.current) {
+            if in_use::is_in_use(&one.folder) {
+                versions.in_use.push(one.version);
+                continue;
+            }
+            fs_err::remove_file(one.folder.join(COMPLETE))?;
+            clear(&one.folder)?;
+            versions.removed.push(one.version);
+        }
+        Ok(versions)
+    }
+
+    /// Removes what interrupted installations left behind.
+    fn remove_incomplete(&self) -> io::Result<()> {
+        for entry in self.folder.read_dir_utf8()? {
+            let entry = entry?;
+            if PackageLock::of_folder(entry.file_name()).is_some() && !entry.path().join(COMPLETE).is_file() {
+                clear(entry.path())?;
+            }
+        }
+        Ok(())
+    }
+
     fn guard(&self, report: &mut dyn FnMut(InstallProgress)) -> Result<File, InstallError> {
         fs_err::create_dir_all(&self.folder)?;
-        let file = fs_err::File::create(self.folder.join(".lock"))?.into_file();
+        let mut options = fs_err::OpenOptions::new();
+        // Readable, since it is the standard input of the programs that install.
+        options.read(true).write(true).create(true).truncate(false);
+        let file = options.open(self.folder.join(".lock"))?.into_file();
         if file.try_lock().is_err() {
             report(InstallProgress::Waiting);
             file.lock()?;
@@ -195,30 +257,13 @@ fn clear(folder: &Utf8Path) -> io::Result<()> {
     }
 }
 
-/// The locks to install for these servers, without duplicates, in the given order.
-pub fn locks_for(
-    registry: &Registry,
-    ids: &[String],
-    tools: &Tools,
-) -> Result<Vec<&'static PackageLock>, InstallError> {
-    let mut locks = Vec::new();
-    for id in ids {
-        let entry = entry_of(registry, id)?;
-        let lock = lock_of(entry, tools).ok_or_else(|| not_managed(entry))?;
-        if !locks.contains(&lock) {
-            locks.push(lock);
-        }
-    }
-    Ok(locks)
-}
-
 /// Every lock that may have installed one of these servers, without duplicates.
 pub fn all_locks_of(registry: &Registry, ids: &[String]) -> Result<Vec<&'static PackageLock>, InstallError> {
     let mut locks = Vec::new();
     for id in ids {
         let entry = entry_of(registry, id)?;
-        let Install::Managed { locks: names } = &entry.install else {
-            return Err(not_managed(entry));
+        let Install::Managed { locks: names, .. } = &entry.install else {
+            return Err(InstallError::NotManaged { id: entry.id.clone(), how: how_to_install(entry) });
         };
         for lock in names.iter().filter_map(|name| PackageLock::named(name)) {
             if !locks.contains(&lock) {
@@ -234,63 +279,4 @@ fn entry_of<'r>(registry: &'r Registry, id: &str) -> Result<&'r ServerEntry, Ins
         id: id.to_owned(),
         nearest: registry.nearest_id(id).cloned(),
     })
-}
-
-fn not_managed(entry: &ServerEntry) -> InstallError {
-    InstallError::NotManaged { id: entry.id.clone(), how: how_to_install(entry) }
-}
-
-/// The locks that a workspace's languages need and the machine does not have, in registry order.
-pub fn locks_for_workspace(
-    registry: &Registry,
-    languages: &LanguageCount,
-    managed: &Managed,
-    search: &SearchPath,
-    tools: &Tools,
-) -> Vec<&'static PackageLock> {
-    let present = |entry: &ServerEntry| {
-        let locks = match &entry.install {
-            Install::Managed { locks } => locks.as_slice(),
-            Install::Command { .. } | Install::Manual { .. } => &[],
-        };
-        let bins = managed.bins(locks);
-        entry.launches().any(|launch| {
-            search.which(&launch.command, Some(languages.root())).is_some()
-                || bins.iter().any(|bin| bin.join(&launch.command).exists())
-        })
-    };
-    let mut locks = Vec::new();
-    let mut served: Vec<&str> = registry
-        .entries()
-        .iter()
-        .filter(|entry| entry.enabled != Switch::Off && present(entry))
-        .filter_map(|entry| entry.group.as_deref())
-        .collect();
-    for entry in registry.entries() {
-        let group = entry.group.as_deref();
-        let wanted = match entry.enabled {
-            Switch::Off => false,
-            Switch::On => true,
-            Switch::Auto => group.is_none_or(|group| !served.contains(&group)),
-        };
-        if !wanted || languages.files_of(&entry.id) == 0 || present(entry) {
-            continue;
-        }
-        if let Some(lock) = lock_of(entry, tools) {
-            served.extend(group);
-            if !locks.contains(&lock) {
-                locks.push(lock);
-            }
-        }
-    }
-    locks
-}
-
-/// The first lock of an entry whose package manager is available; else the first lock, for its error message.
-fn lock_of(entry: &ServerEntry, tools: &Tools) -> Option<&'static PackageLock> {
-    let Install::Managed { locks } = &entry.install else {
-        return None;
-    };
-    let known: Vec<&'static PackageLock> = locks.iter().filter_map(|name| PackageLock::named(name)).collect();
-    known.iter().find(|lock| tools.has(lock.manager)).or(known.first()).copied()
 }

@@ -8,6 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
 
+use crate::registry::ServerEntry;
+
 pub use imports::{ImportGraph, ImportSearch};
 
 mod compile_commands;
@@ -20,6 +22,9 @@ mod tsconfig;
 /// The most files per project that are kept as samples: the first may be unreadable.
 const SAMPLES: usize = 3;
 
+/// The most files that a note names.
+const MAX_NAMED: usize = 3;
+
 /// How a server decides which files belong to a project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -28,6 +33,8 @@ pub enum ProjectKind {
     Tsconfig,
     /// `include` and `exclude` of `pyrightconfig.json` or `[tool.pyright]`.
     Pyright,
+    /// As pyright, with `[tool.basedpyright]` before `[tool.pyright]`.
+    Basedpyright,
     /// `compile_commands.json`.
     CompileCommands,
 }
@@ -36,7 +43,7 @@ impl ProjectKind {
     /// The most files outside the projects that are opened for one question. Opening a C++ file compiles it.
     pub fn most_opened(self) -> usize {
         match self {
-            Self::Tsconfig | Self::Pyright => 100,
+            Self::Tsconfig | Self::Pyright | Self::Basedpyright => 100,
             Self::CompileCommands => 40,
         }
     }
@@ -55,7 +62,7 @@ impl ProjectKind {
     pub fn lists_open_files(self) -> bool {
         match self {
             Self::Tsconfig | Self::CompileCommands => true,
-            Self::Pyright => false,
+            Self::Pyright | Self::Basedpyright => false,
         }
     }
 }
@@ -78,6 +85,39 @@ pub struct ProjectFiles {
     pub imports_javascript: bool,
     /// The names of the JavaScript packages in the workspace.
     pub packages: BTreeSet<String>,
+    /// The compiler options of each `tsconfig.json` that has projects, with what it extends; values in lower case.
+    pub compiler_options: BTreeMap<Utf8PathBuf, BTreeMap<String, String>>,
+}
+
+/// Compiler options that a server no longer accepts.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RefusedOptions {
+    /// `baseUrl`, or with the value that is refused: `target: es5`.
+    pub options: BTreeSet<String>,
+    /// The files that set one of them, or extend one that does.
+    pub files: BTreeSet<Utf8PathBuf>,
+}
+
+impl RefusedOptions {
+    /// One sentence about what the server does with them and what to do, if there are any. Files are shown relative to
+    /// `root`.
+    pub fn note(&self, entry: &ServerEntry, root: &Utf8Path) -> Option<String> {
+        if self.options.is_empty() {
+            return None;
+        }
+        let quoted = |text: &str| format!("`{text}`");
+        let options: Vec<String> = self.options.iter().map(|option| quoted(option)).collect();
+        let files = self.files.iter().map(|file| quoted(file.strip_prefix(root).unwrap_or(file).as_str()));
+        let mut files: Vec<String> = files.collect();
+        let more = files.len().saturating_sub(MAX_NAMED);
+        files.truncate(MAX_NAMED);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let (id, options, files) = (&entry.id, options.join(", "), files.join(", "));
+        let older = entry.older_package.as_ref();
+        let instead = older
+            .map(|older| format!("; for an older version set `servers.{}.enabled = true`", older.server));
+        Some(format!("`{id}` ignores {options} in {files}{more}{}", instead.unwrap_or_default()))
+    }
 }
 
 impl ProjectFiles {
@@ -90,6 +130,24 @@ impl ProjectFiles {
         files.outside.sort_unstable();
         files.doubtful = doubtful;
         files
+    }
+
+    /// The compiler options that a server does not accept, by its [`ServerEntry::removed_options`].
+    pub fn refused_options(&self, entry: &ServerEntry) -> RefusedOptions {
+        let removed = &entry.removed_options;
+        let mut refused = RefusedOptions::default();
+        for (file, options) in &self.compiler_options {
+            for (name, value) in options {
+                let shown = match removed.get(name) {
+                    Some(values) if values.is_empty() => name.clone(),
+                    Some(values) if values.contains(value) => format!("{name}: {value}"),
+                    _ => continue,
+                };
+                refused.options.insert(shown);
+                refused.files.insert(file.clone());
+            }
+        }
+        refused
     }
 
     /// Whether a file outside cannot be part of a project through imports either.
@@ -116,7 +174,8 @@ impl ProjectSearch<'_> {
     pub fn run(&self, kind: ProjectKind) -> ProjectFiles {
         match kind {
             ProjectKind::Tsconfig => tsconfig::find(self),
-            ProjectKind::Pyright => pyright::find(self),
+            ProjectKind::Pyright => pyright::find(self, &["/tool/pyright"]),
+            ProjectKind::Basedpyright => pyright::find(self, &["/tool/basedpyright", "/tool/pyright"]),
             ProjectKind::CompileCommands => compile_commands::find(self),
         }
     }

@@ -5,8 +5,8 @@
 //! limits, how to keep it off the network, and whether it runs code from an opened workspace.
 //!
 //! Servers with the same [`ServerEntry::group`] do the same job (two type checkers, two TypeScript servers). One of a group
-//! runs: the ones the user enabled, else the first that is found in registry order. Servers without a group run side by
-//! side.
+//! runs: the ones the user enabled, else the first that is found in registry order; a project with an older version of a
+//! package may have another one ([`OlderPackage`]). Servers without a group run side by side.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -28,15 +28,20 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("rust-analyzer", include_str!("registry/rust-analyzer.toml")),
     ("pyright", include_str!("registry/pyright.toml")),
     ("ty", include_str!("registry/ty.toml")),
+    ("basedpyright", include_str!("registry/basedpyright.toml")),
+    ("pyrefly", include_str!("registry/pyrefly.toml")),
     ("ruff", include_str!("registry/ruff.toml")),
-    ("typescript-language-server", include_str!("registry/typescript-language-server.toml")),
     ("typescript-native", include_str!("registry/typescript-native.toml")),
+    ("typescript-language-server", include_str!("registry/typescript-language-server.toml")),
+    ("vue", include_str!("registry/vue.toml")),
+    ("svelte", include_str!("registry/svelte.toml")),
     ("eslint", include_str!("registry/eslint.toml")),
     ("biome", include_str!("registry/biome.toml")),
     ("gopls", include_str!("registry/gopls.toml")),
     ("clangd", include_str!("registry/clangd.toml")),
     ("fortls", include_str!("registry/fortls.toml")),
     ("jdtls", include_str!("registry/jdtls.toml")),
+    ("intelephense", include_str!("registry/intelephense.toml")),
     ("ruby-lsp", include_str!("registry/ruby-lsp.toml")),
     ("zls", include_str!("registry/zls.toml")),
     ("lua", include_str!("registry/lua.toml")),
@@ -123,11 +128,14 @@ pub enum Capability {
     WorkspaceSymbols,
     Implementation,
     CallHierarchy,
+    Rename,
+    CodeActions,
+    Formatting,
 }
 
 impl Capability {
     /// The capabilities of a server that we know nothing about.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 11] = [
         Self::Diagnostics,
         Self::Definition,
         Self::References,
@@ -136,6 +144,9 @@ impl Capability {
         Self::WorkspaceSymbols,
         Self::Implementation,
         Self::CallHierarchy,
+        Self::Rename,
+        Self::CodeActions,
+        Self::Formatting,
     ];
 }
 
@@ -174,7 +185,12 @@ impl ReadinessRule {
 pub enum Install {
     /// `tenon servers install` installs it from the lock files in `locks/<name>/`: the first whose package manager the
     /// machine has. Several entries may share one lock.
-    Managed { locks: Vec<String> },
+    Managed {
+        locks: Vec<String>,
+        /// A command that installs it faster, or where Tenon cannot.
+        #[serde(default)]
+        instead: Option<String>,
+    },
     /// The user runs this command.
     Command { run: String },
     /// The user follows the server's own instructions.
@@ -215,9 +231,17 @@ pub struct LaunchCommand {
     /// As [`ServerEntry::runs_workspace_code`], for this program.
     #[serde(default)]
     pub runs_workspace_code: bool,
-    /// If this file exists, relative to the program, the program is not the server but an older tool of the same name.
-    #[serde(default)]
-    pub unless_beside: Option<String>,
+}
+
+/// An older version of an npm package in a project, for which another server runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OlderPackage {
+    pub name: String,
+    /// The first major version that this server is for.
+    pub below: u64,
+    /// The server for older versions.
+    pub server: ServerId,
 }
 
 /// Code that a server would load from the workspace unless it is configured to use the copy that it was installed with.
@@ -228,6 +252,15 @@ pub struct Pin {
     pub option: String,
     /// The code, relative to the `node_modules` folder that the server is installed in.
     pub file: String,
+}
+
+/// A command that does nothing beyond the change that it comes with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct IdleCommand {
+    pub command: String,
+    /// A JSON pointer into its arguments: it does something if there is anything.
+    pub unless: String,
 }
 
 /// The settings that point a server to a virtualenv in the workspace, dotted.
@@ -265,6 +298,29 @@ impl OnSave {
     }
 }
 
+/// When a server was last run with Tenon, for definitions, references and diagnostics of a real project.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProvenRun {
+    pub version: String,
+    /// `YYYY-MM-DD`.
+    pub date: String,
+    /// The code that it was run on.
+    pub project: String,
+}
+
+/// The source of a language's standard library, which a server reads to expand its macros.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LibrarySource {
+    /// Its folder in the toolchain of the server's language.
+    pub folder: String,
+    /// Part of the line that the server logs if it is missing.
+    pub missing: String,
+    /// The command that installs it.
+    pub install: String,
+}
+
 /// Everything we know about one server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -275,6 +331,10 @@ pub struct ServerEntry {
     pub command: String,
     #[serde(default)]
     pub args: Vec<String>,
+    /// What must be in the `node_modules` folder that the program is installed in. `{packages}` in its initialization options is
+    /// that folder.
+    #[serde(default)]
+    pub needs_packages: Vec<String>,
     /// Tried in order when `command` is not found (pyright → basedpyright).
     #[serde(default)]
     pub fallbacks: Vec<LaunchCommand>,
@@ -297,6 +357,11 @@ pub struct ServerEntry {
     pub needs_marker: bool,
     pub capabilities: Vec<Capability>,
     pub install: Install,
+    /// Without this, the entry was never run: it is unproven.
+    #[serde(default)]
+    pub proven: Option<ProvenRun>,
+    #[serde(default)]
+    pub library_source: Option<LibrarySource>,
     #[serde(default)]
     pub ready: Option<ReadinessRule>,
     /// Requests that it answers completely before it is ready (decision 0305).
@@ -312,6 +377,16 @@ pub struct ServerEntry {
     /// The command that runs requests of tsserver. If the server offers it, diagnostics are pulled with it (decision 0325).
     #[serde(default)]
     pub tsserver_command: Option<String>,
+    /// What it publishes does not count: it answers requests for diagnostics, and publishes others at any later time.
+    #[serde(default)]
+    pub ignores_publishes: bool,
+    /// A command that comes with the change of a fix and often does nothing. No command is ever run.
+    #[serde(default)]
+    pub idle_command: Option<IdleCommand>,
+    /// Part of the log message with which the server reports that a process that it needs has exited. It would go on and answer
+    /// every question with nothing, so it is ended.
+    #[serde(default)]
+    pub exit_message: Option<String>,
     /// A document is built again from scratch (`forceRebuild`) after a file changed on disk: the server watches no files, and a header that
     /// it did not find stays missing for it.
     #[serde(default)]
@@ -369,11 +444,29 @@ pub struct ServerEntry {
     /// How it decides which files it knows without opening them; without this, all below its root.
     #[serde(default)]
     pub projects: Option<ProjectKind>,
+    /// Endings of files that its own files import, and whose servers do not read those: references of what they declare
+    /// may be incomplete.
+    #[serde(default)]
+    pub imports: Vec<String>,
     /// `workspace/symbol` searches only the project of the document that the last request was about.
     #[serde(default)]
     pub symbols_per_project: bool,
+    /// npm packages whose program is a script for Node, with the binary that it starts: its path in `node_modules`, with
+    /// `{platform}` for `linux-x64` and the like. The binary is started directly, and a package without one is not the server.
+    #[serde(default)]
+    pub binaries: BTreeMap<String, String>,
+    /// `compilerOptions` that it no longer accepts, with the values in lower case; no values mean all. It reports such an
+    /// option and continues without it.
+    #[serde(default)]
+    pub removed_options: BTreeMap<String, Vec<String>>,
+    /// The codes of errors that such an option may explain: the project's own compiler would not report them.
+    #[serde(default)]
+    pub removed_option_errors: Vec<String>,
     #[serde(default)]
     pub group: Option<String>,
+    /// Which projects another server of the group serves, once the root is trusted.
+    #[serde(default)]
+    pub older_package: Option<OlderPackage>,
     #[serde(default)]
     pub enabled: Switch,
     /// The command comes from the user, so it is not looked up in the managed folder.
@@ -415,6 +508,11 @@ impl ServerEntry {
         })
     }
 
+    /// Whether it is an entry of ours that was never run.
+    pub fn is_unproven(&self) -> bool {
+        self.proven.is_none() && !self.user_command
+    }
+
     pub fn has(&self, capability: Capability) -> bool {
         self.capabilities.contains(&capability)
     }
@@ -429,7 +527,6 @@ impl ServerEntry {
             command: self.command.clone(),
             args: self.args.clone(),
             runs_workspace_code: self.runs_workspace_code,
-            unless_beside: None,
         };
         std::iter::once(first).chain(self.fallbacks.iter().cloned())
     }

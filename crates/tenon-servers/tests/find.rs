@@ -8,7 +8,8 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::json;
 use tenon_servers::find::{
-    Availability, Finder, Program, ProgramOrigin, SearchPath, Trust, Unavailable, UnavailableReason,
+    Availability, Finder, LookupPaths, Program, ProgramOrigin, SearchPath, Trust, Unavailable,
+    UnavailableReason,
 };
 use tenon_servers::install::{Managed, PackageLock};
 use tenon_servers::registry::{Override, Registry, ServerId, section};
@@ -144,7 +145,7 @@ fn missing_server_has_an_install_hint() {
     let machine = Machine::new();
     let fix = |id: &str| machine.find(id, Trust::Trusted).unwrap_err().fix.to_string();
     assert_eq!(fix("pyright"), "run `tenon servers install pyright`");
-    assert_eq!(fix("rust-analyzer"), "run `rustup component add rust-analyzer`");
+    assert_eq!(fix("rust-analyzer"), "run `tenon servers install rust-analyzer`");
     assert_eq!(fix("zls"), "see the zls releases, in the version of your `zig`");
     // Neither a folder nor a file without the permission is a program.
     let machine = machine.on_path("bin");
@@ -275,6 +276,40 @@ fn lost_trust_applies_at_the_next_start() {
 }
 
 #[test]
+fn program_of_the_workspace_that_is_not_pinned_is_not_used() {
+    let machine = Machine::new().on_path("bin");
+    machine.file("workspace/.venv/pyvenv.cfg", "");
+    let own = machine.program("workspace/.venv/bin/ruff");
+    machine.program("workspace/.venv/bin/python");
+    machine.program("workspace/tools/ty");
+    std::fs::create_dir_all(machine.top().join("bin")).unwrap();
+    symlink(machine.root().join("tools/ty"), machine.top().join("bin/ty")).unwrap();
+    let registry = Registry::built_in();
+    let finder = |pinned: &'static str| {
+        machine.finder(Trust::Trusted).with_program_check(move |path| path.ends_with(pinned))
+    };
+    let find = |id: &str, pinned| finder(pinned).find(registry.get(id).unwrap(), &machine.root());
+    assert_eq!(find("ruff", "bin/ruff").unwrap().path, own);
+    for (id, pinned) in [("ruff", "bin/other"), ("ty", "bin/ty")] {
+        assert_eq!(find(id, pinned).unwrap_err().reason, UnavailableReason::Untrusted, "{id}");
+    }
+    assert!(find("ty", "tools/ty").is_ok(), "a link into the root is pinned by its target");
+    machine.program("bin/ruff");
+    assert_eq!(find("ruff", "bin/other").unwrap().origin, ProgramOrigin::Path);
+    machine.program("bin/pyright-langserver");
+    let interpreter = |pinned| find("pyright", pinned).unwrap().settings["python"]["pythonPath"].is_string();
+    assert!(interpreter("bin/python") && !interpreter("bin/other"));
+
+    let paths = finder("").lookup_paths(&registry, &machine.root(), LookupPaths::All);
+    for path in [".venv/bin/ruff", "venv/bin/python", "node_modules/.bin/pyright-langserver", "tools/ty"] {
+        assert!(paths.contains(&machine.root().join(path)), "{path} is missing from {paths:?}");
+    }
+    assert!(paths.iter().all(|path| path.starts_with(machine.root())), "{paths:?}");
+    let existing = finder("").lookup_paths(&registry, &machine.root(), LookupPaths::Existing);
+    assert_eq!(existing.len(), 3, "{existing:?}");
+}
+
+#[test]
 fn path_of_child_processes_excludes_the_untrusted_root() {
     let machine = hostile();
     machine.program("bin/ruff");
@@ -351,23 +386,140 @@ fn virtualenv_is_read_before_trust_and_run_after() {
     );
 }
 
+/// The name of this platform in npm packages.
+fn platform() -> &'static str {
+    match (std::env::consts::OS, std::env::consts::ARCH) {
+        ("linux", "x86_64") => "linux-x64",
+        ("linux", "aarch64") => "linux-arm64",
+        ("macos", "x86_64") => "darwin-x64",
+        ("macos", "aarch64") => "darwin-arm64",
+        other => panic!("unknown platform {other:?}"),
+    }
+}
+
+impl Machine {
+    /// The npm package `typescript` in a `node_modules` folder; from version 7 on with a binary.
+    fn typescript(&self, modules: &str, version: &str) -> Utf8PathBuf {
+        self.program(&format!("{modules}/typescript/bin/tsc"));
+        let manifest = json!({"name": "typescript", "version": version, "bin": {"tsc": "bin/tsc"}});
+        self.file(&format!("{modules}/typescript/package.json"), &manifest.to_string());
+        if version.starts_with('7') {
+            return self.program(&format!("{modules}/@typescript/typescript-{}/lib/tsc", platform()));
+        }
+        self.file(&format!("{modules}/typescript/lib/tsserver.js"), "");
+        self.top().join(format!("{modules}/typescript/bin/tsc"))
+    }
+
+    fn link(&self, target: &str, link: &str) {
+        let link = self.top().join(link);
+        std::fs::create_dir_all(link.parent().unwrap()).unwrap();
+        symlink(target, link).unwrap();
+    }
+}
+
 #[test]
-fn compiler_without_a_server_is_rejected() {
+fn typescript_7_starts_the_binary_and_not_the_script() {
     let machine = Machine::new().on_path("bin");
-    std::fs::create_dir_all(machine.top().join("bin")).unwrap();
-    machine.program("lib/node_modules/typescript/bin/tsc");
-    symlink(machine.top().join("lib/node_modules/typescript/bin/tsc"), machine.top().join("bin/tsc"))
-        .unwrap();
-    assert_eq!(
-        machine.find("typescript-native", Trust::Trusted).unwrap().args,
-        ["--lsp", "--stdio"],
-        "version 7 has no tsserver"
-    );
-    machine.file("lib/node_modules/typescript/lib/tsserver.js", "");
-    assert_eq!(
-        machine.find("typescript-native", Trust::Trusted).unwrap_err().reason,
-        UnavailableReason::NotFound
-    );
+    let binary = machine.typescript("lib/node_modules", "7.0.2");
+    machine.link("../lib/node_modules/typescript/bin/tsc", "bin/tsc");
+    let found = machine.find("typescript-native", Trust::Untrusted).unwrap();
+    assert_eq!((found.path, found.origin), (binary.clone(), ProgramOrigin::Path));
+    assert_eq!(found.args, ["--lsp", "--stdio"]);
+
+    // The package for another platform, or none.
+    std::fs::remove_file(&binary).unwrap();
+    let missing = machine.find("typescript-native", Trust::Untrusted).unwrap_err();
+    assert_eq!(missing.reason, UnavailableReason::NotFound);
+    assert_eq!(missing.fix.to_string(), "run `tenon servers install typescript-native`");
+}
+
+#[test]
+fn older_compiler_is_not_the_native_server() {
+    let machine = Machine::new().on_path("bin");
+    machine.typescript("lib/node_modules", "5.9.3");
+    machine.link("../lib/node_modules/typescript/bin/tsc", "bin/tsc");
+    let missing = || machine.find("typescript-native", Trust::Trusted).unwrap_err().reason;
+    assert_eq!(missing(), UnavailableReason::NotFound);
+    // A script of pnpm, which is not a link.
+    machine.typescript("workspace/node_modules", "5.9.3");
+    machine.program("workspace/node_modules/.bin/tsc");
+    assert_eq!(missing(), UnavailableReason::NotFound);
+    let binary = machine.typescript("workspace/node_modules", "7.0.2");
+    assert_eq!(machine.find("typescript-native", Trust::Trusted).unwrap().path, binary);
+}
+
+#[test]
+fn binary_that_a_link_leads_into_an_untrusted_root_is_rejected() {
+    let machine = Machine::new().on_path("bin");
+    let binary = machine.typescript("lib/node_modules", "7.0.2");
+    machine.link("../lib/node_modules/typescript/bin/tsc", "bin/tsc");
+    let planted = machine.program("workspace/planted");
+    std::fs::remove_file(&binary).unwrap();
+    symlink(&planted, &binary).unwrap();
+    assert!(machine.find("typescript-native", Trust::Untrusted).is_err());
+}
+
+/// The server for TypeScript in a project, why, and what is missed.
+fn typescript_choice(machine: &Machine, trust: Trust, settings: &str, project: &str) -> [String; 3] {
+    let registry = overridden(settings);
+    let project = machine.root().join(project);
+    let choice = machine.finder(trust).group_choice(&registry, "typescript", &project);
+    let [choice] = choice.try_into().unwrap();
+    let missed = choice.missed.map(|missed| format!("{} {}: {}", missed.package, missed.server, missed.fix));
+    [choice.server.to_string(), choice.why.to_string(), missed.unwrap_or_default()]
+}
+
+#[test]
+fn trusted_project_with_an_older_typescript_keeps_it() {
+    let machine = Machine::new().on_path("bin");
+    machine.typescript("lib/node_modules", "7.0.2");
+    machine.link("../lib/node_modules/typescript/bin/tsc", "bin/tsc");
+    machine.typescript("workspace/web/node_modules", "5.9.3");
+    let (native, older) = ("typescript-native", "typescript-language-server");
+    let chosen = |trust, settings: &str, project: &str| typescript_choice(&machine, trust, settings, project);
+    let install = format!("`typescript` 5.9.3 {older}: run `tenon servers install {older}`");
+    assert_eq!(chosen(Trust::Trusted, "{}", "web"), [native, "the default", install.as_str()]);
+    assert_eq!(chosen(Trust::Trusted, "{}", ""), [native, "the default", ""]);
+
+    machine.program("bin/typescript-language-server");
+    machine.file("bin/node_modules/typescript/lib/tsserver.js", "");
+    assert_eq!(chosen(Trust::Trusted, "{}", "web"), [older, "the project has `typescript` 5.9.3", ""]);
+    assert_eq!(chosen(Trust::Trusted, "{}", "web/src"), [older, "the project has `typescript` 5.9.3", ""]);
+    assert_eq!(chosen(Trust::Trusted, "{}", "api"), [native, "the default", ""]);
+
+    let enabled = r#"{"typescript-native": {"enabled": true}}"#;
+    assert_eq!(chosen(Trust::Trusted, enabled, "web"), [native, "enabled in the configuration", ""]);
+    let disabled = r#"{"typescript-language-server": {"enabled": false}}"#;
+    assert_eq!(chosen(Trust::Trusted, disabled, "web"), [native, "the default", ""]);
+    let disabled = r#"{"typescript-native": {"enabled": false}}"#;
+    assert_eq!(chosen(Trust::Trusted, disabled, "api"), [older, "the default", ""]);
+
+    machine.typescript("workspace/web/node_modules", "7.1.0");
+    assert_eq!(chosen(Trust::Trusted, "{}", "web"), [native, "the default", ""]);
+    std::fs::remove_file(machine.top().join("bin/tsc")).unwrap();
+    assert_eq!(chosen(Trust::Trusted, "{}", "api"), [older, "`typescript-native` is not available", ""]);
+}
+
+#[test]
+fn older_typescript_of_an_untrusted_project_is_not_used() {
+    let machine = Machine::new().on_path("lib/node_modules/.bin");
+    machine.typescript("lib/node_modules", "7.0.2");
+    machine.link("../typescript/bin/tsc", "lib/node_modules/.bin/tsc");
+    machine.typescript("workspace/node_modules", "5.9.3");
+    let chosen = || typescript_choice(&machine, Trust::Untrusted, "{}", "");
+    let older = "typescript-language-server";
+    let install = format!("`typescript` 5.9.3 {older}: run `tenon servers install {older}`");
+    assert_eq!(chosen(), ["typescript-native", "the default", install.as_str()]);
+    machine.program("lib/node_modules/typescript-language-server/cli.mjs");
+    machine.link("../typescript-language-server/cli.mjs", &format!("lib/node_modules/.bin/{older}"));
+    machine.file("lib/node_modules/typescript/lib/tsserver.js", "own");
+    let trust = format!("`typescript` 5.9.3 {older}: run `tenon trust`");
+    assert_eq!(chosen(), ["typescript-native", "the default", trust.as_str()]);
+    let found = find_all(&Registry::built_in(), &machine.finder(Trust::Untrusted));
+    assert_eq!(found[older], "`typescript-native` serves its files");
+    let found = find_all(&Registry::built_in(), &machine.finder(Trust::Trusted));
+    assert_eq!(found["typescript-native"], "`typescript-language-server` serves its files");
+    assert_eq!(found[older], "found Path");
 }
 
 #[test]
@@ -377,7 +529,7 @@ fn rustup_proxy_counts_only_with_its_component() {
     symlink("rustup", machine.top().join("cargo/bin/rust-analyzer")).unwrap();
     let missing = machine.find("rust-analyzer", Trust::Trusted).unwrap_err();
     assert_eq!(missing.reason, UnavailableReason::NotFound);
-    assert_eq!(missing.fix.to_string(), "run `rustup component add rust-analyzer`");
+    assert_eq!(missing.fix.to_string(), "run `tenon servers install rust-analyzer`");
 
     let at = |toolchain: &str| format!("rustup/toolchains/{toolchain}/bin/rust-analyzer");
     machine.program(&at("nightly-x86_64-unknown-linux-gnu"));

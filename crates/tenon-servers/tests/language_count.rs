@@ -32,7 +32,8 @@ fn counts(languages: &LanguageCount) -> Vec<(&str, usize)> {
 fn servers_are_sorted_by_number_of_files() {
     let folder = workspace(&["src/a.py", "src/b.py", "main.py", "web/x.css", "README", "Makefile"]);
     let languages = count(&folder);
-    assert_eq!(counts(&languages), [("pyright", 3), ("ruff", 3), ("ty", 3), ("css", 1)]);
+    let expected = [("basedpyright", 3), ("pyrefly", 3), ("pyright", 3), ("ruff", 3), ("ty", 3), ("css", 1)];
+    assert_eq!(counts(&languages), expected);
     assert_eq!(languages.files, 6);
     assert!(!languages.truncated);
     assert_eq!(languages.files_of(&ServerId::new("gopls").unwrap()), 0);

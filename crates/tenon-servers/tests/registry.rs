@@ -38,8 +38,8 @@ fn all_servers_of_the_contract_exist() {
         "pyright",
         "ty",
         "ruff",
-        "typescript-language-server",
         "typescript-native",
+        "typescript-language-server",
         "eslint",
         "biome",
         "gopls",
@@ -54,6 +54,11 @@ fn all_servers_of_the_contract_exist() {
         "zls",
         "jdtls",
         "fortls",
+        "basedpyright",
+        "pyrefly",
+        "vue",
+        "svelte",
+        "intelephense",
     ] {
         assert!(registry.get(id).is_some(), "{id}");
     }
@@ -67,7 +72,22 @@ fn servers_that_run_workspace_code_are_marked() {
         .filter(|entry| entry.runs_workspace_code)
         .map(|entry| entry.id.to_string())
         .collect();
-    assert_eq!(running, ["rust-analyzer", "eslint", "biome", "fortls", "jdtls", "ruby-lsp", "zls"]);
+    assert_eq!(
+        running,
+        [
+            "rust-analyzer",
+            "basedpyright",
+            "pyrefly",
+            "vue",
+            "svelte",
+            "eslint",
+            "biome",
+            "fortls",
+            "jdtls",
+            "ruby-lsp",
+            "zls"
+        ]
+    );
 }
 
 #[test]
@@ -78,6 +98,7 @@ fn limits_are_lifted_and_downloads_are_off() {
     let options = rust.initialization_options.unwrap();
     assert_eq!(options["workspace"]["symbol"]["search"]["limit"], json!(1_000_000));
     assert_eq!(rust.env["CARGO_NET_OFFLINE"], "true");
+    assert_eq!(rust.env["RUSTUP_DIST_SERVER"], "http://127.0.0.1:9");
     let typescript = entry("typescript-language-server").initialization_options.unwrap();
     assert_eq!(typescript["disableAutomaticTypingAcquisition"], json!(true));
     assert_eq!(typescript["tsserver"]["useSyntaxServer"], json!("never"));
@@ -105,10 +126,10 @@ fn readiness_rules_are_those_observed() {
 #[test]
 fn servers_of_a_file_are_in_registry_order_with_a_language_id() {
     let registry = Registry::built_in();
-    assert_eq!(ids_for(&registry, "/w/a.py"), ["pyright", "ty", "ruff"]);
+    assert_eq!(ids_for(&registry, "/w/a.py"), ["pyright", "ty", "basedpyright", "pyrefly", "ruff"]);
     assert_eq!(
         ids_for(&registry, "/w/a.tsx"),
-        ["typescript-language-server", "typescript-native", "eslint", "biome"]
+        ["typescript-native", "typescript-language-server", "eslint", "biome"]
     );
     assert_eq!(ids_for(&registry, "/w/README"), [""; 0]);
     let language =
@@ -265,7 +286,7 @@ fn extensions_and_language_ids_can_be_changed() {
 #[test]
 fn servers_can_be_disabled_and_enabled() {
     let registry = with(r#"{"ruff": {"enabled": false}, "ty": {"enabled": true}}"#);
-    assert_eq!(ids_for(&registry, "a.py"), ["pyright", "ty"]);
+    assert_eq!(ids_for(&registry, "a.py"), ["pyright", "ty", "basedpyright", "pyrefly"]);
     assert_eq!(registry.get("ruff").unwrap().enabled, Switch::Off);
     assert_eq!(registry.get("ty").unwrap().enabled, Switch::On);
 }
@@ -283,7 +304,7 @@ fn full_definition_adds_a_server() {
     assert!(elixir.has(Capability::References) && elixir.ready.is_none());
     // A known extension keeps its known language id.
     assert_eq!(registry.get("mine").unwrap().language_id(Utf8Path::new("a.py")), Some("python"));
-    assert_eq!(ids_for(&registry, "a.py"), ["pyright", "ty", "ruff", "mine"]);
+    assert_eq!(ids_for(&registry, "a.py"), ["pyright", "ty", "basedpyright", "pyrefly", "ruff", "mine"]);
 }
 
 #[test]

@@ -1,13 +1,14 @@
 //! A language server driven directly over stdio, as the reference for Tenon's answers.
 
 use std::io;
+use std::path::PathBuf;
 use std::process::{Child, Stdio};
 
 use serde_json::{Value, json};
 
 use crate::Sandbox;
 use crate::framed_rpc::FramedRpc;
-use crate::program::tool;
+use crate::program::{tool, typescript_7};
 
 /// A language server that `cargo xtask setup` installs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,13 +33,15 @@ impl InstalledServer {
         }
     }
 
-    fn command(self) -> (&'static str, &'static [&'static str]) {
+    fn command(self) -> (PathBuf, &'static [&'static str]) {
         match self {
-            Self::Pyright => ("pyright-langserver", &["--stdio"]),
-            Self::Ty => ("ty", &["server"]),
-            Self::TypeScript => ("typescript-language-server", &["--stdio"]),
-            Self::TypeScriptNative => ("tsgo", &["--lsp", "--stdio"]),
-            Self::Clangd => ("clangd", &["--background-index", "--limit-references=0", "--limit-results=0"]),
+            Self::Pyright => (tool("pyright-langserver"), &["--stdio"]),
+            Self::Ty => (tool("ty"), &["server"]),
+            Self::TypeScript => (tool("typescript-language-server"), &["--stdio"]),
+            Self::TypeScriptNative => (typescript_7(), &["--lsp", "--stdio"]),
+            Self::Clangd => {
+                (tool("clangd"), &["--background-index", "--limit-references=0", "--limit-results=0"])
+            }
         }
     }
 
@@ -92,7 +95,7 @@ impl<'a> DirectServer<'a> {
     /// Starts and initializes the server, without open files.
     pub fn start(server: InstalledServer, sandbox: &'a Sandbox) -> io::Result<Self> {
         let (program, arguments) = server.command();
-        let mut command = sandbox.command(tool(program));
+        let mut command = sandbox.command(program);
         command.args(arguments);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
         let stdin = child.stdin.take().expect("stdin was piped above");

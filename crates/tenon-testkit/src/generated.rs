@@ -24,6 +24,12 @@ pub fn check(path: impl AsRef<Path>, text: &str) {
         fs::write(&file, text).expect("the tree can be written to");
         return;
     }
-    let line = present.lines().zip(text.lines()).take_while(|(old, new)| old == new).count() + 1;
-    panic!("{shown}:{line} is out of date: run `cargo xtask schemas` and commit the change");
+    let line = present.lines().zip(text.lines()).take_while(|(old, new)| old == new).count();
+    let shown_line = |text: &str| text.lines().nth(line).unwrap_or("(end of file)").to_owned();
+    let (old, new) = (shown_line(&present), shown_line(text));
+    let line = line + 1;
+    panic!(
+        "{shown}:{line} is out of date\n  file: {old}\n  now:  {new}\n  \
+         hint: run this test with `{UPDATE_VARIABLE}=1`, or `cargo xtask schemas`, and read the diff"
+    );
 }

@@ -4,6 +4,7 @@
 //! Nothing sleeps: helpers wait for events, with [`PATIENCE`] as the deadline that only a broken product reaches.
 
 pub mod code_tools;
+pub mod corpus;
 pub mod direct_server;
 pub mod file_changes;
 pub mod file_tree;

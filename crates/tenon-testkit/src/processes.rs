@@ -7,7 +7,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
+use rustix::process::{
+    Pid, PidfdFlags, Resource, Rlimit, Signal, getrlimit, kill_process, pidfd_open, prlimit,
+};
 
 /// A running process.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,10 +27,31 @@ impl ProcessInfo {
 
     /// Resident memory, in KiB.
     pub fn resident_kib(&self) -> u64 {
+        self.memory("VmRSS:")
+    }
+
+    /// The largest resident memory so far, in KiB.
+    pub fn peak_kib(&self) -> u64 {
+        self.memory("VmHWM:")
+    }
+
+    fn memory(&self, field: &str) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.id)).unwrap_or_default();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let line = status.lines().find_map(|line| line.strip_prefix(field));
         line.and_then(|rest| rest.trim().strip_suffix("kB")?.trim().parse().ok()).unwrap_or(0)
     }
+}
+
+/// How often a test kills a process: as often as `TENON_KILLS` says (`cargo xtask attack --kills N`), or `usual` times.
+pub fn kills(usual: u64) -> u64 {
+    std::env::var("TENON_KILLS").map_or(usual, |text| text.parse().expect("TENON_KILLS is a number"))
+}
+
+/// Limits how many files a child process may open from now on; those that are open stay open.
+pub fn limit_open_files(id: u32, limit: u64) {
+    let maximum = getrlimit(Resource::Nofile).maximum;
+    let limit = Rlimit { current: Some(limit), maximum };
+    prlimit(Some(pid(id)), Resource::Nofile, limit).expect("limits of our own child can be changed");
 }
 
 /// Every other live process whose environment or arguments contain `path`. Zombies have neither and are left out.
@@ -129,7 +152,7 @@ mod tests {
         assert_eq!(output.stdout, b"started\n");
         let orphans = sandbox.processes();
         assert_eq!(orphans.len(), 1, "{orphans:?}");
-        assert!(orphans[0].resident_kib() > 0);
+        assert!(orphans[0].resident_kib() > 0 && orphans[0].peak_kib() >= orphans[0].resident_kib());
         orphans[0].kill();
         sandbox.assert_no_processes();
     }

@@ -47,6 +47,13 @@ pub fn node_modules() -> PathBuf {
     installed(tools().join("node/node_modules"))
 }
 
+/// The binary of TypeScript 7, which its script for Node starts.
+pub fn typescript_7() -> PathBuf {
+    let processor = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };
+    let system = if cfg!(target_os = "macos") { "darwin" } else { "linux" };
+    installed(node_modules().join(format!("@typescript/typescript-{system}-{processor}/lib/tsc")))
+}
+
 fn installed(path: PathBuf) -> PathBuf {
     let shown = path.display();
     assert!(

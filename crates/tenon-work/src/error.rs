@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::catalog::WorkTool;
 use crate::id::IdError;
-use crate::name::quoted;
+use crate::name::{WorkspaceName, quoted};
 use crate::store::StoreError;
 
 macro_rules! codes {
@@ -124,6 +124,20 @@ impl WorkError {
             .recovery("give `max_chars` or a smaller `limit`")
     }
 
+    /// The workspace belongs to another folder.
+    pub fn other_folder(workspace: &WorkspaceName) -> Self {
+        let message = format!("workspace `{workspace}` is not linked to this folder");
+        Self::new(WorkErrorCode::UnknownWorkspace, message)
+            .recovery(format!("ask the user to run `tenon tasks link {workspace}` in this folder"))
+    }
+
+    /// It is not known to which folder a workspace belongs.
+    pub fn links(error: &std::io::Error) -> Self {
+        Self::new(WorkErrorCode::StoreError, format!("cannot use the links to workspaces: {error}"))
+            .recovery("make the state folder of Tenon writable")
+            .with("retryable", true)
+    }
+
     /// A bug; the log has the details.
     pub fn internal() -> Self {
         Self::new(WorkErrorCode::StoreError, "internal error")
@@ -167,6 +181,11 @@ impl WorkError {
     pub(crate) fn with(mut self, field: &str, value: impl Into<Value>) -> Self {
         self.0.extra.insert(field.to_owned(), value.into());
         self
+    }
+
+    /// One of the documented extra fields, if the error has it.
+    pub(crate) fn extra(&self, field: &str) -> Option<&Value> {
+        self.0.extra.get(field)
     }
 
     /// The current state of the entity that the call addressed.

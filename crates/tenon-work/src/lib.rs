@@ -6,6 +6,8 @@ mod cursor;
 mod envelope;
 mod error;
 mod export;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 mod graph;
 mod id;
 mod import;
@@ -35,4 +37,4 @@ pub use request::WorkRequest;
 pub use store::{Store, StoreError, StoreLocation, StoreLocationError};
 pub use store_check::StoreReport;
 pub use work::{Work, WorkSettings};
-pub use workspace_id::workspace_id;
+pub use workspace_id::{repository_folder, workspace_id};

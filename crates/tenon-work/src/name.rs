@@ -6,6 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use unicode_normalization::UnicodeNormalization;
 
 use crate::error::{WorkError, WorkErrorCode};
+use crate::id::TargetId;
 
 const MAX_NAME: usize = 128;
 
@@ -57,9 +58,10 @@ name!(BranchName, "branch", WorkErrorCode::InvalidName);
 name!(DocName, "document", WorkErrorCode::InvalidInput);
 
 impl BranchName {
-    /// Whether the name is reserved for branches of plans and tasks.
+    /// Whether this is the branch of a plan or task, which may not exist yet: `task/TASK-001`.
     pub fn is_reserved(&self) -> bool {
-        self.0.starts_with("task/") || self.0.starts_with("plan/")
+        let id = self.0.split_once('/').and_then(|(_, id)| id.parse::<TargetId>().ok());
+        id.is_some_and(|id| id.branch() == self.0)
     }
 }
 

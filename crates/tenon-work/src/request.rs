@@ -150,6 +150,10 @@ impl WorkRequest {
     }
 
     /// The tool that is called.
+    pub fn workspace(&self) -> &WorkspaceName {
+        &self.workspace
+    }
+
     pub fn tool(&self) -> WorkTool {
         self.tool
     }

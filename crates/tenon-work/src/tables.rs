@@ -93,7 +93,7 @@ const FLAG: ColumnRule = int("0 or 1", |number| (0..=1).contains(&number));
 const RANK: ColumnRule = int("0, 1 or 2", |number| (0..=2).contains(&number));
 const COUNT: ColumnRule = int("a count", |number| (0..=LARGEST).contains(&number));
 const NUMBER: ColumnRule = int("a number from 1 on", |number| (1..=LARGEST).contains(&number));
-const TIME: ColumnRule = int("a time", |ms| ms >= 0 && jiff::Timestamp::from_millisecond(ms).is_ok());
+const TIME: ColumnRule = int("a time", |ms| jiff::Timestamp::from_millisecond(ms).is_ok());
 const TARGET: ColumnRule = int("a plan or task", is_target);
 const BRANCH: ColumnRule = int("a branch", |number| match branch::target_of(number) {
     Some(target) => is_target(target.key()) && branch::number_of(target) == number,

@@ -114,6 +114,21 @@ impl Work {
         self.settings.parse(tool, arguments, &self.clock)
     }
 
+    /// Whether the store has a workspace.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn has_workspace(&self, name: &WorkspaceName) -> Result<bool, WorkError> {
+        let permit = self.store.acquire(Access::Read).await?;
+        let transaction = async {
+            let mut tx = permit.begin().await?;
+            let found = Workspace::read(&mut tx, name).await;
+            tx.rollback().await;
+            Ok(found?.is_some())
+        };
+        self.store.allow_blocking(transaction).await
+    }
+
     /// Runs one request. Failures are envelopes too.
     pub async fn call(&self, request: &WorkRequest) -> Envelope {
         let mut frame = self.frame(request.tool);
@@ -299,8 +314,8 @@ fn render(
     }
     match reply {
         WorkReply::Page(page) => {
-            let (page, request) = *page;
-            page.render(frame, &request)
+            let (page, paging) = *page;
+            page.render(frame, &paging).map_err(|failure| suggest_minimum(failure, request))
         }
         WorkReply::Done(result) => {
             let mut result = Value::Object(result);
@@ -311,6 +326,18 @@ fn render(
             Ok(Envelope::new(frame.around(result)))
         }
     }
+}
+
+/// Adds the call with the smallest budget that suffices, if the budget was too small.
+fn suggest_minimum(failure: WorkError, request: &WorkRequest) -> WorkError {
+    let Some(minimum) = failure.extra("minimum").cloned() else { return failure };
+    let again = request.repeated_with(json!({"max_chars": minimum}));
+    failure.propose(Proposal::new(
+        request.tool,
+        again,
+        "Repeat with the smallest budget that fits",
+        Priority::High,
+    ))
 }
 
 /// Removes the payloads of the events in an answer; true if there were any.

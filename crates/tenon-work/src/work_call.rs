@@ -19,6 +19,9 @@ use crate::request::{self, WorkRequest};
 use crate::store::Tx;
 use crate::workspace::Workspace;
 
+/// Why a call that needs a plan or task has none.
+const NO_FOCUS: &str = "no task given, and no focus is set";
+
 /// What a tool answers with.
 pub(crate) enum WorkReply {
     /// The result of a write.
@@ -62,6 +65,12 @@ impl WorkCall<'_> {
     /// A number brought into its range, with a warning if it was outside.
     pub(crate) fn clamped(&mut self, name: &str, asked: i64, range: RangeInclusive<i64>) -> i64 {
         request::clamped(name, asked, range, &mut self.warnings)
+    }
+
+    /// For a read that gets neither a task nor a focus and is therefore empty.
+    pub(crate) fn warn_of_missing_focus(&mut self) {
+        self.warn(NO_FOCUS);
+        self.propose(WorkTool::TasksContext, json!({}), "List plans and tasks", Priority::High);
     }
 
     pub(crate) fn propose(&mut self, tool: WorkTool, params: Value, reason: &str, priority: Priority) {
@@ -110,7 +119,7 @@ impl WorkCall<'_> {
 
     pub(crate) fn require_target_id(&self, given: Option<&str>) -> Result<TargetId, WorkError> {
         self.target_id(given)?.ok_or_else(|| {
-            WorkError::invalid("no task given, and no focus is set")
+            WorkError::invalid(NO_FOCUS)
                 .recovery("give `task`, or set the focus with tasks_focus_set")
                 .propose(Proposal::new(
                     WorkTool::TasksContext,

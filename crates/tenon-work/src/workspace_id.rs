@@ -52,6 +52,31 @@ fn remote(root: &Path) -> Option<String> {
     first
 }
 
+/// The folder that all worktrees of the repository at `root` share: that of the main worktree, or of a bare repository.
+/// Without worktrees it is `root`.
+///
+/// A repository may claim to be a worktree of another one. So the other one must name it, too.
+#[must_use]
+pub fn repository_folder(root: &Path) -> PathBuf {
+    main_folder(root).unwrap_or_else(|| root.to_owned())
+}
+
+fn main_folder(root: &Path) -> Option<PathBuf> {
+    let dot_git = root.join(".git");
+    let folder = root.join(read(&dot_git)?.strip_prefix("gitdir:")?.trim()).canonicalize().ok()?;
+    let common = folder.join(read(&folder.join("commondir"))?.trim()).canonicalize().ok()?;
+    let named = Path::new(read(&folder.join("gitdir"))?.trim()).canonicalize().ok()?;
+    let is_worktree =
+        folder.parent() == Some(&common.join("worktrees")) && named == dot_git.canonicalize().ok()?;
+    if !is_worktree {
+        return None;
+    }
+    match common.file_name() {
+        Some(name) if name == ".git" => common.parent().map(Path::to_owned),
+        _ => Some(common),
+    }
+}
+
 /// Where git keeps the configuration: `.git`, or what it points at in a worktree or submodule.
 fn git_folder(root: &Path) -> Option<PathBuf> {
     let dot_git = root.join(".git");
@@ -131,6 +156,26 @@ mod tests {
         )
         .unwrap();
         assert_eq!(workspace_id(&root).as_str(), "h.org/o/r");
+    }
+
+    #[test]
+    fn worktree_shares_the_folder_of_the_repository_that_names_it() {
+        let base = tempfile::tempdir().unwrap();
+        let base = base.path().canonicalize().unwrap();
+        let (main, worktree, liar) = (base.join("main"), base.join("two"), base.join("liar"));
+        let entry = main.join(".git/worktrees/two");
+        for folder in [&entry, &worktree, &liar] {
+            fs::create_dir_all(folder).unwrap();
+        }
+        fs::write(entry.join("commondir"), "../..\n").unwrap();
+        fs::write(entry.join("gitdir"), format!("{}\n", worktree.join(".git").display())).unwrap();
+        for root in [&worktree, &liar] {
+            fs::write(root.join(".git"), format!("gitdir: {}\n", entry.display())).unwrap();
+        }
+        assert_eq!(repository_folder(&main), main);
+        assert_eq!(repository_folder(&worktree), main);
+        assert_eq!(repository_folder(&liar), liar);
+        assert_eq!(repository_folder(&base), base);
     }
 
     #[test]

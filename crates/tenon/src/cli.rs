@@ -4,6 +4,7 @@ use std::ffi::OsString;
 
 use camino::Utf8PathBuf;
 use clap::{CommandFactory, Parser, Subcommand};
+use tenon_contract::visible::visible;
 
 use crate::alias;
 use crate::commands;
@@ -44,6 +45,10 @@ enum Command {
     Serve(commands::serve::Args),
     Status(commands::status::Args),
     Stop(commands::stop::Args),
+    Find(commands::find::Args),
+    Refs(commands::refs::Args),
+    Outline(commands::outline::Args),
+    Search(commands::search::Args),
     Check(commands::check::Args),
     Servers(commands::servers::Args),
     Hook(commands::hook::Args),
@@ -78,14 +83,16 @@ pub(crate) fn run() -> Exit {
         Err(error) => {
             // `--help` and `--version` arrive as errors, too.
             let exit = if error.use_stderr() { usage(&line) } else { Exit::Success };
-            let _ = error.print();
+            // The error repeats arguments, which may be names of files.
+            let shown = line.iter().map(|one| visible(&one.to_string_lossy()).into_owned());
+            let _ = Cli::try_parse_from(shown).err().unwrap_or(error).print();
             return exit;
         }
     };
     let mut invocation = Invocation::new(root);
     let outcome = dispatch(command, &mut invocation);
     outcome.unwrap_or_else(|failure| {
-        let _ = write!(invocation.err, "{}", failure.render());
+        invocation.eprint_styled(&failure.render());
         failure.exit
     })
 }
@@ -106,6 +113,10 @@ fn dispatch(command: Command, invocation: &mut Invocation) -> Result<Exit, Failu
         Command::Serve(args) => commands::serve::run(args, invocation),
         Command::Status(args) => commands::status::run(args, invocation),
         Command::Stop(args) => commands::stop::run(args, invocation),
+        Command::Find(args) => commands::find::run(args, invocation),
+        Command::Refs(args) => commands::refs::run(args, invocation),
+        Command::Outline(args) => commands::outline::run(args, invocation),
+        Command::Search(args) => commands::search::run(args, invocation),
         Command::Check(args) => commands::check::run(args, invocation),
         Command::Servers(args) => commands::servers::run(args, invocation),
         Command::Hook(args) => commands::hook::run(args, invocation),

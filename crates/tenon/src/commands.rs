@@ -8,11 +8,15 @@ pub(crate) mod context;
 pub(crate) mod context_server;
 pub(crate) mod daemon;
 pub(crate) mod doctor;
+pub(crate) mod find;
 pub(crate) mod hook;
 #[cfg(unix)]
 pub(crate) mod lsp_service;
 pub(crate) mod mcp;
 pub(crate) mod memory;
+pub(crate) mod outline;
+pub(crate) mod refs;
+pub(crate) mod search;
 pub(crate) mod serve;
 pub(crate) mod servers;
 pub(crate) mod status;

@@ -98,6 +98,16 @@ pub(crate) fn request(
     system::request(invocation, root, request)
 }
 
+/// Sends a request to the daemon of `root`, starting it if necessary.
+pub(crate) fn request_or_start(
+    invocation: &Invocation,
+    root: &Utf8Path,
+    request: DaemonRequest,
+    timeout: Duration,
+) -> Result<DaemonResponse, Failure> {
+    system::request_or_start(invocation, root, request, timeout)
+}
+
 /// Asks the daemon of `root`, starting it if necessary, for the diagnostics that edits of `files` caused.
 ///
 /// Waits for `timeout` plus the user's `edit.wait_ms`.

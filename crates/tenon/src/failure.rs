@@ -4,14 +4,16 @@
 //! file is shown with its line.
 
 use std::error::Error;
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::io;
 
-use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use annotate_snippets::{AnnotationKind, Level, Snippet};
+use tenon_contract::visible::visible;
 use tenon_server::config::{ConfigError, ConfigLocation, ConfigProblem};
 use tenon_server::daemon::protocol::RejectionCode;
 use tenon_server::daemon::{DaemonError, FolderProblem};
 use tenon_server::dirs::DirsError;
+use tenon_server::surfaces::work::LinkError;
 use tenon_server::token::TokenError;
 use tenon_server::trust::TrustError;
 use tenon_server::workspace::WorkspaceError;
@@ -19,6 +21,7 @@ use tenon_work::StoreError;
 
 use crate::commands::context;
 use crate::exit::Exit;
+use crate::styled_text::{Colour, StyledText};
 
 /// Why a command failed.
 #[derive(Debug)]
@@ -80,46 +83,45 @@ impl Failure {
     }
 
     /// The message for a terminal, with colours.
-    pub(crate) fn render(&self) -> String {
-        let mut text = String::new();
+    pub(crate) fn render(&self) -> StyledText {
+        let mut text = StyledText::default();
         if self.silent {
             return text;
         }
         for problem in &self.problems {
-            text.push_str(&render_problem(problem));
+            render_problem(&mut text, problem);
         }
         if self.problems.is_empty() {
-            let _ = writeln!(text, "{RED}error{RESET}: {}", self.message);
+            text.labelled("", Colour::Red, "error", &self.message);
         }
         for cause in &self.causes {
-            let _ = writeln!(text, "  caused by: {cause}");
+            text.line(&format!("  caused by: {cause}"));
         }
         for hint in &self.hints {
-            let _ = writeln!(text, "  {BLUE}hint{RESET}: {hint}");
+            text.labelled("  ", Colour::Blue, "hint", hint);
         }
         text
     }
 }
 
-const RED: &str = "\u{1b}[1;31m";
-const BLUE: &str = "\u{1b}[1;36m";
-const RESET: &str = "\u{1b}[0m";
-
 /// Renders a problem with its source line.
-fn render_problem(problem: &ConfigProblem) -> String {
+fn render_problem(text: &mut StyledText, problem: &ConfigProblem) {
     let title = Level::ERROR.primary_title(problem.message.as_str());
     let ConfigLocation::Text { source, span } = &problem.location else {
-        let hint = problem.hint.as_ref().map(|hint| format!("  {BLUE}hint{RESET}: {hint}\n"));
-        return format!("{RED}error{RESET}: {problem}\n{}", hint.unwrap_or_default());
+        text.labelled("", Colour::Red, "error", &problem.to_string());
+        if let Some(hint) = &problem.hint {
+            text.labelled("  ", Colour::Blue, "hint", hint);
+        }
+        return;
     };
     let snippet = Snippet::source(source.text.as_ref())
-        .path(source.path.as_str())
+        .path(visible(source.path.as_str()))
         .annotation(AnnotationKind::Primary.span(span.clone()));
     let mut group = title.element(snippet);
     if let Some(hint) = &problem.hint {
         group = group.element(Level::HELP.with_name("hint").message(hint.as_str()));
     }
-    format!("{}\n", Renderer::styled().render(&[group]))
+    text.snippets(group);
 }
 
 impl fmt::Display for Failure {
@@ -195,6 +197,15 @@ impl From<StoreError> for Failure {
     }
 }
 
+impl From<LinkError> for Failure {
+    fn from(error: LinkError) -> Self {
+        match error {
+            LinkError::Store(error) => error.into(),
+            LinkError::Io(_) => Self::of(Exit::Files, &error),
+        }
+    }
+}
+
 impl From<DirsError> for Failure {
     fn from(error: DirsError) -> Self {
         let failure = Self::of(Exit::Config, &error);
@@ -211,6 +222,7 @@ impl From<TrustError> for Failure {
             TrustError::Config(error) => {
                 Self::from(error).hint("fix `tenon.toml`, then run `tenon trust` again")
             }
+            TrustError::Servers(error) => error.into(),
             TrustError::Store { .. } | TrustError::Pin { .. } => Self::of(Exit::Files, &error),
         }
     }
@@ -220,6 +232,7 @@ impl From<TokenError> for Failure {
     fn from(error: TokenError) -> Self {
         let failure = Self::of(Exit::Files, &error);
         match error {
+            TokenError::Locked { .. } => failure.hint("run the command again"),
             TokenError::Unknown(_) => {
                 Self { exit: Exit::No, ..failure }.hint("run `tenon token show --all` to list the tokens")
             }
@@ -248,7 +261,7 @@ impl From<DaemonError> for Failure {
                 failure.hint("set `TENON_RUNTIME_DIR` to another folder")
             }
             DaemonError::OtherOwner { .. } => failure.hint("`tenon mcp --no-daemon` works without a daemon"),
-            DaemonError::Timeout { .. } | DaemonError::Locked { .. } => {
+            DaemonError::Timeout { .. } | DaemonError::Locked { .. } | DaemonError::NoSocket { .. } => {
                 failure.hint("run `tenon stop --force` to kill it")
             }
             DaemonError::Rejected(refusal) => match refusal.code {
@@ -256,6 +269,9 @@ impl From<DaemonError> for Failure {
                 RejectionCode::Protocol | RejectionCode::Malformed => {
                     failure.hint("run `tenon stop`; the next client starts a new daemon")
                 }
+                RejectionCode::Settings => Self { exit: Exit::Config, ..failure }
+                    .hint("run `tenon stop` when its other clients are done; the next client starts a daemon with these settings")
+                    .hint("or unset them here; `tenon mcp --no-daemon` serves from its own process"),
                 RejectionCode::Leaving | RejectionCode::Http => failure,
             },
             DaemonError::InvalidResponse => {

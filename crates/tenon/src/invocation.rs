@@ -1,24 +1,27 @@
 //! What every command needs: the environment, the workspace root and the output streams.
 //!
-//! Data goes to `out` (stdout), messages go to `err` (stderr). Both strip colours when they are not a terminal.
+//! Data goes to stdout, messages go to stderr. Both strip colours when they are not a terminal. Text for people is printed
+//! with all control characters visible; JSON and scripts are printed unchanged with [`Invocation::print_data`].
 
 use std::io::{self, Write};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use tenon_contract::clock::Clock;
+use tenon_contract::visible::visible;
 use tenon_server::config::{Environment, FlagSetting};
 use tenon_server::dirs::Dirs;
 use tenon_server::trust::TrustStore;
 use tenon_server::workspace::{Workspace, WorkspaceOptions, canonical_root, find_root};
 
 use crate::failure::Failure;
+use crate::styled_text::StyledText;
 
 pub(crate) struct Invocation {
     pub(crate) environment: Environment,
     /// The value of `--root` or `TENON_ROOT`.
     root: Option<Utf8PathBuf>,
-    pub(crate) out: Box<dyn Write>,
-    pub(crate) err: Box<dyn Write>,
+    out: Box<dyn Write>,
+    err: Box<dyn Write>,
 }
 
 impl Invocation {
@@ -63,14 +66,46 @@ impl Invocation {
         Ok(TrustStore::new(self.dirs()?.trust(), Clock::system()))
     }
 
-    /// Writes one line of data to stdout.
+    /// Writes one line for people to stdout.
     pub(crate) fn print(&mut self, line: impl AsRef<str>) -> Result<(), Failure> {
-        Ok(writeln!(self.out, "{}", line.as_ref())?)
+        Ok(writeln!(self.out, "{}", visible(line.as_ref()))?)
+    }
+
+    /// Writes a text of several lines for people to stdout.
+    pub(crate) fn print_lines(&mut self, text: impl AsRef<str>) -> Result<(), Failure> {
+        text.as_ref().lines().try_for_each(|line| self.print(line))
+    }
+
+    /// Writes text with our colours to stdout.
+    pub(crate) fn print_styled(&mut self, text: &StyledText) -> Result<(), Failure> {
+        Ok(self.out.write_all(text.as_str().as_bytes())?)
+    }
+
+    /// Writes data for programs to stdout, unchanged, and ends it with a line break.
+    pub(crate) fn print_data(&mut self, data: impl AsRef<[u8]>) -> Result<(), Failure> {
+        let data = data.as_ref();
+        let mut out = io::stdout().lock();
+        out.write_all(data)?;
+        if !data.ends_with(b"\n") {
+            out.write_all(b"\n")?;
+        }
+        Ok(out.flush()?)
     }
 
     /// Writes one line to stderr. A closed stderr is not an error.
     pub(crate) fn eprint(&mut self, line: impl AsRef<str>) {
-        let _ = writeln!(self.err, "{}", line.as_ref());
+        let _ = writeln!(self.err, "{}", visible(line.as_ref()));
+    }
+
+    /// Writes text with our colours to stderr. A closed stderr is not an error.
+    pub(crate) fn eprint_styled(&mut self, text: &StyledText) {
+        let _ = self.err.write_all(text.as_str().as_bytes());
+    }
+
+    /// Writes a question to stderr and leaves the cursor behind it.
+    pub(crate) fn ask(&mut self, question: &'static str) -> Result<(), Failure> {
+        write!(self.err, "{question} ")?;
+        Ok(self.err.flush()?)
     }
 }
 

@@ -2,17 +2,19 @@
 
 use std::ffi::OsStr;
 
+use camino::Utf8Path;
 use tenon_code::git::GitError;
 use tenon_contract::root::GateError;
 use tenon_lsp::workspace_check::files::FilesError;
 use tenon_server::workspace::Workspace;
 use tenon_servers::find::SearchPath;
 use tenon_servers::install::{InstallError, Managed};
-use tenon_servers::registry::{OverrideError, Registry};
+use tenon_servers::registry::{LibrarySource, OverrideError, Registry};
 use tenon_servers::walk::{BadPattern, Walk};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::invocation::Invocation;
 
 /// The server registry with the workspace's settings applied.
 pub(crate) fn registry(workspace: &Workspace) -> Result<Registry, Failure> {
@@ -29,6 +31,17 @@ pub(crate) fn search_path(workspace: &Workspace) -> SearchPath {
 
 pub(crate) fn walk(workspace: &Workspace) -> Result<Walk, Failure> {
     Ok(Walk::new(workspace.root(), &workspace.config().workspace.ignore)?)
+}
+
+/// A server's toolchain lacks the source of the standard library.
+pub(crate) fn missing_library(library: &LibrarySource) -> String {
+    format!("the standard library's source is missing: run `{}`", library.install)
+}
+
+/// Says that a folder has no source files that a language server reads.
+pub(crate) fn say_no_source(root: &Utf8Path, invocation: &mut Invocation) {
+    invocation.eprint(format!("source files: none in {root} that a language server reads"));
+    invocation.eprint("  hint: run it in the folder of a project, or pass that folder");
 }
 
 impl From<OverrideError> for Failure {

@@ -1,7 +1,6 @@
 //! One call of a `tasks` or `memory` tool from the command line: the store opened, the answer answer.
 //!
 //! Commands print for people what the tool answers, one page of it; `--json` prints the envelope itself, whatever it says.
-//! Agents write what is printed here, so nothing of it may steer a terminal.
 
 use serde_json::{Map, Value, json};
 use tenon_server::surfaces::work::StoreHandle;
@@ -55,14 +54,17 @@ pub(crate) fn call_tool(
     arguments.insert("max_chars".into(), json!(MAX_CHARS));
     let envelope = match store_handle.parse(tool, arguments) {
         Ok(request) => block_on(async {
-            let envelope = store_handle.call(&request).await;
+            let envelope = match options.workspace {
+                Some(_) => store_handle.call_for_user(&request).await,
+                None => store_handle.call(&request).await,
+            };
             store_handle.close().await;
             envelope
         })?,
         Err(rejected) => *rejected,
     };
     if options.json {
-        invocation.print(envelope.text())?;
+        invocation.print_data(envelope.text())?;
     }
     if let Some(code) = envelope.code() {
         return Err(failure(code, &envelope.value()["error"]));
@@ -108,7 +110,10 @@ fn failure(code: WorkErrorCode, error: &Value) -> Failure {
     match code {
         // The recovery texts of the tools name tools, not commands.
         WorkErrorCode::UnknownId => failure.hint("`tenon tasks list` lists plans and tasks"),
-        WorkErrorCode::UnknownWorkspace | WorkErrorCode::NotInitialized => {
+        WorkErrorCode::UnknownWorkspace => failure
+            .hint("check `--workspace`; an agent creates a workspace with `memory_init`")
+            .hint("`tenon tasks link` lets this folder use the workspace of another one"),
+        WorkErrorCode::NotInitialized => {
             failure.hint("check `--workspace`; an agent creates a workspace with `memory_init`")
         }
         _ if error["recovery"].is_string() => failure.hint(line(&error["recovery"])),
@@ -140,14 +145,14 @@ pub(crate) fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// A text as one line without control characters.
+/// A text as one line.
 pub(crate) fn line(value: &Value) -> String {
     let text = match value {
         Value::String(text) => text.trim().to_owned(),
         Value::Null => String::new(),
         other => other.to_string(),
     };
-    text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
+    text.replace(['\n', '\r', '\t'], " ")
 }
 
 #[cfg(test)]
@@ -155,8 +160,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn control_characters_are_removed() {
-        assert_eq!(line(&json!("a\u{1b}[31mb\r\nc\u{9b}1m")), "a [31mb  c 1m");
+    fn text_becomes_one_line() {
+        assert_eq!(line(&json!(" a\tb\r\nc\n")), "a b  c");
         assert_eq!(line(&json!(null)), "");
         assert_eq!(line(&json!(7)), "7");
     }

@@ -8,7 +8,6 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 
 const { TENON, TENON_WORKSPACE } = process.env as Record<string, string>;
-const place = { uri: `file://${TENON_WORKSPACE}/web/src/label.ts`, position: { line: 12, character: 78 } };
 
 type Server = { command: string; args: string[] };
 // Codex uses TOML, which Node cannot parse: the Python clients cover it.
@@ -16,20 +15,6 @@ const readers: Record<string, (text: string) => Server> = {
   claude: (text) => JSON.parse(text).mcpServers.tenon,
   gemini: (text) => JSON.parse(text).mcpServers.tenon,
 };
-
-// Repeats the call while the answer asks for a retry.
-async function definition(client: Client): Promise<{ locations: unknown[] }> {
-  const deadline = Date.now() + 120_000;
-  for (;;) {
-    try {
-      const result = await client.callTool({ name: "vscode.lsp.definition", arguments: place });
-      return result.structuredContent as { locations: unknown[] };
-    } catch (error) {
-      const { data } = error as { data?: { details?: { retryAfterMs?: number } } };
-      if (data?.details?.retryAfterMs === undefined || Date.now() > deadline) throw error;
-    }
-  }
-}
 
 for (const [agent, read] of Object.entries(readers)) {
   test(`printed configuration for ${agent} connects`, async () => {
@@ -41,7 +26,9 @@ for (const [agent, read] of Object.entries(readers)) {
     // Agents start servers in any folder.
     await client.connect(new StdioClientTransport({ command, args, cwd: "/", env: process.env as Record<string, string> }));
     try {
-      assert.ok((await definition(client)).locations.length > 0);
+      const found = await client.callTool({ name: "find", arguments: { name: "Label" } });
+      const [item] = found.content as { text: string }[];
+      assert.match(item.text, /^interface Label web\/src\/label\.ts:/);
     } finally {
       await client.close();
     }

@@ -8,7 +8,7 @@ use super::Offence;
 use crate::shell::{Error, cargo};
 
 /// Each of our crates with the crates of ours that it may depend on.
-const ARROWS: [(&str, &[&str]); 13] = [
+const ARROWS: [(&str, &[&str]); 14] = [
     ("xtask", &[]),
     ("tenon-bench", &["tenon-testkit"]),
     (
@@ -36,7 +36,8 @@ const ARROWS: [(&str, &[&str]); 13] = [
             "tenon-contract",
         ],
     ),
-    ("tenon-code", &["tenon-lsp", "tenon-servers", "tenon-contract"]),
+    ("tenon-code", &["tenon-index", "tenon-lsp", "tenon-servers", "tenon-contract"]),
+    ("tenon-index", &["tenon-contract"]),
     ("tenon-lsp", &["tenon-servers", "tenon-contract"]),
     ("tenon-servers", &["tenon-contract"]),
     ("tenon-context", &["tenon-contract"]),
@@ -145,6 +146,9 @@ mod tests {
     fn dependencies_point_down() {
         assert!(!offends("tenon-server", "tenon-code", false));
         assert!(!offends("tenon-code", "tenon-lsp", false));
+        assert!(!offends("tenon-code", "tenon-index", false));
+        assert!(offends("tenon-index", "tenon-lsp", false));
+        assert!(offends("tenon-lsp", "tenon-index", false));
         assert!(offends("tenon-lsp", "tenon-code", false));
         assert!(offends("tenon-work", "tenon-context", false));
         assert!(offends("tenon-work", "tenon-context", true));

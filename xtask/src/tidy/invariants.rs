@@ -1,11 +1,19 @@
-//! Every invariant in ARCHITECTURE.md names the test or lint that holds it, and the files that the page names exist.
+//! Every invariant in ARCHITECTURE.md names the test or lint that holds it, and the files that the page names exist. The tests
+//! that the pages on security and reliability name exist, too.
 
 use super::{Offence, SourceFile};
 
 const PAGE: &str = "ARCHITECTURE.md";
 const INVARIANT: &str = "**Invariant:";
+/// Pages below `docs` whose tables name tests.
+const TABLES: [&str; 2] = ["docs/reliability.md", "docs/security.md"];
 
 pub(super) fn check(files: &[SourceFile], offences: &mut Vec<Offence>) {
+    for page in files.iter().filter(|file| TABLES.contains(&file.path.as_str())) {
+        for (index, line) in page.text.lines().enumerate() {
+            named_tests(page, index + 1, line, files, offences);
+        }
+    }
     let Some(page) = files.iter().find(|file| file.path == PAGE) else {
         return;
     };
@@ -13,16 +21,28 @@ pub(super) fn check(files: &[SourceFile], offences: &mut Vec<Offence>) {
         if paragraph.starts_with(INVARIANT) && !paragraph.contains("Held by ") {
             offences.push(page.offence(line, "name what holds the invariant: Held by [`test`](file)"));
         }
-        for (name, target) in named_links(&paragraph) {
-            let held = files.iter().find(|file| file.path == target);
-            if held.is_some_and(|file| !defines(file, name)) {
-                offences.push(page.offence(line, format!("`{target}` has no `{name}`")));
-            }
-        }
+        named_tests(page, line, &paragraph, files, offences);
         for path in code_spans(&paragraph).filter(|span| is_source_path(span)) {
             if !files.iter().any(|file| file.path == path) {
                 offences.push(page.offence(line, format!("`{path}` does not exist")));
             }
+        }
+    }
+}
+
+/// Reports links of the form [`name`](file) whose file does not define the name.
+fn named_tests(
+    page: &SourceFile,
+    line: usize,
+    text: &str,
+    files: &[SourceFile],
+    offences: &mut Vec<Offence>,
+) {
+    for (name, target) in named_links(text) {
+        let target = target.strip_prefix("../").unwrap_or(target);
+        let held = files.iter().find(|file| file.path == target);
+        if held.is_some_and(|file| !defines(file, name)) {
+            offences.push(page.offence(line, format!("`{target}` has no `{name}`")));
         }
     }
 }
@@ -75,8 +95,12 @@ mod tests {
     use super::*;
 
     fn found(page: &str) -> Vec<String> {
+        found_in(PAGE, page)
+    }
+
+    fn found_in(path: &str, page: &str) -> Vec<String> {
         let file = |path: &str, text: &str| SourceFile { path: path.into(), text: text.into() };
-        let files = [file(PAGE, page), file("a/tests/b.rs", "#[test]\nfn holds_it() {}\n")];
+        let files = [file(path, page), file("a/tests/b.rs", "#[test]\nfn holds_it() {}\n")];
         let mut offences = Vec::new();
         check(&files, &mut offences);
         offences.iter().map(ToString::to_string).collect()
@@ -105,5 +129,13 @@ mod tests {
                 "ARCHITECTURE.md:3: `a/src/gone.rs` does not exist"
             ]
         );
+    }
+
+    #[test]
+    fn missing_test_in_a_table_is_an_offence() {
+        let page = "| a | [`holds_it`](../a/tests/b.rs) |\n| b | [`gone`](../a/tests/b.rs) |\n";
+        for path in TABLES {
+            assert_eq!(found_in(path, page), [format!("{path}:2: `a/tests/b.rs` has no `gone`")]);
+        }
     }
 }

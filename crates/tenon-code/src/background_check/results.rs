@@ -222,7 +222,7 @@ impl Results {
             all.into_iter().collect()
         };
         Ok(CompleteAnswer {
-            value: Findings { files, unchecked },
+            value: Findings { files, unchecked, checked: self.files.len() },
             unproven: servers(|result| &result.unproven),
             unavailable: self.unavailable.clone(),
             present: servers(|result| &result.present),

@@ -2,12 +2,14 @@
 
 use proptest::prelude::*;
 use tenon_contract::position::{Position, Range};
+use tenon_lsp::model::FixData;
 
 use super::*;
 
 fn diagnostic(start: (u32, u32), end: (u32, u32), message: &str) -> Diagnostic {
     let range = Range::new(Position::new(start.0, start.1), Position::new(end.0, end.1));
-    Diagnostic { range, severity: Some(1), code: None, source: None, message: message.to_owned() }
+    let (severity, message, fix_data) = (Some(1), message.to_owned(), FixData::default());
+    Diagnostic { range, severity, code: None, source: None, message, fix_data }
 }
 
 /// One diagnostic for each occurrence of a word.

@@ -11,7 +11,8 @@ mod platform;
 #[path = "directory/unix.rs"]
 mod platform;
 
-pub(super) use platform::DirectoryHandle;
+pub(super) use platform::{DirectoryHandle, PreparedFile};
+use tenon_contract::clock::Entropy;
 use tenon_lsp::watch::UNFINISHED_EDIT;
 
 /// A file at the time it was read.
@@ -51,6 +52,24 @@ impl From<std::io::Error> for WriteFailure {
     }
 }
 
+impl DirectoryHandle {
+    /// Replaces the file that was read, or creates a new one.
+    pub(super) fn replace(
+        &self,
+        name: &str,
+        bytes: &[u8],
+        found: Option<&FileSnapshot>,
+        entropy: &Entropy,
+    ) -> Result<(), WriteFailure> {
+        let prepared = self.prepare(bytes, found, entropy)?;
+        let done = self.commit(&prepared, name, found);
+        if done.is_err() {
+            self.discard(&prepared);
+        }
+        done
+    }
+}
+
 /// The bytes of an open file, unless there are more than `limit`.
 fn bounded(file: impl std::io::Read, length: u64, limit: u64) -> Result<Vec<u8>, ReadFailure> {
     if length > limit {
@@ -67,7 +86,6 @@ mod tests {
     use std::fs;
 
     use camino::Utf8Path;
-    use tenon_contract::clock::Entropy;
 
     use super::*;
 

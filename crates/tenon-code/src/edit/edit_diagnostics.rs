@@ -80,6 +80,8 @@ pub enum EditKind {
     Created(Lines),
     /// With the changed lines of the text after, if the text before is known.
     Edited(Option<Lines>),
+    /// Not written, with the lines that would change.
+    Tried(Option<Lines>),
     Unchanged,
     Deleted,
 }
@@ -127,6 +129,8 @@ pub struct EditDiagnostics {
     pub superseded: bool,
     /// The changed files that some server has not reported on yet; the next report on them adds what is missing.
     pub unfinished: Vec<WorkspacePath>,
+    /// What servers do not support in the configuration of the projects.
+    pub notes: Vec<String>,
 }
 
 /// What is compared.
@@ -156,6 +160,7 @@ impl EditDiagnostics {
             complete: check.complete,
             pending: check.pending.iter().map(ToString::to_string).collect(),
             unchecked: check.unchecked,
+            notes: check.notes.clone(),
             ..Self::default()
         };
         let mut next = ToldFindings::default();
@@ -356,8 +361,11 @@ fn kind(text: &ChangedText, map: &TextMap) -> EditKind {
     match (&text.before, &text.after) {
         (_, None) => EditKind::Deleted,
         (Some(before), Some(after)) if before == after => EditKind::Unchanged,
-        (Some(_), Some(_)) => {
-            let lines = |(first, last): (u32, u32)| Lines { first: first + 1, last: last + 1 };
+        (Some(_), Some(after)) => {
+            // The line that follows removed ones may not exist.
+            let end = u32::try_from(after.lines().count().max(1)).unwrap_or(u32::MAX);
+            let lines =
+                |(first, last): (u32, u32)| Lines { first: (first + 1).min(end), last: (last + 1).min(end) };
             EditKind::Edited(map.changed_lines().map(lines))
         }
         (None, Some(_)) => EditKind::Edited(None),

@@ -14,7 +14,7 @@ use super::text::{self, Rewritten, Text};
 use super::{Change, EditError, protected};
 
 /// How often a file that another program keeps changing is read again.
-const TRIES: usize = 5;
+pub(super) const TRIES: usize = 5;
 
 /// The text that an edit requests for a file.
 pub(super) enum RequestedText {
@@ -53,6 +53,14 @@ impl FileWriter {
 
     pub(super) fn gate(&self) -> &RootGate {
         &self.gate
+    }
+
+    pub(super) fn root(&self) -> &Utf8Path {
+        &self.root
+    }
+
+    pub(super) fn entropy(&self) -> &Entropy {
+        &self.entropy
     }
 
     /// The path of a file that may be changed.
@@ -117,11 +125,7 @@ impl FileWriter {
         requested: &RequestedText,
         expected: Option<&str>,
     ) -> Result<(Texts, Change), EditError> {
-        let snapshot = directory.read(name, MAX_TEXT_BYTES).map_err(|error| match error {
-            ReadFailure::NotAFile => EditError::NotAFile,
-            ReadFailure::TooLarge => EditError::TooLarge { limit: MAX_TEXT_BYTES },
-            ReadFailure::Io(error) => error.into(),
-        })?;
+        let snapshot = directory.read(name, MAX_TEXT_BYTES).map_err(read_failed)?;
         let before = snapshot.as_ref().map(|snapshot| sha256_hex(&snapshot.bytes));
         let rewritten = rewrite(snapshot.as_ref(), before.as_deref(), requested, expected)?;
         let bytes = rewritten.text.to_bytes();
@@ -144,11 +148,19 @@ impl FileWriter {
     }
 
     /// Removes leftovers of crashed processes, once per directory.
-    fn clean(&self, directory: &DirectoryHandle, below: &Utf8Path) {
+    pub(super) fn clean(&self, directory: &DirectoryHandle, below: &Utf8Path) {
         let first = self.cleaned.lock().unwrap_or_else(PoisonError::into_inner).insert(below.to_owned());
         if first {
             directory.clean();
         }
+    }
+}
+
+pub(super) fn read_failed(error: ReadFailure) -> EditError {
+    match error {
+        ReadFailure::NotAFile => EditError::NotAFile,
+        ReadFailure::TooLarge => EditError::TooLarge { limit: MAX_TEXT_BYTES },
+        ReadFailure::Io(error) => error.into(),
     }
 }
 

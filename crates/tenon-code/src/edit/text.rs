@@ -56,6 +56,15 @@ impl Text {
         bytes
     }
 
+    pub(super) fn body(&self) -> &str {
+        &self.body
+    }
+
+    /// Another text with the same byte order mark, or without one as this.
+    pub(super) fn with_body(&self, body: String) -> Self {
+        Self { marked: self.marked, body }
+    }
+
     /// The text without its byte order mark, as language servers count positions.
     pub(super) fn into_body(self) -> String {
         self.body

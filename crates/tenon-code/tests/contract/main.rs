@@ -8,6 +8,7 @@ mod completeness;
 mod cursors;
 mod determinism;
 mod limits;
+mod load;
 mod pages;
 mod positions;
 mod rounds;

@@ -17,7 +17,6 @@ use tokio::runtime::Runtime;
 pub struct Settings {
     pub limits: CodeLimits,
     pub snapshots: SnapshotLimits,
-    pub listing: bool,
 }
 
 /// A workspace with its servers and tools; dropping it ends everything it started.
@@ -35,8 +34,7 @@ impl Stage {
     }
 
     pub fn with(builder: Builder, change: impl FnOnce(&mut Settings)) -> Self {
-        let mut settings =
-            Settings { limits: CodeLimits::default(), snapshots: SnapshotLimits::default(), listing: false };
+        let mut settings = Settings { limits: CodeLimits::default(), snapshots: SnapshotLimits::default() };
         change(&mut settings);
         let runtime = Runtime::new().unwrap();
         let bench = runtime.block_on(builder.open());
@@ -46,7 +44,6 @@ impl Stage {
             limits: settings.limits,
             snapshots: settings.snapshots,
             clock,
-            listing: settings.listing,
         });
         Self { runtime, bench, code, clock_control }
     }

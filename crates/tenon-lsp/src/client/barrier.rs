@@ -327,7 +327,7 @@ fn question(method: &str, path: &WorkspacePath) -> Value {
     let document = json!({ "uri": path.uri().as_str() });
     let start = json!({ "line": 0, "character": 0 });
     match method {
-        UNKNOWN_PROTOCOL_REQUEST | UNKNOWN_REQUEST => Value::Null,
+        UNKNOWN_PROTOCOL_REQUEST | UNKNOWN_REQUEST => json!({}),
         "textDocument/codeAction" => json!({
             "textDocument": document, "range": { "start": start, "end": start }, "context": { "diagnostics": [] },
         }),

@@ -8,6 +8,12 @@ use tenon_contract::position::Encoding;
 use super::watched::{DocumentSelector, Globs};
 use tenon_servers::registry::Capability;
 
+/// The number of registrations that are kept.
+const MAX_REGISTRATIONS: usize = 1000;
+
+/// The size of all registrations that are kept, in bytes of JSON.
+const MAX_REGISTERED_BYTES: usize = 16 * 1024 * 1024;
+
 /// How a server receives text changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sync {
@@ -34,6 +40,7 @@ pub(crate) struct Capabilities {
 struct Registration {
     method: String,
     options: Value,
+    bytes: usize,
     globs: Option<Globs>,
     /// The documents that a registration is about.
     documents: DocumentSelector,
@@ -91,6 +98,13 @@ impl Capabilities {
         self.offered.get(provider).is_some_and(offers) || self.registrations(method).next().is_some()
     }
 
+    /// Whether a provider has an option, such as a second request.
+    pub(crate) fn has_option(&self, capability: Capability, option: &str) -> bool {
+        let has = |options: &Value| options.get(option) == Some(&Value::Bool(true));
+        self.offered.get(provider(capability)).is_some_and(has)
+            || self.registrations(method(capability)).any(|one| has(&one.options))
+    }
+
     /// Whether diagnostics can be pulled.
     pub(crate) fn pulls(&self) -> bool {
         self.runs_tsserver || self.offers("diagnosticProvider", "textDocument/diagnostic")
@@ -132,19 +146,29 @@ impl Capabilities {
         self.registered.values().filter(move |one| one.method == method)
     }
 
-    /// `client/registerCapability`. A second registration with the same id replaces the first.
-    pub(crate) fn register(&mut self, params: &Value, root: &str) {
+    /// `client/registerCapability`. A second registration with the same id replaces the first. Returns whether all were
+    /// kept; those above the limits are not.
+    pub(crate) fn register(&mut self, params: &Value, root: &str) -> bool {
+        let mut all = true;
         for registration in params.get("registrations").and_then(Value::as_array).into_iter().flatten() {
             let text = |key: &str| registration.get(key).and_then(Value::as_str);
             let (Some(id), Some(method)) = (text("id"), text("method")) else {
                 continue;
             };
+            self.registered.remove(id);
+            let bytes = registration.to_string().len();
+            let held: usize = self.registered.values().map(|one| one.bytes).sum();
+            if self.registered.len() >= MAX_REGISTRATIONS || held + bytes > MAX_REGISTERED_BYTES {
+                all = false;
+                continue;
+            }
             let options = registration.get("registerOptions").cloned().unwrap_or(Value::Null);
             let globs = (method == "workspace/didChangeWatchedFiles").then(|| Globs::new(&options, root));
             let documents = DocumentSelector::new(&options, root);
-            let registration = Registration { method: method.to_owned(), options, globs, documents };
+            let registration = Registration { method: method.to_owned(), options, bytes, globs, documents };
             self.registered.insert(id.to_owned(), registration);
         }
+        all
     }
 
     /// `client/unregisterCapability`, whose list is misspelled in the protocol.
@@ -176,6 +200,9 @@ fn provider(capability: Capability) -> &'static str {
         Capability::WorkspaceSymbols => "workspaceSymbolProvider",
         Capability::Implementation => "implementationProvider",
         Capability::CallHierarchy => "callHierarchyProvider",
+        Capability::Rename => "renameProvider",
+        Capability::CodeActions => "codeActionProvider",
+        Capability::Formatting => "documentFormattingProvider",
     }
 }
 
@@ -190,6 +217,9 @@ pub(crate) fn method(capability: Capability) -> &'static str {
         Capability::WorkspaceSymbols => "workspace/symbol",
         Capability::Implementation => "textDocument/implementation",
         Capability::CallHierarchy => "textDocument/prepareCallHierarchy",
+        Capability::Rename => "textDocument/rename",
+        Capability::CodeActions => "textDocument/codeAction",
+        Capability::Formatting => "textDocument/formatting",
     }
 }
 
@@ -223,6 +253,23 @@ mod tests {
         assert_eq!(capabilities.diagnostic_identifier(), Some("p"));
         capabilities.unregister(&json!({ "unregisterations": [{ "id": "2" }] }));
         assert!(!capabilities.pulls());
+    }
+
+    #[test]
+    fn registrations_above_the_limits_are_not_kept() {
+        let mut capabilities = Capabilities::from_initialize(&json!({}));
+        let one = |id: usize, filler: &str| json!({ "registrations": [{ "id": id.to_string(), "method": "x", "registerOptions": filler }] });
+        for id in 0..MAX_REGISTRATIONS {
+            assert!(capabilities.register(&one(id, ""), "/r"), "{id}");
+        }
+        assert!(!capabilities.register(&one(MAX_REGISTRATIONS, ""), "/r"));
+        assert!(capabilities.register(&one(0, ""), "/r"), "a known id is replaced");
+        assert_eq!(capabilities.registered.len(), MAX_REGISTRATIONS);
+
+        let mut capabilities = Capabilities::from_initialize(&json!({}));
+        let filler = "x".repeat(MAX_REGISTERED_BYTES / 4);
+        let kept = (0..10).filter(|id| capabilities.register(&one(*id, &filler), "/r")).count();
+        assert_eq!(kept, 3);
     }
 
     #[test]

@@ -3,6 +3,9 @@
 //! Invariant: a list counts for an open document only while it belongs to the document's current text. A push belongs to its
 //! version; without one, the document's [`SeenProof`](super::barrier::SeenProof) decides. A pulled list belongs to the
 //! version that it was pulled for.
+//!
+//! A server decides for which files it publishes and how much, so what is kept is bounded. One that sends more for closed
+//! files is ended: an incomplete list must not look complete.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,6 +16,15 @@ use super::barrier::Belongs;
 use super::disk_check::DiskCheck;
 use super::documents::Document;
 use crate::model::Diagnostic;
+
+/// The number of closed files whose lists are kept.
+const MAX_FILES: usize = 100_000;
+
+/// The size of all lists up to which those of closed files are kept, in bytes.
+const MAX_BYTES: usize = 256 * 1024 * 1024;
+
+/// What a stored diagnostic or file costs besides its texts, about.
+const OVERHEAD_BYTES: usize = 256;
 
 #[derive(Debug)]
 struct Pushed {
@@ -56,10 +68,21 @@ pub(crate) enum Freshness {
 #[derive(Debug)]
 pub(crate) struct Store {
     files: BTreeMap<String, Held>,
+    /// The size of `files`.
+    bytes: usize,
+    limits: StoreLimits,
+    /// Whether a list was not kept because of the limits.
+    pub(crate) overflowed: bool,
     /// How long after one publish another one for the same text may follow.
     settle: Duration,
     /// The checks of the files on disk.
     pub(crate) disk: DiskCheck,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct StoreLimits {
+    files: usize,
+    bytes: usize,
 }
 
 impl Pushed {
@@ -74,6 +97,12 @@ impl Pushed {
 }
 
 impl Held {
+    fn bytes(&self, key: &str) -> usize {
+        let pulled = self.pulled.iter().flat_map(|pulled| &pulled.items);
+        let items = pulled.chain(self.pushed.iter().flat_map(|pushed| &pushed.items));
+        OVERHEAD_BYTES + key.len() + items.map(size).sum::<usize>()
+    }
+
     /// The push, if it may belong to the document's text.
     fn possible_push(&self, document: Option<&Document>) -> Option<&Pushed> {
         self.pushed.as_ref().filter(|pushed| pushed.belongs(document) != Belongs::No)
@@ -104,12 +133,14 @@ impl Held {
 
 impl Store {
     pub(crate) fn new(settle: Duration, disk: DiskCheck) -> Self {
-        Self { files: BTreeMap::new(), settle, disk }
+        let limits = StoreLimits { files: MAX_FILES, bytes: MAX_BYTES };
+        Self { files: BTreeMap::new(), bytes: 0, limits, overflowed: false, settle, disk }
     }
 
     /// Drops everything.
     pub(crate) fn clear(&mut self) {
         self.files.clear();
+        self.bytes = 0;
     }
 
     /// The diagnostics of a file's current text, in the server's encoding.
@@ -198,20 +229,36 @@ impl Store {
     }
 
     fn replace(&mut self, key: &str, document: Option<&Document>, change: impl FnOnce(&mut Held)) -> bool {
-        let held = self.files.entry(key.to_owned()).or_default();
+        let mut held = self.remove(key).unwrap_or_default();
         let before: Vec<Diagnostic> = held.possible(document).cloned().collect();
-        change(held);
-        !held.possible(document).eq(&before)
+        change(&mut held);
+        let bytes = self.bytes + held.bytes(key);
+        // The number of open documents is bounded elsewhere.
+        if document.is_none() && (bytes > self.limits.bytes || self.files.len() >= self.limits.files) {
+            self.overflowed = true;
+            return !before.is_empty();
+        }
+        let changed = !held.possible(document).eq(&before);
+        self.bytes = bytes;
+        self.files.insert(key.to_owned(), held);
+        changed
+    }
+
+    fn remove(&mut self, key: &str) -> Option<Held> {
+        let held = self.files.remove(key)?;
+        self.bytes -= held.bytes(key);
+        Some(held)
     }
 
     /// Removes the pulled diagnostics of a closed document. Returns whether there were any.
     pub(crate) fn closed(&mut self, key: &str) -> bool {
-        let Some(held) = self.files.get_mut(key) else {
+        let Some(mut held) = self.remove(key) else {
             return false;
         };
         let had = held.pulled.take().is_some_and(|pulled| !pulled.items.is_empty());
-        if held.pushed.is_none() {
-            self.files.remove(key);
+        if held.pushed.is_some() {
+            self.bytes += held.bytes(key);
+            self.files.insert(key.to_owned(), held);
         }
         had
     }
@@ -259,5 +306,66 @@ impl Store {
         let since = if change.tick > pushed.tick { since.max(change.at) } else { since };
         let settled = since + self.settle;
         if now >= settled { Freshness::Fresh } else { Freshness::NotBefore(settled) }
+    }
+}
+
+fn size(item: &Diagnostic) -> usize {
+    let texts = [item.code.as_deref(), item.source.as_deref(), Some(item.message.as_str())];
+    OVERHEAD_BYTES + texts.into_iter().flatten().map(str::len).sum::<usize>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::FixData;
+
+    fn store(limits: StoreLimits) -> Store {
+        Store { limits, ..Store::new(Duration::ZERO, DiskCheck::new(None)) }
+    }
+
+    fn items(count: usize) -> Vec<Diagnostic> {
+        let item = Diagnostic {
+            range: Default::default(),
+            severity: None,
+            code: None,
+            source: None,
+            message: "x".repeat(100),
+            fix_data: FixData::default(),
+        };
+        vec![item; count]
+    }
+
+    fn push(store: &mut Store, key: &str, count: usize) -> bool {
+        store.push(key, None, items(count), None, 1, Instant::now())
+    }
+
+    #[tokio::test]
+    async fn lists_of_ever_new_files_are_bounded() {
+        let limits = StoreLimits { files: 10, bytes: 1 << 20 };
+        let mut store = store(limits);
+        for number in 0..1000 {
+            push(&mut store, &format!("/r/{number}"), 1);
+        }
+        assert_eq!(store.keys().count(), 10);
+        assert!(store.overflowed);
+        assert!(push(&mut store, "/r/3", 0), "a kept file is still updated");
+        assert!(store.current("/r/3", None).is_empty());
+    }
+
+    #[tokio::test]
+    async fn size_of_all_lists_is_bounded_and_counted_back() {
+        let limits = StoreLimits { files: 1000, bytes: 100_000 };
+        let mut store = store(limits);
+        for number in 0..500 {
+            push(&mut store, &format!("/r/{number}"), 10);
+        }
+        assert!(store.bytes <= limits.bytes && store.bytes > limits.bytes / 2, "{}", store.bytes);
+        assert_eq!(store.current("/r/0", None).len(), 10, "a list is kept whole or not at all");
+        let keys: Vec<String> = store.keys().map(str::to_owned).collect();
+        for key in &keys {
+            push(&mut store, key, 0);
+            store.remove(key);
+        }
+        assert_eq!(store.bytes, 0);
     }
 }

@@ -10,6 +10,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::diagnostics::Freshness;
+use super::readiness::{MAX_RUNNING, progress_token};
 use crate::model::Diagnostic;
 use tenon_servers::registry::OnSave;
 
@@ -113,15 +114,16 @@ impl DiskCheck {
 
     /// `$/progress`.
     pub(crate) fn progress(&mut self, params: &Value, tick: u64, now: Instant) {
-        let (Some(name), Some(token)) = (self.progress_name(), params.get("token").map(Value::to_string))
-        else {
+        let (Some(name), Some(token)) = (self.progress_name(), progress_token(params)) else {
             return;
         };
         let title = params.pointer("/value/title").and_then(Value::as_str).unwrap_or_default();
         match params.pointer("/value/kind").and_then(Value::as_str) {
             Some("begin") if token.contains(name) || title.contains(name) => {
                 self.begun = tick;
-                self.running.insert(token);
+                if self.running.len() < MAX_RUNNING {
+                    self.running.insert(token);
+                }
             }
             Some("end") if self.running.remove(&token) => self.ended = Some(now),
             _ => {}

@@ -35,21 +35,69 @@ impl Client {
         saved: bool,
         meanwhile: impl Future<Output = ()>,
     ) -> Checked {
-        let shown = async {
+        self.check_text(call, path, lines, (saved, true), std::future::ready(()), meanwhile).await
+    }
+
+    /// Sends a text to the server, waits for `shown`, and collects its diagnostics.
+    pub(crate) async fn check_shown(
+        &self,
+        call: &CallContext,
+        path: &WorkspacePath,
+        lines: &LineIndex,
+        saved: bool,
+        shown: impl Future<Output = ()>,
+    ) -> Checked {
+        self.check_text(call, path, lines, (saved, true), shown, std::future::ready(())).await
+    }
+
+    /// Sends a text that is not on disk, and collects the diagnostics that need no saved file.
+    pub(crate) async fn check_unsaved(
+        &self,
+        call: &CallContext,
+        path: &WorkspacePath,
+        lines: &LineIndex,
+    ) -> Checked {
+        let idle = std::future::ready;
+        self.check_text(call, path, lines, (false, false), idle(()), idle(())).await
+    }
+
+    /// Whether a diagnostic comes from a check of saved files.
+    pub(crate) fn is_made_on_save(&self, found: &Diagnostic) -> bool {
+        self.session.state().diagnostics.disk.made(found)
+    }
+
+    /// `needs_disk`: diagnostics of the saved files belong to the answer.
+    async fn check_text(
+        &self,
+        call: &CallContext,
+        path: &WorkspacePath,
+        lines: &LineIndex,
+        (saved, needs_disk): (bool, bool),
+        shown: impl Future<Output = ()>,
+        meanwhile: impl Future<Output = ()>,
+    ) -> Checked {
+        let show = async {
             self.refresh(call, path).await?;
             self.sync(call, path, lines, saved).await
         };
-        let synced = match shown.await {
+        let synced = match show.await {
             Ok(synced) => synced,
             Err(error) => {
                 return Checked { diagnostics: Vec::new(), gap: Some(gap_reason(&error)) };
             }
         };
+        // The caller may check several files at once: all get their texts before the first request.
+        tokio::task::yield_now().await;
+        shown.await;
         let fresh = async {
             let refused = || GapReason::Refused("checks only saved text".to_owned());
             match self.disk_check() {
                 DiskShare::All if !saved => Err(refused()),
                 DiskShare::All | DiskShare::None => self.await_fresh(call, &synced).await,
+                DiskShare::Part if !needs_disk && self.lacks_library() => Err(GapReason::Refused(
+                    "checks only saved text without the standard library's source".to_owned(),
+                )),
+                DiskShare::Part if !needs_disk => self.await_fresh(call, &synced).await,
                 DiskShare::Part => {
                     self.await_fresh(call, &synced).await?;
                     if !saved {
@@ -188,7 +236,7 @@ impl Client {
 
     async fn await_fresh(&self, call: &CallContext, synced: &Synced<'_>) -> Result<(), GapReason> {
         if self.pulls() {
-            return self.pull(call, synced).await;
+            return self.pull_unless_known(call, synced).await;
         }
         self.mark_when_seen(call, &synced.path).await.map_err(|error| gap_reason(&error))?;
         let mut settled = PushWait::Again;
@@ -338,6 +386,13 @@ impl Client {
             .map(|key| (key.to_owned(), state.diagnostics.current(key, state.documents.get(key))))
             .filter(|(_, items)| !items.is_empty())
             .collect()
+    }
+
+    /// The diagnostics of an open document's text, in the server's encoding.
+    pub(crate) fn document_diagnostics(&self, path: &WorkspacePath) -> Vec<Diagnostic> {
+        let state = self.session.state();
+        let document = state.documents.get(path.as_str());
+        document.map(|open| state.diagnostics.current(path.as_str(), Some(open))).unwrap_or_default()
     }
 
     /// The open files whose diagnostics are expected.

@@ -1,14 +1,17 @@
 //! The parameters of `initialize`: our identity, our capabilities, and the project root.
 
 use gen_lsp_types::{
-    CallHierarchyClientCapabilities, ClientCapabilities, ClientInfo, DefinitionClientCapabilities,
-    DiagnosticClientCapabilities, DiagnosticWorkspaceClientCapabilities,
-    DidChangeConfigurationClientCapabilities, DidChangeWatchedFilesClientCapabilities,
-    DocumentSymbolClientCapabilities, GeneralClientCapabilities, HoverClientCapabilities,
-    ImplementationClientCapabilities, InitializeParams, MarkupKind, PositionEncodingKind,
-    PublishDiagnosticsClientCapabilities, ReferenceClientCapabilities, TextDocumentClientCapabilities,
-    TextDocumentSyncClientCapabilities, Uri, WindowClientCapabilities, WorkspaceClientCapabilities,
-    WorkspaceFolder, WorkspaceFoldersInitializeParams, WorkspaceSymbolClientCapabilities,
+    CallHierarchyClientCapabilities, ClientCapabilities, ClientCodeActionKindOptions,
+    ClientCodeActionLiteralOptions, ClientCodeActionResolveOptions, ClientInfo, CodeActionClientCapabilities,
+    CodeActionKind, DefinitionClientCapabilities, DiagnosticClientCapabilities,
+    DiagnosticWorkspaceClientCapabilities, DiagnosticsCapabilities, DidChangeConfigurationClientCapabilities,
+    DidChangeWatchedFilesClientCapabilities, DocumentFormattingClientCapabilities,
+    DocumentSymbolClientCapabilities, FailureHandlingKind, GeneralClientCapabilities,
+    HoverClientCapabilities, ImplementationClientCapabilities, InitializeParams, MarkupKind,
+    PositionEncodingKind, PublishDiagnosticsClientCapabilities, ReferenceClientCapabilities,
+    RenameClientCapabilities, TextDocumentClientCapabilities, TextDocumentSyncClientCapabilities, Uri,
+    WindowClientCapabilities, WorkspaceClientCapabilities, WorkspaceEditClientCapabilities, WorkspaceFolder,
+    WorkspaceFoldersInitializeParams, WorkspaceSymbolClientCapabilities,
 };
 use serde_json::{Value, json};
 
@@ -42,12 +45,18 @@ pub(crate) fn initialize_params(
     }
 }
 
-/// Only what we handle: no edits, no commands, no dialogs.
+/// Only what we handle: edits that we asked for and that only change texts, no commands, no dialogs.
 fn capabilities() -> ClientCapabilities {
     let yes = Some(true);
     ClientCapabilities {
         workspace: Some(WorkspaceClientCapabilities {
             apply_edit: Some(false),
+            workspace_edit: Some(WorkspaceEditClientCapabilities {
+                document_changes: yes,
+                resource_operations: Some(Vec::new()),
+                failure_handling: Some(FailureHandlingKind::Abort),
+                ..Default::default()
+            }),
             configuration: yes,
             workspace_folders: yes,
             did_change_configuration: Some(DidChangeConfigurationClientCapabilities {
@@ -86,9 +95,28 @@ fn capabilities() -> ClientCapabilities {
                 ..Default::default()
             }),
             call_hierarchy: Some(CallHierarchyClientCapabilities { dynamic_registration: yes }),
+            rename: Some(RenameClientCapabilities {
+                dynamic_registration: yes,
+                prepare_support: yes,
+                ..Default::default()
+            }),
+            code_action: Some(CodeActionClientCapabilities {
+                dynamic_registration: yes,
+                code_action_literal_support: Some(ClientCodeActionLiteralOptions {
+                    code_action_kind: ClientCodeActionKindOptions {
+                        value_set: vec![CodeActionKind::QuickFix, CodeActionKind::SourceOrganizeImports],
+                    },
+                }),
+                is_preferred_support: yes,
+                disabled_support: yes,
+                data_support: yes,
+                resolve_support: Some(ClientCodeActionResolveOptions { properties: vec!["edit".to_owned()] }),
+                ..Default::default()
+            }),
+            formatting: Some(DocumentFormattingClientCapabilities { dynamic_registration: yes }),
             publish_diagnostics: Some(PublishDiagnosticsClientCapabilities {
                 version_support: yes,
-                ..Default::default()
+                diagnostics_capabilities: DiagnosticsCapabilities { data_support: yes, ..Default::default() },
             }),
             diagnostic: Some(DiagnosticClientCapabilities {
                 dynamic_registration: yes,

@@ -20,6 +20,24 @@ const TSSERVER_REQUESTS: [&str; 3] =
     ["syntacticDiagnosticsSync", "semanticDiagnosticsSync", "suggestionDiagnosticsSync"];
 
 impl Client {
+    /// Pulls the diagnostics of a document, unless the last answer still counts.
+    pub(super) async fn pull_unless_known(
+        &self,
+        call: &CallContext,
+        synced: &Synced<'_>,
+    ) -> Result<(), GapReason> {
+        let is_known = {
+            let state = self.session.state();
+            let document = state.documents.get(synced.path.as_str());
+            let document = document.filter(|document| document.version == synced.version);
+            // A server that works may be loading what the answer lacks.
+            state.is_ready(Instant::now())
+                && !state.readiness.is_working()
+                && document.is_some_and(|document| state.is_pulled_since_every_change(document))
+        };
+        if is_known { Ok(()) } else { self.pull(call, synced).await }
+    }
+
     /// Pulls the diagnostics of a document. The answer belongs to exactly this text.
     pub(super) async fn pull(&self, call: &CallContext, synced: &Synced<'_>) -> Result<(), GapReason> {
         // Diagnostics while a project is loading may be incomplete. tsserver answers when it is loaded.
@@ -34,12 +52,14 @@ impl Client {
             }
             let mut asked = 0;
             let asking = async {
+                let slot = self.pulls.take(call).await?;
                 let replies;
                 (replies, asked) = self.ask_for_diagnostics(call, synced).await?;
                 let mut answers = Vec::new();
                 for reply in replies {
                     answers.push(reply.wait(call).await?);
                 }
+                drop(slot);
                 Ok(answers)
             };
             match retryable(self.unless_overtaken(synced, asking).await?) {
@@ -124,13 +144,14 @@ impl Client {
         self.entry().ready == Some(tenon_servers::registry::ReadinessRule::FirstDiagnostics)
     }
 
-    fn take_pulled(&self, synced: &Synced<'_>, pulled: from_protocol::Pulled, asked: u64) {
+    fn take_pulled(&self, synced: &Synced<'_>, mut pulled: from_protocol::Pulled, asked: u64) {
         let changed = {
             let mut state = self.session.state();
             let state = &mut *state;
             if state.ended {
                 return;
             }
+            self.session.drop_false(state, &mut pulled.items);
             state.readiness.diagnostics_arrived(Instant::now());
             let mut changed = false;
             // An answer for an older text must not replace one for a newer text.
@@ -138,7 +159,8 @@ impl Client {
             if let Some(document) = document.filter(|document| document.version == synced.version) {
                 changed |= state.diagnostics.pull(document, pulled.items, synced.version, asked);
             }
-            for (key, items) in pulled.related {
+            for (key, mut items) in pulled.related {
+                self.session.drop_false(state, &mut items);
                 if let Some(document) = state.documents.get(&key) {
                     let version = document.version;
                     changed |= state.diagnostics.pull(document, items, version, asked);

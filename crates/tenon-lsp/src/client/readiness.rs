@@ -8,6 +8,17 @@ use tokio::time::Instant;
 
 use tenon_servers::registry::ReadinessRule;
 
+/// How much progress may run at once; more is ignored.
+pub(super) const MAX_RUNNING: usize = 1000;
+
+/// The longest token of progress, in bytes of JSON.
+const MAX_TOKEN_BYTES: usize = 1024;
+
+/// The token of a `$/progress` notification.
+pub(super) fn progress_token(params: &Value) -> Option<String> {
+    params.get("token").map(Value::to_string).filter(|token| token.len() <= MAX_TOKEN_BYTES)
+}
+
 /// Whether a server is ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
@@ -170,11 +181,11 @@ impl Readiness {
 
     /// `$/progress`.
     pub(crate) fn progress(&mut self, params: &Value, now: Instant) {
-        let Some(token) = params.get("token").map(Value::to_string) else {
+        let Some(token) = progress_token(params) else {
             return;
         };
         match params.pointer("/value/kind").and_then(Value::as_str) {
-            Some("begin") => {
+            Some("begin") if self.running.len() < MAX_RUNNING => {
                 self.running.insert(token);
             }
             Some("end") if self.running.remove(&token) => self.worked = Some(now),
@@ -191,6 +202,17 @@ mod tests {
 
     fn progress(token: &str, kind: &str) -> Value {
         json!({ "token": token, "value": { "kind": kind } })
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn running_progress_is_bounded() {
+        let start = Instant::now();
+        let mut readiness = Readiness::new(None, start);
+        for number in 0..2 * MAX_RUNNING {
+            readiness.progress(&progress(&number.to_string(), "begin"), start);
+        }
+        readiness.progress(&progress(&"x".repeat(MAX_TOKEN_BYTES), "begin"), start);
+        assert_eq!(readiness.running.len(), MAX_RUNNING);
     }
 
     #[tokio::test(start_paused = true)]

@@ -21,10 +21,13 @@ use super::watched::UnwatchedChanges;
 use crate::check_epoch::CheckEpoch;
 use crate::from_protocol;
 use crate::message::{Payload, RpcError};
-use crate::model::Severity;
+use crate::model::{Diagnostic, Severity};
 use crate::server_log::ServerLog;
-use crate::transport::Peer;
+use crate::transport::{Closed, Peer};
 use tenon_servers::registry::{self, ServerEntry};
+
+/// How many files with errors are remembered that are read as part of others.
+const MAX_MISREAD: usize = 10_000;
 
 /// Everything that changes while a server runs.
 pub(crate) struct SessionState {
@@ -37,6 +40,8 @@ pub(crate) struct SessionState {
     pub(crate) change: LastChange,
     /// The tick of the last change on disk that was reported to the server, or that it cannot see.
     pub(crate) disk_change: u64,
+    /// The tick of the last change on disk, of any file: some servers read files that they do not watch through us.
+    pub(crate) any_disk_change: u64,
     /// Open documents that changed on disk and that the server may not have indexed since.
     pub(crate) unindexed: BTreeSet<String>,
     /// Changes on disk that the server did not watch. It is told when it asks for them, since it may have read the files
@@ -140,6 +145,12 @@ impl SessionState {
         self.capabilities.pulls() && !self.capabilities.has_inter_file_dependencies()
     }
 
+    /// Whether a document's text was pulled, and nothing has changed since then, not even a file that the server does not watch.
+    pub(crate) fn is_pulled_since_every_change(&self, document: &Document) -> bool {
+        let change = LastChange { tick: self.change.tick.max(self.any_disk_change), ..self.change };
+        self.diagnostics.is_pulled(document, change)
+    }
+
     /// The last change that may affect a document's diagnostics.
     pub(crate) fn change_for(&self, document: &Document) -> LastChange {
         match self.checks_files_alone() {
@@ -186,6 +197,8 @@ pub(crate) struct Session {
     changes: watch::Sender<()>,
     epoch: CheckEpoch,
     log: ServerLog,
+    /// Whether its toolchain lacked the standard library's source when it was started.
+    lacks_library: bool,
 }
 
 impl Session {
@@ -196,6 +209,7 @@ impl Session {
         settings: Value,
         epoch: CheckEpoch,
         log: ServerLog,
+        lacks_library: bool,
     ) -> Self {
         let state = SessionState {
             capabilities: Capabilities::from_initialize(&Value::Null),
@@ -205,6 +219,7 @@ impl Session {
             tick: 0,
             change: LastChange { tick: 0, at: Instant::now() },
             disk_change: 0,
+            any_disk_change: 0,
             unindexed: BTreeSet::new(),
             unwatched: UnwatchedChanges::default(),
             versioned: false,
@@ -228,6 +243,7 @@ impl Session {
             changes: watch::Sender::new(()),
             epoch,
             log,
+            lacks_library,
         }
     }
 
@@ -284,16 +300,17 @@ impl Session {
         self.wake();
     }
 
-    fn published(&self, params: &Payload) {
-        let Some(published) = from_protocol::published(params) else {
+    fn published(&self, params: &Payload) -> Result<(), Closed> {
+        let Some(mut published) = from_protocol::published(params) else {
             tracing::debug!(server = %self.entry.id, "ignored invalid diagnostics");
-            return;
+            return Ok(());
         };
         let changed = {
             let mut state = self.state();
+            self.drop_false(&state, &mut published.items);
             // What tsserver answers is published again, later and in parts.
-            if state.ended || state.capabilities.runs_tsserver {
-                return;
+            if state.ended || state.capabilities.runs_tsserver || self.entry.ignores_publishes {
+                return Ok(());
             }
             match published.version {
                 Some(_) => state.versioned = true,
@@ -306,26 +323,46 @@ impl Session {
                 document.is_some_and(|one| state.is_answered_for_itself(one) && !state.is_answered(one));
             state.republishes |= again;
             if self.is_part_of_others(&published.key) {
-                match published.items.iter().any(|one| one.severity() == Severity::Error) {
-                    true => state.misread.insert(published.key.clone()),
-                    false => state.misread.remove(&published.key),
-                };
+                let has_errors = published.items.iter().any(|one| one.severity() == Severity::Error);
+                if !has_errors {
+                    state.misread.remove(&published.key);
+                } else if state.misread.len() < MAX_MISREAD {
+                    state.misread.insert(published.key.clone());
+                }
             }
             let tick = state.next_tick();
             let state = &mut *state;
-            state.diagnostics.push(
+            let changed = state.diagnostics.push(
                 &published.key,
                 published.version,
                 published.items,
                 state.documents.get(&published.key),
                 tick,
                 Instant::now(),
-            )
+            );
+            if state.diagnostics.overflowed {
+                return Err(Closed::TooManyDiagnostics);
+            }
+            changed
         };
         if changed {
             self.epoch.advance();
         }
         self.wake();
+        Ok(())
+    }
+
+    /// Whether it cannot expand the macros of the standard library: it then finds nothing inside of them.
+    pub(crate) fn lacks_library(&self) -> bool {
+        self.lacks_library || self.log.was_seen()
+    }
+
+    /// Removes what a server without the standard library's source reports by itself: it takes `None` for a variable. What
+    /// the compiler finds in the saved files stays.
+    pub(crate) fn drop_false(&self, state: &SessionState, items: &mut Vec<Diagnostic>) {
+        if self.lacks_library() {
+            items.retain(|one| state.diagnostics.disk.made(one));
+        }
     }
 
     fn is_part_of_others(&self, key: &str) -> bool {
@@ -358,9 +395,9 @@ impl Drop for Search {
 }
 
 impl Peer for Session {
-    fn notification(&self, method: &str, params: Payload) {
+    fn notification(&self, method: &str, params: Payload) -> Result<(), Closed> {
         match method {
-            "textDocument/publishDiagnostics" => self.published(&params),
+            "textDocument/publishDiagnostics" => self.published(&params)?,
             "$/progress" => {
                 let params: Value = from_protocol::params(&params).unwrap_or_default();
                 let mut state = self.state();
@@ -387,6 +424,9 @@ impl Peer for Session {
                 let params: Value = from_protocol::params(&params).unwrap_or_default();
                 if let Some(text) = params.get("message").and_then(Value::as_str) {
                     self.log.push(text);
+                    if self.entry.exit_message.as_deref().is_some_and(|part| text.contains(part)) {
+                        return Err(Closed::WorkerExited);
+                    }
                     let awaited = self.state().readiness.log_message(text, Instant::now());
                     if awaited {
                         self.wake();
@@ -396,6 +436,7 @@ impl Peer for Session {
             // Telemetry and custom notifications are ignored.
             _ => {}
         }
+        Ok(())
     }
 
     fn request(&self, method: &str, params: Payload) -> Result<Value, RpcError> {
@@ -404,13 +445,17 @@ impl Peer for Session {
             "workspace/workspaceFolders" => Ok(json!([{ "uri": self.root_uri, "name": self.root }])),
             "client/registerCapability" => {
                 let params: Value = from_protocol::params(&params).unwrap_or_default();
-                {
+                let all = {
                     let mut state = self.state();
-                    state.capabilities.register(&params, &self.root);
                     state.unwatched.ask_again();
-                }
+                    state.capabilities.register(&params, &self.root)
+                };
                 self.wake();
-                Ok(Value::Null)
+                if all {
+                    Ok(Value::Null)
+                } else {
+                    Err(RpcError::new(RpcError::INTERNAL_ERROR, "too many registrations"))
+                }
             }
             "client/unregisterCapability" => {
                 let params: Value = from_protocol::params(&params).unwrap_or_default();

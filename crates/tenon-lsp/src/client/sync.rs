@@ -18,7 +18,7 @@ use super::Client;
 use super::documents::{Document, Update};
 use super::session::SessionState;
 use crate::call_context::{CallContext, Interrupted};
-use crate::message;
+use crate::message::{self, NoParams};
 use crate::transport::{Closed, RequestError};
 use tenon_servers::registry::Capability;
 
@@ -145,6 +145,21 @@ impl Client {
         }
         self.session.wake();
         Ok(synced)
+    }
+
+    /// Shows the text on disk again after a text that was only tried. The file was not saved meanwhile, so the server is not
+    /// told that it was.
+    pub(crate) async fn restore(
+        &self,
+        call: &CallContext,
+        path: &WorkspacePath,
+        lines: &LineIndex,
+    ) -> Result<(), RequestError> {
+        drop(self.sync(call, path, lines, false).await?);
+        if let Some(document) = self.session.state().documents.get_mut(path.as_str()) {
+            document.saved = true;
+        }
+        Ok(())
     }
 
     /// Keeps a document open, if it is open.
@@ -281,6 +296,12 @@ impl Client {
         state.documents.get(key).map(|document| document.lines.clone())
     }
 
+    /// The text that the server has of a document, and its version.
+    pub(crate) fn open_version(&self, key: &str) -> Option<(LineIndex, i32)> {
+        let state = self.session.state();
+        state.documents.get(key).map(|document| (document.lines.clone(), document.version))
+    }
+
     /// The text that the server has of a document, and its order.
     pub(crate) fn open_text_order(&self, key: &str) -> Option<(LineIndex, u64)> {
         let state = self.session.state();
@@ -318,7 +339,7 @@ impl Client {
         self.session.state().readiness.lists_again(are_open, Instant::now());
         let session = Arc::clone(&self.session);
         let marked = move |_: &_| session.state().readiness.list_was_asked_for();
-        self.connection.request_mark(call, "$/tenon/barrier", &Value::Null, marked).await
+        self.connection.request_mark(call, "$/tenon/barrier", &NoParams, marked).await
     }
 
     /// Reports changed files to the server, those that it watches.
@@ -334,6 +355,9 @@ impl Client {
             let mut state = self.session.state();
             let state = &mut *state;
             let told = state.unwatched.watched(&state.capabilities, changes);
+            if !changes.is_empty() {
+                state.any_disk_change = state.next_tick();
+            }
             if !told.is_empty() || is_read {
                 state.note_disk_change();
             }

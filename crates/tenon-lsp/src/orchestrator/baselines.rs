@@ -9,7 +9,8 @@ use std::sync::Arc;
 use tenon_contract::position::LineIndex;
 use tenon_contract::root::WorkspacePath;
 
-use super::{Orchestrator, lock};
+use super::change_check::ChangedText;
+use super::{Orchestrator, lines_of, lock};
 use crate::model::Diagnostic;
 
 /// The most memory for texts and diagnostics, roughly.
@@ -52,10 +53,9 @@ impl Baselines {
         }
     }
 
-    /// Files other than these that changed since the last edit began.
-    fn take_changed(&mut self, without: &[&WorkspacePath]) -> Vec<WorkspacePath> {
-        let changed = std::mem::take(&mut self.changed);
-        changed.into_iter().filter(|path| !without.contains(&path)).collect()
+    /// Files that changed since the last edit began.
+    fn take_changed(&mut self) -> BTreeSet<WorkspacePath> {
+        std::mem::take(&mut self.changed)
     }
 
     /// The next change. `unchecked`: something else has changed since the last one.
@@ -149,10 +149,20 @@ impl Orchestrator {
         lock(&self.0.baselines).last_text(path).map(|lines| Arc::clone(lines.text()))
     }
 
-    /// Begins a change of these files. Stored diagnostics are dropped if something else has changed since the last one.
-    pub(super) async fn begin_change(&self, changing: &[&WorkspacePath]) -> ChangeNumber {
-        let changed = lock(&self.0.baselines).take_changed(changing);
-        let mut unchecked = self.0.watch.is_none() || changed.len() > MAX_COMPARED;
+    /// Begins a change of these files. Stored diagnostics are dropped if something else has changed since the last one: another
+    /// file, or one of these before it got the text that this change begins with.
+    pub(super) async fn begin_change(&self, changing: &[ChangedText]) -> ChangeNumber {
+        let mut changed = lock(&self.0.baselines).take_changed();
+        let mut unchecked = self.0.watch.is_none();
+        for file in changing {
+            let reported = changed.remove(&file.path);
+            let Some(before) = &file.before else { continue };
+            unchecked |= match lock(&self.0.baselines).last_text(&file.path) {
+                Some(known) => known.text() != lines_of(before.clone()).text(),
+                None => reported && !before.is_empty(),
+            };
+        }
+        unchecked |= changed.len() > MAX_COMPARED;
         for path in changed {
             if unchecked {
                 break;

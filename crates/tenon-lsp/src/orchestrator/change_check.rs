@@ -4,6 +4,7 @@
 //! results are merged. An unknown list is `None`, never empty, and the result is complete only if nothing is unknown.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
@@ -11,11 +12,12 @@ use tenon_contract::position::LineIndex;
 use tenon_contract::root::{ReadError, WorkspacePath};
 use tokio::time::Instant;
 
+use super::baselines::ChangeNumber;
 use super::server_change::{ChangedDocument, ServerShare};
 use super::{Candidate, Key, Orchestrator, lines_of, lock};
 use crate::call_context::CallContext;
 use crate::model::{Diagnostic, GapReason};
-use tenon_servers::registry::{Capability, ServerId};
+use tenon_servers::registry::{Capability, ServerEntry, ServerId};
 
 /// A file that was changed.
 #[derive(Debug, Clone)]
@@ -43,6 +45,8 @@ pub struct ChangeCheck {
     pub complete: bool,
     /// Files that may depend on the change and were not checked, because of a limit or in time.
     pub unchecked: usize,
+    /// What the servers do not support in the configuration of the projects.
+    pub notes: Vec<String>,
 }
 
 /// One file's diagnostics before and after, by server, in registry order.
@@ -79,6 +83,22 @@ pub enum Checkers {
     Available,
 }
 
+/// Whether a change was made, or is only tried: then nothing of it is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ChangeMode {
+    Made,
+    Tried,
+}
+
+/// How a change begins on every server.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ChangeBegin {
+    pub(super) number: ChangeNumber,
+    /// When it was reported. It may be on disk since then, or a little longer.
+    pub(super) reported: Instant,
+    pub(super) mode: ChangeMode,
+}
+
 /// One server with the changed files that it serves.
 struct ServerFiles {
     order: usize,
@@ -95,16 +115,66 @@ impl Orchestrator {
         wait: Duration,
         call: &CallContext,
     ) -> ChangeCheck {
+        self.change(files, ChangeMode::Made, wait, call).await
+    }
+
+    pub(super) async fn change(
+        &self,
+        files: &[ChangedText],
+        mode: ChangeMode,
+        wait: Duration,
+        call: &CallContext,
+    ) -> ChangeCheck {
         let reported = Instant::now();
         let call = &call.clone().in_order();
-        let paths: Vec<&WorkspacePath> = files.iter().map(|file| &file.path).collect();
+        // A tried change is not on disk: what changed there is another one.
+        let changing = if mode == ChangeMode::Made { files } else { &[] };
+        let held = changing.iter().map(|file| file.path.clone()).collect();
+        let held = Arc::new(self.0.in_flight.hold(held, &self.0.epochs));
         self.catch_up(call).await;
-        let number = self.begin_change(&paths).await;
+        let number = self.begin_change(changing).await;
         let mut check = ChangeCheck { complete: true, ..ChangeCheck::default() };
+        let servers = self.servers_of(files, mode, &mut check, call).await;
+        let begun = ChangeBegin { number, reported, mode };
+        let shares = servers.iter().map(|server| {
+            let held = (Arc::clone(&held), wait);
+            self.change_on_server(&server.candidate, &server.documents, begun, held, call)
+        });
+        let shares: Vec<_> = shares.collect();
+        // Each server lets go of the files when it has seen them.
+        drop(held);
+        let shares = join_all(shares).await;
+        let pids: BTreeSet<u32> = shares.iter().filter_map(|share| share.pid).collect();
+        merge(&mut check, shares);
+        for file in files {
+            check.unchecked += self.configured_files(&file.path).await;
+        }
+        check.complete &= check.unchecked == 0;
+        let candidates = servers.into_iter().map(|server| server.candidate);
+        let explained = candidates.filter(|candidate| check.has_explained_errors(&candidate.entry));
+        check.notes = self.unsupported(explained.collect()).await;
+        if mode == ChangeMode::Tried {
+            return check;
+        }
+        lock(&self.0.baselines).finish(number, &pids, check.complete);
+        if !pids.is_empty() {
+            self.0.epoch.advance();
+        }
+        check
+    }
+
+    /// The servers of the changed files. Files that no server sees are noted in `check`.
+    async fn servers_of(
+        &self,
+        files: &[ChangedText],
+        mode: ChangeMode,
+        check: &mut ChangeCheck,
+        call: &CallContext,
+    ) -> Vec<ServerFiles> {
         let mut servers: BTreeMap<Key, ServerFiles> = BTreeMap::new();
         for (index, file) in files.iter().enumerate() {
             check.changed.push(FileCheck::new(file.path.clone()));
-            let Ok(document) = self.changed_document(index, file, call).await else {
+            let Ok(document) = self.changed_document(index, file, mode, call).await else {
                 // Not text, or too large: servers never see it.
                 check.complete = false;
                 continue;
@@ -140,21 +210,21 @@ impl Orchestrator {
         }
         let mut servers: Vec<ServerFiles> = servers.into_values().collect();
         servers.sort_by(|a, b| (a.order, &a.candidate.entry.id).cmp(&(b.order, &b.candidate.entry.id)));
-        let shares = servers.iter().map(|server| {
-            self.change_on_server(&server.candidate, &server.documents, (number, reported), wait, call)
-        });
-        let shares = join_all(shares).await;
-        let pids: BTreeSet<u32> = shares.iter().filter_map(|share| share.pid).collect();
-        merge(&mut check, shares);
-        for path in paths {
-            check.unchecked += self.configured_files(path).await;
-        }
-        check.complete &= check.unchecked == 0;
-        lock(&self.0.baselines).finish(number, &pids, check.complete);
-        if !pids.is_empty() {
-            self.0.epoch.advance();
-        }
-        check
+        servers
+    }
+
+    /// Stores the diagnostics of the files that depend on a change that will be tried, while other questions are answered.
+    pub(super) async fn prepare_try(&self, files: &[ChangedText], wait: Duration, call: &CallContext) {
+        let reported = Instant::now();
+        self.catch_up(call).await;
+        let number = self.begin_change(&[]).await;
+        let servers = self.servers_of(files, ChangeMode::Tried, &mut ChangeCheck::default(), call).await;
+        let begun = ChangeBegin { number, reported, mode: ChangeMode::Tried };
+        let looking = call.at_most(wait);
+        let prepared = servers
+            .iter()
+            .map(|server| self.prepare_on_server(&server.candidate, &server.documents, begun, &looking));
+        join_all(prepared).await;
     }
 
     /// Whether servers are configured to check a file, and can run.
@@ -174,6 +244,7 @@ impl Orchestrator {
         &self,
         index: usize,
         file: &ChangedText,
+        mode: ChangeMode,
         call: &CallContext,
     ) -> Result<ChangedDocument, ReadError> {
         let on_disk = self.read(&file.path).await;
@@ -187,8 +258,11 @@ impl Orchestrator {
             (None, Err(ReadError::Gone)) => (None, true),
             (None, Err(error)) => return Err(error),
         };
+        let saved = saved && mode == ChangeMode::Made;
         let order = call.text_order().unwrap_or_default();
-        self.0.note_unsaved(&file.path, after.as_ref().filter(|_| !saved).map(|lines| (order, lines)));
+        if mode == ChangeMode::Made {
+            self.0.note_unsaved(&file.path, after.as_ref().filter(|_| !saved).map(|lines| (order, lines)));
+        }
         let known = || lock(&self.0.baselines).last_text(&file.path);
         let before: Option<LineIndex> = file.before.clone().map(lines_of).or_else(known);
         Ok(ChangedDocument { index, path: file.path.clone(), before, after, saved })
@@ -196,6 +270,19 @@ impl Orchestrator {
 }
 
 impl ChangeCheck {
+    /// Whether a server reports errors after the change, and not before, that options which it ignores may explain.
+    fn has_explained_errors(&self, entry: &ServerEntry) -> bool {
+        let is_explained = |found: &&Diagnostic| {
+            found.code.as_ref().is_some_and(|code| entry.removed_option_errors.contains(code))
+        };
+        let checks = self.changed.iter().chain(&self.others).flat_map(|file| &file.servers);
+        checks.filter(|check| check.server == entry.id).any(|check| {
+            let before = check.before.as_deref().unwrap_or_default();
+            let mut after = check.after.iter().flatten().filter(is_explained);
+            after.any(|one| !before.iter().any(|other| other.message == one.message))
+        })
+    }
+
     fn note_gap(&mut self, server: ServerId, gap: Option<GapReason>) {
         self.complete &= gap.is_none();
         match gap {

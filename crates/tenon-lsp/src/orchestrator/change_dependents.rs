@@ -251,6 +251,10 @@ impl DependentSearch<'_> {
         }
         let mut words: BTreeSet<String> =
             asked.split_off(asked.len().min(MAX_SYMBOLS)).into_iter().map(|one| one.place.name).collect();
+        if self.client.lacks_library() {
+            // Uses inside macros are missing in its answers.
+            words.extend(asked.iter().map(|one| one.place.name.clone()));
+        }
         let users = join_all(asked.iter().map(|one| self.users_at(lines, one))).await;
         for (one, users) in asked.iter().zip(users) {
             match users {

@@ -69,6 +69,31 @@ impl<'a> Converter<'a> {
         self.encoding
     }
 
+    pub(super) fn gate(&self) -> &'a RootGate {
+        self.gate
+    }
+
+    pub(super) fn client(&self) -> &'a Client {
+        self.client
+    }
+
+    /// The file of a URI, if it is inside the roots.
+    pub(super) fn admit(&mut self, uri: &str) -> Option<WorkspacePath> {
+        self.filter.admit(uri)
+    }
+
+    /// The text of a file on disk.
+    pub(super) fn text_on_disk(&self, path: &WorkspacePath) -> Option<LineIndex> {
+        read_text(self.gate, path, self.client.open_text(path.as_str())).ok()
+    }
+
+    /// A URI for a message: relative to the root, if it is inside.
+    pub(super) fn named(&self, uri: &str) -> String {
+        let path = from_protocol::file_key(uri);
+        let below = self.gate.primary().and_then(|root| camino::Utf8Path::new(&path).strip_prefix(root).ok());
+        below.map_or(path.clone(), |below| below.as_str().to_owned())
+    }
+
     /// A range in a file; `None` if the file can no longer be read.
     fn range(&mut self, path: &WorkspacePath, range: Range) -> Option<Range> {
         if self.encoding == Encoding::Utf16 {
@@ -102,7 +127,7 @@ impl<'a> Converter<'a> {
     }
 
     /// Whether a URI that was not admitted is outside the roots, and not just a file that is gone.
-    fn is_outside(&self, uri: &str) -> bool {
+    pub(super) fn is_outside(&self, uri: &str) -> bool {
         let path = from_protocol::file_key(uri);
         !self.gate.roots().iter().any(|root| camino::Utf8Path::new(&path).starts_with(root))
     }

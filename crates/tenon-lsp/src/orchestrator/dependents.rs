@@ -73,6 +73,11 @@ impl DependentsCache {
         self.0.entry((server, path.clone())).or_default().users.insert(symbol, users);
     }
 
+    /// Drops the dependents of a file, which were found while servers saw a tried text of it.
+    pub(super) fn forget(&mut self, path: &WorkspacePath) {
+        self.0.retain(|(_, owner), _| owner != path);
+    }
+
     /// Drops the dependents of all other files: a changed file may reference them now.
     pub(super) fn changed(&mut self, path: &WorkspacePath) {
         for ((_, owner), found) in &mut self.0 {
@@ -104,8 +109,8 @@ impl Orchestrator {
         if instances.is_empty() {
             return;
         }
-        let live: Vec<(&ServerInstance, Arc<Client>)> =
-            instances.iter().filter_map(|instance| Some((&**instance, instance.live()?))).collect();
+        let live: Vec<&Arc<ServerInstance>> =
+            instances.iter().filter(|instance| instance.live().is_some()).collect();
         let edited: Vec<WorkspacePath> = lock(&self.0.recent)
             .iter()
             .filter(|edited| edited.epoch >= after)
@@ -115,12 +120,15 @@ impl Orchestrator {
         // The caller takes what is known after the wait.
         let _ = call
             .bound(async {
-                join_all(live.iter().map(|(instance, client)| async {
-                    if self.0.send_changes(instance, client, &call).await.is_err() {
+                join_all(live.iter().map(|instance| async {
+                    let Ok(client) = instance.lease(&call).await else {
+                        return;
+                    };
+                    if self.0.send_changes(instance, &client, &call).await.is_err() {
                         return;
                     }
                     for path in &edited {
-                        self.open_dependents(client, path, &call).await;
+                        self.open_dependents(&client, path, &call).await;
                     }
                     client.wait_until_idle(&call).await;
                 }))

@@ -47,9 +47,14 @@ impl Orchestrator {
         if self.0.generation.swap(generation, Ordering::SeqCst) != generation {
             self.0.start_over();
         }
-        for file in self.0.dependency_folders.changed() {
+        let changed = self.0.dependency_folders.changed();
+        for file in &changed {
             tracing::info!(file, "installed packages changed; restarting servers");
             self.0.end_servers(|entry| entry.language_id(Utf8Path::new(file)).is_some());
+        }
+        if !changed.is_empty() {
+            // A package may be a server, or decide which one runs.
+            self.refresh_servers().await;
         }
         self.0.note_changes(watch).await;
         flushed
@@ -153,14 +158,18 @@ impl Inner {
         let Some(client) = instance.live() else {
             return;
         };
-        // Another task is already sending and continues until all changes are sent.
+        // Another task is already sending, or a text is tried. What is not sent then is sent with the next request.
         if instance.sending_changes.try_lock().is_err() {
             return;
         }
+        let Ok(_texts) = instance.texts.try_read() else {
+            return;
+        };
         let mut call = CallContext::within(TELL);
         call.cancel = self.closing.clone();
-        // On a timeout the changes are sent with the next request.
-        let _ = self.send_changes(&instance, &client, &call).await;
+        // On a timeout the changes are sent with the next request; those that are being checked, by their check.
+        let held = self.in_flight.without(&[]);
+        let _ = self.send_changes_but(&held, &instance, &client, &call).await;
     }
 
     /// Queues the changes on disk for every server, also for those that are still starting: they may have read files already.
@@ -205,6 +214,7 @@ impl Inner {
         lock(&self.journal).file_changed(path);
         lock(&self.users).changed(path);
         lock(&self.baselines).note_change(path);
+        self.note_configuration_change(path);
         for instance in lock(&self.instances).values().filter(|instance| !instance.is_broken()) {
             lock(&instance.pending_changes).note(path, kind);
         }
@@ -217,16 +227,27 @@ impl Inner {
         client: &Client,
         call: &CallContext,
     ) -> Result<(), GapReason> {
-        if lock(&instance.pending_changes).is_empty() && !client.has_unsent_changes() {
+        self.send_changes_but(&[], instance, client, call).await
+    }
+
+    /// Sends all pending changes but those of the held files, which stay pending.
+    pub(super) async fn send_changes_but(
+        &self,
+        held: &[WorkspacePath],
+        instance: &ServerInstance,
+        client: &Client,
+        call: &CallContext,
+    ) -> Result<(), GapReason> {
+        if lock(&instance.pending_changes).is_empty_without(held) && !client.has_unsent_changes() {
             return Ok(());
         }
         let turn = call.bound(instance.sending_changes.lock()).await.map_err(|_| GapReason::Pending)?;
-        self.send_changes_without(&[], instance, client, call).await?;
+        self.send_changes_without(held, instance, client, call).await?;
         drop(turn);
         Ok(())
     }
 
-    /// Sends all pending changes but those of the held files, which stay pending. The caller holds `sending_changes`.
+    /// Sends all changes that are pending now, but those of the held files. The caller holds `sending_changes`.
     pub(super) async fn send_changes_without(
         &self,
         held: &[WorkspacePath],
@@ -234,7 +255,12 @@ impl Inner {
         client: &Client,
         call: &CallContext,
     ) -> Result<(), GapReason> {
-        while !lock(&instance.pending_changes).is_empty_without(held) || client.has_unsent_changes() {
+        // Once more for what the server asked to watch meanwhile, not until nothing is pending: a program that keeps
+        // changing files would keep the call waiting.
+        for _ in 0..2 {
+            if lock(&instance.pending_changes).is_empty_without(held) && !client.has_unsent_changes() {
+                break;
+            }
             self.send_batch(held, instance, client, call).await.map_err(|error| gap_reason(&error))?;
         }
         Ok(())

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::task::Poll;
 
 use futures::StreamExt;
 use futures::future::join_all;
@@ -30,6 +31,7 @@ impl Orchestrator {
     ) -> Result<LspAnswer<Vec<Diagnostic>>, ReadError> {
         let epoch = self.epoch();
         let call = &call.clone().in_order();
+        let arriving = Arc::new(self.0.arriving.enter());
         let on_disk = self.read_now(path, call).await;
         let (lines, saved) = match text {
             Some(text) => {
@@ -48,21 +50,43 @@ impl Orchestrator {
             let gaps = servers.iter().map(|server| Gap { server: server.clone(), why: GapReason::Pending });
             return Ok(LspAnswer { value: Vec::new(), gaps: gaps.collect(), servers, notes: Vec::new() });
         }
-        let shares = join_all(candidates.iter().map(|candidate| async {
+        let shares: Vec<_> = candidates.iter().map(|candidate| (candidate, Arc::clone(&arriving))).collect();
+        drop(arriving);
+        let shares = join_all(shares.into_iter().map(|(candidate, arriving)| async {
             let skipped = self.skip_reason(&candidate.entry, path, &lines);
             if skipped.is_some() {
                 return (Vec::new(), skipped, false);
             }
             // The timeout of the first check includes the start of the server.
             let starting = call.at_most(self.0.timeouts.first_check);
-            let client = match self.client(candidate, &starting).await {
+            let client = async {
+                match call.passes_changes() {
+                    true => self.client_about(candidate, path, &starting).await,
+                    false => self.client(candidate, &starting).await.map(|client| (client, false)),
+                }
+            };
+            tokio::pin!(client);
+            let (client, arriving) = match futures::poll!(&mut client) {
+                Poll::Ready(client) => (client, Some(arriving)),
+                // The server may be starting, or busy with another change.
+                Poll::Pending => {
+                    drop(arriving);
+                    (client.await, None)
+                }
+            };
+            let (client, has_passed) = match client {
                 Ok(client) => client,
                 Err(why) => return (Vec::new(), Some(why), false),
             };
             let call = if client.was_checked() { &call.at_most(self.0.timeouts.check) } else { &starting };
-            let checked = client.check_while(call, path, &lines, saved, std::future::ready(())).await;
+            let shown = async {
+                drop(arriving);
+                self.0.arriving.all_shown(self.0.timeouts.gather).await;
+            };
+            let checked = client.check_shown(call, path, &lines, saved, shown).await;
             let diagnostics = diagnostics_of(&lines, client.encoding(), checked.diagnostics);
-            if checked.gap.is_none() {
+            // Diagnostics without a change that has begun are not those from before the next one.
+            if checked.gap.is_none() && !has_passed {
                 lock(&self.0.baselines).put(client.pid(), path, &lines, &diagnostics, number);
             }
             (diagnostics, checked.gap, true)
@@ -98,7 +122,9 @@ impl Orchestrator {
         let checking = &call.at_most(call.remaining() * 3 / 4);
         let instances: Vec<Arc<ServerInstance>> = lock(&self.0.instances).values().cloned().collect();
         let told = instances.iter().map(|instance| async {
-            if let Some(client) = instance.live() {
+            if instance.live().is_some()
+                && let Ok(client) = instance.lease(checking).await
+            {
                 // A server without the changes stays outdated.
                 let _ = self.0.send_changes(instance, &client, checking).await;
             }
@@ -148,10 +174,15 @@ impl Orchestrator {
 
     /// All files for which a running server has diagnostics.
     pub async fn diagnostics(&self) -> BTreeMap<WorkspacePath, Vec<Diagnostic>> {
-        let clients = self.live_clients().into_iter();
-        let held = clients.map(|client| {
+        let instances: Vec<Arc<ServerInstance>> = lock(&self.0.instances).values().cloned().collect();
+        let held = instances.into_iter().map(|instance| async move {
+            // A try is short.
+            let _texts = instance.texts.read().await;
+            let Some(client) = instance.live() else {
+                return Vec::new();
+            };
             let held = client.held_diagnostics();
-            converted_diagnostics(self.0.gate.clone(), client, held)
+            converted_diagnostics(self.0.gate.clone(), client, held).await
         });
         merged(join_all(held).await)
     }

@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use tenon_contract::root::WorkspacePath;
-use tokio::sync::watch;
+use tokio::sync::{OwnedRwLockReadGuard, RwLock, watch};
 use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
 use super::Inner;
 use super::pending_changes::PendingChanges;
 use crate::call_context::{CallContext, Interrupted};
-use crate::client::{Client, Start};
+use crate::client::{Client, FairSlots, Start};
 use crate::model::GapReason;
 use crate::server_log::ServerLog;
 use tenon_servers::find::Unavailable;
@@ -28,6 +28,29 @@ pub(super) enum InstanceState {
     Unavailable(String),
 }
 
+/// A server that sees no tried text until this is dropped. Do not take a second one of the same server meanwhile: a try that
+/// waits for the first would block it.
+pub(super) struct ClientLease {
+    client: Arc<Client>,
+    /// `None` for the try itself.
+    _texts: Option<OwnedRwLockReadGuard<()>>,
+}
+
+impl ClientLease {
+    /// For a call that holds the lock for writing.
+    pub(super) fn of_try(client: Arc<Client>) -> Self {
+        Self { client, _texts: None }
+    }
+}
+
+impl std::ops::Deref for ClientLease {
+    type Target = Arc<Client>;
+
+    fn deref(&self) -> &Arc<Client> {
+        &self.client
+    }
+}
+
 pub(super) struct ServerInstance {
     pub(super) entry: Arc<ServerEntry>,
     pub(super) root: WorkspacePath,
@@ -35,6 +58,11 @@ pub(super) struct ServerInstance {
     pub(super) pending_changes: Mutex<PendingChanges>,
     /// Held while pending changes are sent.
     pub(super) sending_changes: tokio::sync::Mutex<()>,
+    /// The turn of a change: the others wait here, not for `sending_changes`, so that a question waits for one of them.
+    pub(super) change_turn: FairSlots,
+    /// Held for reading while the server is asked something, for writing while it sees a text that is only tried. Taken
+    /// before the turn of a change.
+    pub(super) texts: Arc<RwLock<()>>,
     state: watch::Sender<InstanceState>,
     /// Whether it has ever answered `initialize`.
     has_run: AtomicBool,
@@ -46,12 +74,15 @@ pub(super) struct ServerInstance {
 
 impl ServerInstance {
     pub(super) fn new(entry: Arc<ServerEntry>, root: WorkspacePath) -> Arc<Self> {
+        let awaited = entry.library_source.as_ref().map(|library| library.missing.as_str());
         Arc::new(Self {
+            log: ServerLog::awaiting(awaited),
             entry,
             root,
-            log: ServerLog::default(),
             pending_changes: Mutex::default(),
             sending_changes: tokio::sync::Mutex::default(),
+            change_turn: FairSlots::new(1),
+            texts: Arc::default(),
             state: watch::Sender::new(InstanceState::Starting),
             has_run: AtomicBool::new(false),
             database_folder: OnceLock::new(),
@@ -85,6 +116,13 @@ impl ServerInstance {
 
     pub(super) fn has_run(&self) -> bool {
         self.has_run.load(Ordering::Relaxed)
+    }
+
+    /// The running server, as long as no tried text is shown to it. Waits while it is starting or sees one.
+    pub(super) async fn lease(&self, call: &CallContext) -> Result<ClientLease, GapReason> {
+        let client = self.client(call).await?;
+        let texts = call.bound(Arc::clone(&self.texts).read_owned()).await.map_err(|_| GapReason::Pending)?;
+        Ok(ClientLease { client, _texts: Some(texts) })
     }
 
     /// The running server. Waits while it is starting.

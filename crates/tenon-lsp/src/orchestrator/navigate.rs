@@ -22,14 +22,14 @@ use crate::client::{Client, gap_reason};
 use crate::from_protocol;
 use crate::identifiers;
 use crate::message::Payload;
-use crate::model::{AnswerNote, Doubt, Gap, GapReason, HoverInfo, Location, LspAnswer, Symbol};
+use crate::model::{AnswerNote, Diagnostic, Doubt, Gap, GapReason, HoverInfo, Location, LspAnswer, Symbol};
 use tenon_servers::registry::{Capability, ServerEntry, ServerId};
 
 /// What one server contributed.
-struct Share<T> {
-    server: ServerId,
-    value: Option<T>,
-    why: Option<GapReason>,
+pub(super) struct Share<T> {
+    pub(super) server: ServerId,
+    pub(super) value: Option<T>,
+    pub(super) why: Option<GapReason>,
 }
 
 impl<T> Share<T> {
@@ -42,7 +42,7 @@ impl<T> Share<T> {
         Self { server: server.clone(), value: None, why: None }
     }
 
-    fn is_none(&self) -> bool {
+    pub(super) fn is_none(&self) -> bool {
         self.value.is_none() && self.why.is_none()
     }
 }
@@ -72,6 +72,25 @@ pub(super) struct Question<'a> {
     pub(super) position: Option<Position>,
     /// Only for references.
     pub(super) include_declaration: bool,
+    /// Only for changes.
+    pub(super) change: Option<AskedChange<'a>>,
+}
+
+/// What a query for a change asks for besides the position.
+#[derive(Clone, Copy)]
+pub(super) enum AskedChange<'a> {
+    /// Whether the symbol can be renamed.
+    PrepareRename,
+    Rename {
+        to: &'a str,
+    },
+    /// The fixes of a diagnostic, in the server's encoding.
+    Fixes(&'a Diagnostic),
+    OrganizeImports,
+    Format {
+        tab_size: u32,
+        insert_spaces: bool,
+    },
 }
 
 impl<'a> Question<'a> {
@@ -81,7 +100,29 @@ impl<'a> Question<'a> {
         lines: &'a LineIndex,
         position: Position,
     ) -> Self {
-        Self { capability, path, lines, position: Some(position), include_declaration: false }
+        let (position, change) = (Some(position), None);
+        Self { capability, path, lines, position, include_declaration: false, change }
+    }
+
+    /// A query about the document.
+    pub(super) fn about(capability: Capability, path: &'a WorkspacePath, lines: &'a LineIndex) -> Self {
+        Self { capability, path, lines, position: None, include_declaration: false, change: None }
+    }
+
+    fn method(&self) -> &'static str {
+        match self.change {
+            Some(AskedChange::PrepareRename) => "textDocument/prepareRename",
+            _ => crate::client::method(self.capability),
+        }
+    }
+
+    /// Whether a server answers such queries.
+    fn is_offered(&self, client: &Client) -> bool {
+        client.has(self.capability)
+            && match self.change {
+                Some(AskedChange::PrepareRename) => client.has_option(Capability::Rename, "prepareProvider"),
+                _ => true,
+            }
     }
 
     fn params(&self, client: &Client) -> Value {
@@ -92,6 +133,24 @@ impl<'a> Question<'a> {
         }
         if self.capability == Capability::References {
             params["context"] = json!({ "includeDeclaration": self.include_declaration });
+        }
+        match self.change {
+            None | Some(AskedChange::PrepareRename) => {}
+            Some(AskedChange::Rename { to }) => params["newName"] = json!(to),
+            Some(AskedChange::Fixes(found)) => {
+                params["range"] = json!(found.range);
+                let asked = from_protocol::to_wire(found);
+                params["context"] = json!({ "diagnostics": [asked], "only": ["quickfix"], "triggerKind": 1 });
+            }
+            Some(AskedChange::OrganizeImports) => {
+                let end = self.lines.end(client.encoding());
+                params["range"] = json!({ "start": Position::default(), "end": end });
+                params["context"] =
+                    json!({ "diagnostics": [], "only": ["source.organizeImports"], "triggerKind": 1 });
+            }
+            Some(AskedChange::Format { tab_size, insert_spaces }) => {
+                params["options"] = json!({ "tabSize": tab_size, "insertSpaces": insert_spaces });
+            }
         }
         params
     }
@@ -104,9 +163,11 @@ impl<'a> Question<'a> {
         }
     }
 
-    /// Whether a server must have loaded its project to answer. The symbols of a document depend on its text alone.
+    /// Whether a server must have loaded its project to answer. The symbols and the format of a document depend on its
+    /// text alone.
     fn needs_project(&self, entry: &ServerEntry) -> bool {
-        self.capability != Capability::DocumentSymbols && !entry.early.contains(&self.capability)
+        !matches!(self.capability, Capability::DocumentSymbols | Capability::Formatting)
+            && !entry.early.contains(&self.capability)
     }
 }
 
@@ -185,13 +246,7 @@ impl Orchestrator {
         call: &CallContext,
     ) -> Result<LspAnswer<Vec<Symbol>>, AskError> {
         let lines = self.read_for(Capability::DocumentSymbols, path, call).await?;
-        let question = Question {
-            capability: Capability::DocumentSymbols,
-            path,
-            lines: &lines,
-            position: None,
-            include_declaration: false,
-        };
+        let question = Question::about(Capability::DocumentSymbols, path, &lines);
         let document = path.clone();
         let convert = move |converter: &mut Converter<'_>, payload: &Payload| {
             converter.symbols(payload, Some(&document))
@@ -325,6 +380,9 @@ impl Orchestrator {
             if !client.ready(call).await || client.await_listed(call).await.is_err() {
                 return Share::missing(id, unready(client));
             }
+            if let Some(why) = client.failure() {
+                return Share::missing(id, GapReason::Refused(why));
+            }
             let answer = match within {
                 Some(path) => client.ask_in_project(call, path, method, &params).await,
                 None => client.ask(call, method, &params).await,
@@ -361,7 +419,7 @@ impl Orchestrator {
     }
 
     /// The text of a file that is about to be queried.
-    async fn read_for(
+    pub(super) async fn read_for(
         &self,
         capability: Capability,
         path: &WorkspacePath,
@@ -408,7 +466,7 @@ impl Orchestrator {
     }
 
     /// The first answer, in registry order, without waiting for the remaining servers; else the first fallback.
-    async fn first<T: Send + 'static>(
+    pub(super) async fn first<T: Send + 'static>(
         &self,
         question: &Question<'_>,
         call: &CallContext,
@@ -471,7 +529,7 @@ impl Orchestrator {
         merge(shares)
     }
 
-    async fn candidates_for(&self, question: &Question<'_>) -> Vec<Candidate> {
+    pub(super) async fn candidates_for(&self, question: &Question<'_>) -> Vec<Candidate> {
         let mut candidates = self.candidates(question.path).await;
         candidates.retain(|candidate| candidate.entry.has(question.capability));
         candidates
@@ -480,7 +538,7 @@ impl Orchestrator {
     /// The files that a question needs open: those that may contain other places of the symbol.
     async fn needed_for(&self, candidate: &Candidate, question: &Question<'_>) -> NeededFiles {
         let position = match question.capability {
-            Capability::References | Capability::Implementation => question.position,
+            Capability::References | Capability::Implementation | Capability::Rename => question.position,
             _ => return NeededFiles::default(),
         };
         let offset = position.and_then(|position| question.lines.offset(position, Encoding::Utf16).ok());
@@ -489,7 +547,7 @@ impl Orchestrator {
         self.needed_for_name(candidate, name.map(|name| AskedName { name: name.to_owned(), file })).await
     }
 
-    async fn ask_one<T: Send + 'static>(
+    pub(super) async fn ask_one<T: Send + 'static>(
         &self,
         candidate: &Candidate,
         question: &Question<'_>,
@@ -512,7 +570,7 @@ impl Orchestrator {
             Err(why) => return Share::missing(id, why),
         };
         let params = question.params(&client);
-        let method = crate::client::method(question.capability);
+        let method = question.method();
         let needs_project = question.needs_project(&candidate.entry);
         loop {
             if needs_project && !client.is_ready() {
@@ -524,8 +582,11 @@ impl Orchestrator {
                     return Share::missing(id, unready(&client));
                 }
             }
-            if !client.has(question.capability) {
+            if !question.is_offered(&client) {
                 return Share::none(id);
+            }
+            if needs_project && let Some(why) = client.failure() {
+                return Share::missing(id, GapReason::Refused(why));
             }
             let needed = match &mut needed {
                 Some(needed) => needed,
@@ -565,7 +626,7 @@ impl Orchestrator {
 
 /// What a server's answer is worth.
 #[derive(Clone, Copy)]
-enum Worth {
+pub(super) enum Worth {
     Answer,
     /// Taken if no server has more.
     Fallback,
@@ -582,6 +643,7 @@ fn doubt(client: &Client, count: usize, limit: Option<usize>) -> Option<GapReaso
     match limit {
         Some(limit) if count >= limit => Some(GapReason::Limit),
         _ if !client.is_proven() => Some(GapReason::Unproven(Doubt::NoProgress)),
+        _ if client.lacks_library() => Some(GapReason::Unproven(Doubt::LibrarySource)),
         _ => client.misreads_headers().then_some(GapReason::Unproven(Doubt::HeaderErrors)),
     }
 }

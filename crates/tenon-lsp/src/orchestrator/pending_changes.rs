@@ -20,10 +20,6 @@ pub(super) struct PendingChanges {
 }
 
 impl PendingChanges {
-    pub(super) fn is_empty(&self) -> bool {
-        self.sending.is_empty() && self.waiting.is_empty()
-    }
-
     /// Whether only changes of these files are pending.
     pub(super) fn is_empty_without(&self, held: &[WorkspacePath]) -> bool {
         self.sending.keys().chain(self.waiting.keys()).all(|path| held.contains(path))
@@ -85,10 +81,10 @@ mod tests {
         );
         pending_changes.note(&path, Changed);
         pending_changes.mark_sent();
-        assert!(!pending_changes.is_empty());
+        assert!(!pending_changes.is_empty_without(&[]));
         assert_eq!(kinds(&mut pending_changes), [Changed], "the server knows the file now");
         pending_changes.mark_sent();
-        assert!(pending_changes.is_empty());
+        assert!(pending_changes.is_empty_without(&[]));
 
         pending_changes.note(&path, Deleted);
         pending_changes.note(&path, Created);

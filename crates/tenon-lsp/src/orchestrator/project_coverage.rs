@@ -16,6 +16,7 @@ use tenon_contract::regular_file;
 use tenon_contract::root::WorkspacePath;
 use tokio::task::spawn_blocking;
 
+use super::instance::ServerInstance;
 use super::{Candidate, Inner, Key, Orchestrator, lock};
 use crate::call_context::CallContext;
 use crate::client::{Client, Synced};
@@ -23,6 +24,7 @@ use crate::identifiers;
 use crate::model::{Doubt, GapReason};
 use crate::transport::RequestError;
 use tenon_servers::project_files::{ImportGraph, ImportSearch, ProjectFiles, ProjectKind, ProjectSearch};
+use tenon_servers::registry::ServerEntry;
 
 /// The most projects that one server keeps loaded. A tree of a thousand small packages must not fill the memory.
 const MAX_LOADED: usize = 64;
@@ -77,6 +79,8 @@ pub(super) struct OpenedFiles<'c> {
 /// The known projects of one server, and where names were found.
 pub(super) struct KnownProjects {
     epoch: u64,
+    /// Whether the configuration may have changed since.
+    is_outdated: bool,
     /// The files of the workspace and the configuration that the projects were found with.
     workspace: Vec<Utf8PathBuf>,
     configuration: BTreeMap<Utf8PathBuf, Option<String>>,
@@ -86,6 +90,9 @@ pub(super) struct KnownProjects {
     /// Those to open for a question about a name in a file.
     opened: BTreeMap<AskedName, Arc<Vec<WorkspacePath>>>,
     imports: ImportGraph,
+    /// Files of other servers that import files of this one, and whether a name occurs in them.
+    components: Arc<Vec<Utf8PathBuf>>,
+    used_by_components: BTreeMap<String, bool>,
 }
 
 /// The name that a question is about.
@@ -119,10 +126,16 @@ impl Orchestrator {
             let is_doubtful = asked.as_ref().is_some_and(|asked| {
                 files.doubtful.iter().take(MAX_SEARCHED).any(|file| contains_name(file, &asked.name))
             });
-            let opened =
-                asked.map(|asked| inner.files_to_open(&candidate, kind, &files, &asked)).unwrap_or_default();
-            let is_cut =
-                is_doubtful || opened.len() > kind.most_opened() || files.outside.len() > MAX_SEARCHED;
+            let opened = asked
+                .as_ref()
+                .map(|asked| inner.files_to_open(&candidate, kind, &files, asked))
+                .unwrap_or_default();
+            let is_used_elsewhere =
+                asked.as_ref().is_some_and(|asked| inner.is_used_by_components(&candidate, asked));
+            let is_cut = is_used_elsewhere
+                || is_doubtful
+                || opened.len() > kind.most_opened()
+                || files.outside.len() > MAX_SEARCHED;
             NeededFiles { gap: gap(&files, is_cut), files, opened }
         };
         spawn_blocking(work).await.unwrap_or_default()
@@ -243,6 +256,41 @@ impl Orchestrator {
     }
 }
 
+impl Orchestrator {
+    /// What running servers do not support in the configuration of their projects, one sentence each.
+    pub async fn configuration_notes(&self) -> Vec<String> {
+        let candidates = {
+            let instances = lock(&self.0.instances);
+            let running = instances.values().filter(|instance| instance.live().is_some());
+            let candidate = |instance: &Arc<ServerInstance>| Candidate {
+                entry: Arc::clone(&instance.entry),
+                place: Ok(instance.root.clone()),
+            };
+            running.map(candidate).collect()
+        };
+        self.unsupported(candidates).await
+    }
+
+    /// What these servers do not support in the configuration of their projects.
+    pub(super) async fn unsupported(&self, mut candidates: Vec<Candidate>) -> Vec<String> {
+        candidates.retain(|candidate| !candidate.entry.removed_options.is_empty());
+        if candidates.is_empty() {
+            return Vec::new();
+        }
+        let inner = Arc::clone(&self.0);
+        let work = move || {
+            let note = |candidate: &Candidate| {
+                let files = inner.project_files(candidate, candidate.entry.projects?);
+                let root = candidate.place.as_ref().ok()?.as_path();
+                let root = inner.workspace_of(root).unwrap_or(root);
+                files.refused_options(&candidate.entry).note(&candidate.entry, root)
+            };
+            candidates.iter().filter_map(note).collect()
+        };
+        spawn_blocking(work).await.unwrap_or_default()
+    }
+}
+
 impl Inner {
     /// The projects of a server, which is ready if its index is needed to know them.
     fn files_now(&self, candidate: &Candidate, kind: ProjectKind) -> Arc<ProjectFiles> {
@@ -266,7 +314,7 @@ impl Inner {
         let key: Key = (candidate.entry.id.clone(), root.as_path().to_owned());
         let epoch = self.epochs.get(Epoch::Fs);
         let mut known = lock(&self.projects);
-        if let Some(found) = known.get(&key).filter(|found| found.epoch == epoch) {
+        if let Some(found) = known.get(&key).filter(|found| found.epoch == epoch && !found.is_outdated) {
             return Arc::clone(&found.files);
         }
         let workspace = self.files();
@@ -279,8 +327,10 @@ impl Inner {
             && found.configuration.iter().all(|(path, text)| read(path) == *text)
         {
             found.epoch = epoch;
+            found.is_outdated = false;
             found.names.clear();
             found.opened.clear();
+            found.used_by_components.clear();
             found.imports.check_again();
             return Arc::clone(&found.files);
         }
@@ -299,6 +349,9 @@ impl Inner {
         let files = Arc::new(search.run(kind));
         let found = KnownProjects {
             epoch,
+            is_outdated: false,
+            components: Arc::new(self.components(candidate, &workspace)),
+            used_by_components: BTreeMap::new(),
             workspace,
             configuration: configuration.into_inner(),
             files: Arc::clone(&files),
@@ -308,6 +361,53 @@ impl Inner {
         };
         known.insert(key, found);
         files
+    }
+
+    /// A changed file may be configuration that projects were found with: then they are found again.
+    pub(super) fn note_configuration_change(&self, path: &WorkspacePath) {
+        for known in lock(&self.projects).values_mut() {
+            if known.configuration.contains_key(path.as_path()) {
+                known.is_outdated = true;
+            }
+        }
+    }
+
+    /// Whether a name occurs in files that import the asked one and that this server does not read: uses of a TypeScript
+    /// function in Vue's components.
+    fn is_used_by_components(&self, candidate: &Candidate, asked: &AskedName) -> bool {
+        let known = self.known_projects(candidate, |known| {
+            let is_used = known.used_by_components.get(&asked.name).copied();
+            (Arc::clone(&known.components), is_used)
+        });
+        let Some((components, None)) = known else {
+            return known.is_some_and(|(_, is_used)| is_used == Some(true));
+        };
+        let is_used = components.iter().take(MAX_SEARCHED).any(|file| contains_name(file, &asked.name));
+        self.known_projects(candidate, |known| {
+            if known.used_by_components.len() == MAX_NAMES {
+                known.used_by_components.clear();
+            }
+            known.used_by_components.insert(asked.name.clone(), is_used);
+        });
+        is_used
+    }
+
+    /// The files that other servers read and that import files of this one.
+    fn components(&self, candidate: &Candidate, workspace: &[Utf8PathBuf]) -> Vec<Utf8PathBuf> {
+        let servers = Arc::clone(&*lock(&self.servers));
+        let imports_it = |entry: &&ServerEntry| {
+            entry.imports.iter().any(|ending| candidate.entry.extensions.contains_key(ending))
+        };
+        let importing: Vec<&ServerEntry> =
+            servers.iter().map(|found| &*found.entry).filter(imports_it).collect();
+        let is_component = |file: &&Utf8PathBuf| {
+            candidate.entry.language_id(file).is_none()
+                && importing.iter().any(|entry| entry.language_id(file).is_some())
+        };
+        match importing.is_empty() {
+            true => Vec::new(),
+            false => workspace.iter().filter(is_component).cloned().collect(),
+        }
     }
 
     /// Whether a file belongs to a server with this root, not to one with a nested root.
@@ -394,7 +494,10 @@ impl Inner {
         let root = candidate.place.as_ref().ok()?;
         let key: Key = (candidate.entry.id.clone(), root.as_path().to_owned());
         let epoch = self.epochs.get(Epoch::Fs);
-        lock(&self.projects).get_mut(&key).filter(|known| known.epoch == epoch).map(use_it)
+        lock(&self.projects)
+            .get_mut(&key)
+            .filter(|known| known.epoch == epoch && !known.is_outdated)
+            .map(use_it)
     }
 }
 

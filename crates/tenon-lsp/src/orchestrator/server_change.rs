@@ -11,16 +11,15 @@ use futures::future::join_all;
 use futures::stream::{self, StreamExt};
 use tenon_contract::position::LineIndex;
 use tenon_contract::root::WorkspacePath;
-use tokio::time::Instant;
 
-use super::baselines::ChangeNumber;
-use super::change_check::ServerCheck;
+use super::change_check::{ChangeBegin, ChangeMode, ServerCheck};
 use super::change_dependents::{DependentSearch, Dependents};
+use super::changes_in_flight::HeldFiles;
 use super::convert::diagnostics_of;
-use super::instance::ServerInstance;
+use super::instance::{ClientLease, ServerInstance};
 use super::{Candidate, Orchestrator, lock};
-use crate::call_context::CallContext;
-use crate::client::{Checked, Client, FileChangeKind, gap_reason};
+use crate::call_context::{CallContext, Interrupted};
+use crate::client::{Checked, FileChangeKind, gap_reason};
 use crate::model::{Diagnostic, GapReason};
 use tenon_servers::registry::ServerId;
 
@@ -28,6 +27,9 @@ use tenon_servers::registry::ServerId;
 const MAX_DEPENDENTS: usize = 200;
 /// How many of them are checked at once: fewer than a server may have open.
 const AT_ONCE: usize = 32;
+
+/// A change of several files may take as long as this many changes of one.
+const MAX_TIMEOUTS: u32 = 4;
 
 /// A changed file with its texts.
 #[derive(Debug, Clone)]
@@ -82,11 +84,9 @@ type Findings = BTreeMap<String, Vec<Diagnostic>>;
 struct ServerChange<'a> {
     orchestrator: &'a Orchestrator,
     instance: Arc<ServerInstance>,
-    client: Arc<Client>,
+    client: ClientLease,
     documents: &'a [ChangedDocument],
-    number: ChangeNumber,
-    /// When the change was reported. It may be on disk since then, or a little longer.
-    reported: Instant,
+    begun: ChangeBegin,
     gap: Mutex<Option<GapReason>>,
 }
 
@@ -96,8 +96,8 @@ impl Orchestrator {
         &self,
         candidate: &Candidate,
         documents: &[ChangedDocument],
-        (number, reported): (ChangeNumber, Instant),
-        wait: Duration,
+        begun: ChangeBegin,
+        (held, wait): (Arc<HeldFiles>, Duration),
         call: &CallContext,
     ) -> ServerShare {
         let server = candidate.entry.id.clone();
@@ -116,7 +116,10 @@ impl Orchestrator {
         let starting = call.at_most(self.0.timeouts.first_check);
         let started = async {
             let instance = self.instance(candidate)?;
-            let client = instance.client(&starting).await?;
+            let client = match begun.mode {
+                ChangeMode::Made => instance.lease(&starting).await?,
+                ChangeMode::Tried => ClientLease::of_try(instance.client(&starting).await?),
+            };
             Ok((instance, client))
         };
         let (instance, client) = match started.await {
@@ -131,43 +134,61 @@ impl Orchestrator {
             }
         };
         share.pid = Some(client.pid());
-        let change = ServerChange {
-            orchestrator: self,
-            instance,
-            client,
-            documents,
-            number,
-            reported,
-            gap: Mutex::default(),
-        };
-        change.run(&mut share, &starting, wait, call).await;
+        let change =
+            ServerChange { orchestrator: self, instance, client, documents, begun, gap: Mutex::default() };
+        change.run(&mut share, &starting, (held, wait), call).await;
         let others = share.others.iter().map(|(path, _)| path.clone()).collect();
         share.outside = self.outside_projects(candidate, others).await;
         share.gap = change.gap.into_inner().unwrap_or_else(PoisonError::into_inner);
         share
     }
+
+    /// Stores what a server reports now on the files that depend on a change that will be tried.
+    pub(super) async fn prepare_on_server(
+        &self,
+        candidate: &Candidate,
+        documents: &[ChangedDocument],
+        begun: ChangeBegin,
+        call: &CallContext,
+    ) {
+        let Ok(instance) = self.instance(candidate) else { return };
+        let Ok(client) = instance.lease(call).await else { return };
+        let change =
+            ServerChange { orchestrator: self, instance, client, documents, begun, gap: Mutex::default() };
+        change.prepare(call).await;
+    }
 }
 
 impl ServerChange<'_> {
-    async fn run(&self, share: &mut ServerShare, starting: &CallContext, wait: Duration, call: &CallContext) {
+    async fn run(
+        &self,
+        share: &mut ServerShare,
+        starting: &CallContext,
+        (holding, wait): (Arc<HeldFiles>, Duration),
+        call: &CallContext,
+    ) {
         let inner = &self.orchestrator.0;
+        let several = u32::try_from(self.documents.len()).unwrap_or(u32::MAX).clamp(1, MAX_TIMEOUTS);
         let limited = |call: &CallContext| match self.client.was_checked() {
-            true => call.at_most(inner.timeouts.check.max(wait)),
+            true => call.at_most((inner.timeouts.check * several).max(wait)),
             false => starting.clone(),
         };
-        let Ok(turn) = limited(call).bound(self.instance.sending_changes.lock()).await else {
+        let turns = async {
+            let own = self.instance.change_turn.take(&limited(call)).await?;
+            Ok::<_, Interrupted>((own, limited(call).bound(self.instance.sending_changes.lock()).await?))
+        };
+        let Ok(turn) = turns.await else {
             return self.missed(GapReason::Pending);
         };
         let call = &self.in_order(call);
         let own_call = || self.in_order(&limited(call));
         let held: Vec<WorkspacePath> = self.documents.iter().map(|document| document.path.clone()).collect();
-        if let Err(why) = inner.send_changes_without(&held, &self.instance, &self.client, &own_call()).await {
+        let others: Vec<WorkspacePath> = held.iter().cloned().chain(inner.in_flight.without(&held)).collect();
+        if let Err(why) = inner.send_changes_without(&others, &self.instance, &self.client, &own_call()).await
+        {
             return self.missed(why);
         }
-        // However this call ends, the server gets the current texts before the next request.
-        for document in self.documents {
-            lock(&self.instance.pending_changes).note(&document.path, document.kind());
-        }
+        self.note_pending();
         // What the server reported on dependents may belong to a text between the two.
         let step = if self.documents.iter().any(|one| self.has_other_text(one)) {
             Step::BeforeAgain
@@ -180,7 +201,7 @@ impl ServerChange<'_> {
         for ((_, own), before) in share.changed.iter_mut().zip(before) {
             own.before = before;
         }
-        let saved_before = self.client.saved_findings_until(self.reported);
+        let saved_before = self.client.saved_findings_until(self.begun.reported);
 
         let looking = call.at_most(wait);
         let mut dependents = Dependents::default();
@@ -204,7 +225,8 @@ impl ServerChange<'_> {
         let shown = async {
             // Servers do not look for a file that is open.
             if self.documents.iter().any(ChangedDocument::is_created) {
-                inner.send_changes_without(&[], &self.instance, &self.client, &own_call()).await?;
+                let others = inner.in_flight.without(&held);
+                inner.send_changes_without(&others, &self.instance, &self.client, &own_call()).await?;
             }
             self.show_after(&own_call()).await
         };
@@ -212,9 +234,14 @@ impl ServerChange<'_> {
         drop(turn);
         let own_call = own_call();
         let told = match shown {
-            Ok(()) => inner.send_changes(&self.instance, &self.client, &own_call).await,
+            Ok(()) if self.is_tried() => Ok(()),
+            Ok(()) => {
+                let others = inner.in_flight.without(&held);
+                inner.send_changes_but(&others, &self.instance, &self.client, &own_call).await
+            }
             Err(why) => Err(why),
         };
+        drop(holding);
         if let Err(why) = told {
             share.unchecked.extend(files);
             return self.missed(why);
@@ -240,11 +267,40 @@ impl ServerChange<'_> {
             let before = before.remove(&path).flatten();
             share.others.push((path, ServerCheck { server: share.server.clone(), before, after }));
         }
+        if self.is_tried() {
+            return;
+        }
         match (saved_before, self.client.saved_findings()) {
             (Some(before), Some(after)) => self.add_saved_findings(share, before, after).await,
             // The files on disk changed otherwise, or the check has not ended: other files were not compared.
             _ if self.client.checks_saved_files() => self.missed(GapReason::Pending),
             _ => {}
+        }
+    }
+
+    /// Checks the dependents with the texts that all questions see.
+    async fn prepare(&self, call: &CallContext) {
+        let mut dependents = Dependents::default();
+        for document in self.documents {
+            dependents.add(self.search(document, call).before().await);
+        }
+        let held: Vec<WorkspacePath> = self.documents.iter().map(|document| document.path.clone()).collect();
+        let mut files = dependents.files(&held);
+        files.truncate(MAX_DEPENDENTS);
+        files.retain(|path| !dependents.importers.contains(path));
+        if !self.reads_others_from_disk() {
+            self.check_all(&files, call, Step::Before).await;
+        }
+    }
+
+    fn is_tried(&self) -> bool {
+        self.begun.mode == ChangeMode::Tried
+    }
+
+    /// However this call ends, the server gets the current texts before the next request. After a try it gets them at once.
+    fn note_pending(&self) {
+        for document in self.documents.iter().filter(|_| !self.is_tried()) {
+            lock(&self.instance.pending_changes).note(&document.path, document.kind());
         }
     }
 
@@ -288,10 +344,25 @@ impl ServerChange<'_> {
             return Some(Vec::new());
         }
         if let Some(known) = self.stored(&document.path, lines) {
-            return Some(known);
+            return Some(self.comparable(known));
         }
-        let checked = self.client.check_old_text(call, &document.path, lines, self.reported).await;
-        self.keep(&document.path, lines, checked)
+        let checked = match self.begun.mode {
+            ChangeMode::Made => {
+                self.client.check_old_text(call, &document.path, lines, self.begun.reported).await
+            }
+            ChangeMode::Tried => {
+                self.client.check_while(call, &document.path, lines, true, std::future::ready(())).await
+            }
+        };
+        self.keep(&document.path, lines, checked).map(|known| self.comparable(known))
+    }
+
+    /// What can be compared with diagnostics of a text that is not saved.
+    fn comparable(&self, mut known: Vec<Diagnostic>) -> Vec<Diagnostic> {
+        if self.is_tried() {
+            known.retain(|found| !self.client.is_made_on_save(found));
+        }
+        known
     }
 
     /// Whether the server has a text that is neither the old nor the new one.
@@ -320,7 +391,7 @@ impl ServerChange<'_> {
     /// Converts and stores diagnostics.
     fn keep(&self, path: &WorkspacePath, lines: &LineIndex, checked: Checked) -> Known {
         let known = self.known(lines, checked)?;
-        lock(&self.orchestrator.0.baselines).put(self.client.pid(), path, lines, &known, self.number);
+        lock(&self.orchestrator.0.baselines).put(self.client.pid(), path, lines, &known, self.begun.number);
         Some(known)
     }
 
@@ -378,6 +449,10 @@ impl ServerChange<'_> {
         let Some(lines) = &document.after else {
             return Some(Vec::new());
         };
+        if self.is_tried() {
+            let checked = self.client.check_unsaved(call, &document.path, lines).await;
+            return self.known(lines, checked);
+        }
         let idle = std::future::ready(());
         let checked = self.client.check_while(call, &document.path, lines, document.saved, idle).await;
         self.keep(&document.path, lines, checked)
@@ -435,13 +510,15 @@ impl ServerChange<'_> {
         if files.is_empty() || self.reads_others_from_disk() || !self.documents.iter().all(known) {
             return BTreeMap::new();
         }
-        let Ok(turn) = call.bound(self.instance.sending_changes.lock()).await else {
+        let turns = async {
+            let own = self.instance.change_turn.take(call).await?;
+            Ok::<_, Interrupted>((own, call.bound(self.instance.sending_changes.lock()).await?))
+        };
+        let Ok(turn) = turns.await else {
             return BTreeMap::new();
         };
         let call = &self.in_order(call);
-        for document in self.documents {
-            lock(&self.instance.pending_changes).note(&document.path, document.kind());
-        }
+        self.note_pending();
         let before = match self.show_before(call).await {
             true => self.check_all(files, call, Step::BeforeAgain).await,
             false => BTreeMap::new(),
@@ -484,10 +561,12 @@ impl ServerChange<'_> {
             },
             Step::BeforeAgain | Step::After => self.client.check_again(call, path, &lines).await,
         };
-        match step {
-            Step::After => self.keep(path, &lines, checked),
-            Step::Before | Step::BeforeAgain => self.known(&lines, checked),
-        }
+        // What belongs to the texts that stay.
+        let stays = match step {
+            Step::After => !self.is_tried(),
+            Step::Before | Step::BeforeAgain => self.is_tried(),
+        };
+        if stays { self.keep(path, &lines, checked) } else { self.known(&lines, checked) }
     }
 }
 

@@ -10,10 +10,9 @@ use tenon_contract::position::LineIndex;
 use tenon_contract::root::WorkspacePath;
 
 use super::instance::ServerInstance;
-use super::{Key, Orchestrator, lock, serving};
+use super::{Key, Orchestrator, lock};
 use crate::call_context::CallContext;
 use crate::model::GapReason;
-use tenon_servers::find::Availability;
 use tenon_servers::registry::{Capability, ServerEntry, ServerId};
 
 /// How often a server that ended is started again for other files.
@@ -118,13 +117,14 @@ impl Orchestrator {
         }
     }
 
-    /// The available servers that check files of this name, in registry order.
-    pub(crate) fn servers_by_name(&self, path: &WorkspacePath) -> Vec<ServerId> {
-        let servers = Arc::clone(&*lock(&self.0.servers));
-        serving(&servers, path.as_path())
-            .filter(|(_, found)| found.entry.has(Capability::Diagnostics))
-            .filter(|(_, found)| matches!(found.availability, Availability::Found(_)))
-            .map(|(_, found)| found.entry.id.clone())
+    /// The available servers that check a file, in registry order.
+    pub(crate) fn checkers_of(&self, path: &WorkspacePath) -> Vec<ServerId> {
+        let known = self.0.known_candidates(path);
+        known
+            .unwrap_or_else(|| self.0.find_candidates(path))
+            .into_iter()
+            .filter(|candidate| candidate.entry.has(Capability::Diagnostics) && candidate.place.is_ok())
+            .map(|candidate| candidate.entry.id.clone())
             .collect()
     }
 }

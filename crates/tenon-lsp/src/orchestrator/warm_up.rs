@@ -8,11 +8,10 @@ use futures::future::join_all;
 use tenon_contract::root::WorkspacePath;
 use tokio::task::spawn_blocking;
 
-use super::{Candidate, Inner, Orchestrator, lock, serving};
+use super::{Candidate, Inner, Orchestrator, lock};
 use crate::call_context::CallContext;
 use crate::client::{Client, gap_reason};
 use crate::model::GapReason;
-use tenon_servers::find::Availability;
 use tenon_servers::registry::{Capability, ServerId};
 
 /// The most projects per server that a warm-up starts. A tree of a hundred small packages must not start a hundred servers.
@@ -73,6 +72,12 @@ impl Orchestrator {
         self.catch_up(call).await;
         let inner = Arc::clone(&self.0);
         spawn_blocking(move || inner.find_covered(capability)).await.unwrap_or_default()
+    }
+
+    /// The files of the workspace that are not ignored, without hidden ones, in byte order. All are known after
+    /// [`Orchestrator::catch_up`].
+    pub fn files(&self) -> Vec<Utf8PathBuf> {
+        self.0.files()
     }
 
     /// The servers for a file, or for the whole workspace, that are available but not ready.
@@ -143,13 +148,11 @@ impl Inner {
         let mut files = Vec::new();
         for file in self.files() {
             let mut covered = false;
-            for (index, found) in serving(&servers, &file) {
-                if !found.entry.has(capability) || self.root_for(&found.entry, &file).is_none() {
-                    continue;
-                }
-                match found.availability {
-                    Availability::Found(_) => covered = true,
-                    _ => {
+            for (index, candidate) in self.serving(&servers, &file) {
+                match candidate.place {
+                    _ if !candidate.entry.has(capability) => {}
+                    Ok(_) => covered = true,
+                    Err(_) => {
                         unavailable.insert(index);
                     }
                 }
@@ -167,11 +170,8 @@ impl Inner {
         let files = self.files();
         let mut samples: Vec<BTreeMap<Utf8PathBuf, &Utf8Path>> = vec![BTreeMap::new(); servers.len()];
         for file in &files {
-            for (index, found) in serving(&servers, file) {
-                if !matches!(found.availability, Availability::Found(_)) {
-                    continue;
-                }
-                let Some(root) = self.root_for(&found.entry, file) else {
+            for (index, candidate) in self.serving(&servers, file) {
+                let Ok(root) = candidate.place else {
                     continue;
                 };
                 let sample = samples[index].entry(root.as_path().to_owned()).or_insert(file);

@@ -31,7 +31,7 @@ use crate::call_context::CallContext;
 use crate::message::{Payload, RpcError};
 use crate::process::{self, ChildHandle, ChildProcess, ProcessGroup};
 use crate::server_log::ServerLog;
-use crate::transport::{Connection, Peer, RequestError};
+use crate::transport::{Closed, Connection, Peer, RequestError};
 
 /// How long the service may take to become ready.
 pub(crate) const READY_WITHIN: Duration = Duration::from_secs(10);
@@ -212,10 +212,11 @@ impl Running {
 struct Ready(CancellationToken);
 
 impl Peer for Ready {
-    fn notification(&self, method: &str, _: Payload) {
+    fn notification(&self, method: &str, _: Payload) -> Result<(), Closed> {
         if method == READY {
             self.0.cancel();
         }
+        Ok(())
     }
 
     fn request(&self, method: &str, _: Payload) -> Result<Value, RpcError> {

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
+use std::sync::atomic::Ordering;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
@@ -13,59 +12,35 @@ use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use tenon_contract::epoch::Epoch;
 use tenon_servers::ignore_rules::IgnoreRules;
 
+use super::event_queue::{Batch, Touch};
 use super::file_table::{FileTable, Files, Stamp};
-use super::{Shared, WorkerMessage, lock};
+use super::{Shared, lock};
 use crate::client::FileChangeKind;
 
-/// Runs until it receives `Stop`.
-pub(super) fn run(
-    shared: &Arc<Shared>,
-    cookies: &Path,
-    events: SyncSender<WorkerMessage>,
-    inbox: &Receiver<WorkerMessage>,
-) {
-    let overrun = Arc::new(AtomicBool::new(false));
+/// Runs until the queue is stopped.
+pub(super) fn run(shared: &Arc<Shared>, cookies: &Path) {
     let watcher = {
-        let (shared, overrun, cookies) = (Arc::clone(shared), Arc::clone(&overrun), cookies.to_owned());
-        notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-            let order = match event {
-                // Servers read a lot, and reading changes nothing.
-                Ok(event) if is_irrelevant(event.kind) => return,
-                // With an empty queue, a cookie is handled right here.
-                Ok(event) if shared.queued.load(Ordering::SeqCst) == 0 && shared.settle(&cookies, &event) => {
-                    return;
+        let (shared, cookies) = (Arc::clone(shared), cookies.to_owned());
+        notify::recommended_watcher(move |event: notify::Result<notify::Event>| match event {
+            // Servers read a lot, and reading changes nothing.
+            Ok(event) if is_irrelevant(event.kind) => {}
+            Ok(event) if !event.need_rescan() => {
+                for path in &event.paths {
+                    match path.strip_prefix(&cookies) {
+                        Ok(name) => shared.cookie_arrived(name),
+                        Err(_) => shared.events.touch(path, Touch::of(event.kind)),
+                    }
                 }
-                Ok(event) => WorkerMessage::Event(event),
-                Err(_) => WorkerMessage::Rescan,
-            };
-            shared.queued.fetch_add(1, Ordering::SeqCst);
-            if let Err(TrySendError::Full(_)) = events.try_send(order) {
-                shared.queued.fetch_sub(1, Ordering::SeqCst);
-                overrun.store(true, Ordering::SeqCst);
             }
+            Ok(_) | Err(_) => shared.events.rescan(),
         })
     };
     let mut worker = Worker { shared, watcher: watcher.ok(), rules: BTreeMap::new() };
     worker.watch(cookies);
     worker.rescan(true);
     shared.read.store(true, Ordering::Relaxed);
-    shared.queued.fetch_sub(1, Ordering::SeqCst);
-    while let Ok(order) = inbox.recv() {
-        match order {
-            WorkerMessage::Event(event) => worker.event(cookies, &event),
-            WorkerMessage::Rescan => worker.rescan(false),
-            WorkerMessage::Asked(done) => {
-                shared.accept_roots();
-                worker.rescan(false);
-                let _ = done.send(());
-                continue;
-            }
-            WorkerMessage::Stop => return,
-        }
-        shared.queued.fetch_sub(1, Ordering::SeqCst);
-        if overrun.swap(false, Ordering::SeqCst) {
-            worker.rescan(false);
-        }
+    while let Some(batch) = shared.events.next() {
+        worker.handle(batch);
     }
 }
 
@@ -104,28 +79,37 @@ impl Worker<'_> {
         }
     }
 
-    fn event(&mut self, cookies: &Path, event: &notify::Event) {
-        if event.need_rescan() {
-            self.rescan(false);
-            return;
+    fn handle(&mut self, batch: Batch) {
+        let Batch { touched, cookies, mut rescan, asked } = batch;
+        if !asked.is_empty() {
+            self.shared.accept_roots();
+            rescan = true;
         }
-        self.shared.settle(cookies, event);
-        for path in &event.paths {
-            if path.starts_with(cookies) {
-                continue;
-            }
-            // Servers cannot address files whose names are not UTF-8.
-            if let Some(path) = Utf8Path::from_path(path) {
-                self.touched(path, event.kind);
-            }
+        // Servers cannot address files whose names are not UTF-8.
+        let paths = touched.iter().filter_map(|(path, touch)| Some((Utf8Path::from_path(path)?, *touch)));
+        // A folder that moved keeps its watch, which ends with the old name and begins again with the new one.
+        let (here, gone): (Vec<_>, Vec<_>) =
+            paths.partition(|(path, _)| std::fs::symlink_metadata(path).is_ok());
+        for (path, touch) in gone.into_iter().chain(here) {
+            rescan |= self.touched(path, touch);
+        }
+        if rescan {
+            self.rescan(false);
+        }
+        for cookie in cookies {
+            self.shared.settle(cookie);
+        }
+        for done in asked {
+            let _ = done.send(());
         }
     }
 
-    fn touched(&mut self, path: &Utf8Path, kind: EventKind) {
+    /// Looks at a path. `true` if the whole tree must be read.
+    fn touched(&mut self, path: &Utf8Path, touch: Touch) -> bool {
         let Some(root) = self.root_of(path) else {
-            return;
+            return false;
         };
-        if path == root && matches!(kind, EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_))) {
+        if path == root && touch.left {
             self.shared.root_lost.store(true, Ordering::SeqCst);
         }
         // Events are late, so the current state decides.
@@ -135,11 +119,10 @@ impl Worker<'_> {
         let hidden =
             self.rules.get(&root).is_some_and(|rules| rules.is_ignored(path, is_folder || known_folder));
         if hidden {
-            return;
+            return false;
         }
         if IgnoreRules::is_rule_file(path) {
-            self.rescan(false);
-            return;
+            return true;
         }
         if known_folder && !is_folder {
             self.compare(path, FileTable::default());
@@ -153,7 +136,7 @@ impl Worker<'_> {
                 self.walk(&root, path, &mut found);
                 self.compare(path, found);
             }
-            Some(metadata) if metadata.is_file() => self.file_is(path, Stamp::of(&metadata), kind),
+            Some(metadata) if metadata.is_file() => self.file_is(path, Stamp::of(&metadata), touch),
             // A link or a special file; perhaps in the place of a file.
             Some(_) => {
                 self.shared.epochs.advance(Epoch::Fs);
@@ -167,19 +150,20 @@ impl Worker<'_> {
                 }
             }
         }
+        false
     }
 
-    fn file_is(&self, path: &Utf8Path, stamp: Stamp, kind: EventKind) {
+    fn file_is(&self, path: &Utf8Path, stamp: Stamp, touch: Touch) {
         let before = lock(&self.shared.files).put(path, stamp);
         match before {
             None => self.note(path, FileChangeKind::Created),
             Some(before) => {
                 // Replaced by another file of the same name: file listings may change, too.
-                if matches!(kind, EventKind::Modify(ModifyKind::Name(_)) | EventKind::Create(_)) {
+                if touch.replaced {
                     self.shared.epochs.advance(Epoch::Fs);
                 }
                 // One write causes several events; only the first counts.
-                if before != stamp || matches!(kind, EventKind::Modify(ModifyKind::Data(_))) {
+                if before != stamp || touch.written {
                     self.note(path, FileChangeKind::Changed);
                 }
             }

@@ -89,7 +89,7 @@ pub fn outcomes<'a>(
 ) -> impl Stream<Item = FileOutcome> + Send + 'a {
     let mut groups: BTreeMap<Vec<ServerId>, VecDeque<WorkspacePath>> = BTreeMap::new();
     for path in files {
-        groups.entry(orchestrator.servers_by_name(&path)).or_default().push_back(path);
+        groups.entry(orchestrator.checkers_of(&path)).or_default().push_back(path);
     }
     let groups = groups.into_values().map(|waiting| {
         let group = Group {
@@ -206,7 +206,7 @@ impl Group<'_> {
     }
 
     fn is_unresponsive(&self, path: &WorkspacePath) -> bool {
-        let servers = self.orchestrator.servers_by_name(path);
+        let servers = self.orchestrator.checkers_of(path);
         let silent =
             |server: &ServerId| self.unfinished.get(server).is_some_and(|count| *count >= UNRESPONSIVE_AFTER);
         servers.iter().any(silent)

@@ -125,6 +125,41 @@ async fn stored_diagnostics_do_not_count_after_another_file_changed() {
 }
 
 #[tokio::test]
+async fn stored_diagnostics_do_not_count_after_another_program_changed_the_edited_file() {
+    let bench = bench(pulling(&["b.fake"])).await;
+    bench.write("a.fake", OLD);
+    bench.check("a.fake").await;
+    bench.check("b.fake").await;
+    assert!(change(&bench, Some(OLD)).await.complete);
+    // As `git checkout` does: what is stored for `b.fake` belongs to the new text.
+    bench.write("a.fake", OLD);
+    let pulled = || bench.received("fake", "textDocument/diagnostic").len();
+    let before = pulled();
+    bench.write("a.fake", NEW);
+    assert!(change(&bench, Some(OLD)).await.complete);
+    assert_eq!(pulled() - before, 4, "before and after the change");
+}
+
+#[tokio::test]
+async fn second_try_checks_dependents_with_the_tried_text_only() {
+    let bench = bench(pulling(&["b.fake"])).await;
+    bench.write("a.fake", OLD);
+    let files = [changed(&bench, "a.fake", Some(OLD), Some(NEW))];
+    let pulled = || {
+        let requests = bench.received("fake", "textDocument/diagnostic");
+        requests.iter().filter(|request| request.to_string().contains("b.fake")).count()
+    };
+    let mut counted = Vec::new();
+    for _ in 0..2 {
+        let before = pulled();
+        let tried = bench.orchestrator.try_change(&files, LONG, &Workbench::call()).await.unwrap();
+        assert!(tried.check.complete, "{tried:?}");
+        counted.push(pulled() - before);
+    }
+    assert_eq!(counted, [2, 1]);
+}
+
+#[tokio::test]
 async fn dependents_above_the_limit_are_counted() {
     let names: Vec<String> = (0..210).map(|number| format!("user{number}.fake")).collect();
     let used_in: Vec<&str> = names.iter().map(String::as_str).collect();

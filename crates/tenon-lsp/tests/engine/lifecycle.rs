@@ -89,6 +89,28 @@ async fn broken_servers_are_forgiven_when_a_session_begins() {
     assert_eq!(pids(&bench, "fake", "started").len(), 2);
 }
 
+/// The message and the empty answer arrive together.
+#[tokio::test]
+async fn server_without_its_worker_is_broken_and_its_empty_answer_is_dropped() {
+    let message = json!({ "type": 1, "message": "[worker] Exited. Signal: SIGKILL" });
+    let script = json!({ "capabilities": { "textDocumentSync": 2, "hoverProvider": true }, "rules": [
+        { "on": "textDocument/hover", "do": [{ "notify": { "method": "window/logMessage", "params": message } }, { "reply": null }] },
+    ]});
+    let bench = Workbench::new()
+        .file("a.fake", "word")
+        .server_with("fake", script, |entry| entry.exit_message = Some("[worker] Exited.".to_owned()))
+        .patient()
+        .open()
+        .await;
+    let path = bench.path("a.fake");
+    let answer = bench.orchestrator.hover(&path, Workbench::at(0, 0), &Workbench::call()).await.unwrap();
+    assert_eq!(answer.gaps[0].why, GapReason::Broken);
+    assert_eq!(state(&bench, "fake"), ServerState::Broken);
+    assert!(bench.orchestrator.status()[0].detail.clone().unwrap().contains("process that it needs"));
+    let pid = pids(&bench, "fake", "started")[0];
+    Workbench::until("the process is ended", || is_gone(pid)).await;
+}
+
 #[tokio::test]
 async fn server_that_hangs_in_initialize_is_killed() {
     let script = json!({ "initialize": { "hang": true }, "deaf_to_sigterm": true, "deaf_to_eof": true });

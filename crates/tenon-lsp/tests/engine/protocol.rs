@@ -156,6 +156,14 @@ async fn server_that_floods_requests_without_reading_is_cut_off() {
 }
 
 #[tokio::test]
+async fn server_that_publishes_for_ever_new_files_is_cut_off() {
+    let (bench, answer) = check(linter_with(vec![json!({ "flood_files": 100_001 })])).await;
+    assert_eq!(answer.gaps[0].why, GapReason::Broken);
+    let detail = bench.orchestrator.status()[0].detail.clone().unwrap();
+    assert!(detail.contains("more diagnostics than Tenon keeps"), "{detail}");
+}
+
+#[tokio::test]
 async fn server_that_closes_its_output_is_broken() {
     let (_bench, answer) =
         check(json!({ "capabilities": { "textDocumentSync": 2 }, "deaf_to_sigterm": true, "rules": [

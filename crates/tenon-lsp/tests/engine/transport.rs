@@ -18,8 +18,9 @@ use tokio_util::codec::Decoder;
 struct RecordingPeer(Mutex<Vec<String>>);
 
 impl Peer for RecordingPeer {
-    fn notification(&self, method: &str, _: Payload) {
+    fn notification(&self, method: &str, _: Payload) -> Result<(), Closed> {
         self.0.lock().unwrap().push(method.to_owned());
+        Ok(())
     }
 
     fn request(&self, method: &str, _: Payload) -> Result<Value, RpcError> {

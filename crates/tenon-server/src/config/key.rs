@@ -91,7 +91,8 @@ pub(crate) enum MergeRule {
 }
 
 /// The names of all surfaces, in the order in which they are listed.
-pub(crate) const SURFACES: &[&str] = &["code", "nav", "edit", "context", "tasks", "memory", "workspace"];
+pub(crate) const SURFACES: &[&str] =
+    &["explore", "code", "nav", "edit", "context", "tasks", "memory", "workspace"];
 
 const SEVERITIES: &[&str] = &["error", "warning", "info", "hint"];
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
@@ -177,18 +178,18 @@ pub(crate) static KEYS: &[Key] = &[
     key(
         "mcp.surfaces",
         ValueKind::Choices(SURFACES),
-        DefaultValue::Texts(&["code", "workspace"]),
+        DefaultValue::Texts(&["explore", "edit", "workspace"]),
         SettingScope::Trusted,
         "Default surfaces, for clients that do not select any. `edit` also needs `edit.allow`.",
     )
     .with_variables(&["TENON_MCP_SURFACES"]),
     key(
         "mcp.content",
-        ValueKind::Choice(&["structured", "text"]),
-        DefaultValue::Text("structured"),
+        ValueKind::Choice(&["auto", "structured", "text"]),
+        DefaultValue::Text("auto"),
         SettingScope::Trusted,
-        "Whether results contain only structured content, or also a compact text listing for clients that show the \
-         model only text.",
+        "Whether results contain only structured content (`structured`), or also a compact text listing (`text`). `auto` \
+         adds the listing for clients that show their model only text (docs/clients.md).",
     )
     .with_variables(&["TENON_MCP_CONTENT"]),
     key(

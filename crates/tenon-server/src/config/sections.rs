@@ -11,7 +11,7 @@ use serde_json::Value;
 use tenon_lsp::model::Severity;
 
 use super::value;
-use crate::surface::ToolNames;
+use crate::surface::{ContentMode, ToolNames};
 
 /// The configuration of one workspace.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -46,16 +46,7 @@ pub struct WorkspaceSection {
 pub struct McpSection {
     pub surfaces: Vec<String>,
     pub content: ContentMode,
-    #[serde(deserialize_with = "tool_names")]
     pub tool_names: ToolNames,
-}
-
-/// What a result contains in addition to structured content.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ContentMode {
-    Structured,
-    Text,
 }
 
 /// The limits of the `code` surface and of every request; never above the contract's.
@@ -158,12 +149,4 @@ impl EditSection {
 fn span_of_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     let text = String::deserialize(deserializer)?;
     value::duration(&text).ok_or_else(|| de::Error::custom("not a duration"))
-}
-
-fn tool_names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ToolNames, D::Error> {
-    match String::deserialize(deserializer)?.as_str() {
-        "dotted" => Ok(ToolNames::Dotted),
-        "underscore" => Ok(ToolNames::Underscore),
-        _ => Err(de::Error::custom("neither `dotted` nor `underscore`")),
-    }
 }

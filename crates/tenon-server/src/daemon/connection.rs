@@ -5,14 +5,18 @@ use std::os::unix::net::UnixStream as BlockingStream;
 use std::process::Command;
 use std::time::Duration;
 
+use camino::Utf8Path;
 use nix::sys::signal::{self, Signal};
 use nix::unistd::Pid;
 use tokio::io::{AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::net::unix::UCred;
+use tokio::time::Instant;
 
+use super::client_settings::ClientSettings;
 use super::daemon_paths::{DaemonPaths, own_uid};
 use super::file_lock::FileLock;
+use super::life_holder::LifeHolder;
 use super::protocol::{
     self, ClientHello, ConnectionKind, DaemonInfo, DaemonRequest, DaemonResponse, ReadLineError,
     RejectionCode, ServerHello,
@@ -23,8 +27,17 @@ use super::{DaemonError, StopOutcome};
 /// How long to wait for another client that is starting the daemon.
 const START_LOCK_PATIENCE: Duration = Duration::from_secs(40);
 
+/// How long a daemon that holds its lock may take to open a socket or to end.
+pub(super) const SOCKET_PATIENCE: Duration = Duration::from_secs(15);
+
+/// How long to wait before looking for that socket again.
+const SOCKET_AGAIN: Duration = Duration::from_millis(50);
+
 /// How long language servers may take to load a workspace. The daemon itself gives up earlier.
 const WARM_UP_PATIENCE: Duration = Duration::from_secs(660);
+
+/// How long an answer to a question by symbol name may take.
+const EXPLORE_PATIENCE: Duration = Duration::from_secs(90);
 
 /// How long the daemon may take to report the diagnostics of an edit. Its own limit is a little shorter.
 const EDIT_DIAGNOSTICS_PATIENCE: Duration = Duration::from_secs(13);
@@ -61,18 +74,24 @@ impl DaemonConnection {
 }
 
 /// Sends a request about language servers to the running daemon.
-pub async fn run(paths: &DaemonPaths, request: DaemonRequest) -> Result<DaemonResponse, DaemonError> {
-    run_until(paths, request, std::future::pending()).await
+pub async fn run(
+    paths: &DaemonPaths,
+    request: DaemonRequest,
+    settings: ClientSettings,
+) -> Result<DaemonResponse, DaemonError> {
+    run_until(paths, request, settings, std::future::pending()).await
 }
 
 /// As [`run`]. When `enough` completes, the daemon answers with what it has.
 pub async fn run_until(
     paths: &DaemonPaths,
     request: DaemonRequest,
+    settings: ClientSettings,
     enough: impl Future<Output = ()>,
 ) -> Result<DaemonResponse, DaemonError> {
     let patience = patience(&request);
-    let connection = connect(paths, &ClientHello::new(ConnectionKind::Servers(request))).await?;
+    let hello = ClientHello::with_settings(ConnectionKind::Servers(request), settings);
+    let connection = connect(paths, &hello).await?;
     answer(connection, patience, enough).await
 }
 
@@ -80,11 +99,12 @@ pub async fn run_until(
 pub async fn run_or_start<E: From<DaemonError>>(
     paths: &DaemonPaths,
     request: DaemonRequest,
+    settings: ClientSettings,
     launch: impl FnMut() -> Result<DaemonCommand, E>,
 ) -> Result<DaemonResponse, E> {
     let patience = patience(&request);
-    let connection =
-        connect_or_start(paths, &ClientHello::new(ConnectionKind::Servers(request)), launch).await?;
+    let hello = ClientHello::with_settings(ConnectionKind::Servers(request), settings);
+    let connection = connect_or_start(paths, &hello, launch).await?;
     Ok(answer(connection, patience, std::future::pending()).await?)
 }
 
@@ -97,6 +117,7 @@ fn patience(request: &DaemonRequest) -> Duration {
         DaemonRequest::Check { wait_seconds, .. } | DaemonRequest::CheckNew { wait_seconds, .. } => {
             Duration::from_secs(*wait_seconds) + protocol::DEADLINE
         }
+        DaemonRequest::Explore(_) => EXPLORE_PATIENCE,
         DaemonRequest::List | DaemonRequest::Restart { .. } | DaemonRequest::Logs { .. } => {
             protocol::DEADLINE
         }
@@ -147,6 +168,13 @@ pub async fn connect(paths: &DaemonPaths, hello: &ClientHello) -> Result<DaemonC
     Err(DaemonError::NotRunning)
 }
 
+/// Whether the daemon runs: `false` only if it accepts a connection and does not answer. One that is gone ends its
+/// connections itself.
+pub async fn is_alive(paths: &DaemonPaths) -> bool {
+    let answered = attempt(paths, &ClientHello::new(ConnectionKind::Ping)).await;
+    !matches!(answered, Err(DaemonError::Timeout { .. }))
+}
+
 /// Connects to the daemon, starting it if needed. `launch` is called once per start.
 pub async fn connect_or_start<E: From<DaemonError>>(
     paths: &DaemonPaths,
@@ -181,7 +209,7 @@ pub async fn stop(paths: &DaemonPaths, force: bool) -> Result<StopOutcome, Daemo
         Ok(connection.closed().await?)
     };
     let patience = if force { FORCE_PATIENCE } else { STOP_PATIENCE };
-    let pid = peer_pid(paths).await?;
+    let pid = daemon_pid(paths).await?;
     match tokio::time::timeout(patience, polite).await {
         Ok(Err(DaemonError::NotRunning)) => return Ok(StopOutcome::NotRunning),
         Ok(asked) if !force => asked?,
@@ -195,26 +223,30 @@ pub async fn stop(paths: &DaemonPaths, force: bool) -> Result<StopOutcome, Daemo
         }
     }
     // The connection closes just before the process ends; the lock is released only when it has.
-    match FileLock::take(&paths.life_lock(), STOP_PATIENCE).await? {
+    match FileLock::take(paths.life_lock(), STOP_PATIENCE).await? {
         Some(_) => Ok(StopOutcome::Ended),
         None => Err(DaemonError::Locked { seconds: STOP_PATIENCE.as_secs() }),
     }
 }
 
-/// The pid of the peer process, from the kernel.
-async fn peer_pid(paths: &DaemonPaths) -> Result<Option<i32>, DaemonError> {
-    match UnixStream::connect(paths.socket()).await {
-        Ok(stream) => Ok(own(&stream, paths)?.pid()),
-        Err(_) => Ok(None),
+/// The pid of the daemon: of the peer process, from the kernel, or of the holder of the life lock.
+async fn daemon_pid(paths: &DaemonPaths) -> Result<Option<i32>, DaemonError> {
+    let socket = paths.socket();
+    match UnixStream::connect(&socket).await {
+        Ok(stream) => Ok(own(&stream, &socket)?.pid()),
+        Err(_) => {
+            let holder = LifeHolder::find(paths.life_lock())?;
+            Ok(holder.and_then(|holder| holder.verified_pid(paths.life_lock())))
+        }
     }
 }
 
 /// The credentials of the peer, which must belong to the same user.
-fn own(stream: &UnixStream, paths: &DaemonPaths) -> Result<UCred, DaemonError> {
+fn own(stream: &UnixStream, socket: &Utf8Path) -> Result<UCred, DaemonError> {
     let peer = stream.peer_cred()?;
     match peer.uid() == own_uid() {
         true => Ok(peer),
-        false => Err(DaemonError::OtherOwner { socket: paths.socket() }),
+        false => Err(DaemonError::OtherOwner { socket: socket.to_owned() }),
     }
 }
 
@@ -225,8 +257,30 @@ enum Attempt {
     Leaving,
 }
 
+/// Connects to the socket. If no process listens there although the life lock is held, waits until the holder has opened a
+/// socket or has ended.
 async fn attempt(paths: &DaemonPaths, hello: &ClientHello) -> Result<Attempt, DaemonError> {
-    let stream = match UnixStream::connect(paths.socket()).await {
+    let socket = paths.socket();
+    let mut connected = attempt_at(&socket, hello).await?;
+    let deadline = Instant::now() + SOCKET_PATIENCE;
+    while let Attempt::NotRunning = connected {
+        let Some(holder) = LifeHolder::find(paths.life_lock())? else { return Ok(Attempt::NotRunning) };
+        connected = attempt_at(&socket, hello).await?;
+        if let (Attempt::NotRunning, Some(noted)) = (&connected, &holder.socket) {
+            connected = attempt_at(noted, hello).await?;
+        }
+        if let Attempt::NotRunning = connected {
+            if Instant::now() >= deadline {
+                return Err(DaemonError::NoSocket { socket, seconds: SOCKET_PATIENCE.as_secs() });
+            }
+            tokio::time::sleep(SOCKET_AGAIN).await;
+        }
+    }
+    Ok(connected)
+}
+
+async fn attempt_at(socket: &Utf8Path, hello: &ClientHello) -> Result<Attempt, DaemonError> {
+    let stream = match UnixStream::connect(socket).await {
         Ok(stream) => stream,
         Err(error) => {
             use std::io::ErrorKind::{ConnectionRefused, ConnectionReset, NotFound};
@@ -238,7 +292,7 @@ async fn attempt(paths: &DaemonPaths, hello: &ClientHello) -> Result<Attempt, Da
             };
         }
     };
-    let peer = own(&stream, paths)?;
+    let peer = own(&stream, socket)?;
     let mut stream = BufReader::new(stream);
     // A daemon that exits now breaks or closes the pipe.
     if protocol::write_line(&mut stream, hello).await.is_err() {

@@ -10,8 +10,9 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use camino::{Utf8Path, Utf8PathBuf};
 use tenon_contract::id::sha256_hex;
 
-use super::{DaemonError, FolderProblem};
+use super::{DaemonError, FolderProblem, file_lock};
 use crate::config::{Environment, env};
+use crate::dirs::Dirs;
 
 /// The longest socket path that works on every Unix, without the trailing NUL.
 const MAX_SOCKET_PATH: usize = 103;
@@ -19,8 +20,11 @@ const MAX_SOCKET_PATH: usize = 103;
 /// The socket and lock files of one workspace's daemon.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DaemonPaths {
+    root: Utf8PathBuf,
+    environment: Environment,
     folder: Utf8PathBuf,
     name: String,
+    life_lock: Utf8PathBuf,
 }
 
 impl DaemonPaths {
@@ -28,7 +32,10 @@ impl DaemonPaths {
     pub fn of(root: &Utf8Path, environment: &Environment) -> Result<Self, DaemonError> {
         let folder = runtime_folder(environment);
         prepare(&folder)?;
-        let paths = Self { folder, name: sha256_hex(root.as_str())[..16].to_owned() };
+        let name = sha256_hex(root.as_str())[..16].to_owned();
+        let life_lock = life_lock(environment, &name).unwrap_or_else(|| folder.join(format!("{name}.life")));
+        let (root, environment) = (root.to_owned(), environment.clone());
+        let paths = Self { root, environment, folder, name, life_lock };
         let socket = paths.socket();
         match socket.as_str().len() > MAX_SOCKET_PATH {
             true => Err(DaemonError::PathTooLong { path: socket }),
@@ -36,19 +43,33 @@ impl DaemonPaths {
         }
     }
 
+    /// The paths for the same root after the folder was removed. The folder may be another one now.
+    pub(super) fn renewed(&self) -> Result<Self, DaemonError> {
+        Self::of(&self.root, &self.environment)
+    }
+
     pub(crate) fn socket(&self) -> Utf8PathBuf {
         self.folder.join(format!("{}.sock", self.name))
     }
 
     /// Held by the daemon while it runs.
-    pub(crate) fn life_lock(&self) -> Utf8PathBuf {
-        self.folder.join(format!("{}.life", self.name))
+    pub(crate) fn life_lock(&self) -> &Utf8Path {
+        &self.life_lock
     }
 
     /// Held by the process that starts a daemon, until that daemon accepts connections.
     pub fn start_lock(&self) -> Utf8PathBuf {
         self.folder.join(format!("{}.start", self.name))
     }
+}
+
+/// The life lock is in the state folder: the folder for sockets may be removed while the daemon runs, at the end of a
+/// login for example. `None` if the state folder cannot be written to.
+fn life_lock(environment: &Environment, name: &str) -> Option<Utf8PathBuf> {
+    let folder = Dirs::of(environment).ok()?.daemons();
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder).ok()?;
+    let file = folder.join(format!("{name}.life"));
+    file_lock::open(&file).is_ok().then_some(file)
 }
 
 /// The folder that the environment selects; it may not exist yet.

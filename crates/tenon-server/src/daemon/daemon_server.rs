@@ -1,12 +1,14 @@
 //! Unix: the daemon process: accepts connections and serves them.
 
 use std::io;
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use camino::Utf8PathBuf;
 use tokio::io::{AsyncReadExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
+use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -14,6 +16,7 @@ use super::connected_clients::{ClientGuard, ConnectedClients};
 use super::connection;
 use super::daemon_paths::{DaemonPaths, own_uid};
 use super::file_lock::FileLock;
+use super::life_holder::LifeHolder;
 use super::protocol::{
     self, ClientHello, ConnectionKind, DaemonInfo, DaemonRequest, HandshakeRejection, PROTOCOL,
     ReadLineError, RejectionCode, ServerHello,
@@ -21,11 +24,14 @@ use super::protocol::{
 use super::{BuildId, DaemonError};
 use crate::service::Service;
 
-/// How long to wait for a daemon that is exiting.
-const LIFE_LOCK_PATIENCE: Duration = Duration::from_secs(15);
-
 /// How long connected clients may take to finish when the daemon exits.
 const FAREWELL: Duration = Duration::from_secs(5);
+
+/// How often the daemon looks for its socket.
+const SOCKET_CHECK: Duration = Duration::from_secs(1);
+
+/// How often in a row the daemon finds its lock held by another process before it exits. Clients hold it for a moment.
+const MAX_LOST_LOCKS: u32 = 3;
 
 /// How long to pause after a failed accept.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
@@ -34,41 +40,100 @@ const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub struct DaemonSocket {
     paths: DaemonPaths,
-    listener: UnixListener,
+    listener: BoundSocket,
     life: FileLock,
+    lost_locks: u32,
+}
+
+/// A listening socket and the file that it was bound to.
+#[derive(Debug)]
+struct BoundSocket {
+    listener: UnixListener,
+    path: Utf8PathBuf,
+    file: (u64, u64),
+}
+
+/// What a daemon that looked for its socket found.
+#[derive(Debug, PartialEq, Eq)]
+enum SocketCheck {
+    Unchanged,
+    Renewed,
+    /// Another process holds the life lock.
+    Superseded,
 }
 
 impl DaemonSocket {
     /// Takes the life lock and binds the socket, waiting for a daemon that is exiting. The caller, or the process that
     /// started it, holds the start lock, so a daemon that does not answer cannot be one that is starting.
     pub async fn take(paths: DaemonPaths) -> Result<Self, DaemonError> {
-        let mut life = match FileLock::try_take(&paths.life_lock())? {
+        let mut life = match FileLock::try_take(paths.life_lock())? {
             Some(life) => life,
             None => match connection::connect(&paths, &ClientHello::new(ConnectionKind::Status)).await {
                 Err(DaemonError::NotRunning) => {
-                    let waited = FileLock::take(&paths.life_lock(), LIFE_LOCK_PATIENCE).await?;
-                    waited.ok_or(DaemonError::Locked { seconds: LIFE_LOCK_PATIENCE.as_secs() })?
+                    let waited = FileLock::take(paths.life_lock(), connection::SOCKET_PATIENCE).await?;
+                    waited.ok_or(DaemonError::Locked { seconds: connection::SOCKET_PATIENCE.as_secs() })?
                 }
                 Ok(_) => return Err(DaemonError::AlreadyServed),
                 Err(error) => return Err(error),
             },
         };
-        life.note(&format!("{}\n", std::process::id()))?;
-        Self::bind(paths, life)
+        let listener = BoundSocket::bind(paths.socket())?;
+        life.note(&LifeHolder::note(&listener.path))?;
+        Ok(Self { paths, listener, life, lost_locks: 0 })
     }
 
-    fn bind(paths: DaemonPaths, life: FileLock) -> Result<Self, DaemonError> {
-        let socket = paths.socket();
+    /// Makes a new socket if the file was removed or replaced, and takes the lock again if its file was.
+    fn renew(&mut self) -> Result<SocketCheck, DaemonError> {
+        let has_lock = self.life.is_at(self.paths.life_lock());
+        if has_lock && self.listener.is_reachable() {
+            return Ok(SocketCheck::Unchanged);
+        }
+        let paths = self.paths.renewed()?;
+        if !has_lock {
+            let Some(life) = FileLock::try_take(paths.life_lock())? else {
+                self.lost_locks += 1;
+                let superseded = self.lost_locks >= MAX_LOST_LOCKS;
+                return Ok(if superseded { SocketCheck::Superseded } else { SocketCheck::Unchanged });
+            };
+            self.life = life;
+        }
+        self.lost_locks = 0;
+        if !self.listener.is_reachable() || paths.socket() != self.listener.path {
+            self.listener = BoundSocket::bind(paths.socket())?;
+        }
+        self.paths = paths;
+        self.life.note(&LifeHolder::note(&self.listener.path))?;
+        Ok(SocketCheck::Renewed)
+    }
+}
+
+impl BoundSocket {
+    fn bind(path: Utf8PathBuf) -> Result<Self, DaemonError> {
         // A leftover: its owner is dead, since we hold the life lock.
-        match socket.symlink_metadata() {
-            Ok(metadata) if metadata.file_type().is_socket() => std::fs::remove_file(&socket)?,
-            Ok(_) => return Err(io::Error::new(io::ErrorKind::AlreadyExists, socket.into_string()).into()),
+        match path.symlink_metadata() {
+            Ok(metadata) if metadata.file_type().is_socket() => std::fs::remove_file(&path)?,
+            Ok(_) => return Err(io::Error::new(io::ErrorKind::AlreadyExists, path.into_string()).into()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error.into()),
         }
-        let listener = UnixListener::bind(&socket)?;
-        std::fs::set_permissions(&socket, std::fs::Permissions::from_mode(0o600))?;
-        Ok(Self { paths, listener, life })
+        let listener = UnixListener::bind(&path)?;
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
+        let metadata = path.symlink_metadata()?;
+        Ok(Self { listener, path, file: (metadata.dev(), metadata.ino()) })
+    }
+
+    /// Whether the file is still the one that was bound.
+    fn is_reachable(&self) -> bool {
+        let there = self.path.symlink_metadata();
+        there.is_ok_and(|there| there.file_type().is_socket() && (there.dev(), there.ino()) == self.file)
+    }
+}
+
+impl Drop for BoundSocket {
+    fn drop(&mut self) {
+        if self.is_reachable() {
+            let _ = std::fs::remove_file(&self.path);
+        }
     }
 }
 
@@ -111,7 +176,7 @@ impl DaemonServer {
     /// Clients wait for the life lock to see that the daemon has ended, so hold it to the end of the process.
     #[must_use = "dropping the life lock signals that the process has ended"]
     pub async fn run(self: Arc<Self>, socket: DaemonSocket, exit_policy: ExitPolicy) -> FileLock {
-        let DaemonSocket { paths, listener, life } = socket;
+        let mut socket = socket;
         let tasks = TaskTracker::new();
         let client = (exit_policy == ExitPolicy::OnRequest).then(|| self.clients.enter());
         tasks.spawn({
@@ -135,10 +200,32 @@ impl DaemonServer {
             }
         });
         tracing::info!(root = %self.service.workspace().root(), pid = std::process::id(), "serving");
+        let mut check = tokio::time::interval(SOCKET_CHECK);
+        check.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut check_failed = false;
         loop {
             let accepted = tokio::select! {
-                accepted = listener.accept() => accepted,
+                accepted = socket.listener.listener.accept() => accepted,
                 () = self.stop.cancelled() => break,
+                _ = check.tick() => {
+                    let checked = socket.renew();
+                    match &checked {
+                        Ok(SocketCheck::Unchanged) => {}
+                        Ok(SocketCheck::Renewed) => {
+                            tracing::warn!(path = %socket.listener.path, "the socket was removed; made a new one");
+                        }
+                        Ok(SocketCheck::Superseded) => {
+                            tracing::error!("another daemon serves this workspace");
+                            self.clients.leave();
+                        }
+                        Err(error) if !check_failed => {
+                            tracing::warn!(error = chain(error), "the socket was removed; cannot make a new one");
+                        }
+                        Err(_) => {}
+                    }
+                    check_failed = checked.is_err();
+                    continue;
+                }
             };
             match accepted {
                 Ok((stream, _)) => {
@@ -154,7 +241,7 @@ impl DaemonServer {
         }
         // From here on new clients find no socket; those in the queue see the connection close and start another daemon.
         self.clients.leave();
-        let _ = std::fs::remove_file(paths.socket());
+        let DaemonSocket { listener, life, .. } = socket;
         drop(listener);
         drop(client);
         tasks.close();
@@ -209,23 +296,25 @@ impl DaemonServer {
             return Err(HandshakeRejection::new(RejectionCode::Protocol, message));
         }
         let leaving = || HandshakeRejection::new(RejectionCode::Leaving, "the daemon is exiting");
-        let current = self.is_current().await;
+        let current = hello.want == ConnectionKind::Ping || self.is_current().await;
+        let missing = hello.settings.missing_in(self.service.workspace());
+        if self.makes_way(&hello, current, &missing) {
+            return Err(leaving());
+        }
+        if !missing.is_empty() && hello.want.needs_settings() {
+            let message = format!("the running daemon has other settings: {}", missing.join(", "));
+            return Err(HandshakeRejection::new(RejectionCode::Settings, message));
+        }
         let admitted = match hello.want {
-            ConnectionKind::Status => None,
+            ConnectionKind::Status | ConnectionKind::Ping => None,
             ConnectionKind::Stop => Some(Admitted::Stop),
-            // A client that can start a daemon wants a current one.
-            ConnectionKind::Servers(DaemonRequest::EditDiagnostics { .. })
-            | ConnectionKind::Mcp { .. }
-            | ConnectionKind::Http { .. }
-                if self.must_leave(&hello.build, current) =>
-            {
-                return Err(leaving());
-            }
             ConnectionKind::Servers(request) => {
                 Some(Admitted::Servers { request, _client: self.clients.enter().ok_or_else(leaving)? })
             }
             ConnectionKind::Mcp { surfaces } => {
-                let handler = self.service.handler(surfaces.as_deref());
+                let unknown = || HandshakeRejection::new(RejectionCode::Malformed, "unknown settings");
+                let session = hello.settings.for_session().ok_or_else(unknown)?;
+                let handler = self.service.session_handler(surfaces.as_deref(), &session);
                 let handler = handler
                     .map_err(|error| HandshakeRejection::new(RejectionCode::Surface, error.to_string()))?;
                 let client = self.clients.enter().ok_or_else(leaving)?;
@@ -253,9 +342,24 @@ impl DaemonServer {
         Ok(admitted)
     }
 
-    /// Whether the daemon is outdated and idle; if so, it decides to exit.
-    fn must_leave(&self, build: &str, current: bool) -> bool {
-        (build != self.build.as_str() || !current) && self.clients.leave_if_idle()
+    /// Whether the daemon exits so that this client can start another one. It does if it is idle and outdated, or lacks
+    /// settings that the client makes.
+    fn makes_way(&self, hello: &ClientHello, current: bool, missing: &[String]) -> bool {
+        let outdated = hello.build != self.build.as_str() || !current;
+        let is_due = match &hello.want {
+            ConnectionKind::Servers(DaemonRequest::EditDiagnostics { .. }) | ConnectionKind::Mcp { .. } => {
+                outdated || !missing.is_empty()
+            }
+            ConnectionKind::Servers(DaemonRequest::Explore(_) | DaemonRequest::ChangeDiagnostics { .. }) => {
+                !missing.is_empty()
+            }
+            ConnectionKind::Http { .. } => outdated,
+            ConnectionKind::Servers(_)
+            | ConnectionKind::Status
+            | ConnectionKind::Ping
+            | ConnectionKind::Stop => false,
+        };
+        is_due && self.clients.leave_if_idle()
     }
 
     /// Whether the settings and the trust decision on disk are still the ones being served.

@@ -1,7 +1,8 @@
-//! A lock on an open file: the kernel releases it with the process, so it cannot become stale.
+//! Unix: a lock on an open file: the kernel releases it with the process, so it cannot become stale.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::time::Duration;
 
 use camino::Utf8Path;
@@ -41,15 +42,21 @@ impl FileLock {
         }
     }
 
-    /// Writes a note into the file, for people.
+    /// Whether the file at `path` is the locked one.
+    pub(crate) fn is_at(&self, path: &Utf8Path) -> bool {
+        let (Ok(own), Ok(there)) = (self.0.metadata(), path.symlink_metadata()) else { return false };
+        (own.dev(), own.ino()) == (there.dev(), there.ino())
+    }
+
+    /// Writes a note into the file.
     pub(crate) fn note(&mut self, text: &str) -> io::Result<()> {
         self.0.set_len(0)?;
         self.0.write_all(text.as_bytes())
     }
 }
 
-fn open(path: &Utf8Path) -> io::Result<File> {
-    OpenOptions::new().read(true).append(true).create(true).open(path)
+pub(super) fn open(path: &Utf8Path) -> io::Result<File> {
+    OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path)
 }
 
 #[cfg(test)]

@@ -10,10 +10,13 @@ use std::time::Duration;
 use camino::Utf8PathBuf;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use tenon_code::explore::ExploreRequest;
 use tenon_lsp::model::Severity;
 use tenon_lsp::orchestrator::ServerState;
 use tenon_lsp::workspace_check::CheckReport;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncWrite, AsyncWriteExt};
+
+use super::client_settings::ClientSettings;
 
 /// The version of this protocol.
 pub(crate) const PROTOCOL: u32 = 1;
@@ -34,12 +37,20 @@ pub struct ClientHello {
     pub version: String,
     pub build: String,
     pub want: ConnectionKind,
+    /// The settings that the client's environment and flags make.
+    #[serde(default)]
+    pub settings: ClientSettings,
 }
 
 impl ClientHello {
+    /// For a client to which settings do not matter.
     pub fn new(want: ConnectionKind) -> Self {
+        Self::with_settings(want, ClientSettings::default())
+    }
+
+    pub fn with_settings(want: ConnectionKind, settings: ClientSettings) -> Self {
         let build = super::BuildId::current().as_str().to_owned();
-        Self { tenon: PROTOCOL, version: env!("CARGO_PKG_VERSION").to_owned(), build, want }
+        Self { tenon: PROTOCOL, version: env!("CARGO_PKG_VERSION").to_owned(), build, want, settings }
     }
 }
 
@@ -55,8 +66,24 @@ pub enum ConnectionKind {
     Servers(DaemonRequest),
     /// Only the handshake.
     Status,
+    /// Only the handshake, without a look at the disk: shows that the daemon runs. An older one rejects it, which shows it too.
+    Ping,
     /// Stops the daemon. The connection closes when it has ended.
     Stop,
+}
+
+impl ConnectionKind {
+    /// Whether the answer depends on settings. The others are about the daemon as it is.
+    pub(crate) fn needs_settings(&self) -> bool {
+        match self {
+            Self::Mcp { .. } | Self::Http { .. } => true,
+            Self::Servers(request) => !matches!(
+                request,
+                DaemonRequest::List | DaemonRequest::Restart { .. } | DaemonRequest::Logs { .. }
+            ),
+            Self::Status | Self::Ping | Self::Stop => false,
+        }
+    }
 }
 
 /// A request about the daemon's language servers.
@@ -80,6 +107,8 @@ pub enum DaemonRequest {
     ChangeDiagnostics { wait_ms: u64, only_new: bool },
     /// The diagnostics of these files (absolute paths), waiting for all of them.
     Check { files: Vec<Utf8PathBuf>, severities: BTreeSet<Severity>, wait_seconds: u64 },
+    /// A question by symbol name.
+    Explore(ExploreRequest),
     /// The diagnostics that are new since a revision of the repository, waiting for all of them.
     CheckNew { since: String, severities: BTreeSet<Severity>, wait_seconds: u64 },
 }
@@ -105,6 +134,10 @@ pub enum DaemonResponse {
     /// Text for a model; empty when there is nothing to report.
     EditDiagnostics(String),
     Checked(CheckReport),
+    /// The answer to a question by symbol name.
+    Explored(String),
+    /// Why there is no answer to it.
+    NotExplored(String),
     Failed(String),
 }
 
@@ -112,8 +145,8 @@ pub enum DaemonResponse {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LanguageProbe {
     pub language: String,
-    /// Where a symbol is defined.
-    pub definition: Option<String>,
+    /// The most used symbol, with the number of references.
+    pub symbol: Option<String>,
     /// A diagnostic.
     pub diagnostic: Option<String>,
 }
@@ -183,6 +216,8 @@ pub enum RejectionCode {
     Surface,
     /// HTTP cannot be served.
     Http,
+    /// It does not have settings that the client makes, and other clients are connected.
+    Settings,
 }
 
 impl HandshakeRejection {

@@ -1,9 +1,10 @@
-//! Checks that language servers answer: one definition and one diagnostic for each language of the workspace.
+//! Checks that questions are answered: the most used symbol and one diagnostic for each language of the workspace.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use futures::future::join_all;
+use tenon_code::explore::Explorer;
 use tenon_contract::position::Position;
 use tenon_contract::root::WorkspacePath;
 use tenon_lsp::CallContext;
@@ -15,34 +16,39 @@ use crate::daemon::protocol::LanguageProbe;
 /// The time limit per language.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How many files to try per language, and how many symbols per file.
+/// How many files to check per language.
 const FILES: usize = 12;
-const SYMBOLS: usize = 10;
 
-/// Tries the first files of each language until both are found.
-pub(super) async fn probe(orchestrator: &Orchestrator, registry: &Registry) -> Vec<LanguageProbe> {
+/// Finds the most used symbol of each language, and checks files until one has a diagnostic.
+pub(super) async fn probe(
+    orchestrator: &Orchestrator,
+    explorer: &Explorer,
+    registry: &Registry,
+) -> Vec<LanguageProbe> {
     let coverage = orchestrator.covered(Capability::Definition, &CallContext::within(PATIENCE)).await;
-    let mut languages: BTreeMap<&str, Vec<&WorkspacePath>> = BTreeMap::new();
+    let mut languages: BTreeMap<&str, Vec<WorkspacePath>> = BTreeMap::new();
     for file in &coverage.files {
         let mut servers = registry.for_file(file.as_path());
         if let Some(entry) = servers.find(|entry| entry.has(Capability::Definition)) {
-            languages.entry(&entry.language).or_default().push(file);
+            languages.entry(&entry.language).or_default().push(file.clone());
         }
     }
-    join_all(languages.iter().map(|(language, files)| probe_one(orchestrator, language, files))).await
+    let probes = languages.iter().map(|(language, files)| probe_one(orchestrator, explorer, language, files));
+    join_all(probes).await
 }
 
-async fn probe_one(orchestrator: &Orchestrator, language: &str, files: &[&WorkspacePath]) -> LanguageProbe {
+async fn probe_one(
+    orchestrator: &Orchestrator,
+    explorer: &Explorer,
+    language: &str,
+    files: &[WorkspacePath],
+) -> LanguageProbe {
     let call = CallContext::within(PATIENCE);
-    let mut probed = LanguageProbe { language: language.to_owned(), definition: None, diagnostic: None };
+    let symbol = explorer.most_used(files, &call).await;
+    let mut probed = LanguageProbe { language: language.to_owned(), symbol, diagnostic: None };
     for file in files.iter().take(FILES) {
-        if probed.diagnostic.is_none() {
-            probed.diagnostic = diagnostic(orchestrator, file, &call).await;
-        }
-        if probed.definition.is_none() {
-            probed.definition = definition(orchestrator, file, &call).await;
-        }
-        if probed.diagnostic.is_some() && probed.definition.is_some() {
+        probed.diagnostic = diagnostic(orchestrator, file, &call).await;
+        if probed.diagnostic.is_some() {
             break;
         }
     }
@@ -60,18 +66,6 @@ async fn diagnostic(orchestrator: &Orchestrator, file: &WorkspacePath, call: &Ca
     };
     let message = first.message.lines().next().unwrap_or_default();
     Some(format!("{}: {message}", place(orchestrator, file, first.range.start)))
-}
-
-async fn definition(orchestrator: &Orchestrator, file: &WorkspacePath, call: &CallContext) -> Option<String> {
-    let symbols = orchestrator.document_symbols(file, call).await.ok()?;
-    for symbol in symbols.value.iter().take(SYMBOLS) {
-        let answer = orchestrator.definition(file, symbol.selection.start, call).await.ok()?;
-        if let Some(found) = answer.value.first() {
-            let place = place(orchestrator, &found.path, found.range.start);
-            return Some(format!("{place}: `{}` is defined here", symbol.name));
-        }
-    }
-    None
 }
 
 fn place(orchestrator: &Orchestrator, path: &WorkspacePath, position: Position) -> String {

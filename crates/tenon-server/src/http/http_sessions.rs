@@ -1,4 +1,4 @@
-//! The open sessions of one endpoint: at most 64; a new one then replaces the oldest.
+//! The open sessions of one endpoint: at most 64 per token; a new one then replaces the token's oldest.
 //!
 //! A session is found only with the token that created it and on the path where it was created.
 
@@ -9,7 +9,7 @@ use indexmap::IndexMap;
 use super::rejection::HttpRejection;
 use crate::mcp::session::Session;
 
-const KEPT: usize = 64;
+const KEPT_PER_TOKEN: usize = 64;
 
 struct Entry {
     session: Arc<Session>,
@@ -33,8 +33,10 @@ impl HttpSessions {
         let entry = Entry { session, owner: owner.to_owned(), surface };
         let mut open = self.lock();
         open.insert(id, entry);
-        if open.len() > KEPT
-            && let Some((_, oldest)) = open.shift_remove_index(0)
+        let mut own = open.iter().enumerate().filter(|(_, (_, entry))| entry.owner == owner);
+        let oldest = own.next().map(|(index, _)| index);
+        if own.count() >= KEPT_PER_TOKEN
+            && let Some((_, oldest)) = oldest.and_then(|index| open.shift_remove_index(index))
         {
             oldest.session.close();
         }

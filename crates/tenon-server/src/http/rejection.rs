@@ -90,7 +90,7 @@ impl HttpRejection {
     }
 
     pub(super) fn into_response(self) -> Response {
-        let mut response = response::json(self.status, &self.fault.into_message());
+        let mut response = response::json(self.status, self.fault.into_message());
         if let Some((name, value)) = self.header {
             response.headers_mut().insert(name, value);
         }

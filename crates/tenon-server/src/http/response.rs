@@ -13,20 +13,21 @@ use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::mcp::json_writer;
+use crate::mcp::envelope::{IncomingMessage, MessageFault};
+use crate::mcp::json_writer::{self, OutgoingMessage};
 use crate::mcp::progress::{OUTBOX_CAPACITY, Outbox};
-use crate::mcp::session::Session;
+use crate::mcp::session::{PendingRequest, Session};
 
 /// Which revision's rules map JSON-RPC errors to HTTP statuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
-    /// 2025-11-25: every error is a response with status 200.
+    /// Up to 2025-11-25: every error is a response with status 200.
     Session,
     /// 2026-07-28: some errors have their own status.
     Alone,
 }
 
-fn outbox() -> (Outbox, mpsc::Receiver<ServerJsonRpcMessage>) {
+fn outbox() -> (Outbox, mpsc::Receiver<OutgoingMessage>) {
     mpsc::channel(OUTBOX_CAPACITY)
 }
 
@@ -36,9 +37,9 @@ pub(super) fn empty(status: StatusCode) -> Response {
     response
 }
 
-pub(super) fn json(status: StatusCode, message: &ServerJsonRpcMessage) -> Response {
+pub(super) fn json(status: StatusCode, message: impl Into<OutgoingMessage>) -> Response {
     let mut bytes = Vec::with_capacity(128);
-    json_writer::write(&mut bytes, message);
+    json_writer::write(&mut bytes, &message.into());
     let mut response = Response::new(Body::from(bytes));
     *response.status_mut() = status;
     let kind = HeaderValue::from_static("application/json");
@@ -59,7 +60,7 @@ pub(super) async fn answer(
     let wants_progress = request.get_meta().get_progress_token().is_some();
     let exchange = match session.begin(id.clone(), request) {
         Ok(exchange) => exchange,
-        Err(refused) => return json(status(&refused, shape), &refused),
+        Err(refused) => return json(status(&refused, shape), *refused),
     };
     if wants_progress {
         let (outbox, messages) = outbox();
@@ -72,7 +73,40 @@ pub(super) async fn answer(
         exchange.answer(None).await
     };
     drop(slot);
-    json(status(&message, shape), &message)
+    json(status(&message, shape), message)
+}
+
+/// Answers a batch: its requests one after the other, so that it takes no more of the server than one request.
+pub(super) async fn answer_batch(
+    session: &Arc<Session>,
+    messages: Vec<Result<IncomingMessage, MessageFault>>,
+    slot: OwnedSemaphorePermit,
+    workers: &Handle,
+) -> Response {
+    let mut begun: Vec<Result<(RequestId, PendingRequest), ServerJsonRpcMessage>> = Vec::new();
+    for message in messages {
+        match message {
+            Ok(IncomingMessage::Request { id, request }) => {
+                let pending = session.begin(id.clone(), *request).map_err(|refused| *refused);
+                begun.push(pending.map(|pending| (id, pending)));
+            }
+            Ok(IncomingMessage::Notification(notification)) => session.notice(&notification),
+            Ok(IncomingMessage::Response) => {}
+            Err(fault) => begun.push(Err(fault.into_message())),
+        }
+    }
+    if begun.is_empty() {
+        return empty(StatusCode::ACCEPTED);
+    }
+    let mut answers = Vec::with_capacity(begun.len());
+    for one in begun {
+        answers.push(match one {
+            Ok((id, pending)) => work(workers, id, async move { pending.answer(None).await }).await,
+            Err(error) => error,
+        });
+    }
+    drop(slot);
+    json(StatusCode::OK, OutgoingMessage::Batch(answers))
 }
 
 /// Runs the call on a worker; dropping the future aborts it there.
@@ -110,7 +144,7 @@ fn status(message: &ServerJsonRpcMessage, shape: Shape) -> StatusCode {
 /// Progress events, then the answer.
 fn event_stream(
     work: impl Future<Output = ServerJsonRpcMessage> + Send + 'static,
-    messages: mpsc::Receiver<ServerJsonRpcMessage>,
+    messages: mpsc::Receiver<OutgoingMessage>,
     slot: OwnedSemaphorePermit,
 ) -> Response {
     let work = Box::pin(async move {
@@ -136,7 +170,7 @@ fn event_stream(
                 while let Ok(progress) = messages.try_recv() {
                     last.extend_from_slice(&event(&progress));
                 }
-                last.extend_from_slice(&event(&answer));
+                last.extend_from_slice(&event(&answer.into()));
                 Some((Bytes::from(last), (None, messages)))
             }
         }
@@ -149,7 +183,7 @@ fn event_stream(
     response
 }
 
-fn event(message: &ServerJsonRpcMessage) -> Bytes {
+fn event(message: &OutgoingMessage) -> Bytes {
     let mut bytes = b"event: message\ndata: ".to_vec();
     json_writer::write(&mut bytes, message);
     bytes.extend_from_slice(b"\n\n");

@@ -11,8 +11,8 @@ use rmcp::model::{ClientRequest, ErrorCode, ErrorData, GetMeta, ProtocolVersion,
 
 use super::head_checks::PROTOCOL_VERSION;
 use super::rejection::HttpRejection;
-use crate::mcp::REVISIONS;
 use crate::mcp::envelope::IncomingMessage;
+use crate::mcp::revision::{self, Handshake};
 use crate::mcp::session::Session;
 
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
@@ -21,7 +21,7 @@ const NAME: HeaderName = HeaderName::from_static("mcp-name");
 /// How a message relates to a session.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Lifecycle {
-    /// `initialize` of 2025-11-25.
+    /// `initialize`, up to 2025-11-25.
     Opening,
     /// Everything after it.
     Session,
@@ -29,12 +29,16 @@ pub(super) enum Lifecycle {
     Alone,
 }
 
-pub(super) fn lifecycle(headers: &HeaderMap, incoming: &IncomingMessage) -> Result<Lifecycle, HttpRejection> {
+pub(super) fn lifecycle(
+    headers: &HeaderMap,
+    incoming: &IncomingMessage,
+    handshake: Handshake,
+) -> Result<Lifecycle, HttpRejection> {
     let (id, request) = match incoming {
         IncomingMessage::Request { id, request } => (Some(id), Some(request.as_ref())),
         IncomingMessage::Notification(_) | IncomingMessage::Response => (None, None),
     };
-    let header = version_header(headers, id)?;
+    let header = version_header(headers, id, handshake)?;
     let stateless = header == Some(ProtocolVersion::V_2026_07_28.as_str());
     let (Some(id), Some(request)) = (id, request) else {
         return Ok(if stateless { Lifecycle::Alone } else { Lifecycle::Session });
@@ -66,17 +70,20 @@ pub(super) fn lifecycle(headers: &HeaderMap, incoming: &IncomingMessage) -> Resu
     Ok(Lifecycle::Alone)
 }
 
-/// Checks that a request names the revision that its session negotiated.
-pub(super) fn check_session(headers: &HeaderMap, session: &Session) -> Result<(), HttpRejection> {
-    let header = version_header(headers, None)?
-        .ok_or_else(|| HttpRejection::bad_request("`MCP-Protocol-Version` is missing"))?;
+/// Checks that a request names the revision that its session negotiated, if that revision has the header.
+pub(super) fn check_session(
+    headers: &HeaderMap,
+    session: &Session,
+    handshake: Handshake,
+) -> Result<(), HttpRejection> {
     let agreed = session.revision();
-    if agreed.is_some_and(|agreed| agreed.as_str() == header) {
-        Ok(())
-    } else {
-        Err(HttpRejection::bad_request(
+    match (version_header(headers, None, handshake)?, agreed) {
+        (Some(header), Some(agreed)) if agreed.as_str() == header => Ok(()),
+        (Some(_), _) => Err(HttpRejection::bad_request(
             "`MCP-Protocol-Version` is not the revision that this session negotiated",
-        ))
+        )),
+        (None, Some(agreed)) if !revision::has_version_header(&agreed) => Ok(()),
+        (None, _) => Err(HttpRejection::bad_request("`MCP-Protocol-Version` is missing")),
     }
 }
 
@@ -84,6 +91,7 @@ pub(super) fn check_session(headers: &HeaderMap, session: &Session) -> Result<()
 fn version_header<'h>(
     headers: &'h HeaderMap,
     id: Option<&RequestId>,
+    handshake: Handshake,
 ) -> Result<Option<&'h str>, HttpRejection> {
     let mut values = headers.get_all(PROTOCOL_VERSION).iter();
     let value = match (values.next(), values.next()) {
@@ -92,12 +100,12 @@ fn version_header<'h>(
         (Some(_), Some(_)) => None,
     };
     let value = value.ok_or_else(|| HttpRejection::bad_request("`MCP-Protocol-Version` is malformed"))?;
-    if REVISIONS.iter().any(|revision| revision.as_str() == value) {
+    if handshake.revisions().iter().any(|revision| revision.as_str() == value) {
         return Ok(Some(value));
     }
     let shown: String = value.chars().take(32).collect();
     let asked = serde_json::from_value(shown.into()).expect("any string is a version");
-    let error = ErrorData::unsupported_protocol_version(asked, &REVISIONS);
+    let error = ErrorData::unsupported_protocol_version(asked, handshake.revisions());
     Err(HttpRejection::error(StatusCode::BAD_REQUEST, id.cloned(), error))
 }
 

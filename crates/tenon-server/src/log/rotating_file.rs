@@ -1,13 +1,19 @@
-//! A log file with rotation that survives a full disk.
+//! A log file with rotation that survives a full disk, and a limit on lines per second, whatever causes them.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use camino::Utf8PathBuf;
+use tenon_contract::clock::Clock;
 use tracing_subscriber::fmt::MakeWriter;
 
 use super::redact::redact;
+
+/// The most lines at once, and the lines per second after that. More are counted as lost.
+const BURST: u64 = 1000;
+const PER_SECOND: u64 = 100;
 
 /// Appends whole lines to a file of bounded size. Never fails: lines that cannot be written are counted.
 #[derive(Debug)]
@@ -15,6 +21,7 @@ pub struct RotatingFile {
     path: Utf8PathBuf,
     max_bytes: u64,
     keep: usize,
+    clock: Clock,
     state: Mutex<State>,
 }
 
@@ -23,18 +30,37 @@ struct State {
     file: Option<File>,
     bytes: u64,
     lost: u64,
+    /// Lines that count against [`BURST`], in thousandths, and when that was known.
+    recent: u64,
+    at: Duration,
+}
+
+impl State {
+    /// Whether there is room for another line now.
+    fn admits(&mut self, now: Duration) -> bool {
+        let passed = u64::try_from(now.saturating_sub(self.at).as_millis()).unwrap_or(u64::MAX);
+        self.recent = self.recent.saturating_sub(passed.saturating_mul(PER_SECOND));
+        self.at = now;
+        let admits = self.recent < BURST * 1000;
+        self.recent += if admits { 1000 } else { 0 };
+        admits
+    }
 }
 
 impl RotatingFile {
     /// Opens nothing before the first line.
-    pub(crate) fn new(path: Utf8PathBuf, max_bytes: u64, keep: usize) -> Self {
-        Self { path, max_bytes, keep, state: Mutex::default() }
+    pub(crate) fn new(path: Utf8PathBuf, max_bytes: u64, keep: usize, clock: Clock) -> Self {
+        Self { path, max_bytes, keep, clock, state: Mutex::default() }
     }
 
     fn append(&self, line: &[u8]) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if !state.admits(self.clock.monotonic()) {
+            state.lost += 1;
+            return;
+        }
         let text = String::from_utf8_lossy(line);
         let clean = redact(&text);
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.lost > 0 {
             let note =
                 format!("{{\"level\":\"WARN\",\"fields\":{{\"message\":\"{} lines lost\"}}}}\n", state.lost);
@@ -146,7 +172,7 @@ mod tests {
 
     fn log(folder: &tempfile::TempDir, max_bytes: u64, keep: usize) -> RotatingFile {
         let folder = Utf8PathBuf::from_path_buf(folder.path().to_owned()).unwrap();
-        RotatingFile::new(folder.join("deep").join("x.jsonl"), max_bytes, keep)
+        RotatingFile::new(folder.join("deep").join("x.jsonl"), max_bytes, keep, Clock::system())
     }
 
     fn say(log: &RotatingFile, text: &str) {
@@ -187,6 +213,26 @@ mod tests {
         let log = log(&folder, 1000, 1);
         say(&log, "Authorization: Bearer 0123456789abcdef");
         assert_eq!(read(&log, ""), "Authorization: Bearer [redacted]\n");
+    }
+
+    #[test]
+    fn flood_of_lines_is_cut_off_and_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let (clock, control) = Clock::fixed("2026-01-02T03:04:05Z".parse().unwrap());
+        let log = RotatingFile { clock, ..log(&folder, 1 << 20, 1) };
+        for _ in 0..100_000 {
+            say(&log, "flood");
+        }
+        assert_eq!(read(&log, "").lines().count() as u64, BURST);
+        control.advance(Duration::from_millis(20));
+        say(&log, "later");
+        say(&log, "later");
+        say(&log, "too soon");
+        let text = read(&log, "");
+        let last: Vec<&str> = text.lines().skip(usize::try_from(BURST).unwrap()).collect();
+        let note =
+            format!("{{\"level\":\"WARN\",\"fields\":{{\"message\":\"{} lines lost\"}}}}", 100_000 - BURST);
+        assert_eq!(last, [note.as_str(), "later", "later"]);
     }
 
     #[test]

@@ -13,6 +13,8 @@ use tenon_lsp::model::Severity;
 use tenon_lsp::service::BOOTSTRAP;
 use tenon_servers::registry::{OverrideError, Registry};
 
+use super::host_servers::{self, HostIds};
+
 /// The longest timeout: a typing mistake must not look like a hang.
 const MAX_TIMEOUT_MS: u64 = 60 * 60 * 1000;
 
@@ -27,6 +29,8 @@ pub struct Bootstrap {
     pub navigation: bool,
     pub severities: Vec<Severity>,
     pub registry: Registry,
+    /// The host's names of servers, by ours, where they differ.
+    pub host_ids: HostIds,
 }
 
 /// An invalid value and its path.
@@ -76,6 +80,7 @@ impl Bootstrap {
     }
 
     fn from_config(root: Utf8PathBuf, mut config: Object) -> Result<Self, BootstrapError> {
+        let (registry, host_ids) = config.servers()?;
         let bootstrap = Self {
             root,
             check_timeout: config
@@ -85,7 +90,8 @@ impl Bootstrap {
             request_timeout: config.timeout(&["requestTimeout", "requestTimeoutMs"], 30_000)?,
             navigation: config.boolean("navigationTools", true)?,
             severities: config.severities()?,
-            registry: config.servers()?,
+            registry,
+            host_ids,
         };
         // Only the host uses these; they are checked here so that mistakes are reported once.
         config.count("maxDiagnosticsPerFile")?;
@@ -178,7 +184,7 @@ impl Object {
     }
 
     /// The servers, changed and added by id: an object, or a list whose items have an `id`.
-    fn servers(&mut self) -> Result<Registry, BootstrapError> {
+    fn servers(&mut self) -> Result<(Registry, HostIds), BootstrapError> {
         let path = self.at("servers");
         let mut servers: BTreeMap<String, Value> = BTreeMap::new();
         let mut named: BTreeMap<String, String> = BTreeMap::new();
@@ -209,12 +215,29 @@ impl Object {
             }
             Some(other) => return Err(wrong(path, format!("{}, not an object or a list", kind(&other)))),
         }
+        let mut host_ids = HostIds::new();
+        let mut known: BTreeMap<String, Value> = BTreeMap::new();
+        let mut paths: BTreeMap<String, String> = BTreeMap::new();
+        for (id, value) in servers {
+            let at = named[&id].clone();
+            let (own, value) = host_servers::adapt(&id, value)
+                .map_err(|(key, problem)| wrong(format!("{at}.{key}"), problem))?;
+            if own != id {
+                host_ids.insert(own.clone(), id);
+            }
+            if known.insert(own.clone(), value).is_some() {
+                return Err(wrong(at, format!("`{own}` is configured twice")));
+            }
+            paths.insert(own, at);
+        }
+        let servers = known;
         // One by one, so that an error has its path.
         for (id, value) in &servers {
             let alone = BTreeMap::from([(id.clone(), value.clone())]);
-            Registry::configured(&alone).map_err(|error| wrong(named[id].clone(), explain(&error)))?;
+            Registry::configured(&alone).map_err(|error| wrong(paths[id].clone(), explain(&error)))?;
         }
-        Registry::configured(&servers).map_err(|error| wrong(path, explain(&error)))
+        let registry = Registry::configured(&servers).map_err(|error| wrong(path, explain(&error)))?;
+        Ok((registry, host_ids))
     }
 }
 
@@ -305,6 +328,42 @@ mod tests {
             (json!({ "servers": [{ "id": "a" }] }), "config.servers[0]"),
         ] {
             assert_eq!(config(value).unwrap_err().path, path);
+        }
+    }
+
+    /// What the known host sends: its own ids, no extensions, a `rootUri`.
+    #[test]
+    fn known_hosts_servers_are_accepted() {
+        let servers = json!([
+            { "id": "ts", "command": "/opt/bin/typescript-language-server", "args": ["--stdio"], "rootUri": "file:///w" },
+            { "id": "rust", "command": "rust-analyzer" },
+            { "id": "python", "command": "pylsp" },
+            { "id": "gopls", "command": "gopls" },
+            { "id": "eslint", "command": "vscode-eslint-language-server", "args": ["--stdio"] },
+        ]);
+        let bootstrap = config(json!({ "servers": servers, "maxDiagnosticsPerFile": 20 })).unwrap();
+        let entry = |id: &str| bootstrap.registry.get(id).unwrap_or_else(|| panic!("no `{id}`"));
+        assert_eq!(entry("typescript-language-server").command, "/opt/bin/typescript-language-server");
+        assert_eq!(entry("typescript-language-server").args, ["--stdio"]);
+        assert!(entry("typescript-language-server").extensions.contains_key(".tsx"), "they are inherited");
+        assert_eq!(entry("python").extensions.keys().collect::<Vec<_>>(), [".py"]);
+        assert!(bootstrap.registry.get("ts").is_none() && bootstrap.registry.get("rust").is_none());
+        let host_ids: Vec<_> =
+            bootstrap.host_ids.iter().map(|(own, host)| (own.as_str(), host.as_str())).collect();
+        assert_eq!(host_ids, [("rust-analyzer", "rust"), ("typescript-language-server", "ts")]);
+        for (servers, path) in [
+            (json!([{ "id": "ts", "command": "other" , "rootUri": 7 }]), "config.servers[0].rootUri"),
+            (
+                json!([{ "id": "ts", "command": "other" , "rootUri": "http://x" }]),
+                "config.servers[0].rootUri",
+            ),
+            (json!([{ "id": "mine", "command": "other" }]), "config.servers[0]"),
+            (
+                json!([{ "id": "rust", "command": "rust-analyzer" }, { "id": "rust-analyzer", "command": "x" }]),
+                "config.servers[1]",
+            ),
+        ] {
+            assert_eq!(config(json!({ "servers": servers })).unwrap_err().path, path);
         }
     }
 

@@ -24,6 +24,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::diagnostics_json;
+use super::host_servers::HostIds;
 
 /// Queued responses. A host that does not read makes further requests wait.
 const OUTBOX: usize = 256;
@@ -40,6 +41,7 @@ const MAX_WAIT: Duration = Duration::from_secs(60);
 pub(super) struct RpcService {
     orchestrator: Orchestrator,
     severities: Vec<Severity>,
+    host_ids: HostIds,
     outbox: mpsc::Sender<Bytes>,
     running: Arc<Mutex<BTreeMap<RequestId, CancellationToken>>>,
     tasks: TaskTracker,
@@ -49,10 +51,11 @@ impl RpcService {
     pub(super) fn new(
         orchestrator: Orchestrator,
         severities: Vec<Severity>,
+        host_ids: HostIds,
     ) -> (Arc<Self>, mpsc::Receiver<Bytes>) {
         let (outbox, messages) = mpsc::channel(OUTBOX);
-        let service =
-            Self { orchestrator, severities, outbox, running: Arc::default(), tasks: TaskTracker::new() };
+        let (running, tasks) = (Arc::default(), TaskTracker::new());
+        let service = Self { orchestrator, severities, host_ids, outbox, running, tasks };
         (Arc::new(service), messages)
     }
 
@@ -79,8 +82,12 @@ impl RpcService {
             service::GET_DIAGNOSTIC_EPOCH => Ok(json!(self.orchestrator.epoch())),
             service::DIAGNOSTICS_AFTER => self.diagnostics_after(params, call).await,
             service::STATUS => {
-                let status = self.orchestrator.status().into_iter();
-                Ok(json!(status.map(ServiceServerStatus::from).collect::<Vec<_>>()))
+                let status = self.orchestrator.status().into_iter().map(ServiceServerStatus::from);
+                let status = status.map(|one| match self.host_ids.get(&one.id) {
+                    Some(host_id) => one.called(host_id),
+                    None => one,
+                });
+                Ok(json!(status.collect::<Vec<_>>()))
             }
             other => Err(RpcError::method_not_found(other)),
         }

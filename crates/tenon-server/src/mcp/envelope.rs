@@ -1,6 +1,6 @@
 //! The JSON-RPC envelope: bytes in, one typed message or one fault out.
 //!
-//! Stricter than `rmcp`'s own parser: one object (no batch), `jsonrpc` exactly `"2.0"`, an id that
+//! Stricter than `rmcp`'s own parser: one object (a batch only where the revision has them), `jsonrpc` exactly `"2.0"`, an id that
 //! is a string or an integer, `params` an object, and no mixture of request and response.
 
 use rmcp::model::{
@@ -54,9 +54,30 @@ impl MessageFault {
     }
 }
 
+/// The most messages of a batch.
+const MAX_BATCH: usize = 100;
+
+/// Whether `bytes` can only be a batch.
+pub(crate) fn is_batch(bytes: &[u8]) -> bool {
+    bytes.trim_ascii_start().first() == Some(&b'[')
+}
+
+/// Reads the messages of a batch, each on its own.
+pub(crate) fn read_batch(bytes: &[u8]) -> Result<Vec<Result<IncomingMessage, MessageFault>>, MessageFault> {
+    let values: Vec<Value> = serde_json::from_slice(bytes).map_err(|_| MessageFault::unreadable(bytes))?;
+    match values.len() {
+        0 => Err(MessageFault::invalid(None, "a batch has at least one message")),
+        1..=MAX_BATCH => Ok(values.into_iter().map(read_value).collect()),
+        _ => Err(MessageFault::invalid(None, format!("a batch has at most {MAX_BATCH} messages"))),
+    }
+}
+
 /// Reads one message.
 pub(crate) fn read(bytes: &[u8]) -> Result<IncomingMessage, MessageFault> {
-    let value: Value = serde_json::from_slice(bytes).map_err(|_| MessageFault::unreadable(bytes))?;
+    read_value(serde_json::from_slice(bytes).map_err(|_| MessageFault::unreadable(bytes))?)
+}
+
+fn read_value(value: Value) -> Result<IncomingMessage, MessageFault> {
     let Value::Object(members) = &value else {
         let what = if value.is_array() { "batches are not supported" } else { "a message is a JSON object" };
         return Err(MessageFault::invalid(None, what));

@@ -1,4 +1,4 @@
-//! Writes messages as compact JSON, with numbers in the contract's notation.
+//! What is sent, and how it is written: compact JSON, with numbers in the contract's notation.
 //!
 //! `serde_json` writes a 32-bit float below 1e-5 as `0.0000033`, and the 64-bit float of a JSON value as `3.3e-6`. A score
 //! of the `context` surface is a 32-bit float and appears in the text and in the structured result: both must have the
@@ -10,10 +10,28 @@ use rmcp::model::ServerJsonRpcMessage;
 use serde::Serialize;
 use serde_json::ser::{CompactFormatter, Formatter, Serializer};
 
+/// What is sent as one line or one event.
+#[derive(Debug)]
+pub(crate) enum OutgoingMessage {
+    One(Box<ServerJsonRpcMessage>),
+    /// The answers to a batch.
+    Batch(Vec<ServerJsonRpcMessage>),
+}
+
+impl From<ServerJsonRpcMessage> for OutgoingMessage {
+    fn from(message: ServerJsonRpcMessage) -> Self {
+        Self::One(Box::new(message))
+    }
+}
+
 /// Appends `message` to `bytes`.
-pub(crate) fn write(bytes: &mut Vec<u8>, message: &ServerJsonRpcMessage) {
+pub(crate) fn write(bytes: &mut Vec<u8>, message: &OutgoingMessage) {
     let mut serializer = Serializer::with_formatter(bytes, Notation);
-    message.serialize(&mut serializer).expect("protocol messages serialise, and a vector accepts all bytes");
+    let written = match message {
+        OutgoingMessage::One(message) => message.serialize(&mut serializer),
+        OutgoingMessage::Batch(messages) => messages.serialize(&mut serializer),
+    };
+    written.expect("protocol messages serialise, and a vector accepts all bytes");
 }
 
 struct Notation;

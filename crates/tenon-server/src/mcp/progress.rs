@@ -7,8 +7,10 @@ use rmcp::model::{
 };
 use tokio::sync::mpsc;
 
+use super::json_writer::OutgoingMessage;
+
 /// Receives the notifications of one request, which precede the response.
-pub(crate) type Outbox = mpsc::Sender<ServerJsonRpcMessage>;
+pub(crate) type Outbox = mpsc::Sender<OutgoingMessage>;
 
 /// How many reports may wait for a slow reader; further ones are dropped.
 pub(crate) const OUTBOX_CAPACITY: usize = 64;
@@ -16,23 +18,33 @@ pub(crate) const OUTBOX_CAPACITY: usize = 64;
 /// Reports progress to a client that asked for it; otherwise does nothing.
 #[derive(Debug, Clone, Default)]
 pub struct ProgressReporter {
-    sink: Option<(ProgressToken, Outbox)>,
+    sink: Option<ProgressSink>,
+}
+
+#[derive(Debug, Clone)]
+struct ProgressSink {
+    token: ProgressToken,
+    outbox: Outbox,
+    has_message: bool,
 }
 
 impl ProgressReporter {
-    pub(crate) fn new(token: ProgressToken, outbox: Outbox) -> Self {
-        Self { sink: Some((token, outbox)) }
+    pub(crate) fn new(token: ProgressToken, outbox: Outbox, has_message: bool) -> Self {
+        Self { sink: Some(ProgressSink { token, outbox, has_message }) }
     }
 
     /// Reports that `done` of `total` (where known) is done.
     pub fn report(&self, done: u64, total: Option<u64>, message: &str) {
-        let Some((token, outbox)) = &self.sink else { return };
+        let Some(sink) = &self.sink else { return };
         // Counts stay far below 2^53, where a float is still exact.
-        let mut param = ProgressNotificationParam::new(token.clone(), done as f64).with_message(message);
+        let mut param = ProgressNotificationParam::new(sink.token.clone(), done as f64);
+        if sink.has_message {
+            param = param.with_message(message);
+        }
         if let Some(total) = total {
             param = param.with_total(total as f64);
         }
         let notification = ServerNotification::ProgressNotification(ProgressNotification::new(param));
-        let _ = outbox.try_send(ServerJsonRpcMessage::notification(notification));
+        let _ = sink.outbox.try_send(ServerJsonRpcMessage::notification(notification).into());
     }
 }

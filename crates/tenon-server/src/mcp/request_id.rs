@@ -8,7 +8,7 @@ use rmcp::model::RequestId;
 const LONGEST: usize = 256;
 
 #[derive(Default)]
-pub(super) struct RequestIdScanner {
+pub(crate) struct RequestIdScanner {
     /// How many objects and lists are open.
     depth: usize,
     in_string: bool,
@@ -22,7 +22,7 @@ pub(super) struct RequestIdScanner {
 
 impl RequestIdScanner {
     /// Scans the next bytes.
-    pub(super) fn pass(&mut self, bytes: &[u8]) {
+    pub(crate) fn pass(&mut self, bytes: &[u8]) {
         for &byte in bytes {
             if self.depth == 1 && self.token.len() <= LONGEST {
                 self.token.push(byte);
@@ -54,7 +54,7 @@ impl RequestIdScanner {
     }
 
     /// The last id found, as a parser would read it.
-    pub(super) fn id(self) -> Option<RequestId> {
+    pub(crate) fn id(self) -> Option<RequestId> {
         self.id
     }
 

@@ -1,12 +1,14 @@
 //! One MCP session: lifecycle, requests in flight and their cancellation.
 //!
-//! 2025-11-25 has a handshake: `initialize`, `notifications/initialized`, then requests; before
-//! that only `ping` is answered. A 2026-07-28 request names its revision in its own `_meta` and
-//! does not depend on earlier messages.
+//! Revisions up to 2025-11-25 have a handshake: `initialize`, `notifications/initialized`, then requests;
+//! before `initialize` only `ping` is answered. Under the contract's handshake a request also waits for
+//! `notifications/initialized`. A 2026-07-28 request names its revision in its own `_meta` and does not
+//! depend on earlier messages.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::convert::Infallible;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rmcp::Service;
@@ -20,7 +22,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::Handler;
 use super::progress::{Outbox, ProgressReporter};
-use crate::surface::InputEnded;
+use super::revision::{self, Handshake};
+use crate::surface::{ClientNumber, InputEnded};
 
 /// JSON-RPC code for a request that its client cancelled (the number LSP uses).
 const REQUEST_CANCELLED: ErrorCode = ErrorCode(-32800);
@@ -38,8 +41,12 @@ struct State {
     in_flight: BTreeMap<String, CancellationToken>,
 }
 
+/// The number of the next client; 0 has no client.
+static NEXT_CLIENT: AtomicU64 = AtomicU64::new(1);
+
 pub(crate) struct Session {
     handler: Handler,
+    client: ClientNumber,
     peer: Peer<RoleServer>,
     state: Mutex<State>,
     closed: CancellationToken,
@@ -62,12 +69,18 @@ impl Session {
 
     fn with_peer(handler: Handler, peer: Peer<RoleServer>, closed: CancellationToken) -> Self {
         let state = State { phase: Phase::New, in_flight: BTreeMap::new() };
-        Self { handler, peer, state: Mutex::new(state), closed, input_ended: InputEnded::default() }
+        let client = ClientNumber(NEXT_CLIENT.fetch_add(1, Ordering::Relaxed));
+        Self { handler, client, peer, state: Mutex::new(state), closed, input_ended: InputEnded::default() }
     }
 
     /// The revision negotiated at `initialize`.
     pub(crate) fn revision(&self) -> Option<ProtocolVersion> {
         self.peer.peer_info().map(|info| info.protocol_version.clone())
+    }
+
+    /// Whether the negotiated revision allows several messages at once.
+    pub(crate) fn takes_batches(&self) -> bool {
+        self.revision().is_some_and(|revision| revision::has_batches(&revision))
     }
 
     /// Signals the end of input: requests in flight are answered, but waits for news end.
@@ -174,7 +187,10 @@ impl PendingRequest {
         match reply {
             Ok(result) => {
                 if opening {
-                    session.state().phase = Phase::Negotiated;
+                    session.state().phase = match session.handler.handshake() {
+                        Handshake::Contract => Phase::Negotiated,
+                        Handshake::Compatible => Phase::Ready,
+                    };
                 }
                 ServerJsonRpcMessage::response(result, id)
             }
@@ -217,8 +233,11 @@ impl Handler {
         context.meta = std::mem::take(request.get_meta_mut());
         context.extensions = std::mem::take(request.extensions_mut());
         context.extensions.insert(session.input_ended.clone());
+        context.extensions.insert(session.client);
         if let (Some(token), Some(outbox)) = (context.meta.get_progress_token(), outbox) {
-            context.extensions.insert(ProgressReporter::new(token, outbox.clone()));
+            let has_message =
+                context.protocol_version().is_none_or(|own| revision::has_progress_message(&own));
+            context.extensions.insert(ProgressReporter::new(token, outbox.clone(), has_message));
         }
         self.handle_request(request, context).await
     }

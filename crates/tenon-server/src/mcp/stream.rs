@@ -7,18 +7,19 @@
 use std::io;
 use std::sync::Arc;
 
+use futures::future::join_all;
 use rmcp::model::{ErrorData, RequestId, ServerJsonRpcMessage};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::Handler;
 use super::envelope::{self, IncomingMessage, MessageFault};
-use super::json_writer;
-use super::progress::OUTBOX_CAPACITY;
+use super::json_writer::{self, OutgoingMessage};
+use super::progress::{OUTBOX_CAPACITY, Outbox};
 use super::request_id::RequestIdScanner;
-use super::session::Session;
+use super::session::{PendingRequest, Session};
 
 /// The limits of one connection.
 #[derive(Debug, Clone, Copy)]
@@ -72,31 +73,32 @@ where
             Ok(Line::End) => break Ok(()),
             Err(error) => break Err(error),
         };
-        match envelope::read(bytes) {
-            Ok(IncomingMessage::Request { id, request }) => {
-                let Ok(slot) = Arc::clone(&slots).try_acquire_owned() else {
-                    let error = ErrorData::new(TOO_MANY_REQUESTS, "too many requests in flight", None);
-                    send(&outbox, ServerJsonRpcMessage::error(error, Some(id))).await;
-                    continue;
-                };
-                match session.begin(id, *request) {
-                    Ok(opening) if opening.opens_session() => {
-                        // The next messages depend on the state after this one.
-                        send(&outbox, opening.answer(Some(&outbox)).await).await;
-                    }
-                    Ok(exchange) => {
-                        let outbox = outbox.clone();
-                        calls.spawn(async move {
-                            send(&outbox, exchange.answer(Some(&outbox)).await).await;
-                            drop(slot);
-                        });
-                    }
-                    Err(refused) => send(&outbox, *refused).await,
+        if envelope::is_batch(bytes) && session.takes_batches() {
+            match envelope::read_batch(bytes) {
+                Ok(messages) => {
+                    let begun: Vec<Begun> =
+                        messages.into_iter().filter_map(|message| begin(&session, &slots, message)).collect();
+                    let outbox = outbox.clone();
+                    calls.spawn(answer_batch(begun, outbox));
                 }
+                Err(fault) => send(&outbox, fault.into_message()).await,
             }
-            Ok(IncomingMessage::Notification(notification)) => session.notice(&notification),
-            Ok(IncomingMessage::Response) => {}
-            Err(fault) => send(&outbox, fault.into_message()).await,
+            continue;
+        }
+        match begin(&session, &slots, envelope::read(bytes)) {
+            Some(Begun::Request(opening, _slot)) if opening.opens_session() => {
+                // The next messages depend on the state after this one.
+                send(&outbox, opening.answer(Some(&outbox)).await).await;
+            }
+            Some(request @ Begun::Request(..)) => {
+                let outbox = outbox.clone();
+                calls.spawn(async move {
+                    let answer = request.answer(&outbox).await;
+                    send(&outbox, answer).await;
+                });
+            }
+            Some(Begun::Rejected(error)) => send(&outbox, *error).await,
+            None => {}
         }
     };
 
@@ -108,14 +110,68 @@ where
     ended.and(written)
 }
 
+/// A message that gets an answer.
+enum Begun {
+    Request(Box<PendingRequest>, OwnedSemaphorePermit),
+    Rejected(Box<ServerJsonRpcMessage>),
+}
+
+impl Begun {
+    async fn answer(self, outbox: &Outbox) -> ServerJsonRpcMessage {
+        match self {
+            Self::Request(request, slot) => {
+                let answer = request.answer(Some(outbox)).await;
+                drop(slot);
+                answer
+            }
+            Self::Rejected(error) => *error,
+        }
+    }
+}
+
+/// Takes a message, in the order of arrival. `None` if it gets no answer.
+fn begin(
+    session: &Arc<Session>,
+    slots: &Arc<Semaphore>,
+    message: Result<IncomingMessage, MessageFault>,
+) -> Option<Begun> {
+    match message {
+        Ok(IncomingMessage::Request { id, request }) => {
+            let Ok(slot) = Arc::clone(slots).try_acquire_owned() else {
+                let error = ErrorData::new(TOO_MANY_REQUESTS, "too many requests in flight", None);
+                return Some(Begun::Rejected(Box::new(ServerJsonRpcMessage::error(error, Some(id)))));
+            };
+            Some(match session.begin(id, *request) {
+                Ok(request) => Begun::Request(Box::new(request), slot),
+                Err(refused) => Begun::Rejected(refused),
+            })
+        }
+        Ok(IncomingMessage::Notification(notification)) => {
+            session.notice(&notification);
+            None
+        }
+        Ok(IncomingMessage::Response) => None,
+        Err(fault) => Some(Begun::Rejected(Box::new(fault.into_message()))),
+    }
+}
+
+/// Answers the requests of a batch at the same time, and sends their answers as one.
+async fn answer_batch(begun: Vec<Begun>, outbox: Outbox) {
+    if begun.is_empty() {
+        return;
+    }
+    let answers = join_all(begun.into_iter().map(|one| one.answer(&outbox))).await;
+    let _ = outbox.send(OutgoingMessage::Batch(answers)).await;
+}
+
 /// Waits while the outbox is full (a client that does not read); a closed outbox means that the client is gone.
-async fn send(outbox: &mpsc::Sender<ServerJsonRpcMessage>, message: ServerJsonRpcMessage) {
-    let _ = outbox.send(message).await;
+async fn send(outbox: &Outbox, message: ServerJsonRpcMessage) {
+    let _ = outbox.send(message.into()).await;
 }
 
 async fn write_messages<W: AsyncWrite + Unpin>(
     mut write: W,
-    mut messages: mpsc::Receiver<ServerJsonRpcMessage>,
+    mut messages: mpsc::Receiver<OutgoingMessage>,
     closed: CancellationToken,
 ) -> io::Result<()> {
     // When writing ends, the session ends: its answers could not be delivered.

@@ -30,12 +30,14 @@ pub trait SurfaceTool: Debug + Copy + PartialEq + Send + Sync + 'static {
     }
 }
 
-/// Declares the enum of a surface's tools, one line per tool: variant, `reads` or `writes`, wire name, description.
+/// Declares the enum of a surface's tools, one line per tool: variant, `reads` or `writes`, wire name, description. After
+/// `reads` or `writes`, `text` means that it answers with text alone, and `unlisted` that the tool list
+/// leaves out the schema of the result, which takes more bytes than the rest of the tool.
 ///
 /// The schemas of arguments and result are the files in `schemas/tools/` with the tool's name.
 macro_rules! tool_set {
     ($(#[$meta:meta])* $vis:vis enum $set:ident {
-        $($variant:ident $access:ident $name:literal $description:literal;)*
+        $($variant:ident $access:ident $($form:ident)? $name:literal $description:literal;)*
     }) => {
         $(#[$meta])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,14 +59,19 @@ macro_rules! tool_set {
                         input: include_str!(
                             concat!(env!("CARGO_MANIFEST_DIR"), "/../../schemas/tools/", $name, ".json")
                         ),
-                        output: Some(include_str!(
-                            concat!(env!("CARGO_MANIFEST_DIR"), "/../../schemas/tools/", $name, ".output.json")
-                        )),
+                        output: $crate::surface::tool_set!(@output $($form)? $name),
                         read_only: $crate::surface::tool_set!(@read_only $access),
                     }),*
                 }
             }
         }
+    };
+    (@output text $name:literal) => { None };
+    (@output unlisted $name:literal) => { None };
+    (@output $name:literal) => {
+        Some(include_str!(
+            concat!(env!("CARGO_MANIFEST_DIR"), "/../../schemas/tools/", $name, ".output.json")
+        ))
     };
     (@read_only reads) => { true };
     (@read_only writes) => { false };

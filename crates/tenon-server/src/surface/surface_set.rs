@@ -6,6 +6,7 @@ use std::sync::Arc;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use rmcp::model::Tool;
+use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -19,6 +20,8 @@ pub(crate) trait AnySurface: Send + Sync {
     fn name(&self) -> &'static str;
 
     fn listed(&self) -> &[Tool];
+
+    fn instructions(&self) -> Option<&'static str>;
 
     fn position(&self, tool: &str) -> Option<usize>;
 
@@ -36,6 +39,10 @@ impl<S: Surface> AnySurface for S {
 
     fn listed(&self) -> &[Tool] {
         self.catalog().listed()
+    }
+
+    fn instructions(&self) -> Option<&'static str> {
+        Surface::instructions(self)
     }
 
     fn position(&self, tool: &str) -> Option<usize> {
@@ -90,11 +97,23 @@ async fn run<S: Surface>(surface: &S, index: usize, arguments: Arguments, caller
 }
 
 /// How tool names are listed; calls accept both forms always.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum ToolNames {
     #[default]
     Dotted,
     Underscore,
+}
+
+/// Which results have a text listing besides structured content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ContentMode {
+    /// Those for clients that show their model only text.
+    #[default]
+    Auto,
+    Structured,
+    Text,
 }
 
 /// The surfaces that a client sees, in catalog order.
@@ -102,16 +121,32 @@ pub enum ToolNames {
 pub struct SurfaceSet {
     surfaces: Vec<Arc<dyn AnySurface>>,
     names: ToolNames,
+    content: ContentMode,
 }
 
 impl SurfaceSet {
     /// A set of one surface.
     pub fn single(surface: impl Surface, names: ToolNames) -> Self {
-        Self::new(vec![Arc::new(surface)], names)
+        Self::new(vec![Arc::new(surface)], names, ContentMode::default())
     }
 
-    pub(crate) fn new(surfaces: Vec<Arc<dyn AnySurface>>, names: ToolNames) -> Self {
-        Self { surfaces, names }
+    pub(crate) fn new(surfaces: Vec<Arc<dyn AnySurface>>, names: ToolNames, content: ContentMode) -> Self {
+        Self { surfaces, names, content }
+    }
+
+    pub(crate) fn content(&self) -> ContentMode {
+        self.content
+    }
+
+    /// The same surfaces, presented as one client wants them.
+    pub(crate) fn presented(self, names: Option<ToolNames>, content: Option<ContentMode>) -> Self {
+        let names = names.unwrap_or(self.names);
+        Self { names, content: content.unwrap_or(self.content), ..self }
+    }
+
+    /// Whether this is one surface, called `name`.
+    pub(crate) fn is_only(&self, name: &str) -> bool {
+        matches!(self.surfaces.as_slice(), [surface] if surface.name() == name)
     }
 
     /// All tools, surface by surface.
@@ -124,6 +159,12 @@ impl SurfaceSet {
             }
         }
         tools
+    }
+
+    /// What `initialize` tells a model.
+    pub(crate) fn instructions(&self) -> Option<String> {
+        let texts: Vec<&str> = self.surfaces.iter().filter_map(|surface| surface.instructions()).collect();
+        (!texts.is_empty()).then(|| texts.join("\n"))
     }
 
     /// The error for a call with parameters of the wrong type, in the style of the tool's surface.

@@ -1,27 +1,20 @@
 //! The `code` surface: the seven read-only tools of the gateway contract (docs/contract.md).
 //!
-//! A result is the payload as structured content, plus a text listing if the user asked for it (for clients that show the
-//! model only text). Every failure is a JSON-RPC error; only [`classify`] knows the codes.
+//! A result is the payload as structured content, plus a text listing for a client that shows the model only text. Every failure is a JSON-RPC error; only [`classify`] knows the codes.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use tenon_code::{CodeLimits, CodeReply, CodeTools, Options};
-use tenon_contract::snapshot::SnapshotLimits;
+use tenon_code::{CodeLimits, CodeReply, CodeTools};
 use tenon_servers::registry::OverrideError;
-use tokio::sync::OnceCell;
 
-use crate::config::ContentMode;
 use crate::engine::Engine;
 use crate::surface::{
     Arguments, CallFailure, CallLimits, Catalog, ErrorData, Surface, ToolAnswer, ToolCall, ToolOutcome,
     tool_set,
 };
-use crate::workspace::Workspace;
 
 mod classify;
 
@@ -44,52 +37,37 @@ tool_set! {
 /// How long before the deadline a call stops waiting, to report why there is no answer.
 const LAST_WORDS: Duration = Duration::from_millis(50);
 
-type Open = Box<dyn Fn() -> BoxFuture<'static, Result<CodeTools, OverrideError>> + Send + Sync>;
+/// Where the tools come from.
+enum Source {
+    Workspace(Arc<Engine>),
+    Given(CodeTools),
+}
 
 /// See the module.
 pub struct CodeSurface {
     catalog: Catalog<CodeTool>,
     limits: CodeLimits,
-    code: OnceCell<CodeTools>,
-    open: Open,
+    source: Source,
 }
 
 impl CodeSurface {
     pub const NAME: &'static str = "code";
 
     /// The tools over the language servers of a workspace, which the first call opens.
-    pub(crate) fn new(workspace: &Arc<Workspace>, engine: &Arc<Engine>) -> Self {
-        let (workspace, engine) = (Arc::clone(workspace), Arc::clone(engine));
-        let limits = limits(&workspace);
-        let open = move || {
-            let (workspace, engine) = (Arc::clone(&workspace), Arc::clone(&engine));
-            async move {
-                let options = Options {
-                    engine: engine.orchestrator().await?.clone(),
-                    limits,
-                    snapshots: SnapshotLimits::default(),
-                    clock: workspace.clock().clone(),
-                    listing: workspace.config().mcp.content == ContentMode::Text,
-                };
-                Ok(CodeTools::new(options))
-            }
-            .boxed()
-        };
-        Self { catalog: Catalog::new(CodeTool::ALL), limits, code: OnceCell::new(), open: Box::new(open) }
+    pub(crate) fn new(engine: &Arc<Engine>) -> Self {
+        let (limits, source) = (engine.code_limits(), Source::Workspace(Arc::clone(engine)));
+        Self { catalog: Catalog::new(CodeTool::ALL), limits, source }
     }
 
     /// The tools over an engine that is already open.
     pub fn over(code: CodeTools) -> Self {
-        let limits = code.limits();
-        let open = {
-            let code = code.clone();
-            move || std::future::ready(Ok(code.clone())).boxed()
-        };
-        Self {
-            catalog: Catalog::new(CodeTool::ALL),
-            limits,
-            code: OnceCell::new_with(Some(code)),
-            open: Box::new(open),
+        Self { catalog: Catalog::new(CodeTool::ALL), limits: code.limits(), source: Source::Given(code) }
+    }
+
+    async fn code(&self) -> Result<&CodeTools, OverrideError> {
+        match &self.source {
+            Source::Workspace(engine) => engine.code_tools().await,
+            Source::Given(code) => Ok(code),
         }
     }
 
@@ -97,12 +75,14 @@ impl CodeSurface {
         &self,
         tool: CodeTool,
         arguments: Arguments,
+        text: bool,
         call: &tenon_lsp::CallContext,
     ) -> Result<CodeReply, Failure> {
-        let code = self.code.get_or_try_init(|| (self.open)()).await.map_err(|error| {
+        let code = self.code().await.map_err(|error| {
             tracing::warn!(%error, "no language server can be used");
             Failure::Servers
         })?;
+        let code = if text { code.with_listing() } else { code.clone() };
         let reply = match tool {
             CodeTool::Definition => code.definition(read(arguments)?, call).await,
             CodeTool::References => code.references(read(arguments)?, call).await,
@@ -114,21 +94,6 @@ impl CodeSurface {
         };
         reply.map_err(Failure::Code)
     }
-}
-
-/// The configured limits, clamped to the contract's.
-fn limits(workspace: &Workspace) -> CodeLimits {
-    let limits = &workspace.config().limits;
-    let asked = CodeLimits {
-        response_bytes: limits.max_response_bytes,
-        timeout: Duration::from_millis(limits.request_timeout_ms),
-        items: limits.max_items_nonpaged,
-        page_size: limits.max_page_size,
-        workspace_diagnostics: limits.max_workspace_diagnostics_items_total,
-        workspace_symbols: limits.max_workspace_symbols_items_total,
-        references: limits.max_references_items_total,
-    };
-    asked.clamped()
 }
 
 /// Reads arguments that satisfy their schema into the tool's type, which may be stricter.
@@ -154,8 +119,9 @@ impl Surface for CodeSurface {
     async fn call(&self, tool: CodeTool, arguments: Arguments, call: ToolCall) -> ToolOutcome {
         // Leaves time to report a server that is not ready instead of a bare timeout.
         let spare = LAST_WORDS.min(self.limits.timeout / 10);
-        let call = tenon_lsp::CallContext::new(call.deadline - spare, call.caller.cancel);
-        let reply = self.run(tool, arguments, &call).await.map_err(|failure| classify(&failure))?;
+        let (client, text) = (call.caller.client.0, call.caller.text);
+        let call = tenon_lsp::CallContext::new(call.deadline - spare, call.caller.cancel).for_client(client);
+        let reply = self.run(tool, arguments, text, &call).await.map_err(|failure| classify(&failure))?;
         let answer = ToolAnswer::structured(reply.payload);
         Ok(match reply.listing {
             Some(listing) => answer.with_text(listing),

@@ -227,6 +227,10 @@ mod tests {
         assert_eq!(text(&answer), format!("{structured}\n"));
         let schema = serde_json::from_str(include_str!("../../../../schemas/context-error.json")).unwrap();
         jsonschema::validate(&schema, &structured).unwrap();
+        // Clients check the structure of a failed call, too.
+        let listed =
+            ContextTool::ALL.iter().find(|known| known.name() == tool).unwrap().spec().output.unwrap();
+        jsonschema::validate(&serde_json::from_str(listed).unwrap(), &structured).unwrap();
         structured["error"]["code"].as_str().unwrap().to_owned()
     }
 

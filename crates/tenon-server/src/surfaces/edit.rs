@@ -1,8 +1,8 @@
-//! The `edit` surface: two tools that change files and report what that did to the diagnostics.
+//! The `edit` surface: tools that change files and report what that did to the diagnostics.
 //!
-//! It exists only if the user allowed edits for this root. [`Editor`] runs an edit; this file maps its outcome to an answer:
-//! text, and the same facts as structured content. A failure is a tool error with a code ([`classify`]), and the file is then
-//! unchanged.
+//! It exists only if the user allowed edits for this root. [`Editor`] edits by text; this file maps its outcome to text, and the
+//! same facts as structured content, and a failure to a tool error with a code ([`classify`]). [`SymbolEditor`](tenon_code::symbol_edit::SymbolEditor) edits by name;
+//! its answers and errors are text.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,8 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tenon_code::EditText;
-use tenon_code::edit::{EditFile, EditOutcome, Editor, Lines, WriteFile};
+use tenon_code::edit::{EditOutcome, Editor, Lines};
+use tenon_code::symbol_edit::SymbolEditRequest;
 use tenon_lsp::CallContext;
 
 use crate::engine::Engine;
@@ -21,15 +22,19 @@ use crate::workspace::Workspace;
 
 mod classify;
 
-use classify::{Failure, classify};
+use classify::{Failure, classify, classify_as_text};
 
 tool_set! {
     /// The tools that change files.
     pub enum EditTool {
-        EditFile writes "edit_file"
+        EditFile writes unlisted "edit_file"
             "Replaces a text that occurs once in a file. Reports which errors this causes and removes, there and in other files.";
-        WriteFile writes "write_file"
+        WriteFile writes unlisted "write_file"
             "Creates or overwrites a file. Reports which errors this causes and removes, there and in other files.";
+        Rename writes text "rename" "Renames a symbol in all files or none. Shows the places first.";
+        EditSymbol writes text "edit_symbol"
+            "Replaces or deletes a declaration, or adds text before or after it. Deletes only what is unused.";
+        Fix writes text "fix" "Applies a fix of a language server, organises imports or formats a file.";
     }
 }
 
@@ -43,6 +48,7 @@ const MAX_GONE: usize = 20;
 /// See the module.
 pub(crate) struct EditSurface {
     catalog: Catalog<EditTool>,
+    engine: Arc<Engine>,
     editor: Arc<Editor>,
     wait: Duration,
 }
@@ -56,26 +62,46 @@ impl EditSurface {
             return None;
         }
         let (editor, wait) = (Arc::clone(engine.editor()?), workspace.config().edit.wait());
-        Some(Self { catalog: Catalog::new(EditTool::ALL), editor, wait })
+        let engine = Arc::clone(engine);
+        Some(Self { catalog: Catalog::new(EditTool::ALL), engine, editor, wait })
     }
 
-    async fn run(
-        &self,
-        tool: EditTool,
-        arguments: Arguments,
-        call: ToolCall,
-    ) -> Result<EditOutcome, Failure> {
-        let call = CallContext::new(call.deadline - ANSWER_TIME, call.caller.cancel);
-        let outcome = match tool {
-            EditTool::EditFile => self.editor.edit(read::<EditFile>(arguments)?, self.wait, &call).await,
-            EditTool::WriteFile => self.editor.write(read::<WriteFile>(arguments)?, self.wait, &call).await,
+    async fn run(&self, tool: EditTool, arguments: Arguments, call: ToolCall) -> Result<ToolAnswer, Failure> {
+        let client = call.caller.client.0;
+        let call = CallContext::new(call.deadline - ANSWER_TIME, call.caller.cancel).for_client(client);
+        let request = match tool {
+            EditTool::EditFile => {
+                return Ok(answer(&self.editor.edit(read(arguments)?, self.wait, &call).await?));
+            }
+            EditTool::WriteFile => {
+                return Ok(answer(&self.editor.write(read(arguments)?, self.wait, &call).await?));
+            }
+            EditTool::Rename => SymbolEditRequest::Rename(read(arguments)?),
+            EditTool::EditSymbol => SymbolEditRequest::EditSymbol(read(arguments)?),
+            EditTool::Fix => SymbolEditRequest::Fix(read(arguments)?),
         };
-        Ok(outcome?)
+        let by_name = self.engine.symbol_editor().await.map_err(|error| {
+            tracing::warn!(%error, "the configured language servers cannot be used");
+            Failure::Servers
+        })?;
+        let by_name = by_name.ok_or(Failure::Servers)?;
+        Ok(ToolAnswer::text(by_name.run(request, &call).await?))
+    }
+}
+
+impl EditTool {
+    /// Whether its errors are one line of text.
+    fn answers_with_text(self) -> bool {
+        matches!(self, Self::Rename | Self::EditSymbol | Self::Fix)
     }
 }
 
 fn read<T: DeserializeOwned>(arguments: Arguments) -> Result<T, Failure> {
     serde_json::from_value(Value::Object(arguments)).map_err(|error| Failure::Arguments(error.to_string()))
+}
+
+fn failed(tool: EditTool, failure: &Failure) -> ToolAnswer {
+    if tool.answers_with_text() { classify_as_text(failure) } else { classify(failure) }
 }
 
 fn answer(outcome: &EditOutcome) -> ToolAnswer {
@@ -119,13 +145,10 @@ impl Surface for EditSurface {
     }
 
     async fn call(&self, tool: EditTool, arguments: Arguments, call: ToolCall) -> ToolOutcome {
-        Ok(match self.run(tool, arguments, call).await {
-            Ok(outcome) => answer(&outcome),
-            Err(failure) => classify(&failure),
-        })
+        Ok(self.run(tool, arguments, call).await.unwrap_or_else(|failure| failed(tool, &failure)))
     }
 
-    fn classify(&self, _tool: EditTool, failure: CallFailure) -> ToolOutcome {
-        Ok(classify(&Failure::Call(failure)))
+    fn classify(&self, tool: EditTool, failure: CallFailure) -> ToolOutcome {
+        Ok(failed(tool, &Failure::Call(failure)))
     }
 }

@@ -98,7 +98,9 @@ impl NavSurface {
             tracing::warn!(%error, "no language server can be used");
             Failure::Servers
         })?;
+        let client = call.caller.client.0;
         let call = tenon_lsp::CallContext::new(call.deadline - LAST_WORDS, call.caller.cancel)
+            .for_client(client)
             .at_most(self.options.timeout);
         let position = || source_position(orchestrator, arguments);
         let offset = number(arguments, "offset", 0) as usize;
@@ -177,6 +179,7 @@ impl NavSurface {
         lines.extend(broken.map(|one| {
             format!("(`{id}` is broken; restart it with `tenon servers restart {id}`)", id = one.id)
         }));
+        lines.extend(orchestrator.configuration_notes().await.into_iter().map(|note| format!("({note})")));
         ToolAnswer::structured(object([("diagnostics", Value::Object(files))])).with_text(lines.join("\n"))
     }
 }

@@ -5,13 +5,14 @@
 
 mod classify;
 mod store_handle;
+mod workspace_links;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tenon_work::{Access, Envelope, WorkSurfaceKind, WorkTool};
 
-pub use store_handle::StoreHandle;
+pub use store_handle::{LinkError, StoreHandle};
 
 use crate::surface::{
     Arguments, CallFailure, CallLimits, Catalog, SchemaFault, Surface, SurfaceTool, ToolAnswer, ToolCall,

@@ -9,15 +9,17 @@ use serde_json::{Value, json};
 use tenon_work::StoreLocation;
 
 use crate::config::{Setting, SettingOrigin};
+use crate::daemon::protocol::ServerSummary;
 use crate::engine::Engine;
 use crate::log::redact::redact;
-use crate::mcp::REVISIONS;
+use crate::mcp::revision::REVISIONS;
 use crate::surface::{Arguments, CallFailure, Catalog, Surface, ToolAnswer, ToolCall, ToolOutcome, tool_set};
 use crate::trust::TrustState;
 use crate::workspace::Workspace;
 
 mod classify;
 mod compose;
+mod status_text;
 
 use classify::{Failure, classify};
 
@@ -50,7 +52,14 @@ impl WorkspaceSurface {
         Self { catalog: Catalog::new(WorkspaceTool::ALL), workspace, surfaces, engine }
     }
 
-    fn status(&self) -> Value {
+    fn status(&self) -> ToolAnswer {
+        let servers = self.engine.status();
+        let status = self.structured_status(&servers);
+        let text = status_text::text(&status, &servers);
+        ToolAnswer::structured(status).with_text(text)
+    }
+
+    fn structured_status(&self, servers: &[ServerSummary]) -> Value {
         let workspace = &self.workspace;
         let changed = match workspace.trust() {
             TrustState::Stale { changed } => changed.as_slice(),
@@ -71,7 +80,7 @@ impl WorkspaceSurface {
                 "ignored": ignored.collect::<Vec<_>>(),
             },
             "surfaces": self.surfaces,
-            "servers": self.engine.status(),
+            "servers": servers,
             "store": store(workspace),
             "versions": {"tenon": env!("CARGO_PKG_VERSION"), "mcp": versions},
         })
@@ -129,10 +138,7 @@ impl Surface for WorkspaceSurface {
 
     async fn call(&self, tool: WorkspaceTool, arguments: Arguments, _call: ToolCall) -> ToolOutcome {
         match tool {
-            WorkspaceTool::Status => {
-                let line = format!("{} ({})", self.workspace.root(), self.workspace.trust().name());
-                Ok(ToolAnswer::structured(self.status()).with_text(line))
-            }
+            WorkspaceTool::Status => Ok(self.status()),
             WorkspaceTool::Compose => {
                 let composing = tokio::task::spawn_blocking(move || compose::answer(&arguments));
                 composing.await.or_else(|_panic| self.classify(tool, CallFailure::Internal))

@@ -3,6 +3,8 @@
 use serde_json::{Value, json};
 use tenon_fake_lsp::scripts::{location, range, reply, script, symbol};
 use tenon_fake_lsp::{Builder, Workbench};
+use tenon_server::surface::ContentMode;
+use tenon_testkit::Revision;
 use tenon_testkit::code_tools::{
     DEFINITION, DOCUMENT_DIAGNOSTICS, DOCUMENT_SYMBOLS, HOVER, REFERENCES, TOOLS, WORKSPACE_DIAGNOSTICS,
     WORKSPACE_SYMBOLS,
@@ -69,7 +71,7 @@ fn s3_1_every_payload_has_a_short_summary_without_a_path() {
 
 #[test]
 fn s3_0_text_content_is_a_listing_without_the_payload() {
-    let stage = Stage::with(workspace(), |settings| settings.listing = true);
+    let stage = Stage::with(workspace(), |settings| settings.content = ContentMode::Text);
     let listing = |tool: &str| {
         stage.payload(tool, stage.arguments(tool, "src/a.fake"));
         let result = stage.client().call_tool(tool, stage.arguments(tool, "src/a.fake")).unwrap();
@@ -93,6 +95,35 @@ fn s3_0_text_content_is_a_listing_without_the_payload() {
     let result = stage.client().call_tool(REFERENCES, arguments).unwrap();
     let cursor = result.structured["nextCursor"].as_str().unwrap();
     assert!(result.text[0].ends_with(&format!("\nnext cursor: {cursor}")), "{}", result.text[0]);
+}
+
+#[test]
+fn s3_0_clients_that_show_only_text_get_it() {
+    let stage = Stage::open(workspace());
+    stage.payload(DEFINITION, stage.arguments(DEFINITION, "src/a.fake"));
+    for (name, has_text) in [
+        ("Cline", true),
+        ("gemini-cli-mcp-client", true),
+        ("windsurf-client", true),
+        ("Zed", true),
+        ("claude-code", false),
+        ("codex-mcp-client", false),
+        ("cursor-vscode", false),
+        ("opencode", false),
+        ("Visual Studio Code", false),
+        ("another client", false),
+    ] {
+        for revision in [Revision::Sessions, Revision::Stateless] {
+            let mut client = stage.connect(revision).named(name);
+            if revision == Revision::Sessions {
+                client.initialize();
+            }
+            let result = client.call_tool(DEFINITION, stage.arguments(DEFINITION, "src/a.fake")).unwrap();
+            assert_eq!(result.structured["summary"], "Found 1 definition.");
+            let expected: &[&str] = if has_text { &["Found 1 definition.\nsrc/a.fake:2:1"] } else { &[] };
+            assert_eq!(result.text, expected, "{name} {revision:?}");
+        }
+    }
 }
 
 #[test]

@@ -10,6 +10,7 @@ use tenon_contract::clock::{Clock, Entropy};
 use tenon_contract::snapshot::SnapshotLimits;
 use tenon_fake_lsp::{Builder, Workbench};
 use tenon_server::http::{self, Authority, Endpoint, HttpLimits, Principal};
+use tenon_server::surface::{ContentMode, ToolNames};
 use tenon_server::surfaces::Surfaces;
 use tenon_server::surfaces::code::CodeSurface;
 use tenon_testkit::mcp_client::{McpError, ToolResult};
@@ -21,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 pub struct Settings {
     pub limits: CodeLimits,
     pub snapshots: SnapshotLimits,
-    pub listing: bool,
+    pub content: ContentMode,
 }
 
 /// A served workspace; dropping it ends everything it started.
@@ -48,8 +49,11 @@ impl Stage {
     }
 
     pub fn with(builder: Builder, change: impl FnOnce(&mut Settings)) -> Self {
-        let mut settings =
-            Settings { limits: CodeLimits::default(), snapshots: SnapshotLimits::default(), listing: false };
+        let mut settings = Settings {
+            limits: CodeLimits::default(),
+            snapshots: SnapshotLimits::default(),
+            content: ContentMode::default(),
+        };
         change(&mut settings);
         let runtime = Runtime::new().unwrap();
         let bench = runtime.block_on(builder.open());
@@ -58,10 +62,10 @@ impl Stage {
             limits: settings.limits,
             snapshots: settings.snapshots,
             clock: Clock::system(),
-            listing: settings.listing,
         });
         let endpoint = Endpoint {
-            surfaces: Surfaces::default().with(CodeSurface::over(code.clone())),
+            surfaces: Surfaces::new(ToolNames::Dotted, settings.content)
+                .with(CodeSurface::over(code.clone())),
             default_surfaces: vec![CodeSurface::NAME.to_owned()],
             open_surfaces: vec![CodeSurface::NAME.to_owned()],
             authority: Box::new(Anyone),
@@ -80,10 +84,14 @@ impl Stage {
 
     /// A client after its handshake.
     pub fn client(&self) -> McpClient {
-        let mut client =
-            McpClient::over_http(self.address, "/mcp/code", Some("anything"), Revision::Sessions);
+        let mut client = self.connect(Revision::Sessions);
         client.initialize();
         client
+    }
+
+    /// A client before its handshake.
+    pub fn connect(&self, revision: Revision) -> McpClient {
+        McpClient::over_http(self.address, "/mcp/code", Some("anything"), revision)
     }
 
     /// Calls a tool once, with a new client.

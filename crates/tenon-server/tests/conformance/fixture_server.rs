@@ -9,7 +9,7 @@ use tenon_contract::clock::Entropy;
 use tenon_server::http::{self, Authority, Endpoint, HttpLimits, Principal};
 use tenon_server::surface::{
     Arguments, CallFailure, Catalog, ContentBlock, ErrorCode, ErrorData, Surface, SurfaceTool, ToolAnswer,
-    ToolCall, ToolNames, ToolOutcome, ToolSpec,
+    ToolCall, ToolOutcome, ToolSpec,
 };
 use tenon_server::surfaces::Surfaces;
 use tokio_util::sync::CancellationToken;
@@ -184,7 +184,7 @@ pub(crate) async fn start() -> String {
     let listener = http::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
     let address = format!("http://{}/mcp", listener.local_addr().unwrap());
     let endpoint = Endpoint {
-        surfaces: Surfaces::new(ToolNames::Dotted).with(Fixtures),
+        surfaces: Surfaces::default().with(Fixtures),
         default_surfaces: vec![NAME.into()],
         open_surfaces: vec![NAME.into()],
         authority: Box::new(Open),

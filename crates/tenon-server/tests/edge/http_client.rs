@@ -45,7 +45,7 @@ impl Server {
         let endpoint = Endpoint {
             surfaces: surfaces(),
             default_surfaces: vec!["probe".into(), "other".into()],
-            open_surfaces: vec!["probe".into()],
+            open_surfaces: vec!["probe".into(), "code".into()],
             authority: Box::new(Keys),
             entropy: Entropy::system(),
             limits,

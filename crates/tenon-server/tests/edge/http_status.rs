@@ -165,16 +165,19 @@ async fn session_lives_from_initialize_to_delete() {
 }
 
 #[tokio::test]
-async fn before_initialized_only_ping_is_answered() {
+async fn before_initialized_the_contract_answers_only_ping() {
     let server = Server::start(HttpLimits::default()).await;
     let params = json!({ "protocolVersion": "2024-11-05", "capabilities": {},
         "clientInfo": { "name": "test", "version": "0" } });
-    let opened = server.send(&Request::rpc("initialize", params)).await;
+    let code = |request: Request| request.path("/mcp/code");
+    let opened = server.send(&code(Request::rpc("initialize", params))).await;
     assert_eq!(opened.json()["result"]["protocolVersion"], "2025-11-25");
     let id = opened.header("mcp-session-id").unwrap();
-    assert_eq!(server.send(&ping().in_session(id)).await.json()["result"], json!({}));
-    let early = server.send(&Request::rpc("tools/list", json!({})).in_session(id)).await;
+    assert_eq!(server.send(&code(ping()).in_session(id)).await.json()["result"], json!({}));
+    let early = server.send(&code(Request::rpc("tools/list", json!({}))).in_session(id)).await;
     assert_eq!((early.status, &early.json()["error"]["code"]), (200, &json!(-32600)));
+    let older = server.send(&code(ping()).in_session(id).with("MCP-Protocol-Version", "2025-06-18")).await;
+    assert_eq!(older.status, 400);
     let malformed = server.send(&Request::rpc("initialize", json!({ "protocolVersion": 7 }))).await;
     assert_eq!(malformed.header("mcp-session-id"), None);
 }
@@ -210,6 +213,19 @@ async fn the_oldest_of_65_sessions_leaves() {
     }
     assert_eq!(server.send(&ping().in_session(&oldest)).await.status, 404);
     assert_eq!(server.send(&ping().in_session(&second)).await.status, 200);
+}
+
+#[tokio::test]
+async fn sessions_of_one_token_do_not_end_those_of_another() {
+    let server = Server::start(HttpLimits::default()).await;
+    let own = server.session("beta").await;
+    let others = server.session("alpha").await;
+    for _ in 0..64 {
+        server.session("alpha").await;
+    }
+    let beta = Request::rpc("ping", json!({})).with("Authorization", &bearer("beta"));
+    assert_eq!(server.send(&beta.in_session(&own)).await.status, 200);
+    assert_eq!(server.send(&ping().in_session(&others)).await.status, 404);
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@
 mod http_client;
 mod http_limits;
 mod http_status;
+mod older_revisions;
 mod probe;
 mod revisions;
 mod stream;

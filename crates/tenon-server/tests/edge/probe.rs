@@ -45,7 +45,8 @@ impl SurfaceTool for ProbeTool {
             ),
             Self::Fail => ("probe.fail", EMPTY),
         };
-        ToolSpec { name, description: "For tests.", input, output: None, read_only: true }
+        let output = (self == Self::Echo).then_some(r#"{"type":"object"}"#);
+        ToolSpec { name, description: "For tests.", input, output, read_only: true }
     }
 }
 
@@ -120,10 +121,15 @@ impl Surface for Probe {
     }
 }
 
+/// `code` is served with the contract's handshake, as the real one.
 pub fn surfaces() -> Surfaces {
-    Surfaces::default().with(Probe::new("probe")).with(Probe::new("other"))
+    Surfaces::default().with(Probe::new("probe")).with(Probe::new("other")).with(Probe::new("code"))
 }
 
 pub fn handler() -> Handler {
-    Handler::new(surfaces().select(&["probe"]).expect("the probe surface exists"))
+    handler_of(&["probe"])
+}
+
+pub fn handler_of(names: &[&str]) -> Handler {
+    Handler::new(surfaces().select(names).expect("the surfaces exist"))
 }

@@ -28,7 +28,10 @@ async fn sessionless_request_is_answered() {
     let server = Server::start(HttpLimits::default()).await;
     let discovered = server.send(&alone("server/discover", json!({}))).await.json();
     let result = &discovered["result"];
-    assert_eq!(result["supportedVersions"], json!(["2025-11-25", "2026-07-28"]));
+    let all = json!(["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"]);
+    assert_eq!(result["supportedVersions"], all);
+    let contract = server.send(&alone("server/discover", json!({})).path("/mcp/code")).await.json();
+    assert_eq!(contract["result"]["supportedVersions"], json!(["2025-11-25", "2026-07-28"]));
     assert_eq!(result["resultType"], "complete");
     let listed = server.send(&alone("tools/list", json!({}))).await;
     assert_eq!(listed.header("mcp-session-id"), None);

@@ -11,7 +11,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHal
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::probe::{Probe, handler};
+use crate::probe::{Probe, handler, handler_of};
 
 /// A client of one stream. Dropping it checks that every message was read.
 struct Client {
@@ -106,8 +106,8 @@ async fn session_from_initialize_to_end_of_input() {
 }
 
 #[tokio::test]
-async fn before_initialized_only_ping_is_answered() {
-    let mut client = Client::new(handler(), StreamLimits::default());
+async fn before_initialized_the_contract_answers_only_ping() {
+    let mut client = Client::new(handler_of(&["code"]), StreamLimits::default());
     assert_eq!(client.ask("ping", json!({})).await["result"], json!({}));
     assert_eq!(client.ask("tools/list", json!({})).await["error"]["code"], -32600);
     let params = json!({ "protocolVersion": "1999-01-01", "capabilities": {},
@@ -292,7 +292,7 @@ async fn progress_precedes_the_answer_and_is_opt_in() {
 
 #[tokio::test]
 async fn messages_sent_at_once_are_handled_in_order() {
-    let mut client = Client::new(handler(), StreamLimits::default());
+    let mut client = Client::new(handler_of(&["code"]), StreamLimits::default());
     let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {},
         "clientInfo": { "name": "test", "version": "0" } });
     let messages = [

@@ -64,6 +64,13 @@ pub(super) fn component(
     project: &Utf8Path,
     root: &Utf8Path,
 ) -> Option<Utf8PathBuf> {
+    let programs =
+        toolchains(home, project, root)?.into_iter().map(|folder| folder.join("bin").join(command));
+    programs.into_iter().find(|path| is_program(path))
+}
+
+/// The folders of all toolchains: the workspace's own, then the default one, then the others by name.
+fn toolchains(home: &Utf8Path, project: &Utf8Path, root: &Utf8Path) -> Option<Vec<Utf8PathBuf>> {
     let toolchains = home.join("toolchains");
     let mut names: Vec<String> = toolchains
         .read_dir_utf8()
@@ -78,10 +85,7 @@ pub(super) fn component(
             .position(|wish| wish.as_deref().is_some_and(|wish| is_named(name, wish)))
             .unwrap_or(wished.len())
     });
-    names
-        .into_iter()
-        .map(|name| toolchains.join(name).join("bin").join(command))
-        .find(|path| is_program(path))
+    Some(names.into_iter().map(|name| toolchains.join(name)).collect())
 }
 
 /// `stable` names `stable-x86_64-unknown-linux-gnu`.

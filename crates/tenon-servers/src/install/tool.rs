@@ -1,21 +1,39 @@
-//! Runs npm and pip on a lock.
+//! Runs npm, pip and cargo on a lock.
+//!
+//! The programs that we run hold the lock of the managed folder as their standard input, an empty file: if this process is
+//! killed, the next installation waits until they have ended.
 
+use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::lock::{PackageLock, PackageManager};
+use super::compiler::{Compiler, CompilerVersion};
+use super::lock::{PackageLock, PackageManager, SourceBuild};
+use super::system::{self, Need};
 use crate::find::SearchPath;
 
-/// How many bytes of a failed command's output are kept. The end usually has the reason.
-const OUTPUT_TAIL: usize = 2_000;
+/// How much of a failed command's output is shown.
+const REASON_LINES: usize = 5;
+const REASON_LINE_BYTES: usize = 200;
+
+const VENV: &str = "python3 -m venv";
+
+/// How many bytes of output are kept to look for the reason.
+const OUTPUT_KEPT: usize = 256 * 1024;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ToolError {
     #[error("`{program}` is not installed")]
-    Missing { program: &'static str, fix: &'static str },
+    Missing { program: &'static str, fix: String },
     #[error("Python has no module `venv`")]
-    NoVenv,
+    NoVenv { fix: String },
+    #[error("`rustc` is missing or does not work")]
+    NoCompiler { fix: String },
+    #[error("Rust {found} cannot build it; it needs {needed} or newer")]
+    OldCompiler { found: CompilerVersion, needed: CompilerVersion },
     #[error("`{command}` cannot reach its package registry")]
     Offline { command: &'static str },
     #[error("`{command}` failed: {output}")]
@@ -31,16 +49,26 @@ pub enum ToolError {
 }
 
 impl ToolError {
-    pub(super) fn hint(&self) -> Option<&'static str> {
+    /// What the user can do, if anything.
+    pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Missing { fix, .. } => Some(fix),
-            Self::NoVenv => Some("run `apt install python3-venv`"),
-            Self::Offline { .. } => {
-                Some("connect, or point npm and pip at a registry that can be reached, then try again")
+            Self::Missing { fix, .. } | Self::NoVenv { fix } | Self::NoCompiler { fix } => Some(fix.clone()),
+            Self::OldCompiler { .. } => Some("run `rustup update`".to_owned()),
+            Self::Offline { command } => {
+                let manager = command.split(' ').next().unwrap_or(command);
+                Some(format!("connect, or point {manager} at a registry that can be reached, then try again"))
             }
             Self::Failed { .. } | Self::Spawn { .. } | Self::Write(_) => None,
         }
     }
+}
+
+/// What an installation is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ToolStep {
+    Begins(&'static str),
+    /// So many packages are compiled or about to be.
+    Built(usize),
 }
 
 /// The package managers of this machine.
@@ -48,7 +76,12 @@ impl ToolError {
 pub struct Tools {
     npm: Option<Utf8PathBuf>,
     python: Option<Utf8PathBuf>,
+    cargo: Option<Utf8PathBuf>,
+    rustc: Option<Utf8PathBuf>,
     path: String,
+    search: SearchPath,
+    /// Asked once, when a lock needs it.
+    compiler: OnceLock<Option<Compiler>>,
 }
 
 impl Tools {
@@ -57,61 +90,87 @@ impl Tools {
         Self {
             npm: search.which("npm", forbidden),
             python: search.which("python3", forbidden),
+            cargo: search.which("cargo", forbidden),
+            rustc: search.which("rustc", forbidden),
             path: search.join(forbidden),
+            search: search.clone(),
+            compiler: OnceLock::new(),
         }
     }
 
-    pub(super) fn has(&self, manager: PackageManager) -> bool {
-        match manager {
-            PackageManager::Npm => self.npm.is_some(),
-            PackageManager::Pip => self.python.is_some(),
+    /// Whether the programs that a lock needs are there.
+    pub fn check(&self, lock: &PackageLock) -> Result<(), ToolError> {
+        match lock.manager {
+            PackageManager::Npm => self.npm_program().map(drop),
+            PackageManager::Pip => self.python_program().map(drop),
+            PackageManager::Cargo => self.cargo_program(lock.source.as_ref()).map(drop),
         }
     }
 
-    /// Installs a lock into an empty folder.
+    fn missing(&self, program: &'static str, need: Need) -> ToolError {
+        ToolError::Missing { program, fix: system::fix(&self.search, need) }
+    }
+
+    fn npm_program(&self) -> Result<&Utf8Path, ToolError> {
+        self.npm.as_deref().ok_or_else(|| self.missing("npm", Need::Npm))
+    }
+
+    fn python_program(&self) -> Result<&Utf8Path, ToolError> {
+        self.python.as_deref().ok_or_else(|| self.missing("python3", Need::Python))
+    }
+
+    fn cargo_program(&self, build: Option<&SourceBuild>) -> Result<(&Utf8Path, &Compiler), ToolError> {
+        let cargo = self.cargo.as_deref().ok_or_else(|| self.missing("cargo", Need::Cargo))?;
+        let compiler = self.compiler.get_or_init(|| self.ask_compiler()).as_ref();
+        let compiler =
+            compiler.ok_or_else(|| ToolError::NoCompiler { fix: system::fix(&self.search, Need::Cargo) })?;
+        match build {
+            Some(build) if compiler.version < build.compiler => {
+                Err(ToolError::OldCompiler { found: compiler.version, needed: build.compiler })
+            }
+            _ => Ok((cargo, compiler)),
+        }
+    }
+
+    /// Asked in the top folder: rustup's proxies obey files in the working directory, which may be a workspace.
+    fn ask_compiler(&self) -> Option<Compiler> {
+        let mut command = Command::new(self.rustc.as_deref()?);
+        command.arg("-vV").current_dir("/").env("PATH", &self.path).stdin(Stdio::null());
+        let output = command.output().ok().filter(|output| output.status.success())?;
+        Compiler::parse(&String::from_utf8_lossy(&output.stdout))
+    }
+
+    /// Installs a lock into an empty folder. `guard` is the lock file of the managed folder.
     pub(super) fn build(
         &self,
         lock: &PackageLock,
         folder: &Utf8Path,
-        step: &mut dyn FnMut(&'static str),
+        guard: &File,
+        step: &mut dyn FnMut(ToolStep),
     ) -> Result<(), ToolError> {
+        self.check(lock)?;
         for (name, text) in lock.files {
             fs_err::write(folder.join(name), text)?;
         }
+        let job = Job { path: &self.path, folder, guard, search: &self.search };
         match lock.manager {
-            PackageManager::Npm => self.npm(folder, step),
-            PackageManager::Pip => self.pip(folder, step),
+            PackageManager::Npm => self.npm(&job, step),
+            PackageManager::Pip => self.pip(&job, step),
+            PackageManager::Cargo => self.cargo(lock, &job, step),
         }
     }
 
-    fn npm(&self, folder: &Utf8Path, step: &mut dyn FnMut(&'static str)) -> Result<(), ToolError> {
-        let npm = self.npm.as_deref().ok_or(ToolError::Missing {
-            program: "npm",
-            fix: "install Node.js 20 or newer, for instance with `apt install npm`",
-        })?;
-        step("fetching with npm");
+    fn npm(&self, job: &Job<'_>, step: &mut dyn FnMut(ToolStep)) -> Result<(), ToolError> {
+        step(ToolStep::Begins("fetching with npm"));
         let flags =
             ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--engine-strict"];
-        self.run("npm ci", npm, &flags, folder)
+        job.run("npm ci", self.npm_program()?, &flags, &mut |_| {})
     }
 
-    fn pip(&self, folder: &Utf8Path, step: &mut dyn FnMut(&'static str)) -> Result<(), ToolError> {
-        let python = self.python.as_deref().ok_or(ToolError::Missing {
-            program: "python3",
-            fix: "run `apt install python3 python3-venv`",
-        })?;
-        step("creating a virtual environment");
-        self.run("python3 -m venv", python, &["-m", "venv", "venv"], folder).map_err(
-            |error| match error {
-                ToolError::Failed { output, .. }
-                    if output.contains("ensurepip") || output.contains("No module named venv") =>
-                {
-                    ToolError::NoVenv
-                }
-                other => other,
-            },
-        )?;
-        step("fetching with pip");
+    fn pip(&self, job: &Job<'_>, step: &mut dyn FnMut(ToolStep)) -> Result<(), ToolError> {
+        step(ToolStep::Begins("creating a virtual environment"));
+        job.run(VENV, self.python_program()?, &["-m", "venv", "venv"], &mut |_| {})?;
+        step(ToolStep::Begins("fetching with pip"));
         let flags = [
             "-m",
             "pip",
@@ -124,37 +183,123 @@ impl Tools {
             "--requirement",
             "requirements.txt",
         ];
-        self.run("pip install", &folder.join("venv/bin/python"), &flags, folder)
+        job.run("pip install", &job.folder.join("venv/bin/python"), &flags, &mut |_| {})
     }
 
+    /// Fetches what our lock file names, which checks the hashes, then builds from that. Not offline: cargo looks up packages
+    /// of features that are off, too.
+    fn cargo(
+        &self,
+        lock: &PackageLock,
+        job: &Job<'_>,
+        step: &mut dyn FnMut(ToolStep),
+    ) -> Result<(), ToolError> {
+        let build = lock.source.as_ref().expect("a test checks that locks of cargo name their package");
+        let (cargo, compiler) = self.cargo_program(lock.source.as_ref())?;
+        step(ToolStep::Begins("fetching with cargo"));
+        job.run("cargo fetch", cargo, &["fetch", "--locked", "--target", &compiler.host], &mut |_| {})?;
+        step(ToolStep::Begins("building with cargo, which takes minutes"));
+        let target = job.folder.join("target");
+        let flags = [
+            "install",
+            build.package,
+            "--version",
+            lock.version,
+            "--locked",
+            "--no-track",
+            "--root",
+            job.folder.as_str(),
+            "--target-dir",
+            target.as_str(),
+        ];
+        let mut built = 0;
+        job.run("cargo install", cargo, &flags, &mut |line| {
+            if line.trim_start().starts_with("Compiling ") {
+                built += 1;
+                step(ToolStep::Built(built));
+            }
+        })?;
+        Ok(fs_err::remove_dir_all(target)?)
+    }
+}
+
+/// Where the commands of an installation run.
+struct Job<'a> {
+    path: &'a str,
+    folder: &'a Utf8Path,
+    guard: &'a File,
+    search: &'a SearchPath,
+}
+
+impl Job<'_> {
+    /// Runs a command and passes its output to `line`, line by line.
     fn run(
         &self,
         command: &'static str,
         program: &Utf8Path,
         args: &[&str],
-        folder: &Utf8Path,
+        line: &mut dyn FnMut(&str),
     ) -> Result<(), ToolError> {
-        let output = Command::new(program)
-            .args(args)
-            .current_dir(folder)
-            .env("PATH", &self.path)
-            .stdin(Stdio::null())
-            .output()
-            .map_err(|source| ToolError::Spawn { command, source })?;
-        if output.status.success() {
+        let spawn_error = |source| ToolError::Spawn { command, source };
+        let (output, input) = std::io::pipe().map_err(spawn_error)?;
+        let mut child = {
+            let mut spawned = Command::new(program);
+            spawned.args(args).current_dir(self.folder).env("PATH", self.path);
+            spawned.stdin(Stdio::from(self.guard.try_clone().map_err(spawn_error)?));
+            // Debian's `venv` reports errors on stdout, other commands on stderr.
+            spawned.stdout(input.try_clone().map_err(spawn_error)?).stderr(input);
+            spawned.spawn().map_err(spawn_error)?
+        };
+        let mut text = String::new();
+        let mut bytes = Vec::new();
+        let mut output = BufReader::new(output);
+        while output.read_until(b'\n', &mut bytes).is_ok_and(|read| read > 0) {
+            let read = String::from_utf8_lossy(&bytes);
+            line(&read);
+            text.push_str(&read);
+            bytes.clear();
+            if text.len() > 2 * OUTPUT_KEPT {
+                text = tail(&text, OUTPUT_KEPT).to_owned();
+            }
+        }
+        let status = child.wait().map_err(spawn_error)?;
+        if status.success() {
             return Ok(());
         }
-        // Debian's `venv` reports errors on stdout, other commands on stderr.
-        let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
-        text.push_str(&String::from_utf8_lossy(&output.stderr));
+        if command == VENV && (text.contains("ensurepip") || text.contains("No module named venv")) {
+            return Err(ToolError::NoVenv { fix: system::fix(self.search, Need::Venv) });
+        }
         if is_offline(&text) {
             return Err(ToolError::Offline { command });
         }
-        Err(ToolError::Failed { command, output: tail(&text).to_owned() })
+        Err(ToolError::Failed { command, output: failure_reason(&text) })
     }
 }
 
-/// Texts that npm and pip print when they have no connection.
+/// The lines from the first that begins with `error` on, else the last ones, as one line.
+fn failure_reason(output: &str) -> String {
+    let lines = output.lines().map(str::trim).filter(|line| !line.is_empty());
+    let lines: Vec<String> = lines.map(shortened).collect();
+    let is_error = |line: &String| {
+        let line = line.trim_start_matches("npm ").to_ascii_lowercase();
+        line.starts_with("error")
+    };
+    let from = lines.iter().position(is_error).unwrap_or(lines.len().saturating_sub(REASON_LINES));
+    lines.into_iter().skip(from).take(REASON_LINES).collect::<Vec<_>>().join("; ")
+}
+
+/// A long line without its middle: cargo prints the whole command of a compiler that was killed, and why at the end.
+fn shortened(line: &str) -> String {
+    match line.len() <= REASON_LINE_BYTES {
+        true => line.to_owned(),
+        false => {
+            let start = &line[..line.floor_char_boundary(REASON_LINE_BYTES / 2)];
+            format!("{start} … {}", tail(line, REASON_LINE_BYTES / 2))
+        }
+    }
+}
+
+/// Texts that npm, pip and cargo print when they have no connection.
 fn is_offline(output: &str) -> bool {
     [
         "ENOTFOUND",
@@ -167,14 +312,40 @@ fn is_offline(output: &str) -> bool {
         "NewConnectionError",
         "ConnectTimeoutError",
         "ProxyError",
+        "spurious network error",
+        "Could not resolve host",
+        "Could not connect to server",
+        "Couldn't connect to server",
+        "Failed to connect to",
     ]
     .iter()
     .any(|word| output.contains(word))
 }
 
-fn tail(text: &str) -> &str {
-    let text = text.trim();
-    let start = text.len().saturating_sub(OUTPUT_TAIL);
+/// The end of a text, at most this many bytes.
+fn tail(text: &str, most: usize) -> &str {
+    let start = text.len().saturating_sub(most);
     let start = (start..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
     &text[start..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reason_begins_with_the_first_error_and_is_short() {
+        let npm = "npm warn old\nnpm error code E404\nnpm error 404 Not Found\n";
+        assert_eq!(failure_reason(npm), "npm error code E404; npm error 404 Not Found");
+        let killed = format!(
+            "Compiling a\nerror: could not compile `a`\n  rustc {} (signal: 9, SIGKILL: kill)",
+            "x".repeat(5_000)
+        );
+        let reason = failure_reason(&killed);
+        assert!(reason.starts_with("error: could not compile `a`; rustc xxx"), "{reason}");
+        assert!(reason.ends_with("x (signal: 9, SIGKILL: kill)") && reason.len() < 300, "{reason}");
+        let plain: String = (0..20).map(|number| format!("line {number}\n")).collect();
+        assert_eq!(failure_reason(&plain), "line 15; line 16; line 17; line 18; line 19");
+        assert_eq!(failure_reason(""), "");
+    }
 }

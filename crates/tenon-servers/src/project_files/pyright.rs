@@ -9,8 +9,9 @@ use super::{ProjectFiles, ProjectSearch, jsonc, normalised};
 /// What pyright leaves out if nothing is configured.
 const EXCLUDED: [&str; 3] = ["**/node_modules", "**/__pycache__", "**/.*"];
 
-pub(super) fn find(search: &ProjectSearch<'_>) -> ProjectFiles {
-    let settings = settings(search);
+/// `tables` are where `pyproject.toml` may have the settings; the first that exists wins.
+pub(super) fn find(search: &ProjectSearch<'_>, tables: &[&str]) -> ProjectFiles {
+    let settings = settings(search, tables);
     let patterns = |key: &str| -> Option<Vec<String>> {
         let list = settings.get(key)?.as_array()?;
         Some(list.iter().filter_map(Value::as_str).map(|pattern| absolute(search.root, pattern)).collect())
@@ -34,11 +35,11 @@ fn absolute(root: &Utf8Path, pattern: &str) -> String {
 }
 
 /// The settings of the root; `pyrightconfig.json` wins.
-fn settings(search: &ProjectSearch<'_>) -> Value {
+fn settings(search: &ProjectSearch<'_>, tables: &[&str]) -> Value {
     if let Some(text) = (search.read)(&search.root.join("pyrightconfig.json")) {
         return jsonc::parse(&text).unwrap_or_default();
     }
     let text = (search.read)(&search.root.join("pyproject.toml")).unwrap_or_default();
     let parsed: Value = toml::from_str(&text).unwrap_or_default();
-    parsed.pointer("/tool/pyright").cloned().unwrap_or_default()
+    tables.iter().find_map(|table| parsed.pointer(table)).cloned().unwrap_or_default()
 }

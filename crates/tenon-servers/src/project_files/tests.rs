@@ -11,7 +11,7 @@ fn find(kind: ProjectKind, files: &[(&str, &str)]) -> ProjectFiles {
     let paths: Vec<Utf8PathBuf> = texts.keys().cloned().collect();
     let endings: &[&str] = match kind {
         ProjectKind::Tsconfig => &["ts", "tsx", "js", "mjs"],
-        ProjectKind::Pyright => &["py"],
+        ProjectKind::Pyright | ProjectKind::Basedpyright => &["py"],
         ProjectKind::CompileCommands => &["cpp", "h"],
     };
     let search = ProjectSearch {
@@ -150,4 +150,34 @@ fn headers_without_a_stored_index_are_outside() {
     let found = ProjectFiles { headers, ..ProjectFiles::default() }.with_unindexed_headers(root);
     assert_eq!(found.outside, [root.join("unused.h")]);
     assert_eq!(found.doubtful, ["one/twice.h", "two/twice.h"].map(|name| root.join(name)));
+}
+
+#[test]
+fn refused_options_include_those_of_extended_files() {
+    let found = find(
+        ProjectKind::Tsconfig,
+        &[
+            ("tsconfig.json", r#"{ "files": [], "references": [{ "path": "lib" }] }"#),
+            ("tsconfig.base.json", r#"{ "compilerOptions": { "target": "ES5", "module": "amd" } }"#),
+            (
+                "lib/tsconfig.json",
+                r#"{ "extends": "../tsconfig.base", "compilerOptions": { "module": "esnext" } }"#,
+            ),
+            ("lib/a.ts", ""),
+            ("web/tsconfig.json", r#"{ "compilerOptions": { "baseUrl": ".", "esModuleInterop": true } }"#),
+            ("web/tsconfig.unused.json", r#"{ "compilerOptions": { "outFile": "x.js" } }"#),
+            ("web/a.ts", ""),
+        ],
+    );
+    let registry = crate::registry::Registry::built_in();
+    let note = |id: &str| {
+        let entry = registry.get(id).unwrap();
+        found.refused_options(entry).note(entry, Utf8Path::new("/w"))
+    };
+    assert_eq!(
+        note("typescript-native").unwrap(),
+        "`typescript-native` ignores `baseUrl`, `target: es5` in `lib/tsconfig.json`, `web/tsconfig.json`; \
+         for an older version set `servers.typescript-language-server.enabled = true`"
+    );
+    assert_eq!(note("typescript-language-server"), None);
 }

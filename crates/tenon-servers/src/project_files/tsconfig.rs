@@ -15,6 +15,8 @@ use super::{ProjectFiles, ProjectSearch, Samples, jsonc, normalised};
 const NAMES: [&str; 2] = ["tsconfig.json", "jsconfig.json"];
 const TYPESCRIPT: [&str; 4] = [".ts", ".tsx", ".mts", ".cts"];
 const JAVASCRIPT: [&str; 4] = [".js", ".jsx", ".mjs", ".cjs"];
+/// Included by servers that serve them.
+const COMPONENTS: [&str; 2] = [".svelte", ".vue"];
 /// How many configurations may extend each other.
 const MAX_EXTENDS: usize = 8;
 /// The most configurations to read.
@@ -36,7 +38,16 @@ pub(super) fn find(search: &ProjectSearch<'_>) -> ProjectFiles {
     let projects: Vec<Vec<Utf8PathBuf>> = samples.0.into_values().collect();
     let packages = if outside.is_empty() { BTreeSet::new() } else { package_names(search) };
     let all_outside = projects.is_empty();
-    ProjectFiles { all_outside, projects, outside, imports_javascript, packages, ..ProjectFiles::default() }
+    let compiler_options = configs.by_path.into_iter().map(|(path, config)| (path, config.options)).collect();
+    ProjectFiles {
+        all_outside,
+        projects,
+        outside,
+        imports_javascript,
+        packages,
+        compiler_options,
+        ..ProjectFiles::default()
+    }
 }
 
 /// The names in the `package.json` files.
@@ -113,6 +124,7 @@ struct Config {
     exclude: PathPatterns,
     allow_js: bool,
     references: Vec<Utf8PathBuf>,
+    options: BTreeMap<String, String>,
 }
 
 impl Config {
@@ -121,7 +133,7 @@ impl Config {
         if self.files.contains(file) {
             return true;
         }
-        (ends_with(&TYPESCRIPT) || self.allow_js && ends_with(&JAVASCRIPT))
+        (ends_with(&TYPESCRIPT) || ends_with(&COMPONENTS) || self.allow_js && ends_with(&JAVASCRIPT))
             && self.include.matches(file)
             && !self.exclude.matches(file)
     }
@@ -136,6 +148,8 @@ struct RawConfig {
     allow_js: Option<bool>,
     outputs: BTreeMap<&'static str, String>,
     references: Vec<String>,
+    /// The compiler options that are a text or a truth value, in lower case; the others are empty.
+    options: BTreeMap<String, String>,
 }
 
 impl RawConfig {
@@ -165,6 +179,7 @@ impl RawConfig {
             allow_js: options["allowJs"].as_bool().or_else(|| options["checkJs"].as_bool()),
             outputs,
             references: Vec::new(),
+            options: options.as_object().into_iter().flatten().map(option_text).collect(),
         });
         let references = value["references"].as_array().into_iter().flatten();
         // References are not inherited.
@@ -182,6 +197,7 @@ impl RawConfig {
         self.exclude = other.exclude.or(self.exclude.take());
         self.allow_js = other.allow_js.or(self.allow_js);
         self.outputs.extend(other.outputs);
+        self.options.extend(other.options);
     }
 
     fn resolved(self, path: &Utf8Path) -> Config {
@@ -206,8 +222,19 @@ impl RawConfig {
             exclude: PathPatterns::with_below(exclude.into_iter().map(at)),
             allow_js: self.allow_js.unwrap_or(path.file_name() == Some(NAMES[1])),
             references: self.references.into_iter().map(reference).collect(),
+            options: self.options,
         }
     }
+}
+
+/// A compiler option with its value as text.
+fn option_text((name, value): (&String, &Value)) -> (String, String) {
+    let text = match value {
+        Value::String(text) => text.to_lowercase(),
+        Value::Bool(value) => value.to_string(),
+        _ => String::new(),
+    };
+    (name.clone(), text)
 }
 
 /// A pattern whose last part has neither a dot nor a wildcard is a folder.

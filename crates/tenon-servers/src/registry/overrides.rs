@@ -92,6 +92,7 @@ impl Override {
             // The built-in arguments and fallbacks belong to the built-in command.
             entry.args.clear();
             entry.untrusted_args.clear();
+            entry.needs_packages.clear();
             entry.fallbacks.clear();
         }
         if let Some(args) = &self.args {
@@ -185,6 +186,7 @@ impl Registry {
             language: given.language_id.clone().unwrap_or_else(|| id.to_string()),
             command: command.clone(),
             args: Vec::new(),
+            needs_packages: Vec::new(),
             fallbacks: Vec::new(),
             extensions: BTreeMap::new(),
             root_markers: Vec::new(),
@@ -193,10 +195,15 @@ impl Registry {
             needs_marker: false,
             capabilities: Capability::ALL.to_vec(),
             install: Install::Manual { see: format!("the command `{command}` from your configuration") },
+            proven: None,
+            library_source: None,
             ready: None,
             settle_ms: super::default_settle_ms(),
             reopens: false,
             tsserver_command: None,
+            ignores_publishes: false,
+            idle_command: None,
+            exit_message: None,
             rebuilds: false,
             opens_new_files: false,
             on_save: None,
@@ -218,7 +225,12 @@ impl Registry {
             virtualenv: None,
             warm_up_opens_file: false,
             projects: None,
+            imports: Vec::new(),
             symbols_per_project: false,
+            binaries: BTreeMap::new(),
+            removed_options: BTreeMap::new(),
+            removed_option_errors: Vec::new(),
+            older_package: None,
             group: None,
             enabled: Switch::On,
             user_command: true,

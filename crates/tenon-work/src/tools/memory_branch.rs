@@ -36,9 +36,9 @@ pub(super) async fn create(call: &mut WorkCall<'_>, args: CreateArgs) -> Result<
     if name.is_reserved() {
         return Err(WorkError::new(
             WorkErrorCode::InvalidName,
-            format!("`{name}` is reserved for plans and tasks"),
+            format!("`{name}` is the branch of a plan or task"),
         )
-        .recovery("choose a name that does not begin with plan/ or task/"));
+        .recovery("choose a name other than plan/PLAN-… or task/TASK-…"));
     }
     let base = call.view(args.from.as_deref()).await?;
     call.check_no_target()?;

@@ -17,7 +17,8 @@ pub(crate) struct Args {
 
 #[derive(Debug, Serialize)]
 struct Head {
-    task: TargetId,
+    /// None without a focus.
+    task: Option<TargetId>,
 }
 
 /// An operation as clients see it.
@@ -31,7 +32,12 @@ struct OperationView<'a> {
 }
 
 pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
-    let id = call.require_target_id(args.task.as_deref())?;
+    let Some(id) = call.target_id(args.task.as_deref())? else {
+        call.warn_of_missing_focus();
+        let request = call.paging("")?;
+        let page = Page::list(Head { task: None }, "/operations", Vec::new(), false);
+        return Ok(WorkReply::page(page, request));
+    };
     // A deleted task has a history too: its last operation can be undone.
     if target::load(call.tx, call.ws.id, id).await?.is_none() {
         return Err(unknown_target(&id.to_string()));
@@ -53,5 +59,5 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
         Item::new("/operations", SortKey::ints(&[operation.number]), value, Cut::Json(&["op_id"]))
     });
     let items = items.collect();
-    Ok(WorkReply::page(Page::list(Head { task: id }, "/operations", items, more), request))
+    Ok(WorkReply::page(Page::list(Head { task: Some(id) }, "/operations", items, more), request))
 }

@@ -6,6 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use tenon_contract::clock::LAST_TIME;
 
 use crate::cursor::SortKey;
 use crate::error::{WorkError, WorkErrorCode};
@@ -166,13 +167,18 @@ async fn claim(call: &mut WorkCall<'_>, agent: &str, ttl_s: i64) -> Result<Optio
     call.check_guard(&row)?;
     let mut mutation = Mutation::of(row, call.request.tool, call.now, Undoable::No);
     let target = mutation.target();
-    target.claim = Some(Claim { agent: agent.to_owned(), expires_ms: call.now + ttl_s * 1000 });
+    target.claim = Some(Claim { agent: agent.to_owned(), expires_ms: expiry(call.now, ttl_s) });
     if target.status == Status::Todo {
         target.status = Status::Active;
     }
     mutation.log(call.tx, &mut call.ws, "claimed", None).await?;
     mutation.save(call.tx, &mut call.ws).await?;
     Ok(Some(mutation.row().clone()))
+}
+
+/// When a claim of this duration ends: at the latest at the last time that can be stored.
+fn expiry(now_ms: i64, ttl_s: i64) -> i64 {
+    now_ms.saturating_add(ttl_s.saturating_mul(1000)).min(LAST_TIME.as_millisecond())
 }
 
 async fn release(call: &mut WorkCall<'_>, text: &str, agent: &str) -> Result<(), WorkError> {

@@ -38,8 +38,7 @@ pub(super) async fn read_radar(
 
 /// The answer without a task: everything is null or empty. `lists` are those beside the radar.
 pub(super) fn nothing(call: &mut WorkCall<'_>, lists: &[Slot]) -> Result<WorkReply, WorkError> {
-    call.warn("no task given, and no focus is set");
-    call.propose(WorkTool::TasksContext, json!({}), "List plans and tasks", Priority::High);
+    call.warn_of_missing_focus();
     let request = call.paging("")?;
     let head = object(RadarHead { requested: Some(None), focus: Some(None), ..RadarHead::default() });
     let slots = Radar::SLOTS.iter().chain(lists).copied().collect();

@@ -215,6 +215,27 @@ fn budgets(tool: &str) -> Vec<usize> {
 }
 
 on_both! {
+    async fn too_small_budget_suggests_the_call_with_the_minimum(client: &Client) {
+        fill(client).await;
+        for (tool, args) in [
+            ("tasks_radar", json!({"task": "TASK-001"})),
+            ("tasks_context", json!({"kind": "task"})),
+            ("memory_show", json!({"branch": "a", "doc": "notes"})),
+            ("tasks_delta", json!({"wait_ms": 1})),
+        ] {
+            let mut small = args.clone();
+            small["max_chars"] = json!(20);
+            let answer = client.call(tool, small).await.fails("BUDGET_EXCEEDED");
+            assert_eq!(answer.suggested(), [tool]);
+            let params = &answer.envelope["suggestions"][0]["params"];
+            assert_eq!(params["max_chars"], answer.error()["minimum"]);
+            for (name, value) in args.as_object().unwrap() {
+                assert_eq!(params[name], *value, "{tool}");
+            }
+            client.call_quietly(tool, params.clone()).await.ok();
+        }
+    }
+
     async fn paged_reads_fit_the_budget_and_are_complete(client: &Client) {
         fill(client).await;
         for (tool, args) in reads(client).await {

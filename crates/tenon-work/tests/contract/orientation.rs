@@ -64,6 +64,11 @@ on_both! {
             assert_eq!(answer.suggested(), ["tasks_context"]);
             assert_eq!(answer.envelope["result"]["target"], json!(null));
         }
+        let history = client.call("tasks_history", json!({})).await;
+        assert!(history.warns("no focus"));
+        assert_eq!(history.suggested(), ["tasks_context"]);
+        let history = history.ok();
+        assert_eq!((&history["task"], &history["operations"]), (&json!(null), &json!([])));
     }
 
     async fn handoff_lists_done_remaining_and_risks(client: &Client) {

@@ -55,6 +55,19 @@ on_both! {
         Store::open(&client.location).await.unwrap();
     }
 
+    async fn times_before_1970_and_at_the_end_of_time_pass_the_check(client: &Client) {
+        for (name, time) in [("early", "1960-01-02T03:04:05Z"), ("late", "9999-12-30T22:00:00.999Z")] {
+            let store = Store::open(&client.location).await.unwrap();
+            let settings = WorkSettings { workspace: Some(WorkspaceName::parse(name).unwrap()), strict: false };
+            let work = Work::new(store, Clock::fixed(time.parse().unwrap()).0, settings);
+            call(&work, "tasks_create", json!({"title": "p"})).await.ok();
+            call(&work, "tasks_create", json!({"title": "t", "parent": "PLAN-001"})).await.ok();
+            call(&work, "tasks_note", json!({"task": "TASK-001", "note": "n"})).await.ok();
+            call(&work, "tasks_next", json!({"claim": true, "agent": "a"})).await.ok();
+            assert_eq!(work.store().check().await.unwrap().problems, Vec::<String>::new(), "{name}");
+        }
+    }
+
     async fn reopened_store_has_the_same_content(client: &Client) {
         task(client).await;
         close(client, "TASK-001", "s:1").await;

@@ -18,9 +18,16 @@ on_both! {
                 answer.fails(if bad.contains('\0') { "INVALID_INPUT" } else { "INVALID_NAME" });
             }
         }
-        for bad in ["-a", "", "a b", "task/TASK-001", "plan/x"] {
+        for bad in ["-a", "", "a b", "task/TASK-001", "plan/PLAN-1234"] {
             client.call("memory_branch_create", json!({"name": bad})).await.fails("INVALID_NAME");
         }
+        // Only the exact names of plans and tasks are reserved.
+        for good in ["plan/x", "task/fix-login", "task/TASK-01", "task/TASK-0001", "task/PLAN-001", "task/TASK-001/x"] {
+            let created = client.ok("memory_branch_create", json!({"name": good})).await;
+            assert_eq!(created["branch"]["name"], good);
+            client.ok("memory_checkout", json!({"ref": good})).await;
+        }
+        client.ok("memory_checkout", json!({"ref": "main"})).await;
         client.ok("memory_init", json!({})).await;
         client.call("memory_checkout", json!({"ref": "a b"})).await.fails("INVALID_NAME");
         client.call("memory_show", json!({"branch": "!", "doc": "notes"})).await.fails("INVALID_NAME");

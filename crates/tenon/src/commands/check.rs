@@ -11,6 +11,7 @@ use tenon_code::git::GitRepository;
 use tenon_code::new_findings;
 use tenon_code::report_log::ReportedFiles;
 use tenon_contract::root::WorkspacePath;
+use tenon_contract::visible::visible;
 use tenon_lsp::CallContext;
 use tenon_lsp::model::Severity;
 use tenon_lsp::orchestrator::{Options, Orchestrator};
@@ -134,10 +135,10 @@ fn check(args: Args, invocation: &mut Invocation) -> Result<Exit, Failure> {
     }
 
     match args.format {
-        Format::Text => write!(invocation.out, "{}", text::render(&report))?,
-        Format::Json => invocation.print(json::render(&report))?,
-        Format::Sarif => invocation.print(sarif::render(&report))?,
-        Format::Github => write!(invocation.out, "{}", github::render(&report))?,
+        Format::Text => invocation.print_styled(&text::render(&report))?,
+        Format::Json => invocation.print_data(json::render(&report))?,
+        Format::Sarif => invocation.print_data(sarif::render(&report))?,
+        Format::Github => invocation.print_lines(github::render(&report))?,
     }
     print_notes(&report, &registry, &finder, invocation);
     let hiding = hiding_settings(&args, &workspace);
@@ -236,7 +237,7 @@ fn check_with_daemon(
             (message, DaemonRequest::CheckNew { since: since.clone(), severities, wait_seconds })
         }
     };
-    let bar = ProgressBar::new_spinner().with_message(message);
+    let bar = ProgressBar::new_spinner().with_message(visible(&message).into_owned());
     bar.enable_steady_tick(Duration::from_millis(100));
     let checked = daemon_client::check_files(invocation, root, request);
     bar.finish_and_clear();
@@ -338,6 +339,9 @@ fn print_notes(report: &CheckReport, registry: &Registry, finder: &Finder, invoc
         if let Some(fix) = fixes.get(server.as_str()) {
             invocation.eprint(format!("  hint: {fix}"));
         }
+    }
+    for note in &report.notes {
+        invocation.eprint(format!("note: {note}"));
     }
     if !report.unserved.is_empty() {
         invocation.eprint(format!("note: no language server for {}", list_files(&report.unserved)));

@@ -19,6 +19,6 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut cli::definition(), "tenon", &mut script);
-    invocation.out.write_all(&script)?;
+    invocation.print_data(&script)?;
     Ok(Exit::Success)
 }

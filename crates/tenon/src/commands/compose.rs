@@ -3,7 +3,7 @@
 //! Exit codes: 0 when it composes, 1 on error diagnostics, 2 on unreadable input. The outcome goes to stdout in every
 //! format; stderr has only the summary and errors.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
@@ -105,11 +105,11 @@ fn compose_file(args: Compose, invocation: &mut Invocation) -> Result<Exit, Fail
     };
     let outcome = compose(&parsed);
     match args.format {
-        Format::Json => print(&canonical(&outcome))?,
-        Format::Pretty => print(&pretty(&outcome))?,
+        Format::Json => invocation.print_data(canonical(&outcome))?,
+        Format::Pretty => invocation.print_data(pretty(&outcome))?,
         Format::Text => {
             let text = text::render(&outcome.diagnostics, Some(&input), policy.as_ref());
-            invocation.out.write_all(text.as_bytes())?;
+            invocation.print_styled(&text)?;
             invocation.eprint(summary(&outcome));
         }
     }
@@ -125,11 +125,11 @@ fn show_saved(file: &Path, format: Format, invocation: &mut Invocation) -> Resul
     let ok = !diagnostics.iter().any(WorkspaceDiagnostic::is_error);
     let output = json!({"ok": ok, "diagnostics": diagnostics});
     match format {
-        Format::Json => print(&canonical(&output))?,
-        Format::Pretty => print(&pretty(&output))?,
+        Format::Json => invocation.print_data(canonical(&output))?,
+        Format::Pretty => invocation.print_data(pretty(&output))?,
         Format::Text => {
             let text = text::render(&diagnostics, None, None);
-            invocation.out.write_all(text.as_bytes())?;
+            invocation.print_styled(&text)?;
             invocation.eprint(counts(&diagnostics));
         }
     }
@@ -142,7 +142,7 @@ fn unreadable(
     help: &str,
     invocation: &mut Invocation,
 ) -> Result<Exit, Failure> {
-    invocation.err.write_all(text::parse_error(source, error, help).as_bytes())?;
+    invocation.eprint_styled(&text::parse_error(source, error, help));
     Ok(UNREADABLE)
 }
 
@@ -194,12 +194,4 @@ fn canonical(value: &impl serde::Serialize) -> String {
 
 fn pretty(value: &impl serde::Serialize) -> String {
     serde_json::to_string_pretty(value).expect("outcomes are plain JSON")
-}
-
-/// Writes data to stdout unchanged, past the layer that strips colours.
-fn print(text: &str) -> Result<(), Failure> {
-    let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    out.write_all(b"\n")?;
-    Ok(out.flush()?)
 }

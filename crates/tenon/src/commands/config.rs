@@ -45,7 +45,7 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
             let settings = workspace.settings().iter().filter(|(_, setting)| shown(setting));
             if json {
                 let settings: Vec<Value> = settings.map(|(path, setting)| describe(path, setting)).collect();
-                invocation.print(format!("{:#}", settings_json(&workspace, settings)))?;
+                invocation.print_data(format!("{:#}", settings_json(&workspace, settings)))?;
             } else {
                 invocation.eprint(format!("root: {root} ({})", workspace.trust().name()));
                 let lines: Vec<String> = settings.map(|(path, setting)| line(path, setting)).collect();
@@ -63,7 +63,7 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
                 invocation.eprint(format!("ignored: unknown environment variable `{name}`{hint}"));
             }
         }
-        Command::Schema => invocation.out.write_all(schema::json().as_bytes())?,
+        Command::Schema => invocation.print_data(schema::json())?,
         Command::Path => {
             let path = invocation.dirs()?.config_file;
             invocation.print(path)?;

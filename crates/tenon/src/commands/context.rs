@@ -4,7 +4,6 @@
 //! 3 budget, 4 missing cache, 5 invalid cache, 6 I/O, 7 internal. A failing command writes nothing to stdout.
 
 use std::ffi::OsString;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use camino::Utf8PathBuf;
@@ -107,13 +106,13 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
             let query = Query::new(query.into_string().map_err(|_| Error::QueryNotUtf8)?)?;
             let selection = resolve(&cache, query, budget)?;
             match format {
-                Format::Json => print(&selection.to_json())?,
-                Format::Pretty => print_pretty(&selection)?,
+                Format::Json => invocation.print_data(selection.to_json())?,
+                Format::Pretty => print_pretty(&selection, invocation)?,
             }
         }
-        Command::Inspect { cache } => print_pretty(&inspect(&cache)?)?,
+        Command::Inspect { cache } => print_pretty(&inspect(&cache)?, invocation)?,
         Command::Verify { cache } => run_verify(&cache, invocation)?,
-        Command::List { root } => print_pretty(&list(root.as_std_path())?)?,
+        Command::List { root } => print_pretty(&list(root.as_std_path())?, invocation)?,
     }
     Ok(Exit::Success)
 }
@@ -134,14 +133,7 @@ fn run_verify(cache: &Path, invocation: &mut Invocation) -> Result<(), Failure> 
     Ok(())
 }
 
-fn print_pretty(value: &impl Serialize) -> Result<(), Failure> {
-    print(&serde_json::to_string_pretty(value).expect("strings, numbers and flags are JSON"))
-}
-
-/// Writes data unchanged: the colour-stripping printer could alter it.
-fn print(text: &str) -> Result<(), Failure> {
-    let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    out.write_all(b"\n")?;
-    Ok(out.flush()?)
+fn print_pretty(value: &impl Serialize, invocation: &mut Invocation) -> Result<(), Failure> {
+    let json = serde_json::to_string_pretty(value).expect("strings, numbers and flags are JSON");
+    invocation.print_data(json)
 }

@@ -22,6 +22,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::invocation::Invocation;
 use crate::language_servers;
+use crate::server_choices;
 
 /// Check the installation and the workspace, and suggest fixes
 ///
@@ -59,6 +60,11 @@ impl Finding {
         Self { check, verdict: Verdict::Warning, detail: detail.into(), fix: Some(fix.into()) }
     }
 
+    /// A warning that says itself what to do.
+    fn note(check: &'static str, detail: String) -> Self {
+        Self { check, verdict: Verdict::Warning, detail, fix: None }
+    }
+
     fn bad(check: &'static str, failure: &Failure) -> Self {
         Self { check, verdict: Verdict::Bad, detail: failure.to_string(), fix: failure.first_hint() }
     }
@@ -78,7 +84,7 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
     }
     let bad = findings.iter().any(|finding| finding.verdict == Verdict::Bad);
     if args.json {
-        invocation.print(json!({"good": !bad, "findings": findings}).to_string())?;
+        invocation.print_data(json!({"good": !bad, "findings": findings}).to_string())?;
     } else {
         for finding in &findings {
             let word = match finding.verdict {
@@ -102,14 +108,23 @@ fn language_servers(workspace: &Workspace) -> Vec<Finding> {
         (Err(failure), _) | (_, Err(failure)) => return vec![Finding::bad("language servers", &failure)],
     };
     let languages = LanguageCount::count(&walk, &registry);
+    let finder = workspace.finder();
     let finding = |(entry, availability): (&ServerEntry, Availability)| {
         let files = languages.files_of(&entry.id);
         let about = format!("{} (files: {files})", entry.id);
         match availability {
             _ if files == 0 => None,
-            Availability::Found(program) => {
-                Some(Finding::good("language server", format!("{about}: {}", program.path)))
-            }
+            Availability::Found(program) => Some(match finder.missing_library(entry) {
+                None => Finding::good("language server", format!("{about}: {}", program.path)),
+                Some(library) => Finding::warning(
+                    "language server",
+                    format!(
+                        "{about}: {}, without the standard library's source: answers about uses inside its macros are incomplete",
+                        program.path
+                    ),
+                    format!("run `{}`", library.install),
+                ),
+            }),
             Availability::Unavailable(why) => Some(Finding::warning(
                 "language server",
                 format!("{about}: {}", why.reason),
@@ -118,7 +133,15 @@ fn language_servers(workspace: &Workspace) -> Vec<Finding> {
             Availability::Disabled(_) => None,
         }
     };
-    workspace.finder().find_all(&registry).into_iter().filter_map(finding).collect()
+    let mut findings: Vec<Finding> = finder.find_all(&registry).into_iter().filter_map(finding).collect();
+    match server_choices::of(workspace, &registry) {
+        Ok(choices) => findings.extend(choices.iter().flat_map(|choice| {
+            let warning = |note: &String| Finding::note("language server", note.clone());
+            choice.notes.iter().map(warning)
+        })),
+        Err(failure) => findings.push(Finding::bad("language servers", &failure)),
+    }
+    findings
 }
 
 /// Whether the kernel keeps language servers from changing files of the user.

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use camino::Utf8PathBuf;
 use clap::Subcommand;
+use tenon_contract::visible::visible;
 use tenon_server::daemon::protocol::EditedFiles;
 use tenon_server::workspace::{files_by_root, root_of_folder};
 
@@ -20,6 +21,8 @@ use crate::invocation::Invocation;
 mod agent;
 mod diff;
 mod event;
+#[cfg(test)]
+mod event_fuzzing;
 mod install;
 mod settings;
 
@@ -106,7 +109,10 @@ fn report(invocation: &mut Invocation) -> Result<(), Failure> {
     }
     texts.retain(|text| !text.is_empty());
     if !texts.is_empty() {
-        invocation.print(event.name.output(&texts.join("\n")).to_string())?;
+        // Agents show the text to people.
+        let lines = texts.iter().flat_map(|text| text.lines()).map(visible);
+        let text = lines.collect::<Vec<_>>().join("\n");
+        invocation.print_data(event.name.output(&text).to_string())?;
     }
     Ok(())
 }

@@ -69,7 +69,10 @@ fn finder(invocation: &Invocation, gate: &RootGate) -> Finder {
         return Finder::from_env(root.to_owned(), Trust::Untrusted);
     };
     let settings = read_workspace_file(root).ok().flatten();
-    let state = TrustStore::new(dirs.trust(), Clock::system()).state(root, settings.as_ref());
-    let trust = if state.is_trusted() { Trust::Trusted } else { Trust::Untrusted };
-    Finder::from_env(root.to_owned(), trust).with_managed(Managed::new(dirs.servers()))
+    let store = TrustStore::new(dirs.trust(), Clock::system());
+    let is_trusted = store.state(root, settings.as_ref()).is_trusted();
+    let trust = if is_trusted { Trust::Trusted } else { Trust::Untrusted };
+    Finder::from_env(root.to_owned(), trust)
+        .with_managed(Managed::new(dirs.servers()))
+        .with_program_check(store.program_check(root))
 }

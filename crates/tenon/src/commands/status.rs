@@ -30,7 +30,7 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
             }
             None => json!({"running": false, "root": root}),
         };
-        invocation.print(answer.to_string())?;
+        invocation.print_data(answer.to_string())?;
     } else {
         invocation.print(format!("root: {root}"))?;
         let Some(info) = &info else {

@@ -82,7 +82,7 @@ fn migrate(store_handle: &StoreHandle, json: bool, invocation: &mut Invocation) 
     let location = store_handle.location()?.to_string();
     if json {
         let answer = json!({"store": location, "engine": engine, "schema": schema, "was": was});
-        invocation.print(answer.to_string())?;
+        invocation.print_data(answer.to_string())?;
     } else {
         invocation.print(format!("store: {location}"))?;
         invocation.print(format!("engine: {engine}"))?;
@@ -101,7 +101,7 @@ fn check(store_handle: &StoreHandle, json: bool, invocation: &mut Invocation) ->
     if json {
         let answer = json!({"good": good, "workspaces": workspaces, "events": events, "records": records,
             "problems": problems});
-        invocation.print(answer.to_string())?;
+        invocation.print_data(answer.to_string())?;
     } else {
         for problem in problems {
             invocation.print(problem)?;
@@ -130,7 +130,7 @@ fn import(
     };
     let carried = with_store(store_handle, async |store| store.import(&mut input).await)?;
     if json {
-        invocation.print(json!({"workspaces": carried.workspaces, "rows": carried.rows}).to_string())?;
+        invocation.print_data(json!({"workspaces": carried.workspaces, "rows": carried.rows}).to_string())?;
     } else {
         invocation.eprint(format!("imported: {}", amount(carried)));
     }

@@ -3,12 +3,12 @@
 use std::cmp::Ordering;
 
 use serde_json::{Value, json};
-use tenon_work::WorkTool;
+use tenon_work::{WorkTool, WorkspaceName};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::invocation::Invocation;
-use crate::work::{PageOptions, WorkOptions, call_tool, given, line, list, paged};
+use crate::work::{PageOptions, WorkOptions, call_tool, given, line, list, paged, store_handle};
 
 /// Show the plans and tasks of agents
 ///
@@ -28,6 +28,7 @@ enum Command {
     Show(Show),
     Radar(Radar),
     Next(Next),
+    Link(Link),
 }
 
 /// List plans and tasks, plans first
@@ -96,13 +97,44 @@ struct Next {
     options: WorkOptions,
 }
 
+/// Let this folder use a workspace of plans and memory
+///
+/// A workspace belongs to the folder that used it first, and to the worktrees of that folder's repository. Another clone needs a link, so
+/// that a repository which names the remote of another one cannot read its plans and memory.
+#[derive(Debug, clap::Args)]
+struct Link {
+    /// Workspace name; by default that of the current folder
+    name: Option<String>,
+    /// Remove the link
+    #[arg(long)]
+    remove: bool,
+}
+
 pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failure> {
     match args.command.unwrap_or(Command::List(args.list)) {
         Command::List(args) => show_list(args, invocation),
         Command::Show(args) => show(args, invocation),
         Command::Radar(args) => show_radar(args, invocation),
         Command::Next(args) => show_next(args, invocation),
+        Command::Link(args) => link(args, invocation),
     }
+}
+
+fn link(args: Link, invocation: &mut Invocation) -> Result<Exit, Failure> {
+    let handle = store_handle(invocation)?;
+    let name = match &args.name {
+        Some(name) => WorkspaceName::parse(name)
+            .map_err(|_| Failure::new(Exit::Usage, format!("invalid workspace name `{name}`")))?,
+        None => handle.workspace().cloned().expect("every folder has a workspace"),
+    };
+    if !args.remove {
+        handle.link(&name)?;
+        invocation.eprint(format!("linked: {name}"));
+        return Ok(Exit::Success);
+    }
+    let was_linked = handle.unlink(&name)?;
+    invocation.eprint(if was_linked { format!("removed: {name}") } else { format!("not linked: {name}") });
+    Ok(if was_linked { Exit::Success } else { Exit::No })
 }
 
 fn show_list(args: List, invocation: &mut Invocation) -> Result<Exit, Failure> {

@@ -54,7 +54,7 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
             let listed = tokens.list()?;
             if json {
                 let listed: Vec<Value> = listed.iter().map(describe).collect();
-                invocation.print(Value::from(listed).to_string())?;
+                invocation.print_data(Value::from(listed).to_string())?;
             } else {
                 for token in listed {
                     let surfaces = token.surfaces.map_or("read-only".to_owned(), |names| names.join(","));
@@ -78,7 +78,7 @@ fn show(token: &Token, json: bool, invocation: &mut Invocation) -> Result<(), Fa
     if json {
         let mut described = describe(token);
         described["token"] = json!(token.secret);
-        return invocation.print(described.to_string());
+        return invocation.print_data(described.to_string());
     }
     invocation.eprint(format!("id: {}", token.id));
     invocation.print(&token.secret)

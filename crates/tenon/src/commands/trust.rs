@@ -13,8 +13,9 @@ use crate::invocation::Invocation;
 /// Trust a workspace, or revoke that trust
 ///
 /// Until you trust a workspace, nothing in it runs, and its `tenon.toml` can only ignore files, choose severities and lower
-/// limits. Trust pins `tenon.toml` and every file in the workspace that its commands use. When one of these files changes,
-/// the trust becomes stale: review the change, then run `tenon trust` again.
+/// limits. Trust pins `tenon.toml`, every file in the workspace that its commands use, and the language servers and
+/// interpreters that are found in `node_modules/.bin` and virtualenvs. When one of these files changes, appears or
+/// disappears, the trust becomes stale: review the change, then run `tenon trust` again.
 ///
 /// A running daemon with clients keeps the decision that it started with, until it is stopped.
 #[derive(Debug, clap::Args)]
@@ -44,7 +45,8 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
     } else if args.revoke {
         store.revoke(&root)?;
     } else if !args.show {
-        store.trust(&root, settings.as_ref())?;
+        let user = config::read_user_file(&invocation.dirs()?.config_file)?;
+        store.trust(&root, settings.as_ref(), user.as_ref())?;
     }
     let state = store.state(&root, settings.as_ref());
     if !args.show {
@@ -52,13 +54,14 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
     }
     let record = store.record(&root);
     if args.json {
-        let pins = record.as_ref().map(|record| record.pins.keys().collect::<Vec<_>>()).unwrap_or_default();
+        let pins = record.as_ref().map(|record| record.pinned().into_keys().collect::<Vec<_>>());
+        let pins = pins.unwrap_or_default();
         let decided_at = record.as_ref().map(|record| &record.decided_at);
         let changed = changed(&state);
         let answer = json!({
             "root": root, "state": state.name(), "changed": changed, "pins": pins, "decided_at": decided_at,
         });
-        invocation.print(answer.to_string())?;
+        invocation.print_data(answer.to_string())?;
     } else {
         invocation.print(format!("{}: {root}", state.name()))?;
         explain(&state, record.as_ref(), &root, invocation);
@@ -89,8 +92,8 @@ fn changed(state: &TrustState) -> &[Utf8PathBuf] {
 fn explain(state: &TrustState, record: Option<&TrustRecord>, root: &Utf8Path, invocation: &mut Invocation) {
     match state {
         TrustState::Trusted => {
-            for (path, hash) in record.map(|record| &record.pins).into_iter().flatten() {
-                let note = if hash.is_none() { " (absent)" } else { "" };
+            for (path, exists) in record.map(TrustRecord::pinned).into_iter().flatten() {
+                let note = if exists { "" } else { " (absent)" };
                 invocation.eprint(format!("  pinned: {path}{note}"));
             }
         }

@@ -1,18 +1,17 @@
 //! `tenon up`: sets up a workspace and shows how to connect agents.
 
-use std::io::{BufRead, IsTerminal, Write as _};
-
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
 use tenon_lsp::orchestrator::ServerState;
 use tenon_server::daemon::protocol::{LanguageProbe, ServerSummary};
 use tenon_server::trust::TrustState;
 use tenon_server::workspace::Workspace;
-use tenon_servers::install::{self, PackageLock, Tools};
+use tenon_servers::install::{InstallPlan, PlannedLock, Tools};
 use tenon_servers::language_count::LanguageCount;
+use tenon_servers::registry::ServerId;
 
 use crate::agent_config::{self, AgentConfig};
-use crate::commands::servers::install_one;
+use crate::commands::servers::install::{confirm, install_all, is_terminal, print_plan};
 use crate::daemon_client::{self, Probe};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -52,7 +51,10 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
     let languages =
         LanguageCount::count(&language_servers::walk(&workspace)?, &language_servers::registry(&workspace)?);
     let install = if args.no_install { Some(false) } else { args.yes.then_some(true) };
-    install_missing(&workspace, &languages, install, invocation)?;
+    if languages.servers().is_empty() {
+        language_servers::say_no_source(&root, invocation);
+    }
+    let missing = install_missing(&workspace, &languages, install, invocation)?;
     let probe = daemon_client::probe(invocation, &root)?;
     let Probe { daemon, tools } = &probe;
     invocation.eprint(format!("daemon: process {}, {} tools", daemon.pid, tools.len()));
@@ -72,7 +74,9 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
     let mut agents = agent_config::all(&program(invocation), &root);
     agents.retain(|agent| args.agent.as_ref().is_none_or(|name| name == agent.name));
     match args.json {
-        true => invocation.print(describe(&workspace, &probe, &needed, &agents).to_string())?,
+        true => {
+            invocation.print_data(describe(&workspace, &probe, &needed, &missing, &agents).to_string())?
+        }
         false => print_agents(&agents, invocation)?,
     }
     Ok(Exit::Success)
@@ -97,45 +101,66 @@ fn print_workspace(workspace: &Workspace, invocation: &mut Invocation) {
     }
 }
 
-/// Installs missing language servers that the workspace's files need, if the user agrees.
+/// Installs missing language servers that the workspace's files need, if the user agrees. Returns those that are still missing,
+/// with the reason; none of them stops the rest.
 fn install_missing(
     workspace: &Workspace,
     languages: &LanguageCount,
     install: Option<bool>,
     invocation: &mut Invocation,
-) -> Result<(), Failure> {
-    let (managed, search) = (language_servers::managed(workspace), language_servers::search_path(workspace));
-    let tools = Tools::find(&search, Some(workspace.root()));
+) -> Result<Vec<Value>, Failure> {
+    let managed = language_servers::managed(workspace);
+    let tools = Tools::find(&language_servers::search_path(workspace), Some(workspace.root()));
     let registry = language_servers::registry(workspace)?;
-    let missing = install::locks_for_workspace(&registry, languages, &managed, &search, &tools);
-    if missing.is_empty() {
-        return Ok(());
+    let mut plan = InstallPlan::for_workspace(&registry, languages, &workspace.finder(), &tools);
+    if plan.is_empty() {
+        return Ok(Vec::new());
     }
-    let names: Vec<String> =
-        missing.iter().map(|lock: &&PackageLock| format!("{} {}", lock.name, lock.version)).collect();
-    invocation.eprint(format!("missing language servers: {}", names.join(", ")));
-    if !confirm_install(install, invocation)? {
+    // A build takes minutes: only if someone agrees to it.
+    let slow = |planned: &PlannedLock| planned.lock.is_built_from_source();
+    let postponed: Vec<PlannedLock> = match install.is_none() && !is_terminal() {
+        true => plan.locks.extract_if(.., |planned| slow(planned)).collect(),
+        false => Vec::new(),
+    };
+    print_plan(&plan, &managed, invocation);
+    let mut missing: Vec<Value> =
+        plan.skipped.iter().map(|one| absent(&one.served.id, &one.why, one.fix())).collect();
+    for planned in postponed {
+        for served in &planned.servers {
+            let why = "it is built from source, which takes minutes";
+            let fix = format!("run `tenon servers install {}`", served.id);
+            invocation.eprint(format!("  {} for {served}: {why}", served.id));
+            invocation.eprint(format!("    hint: {fix}"));
+            missing.push(absent(&served.id, why, fix));
+        }
+    }
+    if plan.locks.is_empty() {
+        return Ok(missing);
+    }
+    if !confirm(install, invocation)? {
         invocation.eprint("  hint: run `tenon up --yes` to install them");
-        return Ok(());
+        let locks = plan.locks.iter().flat_map(|planned| &planned.servers);
+        missing.extend(
+            locks.map(|one| absent(&one.id, "not found", format!("run `tenon servers install {}`", one.id))),
+        );
+        return Ok(missing);
     }
-    for lock in missing {
-        let installed = install_one(lock, &managed, &tools)?;
-        invocation.eprint(installed);
+    let print = |invocation: &mut Invocation, line: String| {
+        invocation.eprint(line);
+        Ok(())
+    };
+    for failed in install_all(&plan.locks, &managed, &tools, invocation, print)? {
+        let planned = plan.locks.iter().find(|planned| planned.lock == failed.lock);
+        let fix = failed.failure.first_hint().unwrap_or_default();
+        let servers = planned.into_iter().flat_map(|planned| &planned.servers);
+        missing.extend(servers.map(|one| absent(&one.id, &failed.failure, fix.clone())));
     }
-    Ok(())
+    Ok(missing)
 }
 
-/// Whether to install: decided by a flag, else by the user on a terminal. Without a terminal, `up` installs.
-fn confirm_install(install: Option<bool>, invocation: &mut Invocation) -> Result<bool, Failure> {
-    let terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
-    if let Some(decided) = install.or((!terminal).then_some(true)) {
-        return Ok(decided);
-    }
-    write!(invocation.err, "Install them into Tenon's own folder? [Y/n] ")?;
-    invocation.err.flush()?;
-    let mut answer = String::new();
-    std::io::stdin().lock().read_line(&mut answer)?;
-    Ok(matches!(answer.trim().to_lowercase().as_str(), "" | "y" | "yes"))
+/// A server that is still missing, for programs.
+fn absent(server: &ServerId, reason: impl std::fmt::Display, fix: String) -> Value {
+    json!({"server": server.as_str(), "reason": reason.to_string(), "fix": fix})
 }
 
 fn print_servers(servers: &[ServerSummary], invocation: &mut Invocation) {
@@ -149,10 +174,12 @@ fn print_servers(servers: &[ServerSummary], invocation: &mut Invocation) {
 }
 
 fn print_proofs(proofs: &[LanguageProbe], invocation: &mut Invocation) {
-    for proof in proofs.iter().filter(|proof| proof.definition.is_some() || proof.diagnostic.is_some()) {
-        let definition = proof.definition.as_deref().unwrap_or("no definition found");
+    for proof in proofs.iter().filter(|proof| proof.symbol.is_some() || proof.diagnostic.is_some()) {
+        let symbol = proof.symbol.as_deref().unwrap_or("no symbols by name for this language");
         let diagnostic = proof.diagnostic.as_deref().unwrap_or("no diagnostics in the tested files");
-        invocation.eprint(format!("test requests ({}):\n  {definition}\n  {diagnostic}", proof.language));
+        invocation.eprint(format!("test requests ({}):", proof.language));
+        invocation.eprint(format!("  {symbol}"));
+        invocation.eprint(format!("  {diagnostic}"));
     }
 }
 
@@ -171,8 +198,10 @@ pub(crate) fn program(invocation: &Invocation) -> String {
 
 fn print_agents(agents: &[AgentConfig], invocation: &mut Invocation) -> Result<(), Failure> {
     for agent in agents {
-        invocation.print(format!("\n# {}: {}\n", agent.title, agent.file))?;
-        invocation.print(agent.text.trim_end())?;
+        invocation.print("")?;
+        invocation.print(format!("# {}: {}", agent.title, agent.file))?;
+        invocation.print("")?;
+        invocation.print_lines(agent.text.trim_end())?;
     }
     Ok(())
 }
@@ -181,6 +210,7 @@ fn describe(
     workspace: &Workspace,
     probe: &Probe,
     servers: &[ServerSummary],
+    missing: &[Value],
     agents: &[AgentConfig],
 ) -> Value {
     let agents = agents.iter().map(
@@ -192,6 +222,7 @@ fn describe(
         "daemon": probe.daemon,
         "tools": probe.tools,
         "servers": servers,
+        "missingServers": missing,
         "agents": agents.collect::<Vec<_>>(),
     })
 }

@@ -8,7 +8,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use camino::Utf8Path;
-use tenon_server::bridge::{self, BridgeEnd};
+use tenon_server::bridge::{self, BridgeEnd, Heartbeat};
+use tenon_server::config::FlagSetting;
+use tenon_server::daemon::client_settings::ClientSettings;
 use tenon_server::daemon::connection::{self, DaemonCommand, DaemonConnection};
 use tenon_server::daemon::daemon_paths::DaemonPaths;
 use tenon_server::daemon::daemon_server::{DaemonServer, DaemonSocket, ExitPolicy};
@@ -60,7 +62,12 @@ pub(super) fn bridge(
     // Unbuffered: the standard handles' buffers would only delay messages.
     let input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
     let output = File::from(io::stdout().as_fd().try_clone_to_owned()?);
-    match bridge::pass(input, output, &early, stream)? {
+    let paths = DaemonPaths::of(root, &invocation.environment)?;
+    let heartbeat = Heartbeat::new(move || block_on(connection::is_alive(&paths)).unwrap_or(true));
+    match bridge::pass(input, output, &early, stream, heartbeat)? {
+        BridgeEnd::DaemonSilent => Err(Failure::new(Exit::Daemon, "the daemon is stopped or hangs")
+            .hint("run `tenon stop --force` to kill it, then reconnect")
+            .hint(format!("its log is `{log}`"))),
         BridgeEnd::Served | BridgeEnd::AgentGone => Ok(Exit::Success),
         BridgeEnd::DaemonGone => Err(Failure::new(Exit::Daemon, "the daemon exited during the session")
             .hint(format!("reconnect to start a new daemon; its log is `{log}`"))),
@@ -82,7 +89,8 @@ pub(super) fn request(
     request: DaemonRequest,
 ) -> Result<DaemonResponse, Failure> {
     let paths = DaemonPaths::of(root, &invocation.environment)?;
-    into_result(block_on(connection::run(&paths, request))??)
+    let settings = settings(invocation, &[])?;
+    into_result(block_on(connection::run(&paths, request, settings))??)
 }
 
 pub(super) fn request_or_start(
@@ -92,8 +100,9 @@ pub(super) fn request_or_start(
     timeout: Duration,
 ) -> Result<DaemonResponse, Failure> {
     let paths = DaemonPaths::of(root, &invocation.environment)?;
+    let settings = settings(invocation, &[])?;
     let response = async {
-        let running = connection::run_or_start(&paths, request, || launch(invocation, root));
+        let running = connection::run_or_start(&paths, request, settings, || launch(invocation, root));
         let no_answer = |_| DaemonError::Timeout { seconds: timeout.as_secs(), pid: None };
         tokio::time::timeout(timeout, running).await.map_err(no_answer)?
     };
@@ -106,6 +115,7 @@ pub(super) fn check_files(
     request: DaemonRequest,
 ) -> Option<DaemonCheck> {
     let paths = DaemonPaths::of(root, &invocation.environment).ok()?;
+    let settings = settings(invocation, &[]).ok()?;
     let response = async {
         // Registered first: an interrupt before that would end the process.
         let mut interrupts = signal(SignalKind::interrupt())?;
@@ -118,7 +128,7 @@ pub(super) fn check_files(
             interrupts.recv().await;
             interrupted = true;
         };
-        let response = connection::run_until(&paths, request, interrupt).await?;
+        let response = connection::run_until(&paths, request, settings, interrupt).await?;
         Ok((response, interrupted))
     };
     match block_on(response).ok()? {
@@ -141,7 +151,13 @@ async fn connect_or_start(
     want: ConnectionKind,
 ) -> Result<DaemonConnection, Failure> {
     let paths = DaemonPaths::of(root, &invocation.environment)?;
-    connection::connect_or_start(&paths, &ClientHello::new(want), || launch(invocation, root)).await
+    let hello = ClientHello::with_settings(want, settings(invocation, &[])?);
+    connection::connect_or_start(&paths, &hello, || launch(invocation, root)).await
+}
+
+/// The settings that the environment and `flags` make: the daemon honours them or rejects the connection.
+fn settings(invocation: &Invocation, flags: &[FlagSetting]) -> Result<ClientSettings, Failure> {
+    Ok(ClientSettings::of(&invocation.environment, &invocation.dirs()?, flags)?)
 }
 
 /// The command that starts the daemon of `root`.
@@ -164,6 +180,7 @@ pub(super) fn serve(
     root: &Utf8Path,
     serving: ServeOptions,
 ) -> Result<Exit, Failure> {
+    let settings = settings(invocation, &serving.flags)?;
     let workspace = invocation.workspace(root, serving.flags)?;
     let paths = DaemonPaths::of(root, &invocation.environment)?;
     let _life = run_to_completion(async {
@@ -183,7 +200,7 @@ pub(super) fn serve(
         let status = if running.is_some() { "serving" } else { "using the running daemon for" };
         invocation.eprint(format!("{status} {root}; press Ctrl-C to stop"));
         let served = match serving.http {
-            true => keep_http_open(invocation, &paths, serving.port, &stop).await,
+            true => keep_http_open(invocation, &paths, serving.port, settings, &stop).await,
             false => Ok(()),
         };
         if served.is_err() {
@@ -205,9 +222,11 @@ async fn keep_http_open(
     invocation: &mut Invocation,
     paths: &DaemonPaths,
     port: Option<u16>,
+    settings: ClientSettings,
     stop: &CancellationToken,
 ) -> Result<(), Failure> {
-    let held = connection::connect(paths, &ClientHello::new(ConnectionKind::Http { port })).await?;
+    let hello = ClientHello::with_settings(ConnectionKind::Http { port }, settings);
+    let held = connection::connect(paths, &hello).await?;
     let address = held.welcome.http.clone().unwrap_or_default();
     invocation.eprint("clients must send `Authorization: Bearer TOKEN`; `tenon token show` prints a token");
     invocation.print(format!("{address}/mcp"))?;
@@ -261,7 +280,7 @@ fn run_to_completion<T>(work: impl Future<Output = T>) -> io::Result<T> {
 
 fn start_log(workspace: &Workspace) {
     let settings = &workspace.config().log;
-    let file = tenon_server::log::open(workspace.log_path(), settings);
+    let file = tenon_server::log::open(workspace.log_path(), settings, workspace.clock().clone());
     tenon_server::log::to_file(file, settings.level, workspace.clock().clone());
 }
 

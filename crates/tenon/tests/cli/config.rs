@@ -19,7 +19,7 @@ fn invalid_settings_are_shown_with_their_line_and_a_hint() {
           | ^^^^^^^^^
           |
           = hint: did you mean `limits.max_page_size`?
-        error: `mcp.content` must be `structured` or `text`, not `html`
+        error: `mcp.content` must be `auto`, `structured` or `text`, not `html`
          --> [SANDBOX]/w/tenon.toml:6:11
           |
         6 | content = "html"

@@ -1,10 +1,13 @@
 //! The daemon's life cycle: shared by clients, killed, idle, stopped.
 
 use std::io::Read;
+use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Barrier;
 use std::thread;
+use std::time::Instant;
 
 use serde_json::json;
 use tenon_testkit::small_disk::SmallDisk;
@@ -178,6 +181,25 @@ fn stop_force_kills_a_hung_daemon() {
 }
 
 #[test]
+fn bridge_of_a_stopped_daemon_ends_with_an_error() {
+    let sandbox = Sandbox::new();
+    let mut command = sandbox.tenon();
+    command.arg("mcp").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    drop(connect(&sandbox, &[]));
+    let mut bridge = command.spawn().unwrap();
+    wait_for_status(&sandbox, "the bridge is connected", |status| status["clients"] == 1);
+    let daemon = the_daemon(&sandbox);
+    assert!(sandbox.command("kill").args(["-STOP", &daemon.id.to_string()]).status().unwrap().success());
+    let question = b"{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"ping\"}\n";
+    std::io::Write::write_all(bridge.stdin.as_mut().unwrap(), question).unwrap();
+    let mut stderr = String::new();
+    bridge.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+    assert_eq!(bridge.wait().unwrap().code(), Some(5));
+    assert!(stderr.contains("error: the daemon is stopped or hangs"), "{stderr}");
+    assert!(tenon(&sandbox, &["stop", "--force"]).status.success());
+}
+
+#[test]
 fn terminated_daemon_removes_its_socket() {
     let sandbox = Sandbox::new();
     drop(connect(&sandbox, &[]));
@@ -249,4 +271,109 @@ fn full_disk_under_the_log_does_not_stop_the_daemon() {
         assert!(log.lines().next().unwrap().contains("lines lost"), "{log}");
         assert!(log.lines().all(|line| serde_json::from_str::<serde_json::Value>(line).is_ok()), "{log}");
     }
+}
+
+/// A change of the folder for sockets.
+type Damage = fn(&Path);
+
+/// What can happen to the folder for sockets while a daemon runs.
+fn damages() -> [(&'static str, Damage); 5] {
+    [
+        ("socket removed", |folder| std::fs::remove_file(socket_in(folder)).unwrap()),
+        ("socket replaced", |folder| {
+            let socket = socket_in(folder);
+            std::fs::remove_file(&socket).unwrap();
+            drop(UnixListener::bind(socket).unwrap());
+        }),
+        ("folder removed", |folder| std::fs::remove_dir_all(folder).unwrap()),
+        ("folder replaced", |folder| {
+            std::fs::rename(folder, folder.with_extension("old")).unwrap();
+            std::fs::DirBuilder::new().mode(0o700).create(folder).unwrap();
+        }),
+        ("parent folder removed", |folder| std::fs::remove_dir_all(folder.parent().unwrap()).unwrap()),
+    ]
+}
+
+fn socket_in(folder: &Path) -> PathBuf {
+    let mut files = std::fs::read_dir(folder).unwrap().flatten().map(|entry| entry.path());
+    files.find(|path| path.extension().unwrap() == "sock").unwrap()
+}
+
+#[test]
+fn daemon_that_lost_its_socket_stays_the_only_one_and_is_reached() {
+    for (what, damage) in damages() {
+        let sandbox = Sandbox::new();
+        let folder = sandbox.dir("run").join("tenon");
+        let mut first = connect(&sandbox, &[]);
+        let daemon = the_daemon(&sandbox);
+        damage(&folder);
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    let mut client = connect(&sandbox, &[]);
+                    assert!(client.call_tool("workspace_status", json!({})).is_ok(), "{what}");
+                    assert_eq!(the_daemon(&sandbox).id, daemon.id, "{what}");
+                });
+            }
+        });
+        assert!(first.call_tool("workspace_status", json!({})).is_ok(), "{what}");
+        if let "socket removed" | "folder removed" = what {
+            damage(&folder);
+        }
+        assert_eq!(crate::json(&sandbox, &["status", "--json"])["pid"], daemon.id, "{what}");
+        if let "socket removed" | "folder removed" = what {
+            damage(&folder);
+        }
+        let stopped = tenon(&sandbox, &["stop"]);
+        assert!(stopped.status.success(), "{what}: {stopped:?}");
+        sandbox.assert_no_processes();
+        assert_eq!(tenon(&sandbox, &["stop"]).status.code(), Some(1), "{what}");
+    }
+}
+
+#[test]
+fn clients_with_another_socket_folder_share_the_daemon() {
+    let sandbox = Sandbox::new();
+    let _first = connect(&sandbox, &[]);
+    let daemon = the_daemon(&sandbox);
+    let other = sandbox.dir("tmp").join("other");
+    let mut command = sandbox.tenon();
+    let mut second = connect_with(command.arg("mcp").env("TENON_RUNTIME_DIR", &other));
+    assert!(second.call_tool("workspace_status", json!({})).is_ok());
+    assert_eq!(the_daemon(&sandbox).id, daemon.id);
+}
+
+#[test]
+fn stop_force_kills_a_hung_daemon_without_a_socket() {
+    let sandbox = Sandbox::new();
+    drop(connect(&sandbox, &[]));
+    let daemon = the_daemon(&sandbox);
+    assert!(sandbox.command("kill").args(["-STOP", &daemon.id.to_string()]).status().unwrap().success());
+    std::fs::remove_dir_all(sandbox.dir("run").join("tenon")).unwrap();
+    let stopped = tenon(&sandbox, &["stop", "--force"]);
+    assert!(stopped.status.success(), "{stopped:?}");
+    sandbox.assert_no_processes();
+}
+
+#[test]
+fn daemon_whose_lock_file_was_removed_takes_it_again() {
+    let sandbox = Sandbox::new();
+    let _client = connect(&sandbox, &[]);
+    let daemon = the_daemon(&sandbox);
+    let locks = sandbox.dir("state").join("tenon/daemons");
+    std::fs::remove_dir_all(&locks).unwrap();
+    let deadline = Instant::now() + PATIENCE;
+    let noted = || {
+        std::fs::read_dir(&locks).into_iter().flatten().flatten().any(|file| {
+            std::fs::read_to_string(file.path())
+                .is_ok_and(|note| note.starts_with(&format!("{}\n", daemon.id)))
+        })
+    };
+    while !noted() {
+        assert!(Instant::now() < deadline, "the daemon did not take its lock again");
+        thread::yield_now();
+    }
+    std::fs::remove_dir_all(sandbox.dir("run").join("tenon")).unwrap();
+    drop(connect(&sandbox, &[]));
+    assert_eq!(the_daemon(&sandbox).id, daemon.id);
 }

@@ -1,12 +1,14 @@
 //! `tenon serve`: the foreground daemon, and HTTP served by it or by a running daemon.
 
 use std::io::{BufRead, BufReader};
-use std::net::SocketAddr;
-use std::process::{Child, Stdio};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 use serde_json::json;
 use tenon_testkit::http::{Request, send};
-use tenon_testkit::{McpClient, Revision, Sandbox};
+use tenon_testkit::{McpClient, PATIENCE, Revision, Sandbox, processes};
 
 use crate::{connect, json, running, tenon, the_daemon, wait_for_status};
 
@@ -16,8 +18,18 @@ struct ServeProcess {
 }
 
 fn serve(sandbox: &Sandbox) -> ServeProcess {
-    let mut command = sandbox.tenon();
-    command.args(["serve", "--http"]).stdout(Stdio::piped()).stderr(Stdio::null());
+    serve_by(sandbox.tenon().args(["serve", "--http"]))
+}
+
+/// Serves with this limit of open files.
+fn serve_with_descriptors(sandbox: &Sandbox, limit: usize) -> ServeProcess {
+    let tenon = sandbox.tenon().get_program().to_owned();
+    let script = format!("ulimit -n {limit}; exec \"$0\" serve --http");
+    serve_by(sandbox.command("sh").args(["-c", &script]).arg(tenon))
+}
+
+fn serve_by(command: &mut Command) -> ServeProcess {
+    command.stdout(Stdio::piped()).stderr(Stdio::null());
     let mut process = command.spawn().unwrap();
     let mut url = String::new();
     BufReader::new(process.stdout.as_mut().unwrap()).read_line(&mut url).unwrap();
@@ -44,6 +56,10 @@ impl ServeProcess {
             "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" },
         } });
         send(self.address, &Request::mcp("/mcp", Some(token), body.to_string())).unwrap().status
+    }
+
+    fn descriptors(&self) -> usize {
+        std::fs::read_dir(format!("/proc/{}/fd", self.process.id())).unwrap().count()
     }
 
     fn interrupt(mut self, sandbox: &Sandbox) {
@@ -104,4 +120,70 @@ fn port_in_use_is_an_error() {
     let stderr = String::from_utf8_lossy(&rejected.stderr).into_owned();
     assert!(stderr.contains(&format!("cannot listen on 127.0.0.1:{port}")), "{stderr}");
     sandbox.assert_no_processes();
+}
+
+/// The text of all log files.
+fn log(sandbox: &Sandbox) -> String {
+    let folder = sandbox.dir("state").join("tenon/logs");
+    let files = folder.read_dir().into_iter().flatten().flatten().map(|entry| entry.path());
+    let is_log = |path: &std::path::PathBuf| path.to_string_lossy().contains(".jsonl");
+    files.filter(is_log).filter_map(|path| std::fs::read_to_string(path).ok()).collect()
+}
+
+#[test]
+fn idle_connections_without_a_token_keep_no_client_out_and_leave_descriptors() {
+    const DESCRIPTORS: usize = 128;
+    let sandbox = Sandbox::new();
+    let served = serve_with_descriptors(&sandbox, DESCRIPTORS);
+    let idle: Vec<TcpStream> =
+        (0..2 * DESCRIPTORS).map(|_| TcpStream::connect(served.address).unwrap()).collect();
+    let (answered, served_ref) = (AtomicBool::new(false), &served);
+    let most = std::thread::scope(|scope| {
+        let counting = scope.spawn(|| {
+            let counts =
+                std::iter::from_fn(|| (!answered.load(Ordering::Relaxed)).then(|| served_ref.descriptors()));
+            counts.max().unwrap_or_default()
+        });
+        for _ in 0..3 {
+            assert!(served.client(&sandbox).call_tool("workspace_status", json!({})).is_ok());
+        }
+        answered.store(true, Ordering::Relaxed);
+        counting.join().unwrap()
+    });
+    assert!(most < DESCRIPTORS * 3 / 4, "{most} of {DESCRIPTORS} descriptors were in use");
+    assert!(connect(&sandbox, &[]).call_tool("workspace_status", json!({})).is_ok());
+    drop(idle);
+    served.interrupt(&sandbox);
+}
+
+#[test]
+fn flood_of_bad_requests_writes_a_small_log() {
+    let sandbox = Sandbox::new();
+    let served = serve(&sandbox);
+    for number in 0..1500 {
+        let token = format!("wrong-{number}");
+        assert_eq!(served.status(&token), 401);
+    }
+    assert!(log(&sandbox).len() < 64 * 1024, "{} bytes", log(&sandbox).len());
+    served.interrupt(&sandbox);
+}
+
+#[test]
+fn accept_pauses_without_descriptors_and_continues_with_them() {
+    let sandbox = Sandbox::new();
+    let served = serve(&sandbox);
+    let token = json(&sandbox, &["token", "show", "--json"]);
+    processes::limit_open_files(served.process.id(), 3);
+    let waiting = TcpStream::connect(served.address).unwrap();
+    let failures = || log(&sandbox).matches("cannot accept a connection").count();
+    let deadline = Instant::now() + PATIENCE;
+    while failures() < 3 {
+        assert!(Instant::now() < deadline, "accept has not failed: {}", log(&sandbox));
+    }
+    let before = failures();
+    processes::limit_open_files(served.process.id(), 1024);
+    assert_eq!(served.status(token["token"].as_str().unwrap()), 200);
+    assert!(before < 20 && failures() < 20, "{before}, then {}", failures());
+    drop(waiting);
+    served.interrupt(&sandbox);
 }

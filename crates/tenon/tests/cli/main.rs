@@ -6,14 +6,17 @@
 #![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 mod check;
+mod client_settings;
 mod config;
 mod daemon;
 mod environment_errors;
 mod help;
 mod http;
 mod replacement;
+mod server_choices;
 mod servers;
 mod surfaces;
+mod terminal;
 mod token;
 mod trust;
 

@@ -97,6 +97,31 @@ fn missing_files_that_an_interpreter_would_load_are_pinned_as_absent() {
 }
 
 #[test]
+fn program_planted_where_servers_are_looked_up_does_not_run() {
+    let sandbox = Sandbox::with_tree(
+        "//- tenon.toml\n//- main.py\nx = 1\n//- pyproject.toml\n[project]\nname = \"x\"\n",
+    );
+    // In their sandbox, servers could not leave a mark.
+    sandbox.write_user_config("[sandbox]\nexcept = [\"*\"]\n");
+    assert!(tenon(&sandbox, &["trust"]).status.success());
+    let mark = sandbox.folder().join("ran");
+    let plant = |path: &str| {
+        sandbox.tree().write(path, &format!("#!/bin/sh\necho {path} >> {}\n", mark.display()));
+        std::fs::set_permissions(sandbox.root().join(path), std::fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    sandbox.tree().write(".venv/pyvenv.cfg", "");
+    plant(".venv/bin/ruff");
+    let state = json(&sandbox, &["trust", "--show", "--json"]);
+    assert_eq!((&state["state"], &state["changed"]), (&json!("stale"), &json!([".venv/bin/ruff"])));
+    tenon(&sandbox, &["check", "--no-daemon"]);
+    assert_eq!(ran(&sandbox), None);
+
+    assert!(tenon(&sandbox, &["trust"]).status.success());
+    tenon(&sandbox, &["check", "--no-daemon"]);
+    assert!(ran(&sandbox).unwrap().contains(".venv/bin/ruff"));
+}
+
+#[test]
 fn every_trust_state_is_printed() {
     let sandbox =
         Sandbox::with_tree("//- tenon.toml\n[servers.x]\ncommand = \"./x\"\nextensions = [\".x\"]\n");

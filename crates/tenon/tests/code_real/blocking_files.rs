@@ -50,6 +50,7 @@ fn typescript_file_that_overflows_the_stack_is_named_and_other_languages_are_che
         b: int = \"b\"
         ",
     );
+    sandbox.write_user_config("[servers.typescript-language-server]\nenabled = true\n");
     let nested = format!("export const deep = {}1{};\n", "(".repeat(5000), ")".repeat(5000));
     sandbox.tree().write("deep.ts", &nested);
     let mut client = session(&sandbox);
@@ -64,6 +65,23 @@ fn typescript_file_that_overflows_the_stack_is_named_and_other_languages_are_che
     sandbox.tree().write("deep.ts", "export const deep = 1;\n");
     let payload = ask(&mut client, &question(WORKSPACE_DIAGNOSTICS, json!({})));
     assert_eq!(files(&payload), ["a.ts", "b.py"]);
+    assert_eq!(payload["summary"], "Returned diagnostics for 2 files.");
+}
+
+#[test]
+fn typescript_7_checks_a_deeply_nested_file() {
+    let sandbox = Sandbox::with_tree(
+        "
+        //- tsconfig.json
+        { \"compilerOptions\": { \"strict\": true, \"noEmit\": true } }
+        //- a.ts
+        export const a: number = \"a\";
+        ",
+    );
+    let nested = format!("export const deep: string = {}1{};\n", "(".repeat(5000), ")".repeat(5000));
+    sandbox.tree().write("deep.ts", &nested);
+    let payload = ask(&mut session(&sandbox), &question(WORKSPACE_DIAGNOSTICS, json!({})));
+    assert_eq!(files(&payload), ["a.ts", "deep.ts"]);
     assert_eq!(payload["summary"], "Returned diagnostics for 2 files.");
 }
 

@@ -33,7 +33,7 @@ fn position(sandbox: &Sandbox, file: &str, line: &str, word: &str) -> Value {
     json!({ "line": number, "character": found.find(word).unwrap() })
 }
 
-/// All tools for pyright, typescript-language-server and clangd.
+/// All tools for pyright, TypeScript 7 and clangd.
 fn questions(sandbox: &Sandbox) -> Vec<Question> {
     let uri = |file: &str| format!("file://{}/{file}", sandbox.root().canonicalize().unwrap().display());
     let places = [
@@ -193,6 +193,21 @@ fn s1_3_golden_matrix_is_the_same_in_every_run_order_process_daemon_and_under_lo
     beside.close();
     second.close();
     stop(&sandbox);
+}
+
+/// A project that keeps an older TypeScript has this server.
+#[test]
+fn typescript_language_server_gives_the_same_answers_twice() {
+    let sandbox = workspace();
+    sandbox.write_user_config("[servers.typescript-language-server]\nenabled = true\n");
+    let mut questions = questions(&sandbox);
+    questions.retain(|question| question.name.starts_with("typescript"));
+    let mut client = session(&sandbox);
+    let golden = ask_all(&mut client, &questions);
+    assert_eq!(ask_all(&mut client, &questions), golden);
+    let shown: BTreeMap<&str, Value> =
+        golden.iter().map(|(name, value)| (name.as_str(), relocatable(&sandbox, value))).collect();
+    insta::assert_json_snapshot!("golden_typescript_language_server", shown);
 }
 
 /// Stops the daemon and checks that no process is left.

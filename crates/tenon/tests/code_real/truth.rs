@@ -52,7 +52,7 @@ fn first_answer(client: &mut McpClient, sandbox: &Sandbox, place: FilePosition<'
 /// Compares the first references of a symbol after the start with those of the settled server.
 fn first_is_settled(source: RealProject, server: InstalledServer, at_least: usize) {
     let sandbox = Sandbox::with_project(source);
-    let switches = ["pyright", "ty", "ruff"]
+    let switches = ["pyright", "ty", "ruff", "typescript-language-server", "typescript-native"]
         .map(|id| format!("[servers.{id}]\nenabled = {}\n", id == server.id()))
         .concat();
     sandbox.write_user_config(&switches);
@@ -89,6 +89,11 @@ fn s4_5_first_references_in_django_equal_those_of_the_settled_ty() {
 #[test]
 fn s4_5_first_references_in_rxjs_equal_those_of_the_settled_typescript_server() {
     first_is_settled(RealProject::Rxjs, InstalledServer::TypeScript, 390);
+}
+
+#[test]
+fn s4_5_first_references_in_rxjs_equal_those_of_the_settled_typescript_7() {
+    first_is_settled(RealProject::Rxjs, InstalledServer::TypeScriptNative, 390);
 }
 
 #[test]

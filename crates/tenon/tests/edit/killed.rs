@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tenon_testkit::{processes, program};
 
 use crate::workspace::{Workspace, edit};
@@ -15,15 +15,18 @@ const ROUNDS: u64 = 100;
 /// Edits that are queued on a process's stdin when it is killed.
 const QUEUED: usize = 200;
 
-/// A request of the protocol revision without a handshake.
 fn request(id: usize, old: &str, new: &str) -> String {
+    tool_call(id, "edit_file", &json!({ "file": "run.sh", "old_text": old, "new_text": new }))
+}
+
+/// A request of the protocol revision without a handshake.
+pub fn tool_call(id: usize, tool: &str, arguments: &Value) -> String {
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": { "name": "killed", "version": "1" },
         "io.modelcontextprotocol/clientCapabilities": {},
     });
-    let arguments = json!({ "file": "run.sh", "old_text": old, "new_text": new });
-    let params = json!({ "name": "edit_file", "arguments": arguments, "_meta": meta });
+    let params = json!({ "name": tool, "arguments": arguments, "_meta": meta });
     json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params }).to_string() + "\n"
 }
 
@@ -99,7 +102,7 @@ fn edit_killed_at_any_time_leaves_the_old_or_the_new_file() {
             _ => request(n, "sh # new", "sh # old"),
         })
         .collect();
-    for round in 0..ROUNDS {
+    for round in 0..processes::kills(ROUNDS) {
         let mut command = workspace.sandbox.tenon();
         command.args(["mcp", "--no-daemon", "--surface", "edit"]);
         let mut child =

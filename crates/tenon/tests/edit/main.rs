@@ -3,10 +3,12 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
+mod by_name;
 mod checkout;
 mod diagnostics;
 mod file_changes;
 mod killed;
+mod killed_rename;
 mod permission;
 mod real;
 mod rejected_edits;

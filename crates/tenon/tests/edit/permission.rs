@@ -45,7 +45,7 @@ fn allow_edit_flag_permits_edits() {
     workspace.set_settings(&json!({}));
     let served = ServeProcess::start(&workspace.sandbox, &["--allow-edit"]);
     let mut client = over_http(&workspace, &served, "/mcp/edit", &["edit"]);
-    assert_eq!(client.list_tools(), ["edit_file", "write_file"]);
+    assert_eq!(client.list_tools(), ["edit_file", "write_file", "rename", "edit_symbol", "fix"]);
     assert!(!edit(&mut client, "a.txt", "one", "two").is_error);
     assert_eq!(workspace.bytes("a.txt"), b"two\n");
     assert_eq!(code(&edit(&mut client, ".git/config", "one", "two")), "PROTECTED");

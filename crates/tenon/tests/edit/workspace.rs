@@ -48,6 +48,14 @@ impl Workspace {
         self.write_settings()
     }
 
+    /// Adds a scripted server for Python files, and turns the real ones off.
+    pub fn python_server(self, id: &str, script: &Value) -> Self {
+        let mut entry = tenon_fake_lsp::entry(&self.sandbox.dir("tmp"), id, script.clone());
+        entry["extensions"] = json!([".py"]);
+        let off = || json!({ "enabled": false });
+        self.entry("pyright", off()).entry("ty", off()).entry("ruff", off()).entry(id, entry)
+    }
+
     /// Adds a server entry to the user's settings.
     pub fn entry(mut self, id: &str, entry: Value) -> Self {
         self.servers.insert(id.to_owned(), entry);

@@ -76,3 +76,38 @@ fn edits_are_checked_and_no_planted_program_runs_before_trust() {
         assert!(Instant::now() < deadline, "{}", ran(&workspace));
     }
 }
+
+#[test]
+fn special_files_in_an_event_neither_hang_nor_are_read() {
+    let script = tenon_fake_lsp::scripts::linter();
+    let workspace = Workspace::new("//- a.fake\nbad\n").server("fake", script);
+    let tree = workspace.sandbox.tree();
+    for name in ["pipe.fake", "zero.fake", "socket.fake"] {
+        tree.write(name, "text");
+        workspace.git(&["add", name]);
+        std::fs::remove_file(tree.path(name)).unwrap();
+    }
+    assert!(workspace.sandbox.command("mkfifo").arg(tree.path("pipe.fake")).status().unwrap().success());
+    std::os::unix::fs::symlink("/dev/zero", tree.path("zero.fake")).unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(tree.path("socket.fake")).unwrap();
+    // The daemon and its server run.
+    let deadline = Instant::now() + PATIENCE;
+    while workspace.write("a.fake", "bad bad\n").is_none() {
+        workspace.write("a.fake", "text\n");
+        assert!(Instant::now() < deadline, "no report on a regular file");
+    }
+    for file in ["pipe.fake", "zero.fake", "socket.fake"].map(|name| workspace.path(name)) {
+        workspace.run_hook(&workspace.write_event(&file));
+    }
+    for file in ["/dev/zero", "/dev/stdin", "/proc/self/mem"] {
+        assert_eq!(workspace.run_hook(&workspace.write_event(file)), None);
+    }
+    assert!(workspace.write("a.fake", "bad\nbad\nbad\n").is_some(), "the daemon still answers");
+    let opened = tenon_fake_lsp::transcript(&workspace.sandbox.dir("state"), "fake");
+    let is_special = |line: &Value| {
+        ["pipe.fake", "zero.fake", "socket.fake"]
+            .iter()
+            .any(|name| line.to_string().contains(&format!("/{name}\",\"languageId")))
+    };
+    assert!(!opened.iter().any(is_special), "a special file was shown to a server");
+}

@@ -18,7 +18,7 @@ fn edit_is_compared_with_the_index_and_then_with_the_last_report() {
     ");
     assert_eq!(workspace.write("src/a.fake", "new line\nold bad\nso bad\n"), None, "nothing new");
     insta::assert_snapshot!(workspace.write("src/a.fake", "new line\nold bad\n").unwrap(), @"
-    edited src/a.fake:3
+    edited src/a.fake:2
     0 new, 1 gone, 1 unchanged
     ");
     let started = workspace.transcript("fake").iter().filter(|line| line.get("started").is_some()).count();

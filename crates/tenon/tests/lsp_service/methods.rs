@@ -108,9 +108,12 @@ fn status_lists_every_configured_server_by_id() {
     let known: BTreeSet<&str> = ["idle", "starting", "active", "broken", "disabled", "unavailable"].into();
     for line in list.as_array().unwrap() {
         assert!(known.contains(line["status"].as_str().unwrap()), "{line}");
-        let allowed: BTreeSet<&str> = ["id", "status", "language", "serverPid", "detail"].into();
+        let allowed: BTreeSet<&str> =
+            ["id", "serverId", "status", "state", "language", "serverPid", "detail"].into();
         assert!(line.as_object().unwrap().keys().all(|key| allowed.contains(key.as_str())), "{line}");
+        assert_eq!(line["serverId"], line["id"]);
     }
+    assert_eq!(list[0]["state"], "ok");
 }
 
 #[test]

@@ -97,6 +97,8 @@ fn trace_records_a_connection() {
 #[test]
 fn nothing_connects_to_the_network_while_serving() {
     let sandbox = Sandbox::with_tree(TREE);
+    let both = ["typescript-native", "typescript-language-server"];
+    sandbox.write_user_config(&both.map(|id| format!("[servers.{id}]\nenabled = true\n")).concat());
     // Trust also starts the servers that execute workspace code.
     assert!(sandbox.tenon().arg("trust").output().unwrap().status.success());
     let record = record(&sandbox, "served");
@@ -121,6 +123,7 @@ fn nothing_connects_to_the_network_while_serving() {
     for id in [
         "pyright",
         "ruff",
+        "typescript-native",
         "typescript-language-server",
         "eslint",
         "yaml",

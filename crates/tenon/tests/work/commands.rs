@@ -13,7 +13,7 @@ fn list_prints_one_line_per_item() {
     --- stdout
     PLAN-001  todo    medium  Ship it
     TASK-001  active  high    Build
-    TASK-002  todo    medium  Announce  [31mit
+    TASK-002  todo    medium  Announce ␛[31mit
     TASK-003  todo    low     Clean up
     ");
     assert_eq!(transcript(&sandbox, &["tasks", "list"]), transcript(&sandbox, &["tasks"]));

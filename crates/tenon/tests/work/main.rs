@@ -6,6 +6,8 @@
 
 mod commands;
 mod daemons;
+mod killed_daemon;
+mod links;
 mod store;
 mod surfaces;
 

@@ -28,6 +28,10 @@ impl Stamp {
     }
 }
 
+/// See [`DirectoryHandle::prepare`].
+#[derive(Debug)]
+pub(in crate::edit) struct PreparedFile(Utf8PathBuf);
+
 /// Directories that were created for a file.
 #[derive(Debug, Default)]
 pub(in crate::edit) struct CreatedDirectories(Vec<Utf8PathBuf>);
@@ -96,31 +100,49 @@ impl DirectoryHandle {
         }))
     }
 
-    /// Replaces the file that was read, or creates a new one.
-    pub(in crate::edit) fn replace(
+    /// Writes and syncs a temporary file that is to replace the file that was read, or to become a new one.
+    pub(in crate::edit) fn prepare(
         &self,
-        name: &str,
         bytes: &[u8],
-        found: Option<&FileSnapshot>,
+        _found: Option<&FileSnapshot>,
         entropy: &Entropy,
-    ) -> Result<(), WriteFailure> {
-        let unfinished = self.0.join(format!("{UNFINISHED_EDIT}{}", entropy.id()));
-        let mut file = File::create_new(&unfinished)?;
-        let done = (|| {
-            file.write_all(bytes)?;
-            file.sync_all()?;
-            drop(file);
-            let now = fs::symlink_metadata(self.0.join(name)).ok();
-            if now.as_ref().map(Stamp::of) != found.map(|found| found.stamp.clone()) {
-                return Err(WriteFailure::Changed);
+    ) -> io::Result<PreparedFile> {
+        let prepared = PreparedFile(self.0.join(format!("{UNFINISHED_EDIT}{}", entropy.id())));
+        let mut file = File::create_new(&prepared.0)?;
+        let filled = file.write_all(bytes).and_then(|()| file.sync_all());
+        match filled {
+            Ok(()) => Ok(prepared),
+            Err(error) => {
+                drop(file);
+                self.discard(&prepared);
+                Err(error)
             }
-            Ok(fs::rename(&unfinished, self.0.join(name))?)
-        })();
-        if done.is_err() {
-            // If this fails, the file is removed later as a leftover.
-            let _ = fs::remove_file(&unfinished);
         }
-        done
+    }
+
+    /// Puts a prepared file in the place of the file that was read, or of none.
+    pub(in crate::edit) fn commit(
+        &self,
+        prepared: &PreparedFile,
+        name: &str,
+        found: Option<&FileSnapshot>,
+    ) -> Result<(), WriteFailure> {
+        let now = fs::symlink_metadata(self.0.join(name)).ok();
+        if now.as_ref().map(Stamp::of) != found.map(|found| found.stamp.clone()) {
+            return Err(WriteFailure::Changed);
+        }
+        Ok(fs::rename(&prepared.0, self.0.join(name))?)
+    }
+
+    /// Removes a prepared file. If this fails, it is removed later as a leftover.
+    pub(in crate::edit) fn discard(&self, prepared: &PreparedFile) {
+        let _ = fs::remove_file(&prepared.0);
+    }
+
+    /// Renames need no further step here.
+    #[expect(clippy::unused_self, reason = "Unix needs the directory")]
+    pub(in crate::edit) fn sync(&self) -> io::Result<()> {
+        Ok(())
     }
 
     /// Removes temporary files of crashed processes; running ones hold a lock.

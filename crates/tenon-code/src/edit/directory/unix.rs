@@ -53,6 +53,14 @@ impl Stamp {
     }
 }
 
+/// See [`DirectoryHandle::prepare`].
+#[derive(Debug)]
+pub(in crate::edit) struct PreparedFile {
+    name: String,
+    /// Open, and so locked: no other process takes it for a leftover.
+    _lock: File,
+}
+
 /// Directories that were created for a file.
 #[derive(Debug, Default)]
 pub(in crate::edit) struct CreatedDirectories(Vec<(OwnedFd, String)>);
@@ -129,28 +137,49 @@ impl DirectoryHandle {
         Ok(Some(FileSnapshot { bytes, writable, stamp: Stamp::of(&stat) }))
     }
 
-    /// Replaces the file that was read, or creates a new one.
-    pub(in crate::edit) fn replace(
+    /// Writes and syncs a temporary file that is to replace the file that was read, or to become a new one.
+    pub(in crate::edit) fn prepare(
         &self,
-        name: &str,
         bytes: &[u8],
         found: Option<&FileSnapshot>,
         entropy: &Entropy,
-    ) -> Result<(), WriteFailure> {
+    ) -> io::Result<PreparedFile> {
         let unfinished = format!("{UNFINISHED_EDIT}{}", entropy.id());
         // A temporary file is private until it gets the mode of the old file; a new file follows the user's umask.
         let mode =
             if found.is_some() { Mode::S_IRUSR | Mode::S_IWUSR } else { Mode::from_bits_truncate(0o666) };
         let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-        let file = File::from(openat(&self.0, unfinished.as_str(), flags, mode).map_err(io::Error::from)?);
-        let done = fill(&file, bytes, found)
-            .map_err(WriteFailure::Io)
-            .and_then(|()| self.finish(&unfinished, name, found));
-        if done.is_err() {
-            // If this fails, the file is removed later as a leftover.
-            let _ = unlinkat(&self.0, unfinished.as_str(), UnlinkatFlags::NoRemoveDir);
+        let file = File::from(openat(&self.0, unfinished.as_str(), flags, mode)?);
+        let filled = fill(&file, bytes, found);
+        let prepared = PreparedFile { name: unfinished, _lock: file };
+        match filled {
+            Ok(()) => Ok(prepared),
+            Err(error) => {
+                self.discard(&prepared);
+                Err(error)
+            }
         }
-        done
+    }
+
+    /// Puts a prepared file in the place of the file that was read, or of none.
+    pub(in crate::edit) fn commit(
+        &self,
+        prepared: &PreparedFile,
+        name: &str,
+        found: Option<&FileSnapshot>,
+    ) -> Result<(), WriteFailure> {
+        self.finish(&prepared.name, name, found)
+    }
+
+    /// Removes a prepared file. If this fails, it is removed later as a leftover.
+    pub(in crate::edit) fn discard(&self, prepared: &PreparedFile) {
+        let _ = unlinkat(&self.0, prepared.name.as_str(), UnlinkatFlags::NoRemoveDir);
+    }
+
+    /// Makes renames durable.
+    pub(in crate::edit) fn sync(&self) -> io::Result<()> {
+        let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+        File::from(openat(&self.0, ".", flags, Mode::empty())?).sync_all()
     }
 
     fn finish(&self, unfinished: &str, name: &str, found: Option<&FileSnapshot>) -> Result<(), WriteFailure> {

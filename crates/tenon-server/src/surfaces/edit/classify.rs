@@ -1,18 +1,29 @@
 //! Every failure of the `edit` surface as a tool error: code, message and hint.
 //!
-//! The tool error is one JSON text, `{"error": {"code", "message", "hint"?, …}}`, so that the model sees it.
+//! The error of a tool that edits by text is one JSON text, `{"error": {"code", "message", "hint"?, …}}`, so that the model sees
+//! it. That of a tool that edits by name is one line of text with a next step.
 
 use serde_json::{Map, Value, json};
 use tenon_code::edit::EditError;
+use tenon_code::symbol_edit::SymbolEditError;
 
 use crate::surface::{CallFailure, ToolAnswer};
 
 /// Why there is no change.
 pub(super) enum Failure {
     Edit(EditError),
+    ByName(SymbolEditError),
+    /// The configuration of language servers is invalid.
+    Servers,
     Call(CallFailure),
     /// The arguments satisfy the schema, but not their types.
     Arguments(String),
+}
+
+impl From<SymbolEditError> for Failure {
+    fn from(error: SymbolEditError) -> Self {
+        Self::ByName(error)
+    }
 }
 
 impl From<EditError> for Failure {
@@ -25,9 +36,22 @@ impl From<EditError> for Failure {
 pub(super) fn classify(failure: &Failure) -> ToolAnswer {
     match failure {
         Failure::Edit(error) => of_edit(error),
+        Failure::ByName(_) | Failure::Servers => classify_as_text(failure),
         Failure::Call(failure) => of_call(failure),
         Failure::Arguments(message) => failed("INVALID_INPUT", message, None, Map::new()),
     }
+}
+
+/// The same as text.
+pub(super) fn classify_as_text(failure: &Failure) -> ToolAnswer {
+    let message = match failure {
+        Failure::Edit(error) => error.to_string(),
+        Failure::ByName(error) => error.to_string(),
+        Failure::Servers => "the configured language servers cannot be used; run `tenon doctor`".to_owned(),
+        Failure::Call(failure) => call_message(failure).1,
+        Failure::Arguments(message) => message.clone(),
+    };
+    ToolAnswer::text(message).failed()
 }
 
 fn of_edit(error: &EditError) -> ToolAnswer {
@@ -77,7 +101,12 @@ fn of_edit(error: &EditError) -> ToolAnswer {
 }
 
 fn of_call(failure: &CallFailure) -> ToolAnswer {
-    let (code, message) = match failure {
+    let (code, message) = call_message(failure);
+    failed(code, &message, None, Map::new())
+}
+
+fn call_message(failure: &CallFailure) -> (&'static str, String) {
+    match failure {
         CallFailure::InvalidArguments(fault) => {
             ("INVALID_INPUT", format!("{}: {}", fault.location(), fault.message))
         }
@@ -92,8 +121,7 @@ fn of_call(failure: &CallFailure) -> ToolAnswer {
             format!("the file was changed, but the answer has {bytes} bytes and {limit} are allowed"),
         ),
         CallFailure::Internal => ("INTERNAL", "the tool failed; see the daemon's log".to_owned()),
-    };
-    failed(code, &message, None, Map::new())
+    }
 }
 
 fn failed(code: &str, message: &str, hint: Option<&str>, details: Map<String, Value>) -> ToolAnswer {

@@ -120,6 +120,9 @@ fn doubt_note(gap: &Gap) -> Option<String> {
     let why = match doubt {
         Doubt::NoProgress => "does not report indexing progress",
         Doubt::HeaderErrors => "reports errors in headers, which it reads by themselves",
+        Doubt::LibrarySource => {
+            "lacks the standard library's source, so uses inside its macros are missing (see `tenon doctor`)"
+        }
         Doubt::UnreadFiles => "has not read all files that may belong to the result",
     };
     Some(format!("`{}` {why}; results may be incomplete", gap.server))

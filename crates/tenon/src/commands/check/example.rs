@@ -1,7 +1,7 @@
 //! A report that the tests of all formats share.
 
 use tenon_contract::position::{LineIndex, Position, Range};
-use tenon_lsp::model::Diagnostic;
+use tenon_lsp::model::{Diagnostic, FixData};
 use tenon_lsp::workspace_check::{CheckReport, CheckedFile};
 
 pub(super) fn found(range: [u32; 4], severity: u32, source: &str, code: &str, message: &str) -> Diagnostic {
@@ -11,6 +11,7 @@ pub(super) fn found(range: [u32; 4], severity: u32, source: &str, code: &str, me
         code: (!code.is_empty()).then(|| code.to_owned()),
         source: (!source.is_empty()).then(|| source.to_owned()),
         message: message.to_owned(),
+        fix_data: FixData::default(),
     }
 }
 

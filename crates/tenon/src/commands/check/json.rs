@@ -33,6 +33,9 @@ pub(crate) fn render(report: &CheckReport) -> String {
         "unavailable": absent,
         "unserved": report.unserved,
     });
+    if !report.notes.is_empty() {
+        document["notes"] = json!(report.notes);
+    }
     // The other members are about new findings then.
     if let Some(compared) = report.compared {
         document["compared"] = json!({

@@ -1,25 +1,24 @@
 //! A report as text, like a compiler's: the message, its location and the source line.
 
-use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
+use annotate_snippets::{AnnotationKind, Group, Level, Origin, Snippet};
 use tenon_contract::position::Encoding;
+use tenon_contract::visible::visible;
 
 use tenon_lsp::diagnostic_line::{MAX_MESSAGE, one_line};
 use tenon_lsp::model::{Diagnostic, Severity};
 use tenon_lsp::workspace_check::{CheckReport, CheckedFile, Verdict};
 
+use crate::styled_text::StyledText;
+
 /// A longer range is cut after this many lines.
 const MAX_LINES: u32 = 5;
 
-/// Longer lines are cut around the finding.
-const TERM_WIDTH: usize = 140;
-
-/// All findings, each followed by an empty line. Styled for a terminal; the caller strips styles for other outputs.
-pub(crate) fn render(report: &CheckReport) -> String {
-    let renderer = Renderer::styled().term_width(TERM_WIDTH);
-    let mut text = String::new();
+/// All findings, each followed by an empty line.
+pub(crate) fn render(report: &CheckReport) -> StyledText {
+    let mut text = StyledText::default();
     for (file, found) in report.findings() {
-        text.push_str(&renderer.render(&[finding(file, found)]));
-        text.push_str("\n\n");
+        text.snippets(finding(file, found));
+        text.line("");
     }
     text
 }
@@ -36,7 +35,7 @@ fn finding<'r>(file: &'r CheckedFile, found: &'r Diagnostic) -> Group<'r> {
         title = title.id(one_line(code, MAX_MESSAGE));
     }
     let Some(lines) = &file.lines else {
-        return title.element(Origin::path(file.file.as_str()));
+        return title.element(Origin::path(visible(&file.file)));
     };
     // A server may report a position after the end of the text.
     let first = found.range.start.line.min(lines.line_count().saturating_sub(1));
@@ -48,7 +47,7 @@ fn finding<'r>(file: &'r CheckedFile, found: &'r Diagnostic) -> Group<'r> {
     let span = at(found.range.start)..at(found.range.end).max(at(found.range.start));
     title.element(
         Snippet::source(&lines.text()[from..to])
-            .path(file.file.as_str())
+            .path(visible(&file.file))
             .line_start(first as usize + 1)
             .annotation(AnnotationKind::Primary.span(span)),
     )
@@ -122,7 +121,7 @@ mod tests {
 
     fn plain(report: &CheckReport) -> String {
         let styled = render(report);
-        anstream::adapter::strip_str(&styled).to_string()
+        anstream::adapter::strip_str(styled.as_str()).to_string()
     }
 
     #[test]

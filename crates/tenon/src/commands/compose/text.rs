@@ -3,11 +3,15 @@
 use std::ops::Range;
 use std::path::Path;
 
-use annotate_snippets::{AnnotationKind, Element, Group, Level, Origin, Renderer, Snippet};
+use annotate_snippets::{AnnotationKind, Element, Group, Level, Origin, Snippet};
 use tenon_compose::registry::{DiagnosticCategory, DiagnosticSeverity};
 use tenon_compose::{
     DiagnosticSubject, InputLocation, ParseError, PointerStep, SubjectOwnerKind, WorkspaceDiagnostic, locate,
 };
+
+use tenon_contract::visible::visible;
+
+use crate::styled_text::StyledText;
 
 /// Longer lines are referenced by position only; finding the part to show would cost too much.
 const LONGEST_LINE: usize = 4096;
@@ -22,7 +26,7 @@ pub(super) struct Source {
 impl Source {
     pub(super) fn new(file: Option<&Path>, bytes: Vec<u8>) -> Self {
         let name = match file {
-            Some(file) if file != Path::new("-") => file.display().to_string(),
+            Some(file) if file != Path::new("-") => visible(&file.display().to_string()).into_owned(),
             _ => "<stdin>".to_owned(),
         };
         let newlines = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
@@ -66,10 +70,9 @@ pub(super) fn render(
     diagnostics: &[WorkspaceDiagnostic],
     input: Option<&Source>,
     policy: Option<&Source>,
-) -> String {
+) -> StyledText {
     let marks = find(diagnostics, input, policy);
-    let renderer = Renderer::styled();
-    let mut text = String::new();
+    let mut text = StyledText::default();
     for (diagnostic, marks) in diagnostics.iter().zip(&marks) {
         let subjects = diagnostic.subjects.iter().map(|found| subject(found, diagnostic.category));
         let level = match diagnostic.severity {
@@ -84,26 +87,17 @@ pub(super) fn render(
             elements.push(mark.source.element(&mark.range, mark.note, kind));
         }
         for (who, what) in subjects {
-            elements.push(Level::NOTE.with_name(who).message(visible(&what)).into());
+            elements.push(Level::NOTE.with_name(who).message(visible(&what).into_owned()).into());
         }
         let help = help(diagnostic);
         if diagnostic.is_error() {
             elements.push(Level::HELP.message(visible(&help)).into());
         }
         let group = Group::with_title(title).elements(elements);
-        text.push_str(&renderer.render(&[group]));
-        text.push_str("\n\n");
+        text.snippets(group);
+        text.line("");
     }
     text
-}
-
-/// Replaces control and bidirectional characters, since names come from untrusted files.
-fn visible(text: &str) -> String {
-    let moves = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    text.chars().map(|c| if moves(c) { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
 /// The help text, with the closest expected value as a suggestion.
@@ -180,11 +174,13 @@ fn find<'s>(
 }
 
 /// A parse error with the source line.
-pub(super) fn parse_error(source: &Source, error: &ParseError, help: &str) -> String {
+pub(super) fn parse_error(source: &Source, error: &ParseError, help: &str) -> StyledText {
     let title = Level::ERROR.primary_title(error.reason.as_str());
     let group =
         Group::with_title(title).element(break_point(source, error)).element(Level::HELP.message(help));
-    format!("{}\n", Renderer::styled().render(&[group]))
+    let mut text = StyledText::default();
+    text.snippets(group);
+    text
 }
 
 fn break_point<'s>(source: &'s Source, error: &ParseError) -> Element<'s> {

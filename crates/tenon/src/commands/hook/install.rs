@@ -88,7 +88,7 @@ pub(super) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
         return Ok(Exit::Success);
     };
     let shown = diff::render(target.file.as_str(), target.before.as_deref(), change.after.as_deref());
-    write!(invocation.out, "{shown}")?;
+    invocation.print_lines(shown)?;
     if args.dry_run {
         invocation.eprint("dry run: nothing was written");
         return Ok(Exit::Success);

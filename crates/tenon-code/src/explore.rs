@@ -1,0 +1,309 @@
+//! Code by name: every question takes one call and is answered with text.
+//!
+//! Two sources: the syntax index knows all declarations, without any language server; the servers know references and
+//! diagnostics. What only a server can know is never guessed without saying so. An answer holds to a number of bytes
+//! ([`answer`]) and says nothing about completeness if all is well ([`notes`]).
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde::{Deserialize, Serialize};
+use tenon_contract::clock::Clock;
+use tenon_contract::position::LineIndex;
+use tenon_contract::root::WorkspacePath;
+use tenon_index::{
+    IndexOptions, PathFilter, PathFilterError, QueryError, SearchError, SymbolFilter, SyntaxIndex,
+};
+use tenon_lsp::CallContext;
+use tenon_lsp::model::Severity;
+use tenon_lsp::orchestrator::{AskError, Orchestrator};
+use tokio::sync::Mutex;
+use tokio::task::spawn_blocking;
+
+use crate::code_tools::CodeTools;
+use crate::report_log::ReportedFiles;
+use crate::symbol_choice::{ChosenSymbol, SymbolChoice};
+
+mod answer;
+mod find;
+mod hierarchy;
+mod hit_list;
+mod most_used;
+mod notes;
+mod outline;
+mod problems;
+mod reference_role;
+mod references;
+mod search;
+mod source;
+
+pub use answer::{DEFAULT_BYTES, MAX_BYTES, MIN_BYTES};
+pub use find::{Body, Find};
+pub use hierarchy::{Direction, Hierarchy};
+pub use outline::Outline;
+pub use problems::{Problems, SinceReport};
+pub use references::{OnlyRole, References};
+pub use search::Search;
+pub use tenon_index::SearchMode;
+
+use answer::{Answer, Line, View};
+use notes::Notes;
+use outline::Place;
+
+/// How long a question waits for language servers. After that, the answer is what is known, and says so.
+const SERVER_WAIT: Duration = Duration::from_secs(20);
+
+/// A question.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExploreRequest {
+    Find(Find),
+    Outline(Outline),
+    References(References),
+    Hierarchy(Hierarchy),
+    Search(Search),
+    Problems(Problems),
+}
+
+/// Why there is no answer. One line, with a next step.
+#[derive(Debug, thiserror::Error)]
+pub enum ExploreError {
+    #[error("{0}")]
+    Query(#[from] QueryError),
+    #[error("{0}")]
+    Search(#[from] SearchError),
+    #[error("no symbol `{name}`{}", near(.nearest))]
+    NoSymbol { name: String, nearest: Vec<String> },
+    #[error("no symbol `{name}` of this kind or path; there is {other}")]
+    FilteredOut { name: String, other: String },
+    #[error("no file or folder `{path}` in the workspace; `outline` without a path shows what there is")]
+    NoPath { path: String },
+    #[error("cannot read `{path}`: {why}")]
+    Unreadable { path: String, why: String },
+    #[error("{0}")]
+    Arguments(String),
+    #[error("`{cursor}` is not a cursor; it must be a place such as `src/a.py:12`")]
+    Cursor { cursor: String },
+    #[error("git: {0}")]
+    Git(#[from] crate::git::GitError),
+    #[error("{0}")]
+    Edit(#[from] crate::edit::EditError),
+    #[error("the question failed; ask again")]
+    Internal,
+}
+
+fn near(names: &[String]) -> String {
+    match names.is_empty() {
+        true => "; `search` finds text".to_owned(),
+        false => format!("; nearest: {}", names.join(", ")),
+    }
+}
+
+impl ExploreError {
+    fn unreadable(path: &str, error: &AskError) -> Self {
+        Self::Unreadable { path: path.to_owned(), why: error.to_string() }
+    }
+}
+
+/// What an explorer needs besides the tools.
+pub struct ExploreOptions {
+    pub root: Utf8PathBuf,
+    /// The file that keeps the syntax index between processes.
+    pub store: Utf8PathBuf,
+    pub clock: Clock,
+    /// The severities of problems.
+    pub severities: BTreeSet<Severity>,
+    /// The files whose problems are reported; `None` if the settings do not allow to select files.
+    pub reported: Option<ReportedFiles>,
+    pub since_report: SinceReport,
+}
+
+/// What a `symbol` argument means.
+pub(crate) enum NamedSymbol {
+    One(ChosenSymbol),
+    /// An answer: equally good candidates.
+    Listed(String),
+}
+
+/// Answers questions about one workspace.
+pub struct Explorer {
+    code: CodeTools,
+    options: ExploreOptions,
+    index: Arc<SyntaxIndex>,
+    /// The last entry of the change journal that the index knows; `None` before the first question.
+    known: Mutex<Option<u64>>,
+}
+
+impl Explorer {
+    pub fn new(code: CodeTools, options: ExploreOptions) -> Self {
+        let ExploreOptions { root, store, clock, .. } = &options;
+        let index = IndexOptions { root: root.clone(), store: Some(store.clone()), clock: clock.clone() };
+        Self { code, index: Arc::new(SyntaxIndex::open(index)), options, known: Mutex::new(None) }
+    }
+
+    /// Answers a question with text.
+    pub async fn answer(&self, request: ExploreRequest, call: &CallContext) -> Result<String, ExploreError> {
+        match request {
+            ExploreRequest::Find(input) => self.find(input, call).await,
+            ExploreRequest::Outline(input) => self.outline(input, call).await,
+            ExploreRequest::References(input) => self.references(input, call).await,
+            ExploreRequest::Hierarchy(input) => self.hierarchy(input, call).await,
+            ExploreRequest::Search(input) => self.search(input, call).await,
+            ExploreRequest::Problems(input) => self.problems(input, call).await,
+        }
+    }
+
+    pub(crate) fn servers(&self) -> &Orchestrator {
+        &self.code.state.engine
+    }
+
+    /// Brings the index up to date. `false` if there was no time to learn about all files.
+    pub(crate) async fn refresh(&self, call: &CallContext) -> bool {
+        let servers = self.servers();
+        let caught_up = servers.catch_up(call).await;
+        let mut known = self.known.lock().await;
+        let changes = servers.changes_since(known.unwrap_or_default());
+        let changed: Option<Vec<Utf8PathBuf>> = match (*known, changes.files) {
+            (Some(_), Some(files)) => Some(files.into_iter().map(|path| path.as_path().to_owned()).collect()),
+            _ => None,
+        };
+        if changed.as_ref().is_some_and(Vec::is_empty) {
+            return caught_up;
+        }
+        let (index, all) = (Arc::clone(&self.index), servers.clone());
+        let work = spawn_blocking(move || match changed {
+            Some(changed) => index.update_files(&changed),
+            None => {
+                index.replace_files(&all.files());
+                if let Err(error) = index.save() {
+                    tracing::debug!(%error, "cannot keep the syntax index");
+                }
+            }
+        });
+        if work.await.is_ok() && caught_up {
+            *known = Some(changes.last);
+        }
+        caught_up
+    }
+
+    pub(crate) fn index(&self) -> &Arc<SyntaxIndex> {
+        &self.index
+    }
+
+    /// Keeps the index for the next start.
+    pub async fn close(&self) {
+        let index = Arc::clone(&self.index);
+        let saved = spawn_blocking(move || index.save()).await;
+        if let Ok(Err(error)) = saved {
+            tracing::debug!(%error, "cannot keep the syntax index");
+        }
+    }
+
+    /// Brings the index up to date, and begins the notes of an answer.
+    async fn refreshed(&self, call: &CallContext) -> Notes {
+        let mut notes = Notes::default();
+        if !self.refresh(&call.at_most(SERVER_WAIT)).await {
+            notes.add(notes::FILES_UNREAD);
+        }
+        notes
+    }
+
+    /// The symbol that an argument means, or the answer that lists equally good ones.
+    pub(crate) fn named_symbol(
+        &self,
+        text: &str,
+        max_bytes: Option<usize>,
+    ) -> Result<NamedSymbol, ExploreError> {
+        match SymbolChoice::of(&self.index.view(), text, &SymbolFilter::default())? {
+            SymbolChoice::One { symbol, .. } => Ok(NamedSymbol::One(symbol)),
+            SymbolChoice::None { nearest } => Err(ExploreError::NoSymbol { name: text.to_owned(), nearest }),
+            SymbolChoice::Several { candidates, total } => {
+                let heading = format!("`{text}` means {total} symbols; name one, for example `PATH#NAME`:");
+                let lines = candidates.iter().map(|one| Line::item(one.main().line(), one.main().place()));
+                let lines = std::iter::once(Line::heading(heading)).chain(lines).collect();
+                Ok(NamedSymbol::Listed(Answer::new(vec![View::new(lines)]).fit(allowed(max_bytes))))
+            }
+        }
+    }
+
+    /// A path argument relative to the root; empty for the root itself.
+    fn relative(&self, given: &str) -> String {
+        let root = self.servers().gate().primary();
+        let inside = root.and_then(|root| Utf8Path::new(given).strip_prefix(root).ok());
+        let parts = inside.map_or(given, Utf8Path::as_str).split('/');
+        let parts: Vec<&str> = parts.filter(|part| !matches!(*part, "" | ".")).collect();
+        parts.join("/")
+    }
+
+    /// The files that a `path` argument means: a folder, a file or a glob; else the only one whose path ends with it.
+    fn path_filter(&self, given: &str) -> Result<PathFilter, ExploreError> {
+        let invalid = |error: PathFilterError| ExploreError::Arguments(format!("path: {error}"));
+        if given.contains(['*', '?', '[', '{']) {
+            return PathFilter::parse(given).map_err(invalid);
+        }
+        let found = match self.locate(given)? {
+            Place::File(path) | Place::Folder(path) => path,
+        };
+        PathFilter::parse(&found).map_err(invalid)
+    }
+
+    /// The call for questions to language servers.
+    fn server_call(call: &CallContext) -> CallContext {
+        call.at_most(SERVER_WAIT)
+    }
+
+    /// The workspace file with a path relative to the root.
+    pub(crate) fn admit(&self, relative: &str) -> Result<WorkspacePath, ExploreError> {
+        let gate = self.servers().gate();
+        let missing = || ExploreError::NoPath { path: relative.to_owned() };
+        gate.admit_path(relative).map_err(|_| missing())
+    }
+
+    /// The text of a file.
+    pub(crate) async fn read(&self, relative: &str) -> Result<(WorkspacePath, LineIndex), ExploreError> {
+        let path = self.admit(relative)?;
+        let lines = self.servers().read(&path).await;
+        let lines = lines.map_err(|error| ExploreError::Unreadable {
+            path: relative.to_owned(),
+            why: error.to_string(),
+        })?;
+        Ok((path, lines))
+    }
+}
+
+/// Lines of code by file, or a coarser view of them, with notes.
+pub(crate) fn places_text(
+    heading: String,
+    places: Vec<(String, u32, String)>,
+    notes: Vec<String>,
+    max_bytes: Option<usize>,
+) -> String {
+    let hits = places.into_iter().map(|(path, line, code)| hit_list::Hit { path, line, within: None, code });
+    let list = hit_list::HitList { heading, hits: hits.collect(), narrow: "max_bytes" };
+    match list.answer(None) {
+        Ok(answer) => answer
+            .continued_by(answer::Continuation::Narrow("max_bytes"))
+            .with_notes(notes)
+            .fit(allowed(max_bytes)),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// A text, cut at the end of a line if it is too long.
+pub(crate) fn fitted(text: &str, notes: Vec<String>, max_bytes: Option<usize>) -> String {
+    Answer::new(vec![View::of_text(text)]).with_notes(notes).fit(allowed(max_bytes))
+}
+
+/// What is missing in an answer of language servers, one line for each reason.
+pub(crate) fn gap_notes<T>(answer: &tenon_lsp::model::LspAnswer<T>) -> Vec<String> {
+    let mut notes = Notes::default();
+    notes.add_gaps(answer);
+    notes.into_lines()
+}
+
+/// The bytes that a caller allows.
+pub(crate) fn allowed(max_bytes: Option<usize>) -> usize {
+    max_bytes.unwrap_or(DEFAULT_BYTES).clamp(MIN_BYTES, MAX_BYTES)
+}

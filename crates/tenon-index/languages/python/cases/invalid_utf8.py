@@ -1,0 +1,8 @@
+def valid():
+    return b"ÿş"
+
+
+def bÿd(x): pass
+
+
+class After: pass

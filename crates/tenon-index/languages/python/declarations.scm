@@ -1,0 +1,75 @@
+(function_definition
+  name: (identifier) @name
+  body: (block) @body) @declaration.function
+
+(function_definition
+  name: (identifier) @name
+  body: (block . (expression_statement (string) @doc)))
+
+(class_definition
+  name: (identifier) @name
+  body: (block) @body) @declaration.class
+
+(class_definition
+  name: (identifier) @name
+  body: (block . (expression_statement (string) @doc)))
+
+(class_definition
+  name: (identifier) @name
+  superclasses: (argument_list
+    [(identifier) (attribute) (subscript) (call)] @base))
+
+((class_definition
+  name: (identifier) @name
+  superclasses: (argument_list
+    [
+      (identifier) @_base
+      (attribute attribute: (identifier) @_base)
+    ])) @declaration.enum
+  (#match? @_base "^(Int|Str|Auto)?(Enum|Flag)$"))
+
+((decorated_definition
+  (decorator
+    [
+      (identifier) @_decorator
+      (attribute attribute: (identifier) @_decorator)
+      (call function: (identifier) @_decorator)
+      (call function: (attribute attribute: (identifier) @_decorator))
+    ])
+  definition: (function_definition
+    name: (identifier) @name) @declaration.property)
+  (#match? @_decorator "(^|_)(property|setter|getter|deleter)$|^hybrid_property$"))
+
+(type_alias_statement
+  left: (type [
+    (identifier) @name
+    (generic_type (identifier) @name)
+  ])) @declaration.type
+
+; Variables of the module, also under one `if` or `try`.
+(module (expression_statement
+  (assignment left: (identifier) @name) @declaration.variable))
+
+(module (expression_statement
+  (assignment right: (assignment left: (identifier) @name)) @declaration.variable))
+
+(module (expression_statement
+  (assignment left: (pattern_list (identifier) @name)) @declaration.variable))
+
+(module [
+  (if_statement (block (expression_statement
+    (assignment left: (identifier) @name) @declaration.variable)))
+  (if_statement (else_clause (block (expression_statement
+    (assignment left: (identifier) @name) @declaration.variable))))
+  (try_statement (block (expression_statement
+    (assignment left: (identifier) @name) @declaration.variable)))
+  (try_statement (except_clause (block (expression_statement
+    (assignment left: (identifier) @name) @declaration.variable))))
+])
+
+; Attributes of a class.
+(class_definition body: (block (expression_statement
+  (assignment left: (identifier) @name) @declaration.variable)))
+
+(class_definition body: (block (expression_statement
+  (assignment left: (pattern_list (identifier) @name)) @declaration.variable)))
