@@ -4,7 +4,7 @@
 //! limit on nested declarations. So the result depends on the text alone.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{ControlFlow, Range};
 
 use tree_sitter::{
@@ -15,9 +15,11 @@ use crate::file_class::says_generated;
 use crate::header_text;
 use crate::indexed_file::{BaseEntry, FileContent, NONE, SymbolEntry, TextPart};
 use crate::language::{Capture, LanguageRules};
+use crate::line_starts::{Columns, LineStarts};
+use crate::macro_words::{ParsedText, without_macros};
 use crate::nesting::{Surroundings, surroundings};
 use crate::words::distinct_word_hashes;
-use crate::{DeclarationKind, NamePosition, ParseOutcome, SourceLanguage, SourceRange};
+use crate::{DeclarationKind, ParseOutcome, SourceLanguage};
 
 /// Larger files are listed, not parsed.
 pub(crate) const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
@@ -66,8 +68,8 @@ impl Extractor {
         let lines = LineStarts::new(text);
         let (outcome, parts) = if is_minified(text, &lines) {
             (ParseOutcome::Minified, Builder::default())
-        } else if let Some(tree) = self.parse(language.rules(), text) {
-            let parts = self.read(language.rules(), &tree, text, &lines);
+        } else if let Some((tree, parsed)) = self.parse_without_macros(language.rules(), text) {
+            let parts = self.read(language.rules(), &tree, text, &parsed, &lines);
             let outcome = match (parts.cut, tree.root_node().has_error()) {
                 (true, _) => ParseOutcome::TooComplex,
                 (false, true) => ParseOutcome::SyntaxErrors,
@@ -88,6 +90,15 @@ impl Extractor {
         }
     }
 
+    fn parse_without_macros<'t>(
+        &mut self,
+        rules: &LanguageRules,
+        text: &'t str,
+    ) -> Option<(Tree, ParsedText<'t>)> {
+        let parsed = without_macros(text, rules);
+        self.parse(rules, &parsed.text).map(|tree| (tree, parsed))
+    }
+
     /// `None` if the parser exceeds its limit of steps.
     pub(crate) fn parse(&mut self, rules: &LanguageRules, text: &str) -> Option<Tree> {
         self.parse_within(StepLimit::new(text.len()), rules, text)
@@ -106,14 +117,26 @@ impl Extractor {
         tree
     }
 
-    fn read(&mut self, rules: &LanguageRules, tree: &Tree, text: &str, lines: &LineStarts) -> Builder {
+    fn read(
+        &mut self,
+        rules: &LanguageRules,
+        tree: &Tree,
+        text: &str,
+        parsed: &ParsedText<'_>,
+        lines: &LineStarts,
+    ) -> Builder {
         let mut found = self.matches(rules, tree, text);
         found.sort_by_key(|one| {
             let node = one.declared.node;
             (node.start_byte(), Reverse(node.end_byte()), one.declared.name.start)
         });
         let nodes: Vec<Node<'_>> = found.iter().map(|one| one.declared.node).collect();
-        let around = surroundings(tree.root_node(), &nodes, rules);
+        let mut around = surroundings(tree.root_node(), &nodes, rules);
+        for one in &mut around {
+            one.range.start = parsed.start(text, one.range.start);
+        }
+        // The fields of each type, so that a constructor declares only new ones.
+        let mut fields: BTreeSet<(u32, &str)> = BTreeSet::new();
         let mut builder = Builder::default();
         let mut columns = Columns { text, lines, last: (0, 0, 0) };
         // The open containers: index of the entry, and where the container ends.
@@ -140,11 +163,19 @@ impl Extractor {
                 && constructor.kind == DeclarationKind::Constructor
             {
                 parent = constructor.parent;
+                if fields.contains(&(parent, &text[one.declared.name.clone()])) {
+                    continue;
+                }
             }
             let parent_entry = builder.entries.get(parent as usize);
             // A variable of a function is not a declaration of the file.
-            if one.declared.kind.is_value() && parent_entry.is_some_and(|entry| entry.kind.is_callable()) {
+            if (one.declared.kind.is_value() || one.declared.never_local)
+                && parent_entry.is_some_and(|entry| entry.kind.is_callable())
+            {
                 continue;
+            }
+            if one.declared.kind.is_value() {
+                fields.insert((parent, &text[one.declared.name.clone()]));
             }
             let index = builder.entries.len() as u32;
             builder.add(one, around, parent, rules, &mut columns);
@@ -190,8 +221,10 @@ impl Extractor {
             {
                 let pattern = one.pattern_index;
                 let fixed_name = fixed.map(str::to_owned);
-                let is_test = settings.iter().any(|setting| &*setting.key == "test");
-                known.declared = Some(Declared { node, kind, pattern, name, fixed_name, is_test });
+                let has = |key: &str| settings.iter().any(|setting| &*setting.key == key);
+                let (is_test, never_local) = (has("test"), has("never_local"));
+                known.declared =
+                    Some(Declared { node, kind, pattern, name, fixed_name, is_test, never_local });
             }
             known.parts.extend(parts);
         }
@@ -232,6 +265,8 @@ struct Declared<'t> {
     fixed_name: Option<String>,
     /// The pattern is one for tests.
     is_test: bool,
+    /// Inside a function it is something else.
+    never_local: bool,
 }
 
 /// The captures for one name. Its patterns match in any order.
@@ -544,68 +579,6 @@ fn is_minified(text: &str, lines: &LineStarts) -> bool {
     const LARGE: usize = 16 * 1024;
     const MEAN_LINE: usize = 400;
     text.len() >= LARGE && text.len() / lines.starts.len() > MEAN_LINE
-}
-
-/// Where the lines start. They end in `\n`, `\r\n` or a lone `\r`, as for language servers.
-struct LineStarts {
-    starts: Vec<u32>,
-}
-
-impl LineStarts {
-    fn new(text: &str) -> Self {
-        let bytes = text.as_bytes();
-        let mut starts = vec![0];
-        for (at, byte) in bytes.iter().enumerate() {
-            if *byte == b'\n' || *byte == b'\r' && bytes.get(at + 1) != Some(&b'\n') {
-                starts.push(at as u32 + 1);
-            }
-        }
-        Self { starts }
-    }
-
-    /// The number of lines; a line break at the end starts no other one.
-    fn count(&self, text: &str) -> u32 {
-        let last_is_empty = self.starts.last().is_some_and(|last| *last as usize == text.len());
-        (self.starts.len() - usize::from(last_is_empty)) as u32
-    }
-
-    /// Counted from 0.
-    fn line(&self, byte: usize) -> usize {
-        self.starts.partition_point(|start| *start as usize <= byte) - 1
-    }
-
-    /// Without white space at the end, which some grammars include.
-    fn range(&self, text: &str, bytes: Range<usize>) -> SourceRange {
-        let trimmed = text[bytes.clone()].trim_end().len().max(1).min(bytes.len());
-        let end = bytes.start + trimmed;
-        SourceRange {
-            start: bytes.start as u32,
-            end: end as u32,
-            first_line: self.line(bytes.start) as u32 + 1,
-            last_line: self.line(end.saturating_sub(1).max(bytes.start)) as u32 + 1,
-        }
-    }
-}
-
-/// Counts UTF-16 columns, from the last counted place where it is on the same line.
-struct Columns<'a> {
-    text: &'a str,
-    lines: &'a LineStarts,
-    /// Line, byte and column.
-    last: (usize, usize, u32),
-}
-
-impl Columns<'_> {
-    fn position(&mut self, bytes: Range<usize>) -> NamePosition {
-        let line = self.lines.line(bytes.start);
-        let (from, counted) = match self.last {
-            (last_line, byte, column) if last_line == line && byte <= bytes.start => (byte, column),
-            _ => (self.lines.starts[line] as usize, 0),
-        };
-        let column = counted + self.text[from..bytes.start].encode_utf16().count() as u32;
-        self.last = (line, bytes.start, column);
-        NamePosition { start: bytes.start as u32, end: bytes.end as u32, line: line as u32 + 1, column }
-    }
 }
 
 #[cfg(test)]

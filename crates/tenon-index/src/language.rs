@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest, Sha256};
 use tree_sitter::{Language, Query};
 
-use crate::DeclarationKind;
+use crate::{DeclarationKind, macro_words};
 
 /// One of the languages that the index knows.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -79,6 +79,8 @@ struct LanguageSettings {
     #[serde(default)]
     test_attributes: Vec<String>,
     #[serde(default)]
+    macro_words: Vec<String>,
+    #[serde(default)]
     metavariable: Option<char>,
     #[serde(default = "alone")]
     pattern_contexts: Vec<String>,
@@ -104,6 +106,8 @@ pub(crate) struct LanguageRules {
     pub upper_case_is_constant: bool,
     pub test_names: RegexSet,
     pub test_attributes: RegexSet,
+    /// What the parser does not see; see [`crate::macro_words`].
+    pub macro_words: Vec<regex::Regex>,
     /// Replaces `$` in syntax patterns: a character of identifiers.
     pub metavariable: char,
     pub pattern_contexts: &'static [String],
@@ -256,6 +260,7 @@ impl LanguageRules {
             upper_case_is_constant: settings.upper_case_is_constant,
             test_names: patterns(&settings.test_names)?,
             test_attributes: patterns(&settings.test_attributes)?,
+            macro_words: macro_words::patterns(&settings.macro_words)?,
             metavariable: settings.metavariable.unwrap_or('$'),
             pattern_contexts: &settings.pattern_contexts,
             query,
@@ -285,7 +290,7 @@ impl Capture {
 /// Changes when a stored declaration could differ: queries, settings, grammars, or the code that reads them.
 pub(crate) fn fingerprint() -> [u8; 32] {
     /// Raise it when the extraction or the format of the store changes.
-    const VERSION: u32 = 1;
+    const VERSION: u32 = 2;
     let mut hash = Sha256::new();
     hash.update(VERSION.to_le_bytes());
     for data in &LANGUAGES {

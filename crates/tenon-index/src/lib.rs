@@ -15,6 +15,8 @@ mod find;
 mod header_text;
 mod indexed_file;
 mod language;
+mod line_starts;
+mod macro_words;
 mod mentions;
 mod name_table;
 mod nesting;

@@ -27,6 +27,8 @@
   (function_declarator declarator: (type_identifier) @name)
   (function_declarator declarator: (parenthesized_declarator
     (pointer_declarator declarator: (type_identifier) @name)))
+  (pointer_declarator declarator: (function_declarator declarator: (parenthesized_declarator
+    (pointer_declarator declarator: (type_identifier) @name))))
 ]) @declaration.type
 (type_definition
   type: (struct_specifier !name body: (_) @body)
@@ -46,6 +48,8 @@
   (array_declarator declarator: (pointer_declarator declarator: (field_identifier) @name))
   (function_declarator declarator: (parenthesized_declarator
     (pointer_declarator declarator: (field_identifier) @name)))
+  (pointer_declarator declarator: (function_declarator declarator: (parenthesized_declarator
+    (pointer_declarator declarator: (field_identifier) @name))))
 ]) @declaration.field
 
 ; Variables of the file, also below `#if` and in `extern "C"`.

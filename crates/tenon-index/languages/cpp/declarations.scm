@@ -22,8 +22,8 @@
   (#any-of? @_macro "TEST" "TEST_F" "TEST_P" "TYPED_TEST")
   (#set! test))
 
-; Prototypes.
-(declaration declarator: [
+; Prototypes. Inside a function, `Type name(value);` is a variable.
+((declaration declarator: [
   (function_declarator declarator: (identifier) @name)
   (pointer_declarator declarator: (function_declarator declarator: (identifier) @name))
   (pointer_declarator declarator: (pointer_declarator
@@ -32,6 +32,7 @@
   (function_declarator declarator: [(operator_name) (destructor_name)] @name)
   (reference_declarator (function_declarator declarator: (operator_name) @name))
 ]) @declaration.function
+  (#set! never_local))
 
 (struct_specifier name: (type_identifier) @name body: (_) @body) @declaration.struct
 (class_specifier name: (type_identifier) @name body: (_) @body) @declaration.class
@@ -47,6 +48,19 @@
   name: (template_type name: (type_identifier) @name)
   body: (_) @body) @declaration.struct
 (union_specifier name: (type_identifier) @name body: (_) @body) @declaration.struct
+; Outside of their class.
+(class_specifier
+  name: (qualified_identifier scope: (_) @qualifier name: (type_identifier) @name)
+  body: (_) @body) @declaration.class
+(class_specifier
+  name: (qualified_identifier name: (type_identifier) @name)
+  (base_class_clause [(type_identifier) (qualified_identifier) (template_type)] @base))
+(struct_specifier
+  name: (qualified_identifier scope: (_) @qualifier name: (type_identifier) @name)
+  body: (_) @body) @declaration.struct
+(struct_specifier
+  name: (qualified_identifier name: (type_identifier) @name)
+  (base_class_clause [(type_identifier) (qualified_identifier) (template_type)] @base))
 (enum_specifier name: (type_identifier) @name body: (_) @body) @declaration.enum
 (enumerator name: (identifier) @name) @declaration.enum_member
 
@@ -57,6 +71,8 @@
   (function_declarator declarator: (type_identifier) @name)
   (function_declarator declarator: (parenthesized_declarator
     (pointer_declarator declarator: (type_identifier) @name)))
+  (pointer_declarator declarator: (function_declarator declarator: (parenthesized_declarator
+    (pointer_declarator declarator: (type_identifier) @name))))
 ]) @declaration.type
 (type_definition
   type: (struct_specifier !name body: (_) @body)
@@ -76,6 +92,8 @@
   (array_declarator declarator: (pointer_declarator declarator: (field_identifier) @name))
   (function_declarator declarator: (parenthesized_declarator
     (pointer_declarator declarator: (field_identifier) @name)))
+  (pointer_declarator declarator: (function_declarator declarator: (parenthesized_declarator
+    (pointer_declarator declarator: (field_identifier) @name))))
 ]) @declaration.field
 
 ; Variables of the file, also below `#if` and in `extern "C"`.
@@ -155,6 +173,8 @@
   declarator: [
   (function_declarator declarator: [(field_identifier) (destructor_name) (operator_name)] @name)
   (pointer_declarator declarator: (function_declarator declarator: (field_identifier) @name))
+  (pointer_declarator declarator: (pointer_declarator
+    declarator: (function_declarator declarator: (field_identifier) @name)))
   (reference_declarator (function_declarator declarator: [(field_identifier) (operator_name)] @name))
   (operator_cast) @name
   ]
@@ -162,6 +182,8 @@
 (field_declaration declarator: [
   (function_declarator declarator: [(field_identifier) (destructor_name) (operator_name)] @name)
   (pointer_declarator declarator: (function_declarator declarator: (field_identifier) @name))
+  (pointer_declarator declarator: (pointer_declarator
+    declarator: (function_declarator declarator: (field_identifier) @name)))
   (reference_declarator (function_declarator declarator: [(field_identifier) (operator_name)] @name))
   (operator_cast) @name
 ]) @declaration.function
@@ -196,3 +218,12 @@
         scope: (_) @qualifier name: [(identifier) (destructor_name) (operator_name)] @name))))
   ]
   body: (_)? @body) @declaration.method
+
+; Variables of a class, outside of it.
+(declaration declarator: [
+  (qualified_identifier scope: (_) @qualifier name: (identifier) @name)
+  (array_declarator declarator: (qualified_identifier scope: (_) @qualifier name: (identifier) @name))
+  (init_declarator declarator: (qualified_identifier scope: (_) @qualifier name: (identifier) @name))
+  (init_declarator declarator: (array_declarator
+    declarator: (qualified_identifier scope: (_) @qualifier name: (identifier) @name)))
+]) @declaration.variable

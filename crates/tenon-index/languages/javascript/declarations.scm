@@ -20,6 +20,24 @@
 (program (export_statement declaration: (variable_declaration
   (variable_declarator name: (identifier) @name) @declaration.variable)))
 
+; Variables of the module, from an object or an array.
+(program (lexical_declaration (variable_declarator name: (object_pattern [
+  (shorthand_property_identifier_pattern) @name
+  (pair_pattern value: (identifier) @name)
+  (object_assignment_pattern left: (shorthand_property_identifier_pattern) @name)
+  (rest_pattern (identifier) @name)
+])) @declaration.constant))
+(program (export_statement declaration: (lexical_declaration (variable_declarator name: (object_pattern [
+  (shorthand_property_identifier_pattern) @name
+  (pair_pattern value: (identifier) @name)
+  (object_assignment_pattern left: (shorthand_property_identifier_pattern) @name)
+  (rest_pattern (identifier) @name)
+])) @declaration.constant)))
+(program (lexical_declaration
+  (variable_declarator name: (array_pattern (identifier) @name)) @declaration.constant))
+(program (export_statement declaration: (lexical_declaration
+  (variable_declarator name: (array_pattern (identifier) @name)) @declaration.constant)))
+
 ; Functions and classes as values, anywhere.
 (variable_declarator
   name: (identifier) @name

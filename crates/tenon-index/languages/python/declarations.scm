@@ -54,6 +54,9 @@
   (assignment right: (assignment left: (identifier) @name)) @declaration.variable))
 
 (module (expression_statement
+  (assignment right: (assignment right: (assignment left: (identifier) @name))) @declaration.variable))
+
+(module (expression_statement
   (assignment left: (pattern_list (identifier) @name)) @declaration.variable))
 
 (module [
@@ -65,6 +68,32 @@
     (assignment left: (identifier) @name) @declaration.variable)))
   (try_statement (except_clause (block (expression_statement
     (assignment left: (identifier) @name) @declaration.variable))))
+  (try_statement (else_clause (block (expression_statement
+    (assignment left: (identifier) @name) @declaration.variable))))
+  (if_statement (elif_clause (block (expression_statement
+    (assignment left: (identifier) @name) @declaration.variable))))
+  (with_statement (block (expression_statement
+    (assignment left: (identifier) @name) @declaration.variable)))
+])
+
+; Also under two of them.
+(module [
+  (if_statement (block [
+    (if_statement (block (expression_statement
+      (assignment left: (identifier) @name) @declaration.variable)))
+    (try_statement (block (expression_statement
+      (assignment left: (identifier) @name) @declaration.variable)))
+    (try_statement (_ (block (expression_statement
+      (assignment left: (identifier) @name) @declaration.variable))))
+  ]))
+  (if_statement (else_clause (block [
+    (if_statement (block (expression_statement
+      (assignment left: (identifier) @name) @declaration.variable)))
+    (try_statement (block (expression_statement
+      (assignment left: (identifier) @name) @declaration.variable)))
+    (try_statement (_ (block (expression_statement
+      (assignment left: (identifier) @name) @declaration.variable))))
+  ])))
 ])
 
 ; Attributes of a class.
@@ -73,3 +102,24 @@
 
 (class_definition body: (block (expression_statement
   (assignment left: (pattern_list (identifier) @name)) @declaration.variable)))
+
+(class_definition body: (block (expression_statement
+  (assignment right: (assignment left: (identifier) @name)) @declaration.variable)))
+
+(class_definition body: (block [
+  (if_statement (block (expression_statement
+    (assignment left: (identifier) @name) @declaration.variable)))
+  (if_statement (else_clause (block (expression_statement
+    (assignment left: (identifier) @name) @declaration.variable))))
+]))
+
+; Attributes that the constructor sets, unless it does so under a condition.
+((class_definition body: (block (function_definition
+  name: (identifier) @_constructor
+  parameters: (parameters . (identifier) @_self)
+  body: (block (expression_statement
+    (assignment left: (attribute
+      object: (identifier) @_object
+      attribute: (identifier) @name)) @declaration.field)))))
+  (#eq? @_constructor "__init__")
+  (#eq? @_object @_self))

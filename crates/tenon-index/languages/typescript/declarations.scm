@@ -64,6 +64,24 @@
 (program (export_statement declaration: (variable_declaration
   (variable_declarator name: (identifier) @name) @declaration.variable)))
 
+; Variables of the module, from an object or an array.
+(program (lexical_declaration (variable_declarator name: (object_pattern [
+  (shorthand_property_identifier_pattern) @name
+  (pair_pattern value: (identifier) @name)
+  (object_assignment_pattern left: (shorthand_property_identifier_pattern) @name)
+  (rest_pattern (identifier) @name)
+])) @declaration.constant))
+(program (export_statement declaration: (lexical_declaration (variable_declarator name: (object_pattern [
+  (shorthand_property_identifier_pattern) @name
+  (pair_pattern value: (identifier) @name)
+  (object_assignment_pattern left: (shorthand_property_identifier_pattern) @name)
+  (rest_pattern (identifier) @name)
+])) @declaration.constant)))
+(program (lexical_declaration
+  (variable_declarator name: (array_pattern (identifier) @name)) @declaration.constant))
+(program (export_statement declaration: (lexical_declaration
+  (variable_declarator name: (array_pattern (identifier) @name)) @declaration.constant)))
+
 ; Functions and classes as values, anywhere.
 (variable_declarator
   name: (identifier) @name
@@ -130,18 +148,17 @@
     (arrow_function body: (_) @body)
     (function_expression body: (_) @body)
   ]) @declaration.method)
-(class_body (method_definition
-  name: (property_identifier) @_constructor
-  body: (statement_block (expression_statement
-    (assignment_expression
-      left: (member_expression object: (this) property: (_) @name)) @declaration.field)))
-  (#eq? @_constructor "constructor"))
-
 ; Parameters of a constructor that declare fields.
 (required_parameter
   (accessibility_modifier)
   pattern: (identifier) @name) @declaration.field
 (required_parameter
+  "readonly"
+  pattern: (identifier) @name) @declaration.field
+(optional_parameter
+  (accessibility_modifier)
+  pattern: (identifier) @name) @declaration.field
+(optional_parameter
   "readonly"
   pattern: (identifier) @name) @declaration.field
 
