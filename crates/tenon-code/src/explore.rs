@@ -49,7 +49,7 @@ pub use search::Search;
 pub use tenon_index::SearchMode;
 
 use answer::{Answer, Line, View};
-use notes::Notes;
+pub(crate) use notes::Notes;
 use outline::Place;
 
 /// How long a question waits for language servers. After that, the answer is what is known, and says so.
@@ -90,6 +90,11 @@ pub enum ExploreError {
     Git(#[from] crate::git::GitError),
     #[error("{0}")]
     Edit(#[from] crate::edit::EditError),
+    /// What is not found may be in a file that was not read.
+    #[error("{error}; note: {}", notes::FILES_UNREAD)]
+    Unread { error: Box<ExploreError> },
+    #[error("{}", notes::FILES_UNREAD)]
+    FilesUnread,
     #[error("the question failed; ask again")]
     Internal,
 }
@@ -104,6 +109,18 @@ fn near(names: &[String]) -> String {
 impl ExploreError {
     fn unreadable(path: &str, error: &AskError) -> Self {
         Self::Unreadable { path: path.to_owned(), why: error.to_string() }
+    }
+
+    /// The same error of an index that does not know all files.
+    fn with_unread_files(self) -> Self {
+        match self {
+            Self::NoSymbol { .. }
+            | Self::FilteredOut { .. }
+            | Self::NoPath { .. }
+            | Self::Unreadable { .. }
+            | Self::Arguments(_) => Self::Unread { error: Box::new(self) },
+            other => other,
+        }
     }
 }
 
@@ -145,21 +162,24 @@ impl Explorer {
 
     /// Answers a question with text.
     pub async fn answer(&self, request: ExploreRequest, call: &CallContext) -> Result<String, ExploreError> {
-        match request {
-            ExploreRequest::Find(input) => self.find(input, call).await,
-            ExploreRequest::Outline(input) => self.outline(input, call).await,
-            ExploreRequest::References(input) => self.references(input, call).await,
-            ExploreRequest::Hierarchy(input) => self.hierarchy(input, call).await,
-            ExploreRequest::Search(input) => self.search(input, call).await,
-            ExploreRequest::Problems(input) => self.problems(input, call).await,
-        }
+        let notes = self.refreshed(call).await;
+        let unread = notes.files_unread();
+        let answer = match request {
+            ExploreRequest::Find(input) => self.find(input, notes).await,
+            ExploreRequest::Outline(input) => self.outline(input, notes),
+            ExploreRequest::References(input) => self.references(input, notes, call).await,
+            ExploreRequest::Hierarchy(input) => self.hierarchy(input, notes, call).await,
+            ExploreRequest::Search(input) => self.search(input, notes, call).await,
+            ExploreRequest::Problems(input) => self.problems(input, notes, call).await,
+        };
+        answer.map_err(|error| if unread { error.with_unread_files() } else { error })
     }
 
     pub(crate) fn servers(&self) -> &Orchestrator {
         &self.code.state.engine
     }
 
-    /// Brings the index up to date. `false` if there was no time to learn about all files.
+    /// Brings the index up to date. `false` if it does not know all files: there was no time, or reading them failed.
     pub(crate) async fn refresh(&self, call: &CallContext) -> bool {
         let servers = self.servers();
         let caught_up = servers.catch_up(call).await;
@@ -182,10 +202,11 @@ impl Explorer {
                 }
             }
         });
-        if work.await.is_ok() && caught_up {
+        let is_current = work.await.is_ok() && caught_up;
+        if is_current {
             *known = Some(changes.last);
         }
-        caught_up
+        is_current
     }
 
     pub(crate) fn index(&self) -> &Arc<SyntaxIndex> {
@@ -214,6 +235,7 @@ impl Explorer {
     pub(crate) fn named_symbol(
         &self,
         text: &str,
+        notes: &Notes,
         max_bytes: Option<usize>,
     ) -> Result<NamedSymbol, ExploreError> {
         match SymbolChoice::of(&self.index.view(), text, &SymbolFilter::default())? {
@@ -223,7 +245,8 @@ impl Explorer {
                 let heading = format!("`{text}` means {total} symbols; name one, for example `PATH#NAME`:");
                 let lines = candidates.iter().map(|one| Line::item(one.main().line(), one.main().place()));
                 let lines = std::iter::once(Line::heading(heading)).chain(lines).collect();
-                Ok(NamedSymbol::Listed(Answer::new(vec![View::new(lines)]).fit(allowed(max_bytes))))
+                let answer = Answer::new(vec![View::new(lines)]).with_notes(notes.clone().into_lines());
+                Ok(NamedSymbol::Listed(answer.fit(allowed(max_bytes))))
             }
         }
     }

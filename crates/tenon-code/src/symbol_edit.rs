@@ -18,7 +18,7 @@ use tenon_lsp::server_edit::{EditRefusal, ServerEdit};
 
 use crate::EditText;
 use crate::edit::{EditDiagnostics, EditError, Editor, FileEdit, MultiEditError};
-use crate::explore::{ExploreError, Explorer, NamedSymbol, allowed, fitted, gap_notes};
+use crate::explore::{ExploreError, Explorer, NamedSymbol, Notes, allowed, fitted, gap_notes};
 use crate::symbol_choice::{ChosenSymbol, Declaration};
 
 mod edit_symbol;
@@ -162,8 +162,11 @@ impl SymbolEditor {
         max_bytes: Option<usize>,
         call: &CallContext,
     ) -> Result<NamedSymbol, SymbolEditError> {
-        self.explorer.refresh(call).await;
-        Ok(match self.explorer.named_symbol(symbol, max_bytes)? {
+        // Another symbol may have the name in a file that was not read.
+        if !self.explorer.refresh(call).await {
+            return Err(ExploreError::FilesUnread.into());
+        }
+        Ok(match self.explorer.named_symbol(symbol, &Notes::default(), max_bytes)? {
             NamedSymbol::Listed(list) => NamedSymbol::Listed(format!("nothing was changed\n{list}")),
             one @ NamedSymbol::One(_) => one,
         })

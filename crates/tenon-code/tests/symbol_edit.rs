@@ -567,3 +567,29 @@ async fn invalid_tries_are_refused() {
         "tried a.py:2\nnot checked: no language server for a.py\nnote: nothing was written"
     );
 }
+
+#[tokio::test]
+async fn symbol_that_was_deleted_since_it_was_found_is_not_edited() {
+    let stage = stage(&[]).await;
+    stage.rename("total", "sum_of", false).await.unwrap();
+    std::fs::write(stage.bench.root().join("a.py"), "def other():\n    return 1\n").unwrap();
+    for op in ["replace", "delete", "before"] {
+        let text = (op != "delete").then_some("def total(): pass");
+        let error = stage.edit("a.py#total", op, text, false).await.unwrap_err();
+        assert!(error.starts_with("no symbol `a.py#total`"), "{op}: {error}");
+    }
+    let error = stage.rename("a.py#total", "sum_of", true).await.unwrap_err();
+    assert!(error.starts_with("no symbol `a.py#total`"), "{error}");
+    assert_eq!(stage.text("a.py"), "def other():\n    return 1\n");
+}
+
+#[tokio::test]
+async fn edit_by_name_is_refused_while_files_are_unread() {
+    let stage = stage(&[]).await;
+    let call = tenon_lsp::CallContext::within(Duration::ZERO);
+    let request = json!({ "edit_symbol": { "symbol": "total", "op": "delete", "force": true } });
+    let request: SymbolEditRequest = serde_json::from_value(request).unwrap();
+    let error = stage.editor.run(request, &call).await.unwrap_err().to_string();
+    assert_eq!(error, "the files of the workspace are still being read; ask again");
+    assert_eq!(stage.text("a.py"), A);
+}

@@ -3,10 +3,9 @@
 use serde::{Deserialize, Serialize};
 use tenon_contract::position::LineIndex;
 use tenon_index::{DeclarationKind, SymbolFilter, SymbolRef, View as IndexView};
-use tenon_lsp::CallContext;
 
 use super::answer::{Answer, Continuation, Line, View};
-use super::{ExploreError, Explorer, allowed, source};
+use super::{ExploreError, Explorer, Notes, allowed, source};
 use crate::symbol_choice::{ChosenSymbol, Declaration, MAX_CANDIDATES, SymbolChoice};
 
 /// The arguments of `find`.
@@ -39,10 +38,9 @@ struct Outlined {
 }
 
 impl Explorer {
-    pub(super) async fn find(&self, input: Find, call: &CallContext) -> Result<String, ExploreError> {
+    pub(super) async fn find(&self, input: Find, notes: Notes) -> Result<String, ExploreError> {
         let Find { name, kind, path, body, max_bytes } = input;
         let filter = self.filter(kind.as_deref(), path.as_deref())?;
-        let notes = self.refreshed(call).await;
         let choice = SymbolChoice::of(&self.index.view(), &name, &filter)?;
         let (shown, listed, total) = match choice {
             SymbolChoice::None { nearest } => {

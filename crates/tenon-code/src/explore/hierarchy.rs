@@ -82,11 +82,11 @@ impl Explorer {
     pub(super) async fn hierarchy(
         &self,
         input: Hierarchy,
+        mut notes: Notes,
         call: &CallContext,
     ) -> Result<String, ExploreError> {
         let Hierarchy { symbol, direction, depth, max_bytes } = input;
-        let mut notes = self.refreshed(call).await;
-        let symbol = match self.named_symbol(&symbol, max_bytes)? {
+        let symbol = match self.named_symbol(&symbol, &notes, max_bytes)? {
             NamedSymbol::One(symbol) => symbol,
             NamedSymbol::Listed(text) => return Ok(text),
         };

@@ -7,7 +7,7 @@ use tenon_lsp::model::{AnswerNote, Doubt, Gap, GapReason, LspAnswer};
 
 /// Notes without duplicates, in the order in which they came.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Notes {
+pub(crate) struct Notes {
     lines: Vec<String>,
     seen: BTreeSet<String>,
 }
@@ -28,6 +28,11 @@ impl Notes {
         if answer.notes.contains(&AnswerNote::FilesUnread) {
             self.add(FILES_UNREAD);
         }
+    }
+
+    /// Whether the index does not know all files.
+    pub(super) fn files_unread(&self) -> bool {
+        self.seen.contains(FILES_UNREAD)
     }
 
     pub(super) fn into_lines(self) -> Vec<String> {

@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use tenon_index::{DeclarationKind, FileClass, IndexedFile, ParseOutcome, SymbolRef, View as IndexView};
-use tenon_lsp::CallContext;
 
 use super::answer::{Answer, Continuation, Line, View};
-use super::{ExploreError, Explorer, allowed, source};
+use super::{ExploreError, Explorer, Notes, allowed, source};
 use crate::summary::count;
 
 /// The most names that a map shows for one file.
@@ -26,9 +25,8 @@ pub struct Outline {
 }
 
 impl Explorer {
-    pub(super) async fn outline(&self, input: Outline, call: &CallContext) -> Result<String, ExploreError> {
+    pub(super) fn outline(&self, input: Outline, notes: Notes) -> Result<String, ExploreError> {
         let Outline { path, depth, max_bytes } = input;
-        let notes = self.refreshed(call).await;
         let given = path.as_deref().unwrap_or(".");
         let place = self.locate(given)?;
         let view = self.index.view();

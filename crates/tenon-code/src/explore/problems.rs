@@ -59,16 +59,22 @@ struct Checked {
 }
 
 impl Explorer {
-    pub(super) async fn problems(&self, input: Problems, call: &CallContext) -> Result<String, ExploreError> {
+    pub(super) async fn problems(
+        &self,
+        input: Problems,
+        mut notes: Notes,
+        call: &CallContext,
+    ) -> Result<String, ExploreError> {
         let Problems { scope, since, fixes, cursor, max_bytes } = input;
-        let mut notes = self.refreshed(call).await;
         let scope = scope.as_deref().unwrap_or("changed");
         if since.as_deref() == Some("edit") {
             let text = (self.options.since_report)(call.clone()).await?;
-            return Ok(match text.is_empty() {
+            let text = match text.is_empty() {
                 true => "no new problems since the last report".to_owned(),
                 false => text,
-            });
+            };
+            let notes = notes.into_lines().into_iter().map(|note| format!("\nnote: {note}"));
+            return Ok(text + &notes.collect::<String>());
         }
         let mut checked = match (scope, since.as_deref()) {
             ("all", None) => self.all_problems(&mut notes, call).await?,
@@ -85,7 +91,7 @@ impl Explorer {
                 self.new_problems(revision, None, &mut notes, call).await?
             }
             (scope, since) => {
-                let (files, range) = match self.problem_scope(scope, max_bytes)? {
+                let (files, range) = match self.problem_scope(scope, &notes, max_bytes)? {
                     Scope::Files(files) => (files, None),
                     Scope::Symbol(file, range) => (vec![file], Some(range)),
                     Scope::Listed(text) => return Ok(text),
@@ -108,7 +114,12 @@ impl Explorer {
     }
 
     /// The files or the symbol that a scope names.
-    fn problem_scope(&self, scope: &str, max_bytes: Option<usize>) -> Result<Scope, ExploreError> {
+    fn problem_scope(
+        &self,
+        scope: &str,
+        notes: &Notes,
+        max_bytes: Option<usize>,
+    ) -> Result<Scope, ExploreError> {
         let gate = self.servers().gate();
         let admit = |path: &str| gate.admit_path(path).ok();
         match self.locate(scope) {
@@ -122,7 +133,7 @@ impl Explorer {
             files.retain(|path| filter.matches(&gate.display(path)));
             return Ok(Scope::Files(files));
         }
-        Ok(match self.named_symbol(scope, max_bytes)? {
+        Ok(match self.named_symbol(scope, notes, max_bytes)? {
             NamedSymbol::Listed(text) => Scope::Listed(text),
             NamedSymbol::One(symbol) => {
                 let declaration = symbol.main();

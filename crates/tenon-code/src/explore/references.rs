@@ -76,12 +76,12 @@ impl Explorer {
     pub(super) async fn references(
         &self,
         input: References,
+        mut notes: Notes,
         call: &CallContext,
     ) -> Result<String, ExploreError> {
         let References { symbol, only, path, cursor, max_bytes } = input;
         let filter = path.as_deref().map(|path| self.path_filter(path)).transpose()?;
-        let mut notes = self.refreshed(call).await;
-        let symbol = match self.named_symbol(&symbol, max_bytes)? {
+        let symbol = match self.named_symbol(&symbol, &notes, max_bytes)? {
             NamedSymbol::One(symbol) => symbol,
             NamedSymbol::Listed(text) => return Ok(text),
         };

@@ -11,7 +11,7 @@ use tenon_lsp::diagnostic_line::one_line;
 use tokio::task::spawn_blocking;
 
 use super::hit_list::{Hit, HitList};
-use super::{ExploreError, Explorer, allowed, source};
+use super::{ExploreError, Explorer, Notes, allowed, source};
 use crate::summary::count;
 
 /// The most lines that are kept; more are only counted.
@@ -31,9 +31,13 @@ pub struct Search {
 }
 
 impl Explorer {
-    pub(super) async fn search(&self, input: Search, call: &CallContext) -> Result<String, ExploreError> {
+    pub(super) async fn search(
+        &self,
+        input: Search,
+        mut notes: Notes,
+        call: &CallContext,
+    ) -> Result<String, ExploreError> {
         let Search { pattern, mode, path, language, cursor, max_bytes } = input;
-        let mut notes = self.refreshed(call).await;
         let path = path.as_deref().map(|path| self.path_filter(path)).transpose()?;
         let language = language.as_deref().map(known_language).transpose()?;
         let request = SearchRequest {
