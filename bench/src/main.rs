@@ -9,6 +9,7 @@ mod compile_commands;
 mod compose;
 mod context;
 mod coverage;
+mod declarations;
 mod echo;
 mod edit;
 mod error;
@@ -23,12 +24,14 @@ mod oracle;
 mod output;
 mod peers;
 mod product;
+mod renames;
 mod rounds;
 mod soak;
 mod source_sample;
 mod spine;
 mod subject;
 mod tasks;
+mod tries;
 mod work;
 
 use std::path::{Path, PathBuf};
@@ -47,7 +50,7 @@ struct Args {
     command: Option<Command>,
 }
 
-/// One bench each, in the file of the same name. `changes`, `coverage`, `load`, `oracle`, `peers`, `rounds`, `soak` and `tasks` take long and run only by
+/// One bench each, in the file of the same name. `changes`, `coverage`, `declarations`, `load`, `oracle`, `peers`, `renames`, `rounds`, `soak`, `tasks` and `tries` take long and run only by
 /// name. The hidden ones are
 /// the baselines that a bench starts as processes.
 #[derive(Subcommand)]
@@ -62,6 +65,8 @@ enum Command {
     Context,
     /// References of random symbols, cold and after other questions, against a word search
     Coverage(coverage::Options),
+    /// The declarations of the syntax index, against the document symbols of language servers
+    Declarations(declarations::Options),
     /// Edits that report what they broke, against the bare language servers; and the hook by itself
     Edit,
     /// Many clients that ask for diagnostics and edit at the same time, against one client
@@ -72,6 +77,8 @@ enum Command {
     Oracle(oracle::Options),
     /// Tenon, Serena, cclsp and the bare language servers: start, questions, edits, ten agents at once
     Peers(peers::Options),
+    /// Random renames by name, compared with command-line checkers: errors that they add
+    Renames(renames::Options),
     /// Workspace diagnostics of large trees: the first time and after edits
     Rounds(rounds::Options),
     /// Agents at work while servers and the daemon are killed, compared with the truth; fails on any violation
@@ -80,6 +87,8 @@ enum Command {
     Spine,
     /// Everyday tasks with Tenon and with Serena: calls, bytes, time, right or wrong; and the aims of `explore`
     Tasks(tasks::Options),
+    /// Tried edits under concurrent questions: whether another answer shows the tried text
+    Tries(tries::Options),
     /// Plans, tasks and memory on SQLite and PostgreSQL, against a bare SQLite commit
     Work,
     /// Parse a JSON file and exit: the baseline of `compose`
@@ -119,12 +128,15 @@ fn run(command: Option<Command>) -> Result<(), BenchError> {
         Some(
             Command::Changes(_)
                 | Command::Coverage(_)
+                | Command::Declarations(_)
                 | Command::Load(_)
                 | Command::Oracle(_)
                 | Command::Peers(_)
+                | Command::Renames(_)
                 | Command::Rounds(_)
                 | Command::Soak(_)
                 | Command::Tasks(_)
+                | Command::Tries(_)
         )
     );
     let tenon = product::binary(compares)?;
@@ -141,15 +153,18 @@ fn run_one(command: &Command, tenon: &Path) -> Result<(), BenchError> {
         Command::Compose => compose::run(tenon),
         Command::Context => context::run(tenon),
         Command::Coverage(options) => coverage::run(tenon, options),
+        Command::Declarations(options) => declarations::run(options),
         Command::Edit => edit::run(tenon),
         Command::Load(options) => load::run(tenon, options),
         Command::Lsp(options) => lsp::run(tenon, options),
         Command::Oracle(options) => oracle::run(tenon, options),
         Command::Peers(options) => peers::run(tenon, options),
+        Command::Renames(options) => renames::run(tenon, options),
         Command::Rounds(options) => rounds::run(tenon, options),
         Command::Soak(options) => soak::run(tenon, options),
         Command::Spine => spine::run(tenon),
         Command::Tasks(options) => tasks::run(tenon, options),
+        Command::Tries(options) => tries::run(tenon, options),
         Command::Work => work::run(tenon),
         Command::Parse { file } => compose::parse(file),
         Command::Echo => Ok(hyper_echo::serve()?),

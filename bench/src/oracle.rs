@@ -17,7 +17,7 @@ use std::process::Stdio;
 
 use serde_json::json;
 use tenon_testkit::mcp_client::ToolResult;
-use tenon_testkit::{McpClient, RealProject, Sandbox};
+use tenon_testkit::{McpClient, RealProject, Sandbox, program};
 
 use crate::compile_commands;
 use crate::error::BenchError;
@@ -51,7 +51,7 @@ const SERVERS: [OracleServer; 6] = [
 
 impl OracleServer {
     /// The id in Tenon's server registry.
-    fn id(self) -> &'static str {
+    pub(crate) fn id(self) -> &'static str {
         match self {
             Self::Pyright => "pyright",
             Self::Ty => "ty",
@@ -80,7 +80,7 @@ impl OracleServer {
     /// The program that is not installed by `cargo xtask setup` and is missing.
     fn missing_program(self) -> Option<&'static str> {
         match self {
-            Self::RustAnalyzer if cargo_check::rust_analyzer().is_none() => Some("rust-analyzer"),
+            Self::RustAnalyzer if program::rust_analyzer().is_none() => Some("rust-analyzer"),
             Self::Clangd if clang_tidy::program().is_none() => Some("clang-tidy"),
             _ => None,
         }
@@ -413,7 +413,7 @@ fn session(
     }
     let mut command = sandbox.command(tenon);
     command.args(["mcp", "--no-daemon", "--surface", "edit"]).stderr(Stdio::null());
-    if let Some(program) = cargo_check::rust_analyzer().filter(|_| server == OracleServer::RustAnalyzer) {
+    if let Some(program) = program::rust_analyzer().filter(|_| server == OracleServer::RustAnalyzer) {
         command.env("PATH", cargo_check::search_path(&program)?);
     }
     Ok(McpClient::connect(&mut command))

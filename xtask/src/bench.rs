@@ -5,9 +5,24 @@ use std::process::Command;
 use crate::shell::{self, Error, cargo, repository, run_checked};
 
 /// The benches in `bench/src/main.rs`, checked here before the build.
-pub(crate) const NAMES: [&str; 14] = [
-    "changes", "code", "compose", "context", "coverage", "edit", "load", "lsp", "oracle", "peers", "rounds",
-    "spine", "tasks", "work",
+pub(crate) const NAMES: [&str; 17] = [
+    "changes",
+    "code",
+    "compose",
+    "context",
+    "coverage",
+    "declarations",
+    "edit",
+    "load",
+    "lsp",
+    "oracle",
+    "peers",
+    "renames",
+    "rounds",
+    "spine",
+    "tasks",
+    "tries",
+    "work",
 ];
 
 pub(crate) fn run(name: Option<&str>, options: &[String]) -> Result<bool, Error> {

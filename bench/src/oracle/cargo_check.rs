@@ -22,16 +22,6 @@ fn toolchain() -> Result<PathBuf, BenchError> {
     }
 }
 
-/// The first `rust-analyzer` in `PATH` that runs; rustup's proxy fails unless the component is installed.
-pub(super) fn rust_analyzer() -> Option<PathBuf> {
-    let path = env::var_os("PATH")?;
-    let programs = env::split_paths(&path).map(|folder| folder.join("rust-analyzer"));
-    let runs = |program: &PathBuf| {
-        Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
-    };
-    programs.into_iter().find(runs)
-}
-
 /// A `PATH` on which rust-analyzer and the toolchain come first.
 pub(super) fn search_path(rust_analyzer: &Path) -> Result<OsString, BenchError> {
     let first = rust_analyzer.parent().map(Path::to_owned).into_iter().chain([toolchain()?]);

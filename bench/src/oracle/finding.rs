@@ -20,6 +20,14 @@ impl Finding {
         Self { file: file.to_owned(), rule: rule.to_owned(), message: words.join(" ") }
     }
 
+    pub(crate) fn rule(&self) -> &str {
+        &self.rule
+    }
+
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// An error of clang or clangd. clangd names rules in another way, starts messages in upper case and mentions fixes.
     pub(crate) fn of_clang(root: &Path, file: &str, message: &str) -> Self {
         let message = message.lines().next().unwrap_or_default();

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::Sandbox;
 use crate::framed_rpc::FramedRpc;
-use crate::program::{tool, typescript_7};
+use crate::program::{rust_analyzer, tool, typescript_7};
 
 /// A language server that `cargo xtask setup` installs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub enum InstalledServer {
     /// TypeScript 7.
     TypeScriptNative,
     Clangd,
+    /// Not installed by `cargo xtask setup`: the first one in `PATH` that runs.
+    RustAnalyzer,
 }
 
 impl InstalledServer {
@@ -30,6 +32,7 @@ impl InstalledServer {
             Self::TypeScript => "typescript-language-server",
             Self::TypeScriptNative => "typescript-native",
             Self::Clangd => "clangd",
+            Self::RustAnalyzer => "rust-analyzer",
         }
     }
 
@@ -42,6 +45,7 @@ impl InstalledServer {
             Self::Clangd => {
                 (tool("clangd"), &["--background-index", "--limit-references=0", "--limit-results=0"])
             }
+            Self::RustAnalyzer => (rust_analyzer().unwrap_or_else(|| "rust-analyzer".into()), &[]),
         }
     }
 
@@ -50,6 +54,7 @@ impl InstalledServer {
             Self::Pyright | Self::Ty => "python",
             Self::TypeScript | Self::TypeScriptNative => "typescript",
             Self::Clangd => "cpp",
+            Self::RustAnalyzer => "rust",
         }
     }
 
@@ -161,7 +166,7 @@ impl<'a> DirectServer<'a> {
                 InstalledServer::Ty | InstalledServer::TypeScriptNative => true,
                 InstalledServer::Pyright => received("window/logMessage")
                     .any(|message| message["params"]["message"].to_string().contains("source file")),
-                InstalledServer::TypeScript | InstalledServer::Clangd => {
+                InstalledServer::TypeScript | InstalledServer::Clangd | InstalledServer::RustAnalyzer => {
                     kinds("end") > 0 && kinds("end") == kinds("begin")
                 }
             }
@@ -180,6 +185,12 @@ impl<'a> DirectServer<'a> {
             "context": { "includeDeclaration": true },
         });
         self.frames.request(&format!("textDocument/{method}"), &params)
+    }
+
+    /// The symbols of an open file, as a tree.
+    pub fn document_symbols(&mut self, file: &str) -> io::Result<Value> {
+        let params = json!({ "textDocument": { "uri": uri(self.sandbox, file) } });
+        self.frames.request("textDocument/documentSymbol", &params)
     }
 
     /// Whether the definition of the symbol at `position` is at `declared`.

@@ -3,6 +3,7 @@
 use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::repository_root;
 
@@ -52,6 +53,16 @@ pub fn typescript_7() -> PathBuf {
     let processor = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };
     let system = if cfg!(target_os = "macos") { "darwin" } else { "linux" };
     installed(node_modules().join(format!("@typescript/typescript-{system}-{processor}/lib/tsc")))
+}
+
+/// The first `rust-analyzer` in `PATH` that runs, or the installed one. rustup's proxy fails unless the component is installed.
+pub fn rust_analyzer() -> Option<PathBuf> {
+    let path = search_path();
+    let mut programs = env::split_paths(&path).map(|folder| folder.join("rust-analyzer"));
+    let runs = |program: &PathBuf| {
+        Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
+    };
+    programs.find(runs)
 }
 
 fn installed(path: PathBuf) -> PathBuf {

@@ -10,7 +10,7 @@ use crate::shell::{Error, cargo};
 /// Each of our crates with the crates of ours that it may depend on.
 const ARROWS: [(&str, &[&str]); 14] = [
     ("xtask", &[]),
-    ("tenon-bench", &["tenon-testkit"]),
+    ("tenon-bench", &["tenon-testkit", "tenon-index", "tenon-contract"]),
     (
         "tenon",
         &[
