@@ -20,7 +20,7 @@ use tenon_lsp::CallContext;
 use tenon_lsp::model::Severity;
 use tenon_lsp::orchestrator::{AskError, Orchestrator};
 use tokio::sync::Mutex;
-use tokio::task::spawn_blocking;
+use tokio::task::{JoinHandle, spawn_blocking};
 
 use crate::code_tools::CodeTools;
 use crate::report_log::ReportedFiles;
@@ -149,15 +149,23 @@ pub struct Explorer {
     code: CodeTools,
     options: ExploreOptions,
     index: Arc<SyntaxIndex>,
+    progress: Mutex<IndexProgress>,
+}
+
+/// How far the index is.
+#[derive(Default)]
+struct IndexProgress {
     /// The last entry of the change journal that the index knows; `None` before the first question.
-    known: Mutex<Option<u64>>,
+    known: Option<u64>,
+    /// Writes the store while questions are answered.
+    saving: Option<JoinHandle<()>>,
 }
 
 impl Explorer {
     pub fn new(code: CodeTools, options: ExploreOptions) -> Self {
         let ExploreOptions { root, store, clock, .. } = &options;
         let index = IndexOptions { root: root.clone(), store: Some(store.clone()), clock: clock.clone() };
-        Self { code, index: Arc::new(SyntaxIndex::open(index)), options, known: Mutex::new(None) }
+        Self { code, index: Arc::new(SyntaxIndex::open(index)), options, progress: Mutex::default() }
     }
 
     /// Answers a question with text.
@@ -183,28 +191,27 @@ impl Explorer {
     pub(crate) async fn refresh(&self, call: &CallContext) -> bool {
         let servers = self.servers();
         let caught_up = servers.catch_up(call).await;
-        let mut known = self.known.lock().await;
-        let changes = servers.changes_since(known.unwrap_or_default());
-        let changed: Option<Vec<Utf8PathBuf>> = match (*known, changes.files) {
+        let mut progress = self.progress.lock().await;
+        let changes = servers.changes_since(progress.known.unwrap_or_default());
+        let changed: Option<Vec<Utf8PathBuf>> = match (progress.known, changes.files) {
             (Some(_), Some(files)) => Some(files.into_iter().map(|path| path.as_path().to_owned()).collect()),
             _ => None,
         };
         if changed.as_ref().is_some_and(Vec::is_empty) {
             return caught_up;
         }
-        let (index, all) = (Arc::clone(&self.index), servers.clone());
+        let (index, all, is_whole) = (Arc::clone(&self.index), servers.clone(), changed.is_none());
         let work = spawn_blocking(move || match changed {
             Some(changed) => index.update_files(&changed),
-            None => {
-                index.replace_files(&all.files());
-                if let Err(error) = index.save() {
-                    tracing::debug!(%error, "cannot keep the syntax index");
-                }
-            }
+            None => index.replace_files(&all.files()),
         });
         let is_current = work.await.is_ok() && caught_up;
         if is_current {
-            *known = Some(changes.last);
+            progress.known = Some(changes.last);
+        }
+        if is_whole && progress.saving.as_ref().is_none_or(JoinHandle::is_finished) {
+            let index = Arc::clone(&self.index);
+            progress.saving = Some(spawn_blocking(move || save(&index)));
         }
         is_current
     }
@@ -215,11 +222,13 @@ impl Explorer {
 
     /// Keeps the index for the next start.
     pub async fn close(&self) {
+        let saving = self.progress.lock().await.saving.take();
         let index = Arc::clone(&self.index);
-        let saved = spawn_blocking(move || index.save()).await;
-        if let Ok(Err(error)) = saved {
-            tracing::debug!(%error, "cannot keep the syntax index");
+        // A panic in either was logged; the index is only a cache.
+        if let Some(saving) = saving {
+            let _ = saving.await;
         }
+        let _ = spawn_blocking(move || save(&index)).await;
     }
 
     /// Brings the index up to date, and begins the notes of an answer.
@@ -293,6 +302,12 @@ impl Explorer {
             why: error.to_string(),
         })?;
         Ok((path, lines))
+    }
+}
+
+fn save(index: &SyntaxIndex) {
+    if let Err(error) = index.save() {
+        tracing::debug!(%error, "cannot keep the syntax index");
     }
 }
 

@@ -57,9 +57,16 @@ fn find(name: &str) -> Value {
     json!({ "find": { "name": name } })
 }
 
-/// A call that ends before any file can be read.
-fn ended() -> CallContext {
-    CallContext::within(Duration::ZERO)
+/// Asks with calls that are over at once, until one was answered before all files were known. The watcher may be faster.
+async fn ask_unread(stage: &Stage, question: &Value) -> Result<String, String> {
+    let mut last = Err(String::new());
+    for _ in 0..200 {
+        last = stage.ask_within(question.clone(), &CallContext::within(Duration::ZERO)).await;
+        if last.as_ref().unwrap_or_else(|error| error).ends_with(UNREAD) {
+            break;
+        }
+    }
+    last
 }
 
 const UNREAD: &str = "the files of the workspace are still being read; ask again";
@@ -77,7 +84,7 @@ async fn missing_symbol_of_unread_files_is_said_to_be_of_unread_files() {
         json!({ "problems": { "scope": "absent" } }),
     ];
     for question in questions {
-        let error = stage.ask_within(question.clone(), &ended()).await.unwrap_err();
+        let error = ask_unread(&stage, &question).await.unwrap_err();
         assert!(error.ends_with(UNREAD), "{question}: {error}");
         let error = stage.ask(question.clone()).await.unwrap_err();
         assert!(!error.contains(UNREAD), "{question}: {error}");
@@ -94,7 +101,7 @@ async fn several_symbols_of_unread_files_are_said_to_be_of_unread_files() {
         if tool == "hierarchy" {
             question[tool]["direction"] = json!("callers");
         }
-        let listed = stage.ask_within(question.clone(), &ended()).await.unwrap();
+        let listed = ask_unread(&stage, &question).await.unwrap();
         assert!(listed.ends_with(&format!("note: {UNREAD}")), "{listed}");
         let listed = stage.ask(question).await.unwrap();
         assert!(listed.contains("means 2 symbols") && !listed.contains(UNREAD), "{listed}");

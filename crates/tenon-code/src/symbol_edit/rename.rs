@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use tenon_contract::position::{Encoding, Position, Range};
-use tenon_index::{ParseOutcome, SymbolRef};
+use tenon_index::{DeclarationKind, ParseOutcome, SymbolRef};
 use tenon_lsp::CallContext;
 use tenon_lsp::diagnostic_line::one_line;
 use tenon_lsp::model::{GapReason, LspAnswer};
@@ -115,10 +115,13 @@ impl SymbolEditor {
         };
         let now = self.explorer.index().parse(parsed.path.as_path(), &file.after);
         let is_whole = parsed.file.outcome() == ParseOutcome::Whole;
+        // A name may decide about the kind: `LIMIT` is a constant, `limit` a variable.
+        let is_same_kind =
+            |kind: DeclarationKind| kind == found.kind() || kind.is_value() && found.kind().is_value();
         match now {
             Some(now)
                 if (is_whole && now.outcome() == ParseOutcome::SyntaxErrors)
-                    || !now.symbols().any(|one| one.name() == to && one.kind() == found.kind()) =>
+                    || !now.symbols().any(|one| one.name() == to && is_same_kind(one.kind())) =>
             {
                 Err(invalid_name(to, parsed))
             }

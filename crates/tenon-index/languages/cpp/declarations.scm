@@ -96,8 +96,8 @@
     (pointer_declarator declarator: (field_identifier) @name))))
 ]) @declaration.field
 
-; Variables of the file, also below `#if` and in `extern "C"`.
-(translation_unit (declaration declarator: [
+; Variables. Those of functions are left out afterwards.
+(declaration declarator: [
   (identifier) @name
   (pointer_declarator declarator: (identifier) @name)
   (array_declarator declarator: (identifier) @name)
@@ -105,52 +105,7 @@
   (init_declarator declarator: (identifier) @name)
   (init_declarator declarator: (pointer_declarator declarator: (identifier) @name))
   (init_declarator declarator: (array_declarator declarator: (identifier) @name))
-]) @declaration.variable)
-(preproc_if (declaration declarator: [
-  (identifier) @name
-  (pointer_declarator declarator: (identifier) @name)
-  (array_declarator declarator: (identifier) @name)
-  (pointer_declarator declarator: (array_declarator declarator: (identifier) @name))
-  (init_declarator declarator: (identifier) @name)
-  (init_declarator declarator: (pointer_declarator declarator: (identifier) @name))
-  (init_declarator declarator: (array_declarator declarator: (identifier) @name))
-]) @declaration.variable)
-(preproc_ifdef (declaration declarator: [
-  (identifier) @name
-  (pointer_declarator declarator: (identifier) @name)
-  (array_declarator declarator: (identifier) @name)
-  (pointer_declarator declarator: (array_declarator declarator: (identifier) @name))
-  (init_declarator declarator: (identifier) @name)
-  (init_declarator declarator: (pointer_declarator declarator: (identifier) @name))
-  (init_declarator declarator: (array_declarator declarator: (identifier) @name))
-]) @declaration.variable)
-(preproc_elif (declaration declarator: [
-  (identifier) @name
-  (pointer_declarator declarator: (identifier) @name)
-  (array_declarator declarator: (identifier) @name)
-  (pointer_declarator declarator: (array_declarator declarator: (identifier) @name))
-  (init_declarator declarator: (identifier) @name)
-  (init_declarator declarator: (pointer_declarator declarator: (identifier) @name))
-  (init_declarator declarator: (array_declarator declarator: (identifier) @name))
-]) @declaration.variable)
-(preproc_else (declaration declarator: [
-  (identifier) @name
-  (pointer_declarator declarator: (identifier) @name)
-  (array_declarator declarator: (identifier) @name)
-  (pointer_declarator declarator: (array_declarator declarator: (identifier) @name))
-  (init_declarator declarator: (identifier) @name)
-  (init_declarator declarator: (pointer_declarator declarator: (identifier) @name))
-  (init_declarator declarator: (array_declarator declarator: (identifier) @name))
-]) @declaration.variable)
-(declaration_list (declaration declarator: [
-  (identifier) @name
-  (pointer_declarator declarator: (identifier) @name)
-  (array_declarator declarator: (identifier) @name)
-  (pointer_declarator declarator: (array_declarator declarator: (identifier) @name))
-  (init_declarator declarator: (identifier) @name)
-  (init_declarator declarator: (pointer_declarator declarator: (identifier) @name))
-  (init_declarator declarator: (array_declarator declarator: (identifier) @name))
-]) @declaration.variable)
+]) @declaration.variable
 
 ; Not the guards of headers, which have no value.
 (preproc_def name: (identifier) @name value: (_)) @declaration.macro

@@ -46,80 +46,26 @@
     (generic_type (identifier) @name)
   ])) @declaration.type
 
-; Variables of the module, also under one `if` or `try`.
-(module (expression_statement
-  (assignment left: (identifier) @name) @declaration.variable))
+; Variables of the module and of classes, also under conditions. Those of functions are left out afterwards.
+(expression_statement
+  (assignment left: (identifier) @name) @declaration.variable)
 
-(module (expression_statement
-  (assignment right: (assignment left: (identifier) @name)) @declaration.variable))
+(expression_statement
+  (assignment right: (assignment left: (identifier) @name)) @declaration.variable)
 
-(module (expression_statement
-  (assignment right: (assignment right: (assignment left: (identifier) @name))) @declaration.variable))
+(expression_statement
+  (assignment right: (assignment right: (assignment left: (identifier) @name))) @declaration.variable)
 
-(module (expression_statement
-  (assignment left: (pattern_list (identifier) @name)) @declaration.variable))
-
-(module [
-  (if_statement (block (expression_statement
-    (assignment left: (identifier) @name) @declaration.variable)))
-  (if_statement (else_clause (block (expression_statement
-    (assignment left: (identifier) @name) @declaration.variable))))
-  (try_statement (block (expression_statement
-    (assignment left: (identifier) @name) @declaration.variable)))
-  (try_statement (except_clause (block (expression_statement
-    (assignment left: (identifier) @name) @declaration.variable))))
-  (try_statement (else_clause (block (expression_statement
-    (assignment left: (identifier) @name) @declaration.variable))))
-  (if_statement (elif_clause (block (expression_statement
-    (assignment left: (identifier) @name) @declaration.variable))))
-  (with_statement (block (expression_statement
-    (assignment left: (identifier) @name) @declaration.variable)))
-])
-
-; Also under two of them.
-(module [
-  (if_statement (block [
-    (if_statement (block (expression_statement
-      (assignment left: (identifier) @name) @declaration.variable)))
-    (try_statement (block (expression_statement
-      (assignment left: (identifier) @name) @declaration.variable)))
-    (try_statement (_ (block (expression_statement
-      (assignment left: (identifier) @name) @declaration.variable))))
-  ]))
-  (if_statement (else_clause (block [
-    (if_statement (block (expression_statement
-      (assignment left: (identifier) @name) @declaration.variable)))
-    (try_statement (block (expression_statement
-      (assignment left: (identifier) @name) @declaration.variable)))
-    (try_statement (_ (block (expression_statement
-      (assignment left: (identifier) @name) @declaration.variable))))
-  ])))
-])
-
-; Attributes of a class.
-(class_definition body: (block (expression_statement
-  (assignment left: (identifier) @name) @declaration.variable)))
-
-(class_definition body: (block (expression_statement
-  (assignment left: (pattern_list (identifier) @name)) @declaration.variable)))
-
-(class_definition body: (block (expression_statement
-  (assignment right: (assignment left: (identifier) @name)) @declaration.variable)))
-
-(class_definition body: (block [
-  (if_statement (block (expression_statement
-    (assignment left: (identifier) @name) @declaration.variable)))
-  (if_statement (else_clause (block (expression_statement
-    (assignment left: (identifier) @name) @declaration.variable))))
-]))
+(expression_statement
+  (assignment left: (pattern_list (identifier) @name)) @declaration.variable)
 
 ; Attributes that the constructor sets, unless it does so under a condition.
-((class_definition body: (block (function_definition
+((function_definition
   name: (identifier) @_constructor
   parameters: (parameters . (identifier) @_self)
   body: (block (expression_statement
     (assignment left: (attribute
       object: (identifier) @_object
-      attribute: (identifier) @name)) @declaration.field)))))
+      attribute: (identifier) @name)) @declaration.field)))
   (#eq? @_constructor "__init__")
   (#eq? @_object @_self))
