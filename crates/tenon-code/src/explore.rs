@@ -190,7 +190,15 @@ impl Explorer {
     /// Brings the index up to date. `false` if it does not know all files: there was no time, or reading them failed.
     pub(crate) async fn refresh(&self, call: &CallContext) -> bool {
         let servers = self.servers();
-        let caught_up = servers.catch_up(call).await;
+        let is_first = self.progress.lock().await.known.is_none();
+        let index = Arc::clone(&self.index);
+        // The first question has to wait until the folders are walked: time to read the store.
+        let load = async {
+            if is_first {
+                let _ = spawn_blocking(move || index.load()).await;
+            }
+        };
+        let (caught_up, ()) = tokio::join!(servers.catch_up(call), load);
         let mut progress = self.progress.lock().await;
         let changes = servers.changes_since(progress.known.unwrap_or_default());
         let changed: Option<Vec<Utf8PathBuf>> = match (progress.known, changes.files) {

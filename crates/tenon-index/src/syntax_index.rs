@@ -80,6 +80,12 @@ impl SyntaxIndex {
         View { root: Arc::clone(&self.root), state }
     }
 
+    /// Reads the store, if that has not been done. Updates do it as well; this is for callers that have to wait meanwhile.
+    pub fn load(&self) {
+        let mut updates = self.updates.lock().unwrap_or_else(PoisonError::into_inner);
+        self.load_store(&mut updates);
+    }
+
     /// Makes `files` the files of the workspace: absolute paths; others than known source files are passed over. Reads
     /// the store on first use. A file with the same size and time as before is not read, one with the same content is
     /// not parsed.

@@ -58,7 +58,8 @@ impl SymbolEditor {
         let at = found.name_position();
         let position = Position::new(at.line - 1, at.column);
         let answer = self.servers().rename(&parsed.path, position, to, call).await?;
-        let notes = gap_notes(&answer);
+        let mut notes = gap_notes(&answer);
+        notes.extend(structural_note(found));
         let edit = self.renamed(answer, declaration)?;
         self.check_renamed(to, &parsed, found, &edit)?;
         let places: usize = edit.files.iter().map(|file| file.places.len()).sum();
@@ -142,6 +143,20 @@ impl SymbolEditor {
         }
         places
     }
+}
+
+/// Where types match by structure, a member's new name can break files that mention neither the member nor, through another
+/// type, the class. Those are not found by references.
+fn structural_note(found: SymbolRef<'_>) -> Option<String> {
+    let is_structural = matches!(found.file().language().name(), "typescript" | "tsx" | "javascript" | "go");
+    let owner = found.parent().filter(|parent| parent.kind().is_type())?;
+    is_structural.then(|| {
+        format!(
+            "files that use {} without `{}` were not checked; `problems` with scope `all` checks them",
+            owner.name(),
+            found.name()
+        )
+    })
 }
 
 fn invalid_name(to: &str, parsed: &ParsedText) -> SymbolEditError {
