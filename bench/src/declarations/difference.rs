@@ -98,7 +98,7 @@ impl Difference<'_> {
             }
             InstalledServer::Clangd if is_local => Some("types inside functions: clangd does not list them"),
             InstalledServer::RustAnalyzer
-                if ours.kind == DeclarationKind::Impl && self.line(0).contains("::") =>
+                if ours.kind == DeclarationKind::Impl && is_path_or_reference(self.line(0)) =>
             {
                 Some(IMPL_OF_PATH)
             }
@@ -258,12 +258,16 @@ impl Difference<'_> {
 }
 
 /// The index names a block after the last part of its type's path, rust-analyzer after the whole path.
-const IMPL_OF_PATH: &str = "`impl` for a type with a path: another place of its name";
+const IMPL_OF_PATH: &str = "`impl` for a path or a reference: another place of its name";
+
+fn is_path_or_reference(line: &str) -> bool {
+    line.contains("::") || line.contains(" &")
+}
 
 fn rust(theirs: &ServerSymbol, line: &str, in_function: bool) -> Option<&'static str> {
     if in_function {
         Some("variables and constants of functions")
-    } else if theirs.kind == kind::OBJECT && line.contains("::") {
+    } else if theirs.kind == kind::OBJECT && is_path_or_reference(line) {
         Some(IMPL_OF_PATH)
     } else if line.starts_with("extern") {
         Some("`extern` blocks, which have no name")
@@ -314,6 +318,8 @@ fn mapped_kinds(server: InstalledServer, symbol: &ServerSymbol) -> &'static [Dec
         (InstalledServer::Clangd, kind::CLASS) => &[K::Struct, K::TypeAlias],
         (InstalledServer::Clangd, kind::CONSTRUCTOR) => &[K::Method],
         (InstalledServer::Clangd, kind::ENUM) => &[K::EnumMember],
+        // A variable of a class, defined outside of it.
+        (InstalledServer::Clangd, kind::PROPERTY) => &[K::Variable],
         // Functions of a type without `self`, and macros; statics are constants.
         (InstalledServer::RustAnalyzer, kind::FUNCTION) => &[K::Macro, K::Method],
         (InstalledServer::RustAnalyzer, kind::CONSTANT) => &[K::Variable],
