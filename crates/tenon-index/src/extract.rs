@@ -168,9 +168,11 @@ impl Extractor {
                 }
             }
             let parent_entry = builder.entries.get(parent as usize);
-            // A variable of a function is not a declaration of the file.
+            // A variable of a function is not a declaration of the file. A property may be a function.
+            let in_function =
+                |entry: &SymbolEntry| entry.kind.is_callable() || entry.kind == DeclarationKind::Property;
             if (one.declared.kind.is_value() || one.declared.never_local)
-                && parent_entry.is_some_and(|entry| entry.kind.is_callable())
+                && parent_entry.is_some_and(in_function)
             {
                 continue;
             }

@@ -34,3 +34,8 @@ class Query:
 
     def run(self):
         self.later = 1
+
+    @property
+    def area(self):
+        local = 1
+        return local
