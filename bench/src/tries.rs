@@ -163,7 +163,7 @@ fn truths(client: &mut McpClient, sandbox: &Sandbox, places: &[Place]) -> BTreeM
     answers
 }
 
-/// What an answer says about the code, without the numbers of its snapshot.
+/// What an answer says about the code, without snapshot numbers.
 fn stable(answer: &Value) -> String {
     ["symbols", "items", "diagnostics"].map(|key| answer[key].to_string()).join("\n")
 }

@@ -175,7 +175,7 @@ impl Difference<'_> {
         } else if matches!(theirs.name.as_str(), "new()" | "()" | "[]") || theirs.kind == kind::CONSTRUCTOR {
             Some("signatures without a name: calls, constructors, indexes")
         } else if line.contains("global") && theirs.kind == kind::NAMESPACE {
-            Some("`declare global`, a scope without a name of its own")
+            Some("`declare global`, a scope without an own name")
         } else if theirs.containers.contains(&kind::VARIABLE) || theirs.containers.contains(&kind::PROPERTY) {
             Some("properties of object literals that are not functions")
         } else if theirs.containers.contains(&kind::CLASS) && theirs.containers.len() > 1 {
@@ -257,8 +257,8 @@ impl Difference<'_> {
     }
 }
 
-/// The index names a block after the last part of its type's path, rust-analyzer after the whole path.
-const IMPL_OF_PATH: &str = "`impl` for a path or a reference: another place of its name";
+/// The index names a block after the last part of a path, rust-analyzer after the whole path.
+const IMPL_OF_PATH: &str = "`impl` for a path or a reference: its name is elsewhere";
 
 fn is_path_or_reference(line: &str) -> bool {
     line.contains("::") || line.contains(" &")
@@ -276,7 +276,7 @@ fn rust(theirs: &ServerSymbol, line: &str, in_function: bool) -> Option<&'static
     }
 }
 
-/// The kinds of the index that a kind of the protocol stands for.
+/// The kinds of the index that a kind of the protocol means.
 fn same_kinds(server: u64) -> &'static [DeclarationKind] {
     use DeclarationKind as K;
     match server {
