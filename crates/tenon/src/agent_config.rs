@@ -15,6 +15,19 @@ use crate::config_edit::jsonc_edit::NewValue;
 /// The environment variable with the bearer token, which is never written into a file of an agent.
 pub(crate) const TOKEN_VARIABLE: &str = "TENON_TOKEN";
 
+/// The variables that decide which daemon and settings a client gets. Codex starts servers with few variables: without these, it
+/// would start a second daemon with other settings.
+const FORWARDED: &[&str] = &[
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_STATE_HOME",
+    "XDG_RUNTIME_DIR",
+    "TENON_CONFIG",
+    "TENON_DATA_DIR",
+    "TENON_STATE_DIR",
+    "TENON_RUNTIME_DIR",
+];
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Agent {
     /// Claude Code
@@ -233,6 +246,11 @@ impl Agent {
                         ("command", text(program)),
                         ("args", NewValue::texts(args)),
                     ],
+                    Self::Codex => vec![
+                        ("command", text(program)),
+                        ("args", NewValue::texts(args)),
+                        ("env_vars", NewValue::texts(FORWARDED.iter().copied())),
+                    ],
                     _ => vec![("command", text(program)), ("args", NewValue::texts(args))],
                 }
             }
@@ -284,6 +302,7 @@ impl Agent {
         "httpUrl",
         "serverUrl",
         "headers",
+        "env_vars",
         "bearer_token_env_var",
     ];
 

@@ -113,8 +113,8 @@ impl Connection<'_> {
         let transport = Transport::Stdio { program: self.program.to_owned(), surfaces: surfaces_of(&entry) };
         let expected = self.agent.entry(self.scope, &transport, &self.folders.root);
         let matches = |(key, value): &(String, NewValue)| entry.get(key) == Some(&value.to_json());
-        // `type` may be left out.
-        let same = expected.iter().filter(|(key, _)| key != "type").all(matches);
+        // `type` may be left out, and the user may choose the variables.
+        let same = expected.iter().filter(|(key, _)| key != "type" && key != "env_vars").all(matches);
         Ok(if same { PartState::Present } else { PartState::Stale })
     }
 
@@ -179,15 +179,21 @@ impl Connection<'_> {
     }
 
     fn with_entry(&self, text: &str, transport: &Transport) -> Result<String, EditError> {
-        let members = self.agent.entry(self.scope, transport, &self.folders.root);
+        let mut members = self.agent.entry(self.scope, transport, &self.folders.root);
         let current = self.entry_in(text)?;
+        // The user may have chosen other variables.
+        members.retain(|(key, _)| {
+            key != "env_vars" || current.as_ref().is_none_or(|entry| entry.get(key).is_none())
+        });
         let obsolete: Vec<&str> = Agent::ENTRY_KEYS
             .iter()
             .copied()
             .filter(|key| members.iter().all(|(member, _)| member != key))
             .filter(|key| current.as_ref().is_some_and(|entry| entry.get(key).is_some()))
             // The user may name the kind of server that it is.
-            .filter(|key| !(*key == "type" && matches!(transport, Transport::Stdio { .. })))
+            .filter(|key| {
+                !(["type", "env_vars"].contains(key) && matches!(transport, Transport::Stdio { .. }))
+            })
             .collect();
         match self.agent.entry_place() {
             EntryPlace::Toml(path) => {

@@ -92,12 +92,17 @@ impl NewValue {
             Self::List(items) => items.iter().all(Self::is_plain),
             Self::Object(members) => members.iter().all(|(_, value)| value.is_plain()),
         };
-        if style.line_end.is_empty() || (plain && line.len() <= LINE_WIDTH) {
-            return line;
+        match style.line_end.is_empty() || (plain && line.len() <= LINE_WIDTH) {
+            true => line,
+            false => self.render_block(style, indent),
         }
+    }
+
+    /// As [`Self::render`], with a line for each item.
+    fn render_block(&self, style: &Style<'_>, indent: &str) -> String {
         let deeper = format!("{indent}{}", style.unit);
         let (open, close, items): (char, char, Vec<String>) = match self {
-            Self::Scalar(_) => return line,
+            Self::Scalar(value) => return value.to_string(),
             Self::List(items) => ('[', ']', items.iter().map(|item| item.render(style, &deeper)).collect()),
             Self::Object(members) => {
                 let member =
@@ -264,7 +269,7 @@ fn appended_to_empty(text: &str, value: &NewValue) -> String {
     let line_end = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let gap = if kept.is_empty() || kept.ends_with('\n') { "" } else { line_end };
     let style = Style { line_end, ..Style::DEFAULT };
-    format!("{kept}{gap}{}{line_end}", value.render(&style, ""))
+    format!("{kept}{gap}{}{line_end}", value.render_block(&style, ""))
 }
 
 /// An array or object in the text.
@@ -367,14 +372,16 @@ impl<'n, 'a> Container<'n, 'a> {
     fn without(&self, text: &str, index: usize) -> String {
         let span = &self.items[index].span;
         let before = text[..span.start].trim_end_matches([' ', '\t']);
-        let start = match before.strip_suffix('\n') {
-            Some(line) => line.strip_suffix('\r').unwrap_or(line).len(),
-            None => before.len(),
-        };
         let next = next_token(text, span.end);
         let spaced = text[span.end..next].trim().is_empty();
         let has_comma = text[next..].starts_with(',');
         let end = if has_comma && spaced { next + 1 } else { span.end };
+        // What follows on the line stays on a line of its own, as a comment may be on the line before.
+        let ends_line = text[end..].trim_start_matches([' ', '\t', '\r']).starts_with('\n');
+        let start = match before.strip_suffix('\n').filter(|_| ends_line) {
+            Some(line) => line.strip_suffix('\r').unwrap_or(line).len(),
+            None => before.len(),
+        };
         // The last item without a comma behind it leaves the comma before it.
         let previous = index.checked_sub(1).map(|index| next_token(text, self.items[index].span.end));
         let dangling = match has_comma {

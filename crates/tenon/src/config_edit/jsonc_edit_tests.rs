@@ -128,7 +128,7 @@ fn removal_keeps_comments_and_other_items() {
         ("{\"t\": 2}", "{}"),
         ("{\n  // why\n  \"t\": 2\n}", "{\n  // why\n}"),
         ("{\r\n  \"a\": 1,\r\n  \"t\": 2\r\n}", "{\r\n  \"a\": 1\r\n}"),
-        ("{\n  \"t\": 2 /* two */, \"b\": 3\n}", "{ /* two */ \"b\": 3\n}"),
+        ("{\n  \"t\": 2 /* two */, \"b\": 3\n}", "{\n /* two */ \"b\": 3\n}"),
     ] {
         assert_eq!(remove(before, &steps(&["t"])).unwrap().as_deref(), Some(after));
     }

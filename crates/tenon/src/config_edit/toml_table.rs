@@ -197,12 +197,12 @@ fn line_end_at(text: &str, at: usize) -> usize {
     if text[..end].ends_with('\r') { end - 1 } else { end }
 }
 
-/// The end of a section before `next`, without the comments that belong to the next section.
+/// The end of a section before `next`, without the comments behind it, which are about something else.
 fn own_end(text: &str, start: usize, next: usize) -> usize {
-    if next == text.len() {
-        return next;
-    }
-    let mut end = text[..next].rfind('\n').map_or(next, |line| line + 1);
+    let mut end = match next == text.len() {
+        true => next,
+        false => text[..next].rfind('\n').map_or(next, |line| line + 1),
+    };
     loop {
         let line_start = text[..end.saturating_sub(1)].rfind('\n').map_or(0, |line| line + 1);
         let line = text[line_start..end].trim();

@@ -1,7 +1,6 @@
 //! Help, completions, `up` and `doctor`.
 
-use serde_json::Value;
-use tenon_testkit::{McpClient, Sandbox};
+use tenon_testkit::Sandbox;
 
 use crate::{connect, json, tenon, transcript};
 
@@ -70,7 +69,7 @@ fn doctor_reports_problems_with_hints() {
         ok       workspace: [SANDBOX]/w
         error    settings: unknown key `limit` ([SANDBOX]/w/tenon.toml:1)
                  hint: did you mean `limits`?
-        ok       daemon: not running; the first client starts it
+        info     daemon: not running; the first client starts it
         ");
     sandbox.tree().write("tenon.toml", "");
     assert!(tenon(&sandbox, &["doctor"]).status.success());
