@@ -46,9 +46,7 @@ pub fn require_known<S: AsRef<str>>(names: &[S]) -> Result<(), UnknownSurface> {
 /// How to make an unavailable surface available.
 fn hint(name: &str) -> &'static str {
     match name {
-        edit::EditSurface::NAME => {
-            "; `edit` needs your permission: run `tenon allow-edit` in the workspace"
-        }
+        edit::EditSurface::NAME => "; `edit` needs your permission: run `tenon allow-edit` in the workspace",
         _ => "",
     }
 }

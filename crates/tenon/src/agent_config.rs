@@ -59,13 +59,8 @@ pub(crate) enum Scope {
 /// How the agent reaches Tenon.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Transport {
-    Stdio {
-        program: String,
-        surfaces: Vec<String>,
-    },
-    Http {
-        url: String,
-    },
+    Stdio { program: String, surfaces: Vec<String> },
+    Http { url: String },
 }
 
 /// The folders in which agents keep their configuration.
@@ -231,7 +226,12 @@ impl Agent {
     }
 
     /// The members of the entry.
-    pub(crate) fn entry(self, scope: Scope, transport: &Transport, root: &Utf8Path) -> Vec<(String, NewValue)> {
+    pub(crate) fn entry(
+        self,
+        scope: Scope,
+        transport: &Transport,
+        root: &Utf8Path,
+    ) -> Vec<(String, NewValue)> {
         let text = |text: &str| NewValue::text(text);
         let members = match transport {
             Transport::Stdio { program, surfaces } => {
@@ -325,7 +325,9 @@ impl Agent {
                 notes.push("Gemini CLI reads `.gemini` only in folders that you trust in Gemini CLI");
             }
             (Self::Vscode, _) => notes.push("VS Code asks before it starts a new server"),
-            (Self::Zed, Scope::Project) => notes.push("Zed reads `.zed` only in projects that you trust in Zed"),
+            (Self::Zed, Scope::Project) => {
+                notes.push("Zed reads `.zed` only in projects that you trust in Zed")
+            }
             (Self::Windsurf, _) => {
                 notes.push("Windsurf has one configuration for all workspaces: `tenon` serves this one");
             }

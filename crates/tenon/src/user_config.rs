@@ -19,9 +19,14 @@ pub(crate) fn list(file: &EditedFile, key: &str) -> Result<Vec<String>, Failure>
     Ok(items.filter_map(Value::as_str).map(str::to_owned).collect())
 }
 
-/// The value that a word on the command line stands for: TOML, else text, else a list separated by commas; the first that the
+/// The value that a word on the command line means: TOML, else text, else a list separated by commas; the first that the
 /// settings accept.
-pub(crate) fn write_text(file: EditedFile, key: &str, text: &str, invocation: &Invocation) -> Result<Value, Failure> {
+pub(crate) fn write_text(
+    file: EditedFile,
+    key: &str,
+    text: &str,
+    invocation: &Invocation,
+) -> Result<Value, Failure> {
     let as_toml = toml_table::table(&format!("value = {text}"), &["value"]).ok().flatten();
     let as_list = Value::from(text.split(',').map(str::trim).collect::<Vec<_>>());
     let candidates = as_toml.into_iter().chain([Value::from(text), as_list]);
@@ -39,7 +44,12 @@ pub(crate) fn write_text(file: EditedFile, key: &str, text: &str, invocation: &I
 }
 
 /// Sets a value and writes the file if the settings in it are valid then.
-pub(crate) fn write(file: EditedFile, key: &str, value: &Value, invocation: &Invocation) -> Result<(), Failure> {
+pub(crate) fn write(
+    file: EditedFile,
+    key: &str,
+    value: &Value,
+    invocation: &Invocation,
+) -> Result<(), Failure> {
     let after = changed(&file, key, value, invocation)?;
     edited_file::write_all(&[file.edit(after, true)])
 }

@@ -100,7 +100,9 @@ fn print_notices(envelope: &Envelope, invocation: &mut Invocation) {
         let text = line(warning);
         // A workspace without plans is not a problem.
         match text.ends_with("does not exist yet") {
-            true => invocation.eprint("nothing here yet: agents write plans and notes through the surfaces `tasks` and `memory`"),
+            true => invocation.eprint(
+                "nothing here yet: agents write plans and notes through the surfaces `tasks` and `memory`",
+            ),
             false => invocation.eprint(format!("warning: {text}")),
         }
     }

@@ -37,7 +37,10 @@ pub(crate) const VARIABLES: &[(&str, &str)] = &[
         RUNTIME_DIR,
         "The folder for sockets and locks, instead of `$XDG_RUNTIME_DIR/tenon` or `$TMPDIR/tenon-$UID`.",
     ),
-    (TOKEN, "The token that agents send to `tenon serve --http`, see `tenon connect --http`. Tenon itself does not read it."),
+    (
+        TOKEN,
+        "The token that agents send to `tenon serve --http`, see `tenon connect --http`. Tenon itself does not read it.",
+    ),
 ];
 
 /// A copy of the environment. Variables that are not UTF-8 are left out.

@@ -90,7 +90,12 @@ impl Connection<'_> {
             let others = all.iter().any(|(other, held)| {
                 *other == path && (held.entry && !parts.entry || held.hooks && !parts.hooks)
             });
-            let kept = others && self.without(&text, Parts { entry: !parts.entry, hooks: !parts.hooks }).map_err(refused)?.as_ref() != Some(&text);
+            let kept = others
+                && self
+                    .without(&text, Parts { entry: !parts.entry, hooks: !parts.hooks })
+                    .map_err(refused)?
+                    .as_ref()
+                    != Some(&text);
             changes.push(match kept {
                 true => file.edit(stripped.unwrap_or_default(), true),
                 false => file.undo(stripped)?,

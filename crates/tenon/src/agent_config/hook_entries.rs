@@ -102,9 +102,7 @@ fn entries(agent: Agent, program: &str) -> Vec<HookEntry> {
                 ("loop_limit", NewValue::Scalar(json!(1))),
             ]),
         ),
-        _ => {
-            (Layout::Nested, nested(Some(tools), HookCommand::PostEdit), nested(None, HookCommand::Stop))
-        }
+        _ => (Layout::Nested, nested(Some(tools), HookCommand::PostEdit), nested(None, HookCommand::Stop)),
     };
     vec![
         HookEntry { event, command: HookCommand::PostEdit, value: post_edit, layout },

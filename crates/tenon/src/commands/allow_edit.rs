@@ -51,7 +51,9 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
             daemon_client::stop(invocation, &root, false)?;
         }
         Some(_) => {
-            invocation.eprint("warning: the running daemon has clients and keeps the settings that it started with");
+            invocation.eprint(
+                "warning: the running daemon has clients and keeps the settings that it started with",
+            );
             invocation.eprint("  hint: run `tenon restart`, then restart the agents");
         }
         None => {}

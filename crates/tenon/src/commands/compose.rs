@@ -82,7 +82,7 @@ const MAX_INPUT: u64 = 1 << 28;
 pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failure> {
     match args.command {
         Some(Command::Diagnostics { file, format }) => show_saved(&file, format, invocation),
-        // Nobody types a composition: a terminal on stdin means that the file is missing.
+        // A composition is not typed: a terminal on stdin means that the file is missing.
         None if args.compose.file.is_none() && io::stdin().is_terminal() => {
             Err(Failure::new(Exit::Usage, "no input: pass a file, or pipe one to stdin")
                 .hint("run `tenon compose FILE`; `tenon compose --help` shows all options"))

@@ -69,8 +69,7 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
     let parts =
         Parts { entry: args.only != Some(Part::Hooks), hooks: has_hooks && args.only != Some(Part::Mcp) };
     let program = program(invocation);
-    let connection =
-        Connection { agent, scope, folders: &folders, state: &dirs.state, program: &program };
+    let connection = Connection { agent, scope, folders: &folders, state: &dirs.state, program: &program };
     let changes = match args.undo {
         true => connection.removal(parts)?,
         false => connection.changes(parts, &transport(&args, agent, &root, &program, invocation)?)?,
@@ -129,8 +128,10 @@ fn scope(agent: Agent, given: Option<Scope>) -> Result<Scope, Failure> {
     match given {
         None => Ok(agent.scopes()[0]),
         Some(scope) if agent.scopes().contains(&scope) => Ok(scope),
-        Some(_) => Err(Failure::new(Exit::Usage, format!("{} has no configuration in a workspace", agent.title()))
-            .hint("pass `--scope user`")),
+        Some(_) => {
+            Err(Failure::new(Exit::Usage, format!("{} has no configuration in a workspace", agent.title()))
+                .hint("pass `--scope user`"))
+        }
     }
 }
 
@@ -188,8 +189,13 @@ pub(crate) fn found_agents(
         let scopes = agent.scopes().iter().filter(|scope| only.is_none_or(|only| only == **scope));
         let states: Vec<_> = scopes
             .map(|scope| {
-                let connection =
-                    Connection { agent: *agent, scope: *scope, folders: &folders, state: &dirs.state, program: &program };
+                let connection = Connection {
+                    agent: *agent,
+                    scope: *scope,
+                    folders: &folders,
+                    state: &dirs.state,
+                    program: &program,
+                };
                 let name = if *scope == Scope::Project { "project" } else { "user" };
                 (name, connection.entry_state().and_then(|entry| Ok((entry, connection.hooks_state()?))))
             })

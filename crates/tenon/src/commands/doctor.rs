@@ -263,7 +263,9 @@ fn workspace(invocation: &Invocation, root: &Utf8Path, start: bool) -> Vec<Findi
                     "untrusted: nothing in the workspace runs",
                     Some("run `tenon trust` to allow it"),
                 ),
-                TrustState::Excluded => Finding::info("trust", "excluded: nothing in the workspace runs", None),
+                TrustState::Excluded => {
+                    Finding::info("trust", "excluded: nothing in the workspace runs", None)
+                }
                 TrustState::Trusted => Finding::good("trust", "trusted"),
             });
             let servers = language_servers(&workspace);

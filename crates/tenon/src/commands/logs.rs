@@ -35,7 +35,9 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
             return Ok(Exit::No);
         }
         Err(error) => {
-            return Err(Failure::new(Exit::Files, format!("cannot read `{path}`")).caused_by(error.to_string()));
+            return Err(
+                Failure::new(Exit::Files, format!("cannot read `{path}`")).caused_by(error.to_string())
+            );
         }
     };
     let mut last = VecDeque::new();

@@ -41,7 +41,8 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
         invocation.print(format!("daemon: running, process {}, version {}", info.pid, info.version))?;
         invocation.print(format!("started: {}", info.started_at))?;
         invocation.print(format!("clients: {}", info.clients))?;
-        let configured = invocation.workspace(&root, vec![]).map(|workspace| workspace.config().mcp.surfaces.clone());
+        let configured =
+            invocation.workspace(&root, vec![]).map(|workspace| workspace.config().mcp.surfaces.clone());
         let configured = configured.unwrap_or_default();
         let (default, others): (Vec<&str>, Vec<&str>) = info
             .surfaces

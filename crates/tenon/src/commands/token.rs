@@ -57,7 +57,8 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
                 invocation.print_data(Value::from(listed).to_string())?;
             } else {
                 for token in listed {
-                    let surfaces = token.surfaces.map_or("all except edit".to_owned(), |names| names.join(","));
+                    let surfaces =
+                        token.surfaces.map_or("all except edit".to_owned(), |names| names.join(","));
                     invocation.print(format!("{}  {}  {surfaces}", token.id, token.created_at))?;
                 }
             }

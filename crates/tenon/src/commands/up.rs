@@ -190,7 +190,9 @@ fn print_agents(agents: &[AgentState], invocation: &mut Invocation) -> Result<()
     }
     if agents.is_empty() {
         invocation.print("Next: tenon connect AGENT")?;
-        invocation.eprint("  hint: no agent was found on this machine; `tenon connect --help` lists those that Tenon knows");
+        invocation.eprint(
+            "  hint: no agent was found on this machine; `tenon connect --help` lists those that Tenon knows",
+        );
     }
     Ok(())
 }

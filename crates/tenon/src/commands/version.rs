@@ -18,7 +18,8 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failure> {
     let own = env!("CARGO_PKG_VERSION");
     // Without a workspace there is no daemon to ask.
-    let daemon = invocation.root(None).and_then(|root| daemon_client::status(invocation, &root)).ok().flatten();
+    let daemon =
+        invocation.root(None).and_then(|root| daemon_client::status(invocation, &root)).ok().flatten();
     let daemon = daemon.map(|info| info.version);
     if args.json {
         invocation.print_data(json!({"version": own, "daemon": daemon}).to_string())?;

@@ -137,7 +137,8 @@ impl FileChange {
                     Some(earlier) => Some(Record { sha256: sha256_hex(after), ..earlier }),
                     None => {
                         if let Some(text) = &file.text {
-                            replace_private(&file.backup, text).map_err(|error| failed(&file.backup, error))?;
+                            replace_private(&file.backup, text)
+                                .map_err(|error| failed(&file.backup, error))?;
                         }
                         (!had_our_parts).then_some(fresh)
                     }
@@ -228,7 +229,7 @@ pub(crate) fn write_all(changes: &[FileChange]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The file that a name stands for, behind links.
+/// The file behind a name, links resolved.
 fn resolve(named: &Utf8Path) -> Result<Utf8PathBuf, Failure> {
     match named.canonicalize_utf8() {
         Ok(path) => Ok(path),
@@ -321,7 +322,7 @@ fn replace(file: &Utf8Path, text: &str) -> io::Result<()> {
     write(file, text, 0o666)
 }
 
-/// Replaces a file of Tenon that nobody else may read.
+/// Replaces a file of Tenon that only the user may read.
 fn replace_private(file: &Utf8Path, text: &str) -> io::Result<()> {
     write(file, text, 0o600)
 }
@@ -345,7 +346,7 @@ fn write(file: &Utf8Path, text: &str, mode: u32) -> io::Result<()> {
         #[cfg(unix)]
         {
             use std::os::unix::fs::MetadataExt;
-            // Only root can change the owner; a file of somebody else becomes the user's own.
+            // Only root can change the owner; the file of another user becomes the user's own.
             let _ = std::os::unix::fs::chown(next.path(), Some(metadata.uid()), Some(metadata.gid()));
         }
     }

@@ -78,7 +78,8 @@ impl NewValue {
             Self::List(items) => format!("[{}]", joined(items.iter().map(Self::on_one_line).collect())),
             Self::Object(members) if members.is_empty() => "{}".to_owned(),
             Self::Object(members) => {
-                let member = |(key, value): &(String, Self)| format!("{}: {}", quoted(key), value.on_one_line());
+                let member =
+                    |(key, value): &(String, Self)| format!("{}: {}", quoted(key), value.on_one_line());
                 format!("{{ {} }}", joined(members.iter().map(member).collect()))
             }
         }
@@ -105,8 +106,9 @@ impl NewValue {
             Self::Scalar(value) => return value.to_string(),
             Self::List(items) => ('[', ']', items.iter().map(|item| item.render(style, &deeper)).collect()),
             Self::Object(members) => {
-                let member =
-                    |(key, value): &(String, Self)| format!("{}: {}", quoted(key), value.render(style, &deeper));
+                let member = |(key, value): &(String, Self)| {
+                    format!("{}: {}", quoted(key), value.render(style, &deeper))
+                };
                 ('{', '}', members.iter().map(member).collect())
             }
         };
@@ -365,7 +367,8 @@ impl<'n, 'a> Container<'n, 'a> {
     fn holds_only(&self, text: &str, item: usize) -> bool {
         let span = &self.items[item].span;
         let around = [&text[self.span.start + 1..span.start], &text[span.end..self.span.end - 1]];
-        self.items.len() == 1 && around.iter().all(|part| part.chars().all(|one| one.is_whitespace() || one == ','))
+        self.items.len() == 1
+            && around.iter().all(|part| part.chars().all(|one| one.is_whitespace() || one == ','))
     }
 
     /// The text without an item, its line and its comma.
@@ -376,7 +379,7 @@ impl<'n, 'a> Container<'n, 'a> {
         let spaced = text[span.end..next].trim().is_empty();
         let has_comma = text[next..].starts_with(',');
         let end = if has_comma && spaced { next + 1 } else { span.end };
-        // What follows on the line stays on a line of its own, as a comment may be on the line before.
+        // What follows on the line stays on a separate line, as a comment may be on the line before.
         let ends_line = text[end..].trim_start_matches([' ', '\t', '\r']).starts_with('\n');
         let start = match before.strip_suffix('\n').filter(|_| ends_line) {
             Some(line) => line.strip_suffix('\r').unwrap_or(line).len(),

@@ -132,7 +132,12 @@ fn removal_keeps_comments_and_other_items() {
     ] {
         assert_eq!(remove(before, &steps(&["t"])).unwrap().as_deref(), Some(after));
     }
-    assert_eq!(remove("{\"a\": {\"b\": [1]}}", &[steps(&["a", "b"]), vec![Step::Index(0)]].concat()).unwrap().unwrap(), "{}");
+    assert_eq!(
+        remove("{\"a\": {\"b\": [1]}}", &[steps(&["a", "b"]), vec![Step::Index(0)]].concat())
+            .unwrap()
+            .unwrap(),
+        "{}"
+    );
     assert_eq!(remove("{\"a\": 1}", &steps(&["t"])).unwrap(), None);
     assert_eq!(remove("{\"a\": 1}", &steps(&["a", "t"])).unwrap(), None);
 }
@@ -176,15 +181,22 @@ fn unsupported_texts_are_refused() {
 /// JSON with comments, space and trailing commas at random places.
 fn layouts() -> impl Strategy<Value = String> {
     let gap = || proptest::sample::select(vec!["", " ", "\n", "\n  ", " /* c, } */ ", " // c \"\n", "\t"]);
-    let scalar = proptest::sample::select(vec!["1", "\"x\"", "null", "\"}{,//\"", "[]", "{}"]).prop_map(str::to_owned);
+    let scalar =
+        proptest::sample::select(vec!["1", "\"x\"", "null", "\"}{,//\"", "[]", "{}"]).prop_map(str::to_owned);
     let value = scalar.prop_recursive(3, 24, 4, move |inner| {
-        let member = (proptest::sample::select(vec!["a", "b", "servers", "tenon", "c"]), gap(), inner.clone(), gap());
+        let member =
+            (proptest::sample::select(vec!["a", "b", "servers", "tenon", "c"]), gap(), inner.clone(), gap());
         let members = proptest::collection::vec(member, 0..4);
         let items = proptest::collection::vec((inner, gap()), 0..4);
         prop_oneof![
             (members, gap(), any::<bool>()).prop_map(|(mut members, gap, trailing)| {
                 let mut seen = Vec::new();
-                members.retain(|(key, ..)| !seen.contains(key) && { seen.push(*key); true });
+                members.retain(|(key, ..)| {
+                    !seen.contains(key) && {
+                        seen.push(*key);
+                        true
+                    }
+                });
                 let count = members.len();
                 let body = members.into_iter().enumerate().map(|(index, (key, before, value, after))| {
                     let comma = if index + 1 < count || trailing { "," } else { "" };

@@ -76,7 +76,8 @@ pub(crate) fn set(
         }
     };
     let found = table(&after, path)?;
-    let is_set = |(key, value): &(String, Value)| found.as_ref().and_then(|table| table.get(key)) == Some(value);
+    let is_set =
+        |(key, value): &(String, Value)| found.as_ref().and_then(|table| table.get(key)) == Some(value);
     match members.iter().all(is_set) {
         true => Ok(format!("{bom}{after}")),
         false => Err(TomlError::Shape(path.join("."))),
@@ -87,7 +88,9 @@ pub(crate) fn set(
 pub(crate) fn set_value(text: &str, path: &[&str], value: &Value) -> Result<String, TomlError> {
     let (bom, body) = split_bom(text);
     let line_end = if body.contains("\r\n") { "\r\n" } else { "\n" };
-    let (Some((key, above)), document) = (path.split_last(), parse(text)?) else { return Ok(text.to_owned()) };
+    let (Some((key, above)), document) = (path.split_last(), parse(text)?) else {
+        return Ok(text.to_owned());
+    };
     let mut item = Some(document.as_item());
     for step in path {
         item = item.and_then(|item| item.as_table_like()).and_then(|table| table.get(step));
@@ -166,7 +169,7 @@ fn written(value: &Value) -> String {
     }
 }
 
-/// The table at a path and the span of its header.
+/// The table at a path and the span of the header.
 fn find<'d>(
     document: &'d Document<&str>,
     path: &[&str],
@@ -333,7 +336,10 @@ mod tests {
             ("http.port = 1\n", "http.port = 1\n\n[edit]\nallow = [\"/w\"]\n"),
             ("[edit] # mine\nwait_ms = 5\n", "[edit] # mine\nallow = [\"/w\"]\nwait_ms = 5\n"),
             ("[edit]\r\nallow = [] # none\r\n", "[edit]\r\nallow = [\"/w\"] # none\r\n"),
-            ("edit.wait_ms = 5\n[http]\nport = 1", "edit.allow = [\"/w\"]\nedit.wait_ms = 5\n[http]\nport = 1"),
+            (
+                "edit.wait_ms = 5\n[http]\nport = 1",
+                "edit.allow = [\"/w\"]\nedit.wait_ms = 5\n[http]\nport = 1",
+            ),
             ("edit = { allow = [], wait_ms = 5 }\n", "edit = { allow = [\"/w\"], wait_ms = 5 }\n"),
         ] {
             assert_eq!(set_value(before, path, &json!(["/w"])).unwrap(), after);
@@ -350,8 +356,14 @@ mod tests {
             ("mcp_servers = {}", "`mcp_servers` is not written as a table with a header"),
             ("mcp_servers = 1", "`mcp_servers` is not written as a table with a header"),
             ("mcp_servers.tenon.command = \"x\"", "`mcp_servers` is not written as a table with a header"),
-            ("[mcp_servers]\ntenon.command = \"x\"", "`mcp_servers.tenon` is not written as a table with a header"),
-            ("[mcp_servers]\ntenon = { command = \"x\" }", "`mcp_servers.tenon` is not written as a table with a header"),
+            (
+                "[mcp_servers]\ntenon.command = \"x\"",
+                "`mcp_servers.tenon` is not written as a table with a header",
+            ),
+            (
+                "[mcp_servers]\ntenon = { command = \"x\" }",
+                "`mcp_servers.tenon` is not written as a table with a header",
+            ),
             ("[[mcp_servers.tenon]]\n", "`mcp_servers.tenon` is not written as a table with a header"),
             ("[mcp_servers.tenon.env]\n", "`mcp_servers.tenon` is not written as a table with a header"),
         ] {

@@ -80,20 +80,27 @@ fn workspace() -> Sandbox {
 }
 
 /// Connects the agent, runs it, and checks what reached the model.
-fn check(agent: &str, prepare: impl FnOnce(&Sandbox, &Model), command: impl FnOnce(&Sandbox, &Model) -> Command) {
+fn check(
+    agent: &str,
+    prepare: impl FnOnce(&Sandbox, &Model),
+    command: impl FnOnce(&Sandbox, &Model) -> Command,
+) {
     let sandbox = workspace();
     let path = {
         let own = std::env::split_paths(&program::search_path()).collect::<Vec<_>>();
         std::env::join_paths(std::iter::once(sandbox.dir("home").join("bin")).chain(own)).unwrap()
     };
-    let connected = sandbox.tenon().args(["connect", agent, "--only", "mcp"]).env("PATH", &path).output().unwrap();
+    let connected =
+        sandbox.tenon().args(["connect", agent, "--only", "mcp"]).env("PATH", &path).output().unwrap();
     assert!(connected.status.success(), "{connected:?}");
     let model = Model::start(&sandbox);
     prepare(&sandbox, &model);
     let output = command(&sandbox, &model).env("PATH", &path).stdin(Stdio::null()).output().unwrap();
     let requests = model.requests();
-    let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    let shown = requests.iter().map(|one| format!("{} {}", one["path"], one["tools"])).collect::<Vec<_>>().join("\n");
+    let said =
+        format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let shown =
+        requests.iter().map(|one| format!("{} {}", one["path"], one["tools"])).collect::<Vec<_>>().join("\n");
     assert!(output.status.success(), "{said}\n{shown}");
     let has_tool = |one: &Value, tool: &str| {
         let mut names = one["tools"].as_array().unwrap().iter().map(|name| name.as_str().unwrap());
@@ -104,7 +111,10 @@ fn check(agent: &str, prepare: impl FnOnce(&Sandbox, &Model), command: impl FnOn
         "the model was not offered the tools: {said}\n{shown}"
     );
     let contains = |text: &str| requests.iter().any(|one| one["body"].to_string().contains(text));
-    assert!(contains("class Greeter app.py"), "the answer of `find` did not reach the model: {said}\n{shown}");
+    assert!(
+        contains("class Greeter app.py"),
+        "the answer of `find` did not reach the model: {said}\n{shown}"
+    );
     // Claude Code and Codex show their model the structured part, with the hash of the new text; the others the text.
     let edited = contains("edited app.py") || contains(&sha256_hex(&SOURCE.replace("hi", "hello")));
     assert!(edited, "the answer of `edit_file` did not reach the model: {said}\n{shown}");
@@ -119,7 +129,16 @@ fn check(agent: &str, prepare: impl FnOnce(&Sandbox, &Model), command: impl FnOn
 fn claude_code_uses_the_tools() {
     let command = |sandbox: &Sandbox, model: &Model| {
         let mut command = sandbox.command(agent_program("@anthropic-ai/claude-code-linux-{arch}/claude"));
-        command.args(["-p", "go", "--model", "scripted", "--allowedTools", "mcp__tenon", "--mcp-config", ".mcp.json"]);
+        command.args([
+            "-p",
+            "go",
+            "--model",
+            "scripted",
+            "--allowedTools",
+            "mcp__tenon",
+            "--mcp-config",
+            ".mcp.json",
+        ]);
         command.env("ANTHROPIC_BASE_URL", &model.url).env("ANTHROPIC_API_KEY", "none");
         command.env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1").env("DISABLE_AUTOUPDATER", "1");
         // All tools are in the first request, instead of behind a search.

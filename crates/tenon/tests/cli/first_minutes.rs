@@ -110,7 +110,7 @@ fn log_is_printed_and_daemon_is_restarted() {
 }
 
 #[test]
-fn workspace_without_plans_is_no_warning() {
+fn workspace_without_plans_gives_no_warning() {
     let sandbox = Sandbox::new();
     for command in ["tasks", "memory"] {
         let output = tenon(&sandbox, &[command]);

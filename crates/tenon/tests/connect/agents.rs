@@ -13,7 +13,8 @@ fn added(args: &[&str]) -> String {
     let sandbox = sandbox("");
     let output = connect(&sandbox, &[args, &["--dry-run", "--only", "mcp"]].concat()).output().unwrap();
     assert!(output.status.success(), "{output:?}");
-    let diff = String::from_utf8(output.stdout).unwrap().replace(sandbox.folder().to_str().unwrap(), "[SANDBOX]");
+    let diff =
+        String::from_utf8(output.stdout).unwrap().replace(sandbox.folder().to_str().unwrap(), "[SANDBOX]");
     let shown = diff.lines().filter(|line| line.starts_with('+')).map(|line| &line[1..]);
     shown.map(|line| line.strip_prefix("++ ").unwrap_or(line)).collect::<Vec<_>>().join("\n")
 }
@@ -54,7 +55,8 @@ fn written_command_serves_the_chosen_surfaces() {
     run(&sandbox, &["claude", "--surface", "code"]);
     let file: Value = serde_json::from_str(&sandbox.tree().read(".mcp.json")).unwrap();
     assert_ne!(first, file);
-    let args = file["mcpServers"]["tenon"]["args"].as_array().unwrap().iter().map(|arg| arg.as_str().unwrap());
+    let args =
+        file["mcpServers"]["tenon"]["args"].as_array().unwrap().iter().map(|arg| arg.as_str().unwrap());
     let mut command = sandbox.tenon();
     command.args(args).arg("--no-daemon").current_dir("/");
     let mut client = McpClient::connect(&mut command);
@@ -87,13 +89,19 @@ fn agents_on_the_machine_are_listed_with_their_state() {
     assert_eq!(listed[1]["name"], "codex");
     assert_eq!(listed[1]["state"], "connected");
     run(&sandbox, &["claude"]);
-    assert!(transcript(&sandbox, &[]).contains("claude    Claude Code  connected  (project: MCP server, project: hooks)"));
+    assert!(
+        transcript(&sandbox, &[])
+            .contains("claude    Claude Code  connected  (project: MCP server, project: hooks)")
+    );
 }
 
 #[test]
 fn windsurf_has_no_project_scope() {
     let said = transcript(&sandbox(""), &["windsurf", "--scope", "project"]);
-    assert!(said.contains("error: Windsurf has no configuration in a workspace\n  hint: pass `--scope user`"), "{said}");
+    assert!(
+        said.contains("error: Windsurf has no configuration in a workspace\n  hint: pass `--scope user`"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -106,11 +106,14 @@ fn other_bytes_stay_and_undo_restores_the_file() {
             assert!(said.contains("backup: ") && said.contains("connected: "), "{name}: {said}");
             let after = fs::read_to_string(&file).unwrap();
             let entry = entry(&file, agent).unwrap_or_else(|| panic!("{name}: {after}"));
-            let words: Vec<&Value> =
-                [&entry["command"], &entry["args"]].into_iter().flat_map(|part| match part {
+            let words: Vec<&Value> = [&entry["command"], &entry["args"]]
+                .into_iter()
+                .flat_map(|part| match part {
                     Value::Array(words) => words.iter().collect(),
                     one => vec![one],
-                }).filter(|word| !word.is_null()).collect();
+                })
+                .filter(|word| !word.is_null())
+                .collect();
             let root = sandbox.root().to_str().unwrap();
             assert_eq!(words, ["tenon", "mcp", "--root", root], "{name}: {after}");
             let text = String::from_utf8(before.clone()).unwrap();
@@ -153,7 +156,8 @@ fn undo_after_a_later_change_removes_only_our_part() {
             assert_eq!(entry(&file, agent), None, "{name}: {left}");
             assert!(!left.contains("tenon hook"), "{name}: {left}");
             let original = fs::read_to_string(&case).unwrap();
-            let is_stale = original.contains("tenon\"") || original.contains("[mcp_servers.tenon]\ncommand = \"/");
+            let is_stale =
+                original.contains("tenon\"") || original.contains("[mcp_servers.tenon]\ncommand = \"/");
             assert!(is_stale || keeps_comments(&original, &left), "{name}:\n{original}\n{left}");
         }
     }

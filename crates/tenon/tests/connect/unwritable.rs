@@ -86,13 +86,16 @@ fn read_only_home_is_refused_before_anything_is_written() {
     let home = sandbox.dir("home");
     fs::set_permissions(&home, Permissions::from_mode(0o500)).unwrap();
     let said = failed(&sandbox, &["windsurf"]);
-    assert!(said.contains("error: cannot write `[SANDBOX]/home/.codeium/windsurf/mcp_config.json`"), "{said}");
+    assert!(
+        said.contains("error: cannot write `[SANDBOX]/home/.codeium/windsurf/mcp_config.json`"),
+        "{said}"
+    );
     fs::set_permissions(&home, Permissions::from_mode(0o700)).unwrap();
     assert_eq!(fs::read_dir(&home).unwrap().count(), 0);
 }
 
 #[test]
-fn root_of_somebody_else_is_refused() {
+fn root_without_write_permission_is_refused() {
     let sandbox = unprivileged("");
     fs::set_permissions(sandbox.root(), Permissions::from_mode(0o555)).unwrap();
     let said = failed(&sandbox, &["claude"]);
@@ -109,6 +112,9 @@ fn missing_home_is_an_error_with_a_hint() {
     let output = sandbox.tenon().args(["connect", "windsurf"]).env_remove("HOME").output().unwrap();
     let said = tenon_testkit::transcript(&sandbox, &output);
     assert!(!output.status.success(), "{said}");
-    assert!(said.contains("error: there is no home folder") || said.contains("error: cannot write `/"), "{said}");
+    assert!(
+        said.contains("error: there is no home folder") || said.contains("error: cannot write `/"),
+        "{said}"
+    );
     assert!(said.contains("hint: "), "{said}");
 }
