@@ -4,6 +4,7 @@
 //! second run installs nothing, and a changed pin reinstalls only its step. `target/tools/bin` links to every tool,
 //! including the pinned Node, and comes first in the `PATH` of tests.
 
+mod agents;
 mod node;
 mod python;
 mod system;
@@ -21,7 +22,7 @@ pub(crate) fn run() -> Result<(), Error> {
     heading("set up");
     let _lock = lock()?;
     system::ensure()?;
-    let installed = [node::install()?, python::install()?];
+    let installed = [node::install()?, agents::install()?, python::install()?];
     link_tools()?;
     link_packages()?;
     if installed.iter().any(|fresh| *fresh) {

@@ -80,6 +80,11 @@ impl Dirs {
         self.state.join("daemons")
     }
 
+    /// The HTTP port of each workspace that serves HTTP.
+    pub(crate) fn ports(&self) -> Utf8PathBuf {
+        self.state.join("ports")
+    }
+
     /// Which folders use which workspaces of the store.
     pub(crate) fn workspaces(&self) -> Utf8PathBuf {
         self.state.join("workspaces")

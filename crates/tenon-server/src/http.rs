@@ -42,6 +42,7 @@ use tenon_contract::clock::Entropy;
 mod connections;
 mod head_checks;
 mod http_sessions;
+pub(crate) mod port_memory;
 mod rejection;
 mod request_body;
 mod response;

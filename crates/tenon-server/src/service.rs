@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::daemon::client_settings::SessionSettings;
 use crate::engine::Engine;
+use crate::http::port_memory::PortMemory;
 use crate::http::{self, BindError, Endpoint, HttpLimits};
 use crate::mcp::Handler;
 use crate::mcp::stream::{self, StreamLimits};
@@ -123,10 +124,24 @@ impl Service {
         stream::serve(read, write, handler, limits, stop).await
     }
 
-    /// Listens on a loopback port; `None` for the configured one.
+    /// Listens on a loopback port; `None` for the configured one, else the one of the last time if it is free.
     pub(crate) async fn bind_http(&self, port: Option<u16>) -> Result<tokio::net::TcpListener, BindError> {
-        let port = port.unwrap_or(self.workspace.config().http.port);
-        http::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).await
+        let bind = |port: u16| http::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+        let configured = self.workspace.config().http.port;
+        if let Some(port) = port.or((configured != 0).then_some(configured)) {
+            return bind(port).await;
+        }
+        let memory = PortMemory::of(&self.workspace);
+        if let Some(port) = memory.read()
+            && let Ok(listener) = bind(port).await
+        {
+            return Ok(listener);
+        }
+        let listener = bind(0).await?;
+        if let Ok(address) = listener.local_addr() {
+            memory.write(address.port());
+        }
+        Ok(listener)
     }
 
     /// Serves HTTP until `stop` is cancelled.

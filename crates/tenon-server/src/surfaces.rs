@@ -20,12 +20,33 @@ pub struct UnknownSurface {
     pub available: Vec<&'static str>,
 }
 
+/// The names of all surfaces that exist, in catalog order. `edit` needs the user's permission.
+pub const NAMES: &[&str] = &[
+    explore::ExploreSurface::NAME,
+    code::CodeSurface::NAME,
+    nav::NavSurface::NAME,
+    edit::EditSurface::NAME,
+    context::ContextSurface::NAME,
+    "tasks",
+    "memory",
+    workspace::WorkspaceSurface::NAME,
+];
+
+/// Refuses names of surfaces that do not exist.
+pub fn require_known<S: AsRef<str>>(names: &[S]) -> Result<(), UnknownSurface> {
+    match names.iter().find(|name| !NAMES.contains(&name.as_ref())) {
+        Some(unknown) => {
+            let name = unknown.as_ref().chars().take(100).collect();
+            Err(UnknownSurface { name, available: NAMES.to_vec() })
+        }
+        None => Ok(()),
+    }
+}
+
 /// How to make an unavailable surface available.
 fn hint(name: &str) -> &'static str {
     match name {
-        edit::EditSurface::NAME => {
-            "; `edit` needs permission: `edit.allow` in the user's configuration, or `tenon serve --allow-edit`"
-        }
+        edit::EditSurface::NAME => "; `edit` needs your permission: run `tenon allow-edit` in the workspace",
         _ => "",
     }
 }

@@ -21,6 +21,7 @@ use crate::config::{
     SettingOrigin, Settings, SourceText, read_user_file, read_workspace_file,
 };
 use crate::dirs::Dirs;
+use crate::http::port_memory::PortMemory;
 use crate::trust::{TrustState, TrustStore};
 
 /// The names that mark a folder as a workspace root.
@@ -245,6 +246,14 @@ impl Workspace {
     }
 
     /// The log file of this workspace's daemon.
+    /// The port of `tenon serve --http`: the configured one, else the one of the last time.
+    pub fn http_port(&self) -> Option<u16> {
+        match self.config().http.port {
+            0 => PortMemory::of(self).read(),
+            port => Some(port),
+        }
+    }
+
     pub fn log_path(&self) -> Utf8PathBuf {
         let folder = self.config.log.folder.clone().unwrap_or_else(|| self.options.dirs.logs());
         crate::log::path(&folder, &self.root)

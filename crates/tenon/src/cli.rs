@@ -41,10 +41,13 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Up(commands::up::Args),
+    Connect(commands::connect::Args),
     Mcp(commands::mcp::Args),
     Serve(commands::serve::Args),
     Status(commands::status::Args),
     Stop(commands::stop::Args),
+    Restart(commands::restart::Args),
+    Logs(commands::logs::Args),
     Find(commands::find::Args),
     Refs(commands::refs::Args),
     Outline(commands::outline::Args),
@@ -53,6 +56,7 @@ enum Command {
     Servers(commands::servers::Args),
     Hook(commands::hook::Args),
     Trust(commands::trust::Args),
+    AllowEdit(commands::allow_edit::Args),
     Config(commands::config::Args),
     #[command(version)]
     Context(commands::context::Args),
@@ -66,6 +70,7 @@ enum Command {
     Token(commands::token::Args),
     Doctor(commands::doctor::Args),
     Completions(commands::completions::Args),
+    Version(commands::version::Args),
     #[command(hide = true)]
     Daemon(commands::daemon::Args),
 }
@@ -109,10 +114,13 @@ fn usage(line: &[OsString]) -> Exit {
 fn dispatch(command: Command, invocation: &mut Invocation) -> Result<Exit, Failure> {
     match command {
         Command::Up(args) => commands::up::run(args, invocation),
+        Command::Connect(args) => commands::connect::run(args, invocation),
         Command::Mcp(args) => commands::mcp::run(args, invocation),
         Command::Serve(args) => commands::serve::run(args, invocation),
         Command::Status(args) => commands::status::run(args, invocation),
         Command::Stop(args) => commands::stop::run(args, invocation),
+        Command::Restart(args) => commands::restart::run(args, invocation),
+        Command::Logs(args) => commands::logs::run(args, invocation),
         Command::Find(args) => commands::find::run(args, invocation),
         Command::Refs(args) => commands::refs::run(args, invocation),
         Command::Outline(args) => commands::outline::run(args, invocation),
@@ -121,6 +129,7 @@ fn dispatch(command: Command, invocation: &mut Invocation) -> Result<Exit, Failu
         Command::Servers(args) => commands::servers::run(args, invocation),
         Command::Hook(args) => commands::hook::run(args, invocation),
         Command::Trust(args) => commands::trust::run(args, invocation),
+        Command::AllowEdit(args) => commands::allow_edit::run(args, invocation),
         Command::Config(args) => commands::config::run(args, invocation),
         Command::Context(args) => commands::context::run(args, invocation),
         Command::Tasks(args) => commands::tasks::run(*args, invocation),
@@ -133,6 +142,7 @@ fn dispatch(command: Command, invocation: &mut Invocation) -> Result<Exit, Failu
         Command::Token(args) => commands::token::run(args, invocation),
         Command::Doctor(args) => commands::doctor::run(args, invocation),
         Command::Completions(args) => commands::completions::run(args, invocation),
+        Command::Version(args) => commands::version::run(args, invocation),
         Command::Daemon(args) => commands::daemon::run(args, invocation),
     }
 }

@@ -8,6 +8,7 @@ mod agent_config;
 mod alias;
 mod cli;
 mod commands;
+mod config_edit;
 mod daemon_client;
 mod exit;
 mod explore_text;
@@ -16,6 +17,7 @@ mod invocation;
 mod language_servers;
 mod server_choices;
 mod styled_text;
+mod user_config;
 mod work;
 
 fn main() -> std::process::ExitCode {

@@ -97,7 +97,14 @@ pub(crate) fn given<const N: usize>(arguments: [(&str, Value); N]) -> Value {
 
 fn print_notices(envelope: &Envelope, invocation: &mut Invocation) {
     for warning in list(&envelope.value()["warnings"]) {
-        invocation.eprint(format!("warning: {}", line(warning)));
+        let text = line(warning);
+        // A workspace without plans is not a problem.
+        match text.ends_with("does not exist yet") {
+            true => invocation.eprint(
+                "nothing here yet: agents write plans and notes through the surfaces `tasks` and `memory`",
+            ),
+            false => invocation.eprint(format!("warning: {text}")),
+        }
     }
     let next = &envelope.value()["result"]["pagination"]["next_cursor"];
     if let Some(cursor) = next.as_str() {

@@ -1,4 +1,4 @@
-"""The configurations that `tenon up` prints for agents, parsed as the agents parse them and used for a call."""
+"""The configurations that `tenon connect` writes for agents, parsed as the agents parse them and used for a call."""
 
 import json
 import os
@@ -14,20 +14,19 @@ except ModuleNotFoundError:  # Python 3.10
     import tomli as tomllib
 
 WORKSPACE = os.environ["TENON_WORKSPACE"]
-READERS = {
-    "claude": lambda text: json.loads(text)["mcpServers"]["tenon"],
-    "codex": lambda text: tomllib.loads(text)["mcp_servers"]["tenon"],
-    "gemini": lambda text: json.loads(text)["mcpServers"]["tenon"],
+FILES = {
+    "claude": (".mcp.json", lambda text: json.loads(text)["mcpServers"]["tenon"]),
+    "codex": (".codex/config.toml", lambda text: tomllib.loads(text)["mcp_servers"]["tenon"]),
+    "gemini": (".gemini/settings.json", lambda text: json.loads(text)["mcpServers"]["tenon"]),
 }
 
 
 class Agents(unittest.IsolatedAsyncioTestCase):
     async def check(self, agent: str) -> None:
-        command = [os.environ["TENON"], "up", "--no-install", "--no-wait", "--json", "--agent", agent]
-        printed = subprocess.run(command, cwd=WORKSPACE, check=True, capture_output=True, text=True).stdout
-        [configuration] = json.loads(printed)["agents"]
-        self.assertEqual(configuration["name"], agent)
-        server = READERS[agent](configuration["text"])
+        subprocess.run([os.environ["TENON"], "connect", agent], cwd=WORKSPACE, check=True, capture_output=True)
+        file, read = FILES[agent]
+        with open(os.path.join(WORKSPACE, file), encoding="utf-8") as opened:
+            server = read(opened.read())
         # Agents start servers in any folder.
         bridge = StdioServerParameters(command=server["command"], args=server["args"], cwd="/", env=dict(os.environ))
         async with Client(bridge) as client:

@@ -21,6 +21,9 @@ pub(crate) const DATA_DIR: &str = "TENON_DATA_DIR";
 /// The folder for sockets and locks, instead of `$XDG_RUNTIME_DIR/tenon` or `$TMPDIR/tenon-$UID`.
 pub(crate) const RUNTIME_DIR: &str = "TENON_RUNTIME_DIR";
 
+/// The token that agents send to `tenon serve --http`. Tenon itself does not read it.
+pub(crate) const TOKEN: &str = "TENON_TOKEN";
+
 /// The variables that are not settings, with their descriptions.
 pub(crate) const VARIABLES: &[(&str, &str)] = &[
     (CONFIG, "The user's configuration file, instead of `config.toml` in the user's configuration folder."),
@@ -33,6 +36,10 @@ pub(crate) const VARIABLES: &[(&str, &str)] = &[
     (
         RUNTIME_DIR,
         "The folder for sockets and locks, instead of `$XDG_RUNTIME_DIR/tenon` or `$TMPDIR/tenon-$UID`.",
+    ),
+    (
+        TOKEN,
+        "The token that agents send to `tenon serve --http`, see `tenon connect --http`. Tenon itself does not read it.",
     ),
 ];
 

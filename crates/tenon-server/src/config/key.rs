@@ -253,7 +253,7 @@ pub(crate) static KEYS: &[Key] = &[
         ValueKind::Number { min: 0, max: 65_535 },
         DefaultValue::Number(0),
         SettingScope::Trusted,
-        "The loopback port of `tenon serve --http`. 0 picks a free port and prints it.",
+        "The loopback port of `tenon serve --http`. 0 picks a free port and keeps it for the workspace.",
     )
     .with_variables(&["TENON_HTTP_PORT"]),
     key(

@@ -116,6 +116,9 @@ fn check(args: Args, invocation: &mut Invocation) -> Result<Exit, Failure> {
         Some(revision) => Selection::New(revision.clone()),
         None => Selection::Files(block_on(select_files(&args, &workspace, &registry))??),
     };
+    if args.changed && matches!(&selection, Selection::Files(files) if files.is_empty()) {
+        invocation.eprint("no file that a language server can check changed since the last commit");
+    }
     let from_daemon = if args.no_daemon {
         None
     } else {

@@ -3,7 +3,7 @@
 //! Exit codes: 0 when it composes, 1 on error diagnostics, 2 on unreadable input. The outcome goes to stdout in every
 //! format; stderr has only the summary and errors.
 
-use std::io::{self, Read};
+use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
@@ -82,6 +82,11 @@ const MAX_INPUT: u64 = 1 << 28;
 pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failure> {
     match args.command {
         Some(Command::Diagnostics { file, format }) => show_saved(&file, format, invocation),
+        // A composition is not typed: a terminal on stdin means that the file is missing.
+        None if args.compose.file.is_none() && io::stdin().is_terminal() => {
+            Err(Failure::new(Exit::Usage, "no input: pass a file, or pipe one to stdin")
+                .hint("run `tenon compose FILE`; `tenon compose --help` shows all options"))
+        }
         None => compose_file(args.compose, invocation),
     }
 }

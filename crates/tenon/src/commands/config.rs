@@ -1,15 +1,17 @@
-//! `tenon config`: shows the settings and where each comes from.
+//! `tenon config`: shows the settings and where each comes from, and changes those of the user.
 
 use serde_json::{Value, json};
 use tenon_server::config::{Setting, SettingOrigin, schema};
 use tenon_server::surfaces::workspace::masked;
 use tenon_server::workspace::Workspace;
 
+use crate::config_edit::edited_file::EditedFile;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::invocation::Invocation;
+use crate::user_config;
 
-/// Show settings and where they come from
+/// Show settings and where they come from, and change your own
 ///
 /// Settings come from built-in defaults, your `config.toml`, the workspace's `tenon.toml`, environment variables that start
 /// with `TENON_`, and flags. Later sources override earlier ones.
@@ -29,6 +31,13 @@ enum Command {
         /// Print JSON
         #[arg(long)]
         json: bool,
+    },
+    /// Change a setting in your configuration file
+    Set {
+        /// Setting, for example `http.port`
+        key: String,
+        /// Value; a list is separated by commas
+        value: String,
     },
     /// Print the JSON Schema of `tenon.toml`, for editors
     Schema,
@@ -62,6 +71,14 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
                 let hint = nearest.map(|known| format!("; did you mean `{known}`?")).unwrap_or_default();
                 invocation.eprint(format!("ignored: unknown environment variable `{name}`{hint}"));
             }
+        }
+        Command::Set { key, value } => {
+            let dirs = invocation.dirs()?;
+            let file = EditedFile::open(&dirs.config_file, &dirs.state)?;
+            let value = user_config::write_text(file, &key, &value, invocation)?;
+            invocation.print(format!("{key} = {}", masked(&value)))?;
+            invocation.eprint(format!("changed: {}", dirs.config_file));
+            invocation.eprint("  hint: run `tenon restart` if a daemon is running");
         }
         Command::Schema => invocation.print_data(schema::json())?,
         Command::Path => {

@@ -8,6 +8,8 @@ use camino::Utf8Path;
 use serde::Serialize;
 use serde_json::json;
 use tenon_contract::clock::{Clock, Entropy};
+use tenon_lsp::orchestrator::ServerState;
+use tenon_server::daemon::protocol::ServerSummary;
 use tenon_server::dirs::Dirs;
 use tenon_server::token::TokenFile;
 use tenon_server::trust::TrustState;
@@ -26,9 +28,13 @@ use crate::server_choices;
 
 /// Check the installation and the workspace, and suggest fixes
 ///
-/// Exits with 1 if a check fails. Warnings do not count as failures.
+/// Starts the language servers that the workspace's files need, through the daemon, and waits until they have loaded the
+/// workspace. A daemon that was not running is stopped again. Exits with 1 if a check fails. Warnings do not count as failures.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
+    /// Do not start language servers
+    #[arg(long)]
+    no_start: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -38,6 +44,8 @@ pub(crate) struct Args {
 #[serde(rename_all = "lowercase")]
 enum Verdict {
     Good,
+    /// Neither good nor bad.
+    Info,
     Warning,
     Bad,
 }
@@ -54,6 +62,10 @@ struct Finding {
 impl Finding {
     fn good(check: &'static str, detail: impl Into<String>) -> Self {
         Self { check, verdict: Verdict::Good, detail: detail.into(), fix: None }
+    }
+
+    fn info(check: &'static str, detail: impl Into<String>, fix: Option<&str>) -> Self {
+        Self { check, verdict: Verdict::Info, detail: detail.into(), fix: fix.map(str::to_owned) }
     }
 
     fn warning(check: &'static str, detail: impl Into<String>, fix: impl Into<String>) -> Self {
@@ -79,7 +91,7 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
         Err(failure) => findings.push(Finding::bad("folders", &failure)),
     }
     match invocation.root(None) {
-        Ok(root) => findings.extend(workspace(invocation, &root)),
+        Ok(root) => findings.extend(workspace(invocation, &root, !args.no_start)),
         Err(failure) => findings.push(Finding::bad("workspace", &failure)),
     }
     let bad = findings.iter().any(|finding| finding.verdict == Verdict::Bad);
@@ -89,6 +101,7 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
         for finding in &findings {
             let word = match finding.verdict {
                 Verdict::Good => "ok",
+                Verdict::Info => "info",
                 Verdict::Warning => "warning",
                 Verdict::Bad => "error",
             };
@@ -144,6 +157,36 @@ fn language_servers(workspace: &Workspace) -> Vec<Finding> {
     findings
 }
 
+/// Starts the servers through the daemon; one finding for each that ran.
+fn started_servers(invocation: &Invocation, root: &Utf8Path) -> Vec<Finding> {
+    let was_running = daemon_client::status(invocation, root).ok().flatten().is_some();
+    let started =
+        daemon_client::probe(invocation, root).and_then(|_| daemon_client::warm_up(invocation, root));
+    let findings = match started {
+        Ok(servers) => servers.iter().filter_map(started_server).collect(),
+        Err(failure) => vec![Finding::bad("started server", &failure)],
+    };
+    if !was_running {
+        // The check is over; a daemon that cannot be stopped exits when it is idle.
+        let _ = daemon_client::stop(invocation, root, false);
+    }
+    findings
+}
+
+fn started_server(server: &ServerSummary) -> Option<Finding> {
+    let about = format!("{} ({})", server.id, server.language);
+    let detail = server.detail.as_ref().map(|detail| format!(": {detail}")).unwrap_or_default();
+    match server.status {
+        ServerState::Disabled => None,
+        _ if server.ready => Some(Finding::good("started server", format!("{about}: ready"))),
+        state => Some(Finding::warning(
+            "started server",
+            format!("{about}: {}{detail}", state.as_str()),
+            format!("run `tenon servers logs {}` to see why", server.id),
+        )),
+    }
+}
+
 /// Whether the kernel keeps language servers from changing files of the user.
 fn sandbox() -> Finding {
     let fix = "use Linux 6.2 or later with Landlock; until then some servers wait for `tenon trust`";
@@ -193,7 +236,7 @@ fn tokens(dirs: &Dirs) -> Finding {
     }
 }
 
-fn workspace(invocation: &Invocation, root: &Utf8Path) -> Vec<Finding> {
+fn workspace(invocation: &Invocation, root: &Utf8Path, start: bool) -> Vec<Finding> {
     let mut findings = vec![Finding::good("workspace", root.as_str())];
     match invocation.workspace(root, vec![]) {
         Ok(workspace) => {
@@ -215,9 +258,22 @@ fn workspace(invocation: &Invocation, root: &Utf8Path) -> Vec<Finding> {
                         "run `tenon trust --show` to see the changes, then `tenon trust`",
                     )
                 }
-                state => Finding::good("trust", state.name()),
+                TrustState::Untrusted => Finding::info(
+                    "trust",
+                    "untrusted: nothing in the workspace runs",
+                    Some("run `tenon trust` to allow it"),
+                ),
+                TrustState::Excluded => {
+                    Finding::info("trust", "excluded: nothing in the workspace runs", None)
+                }
+                TrustState::Trusted => Finding::good("trust", "trusted"),
             });
-            findings.extend(language_servers(&workspace));
+            let servers = language_servers(&workspace);
+            let some_found = servers.iter().any(|finding| finding.verdict == Verdict::Good);
+            findings.extend(servers);
+            if start && some_found {
+                findings.extend(started_servers(invocation, root));
+            }
         }
         Err(failure) => findings.push(Finding::bad("settings", &failure)),
     }
@@ -227,7 +283,7 @@ fn workspace(invocation: &Invocation, root: &Utf8Path) -> Vec<Finding> {
             Finding::warning("daemon", detail, "run `tenon stop`; the next client starts a new daemon")
         }
         Ok(Some(info)) => Finding::good("daemon", format!("process {}", info.pid)),
-        Ok(None) => Finding::good("daemon", "not running; the first client starts it"),
+        Ok(None) => Finding::info("daemon", "not running; the first client starts it", None),
         Err(failure) => Finding::bad("daemon", &failure),
     });
     findings

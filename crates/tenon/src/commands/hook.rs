@@ -1,4 +1,4 @@
-//! `tenon hook`: reports to agents what their edits and commands broke, and installs the hooks that do so.
+//! `tenon hook`: reports to agents what their edits and commands broke. `tenon connect` installs the hooks.
 //!
 //! The hook never fails an edit, which is already made: on any error it prints nothing on stdout and exits with 0. It
 //! writes one line to stderr for debugging.
@@ -18,13 +18,9 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::invocation::Invocation;
 
-mod agent;
-mod diff;
 mod event;
 #[cfg(test)]
 mod event_fuzzing;
-mod install;
-mod settings;
 
 use event::{Event, EventKind, NamedFile};
 
@@ -36,6 +32,8 @@ const MAX_INPUT_BYTES: u64 = 64 * 1024 * 1024;
 const DAEMON_TIMEOUT: Duration = Duration::from_secs(18);
 
 /// Report to agents which errors their edits cause
+///
+/// `tenon connect AGENT` installs the hooks that run these commands.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -46,7 +44,6 @@ pub(crate) struct Args {
 enum Command {
     PostEdit(PostEdit),
     Stop(Stop),
-    Install(install::Args),
 }
 
 /// Read a tool event from stdin and print the errors that the tool caused
@@ -72,7 +69,6 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
             }
             Ok(Exit::Success)
         }
-        Command::Install(args) => install::run(args, invocation),
     }
 }
 

@@ -41,7 +41,16 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
         invocation.print(format!("daemon: running, process {}, version {}", info.pid, info.version))?;
         invocation.print(format!("started: {}", info.started_at))?;
         invocation.print(format!("clients: {}", info.clients))?;
-        invocation.print(format!("surfaces: {}", info.surfaces.join(", ")))?;
+        let configured =
+            invocation.workspace(&root, vec![]).map(|workspace| workspace.config().mcp.surfaces.clone());
+        let configured = configured.unwrap_or_default();
+        let (default, others): (Vec<&str>, Vec<&str>) = info
+            .surfaces
+            .iter()
+            .map(String::as_str)
+            .partition(|name| configured.iter().any(|default| default == name));
+        invocation.print(format!("default surfaces: {}", default.join(", ")))?;
+        invocation.print(format!("other surfaces: {}", others.join(", ")))?;
         if let Some(http) = &info.http {
             invocation.print(format!("http: {http}/mcp"))?;
         }

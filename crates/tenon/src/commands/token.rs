@@ -31,7 +31,7 @@ enum Command {
     },
     /// Create a token and print it; existing tokens stay valid
     Rotate {
-        /// Surfaces that the token gives access to [default: the read-only surfaces]
+        /// Surfaces that the token gives access to [default: all except `edit`]
         #[arg(long, value_delimiter = ',', value_name = "NAME")]
         surface: Vec<String>,
         /// Print JSON
@@ -57,7 +57,8 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
                 invocation.print_data(Value::from(listed).to_string())?;
             } else {
                 for token in listed {
-                    let surfaces = token.surfaces.map_or("read-only".to_owned(), |names| names.join(","));
+                    let surfaces =
+                        token.surfaces.map_or("all except edit".to_owned(), |names| names.join(","));
                     invocation.print(format!("{}  {}  {surfaces}", token.id, token.created_at))?;
                 }
             }

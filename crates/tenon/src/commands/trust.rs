@@ -17,7 +17,8 @@ use crate::invocation::Invocation;
 /// interpreters that are found in `node_modules/.bin` and virtualenvs. When one of these files changes, appears or
 /// disappears, the trust becomes stale: review the change, then run `tenon trust` again.
 ///
-/// A running daemon with clients keeps the decision that it started with, until it is stopped.
+/// The decision applies at once, except to a running daemon with clients: it keeps the decision that it started with, until
+/// it is stopped.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Workspace [default: the workspace of the current folder]
@@ -45,12 +46,13 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
     } else if args.revoke {
         store.revoke(&root)?;
     } else if !args.show {
+        require_one_workspace(&root, &invocation.dirs()?.home)?;
         let user = config::read_user_file(&invocation.dirs()?.config_file)?;
         store.trust(&root, settings.as_ref(), user.as_ref())?;
     }
     let state = store.state(&root, settings.as_ref());
     if !args.show {
-        warn_about_daemon(&root, invocation);
+        apply_to_daemon(&root, invocation);
     }
     let record = store.record(&root);
     if args.json {
@@ -69,12 +71,32 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
     Ok(Exit::Success)
 }
 
-/// Says what to do if a running daemon keeps another decision. Without clients it exits when the next one comes.
-fn warn_about_daemon(root: &Utf8Path, invocation: &mut Invocation) {
+/// A folder that holds everything is not one workspace: trust in it would be trust in all of them.
+fn require_one_workspace(root: &Utf8Path, home: &Utf8Path) -> Result<(), Failure> {
+    let home = home.canonicalize_utf8().unwrap_or_else(|_| home.to_owned());
+    let what = if root.parent().is_none() {
+        "it is the whole file system"
+    } else if root == home {
+        "it is your home folder"
+    } else if home.starts_with(root) {
+        "it contains your home folder"
+    } else {
+        return Ok(());
+    };
+    Err(Failure::new(Exit::Usage, format!("cannot trust `{root}`: {what}"))
+        .hint("run `tenon trust DIR` with the folder of one workspace"))
+}
+
+/// Ends an idle daemon with another decision, so that the new one applies at once. Says what to do if clients use it.
+fn apply_to_daemon(root: &Utf8Path, invocation: &mut Invocation) {
     let info = daemon_client::status(invocation, root).ok().flatten();
-    let Some(info) = info.filter(|info| info.outdated && info.clients > 0) else {
+    let Some(info) = info.filter(|info| info.outdated) else {
         return;
     };
+    if info.clients == 0 && daemon_client::stop(invocation, root, false).is_ok() {
+        invocation.eprint("stopped: the idle daemon; the next client starts one with the new trust");
+        return;
+    }
     let clients = if info.clients == 1 { "1 client".to_owned() } else { format!("{} clients", info.clients) };
     let warning =
         format!("warning: the running daemon has {clients} and keeps the trust that it started with");

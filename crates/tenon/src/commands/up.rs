@@ -1,6 +1,6 @@
-//! `tenon up`: sets up a workspace and shows how to connect agents.
+//! `tenon up`: sets up a workspace and names the next command.
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8PathBuf;
 use serde_json::{Value, json};
 use tenon_lsp::orchestrator::ServerState;
 use tenon_server::daemon::protocol::{LanguageProbe, ServerSummary};
@@ -10,7 +10,7 @@ use tenon_servers::install::{InstallPlan, PlannedLock, Tools};
 use tenon_servers::language_count::LanguageCount;
 use tenon_servers::registry::ServerId;
 
-use crate::agent_config::{self, AgentConfig};
+use crate::commands::connect::{self, AgentState};
 use crate::commands::servers::install::{confirm, install_all, is_terminal, print_plan};
 use crate::daemon_client::{self, Probe};
 use crate::exit::Exit;
@@ -18,11 +18,11 @@ use crate::failure::Failure;
 use crate::invocation::Invocation;
 use crate::language_servers;
 
-/// Set up a workspace and show how to connect agents
+/// Set up a workspace
 ///
 /// Installs missing language servers that the workspace's files need (on a terminal, asks first), starts the daemon, waits
-/// until the language servers have loaded the workspace, runs a test request for each language, and prints the
-/// configuration for each agent.
+/// until the language servers have loaded the workspace, runs a test request for each language, and prints how to connect the
+/// agents on this machine.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Workspace [default: the workspace of the current folder]
@@ -36,9 +36,6 @@ pub(crate) struct Args {
     /// Do not wait for language servers to load
     #[arg(long)]
     no_wait: bool,
-    /// Show the configuration for this agent only
-    #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(agent_config::NAMES))]
-    agent: Option<String>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -71,8 +68,7 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
         print_servers(&needed, invocation);
         print_proofs(&daemon_client::prove(invocation, &root)?, invocation);
     }
-    let mut agents = agent_config::all(&program(invocation), &root);
-    agents.retain(|agent| args.agent.as_ref().is_none_or(|name| name == agent.name));
+    let agents = connect::found_agents(None, &root, invocation)?;
     match args.json {
         true => {
             invocation.print_data(describe(&workspace, &probe, &needed, &missing, &agents).to_string())?
@@ -183,25 +179,20 @@ fn print_proofs(proofs: &[LanguageProbe], invocation: &mut Invocation) {
     }
 }
 
-/// The command that agents run: `tenon` if it resolves to this program on `PATH`, else its absolute path.
-pub(crate) fn program(invocation: &Invocation) -> String {
-    let running = std::env::current_exe().ok().and_then(|path| Utf8PathBuf::from_path_buf(path).ok());
-    let Some(running) = running else { return "tenon".to_owned() };
-    let real = |path: &Utf8Path| path.canonicalize_utf8().ok();
-    let folders = std::env::split_paths(invocation.environment.get("PATH").unwrap_or_default());
-    let paths = folders.filter_map(|folder| Utf8PathBuf::from_path_buf(folder.join("tenon")).ok());
-    match paths.into_iter().find(|path| path.is_file()) {
-        Some(found) if real(&found) == real(&running) => "tenon".to_owned(),
-        _ => running.into_string(),
+/// Prints the command that connects each agent that is not connected yet.
+fn print_agents(agents: &[AgentState], invocation: &mut Invocation) -> Result<(), Failure> {
+    let (connected, others): (Vec<_>, Vec<_>) = agents.iter().partition(|agent| agent.state == "connected");
+    for one in &connected {
+        invocation.eprint(format!("connected: {}", one.agent.title()));
     }
-}
-
-fn print_agents(agents: &[AgentConfig], invocation: &mut Invocation) -> Result<(), Failure> {
-    for agent in agents {
-        invocation.print("")?;
-        invocation.print(format!("# {}: {}", agent.title, agent.file))?;
-        invocation.print("")?;
-        invocation.print_lines(agent.text.trim_end())?;
+    for one in &others {
+        invocation.print(format!("Next: tenon connect {}", one.agent.id()))?;
+    }
+    if agents.is_empty() {
+        invocation.print("Next: tenon connect AGENT")?;
+        invocation.eprint(
+            "  hint: no agent was found on this machine; `tenon connect --help` lists those that Tenon knows",
+        );
     }
     Ok(())
 }
@@ -211,11 +202,8 @@ fn describe(
     probe: &Probe,
     servers: &[ServerSummary],
     missing: &[Value],
-    agents: &[AgentConfig],
+    agents: &[AgentState],
 ) -> Value {
-    let agents = agents.iter().map(
-        |agent| json!({"name": agent.name, "title": agent.title, "file": agent.file, "text": agent.text}),
-    );
     json!({
         "root": workspace.root(),
         "trust": workspace.trust().name(),
@@ -223,6 +211,6 @@ fn describe(
         "tools": probe.tools,
         "servers": servers,
         "missingServers": missing,
-        "agents": agents.collect::<Vec<_>>(),
+        "agents": agents.iter().map(connect::describe).collect::<Vec<_>>(),
     })
 }

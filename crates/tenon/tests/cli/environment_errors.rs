@@ -108,7 +108,7 @@ fn invalid_command_line_is_a_usage_error() {
         --- stderr
         error: unrecognized subcommand 'stauts'
 
-          tip: some similar subcommands exist: 'trust', 'tasks', 'status'
+          tip: some similar subcommands exist: 'trust', 'tasks', 'restart', 'status'
 
         Usage: tenon [OPTIONS] <COMMAND>
 

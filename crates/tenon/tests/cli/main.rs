@@ -10,6 +10,7 @@ mod client_settings;
 mod config;
 mod daemon;
 mod environment_errors;
+mod first_minutes;
 mod help;
 mod http;
 mod replacement;

@@ -191,8 +191,13 @@ fn trust_reaches_an_idle_daemon_and_says_what_to_do_about_a_busy_one() {
     assert_eq!(daemon(), (first, true));
     drop(client);
     crate::wait_for_status(&sandbox, "no clients", |status| status["clients"] == 0);
-    let quiet = tenon(&sandbox, &["trust", "--exclude"]);
-    assert!(quiet.status.success() && quiet.stderr.is_empty(), "{quiet:?}");
+    insta::assert_snapshot!(transcript(&sandbox, sandbox.tenon().args(["trust", "--exclude"])), @"
+        exit: 0
+        --- stdout
+        excluded: [SANDBOX]/w
+        --- stderr
+        stopped: the idle daemon; the next client starts one with the new trust
+        ");
     let _client = connect(&sandbox, &[]);
     let (second, outdated) = daemon();
     assert!(second != first && !outdated);

@@ -5,7 +5,6 @@
 mod check;
 mod hostile;
 mod ignored_events;
-mod install;
 mod post_edit;
 mod stop;
 mod workspace;

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 const CONTEXT: usize = 3;
 
 /// Renders the change of a file. `None` means that the file does not exist.
-pub(super) fn render(path: &str, before: Option<&str>, after: Option<&str>) -> String {
+pub(crate) fn render(path: &str, before: Option<&str>, after: Option<&str>) -> String {
     let name = |there: bool| if there { path } else { "/dev/null" };
     let mut text = format!("--- {}\n+++ {}\n", name(before.is_some()), name(after.is_some()));
     let old: Vec<&str> = before.unwrap_or_default().split_inclusive('\n').collect();

@@ -1,4 +1,4 @@
-// Written by `tenon hook install --client opencode`. `--undo` removes this file.
+// Written by `tenon connect opencode`. `tenon connect opencode --undo` removes this file.
 import { spawn } from "node:child_process"
 
 const PROGRAM = "@PROGRAM@"

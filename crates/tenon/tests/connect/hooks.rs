@@ -1,21 +1,15 @@
-//! `tenon hook install`: the printed diff, the settings file, and `--undo`.
+//! The hooks that `tenon connect` installs: the printed diff, the settings file, and `--undo`.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::Command;
 
 use tenon_testkit::Sandbox;
 
-/// A workspace with `tenon` on the PATH.
-fn sandbox(tree: &str) -> Sandbox {
-    let sandbox = Sandbox::with_tree(&format!("//- tenon.toml\n{tree}"));
-    symlink(tenon_testkit::program::tenon(), sandbox.dir("home").join("tenon")).unwrap();
-    sandbox
-}
+use crate::{connect, sandbox};
 
+/// `tenon connect` for the hooks alone.
 fn install(sandbox: &Sandbox, args: &[&str]) -> Command {
-    let mut command = sandbox.tenon();
-    command.args(["hook", "install"]).args(args).env("PATH", sandbox.dir("home"));
-    command
+    connect(sandbox, &[args, &["--only", "hooks"]].concat())
 }
 
 fn output(sandbox: &Sandbox, args: &[&str]) -> String {
@@ -33,7 +27,7 @@ const SETTINGS: &str =
 fn install_creates_the_file_and_undo_removes_it() {
     let sandbox = sandbox("");
     let file = sandbox.root().join(".claude/settings.json");
-    insta::assert_snapshot!(output(&sandbox, &["--client", "claude", "--dry-run"]), @r#"
+    insta::assert_snapshot!(output(&sandbox, &["claude", "--dry-run"]), @r#"
     exit: 0
     --- /dev/null
     +++ [SANDBOX]/w/.claude/settings.json
@@ -61,20 +55,20 @@ fn install_creates_the_file_and_undo_removes_it() {
     dry run: nothing was written
     "#);
     assert!(!file.parent().unwrap().exists());
-    let first = output(&sandbox, &["--client", "claude"]);
-    assert!(first.ends_with("`--undo` removes the hooks\n"), "{first}");
-    insta::assert_snapshot!(output(&sandbox, &["--client", "claude"]), @r"
+    let first = output(&sandbox, &["claude"]);
+    assert!(first.contains("`tenon connect claude --undo` restores the files\n"), "{first}");
+    insta::assert_snapshot!(output(&sandbox, &["claude"]), @r"
     exit: 0
     ---
-    already installed: [SANDBOX]/w/.claude/settings.json
+    already connected: Claude Code
     ");
-    let undone = output(&sandbox, &["--client", "claude", "--undo"]);
+    let undone = output(&sandbox, &["claude", "--undo"]);
     assert!(undone.contains("+++ /dev/null"), "{undone}");
     assert!(!file.parent().unwrap().exists(), "the empty folder is still there");
-    insta::assert_snapshot!(output(&sandbox, &["--client", "claude", "--undo"]), @r"
+    insta::assert_snapshot!(output(&sandbox, &["claude", "--undo"]), @r"
     exit: 0
     ---
-    not installed: [SANDBOX]/w/.claude/settings.json
+    not connected: Claude Code
     ");
 }
 
@@ -93,11 +87,11 @@ fn undo_restores_the_file_byte_for_byte() {
         let file = sandbox.root().join(".claude/settings.json");
         sandbox.tree().write(".claude/settings.json", settings);
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o640)).unwrap();
-        assert!(install(&sandbox, &["--client", "claude"]).status().unwrap().success());
+        assert!(install(&sandbox, &["claude"]).status().unwrap().success());
         let installed = std::fs::read_to_string(&file).unwrap();
         assert!(installed.contains("tenon hook post-edit"), "{installed}");
         assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o640);
-        assert!(install(&sandbox, &["--client", "claude", "--undo"]).status().unwrap().success());
+        assert!(install(&sandbox, &["claude", "--undo"]).status().unwrap().success());
         assert_eq!(std::fs::read_to_string(&file).unwrap(), settings);
     }
 }
@@ -106,10 +100,10 @@ fn undo_restores_the_file_byte_for_byte() {
 fn undo_keeps_later_changes() {
     let sandbox = sandbox("");
     sandbox.tree().write(".claude/settings.json", SETTINGS);
-    assert!(install(&sandbox, &["--client", "claude"]).status().unwrap().success());
+    assert!(install(&sandbox, &["claude"]).status().unwrap().success());
     let added = sandbox.tree().read(".claude/settings.json").replace("Bash(ls)", "Bash(cat)");
     sandbox.tree().write(".claude/settings.json", &added);
-    insta::assert_snapshot!(output(&sandbox, &["--client", "claude", "--undo"]), @r#"
+    insta::assert_snapshot!(output(&sandbox, &["claude", "--undo"]), @r#"
     exit: 0
     --- [SANDBOX]/w/.claude/settings.json
     +++ [SANDBOX]/w/.claude/settings.json
@@ -138,7 +132,7 @@ fn undo_keeps_later_changes() {
      }
     \ No newline at end of file
     ---
-    removed: Claude Code no longer runs Tenon's hooks from [SANDBOX]/w/.claude/settings.json
+    removed: Claude Code no longer uses Tenon
     "#);
     assert_eq!(sandbox.tree().read(".claude/settings.json"), SETTINGS.replace("Bash(ls)", "Bash(cat)"));
 }
@@ -146,14 +140,19 @@ fn undo_keeps_later_changes() {
 #[test]
 fn unsupported_files_are_not_changed() {
     for (settings, code) in
-        [("{ // comment\n}", 3), ("[]", 3), ("{\"hooks\": 7}", 3), ("{\"hooks\": {\"PostToolUse\": 7}}", 3)]
+        [("{ // comment\n", 3), ("[]", 3), ("{\"hooks\": 7}", 3), ("{\"hooks\": {\"PostToolUse\": 7}}", 3)]
     {
-        for undo in [&["--client", "claude"][..], &["--client", "claude", "--undo"]] {
+        for undo in [&["claude"][..], &["claude", "--undo"]] {
             let sandbox = sandbox("");
             sandbox.tree().write(".claude/settings.json", settings);
             let output = install(&sandbox, undo).output().unwrap();
-            assert_eq!(output.status.code(), Some(code), "{settings}: {output:?}");
-            assert!(String::from_utf8_lossy(&output.stderr).contains("error: cannot change"), "{output:?}");
+            // Nothing of Tenon is in the file, and it is JSON: an undo has nothing to do.
+            let is_json = serde_json::from_str::<serde_json::Value>(settings).is_ok();
+            if !(undo.contains(&"--undo") && is_json) {
+                assert_eq!(output.status.code(), Some(code), "{settings}: {output:?}");
+                let said = String::from_utf8_lossy(&output.stderr);
+                assert!(said.contains("error: cannot change"), "{output:?}");
+            }
             assert_eq!(sandbox.tree().read(".claude/settings.json"), settings);
         }
     }
@@ -169,7 +168,7 @@ fn every_agent_has_a_project_and_a_user_file() {
     ] {
         let sandbox = sandbox("");
         for (scope, base) in [("project", sandbox.root().to_owned()), ("user", sandbox.dir("home"))] {
-            assert!(install(&sandbox, &["--client", agent, "--scope", scope]).status().unwrap().success());
+            assert!(install(&sandbox, &[agent, "--scope", scope]).status().unwrap().success());
             let text = std::fs::read_to_string(base.join(file)).unwrap();
             assert!(
                 text.contains("\"tenon hook post-edit\"") && text.contains("\"tenon hook stop\""),
@@ -184,36 +183,18 @@ fn linked_settings_file_stays_a_link() {
     let sandbox = sandbox("//- dotfiles/claude.json\n{}\n");
     std::fs::create_dir(sandbox.root().join(".claude")).unwrap();
     symlink("../dotfiles/claude.json", sandbox.root().join(".claude/settings.json")).unwrap();
-    assert!(install(&sandbox, &["--client", "claude"]).status().unwrap().success());
+    assert!(install(&sandbox, &["claude"]).status().unwrap().success());
     assert!(sandbox.root().join(".claude/settings.json").is_symlink());
     assert!(sandbox.tree().read("dotfiles/claude.json").contains("tenon hook post-edit"));
-}
-
-#[test]
-fn without_a_client_the_agents_are_listed_and_nothing_changes() {
-    let sandbox = sandbox("//- .cursor/rules/a.md\nx\n");
-    assert!(install(&sandbox, &["--client", "claude"]).status().unwrap().success());
-    symlink("/bin/true", sandbox.dir("home").join("gemini")).unwrap();
-    insta::assert_snapshot!(output(&sandbox, &[]), @r"
-    exit: 0
-    claude    Claude Code  installed
-    codex     Codex        not found
-    gemini    Gemini CLI   agent found
-    cursor    Cursor       agent found
-    opencode  opencode     not found
-    ---
-    install with `tenon hook install --client AGENT`; nothing was changed
-    ");
-    assert!(!sandbox.root().join(".cursor/hooks.json").exists());
 }
 
 #[test]
 fn opencode_gets_a_plugin_that_passes_events_on() {
     let sandbox = sandbox("");
     let file = sandbox.root().join(".opencode/plugins/tenon.js");
-    assert!(install(&sandbox, &["--client", "opencode"]).status().unwrap().success());
-    let again = output(&sandbox, &["--client", "opencode"]);
-    assert!(again.contains("already installed"), "{again}");
+    assert!(install(&sandbox, &["opencode"]).status().unwrap().success());
+    let again = output(&sandbox, &["opencode"]);
+    assert!(again.contains("already connected"), "{again}");
     // A `tenon` that answers with what it was given.
     let fake = "#!/bin/sh\nread -r event\ncase \"$2\" in\npost-edit) printf '{\"hookSpecificOutput\":{\"additionalContext\":%s}}' \"$(printf %s \"$event\" | sed 's/\"/\\\\\"/g;s/.*/\"&\"/')\" ;;\nstop) case \"$event\" in *true*) ;; *) printf '{\"decision\":\"block\",\"reason\":\"news\"}' ;; esac ;;\nesac\n";
     let bin = sandbox.dir("home").join("bin");
@@ -255,9 +236,9 @@ fn opencode_gets_a_plugin_that_passes_events_on() {
     news
     news
     "#);
-    assert!(install(&sandbox, &["--client", "opencode", "--undo"]).status().unwrap().success());
+    assert!(install(&sandbox, &["opencode", "--undo"]).status().unwrap().success());
     assert!(!sandbox.root().join(".opencode").exists());
     sandbox.tree().write(".opencode/plugins/tenon.js", "export const Mine = 1\n");
-    let refused = output(&sandbox, &["--client", "opencode"]);
+    let refused = output(&sandbox, &["opencode"]);
     assert!(refused.contains("Tenon did not write this file"), "{refused}");
 }
