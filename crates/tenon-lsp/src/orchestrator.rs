@@ -184,6 +184,8 @@ struct Inner {
     skipped: Mutex<skipped_files::SkippedFiles>,
     projects: Mutex<BTreeMap<Key, project_coverage::KnownProjects>>,
     watch: Option<Watch>,
+    /// The disk should be watched and is not, so the files of the workspace are unknown.
+    cannot_watch: bool,
     dependency_folders: DependencyFolders,
     /// The watcher's generation that the servers belong to.
     generation: AtomicU64,
@@ -243,6 +245,7 @@ impl Orchestrator {
             arriving: Arc::default(),
             skipped: Mutex::default(),
             projects: Mutex::default(),
+            cannot_watch: matches!(watch, Some(Err(_))),
             watch: watch.and_then(Result::ok),
             dependency_folders,
             generation: AtomicU64::new(0),

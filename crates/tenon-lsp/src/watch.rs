@@ -60,8 +60,8 @@ struct Shared {
 /// Watches the roots of a workspace until it is dropped.
 pub struct Watch {
     shared: Arc<Shared>,
-    /// Holds the cookie; private to us.
-    folder: CookieFolder,
+    /// Holds the cookie; private to us. `None` if there is none: then every flush reads the tree.
+    folder: Option<CookieFolder>,
     /// The current name of the cookie, a number. Locked while it is renamed.
     cookie: Mutex<u64>,
     thread: Option<JoinHandle<()>>,
@@ -71,12 +71,28 @@ impl Watch {
     /// Starts to watch. `ignore` are patterns of the configuration, in the format of `.gitignore`. The tree is read in the
     /// background; [`Watch::flush`] waits for it.
     pub fn start(gate: &RootGate, ignore: Vec<String>, epochs: Arc<Epochs>) -> std::io::Result<Self> {
-        let folder = CookieFolder::create()?;
-        let cookies = folder.path().canonicalize()?;
-        let parent = cookies.parent().map(Path::to_owned).unwrap_or_default();
-        std::thread::Builder::new()
-            .name("leftovers".to_owned())
-            .spawn(move || CookieFolder::remove_leftovers(&parent))?;
+        Self::start_with(CookieFolder::create(), gate, ignore, epochs)
+    }
+
+    fn start_with(
+        folder: std::io::Result<CookieFolder>,
+        gate: &RootGate,
+        ignore: Vec<String>,
+        epochs: Arc<Epochs>,
+    ) -> std::io::Result<Self> {
+        let with_path = folder.and_then(|folder| Ok((folder.path().canonicalize()?, folder)));
+        let (cookies, folder) = match with_path {
+            Ok((cookies, folder)) => (Some(cookies), Some(folder)),
+            Err(error) => {
+                tracing::warn!(%error, "no private folder for the watcher; every flush reads the tree");
+                (None, None)
+            }
+        };
+        if let Some(parent) = cookies.as_deref().and_then(Path::parent).map(Path::to_owned) {
+            std::thread::Builder::new()
+                .name("leftovers".to_owned())
+                .spawn(move || CookieFolder::remove_leftovers(&parent))?;
+        }
         let shared = Arc::new(Shared {
             roots: gate.roots().to_vec(),
             ignore,
@@ -87,7 +103,7 @@ impl Watch {
             cookies: Mutex::default(),
             events: EventQueue::new(),
             read: AtomicBool::new(false),
-            blind: AtomicBool::new(false),
+            blind: AtomicBool::new(folder.is_none()),
             identities: Mutex::new(gate.roots().iter().map(|root| FolderId::of(root)).collect()),
             root_lost: AtomicBool::new(false),
             generation: AtomicU64::new(0),
@@ -95,7 +111,7 @@ impl Watch {
         let worker_shared = Arc::clone(&shared);
         let thread = std::thread::Builder::new()
             .name("watch".to_owned())
-            .spawn(move || worker::run(&worker_shared, &cookies))?;
+            .spawn(move || worker::run(&worker_shared, cookies.as_deref()))?;
         Ok(Self { shared, folder, cookie: Mutex::new(0), thread: Some(thread) })
     }
 
@@ -125,11 +141,14 @@ impl Watch {
     }
 
     fn drop_cookie(&self, done: oneshot::Sender<()>) -> std::io::Result<()> {
+        let Some(folder) = &self.folder else {
+            return Err(std::io::ErrorKind::NotFound.into());
+        };
         let mut cookie = lock(&self.cookie);
         let (old, new) = (*cookie, *cookie + 1);
         *cookie = new;
         lock(&self.shared.cookies).insert(new, done);
-        let path = |number: u64| self.folder.path().join(number.to_string());
+        let path = |number: u64| folder.path().join(number.to_string());
         // The cookie does not exist the first time, or after a cleanup.
         let dropped =
             std::fs::rename(path(old), path(new)).or_else(|_| std::fs::File::create(path(new)).map(drop));
@@ -231,4 +250,27 @@ impl Shared {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use tenon_contract::clock::Clock;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn files_and_changes_are_known_without_a_private_folder() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::write(root.path().join("a.py"), "").unwrap();
+        let gate = RootGate::new([root.path()]).unwrap();
+        let folder = Err(std::io::Error::other("removed by another process"));
+        let epochs = Arc::new(Epochs::starting_now(&Clock::system()));
+        let watch = Watch::start_with(folder, &gate, Vec::new(), epochs).unwrap();
+        let call = CallContext::within(std::time::Duration::from_secs(60));
+        assert!(watch.flush(&call).await);
+        assert_eq!(watch.files(), [gate.roots()[0].join("a.py")]);
+        std::fs::write(root.path().join("b.py"), "").unwrap();
+        assert!(watch.flush(&call).await);
+        assert_eq!(watch.files().len(), 2);
+    }
 }

@@ -34,10 +34,10 @@ const MAX_SHOWN: usize = 20;
 
 impl Orchestrator {
     /// Waits until all earlier changes on disk are known: epochs have advanced, and every server gets the changes before its next
-    /// request. `false` if the call ended first.
+    /// request. `false` if the call ended first, or the disk cannot be watched.
     pub async fn catch_up(&self, call: &CallContext) -> bool {
         let Some(watch) = &self.0.watch else {
-            return true;
+            return !self.0.cannot_watch;
         };
         if call.is_caught_up() {
             return true;

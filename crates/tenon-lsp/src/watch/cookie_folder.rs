@@ -31,14 +31,18 @@ impl CookieFolder {
     fn create_in(parent: &Path) -> io::Result<Self> {
         for _ in 0..ATTEMPTS {
             let folder = private(Builder::new().prefix(PREFIX)).tempdir_in(parent)?;
-            let Ok(lock) = File::open(folder.path()) else {
-                return Ok(Self { folder, _lock: None });
-            };
-            if lock.try_lock().is_ok() && folder.path().is_dir() {
-                return Ok(Self { folder, _lock: Some(lock) });
+            if let Some(locked) = Self::locked(folder) {
+                return Ok(locked);
             }
         }
         Err(io::Error::other("another process removes new folders"))
+    }
+
+    /// `None` if another process removed the folder or is about to.
+    fn locked(folder: TempDir) -> Option<Self> {
+        let lock = File::open(folder.path()).ok();
+        let is_ours = lock.as_ref().is_none_or(|lock| lock.try_lock().is_ok()) && folder.path().is_dir();
+        is_ours.then_some(Self { folder, _lock: lock })
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -81,6 +85,13 @@ fn private<'a, 'b>(builder: &'a mut Builder<'b, 'b>) -> &'a mut Builder<'b, 'b> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn folder_that_another_process_removes_before_it_is_locked_is_not_used() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::remove_dir(folder.path()).unwrap();
+        assert!(CookieFolder::locked(folder).is_none());
+    }
 
     #[test]
     fn leftovers_are_removed_and_folders_in_use_stay() {

@@ -18,17 +18,18 @@ use super::{Shared, lock};
 use crate::client::FileChangeKind;
 
 /// Runs until the queue is stopped.
-pub(super) fn run(shared: &Arc<Shared>, cookies: &Path) {
+/// `cookies` is the folder of the cookie.
+pub(super) fn run(shared: &Arc<Shared>, cookies: Option<&Path>) {
     let watcher = {
-        let (shared, cookies) = (Arc::clone(shared), cookies.to_owned());
+        let (shared, cookies) = (Arc::clone(shared), cookies.map(Path::to_owned));
         notify::recommended_watcher(move |event: notify::Result<notify::Event>| match event {
             // Servers read a lot, and reading changes nothing.
             Ok(event) if is_irrelevant(event.kind) => {}
             Ok(event) if !event.need_rescan() => {
                 for path in &event.paths {
-                    match path.strip_prefix(&cookies) {
-                        Ok(name) => shared.cookie_arrived(name),
-                        Err(_) => shared.events.touch(path, Touch::of(event.kind)),
+                    match cookies.as_ref().and_then(|cookies| path.strip_prefix(cookies).ok()) {
+                        Some(name) => shared.cookie_arrived(name),
+                        None => shared.events.touch(path, Touch::of(event.kind)),
                     }
                 }
             }
@@ -36,7 +37,9 @@ pub(super) fn run(shared: &Arc<Shared>, cookies: &Path) {
         })
     };
     let mut worker = Worker { shared, watcher: watcher.ok(), rules: BTreeMap::new() };
-    worker.watch(cookies);
+    if let Some(cookies) = cookies {
+        worker.watch(cookies);
+    }
     worker.rescan(true);
     shared.read.store(true, Ordering::Relaxed);
     while let Some(batch) = shared.events.next() {

@@ -47,6 +47,7 @@ pub struct Scene {
 struct Ended {
     code: Option<i32>,
     stdout: String,
+    stderr: String,
 }
 
 impl Scene {
@@ -177,7 +178,8 @@ impl Scene {
         for symbol in self.attack.declared.clone() {
             let found = self.run("find", &["find", &symbol], None);
             if found.code != Some(0) {
-                self.violations.push(format!("`{symbol}` is not found"));
+                let Ended { code, stdout, stderr } = found;
+                self.violations.push(format!("`{symbol}` is not found: {code:?} {stdout}{stderr}"));
             }
         }
         self.run("outline", &["outline"], None);
@@ -285,10 +287,8 @@ impl Scene {
         }
         let code = child.wait().unwrap().code();
         self.check_code(name, code);
-        Ended {
-            code,
-            stdout: String::from_utf8_lossy(&fs::read(record.join("stdout")).unwrap()).into_owned(),
-        }
+        let output = |name| String::from_utf8_lossy(&fs::read(record.join(name)).unwrap()).into_owned();
+        Ended { code, stdout: output("stdout"), stderr: output("stderr") }
     }
 
     fn check_code(&mut self, name: &str, code: Option<i32>) {
