@@ -133,7 +133,8 @@ fn outdated_server_is_listed_and_replaced() {
     let old = machine.0.dir("data").join("tenon/servers/vscode-langservers-4.0.0-00000000");
     std::fs::create_dir_all(&old).unwrap();
     std::fs::write(old.join(".complete"), "").unwrap();
-    let listed = String::from_utf8(machine.tenon(&["servers", "list", "--outdated"]).output().unwrap().stdout);
+    let listed =
+        String::from_utf8(machine.tenon(&["servers", "list", "--outdated"]).output().unwrap().stdout);
     let listed = listed.unwrap();
     assert_eq!(listed.lines().count(), 4, "css, eslint, html and json: {listed}");
     assert!(listed.contains("4.0.0") && listed.contains("4.10.0"), "{listed}");
@@ -170,7 +171,8 @@ fn failed_update_keeps_the_old_version() {
 
 #[test]
 fn server_that_cannot_be_installed_does_not_stop_the_others() {
-    let refuses = "if grep -q bash-language-server package.json; then echo 'npm error code E404' >&2; exit 1; fi";
+    let refuses =
+        "if grep -q bash-language-server package.json; then echo 'npm error code E404' >&2; exit 1; fi";
     let machine = Machine::new(&format!("{refuses}\n{MAKES_SERVERS}"));
     insta::assert_snapshot!(machine.output(&["servers", "install", "bash", "ruff", "css"]), @r#"
     exit: 1
