@@ -52,7 +52,7 @@ pub struct PackageLock {
     pub(super) files: &'static [(&'static str, &'static str)],
 }
 
-/// A lock whose files are in the folder of its name, each with the name that the package manager wants.
+/// A lock: the files in the folder with the same name, each with the name that the package manager wants.
 macro_rules! lock {
     ($manager:ident, $name:literal, $version:literal, $megabytes:literal, $source:expr,
      [$(($file:literal, $stored:literal)),+] $(, $empty:literal)?) => {

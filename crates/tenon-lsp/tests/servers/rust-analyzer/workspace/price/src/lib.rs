@@ -1,3 +1,5 @@
+//! Prices, and things that have one.
+
 /// What has a price.
 pub trait Priced {
     fn price(&self) -> u32;

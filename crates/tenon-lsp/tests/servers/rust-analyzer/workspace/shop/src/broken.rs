@@ -1,3 +1,5 @@
+//! Two errors.
+
 use price::Item;
 
 pub fn wrong() -> u32 {

@@ -1,3 +1,5 @@
+//! A shop.
+
 mod broken;
 mod übersicht;
 

@@ -1,3 +1,5 @@
+//! Uses the other crate.
+
 use price::{Item, cheapest};
 
 pub fn overview() -> u32 {
