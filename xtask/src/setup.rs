@@ -1,12 +1,13 @@
 //! Installs what the tests need, once.
 //!
-//! Everything but Debian packages goes to `target/tools`. The stamp of a step is the text of the pins that it installed: a
+//! Everything but Debian packages and rust-analyzer goes to `target/tools`. The stamp of a step is the text of the pins that it installed: a
 //! second run installs nothing, and a changed pin reinstalls only its step. `target/tools/bin` links to every tool,
 //! including the pinned Node, and comes first in the `PATH` of tests.
 
 mod agents;
 mod node;
 mod python;
+mod rust_analyzer;
 mod system;
 
 use std::collections::BTreeMap;
@@ -22,7 +23,7 @@ pub(crate) fn run() -> Result<(), Error> {
     heading("set up");
     let _lock = lock()?;
     system::ensure()?;
-    let installed = [node::install()?, agents::install()?, python::install()?];
+    let installed = [node::install()?, agents::install()?, python::install()?, rust_analyzer::install()?];
     link_tools()?;
     link_packages()?;
     if installed.iter().any(|fresh| *fresh) {
@@ -31,6 +32,11 @@ pub(crate) fn run() -> Result<(), Error> {
         log("nothing to install");
     }
     Ok(())
+}
+
+/// Whether the tests of rust-analyzer can run.
+pub(crate) fn has_rust_analyzer() -> bool {
+    tools().join("bin/rust-analyzer").exists()
 }
 
 /// Prevents concurrent installs: the second run waits, then finds everything installed.
@@ -66,7 +72,9 @@ fn install_once(
 /// Makes `target/tools/bin` contain a link to each tool and nothing else.
 fn link_tools() -> Result<(), Error> {
     let bin = tools().join("bin");
-    let wanted: BTreeMap<&str, PathBuf> = node::programs().into_iter().chain(python::programs()?).collect();
+    let mut wanted: BTreeMap<&str, PathBuf> =
+        node::programs().into_iter().chain(python::programs()?).collect();
+    wanted.extend(rust_analyzer::program().map(|program| ("rust-analyzer", program)));
     if let Some((name, target)) = wanted.iter().find(|(_, target)| !target.exists()) {
         let what = format!("`{name}` was not installed at {}", target.display());
         return Err(Error::new(what).hint("rm -r target/tools && cargo xtask setup"));

@@ -131,3 +131,28 @@ async fn files_of_the_home_folder_are_not_read_before_trust() {
     assert!(!text.contains("swordfish"), "{text}");
     assert!(report.findings().any(|(file, _)| file.file == "b.c"), "{text}");
 }
+
+const BUILD_SCRIPT: &str = "//- Cargo.toml\n[package]\nname = \"evil\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\
+    //- build.rs\nfn main() {\n    std::fs::write(\"ran\", \"\").unwrap();\n    let _ = std::fs::write(\"../victim\", \"changed\");\n    let _ = std::fs::write(\"../new\", \"\");\n}\n\
+    //- src/lib.rs\npub fn f() -> u8 {\n    \"\"\n}\n";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rust_analyzer_runs_build_scripts_only_after_trust_and_confined() {
+    if KernelSupport::now() != KernelSupport::Full {
+        return;
+    }
+    let machine = Machine::new(BUILD_SCRIPT);
+    let ran = machine.root().join("ran");
+    let before = machine.check(machine.finder(Trust::Untrusted)).await;
+    assert!(!ran.exists(), "{before:#?}");
+    assert!(!machine.root().join("target").exists(), "{before:#?}");
+
+    let after = machine.check(machine.finder(Trust::Trusted)).await;
+    assert!(ran.exists(), "the build script ran: {after:#?}");
+    assert!(machine.victim_is_unchanged(), "{after:#?}");
+    assert_eq!(after.findings().count(), 1, "{after:#?}");
+
+    std::fs::remove_dir_all(machine.root().join("target")).unwrap();
+    machine.check(machine.finder(Trust::Trusted).without_confinement()).await;
+    assert!(!machine.victim_is_unchanged(), "the attack does not work without a sandbox either");
+}

@@ -19,7 +19,7 @@ use tenon_lsp::orchestrator::{Options, Orchestrator};
 use tenon_servers::confinement::ConfinementSettings;
 use tenon_servers::find::{Finder, SearchPath, Trust};
 use tenon_servers::registry::{Registry, ServerEntry, Switch};
-use tenon_testkit::program;
+use tenon_testkit::{program, rust_toolchain};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -37,6 +37,9 @@ struct Case {
     /// Symbolic links to create, with their targets, as package managers do.
     #[serde(default)]
     links: BTreeMap<String, String>,
+    /// Use a Rust toolchain without the standard library's source, as not all machines have it.
+    #[serde(default)]
+    without_library_source: bool,
     questions: Vec<Question>,
 }
 
@@ -115,8 +118,12 @@ async fn ask_all(case: &Case, root: &Path) -> datatest_stable::Result<Vec<Value>
         program::tool(&entry.command);
     }
     let confinement = ConfinementSettings::new(None, home.join(".cache/tenon"));
-    let finder = Finder::new(home, Trust::Trusted, SearchPath::new(&program::search_path()))
-        .with_confinement(confinement);
+    let toolchain = tempfile::tempdir()?;
+    let path = match case.without_library_source {
+        true => rust_toolchain::without_source(toolchain.path()),
+        false => program::search_path(),
+    };
+    let finder = Finder::new(home, Trust::Trusted, SearchPath::new(&path)).with_confinement(confinement);
     let mut options = Options::new(gate, Registry::of(entries), finder);
     options.timeouts.check = Duration::from_secs(60);
     options.timeouts.first_check = Duration::from_secs(60);

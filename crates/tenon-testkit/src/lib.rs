@@ -16,6 +16,7 @@ pub mod postgres;
 pub mod processes;
 pub mod program;
 pub mod real_project;
+pub mod rust_toolchain;
 pub mod sandbox;
 pub mod small_disk;
 mod transcript;

@@ -8,14 +8,17 @@ use super::{Error, install_once};
 use crate::shell::{repository, run_checked, tools};
 
 /// Programs that the tests call by name.
-const PROGRAMS: [&str; 14] = [
+const PROGRAMS: [&str; 17] = [
     "bash-language-server",
+    "biome",
     "conformance",
     "eslint",
+    "intelephense",
     "node",
     "playwright-core",
     "pyright",
     "pyright-langserver",
+    "svelteserver",
     "typescript-language-server",
     "vscode-css-language-server",
     "vscode-eslint-language-server",

@@ -9,7 +9,7 @@ use crate::shell::{repository, run_checked, tools};
 
 /// Programs that the tests call by name. Not `python`: it finds its packages by the path it is called by, so a link to it
 /// finds none.
-const PROGRAMS: [&str; 4] = ["basedpyright-langserver", "fortls", "ruff", "ty"];
+const PROGRAMS: [&str; 5] = ["basedpyright-langserver", "fortls", "pyrefly", "ruff", "ty"];
 
 pub(super) fn install() -> Result<bool, Error> {
     let list = repository().join("tests/tools/python/requirements.txt");

@@ -45,8 +45,14 @@ pub(crate) struct DiskCheck {
     begun: u64,
     running: BTreeSet<String>,
     ended: Option<Instant>,
+    /// Whether the server loads the project, again perhaps: it then drops what it found and checks once it has loaded it.
+    /// cargo writes `Cargo.lock` in the first check, which causes such a load.
+    loading: bool,
     /// The tick of the last change on disk of a file that is not open.
     disk_changed: u64,
+    /// Whether a check was wanted and none began in the whole grace time: checks are switched off. Once a check began this
+    /// is over.
+    never_checks: bool,
     /// Why the last check could not run.
     failure: Option<String>,
 }
@@ -60,7 +66,9 @@ impl DiskCheck {
             begun: 0,
             running: BTreeSet::new(),
             ended: None,
+            loading: false,
             disk_changed: 0,
+            never_checks: false,
             failure: None,
         }
     }
@@ -109,6 +117,12 @@ impl DiskCheck {
 
     fn want(&mut self, cause: Cause, tick: u64, now: Instant) {
         self.overlapped = self.wanted.is_some_and(|(_, tick, _)| tick > self.begun);
+        let grace = self.rule.as_ref().map(OnSave::grace);
+        self.never_checks = self.begun == 0
+            && self
+                .wanted
+                .zip(grace)
+                .is_some_and(|((_, _, at), grace)| self.never_checks || now >= at + grace);
         self.wanted = Some((cause, tick, now));
     }
 
@@ -121,6 +135,7 @@ impl DiskCheck {
         match params.pointer("/value/kind").and_then(Value::as_str) {
             Some("begin") if token.contains(name) || title.contains(name) => {
                 self.begun = tick;
+                self.never_checks = false;
                 if self.running.len() < MAX_RUNNING {
                     self.running.insert(token);
                 }
@@ -132,6 +147,9 @@ impl DiskCheck {
 
     /// `experimental/serverStatus`.
     pub(crate) fn server_status(&mut self, params: &Value) {
+        if let Some(quiescent) = params.get("quiescent").and_then(Value::as_bool) {
+            self.loading = !quiescent;
+        }
         let message = params.get("message").and_then(Value::as_str).unwrap_or_default();
         let failure = self.rule.as_ref().and_then(|rule| rule.failure.as_deref());
         let failed = |line: &&str| failure.is_some_and(|failure| line.starts_with(failure));
@@ -152,10 +170,10 @@ impl DiskCheck {
         let Some(rule) = self.rule.as_ref().filter(|_| self.has_progress()) else {
             return Freshness::Fresh;
         };
-        if !self.running.is_empty() {
+        if self.loading || !self.running.is_empty() {
             return Freshness::Waiting;
         }
-        let Some((_, tick, at)) = self.wanted else {
+        let Some((_, tick, at)) = self.wanted.filter(|_| !self.never_checks) else {
             return Freshness::Fresh;
         };
         let until = match self.ended {
@@ -224,12 +242,32 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn check_that_ends_while_the_project_is_loaded_again_does_not_count() {
+        let start = Instant::now();
+        let mut check = check();
+        check.note_ready(1, start);
+        check.progress(&progress("begin"), 2, start);
+        check.server_status(&json!({ "health": "ok", "quiescent": false }));
+        check.progress(&progress("end"), 3, start);
+        assert_eq!(check.freshness(SETTLE, start + GRACE), Freshness::Waiting);
+        check.server_status(&json!({ "health": "ok", "quiescent": true }));
+        check.note_ready(4, start);
+        check.progress(&progress("begin"), 5, start);
+        check.progress(&progress("end"), 6, start);
+        assert_eq!(check.freshness(SETTLE, start + SETTLE), Freshness::Fresh);
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn server_that_never_checks_is_fresh_after_the_grace_time() {
         let start = Instant::now();
         let mut check = check();
         check.note_ready(1, start);
         check.note_save(2, start);
         assert_eq!(check.freshness(SETTLE, start + GRACE), Freshness::Fresh);
+        check.note_save(3, start + GRACE);
+        assert_eq!(check.freshness(SETTLE, start + GRACE), Freshness::Fresh, "it is not waited for again");
+        check.progress(&progress("begin"), 4, start + GRACE);
+        assert_eq!(check.freshness(SETTLE, start + GRACE), Freshness::Waiting, "it checks after all");
     }
 
     #[tokio::test(start_paused = true)]

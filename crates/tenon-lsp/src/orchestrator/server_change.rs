@@ -265,6 +265,7 @@ impl ServerChange<'_> {
                 continue;
             }
             let before = before.remove(&path).flatten();
+            let before = self.with_saved(&path, before, saved_before.as_ref()).await;
             share.others.push((path, ServerCheck { server: share.server.clone(), before, after }));
         }
         if self.is_tried() {
@@ -307,6 +308,21 @@ impl ServerChange<'_> {
     /// Whether the server reads files other than the checked one from disk, where the change is already: clangd's headers.
     fn reads_others_from_disk(&self) -> bool {
         self.client.entry().rebuilds && self.documents.iter().any(|document| document.saved)
+    }
+
+    /// A dependent's diagnostics before the change, with what the last check of the saved files before it found: a later one
+    /// reads the changed files, too.
+    async fn with_saved(&self, path: &WorkspacePath, known: Known, saved: Option<&Findings>) -> Known {
+        if self.is_tried() || !self.client.checks_saved_files() {
+            return known;
+        }
+        let (mut known, saved) = (known?, saved?);
+        known.retain(|found| !self.client.is_made_on_save(found));
+        if let Some(items) = saved.get(path.as_str()) {
+            let lines = self.orchestrator.read(path).await.ok()?;
+            known.extend(diagnostics_of(&lines, self.client.encoding(), items.clone()));
+        }
+        Some(known)
     }
 
     /// Adds the files whose findings in the check of all saved files changed, beside those that were checked.

@@ -52,50 +52,55 @@ pub struct PackageLock {
     pub(super) files: &'static [(&'static str, &'static str)],
 }
 
-macro_rules! npm {
-    ($name:literal, $version:literal, $megabytes:literal) => {
+/// A lock: the files in the folder with the same name, each with the name that the package manager wants.
+macro_rules! lock {
+    ($manager:ident, $name:literal, $version:literal, $megabytes:literal, $source:expr,
+     [$(($file:literal, $stored:literal)),+] $(, $empty:literal)?) => {
         PackageLock {
             name: $name,
             version: $version,
-            manager: PackageManager::Npm,
+            manager: PackageManager::$manager,
             megabytes: $megabytes,
-            source: None,
+            source: $source,
             files: &[
-                ("package.json", include_str!(concat!("../../locks/", $name, "/package.json"))),
-                ("package-lock.json", include_str!(concat!("../../locks/", $name, "/package-lock.json"))),
+                $(($file, include_str!(concat!("../../locks/", $name, "/", $stored)))),+
+                $(, ($empty, ""))?
             ],
         }
+    };
+}
+
+macro_rules! npm {
+    ($name:literal, $version:literal, $megabytes:literal) => {
+        lock!(
+            Npm,
+            $name,
+            $version,
+            $megabytes,
+            None,
+            [("package.json", "package.json"), ("package-lock.json", "package-lock.json")]
+        )
     };
 }
 
 macro_rules! pip {
     ($name:literal, $version:literal, $megabytes:literal) => {
-        PackageLock {
-            name: $name,
-            version: $version,
-            manager: PackageManager::Pip,
-            megabytes: $megabytes,
-            source: None,
-            files: &[("requirements.txt", include_str!(concat!("../../locks/", $name, "/requirements.txt")))],
-        }
+        lock!(Pip, $name, $version, $megabytes, None, [("requirements.txt", "requirements.txt")])
     };
 }
 
 macro_rules! cargo {
     ($name:literal, $version:literal, $megabytes:literal, $package:literal, ($major:literal, $minor:literal)) => {
-        PackageLock {
-            name: $name,
-            version: $version,
-            manager: PackageManager::Cargo,
-            megabytes: $megabytes,
-            source: Some(SourceBuild { package: $package, compiler: CompilerVersion($major, $minor) }),
+        lock!(
+            Cargo,
+            $name,
+            $version,
+            $megabytes,
+            Some(SourceBuild { package: $package, compiler: CompilerVersion($major, $minor) }),
             // A nested `Cargo.toml` would be left out of the package of this crate, so they have other names there.
-            files: &[
-                ("Cargo.toml", include_str!(concat!("../../locks/", $name, "/manifest.toml"))),
-                ("Cargo.lock", include_str!(concat!("../../locks/", $name, "/packages.lock"))),
-                ("lib.rs", ""),
-            ],
-        }
+            [("Cargo.toml", "manifest.toml"), ("Cargo.lock", "packages.lock")],
+            "lib.rs"
+        )
     };
 }
 

@@ -123,6 +123,100 @@ fn failed_installation_prints_a_hint() {
 }
 
 #[test]
+fn outdated_server_is_listed_and_replaced() {
+    let machine = Machine::new(MAKES_SERVERS);
+    insta::assert_snapshot!(machine.output(&["servers", "update"]), @r#"
+    exit: 0
+    --- stderr
+    up to date: every installed server has the version that this Tenon pins
+    "#);
+    let old = machine.0.dir("data").join("tenon/servers/vscode-langservers-4.0.0-00000000");
+    std::fs::create_dir_all(&old).unwrap();
+    std::fs::write(old.join(".complete"), "").unwrap();
+    let listed =
+        String::from_utf8(machine.tenon(&["servers", "list", "--outdated"]).output().unwrap().stdout);
+    let listed = listed.unwrap();
+    assert_eq!(listed.lines().count(), 4, "css, eslint, html and json: {listed}");
+    assert!(listed.contains("4.0.0") && listed.contains("4.10.0"), "{listed}");
+    insta::assert_snapshot!(machine.output(&["servers", "update"]), @r#"
+    exit: 0
+    --- stdout
+    installed: vscode-langservers 4.10.0 in [SANDBOX]/data/tenon/servers/vscode-langservers-4.10.0-[HASH]
+    removed: vscode-langservers 4.0.0
+    --- stderr
+    to be updated in [SANDBOX]/data/tenon/servers:
+      vscode-langservers 4.0.0 to 4.10.0: 121 MB, with npm
+    "#);
+    assert!(!old.exists());
+    let listed = machine.tenon(&["servers", "list", "--outdated"]).output().unwrap();
+    assert!(listed.stdout.is_empty() && listed.status.success(), "{listed:?}");
+}
+
+#[test]
+fn failed_update_keeps_the_old_version() {
+    let machine = Machine::new("echo 'npm error code E403' >&2; exit 1");
+    let old = machine.0.dir("data").join("tenon/servers/vscode-langservers-4.0.0-00000000");
+    std::fs::create_dir_all(&old).unwrap();
+    std::fs::write(old.join(".complete"), "").unwrap();
+    insta::assert_snapshot!(machine.output(&["servers", "update", "css"]), @r#"
+    exit: 1
+    --- stderr
+    to be updated in [SANDBOX]/data/tenon/servers:
+      vscode-langservers 4.0.0 to 4.10.0: 121 MB, with npm
+    error: cannot install `vscode-langservers`
+      caused by: `npm ci` failed: npm error code E403
+    "#);
+    assert!(old.join(".complete").exists());
+}
+
+#[test]
+fn server_that_cannot_be_installed_does_not_stop_the_others() {
+    let refuses =
+        "if grep -q bash-language-server package.json; then echo 'npm error code E404' >&2; exit 1; fi";
+    let machine = Machine::new(&format!("{refuses}\n{MAKES_SERVERS}"));
+    insta::assert_snapshot!(machine.output(&["servers", "install", "bash", "ruff", "css"]), @r#"
+    exit: 1
+    --- stdout
+    installed: vscode-langservers 4.10.0 in [SANDBOX]/data/tenon/servers/vscode-langservers-4.10.0-[HASH]
+    --- stderr
+    to be installed in [SANDBOX]/data/tenon/servers:
+      bash-language-server 5.8.1: 36 MB, with npm
+      vscode-langservers 4.10.0: 121 MB, with npm
+    not installed:
+      ruff: `python3` is not installed
+        hint: install Python 3.9 or newer with venv with your system's package manager
+    error: cannot install `bash-language-server`
+      caused by: `npm ci` failed: npm error code E404
+    "#);
+}
+
+#[test]
+fn installation_needs_neither_root_nor_npm() {
+    let sandbox = Sandbox::with_tree("//- tenon.toml\n//- a.css\n.a { color: red }\n").unprivileged();
+    let mut command = sandbox.tenon();
+    command.args(["servers", "install", "css", "rust-analyzer"]).env("PATH", sandbox.dir("home"));
+    insta::assert_snapshot!(transcript(&sandbox, &mut command), @r#"
+    exit: 1
+    --- stderr
+    not installed:
+      css: `npm` is not installed
+        hint: install Node.js 20 or newer with npm with your system's package manager
+      rust-analyzer: `cargo` is not installed
+        hint: install Rust with rustup: see https://rustup.rs; or run `rustup component add rust-analyzer`
+    "#);
+    let machine = Machine::new(MAKES_SERVERS);
+    let machine = Machine(machine.0.unprivileged());
+    insta::assert_snapshot!(machine.output(&["servers", "install", "css"]), @r#"
+    exit: 0
+    --- stdout
+    installed: vscode-langservers 4.10.0 in [SANDBOX]/data/tenon/servers/vscode-langservers-4.10.0-[HASH]
+    --- stderr
+    to be installed in [SANDBOX]/data/tenon/servers:
+      vscode-langservers 4.10.0: 121 MB, with npm
+    "#);
+}
+
+#[test]
 fn running_servers_are_listed_logged_and_restarted() {
     let sandbox = Sandbox::with_tree(
         "//- tenon.toml\n//- pyproject.toml\n[project]\nname = \"p\"\n//- a.py\nx: int = 1\n",

@@ -1,103 +1,13 @@
 //! Real language servers: a file that another program creates, changes, renames or deletes is seen by the next question.
-#![cfg(target_os = "linux")]
-#![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::time::Duration;
 
-use tempfile::TempDir;
 use tenon_contract::position::Position;
-use tenon_contract::root::RootGate;
-use tenon_lsp::CallContext;
-use tenon_lsp::orchestrator::{Options, Orchestrator};
-use tenon_servers::confinement::ConfinementSettings;
-use tenon_servers::find::{Finder, SearchPath, Trust};
-use tenon_servers::registry::{Registry, ServerEntry, Switch};
 use tenon_testkit::file_changes::{FileChanges, FileQuestion, Language};
 use tenon_testkit::program;
 
-struct Workspace {
-    folder: TempDir,
-    orchestrator: Orchestrator,
-}
-
-impl Workspace {
-    async fn open(servers: &[&str], files: &[(&str, &str)]) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        for (path, text) in files {
-            put(&folder, path, text);
-        }
-        Self::open_in(folder, servers).await
-    }
-
-    async fn open_in(folder: TempDir, servers: &[&str]) -> Self {
-        let gate = RootGate::new([folder.path()]).unwrap();
-        let home = gate.primary().unwrap().to_owned();
-        let known = Registry::built_in();
-        let chosen = known.entries().iter().filter(|entry| servers.contains(&entry.id.as_str()));
-        let entries: Vec<ServerEntry> =
-            chosen.map(|entry| ServerEntry { enabled: Switch::On, ..entry.clone() }).collect();
-        assert_eq!(entries.len(), servers.len());
-        let confinement = ConfinementSettings::new(None, home.join(".cache/tenon"));
-        let finder = Finder::new(home, Trust::Trusted, SearchPath::new(&program::search_path()))
-            .with_confinement(confinement);
-        let mut options = Options::new(gate, Registry::of(entries), finder);
-        options.timeouts.check = Duration::from_secs(60);
-        options.timeouts.first_check = Duration::from_secs(60);
-        Self { folder, orchestrator: Orchestrator::open(options).await }
-    }
-
-    fn put(&self, path: &str, text: &str) {
-        put(&self.folder, path, text);
-    }
-
-    fn remove(&self, path: &str) {
-        fs::remove_file(self.folder.path().join(path)).unwrap();
-    }
-
-    fn rename(&self, from: &str, to: &str) {
-        fs::rename(self.folder.path().join(from), self.folder.path().join(to)).unwrap();
-    }
-
-    /// The messages of a file's diagnostics, in an answer that is complete.
-    async fn check(&self, path: &str) -> Vec<String> {
-        let path = self.orchestrator.gate().admit_path(path).unwrap();
-        let answer = self.orchestrator.check(&path, None, &call()).await.unwrap();
-        assert!(answer.is_complete(), "{:?}", answer.gaps);
-        answer.value.into_iter().map(|one| one.message).collect()
-    }
-
-    /// The files with references to the symbol at a position.
-    async fn references(&self, path: &str, line: u32, character: u32) -> Vec<String> {
-        let gate = self.orchestrator.gate();
-        let path = gate.admit_path(path).unwrap();
-        let at = Position::new(line, character);
-        let answer = self.orchestrator.references(&path, at, true, &call()).await.unwrap();
-        let mut files: Vec<String> = answer.value.iter().map(|one| gate.display(&one.path)).collect();
-        files.dedup();
-        files
-    }
-
-    /// The files that declare a symbol.
-    async fn symbols(&self, name: &str) -> Vec<String> {
-        let answer = self.orchestrator.workspace_symbols(name, &call()).await;
-        let named = answer.value.iter().filter(|one| one.name == name);
-        named.map(|one| self.orchestrator.gate().display(&one.path)).collect()
-    }
-}
-
-fn put(folder: &TempDir, path: &str, text: &str) {
-    let path = folder.path().join(path);
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(path, text).unwrap();
-}
-
-fn call() -> CallContext {
-    CallContext::within(Duration::from_secs(120))
-}
-
-const NONE: [&str; 0] = [];
+use crate::workspace::{NONE, Setup, Workspace, call};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn typescript_finds_a_module_as_soon_as_it_exists() {
@@ -226,7 +136,7 @@ async fn clangd_sees_every_change_by_another_program() {
 async fn every_change_is_seen(servers: &[&str], languages: &[Language], steps: usize, seed: u64) {
     let folder = tempfile::tempdir().unwrap();
     let mut changes = FileChanges::new(folder.path(), languages, seed);
-    let workspace = Workspace::open_in(folder, servers).await;
+    let workspace = Workspace::open_in(folder, Setup::with_servers(servers)).await;
     // The servers run before the first change: clangd does not find a header that no file includes and that was there before.
     workspace.symbols("hub").await;
     for step in 0..steps {

@@ -1,81 +1,27 @@
 //! TypeScript 7 in the engine: which projects it serves, what it does not support, its limits, and how it ends.
-#![cfg(target_os = "linux")]
-#![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::time::Duration;
 
 use tempfile::TempDir;
-use tenon_contract::root::RootGate;
-use tenon_lsp::CallContext;
-use tenon_lsp::model::{GapReason, LspAnswer};
-use tenon_lsp::orchestrator::{ChangeCheck, ChangedText, Options, Orchestrator};
-use tenon_lsp::workspace_check;
-use tenon_servers::confinement::ConfinementSettings;
-use tenon_servers::find::{Finder, SearchPath, Trust};
-use tenon_servers::registry::Registry;
+use tenon_lsp::model::GapReason;
+use tenon_servers::find::Trust;
 use tenon_testkit::{PATIENCE, program};
 
+use crate::workspace::{Setup, Workspace, call, folder, put};
+
 /// A workspace with all built-in servers.
-struct Workspace {
-    folder: TempDir,
-    orchestrator: Orchestrator,
+async fn open(folder: TempDir, trust: Trust) -> Workspace {
+    Workspace::open_in(folder, Setup { trust, ..Setup::default() }).await
 }
 
-impl Workspace {
-    async fn open(folder: TempDir, trust: Trust, polite: Duration) -> Self {
-        let gate = RootGate::new([folder.path()]).unwrap();
-        let root = gate.primary().unwrap().to_owned();
-        let confinement = ConfinementSettings::new(None, root.join(".cache/tenon"));
-        let finder =
-            Finder::new(root, trust, SearchPath::new(&program::search_path())).with_confinement(confinement);
-        let mut options = Options::new(gate, Registry::built_in(), finder);
-        options.timeouts = workspace_check::timeouts();
-        options.timeouts.polite = polite;
-        Self { folder, orchestrator: Orchestrator::open(options).await }
-    }
-
-    async fn check(&self, file: &str) -> LspAnswer<Vec<String>> {
-        let path = self.orchestrator.gate().admit_path(file).unwrap();
-        let answer = self.orchestrator.check(&path, None, &call()).await.unwrap();
-        answer.map(|found| found.into_iter().map(|one| one.message).collect())
-    }
-
-    async fn change(&self, file: &str, from: &str, to: &str) -> ChangeCheck {
-        let path = self.orchestrator.gate().admit_path(file).unwrap();
-        let before = fs::read_to_string(self.folder.path().join(file)).unwrap();
-        let after = before.replacen(from, to, 1);
-        fs::write(self.folder.path().join(file), &after).unwrap();
-        let changed = ChangedText { path, before: Some(before), after: Some(after) };
-        self.orchestrator.check_change(&[changed], PATIENCE, &call()).await
-    }
-
-    /// The TypeScript server that checks a file.
-    async fn server_of(&self, file: &str) -> String {
-        let answer = self.check(file).await;
-        assert!(answer.is_complete(), "{answer:?}");
-        let servers: Vec<String> = answer.servers.iter().map(ToString::to_string).collect();
-        servers.into_iter().find(|id| id.starts_with("typescript")).unwrap()
-    }
-}
-
-fn folder(files: &[(&str, &str)]) -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    for (path, text) in files {
-        put(&folder, path, text);
-    }
-    folder
-}
-
-fn put(folder: &TempDir, path: &str, text: &str) {
-    let path = folder.path().join(path);
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(path, text).unwrap();
-}
-
-fn call() -> CallContext {
-    CallContext::within(Duration::from_secs(120))
+/// The TypeScript server that checks a file.
+async fn server_of(workspace: &Workspace, file: &str) -> String {
+    let answer = workspace.check_answer(file).await;
+    assert!(answer.is_complete(), "{answer:?}");
+    let servers: Vec<String> = answer.servers.iter().map(ToString::to_string).collect();
+    servers.into_iter().find(|id| id.starts_with("typescript")).unwrap()
 }
 
 /// Installs the TypeScript 5 of the test tools in a project.
@@ -98,10 +44,10 @@ async fn each_trusted_project_has_the_server_for_its_typescript() {
         ("web/b.ts", "export const b: number = '';\n"),
     ]);
     install_typescript_5(&files, "web");
-    let workspace = Workspace::open(files, Trust::Trusted, PATIENCE).await;
-    assert_eq!(workspace.server_of("api/a.ts").await, "typescript-native");
-    assert_eq!(workspace.server_of("web/a.ts").await, "typescript-language-server");
-    assert_eq!(workspace.check("web/b.ts").await.value.len(), 1);
+    let workspace = open(files, Trust::Trusted).await;
+    assert_eq!(server_of(&workspace, "api/a.ts").await, "typescript-native");
+    assert_eq!(server_of(&workspace, "web/a.ts").await, "typescript-language-server");
+    assert_eq!(workspace.check_answer("web/b.ts").await.value.len(), 1);
     let symbols = workspace.orchestrator.workspace_symbols("a", &call()).await;
     let mut found: Vec<String> = symbols.value.iter().map(|one| one.path.as_str().to_owned()).collect();
     found.retain(|path| path.ends_with("/a.ts"));
@@ -110,7 +56,7 @@ async fn each_trusted_project_has_the_server_for_its_typescript() {
     // The project's version decides again when it changes.
     fs::remove_file(workspace.folder.path().join("web/node_modules/typescript")).unwrap();
     put(&workspace.folder, "web/c.ts", "export const c = 1;\n");
-    assert_eq!(workspace.server_of("web/c.ts").await, "typescript-native");
+    assert_eq!(server_of(&workspace, "web/c.ts").await, "typescript-native");
     workspace.orchestrator.shutdown().await;
 }
 
@@ -118,9 +64,9 @@ async fn each_trusted_project_has_the_server_for_its_typescript() {
 async fn untrusted_project_with_an_older_typescript_has_the_native_server() {
     let files = folder(&[("tsconfig.json", "{}"), ("a.ts", "export const a: number = '';\n")]);
     install_typescript_5(&files, "");
-    let workspace = Workspace::open(files, Trust::Untrusted, PATIENCE).await;
-    assert_eq!(workspace.server_of("a.ts").await, "typescript-native");
-    assert_eq!(workspace.check("a.ts").await.value.len(), 1, "it works in the sandbox");
+    let workspace = open(files, Trust::Untrusted).await;
+    assert_eq!(server_of(&workspace, "a.ts").await, "typescript-native");
+    assert_eq!(workspace.check_answer("a.ts").await.value.len(), 1, "it works in the sandbox");
     workspace.orchestrator.shutdown().await;
 }
 
@@ -132,8 +78,8 @@ async fn option_that_version_7_removed_is_named() {
         ("lib/a.ts", "export const a = 1;\n"),
         ("b.ts", "import { a } from 'lib/a';\nexport const b: number = a;\n"),
     ]);
-    let workspace = Workspace::open(files, Trust::Untrusted, PATIENCE).await;
-    let found = workspace.check("b.ts").await;
+    let workspace = open(files, Trust::Untrusted).await;
+    let found = workspace.check_answer("b.ts").await;
     assert!(found.value[0].contains("Cannot find module 'lib/a'"), "{found:?}");
     let note = "`typescript-native` ignores `baseUrl`, `target: es5` in `tsconfig.json`; \
                 for an older version set `servers.typescript-language-server.enabled = true`";
@@ -151,7 +97,7 @@ async fn option_that_version_7_removed_is_named() {
     put(&workspace.folder, "b.ts", "import { a } from 'lib/a';\nexport const b: number = a;\n");
 
     put(&workspace.folder, "tsconfig.json", r#"{ "compilerOptions": { "paths": { "*": ["./*"] } } }"#);
-    assert_eq!(workspace.check("b.ts").await.value, [""; 0]);
+    assert_eq!(workspace.check_answer("b.ts").await.value, [""; 0]);
     assert_eq!(workspace.orchestrator.configuration_notes().await, [""; 0]);
     workspace.orchestrator.shutdown().await;
 }
@@ -161,7 +107,7 @@ async fn workspace_symbols_at_the_limit_are_not_complete() {
     let files = folder(&[("tsconfig.json", "{}"), ("b.ts", "export const other = 1;\n")]);
     let lines: Vec<String> = (0..300).map(|number| format!("export const item{number} = 1;\n")).collect();
     put(&files, "a.ts", &lines.concat());
-    let workspace = Workspace::open(files, Trust::Untrusted, PATIENCE).await;
+    let workspace = open(files, Trust::Untrusted).await;
     let all = workspace.orchestrator.workspace_symbols("item", &call()).await;
     let gaps: Vec<&GapReason> = all.gaps.iter().map(|gap| &gap.why).collect();
     assert_eq!((all.value.len(), gaps), (256, vec![&GapReason::Limit]));
@@ -176,8 +122,11 @@ async fn workspace_symbols_at_the_limit_are_not_complete() {
 async fn server_exits_when_it_is_asked_to() {
     let files = folder(&[("a.ts", "export const a: number = '';\n")]);
     // Longer than the test: without its own exit, the shutdown would not return.
-    let workspace = Workspace::open(files, Trust::Untrusted, Duration::from_secs(24 * 60 * 60)).await;
-    assert_eq!(workspace.server_of("a.ts").await, "typescript-native");
+    let workspace = {
+        let polite = Duration::from_secs(24 * 60 * 60);
+        Workspace::open_in(files, Setup { trust: Trust::Untrusted, polite, ..Setup::default() }).await
+    };
+    assert_eq!(server_of(&workspace, "a.ts").await, "typescript-native");
     let ended = tokio::time::timeout(PATIENCE, workspace.orchestrator.shutdown()).await;
     assert!(ended.is_ok(), "the server ignores `exit` while its input is open");
 }

@@ -1,0 +1,4 @@
+export function first(items: number[]) {
+  debugger;
+  return items[0] == 1;
+}

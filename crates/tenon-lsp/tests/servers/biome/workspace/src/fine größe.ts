@@ -1,0 +1,1 @@
+export const größe = 1;
