@@ -12,6 +12,7 @@ pub(crate) mod find;
 pub(crate) mod hook;
 #[cfg(unix)]
 pub(crate) mod lsp_service;
+pub(crate) mod man;
 pub(crate) mod mcp;
 pub(crate) mod memory;
 pub(crate) mod outline;
