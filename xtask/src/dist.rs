@@ -135,7 +135,7 @@ impl Packaging {
         if entries.is_empty() || self.out.join("SHA256SUMS").is_file() {
             return Ok(());
         }
-        let what = format!("{} contains files that are no packages", self.out.display());
+        let what = format!("{} contains files that this command did not write", self.out.display());
         Err(Error::new(what).hint("choose an empty folder with `--out`"))
     }
 

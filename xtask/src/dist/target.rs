@@ -50,7 +50,7 @@ impl Target {
 }
 
 impl Binary {
-    /// The platform tag of its wheel (PEP 600 for Linux).
+    /// The wheel's platform tag (PEP 600 for Linux).
     pub(super) fn wheel_platform(&self) -> String {
         match self.glibc {
             Some(version) => format!("manylinux_{}_{}_{}", version.major, version.minor, self.target.wheel),

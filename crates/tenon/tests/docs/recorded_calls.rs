@@ -73,7 +73,7 @@ fn connect(sandbox: &Sandbox, surface: &str) -> McpClient {
 fn build_cache(sandbox: &Sandbox) {
     let sources = sandbox.folder().join("sources");
     std::fs::create_dir(&sources).unwrap();
-    std::fs::write(sources.join("returns.md"), "# Returns\n\nA returned parcel costs half of its price.\n")
+    std::fs::write(sources.join("returns.md"), "# Returns\n\nA returned parcel costs half the price.\n")
         .unwrap();
     std::fs::write(sources.join("zones.md"), "# Zones\n\nA zone is the first digit of the postal code.\n")
         .unwrap();

@@ -1,4 +1,4 @@
-//! Every `sh` block of README and docs runs, in a workspace of its own per page, unless it says why it cannot.
+//! Every `sh` block of README and docs runs, in one workspace per page, unless it says why it cannot.
 //!
 //! A block that cannot run here is marked `sh not-run=REASON` and listed below. The fixture of a page is
 //! `fixtures/NAME.tree`; a page without one gets a copy of `examples/polyglot`. A file `setup.sh` in it runs first.
