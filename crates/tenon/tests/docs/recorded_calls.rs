@@ -31,7 +31,7 @@ fn generated_answers_in_pages_are_those_of_the_program() {
 
 fn answers<'a>(page: &Page, blocks: &'a [Block]) -> Vec<(&'a Block, String)> {
     let sandbox = Sandbox::with_example("polyglot");
-    sandbox.write_user_config(&format!("[edit]\nallow = [{:?}]\n", sandbox.root()));
+    sandbox.write_user_config(&format!("[edit]\nallow = [{:?}]\nwait_ms = 30000\n", sandbox.root()));
     build_cache(&sandbox);
     let mut clients: BTreeMap<&str, McpClient> = BTreeMap::new();
     let mut answers = Vec::new();
@@ -65,7 +65,10 @@ fn answers<'a>(page: &Page, blocks: &'a [Block]) -> Vec<(&'a Block, String)> {
 fn connect(sandbox: &Sandbox, surface: &str) -> McpClient {
     let cache_root = sandbox.folder().join("caches");
     let mut command = sandbox.tenon();
-    command.args(["mcp", "--surface", surface]).env("TENON_CONTEXT_CACHE_ROOT", cache_root);
+    command
+        .args(["mcp", "--surface", surface])
+        .env("TENON_CONTEXT_CACHE_ROOT", cache_root)
+        .env("TENON_WORKSPACE_ID", "parcel");
     McpClient::connect(&mut command)
 }
 
