@@ -5,6 +5,7 @@
 mod attack;
 mod bench;
 mod deny;
+mod dist;
 mod fuzz;
 mod non_unix;
 mod schemas;
@@ -56,6 +57,8 @@ enum Command {
     Workflows,
     /// Regenerate the generated files
     Schemas,
+    /// Build the packages of a release: archive, wheel, npm packages, checksums, SBOM, install script
+    Dist(dist::Options),
     /// Run the fuzz targets with a nightly toolchain
     Fuzz(fuzz::Options),
     /// Run agents for minutes while servers and the daemon are killed, and compare answers with the truth
@@ -93,6 +96,7 @@ fn run(command: Command) -> Result<bool, Error> {
         Command::Deny => deny::check(),
         Command::Workflows => workflows::check(),
         Command::Schemas => schemas::run(),
+        Command::Dist(options) => dist::run(&options),
         Command::Fuzz(options) => fuzz::run(&options),
         Command::Soak(options) => soak::run(&options),
         Command::Bench { name, options } => bench::run(name.as_deref(), &options),

@@ -71,11 +71,12 @@ enum Command {
     Doctor(commands::doctor::Args),
     Completions(commands::completions::Args),
     Version(commands::version::Args),
+    Man(commands::man::Args),
     #[command(hide = true)]
     Daemon(commands::daemon::Args),
 }
 
-/// The command-line definition, for shell completions.
+/// The command-line definition, for shell completions and manual pages.
 pub(crate) fn definition() -> clap::Command {
     Cli::command()
 }
@@ -143,6 +144,7 @@ fn dispatch(command: Command, invocation: &mut Invocation) -> Result<Exit, Failu
         Command::Doctor(args) => commands::doctor::run(args, invocation),
         Command::Completions(args) => commands::completions::run(args, invocation),
         Command::Version(args) => commands::version::run(args, invocation),
+        Command::Man(args) => commands::man::run(args, invocation),
         Command::Daemon(args) => commands::daemon::run(args, invocation),
     }
 }

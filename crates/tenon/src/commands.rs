@@ -15,6 +15,7 @@ pub(crate) mod hook;
 pub(crate) mod logs;
 #[cfg(unix)]
 pub(crate) mod lsp_service;
+pub(crate) mod man;
 pub(crate) mod mcp;
 pub(crate) mod memory;
 pub(crate) mod outline;
