@@ -14,6 +14,8 @@ use tenon_contract::snapshot::SnapshotLimits;
 use tenon_fake_lsp::{Builder, Workbench};
 use tenon_lsp::CallContext;
 use tenon_lsp::model::Severity;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 /// A workspace without language servers.
 struct Stage {
@@ -57,11 +59,18 @@ fn find(name: &str) -> Value {
     json!({ "find": { "name": name } })
 }
 
+/// A call that waits for nothing.
+fn cancelled() -> CallContext {
+    let cancel = CancellationToken::new();
+    cancel.cancel();
+    CallContext::new(Instant::now() + Duration::from_secs(900), cancel)
+}
+
 /// Asks with calls that are over at once, until one was answered before all files were known. The watcher may be faster.
 async fn ask_unread(stage: &Stage, question: &Value) -> Result<String, String> {
     let mut last = Err(String::new());
     for _ in 0..200 {
-        last = stage.ask_within(question.clone(), &CallContext::within(Duration::ZERO)).await;
+        last = stage.ask_within(question.clone(), &cancelled()).await;
         if last.as_ref().unwrap_or_else(|error| error).ends_with(UNREAD) {
             break;
         }
