@@ -393,8 +393,8 @@ impl<'n, 'a> Container<'n, 'a> {
             false => previous,
         };
         let mut kept = String::with_capacity(text.len());
-        let mut cuts = vec![start..end];
-        cuts.extend(dangling.map(|at| at..at + 1));
+        let mut cuts: Vec<Range<usize>> =
+            std::iter::once(start..end).chain(dangling.map(|at| at..at + 1)).collect();
         cuts.sort_by_key(|cut| cut.start);
         let mut at = 0;
         for cut in cuts {

@@ -116,7 +116,7 @@ fn check(
         "the answer of `find` did not reach the model: {said}\n{shown}"
     );
     // Claude Code and Codex show their model the structured part, with the hash of the new text; the others the text.
-    let edited = contains("edited app.py") || contains(&sha256_hex(&SOURCE.replace("hi", "hello")));
+    let edited = contains("edited app.py") || contains(&sha256_hex(SOURCE.replace("hi", "hello")));
     assert!(edited, "the answer of `edit_file` did not reach the model: {said}\n{shown}");
     assert_eq!(sandbox.tree().read("app.py"), SOURCE.replace("hi", "hello"));
     drop(model);
