@@ -24,7 +24,7 @@ fn edit_surface_is_unknown_without_the_users_permission() {
     let rejected = command.args(["mcp", "--no-daemon", "--surface", "edit"]).output().unwrap();
     assert!(!rejected.status.success());
     let stderr = String::from_utf8_lossy(&rejected.stderr).into_owned();
-    assert!(stderr.contains("unknown surface `edit`") && stderr.contains("`edit.allow`"), "{stderr}");
+    assert!(stderr.contains("unknown surface `edit`") && stderr.contains("tenon allow-edit"), "{stderr}");
     // Neither the workspace's own `tenon.toml` nor permission for another folder allows edits.
     workspace
         .sandbox
