@@ -11,17 +11,21 @@ use super::text_format::{PassageKind, TextFormat};
 use super::token_count::Tokenizer;
 use super::words::Term;
 
-/// A longer passage is shown in part.
+/// A longer passage is shown in part: the first ones almost whole, the others enough to tell whether they help.
 const SHOWN_BYTES: usize = 2400;
+const SHORT_BYTES: usize = 1000;
+
+/// How many passages come first.
+const FIRST_PASSAGES: usize = 3;
 
 /// A longer comment above a declaration is shown in part.
 const COMMENT_BYTES: usize = 700;
 
 /// A shorter passage costs as many tokens when passages are compared by score per token.
-const LEAST_TOKENS: f32 = 250.0;
+const LEAST_TOKENS: f32 = 200.0;
 
 /// A passage with less than this share of the best score is noise.
-const LEAST_SCORE: f32 = 0.2;
+const LEAST_SCORE: f32 = 0.15;
 
 /// After so many passages in a row that do not fit, the answer is full.
 const MISSES: usize = 20;
@@ -149,7 +153,7 @@ pub(super) fn fill(
         (0..candidates.len()).filter(|at| candidates[*at].score >= best * LEAST_SCORE).collect();
     let value = |at: usize| {
         let entry = &candidates[at].entry;
-        let bytes = ((entry.end - entry.start) as usize).min(SHOWN_BYTES);
+        let bytes = ((entry.end - entry.start) as usize).min(SHORT_BYTES);
         candidates[at].score / (bytes as f32 / 4.0).max(LEAST_TOKENS)
     };
     // The best one is always first.
@@ -161,7 +165,8 @@ pub(super) fn fill(
     let (mut used, mut misses) = (end, 0);
     let mut taken: Vec<(usize, Passage)> = Vec::new();
     for at in order {
-        let Some(passage) = passage(&candidates[at], texts) else { continue };
+        let limit = if taken.len() < FIRST_PASSAGES { SHOWN_BYTES } else { SHORT_BYTES };
+        let Some(passage) = passage(&candidates[at], limit, texts) else { continue };
         if taken.iter().any(|(_, other)| other.text == passage.text && !passage.text.is_empty()) {
             continue;
         }
@@ -219,7 +224,7 @@ fn shortened(mut passage: Passage, budget: usize, tokenizer: Tokenizer) -> Optio
     None
 }
 
-fn passage(candidate: &Candidate, texts: &mut FileTexts<'_>) -> Option<Passage> {
+fn passage(candidate: &Candidate, limit: usize, texts: &mut FileTexts<'_>) -> Option<Passage> {
     let Candidate { score, reason, entry, file } = candidate;
     let text = texts.text(candidate)?;
     let is_notebook =
@@ -234,17 +239,17 @@ fn passage(candidate: &Candidate, texts: &mut FileTexts<'_>) -> Option<Passage> 
         place: entry.place.to_string(),
         score: *score,
         reason: reason.clone(),
-        text: shown(cell.as_deref().unwrap_or(text), declaration),
+        text: shown(cell.as_deref().unwrap_or(text), declaration, limit),
     })
 }
 
 /// A passage as it is shown: without blank lines around it, a long one in part.
-fn shown(text: &str, declaration: usize) -> String {
+fn shown(text: &str, declaration: usize, limit: usize) -> String {
     let blank = text.len() - text.trim_start_matches(['\n', '\r']).len();
     let (comment, code) = text.split_at_checked(declaration).unwrap_or(("", text));
     let mut shown = String::new();
-    let code = if comment.len() > COMMENT_BYTES {
-        let (start, hidden) = first_lines(comment, COMMENT_BYTES);
+    let code = if comment.len() > COMMENT_BYTES.min(limit / 2) {
+        let (start, hidden) = first_lines(comment, COMMENT_BYTES.min(limit / 2));
         shown.push_str(start.trim_end());
         let _ = writeln!(shown, "\n… {hidden} lines");
         code
@@ -252,7 +257,7 @@ fn shown(text: &str, declaration: usize) -> String {
         text
     };
     let code = if shown.is_empty() { &code[blank.min(code.len())..] } else { code };
-    let (start, hidden) = first_lines(code, SHOWN_BYTES.saturating_sub(shown.len()));
+    let (start, hidden) = first_lines(code, limit.saturating_sub(shown.len()));
     shown.push_str(start.trim_end());
     if hidden > 0 {
         let _ = write!(shown, "\n… {hidden} lines");

@@ -6,10 +6,10 @@
 //! generated files count less). Equal scores are ordered by path, then line.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::passage_index::LiveSegment;
-use super::segment::{BODY, Counts, FIELDS, Lengths};
+use super::segment::{BODY, Counts, FIELDS, Lengths, NAME};
 use super::text_format::PassageKind;
 use super::words::{Term, for_each_term, is_stop_word};
 
@@ -29,6 +29,9 @@ const SHORTEST_BODY: f32 = 0.3;
 const CODE_WORDS: &[&str] = &["class", "enum", "function", "interface", "macro", "method", "struct", "trait"];
 const CODE_WEIGHT: f32 = 1.5;
 
+/// How much more an identifier counts for what has that name.
+const WHOLE_NAME: f32 = 2.0;
+
 /// The most terms of a query; the rarest are kept.
 const MAX_TERMS: usize = 32;
 
@@ -37,6 +40,8 @@ const MAX_TERMS: usize = 32;
 pub(crate) struct QueryTerms {
     /// In the order of the query, each once, with the word.
     pub terms: Vec<(Term, String)>,
+    /// Those of them that are whole identifiers: what has that name is meant.
+    whole: BTreeSet<Term>,
     pub wants_code: bool,
 }
 
@@ -48,8 +53,12 @@ impl QueryTerms {
         let mut all: Vec<(Term, String)> = Vec::new();
         let mut seen: BTreeMap<Term, ()> = BTreeMap::new();
         let mut wants_code = false;
+        let mut whole = BTreeSet::new();
         for_each_term(query, |found| {
             let word = found.word.to_lowercase();
+            if found.is_whole {
+                whole.insert(found.term);
+            }
             wants_code |= CODE_WORDS.contains(&word.as_str());
             if seen.len() < MAX_WORDS && seen.insert(found.term, ()).is_none() {
                 all.push((found.term, word));
@@ -57,7 +66,7 @@ impl QueryTerms {
         });
         let says = |(_, word): &&(Term, String)| !is_stop_word(word) && !CODE_WORDS.contains(&word.as_str());
         let terms: Vec<(Term, String)> = all.iter().filter(says).cloned().collect();
-        Self { terms: if terms.is_empty() { all } else { terms }, wants_code }
+        Self { terms: if terms.is_empty() { all } else { terms }, whole, wants_code }
     }
 }
 
@@ -106,12 +115,16 @@ pub(crate) fn rank(
     let mut ranked: Vec<Ranked> = Vec::new();
     for (segment_number, segment) in segments.iter().enumerate() {
         let mut scores = vec![(0.0_f32, 0.0_f32); segment.data.passages.len()];
-        for ((_, postings), idf) in found.iter().zip(&idf) {
+        for ((number, postings), idf) in found.iter().zip(&idf) {
+            let is_whole = query.whole.contains(&query.terms[*number].0);
             for (passage, counts) in &postings[segment_number] {
                 let place = *passage as usize;
                 let tf = statistics.weighted(*counts, segment.data.lengths[place]);
                 let entry = &mut scores[place];
                 entry.0 += idf * tf * (K + 1.0) / (tf + K);
+                if is_whole && counts[NAME] > 0 {
+                    entry.0 += idf * WHOLE_NAME;
+                }
                 entry.1 += idf;
             }
         }
