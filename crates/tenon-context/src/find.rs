@@ -3,7 +3,7 @@
 //! [`PassageIndex`] knows every text of the workspace: documents by section, code by declaration, other texts by
 //! paragraph. Passages are ranked with BM25F, then taken by score per token until the budget is full, and shown by score.
 //! Before an answer leaves, every file in it is compared with the disk: an edit is visible in the next answer even if
-//! nobody reported it.
+//! no watcher reported it.
 
 mod answer;
 mod cut;

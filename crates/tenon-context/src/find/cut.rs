@@ -177,7 +177,7 @@ pub(crate) fn cell_text(json: &str) -> Option<String> {
     }
 }
 
-/// The declarations of a source file, and what stands before the first one.
+/// The declarations of a source file, and what comes before the first one.
 fn code(text: &str, file: &IndexedFile) -> Vec<CutPassage> {
     let mut passages: Vec<CutPassage> = Vec::new();
     for symbol in file.symbols().filter(|symbol| is_passage(*symbol)) {

@@ -423,7 +423,7 @@ fn read_file(
     read
 }
 
-/// The terms of a passage with their counts, and the lengths of its fields.
+/// The terms of a passage with their counts, and the lengths of the fields.
 pub(super) fn passage_terms(
     title: &str,
     passage: &CutPassage,

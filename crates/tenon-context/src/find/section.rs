@@ -8,7 +8,7 @@ use super::text_format::TextFormat;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Section {
     pub bytes: Range<usize>,
-    /// The headings above it and its own, outermost first. Empty for what stands before the first heading.
+    /// The headings above it and its own, outermost first. Empty for what comes before the first heading.
     pub headings: Vec<String>,
 }
 

@@ -12,7 +12,7 @@ use rust_stemmers::{Algorithm, Stemmer};
 /// Hash of a term.
 pub(crate) type Term = u64;
 
-/// A longer run is no word: encoded data, minified code.
+/// A longer run is data or minified code, not a word.
 const MAX_WORD_BYTES: usize = 64;
 
 /// Words whose stem is remembered, per thread.

@@ -14,7 +14,7 @@ use super::passages::{PassageError, call_store};
 /// The most symbols that a text may name.
 const MAX_SYMBOLS: usize = 8;
 
-/// Bytes of the source of a symbol, and of the list of its users.
+/// Bytes of the source of a symbol, and of the list of places that use it.
 const SYMBOL_BYTES: usize = 8000;
 const USER_BYTES: usize = 2500;
 const PROBLEM_BYTES: usize = 4000;
