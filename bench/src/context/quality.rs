@@ -102,7 +102,7 @@ pub(super) fn run(tenon: &Path) -> Result<(), BenchError> {
         set.fill(&sandbox)?;
         let baseline = Baseline::read(sandbox.root(), set)?;
         let file = repository_root().join("bench/questions").join(format!("{}.json", set.name));
-        let questions: Value = serde_json::from_slice(&fs::read(file)?)?;
+        let questions: Value = parsed(&fs::read(file)?)?;
         let mut scores = [Score::default(), Score::default(), Score::default()];
         for question in questions.as_array().into_iter().flatten() {
             let text = question["question"].as_str().unwrap_or_default();
@@ -158,7 +158,7 @@ impl QuestionSet {
         if !output.status.success() {
             return Err(BenchError::new(String::from_utf8_lossy(&output.stderr).into_owned()));
         }
-        let answer: Value = serde_json::from_slice(&output.stdout)?;
+        let answer: Value = parsed(&output.stdout)?;
         let number = |value: &Value| value.as_u64().unwrap_or_default() as usize;
         let lines = |passage: &Value| Lines {
             path: passage["path"].as_str().unwrap_or_default().to_owned(),
@@ -174,6 +174,10 @@ impl QuestionSet {
         let kinds: &[&str] = if self.kind == "docs" { &["md", "rst", "txt"] } else { &["py", "ts"] };
         inside && kinds.contains(&extension)
     }
+}
+
+fn parsed(json: &[u8]) -> Result<Value, BenchError> {
+    serde_json::from_slice(json).map_err(|error| BenchError::new(format!("invalid JSON: {error}")))
 }
 
 /// Whether lines answer a question: see `bench/questions/README.md`.
