@@ -23,7 +23,13 @@ pub(crate) fn run() -> Result<(), Error> {
     heading("set up");
     let _lock = lock()?;
     system::ensure()?;
-    let installed = [node::install()?, agents::install()?, python::install()?, rust_analyzer::install()?];
+    let installed = [
+        node::install()?,
+        agents::install()?,
+        python::install()?,
+        python::install_older_sdks()?,
+        rust_analyzer::install()?,
+    ];
     link_tools()?;
     link_packages()?;
     if installed.iter().any(|fresh| *fresh) {
