@@ -9,6 +9,7 @@ mod check;
 mod client_settings;
 mod config;
 mod daemon;
+mod doctor_bundle;
 mod environment_errors;
 mod first_minutes;
 mod help;
