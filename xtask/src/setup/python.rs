@@ -40,8 +40,12 @@ pub(super) fn install_older_sdks() -> Result<bool, Error> {
 /// `pip install` in the virtual environment, up to the path of the list.
 fn pip_install() -> Command {
     let mut pip = Command::new(tools().join("venv/bin/python"));
-    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"])
-        .args(["--require-hashes", "--only-binary", ":all:", "--requirement"]);
+    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]).args([
+        "--require-hashes",
+        "--only-binary",
+        ":all:",
+        "--requirement",
+    ]);
     pip
 }
 

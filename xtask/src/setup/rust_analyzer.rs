@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use super::{Error, install_once, log};
+use super::{Error, install_once, lock, log};
 use crate::shell::{cargo, repository, run_checked, succeeds, tools};
 
 const NAME: &str = "rust-analyzer";
@@ -28,6 +28,11 @@ pub(super) fn install() -> Result<bool, Error> {
         return Ok(false);
     }
     let pins = Pins::read()?;
+    // Another clone may be building it: wait, then use that.
+    let _lock = lock(&cache())?;
+    if program().is_some() {
+        return Ok(false);
+    }
     let folder = cache().join(format!("{NAME}-{}", pins.version));
     log(&format!("building {NAME} {} from source, once: 10 to 25 minutes on two cores", pins.version));
     let start = Instant::now();

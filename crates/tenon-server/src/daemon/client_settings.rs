@@ -66,8 +66,7 @@ impl ClientSettings {
         };
         let mut missing = MissingSettings::default();
         for setting in self.0.iter().filter(|setting| !has(workspace, setting)) {
-            let names =
-                if is_deferred(&setting.key) { &mut missing.deferred } else { &mut missing.decisive };
+            let names = if is_deferred(&setting.key) { &mut missing.deferred } else { &mut missing.decisive };
             names.push(format!("`{}` ({})", setting.key, setting.origin));
         }
         missing

@@ -70,9 +70,17 @@ mod tests {
         for case in cases {
             let masked = redact(case);
             assert!(masked.contains(MASK), "{case} → {masked}");
-            for secret in
-                ["0123456789abcdef", "0123456789ABCDEF", "dBjftJeZ", "hunter2", "sk-abc", "ghp_", "correct-horse", "AKIA", "abcd1234"]
-            {
+            for secret in [
+                "0123456789abcdef",
+                "0123456789ABCDEF",
+                "dBjftJeZ",
+                "hunter2",
+                "sk-abc",
+                "ghp_",
+                "correct-horse",
+                "AKIA",
+                "abcd1234",
+            ] {
                 assert!(!masked.contains(secret), "{case} → {masked}");
             }
         }

@@ -132,7 +132,9 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
 fn language_servers(workspace: &Workspace) -> (Vec<Finding>, bool) {
     let (walk, registry) = match (language_servers::walk(workspace), language_servers::registry(workspace)) {
         (Ok(walk), Ok(registry)) => (walk, registry),
-        (Err(failure), _) | (_, Err(failure)) => return (vec![Finding::bad("language servers", &failure)], false),
+        (Err(failure), _) | (_, Err(failure)) => {
+            return (vec![Finding::bad("language servers", &failure)], false);
+        }
     };
     let languages = LanguageCount::count(&walk, &registry);
     let finder = workspace.finder();

@@ -61,7 +61,8 @@ pub(super) fn bridge(
     let deferred = connection.welcome.deferred_settings.join(", ");
     if !deferred.is_empty() {
         invocation.eprint(format!("warning: the running daemon has other settings: {deferred}"));
-        invocation.eprint("  hint: they change no answer; run `tenon restart` when its other clients are done");
+        invocation
+            .eprint("  hint: they change no answer; run `tenon restart` when its other clients are done");
     }
     let (early, stream) = connection.into_blocking()?;
     // Unbuffered: the standard handles' buffers would only delay messages.

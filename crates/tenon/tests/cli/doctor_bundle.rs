@@ -43,7 +43,8 @@ fn bundle_contains_the_facts_and_no_planted_secret() {
     let log = json(&sandbox, &["status", "--json"])["log"].as_str().unwrap().to_owned();
     let mut log = fs::OpenOptions::new().append(true).open(log).unwrap();
     let home = sandbox.dir("home");
-    writeln!(log, r#"{{"fields":{{"message":"cloned {}","path":"{}/w"}}}}"#, SECRETS[2], home.display()).unwrap();
+    writeln!(log, r#"{{"fields":{{"message":"cloned {}","path":"{}/w"}}}}"#, SECRETS[2], home.display())
+        .unwrap();
     writeln!(log, "ada said {} and password: {}", SECRETS[3], SECRETS[4]).unwrap();
     drop(log);
 

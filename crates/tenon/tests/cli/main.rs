@@ -5,6 +5,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
+mod bad_machine;
 mod check;
 mod client_settings;
 mod config;

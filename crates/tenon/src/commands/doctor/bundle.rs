@@ -80,7 +80,8 @@ pub(super) fn write(invocation: &mut Invocation, path: &Utf8Path, report: &str) 
     for line in list.lines() {
         invocation.eprint(format!("  {line}"));
     }
-    invocation.eprint("  hint: secrets, your home folder and your name are replaced; read it before you send it");
+    invocation
+        .eprint("  hint: secrets, your home folder and your name are replaced; read it before you send it");
     Ok(())
 }
 
