@@ -3,7 +3,7 @@
 //! A daemon reads its settings once, when it starts, and serves clients with other environments. A setting of a client is
 //! honoured or the client is rejected; it is never ignored. How answers look is a matter of each connection
 //! ([`SessionSettings`]); everything else belongs to the daemon. A setting that changes no answer, such as the level of the
-//! log, rejects nobody: the client is told when it takes effect. Settings that the daemon has and the client does not make do
+//! log, does not reject the client, which is told when it takes effect. Settings that the daemon has and the client does not make do
 //! not matter: the daemon may have been started with flags.
 
 use serde::{Deserialize, Serialize};
