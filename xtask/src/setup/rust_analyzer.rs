@@ -5,7 +5,7 @@
 //! (decision 0807).
 
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -28,18 +28,11 @@ pub(super) fn install() -> Result<bool, Error> {
         return Ok(false);
     }
     // Another clone may be building it: wait, then look again.
-    fs::create_dir_all(cache())?;
-    let lock = File::create(cache().join(".lock"))?;
-    lock.lock()?;
-    if program().is_some() {
-        return Ok(false);
-    }
-    let pins = Pins::read()?;
-    // Another clone may be building it: wait, then use that.
     let _lock = lock(&cache())?;
     if program().is_some() {
         return Ok(false);
     }
+    let pins = Pins::read()?;
     let folder = cache().join(format!("{NAME}-{}", pins.version));
     log(&format!("building {NAME} {} from source, once: 10 to 25 minutes on two cores", pins.version));
     let start = Instant::now();
