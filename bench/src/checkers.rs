@@ -64,12 +64,8 @@ fn measure(tenon: &Path, server: &str) -> Result<(), BenchError> {
 
     let all = |found: &Value| found["locations"].as_array().is_some_and(|list| list.len() > 1);
     until(server, &mut session, "lsp_find_references", &at(declared), all)?;
-    let mut total = Value::Null;
-    let times = Times::of(LISTS, || -> Result<(), BenchError> {
-        let found = session.call("lsp_find_references", &at(declared))?;
-        total = json!(found.text.lines().next().unwrap_or_default());
-        Ok(())
-    })?;
+    let total = count_references(&mut session, declared)?;
+    let times = Times::of(LISTS, || session.call("lsp_find_references", &at(declared)).map(drop))?;
 
     let start = Instant::now();
     let checked = sandbox.command(tenon).args(["check", CHECKED, "--format", "json"]).output()?;
@@ -83,10 +79,9 @@ fn measure(tenon: &Path, server: &str) -> Result<(), BenchError> {
     let counts = &report["counts"];
     let count = |name: &str| counts[name].as_u64().unwrap_or_default();
     print(&format!(
-        "| {server} | {} | {} ({}) | {} | {} errors, {} warnings{} | {mib:.0} MiB |",
+        "| {server} | {} | {total} in {} | {} | {} errors, {} warnings{} | {mib:.0} MiB |",
         shown(first),
         shown(times.median()),
-        total.as_str().unwrap_or_default().replace('|', " "),
         shown(check),
         count("error"),
         count("warning"),
@@ -94,6 +89,20 @@ fn measure(tenon: &Path, server: &str) -> Result<(), BenchError> {
     ));
     drop(session);
     Product { tenon, sandbox: &sandbox }.stop()
+}
+
+/// The number of references on all pages.
+fn count_references(session: &mut McpSession, declared: FilePosition<'_>) -> Result<usize, BenchError> {
+    let mut total = 0;
+    loop {
+        let mut arguments = at(declared);
+        arguments["offset"] = json!(total);
+        let page = session.call("lsp_find_references", &arguments)?;
+        match page.structured["locations"].as_array().map_or(0, Vec::len) {
+            0 => return Ok(total),
+            found => total += found,
+        }
+    }
 }
 
 /// Asks until the answer fits: a server that is loading answers with an error.

@@ -106,7 +106,7 @@ fn change_line(line: &str, page: &str, url: Option<&str>) -> String {
     changed + rest
 }
 
-/// The path in the repository, if a link of `page` leaves `docs`.
+/// The path in the repository, if a link of `page` leaves the book: it leads out of `docs`, to a folder or to the summary.
 fn target_outside(page: &str, target: &str) -> Option<String> {
     if target.contains("://") || target.starts_with('#') || target.starts_with("mailto:") {
         return None;
@@ -120,7 +120,9 @@ fn target_outside(page: &str, target: &str) -> Option<String> {
             part => parts.push(part),
         }
     }
-    (parts.first() != Some(&"docs")).then(|| parts.join("/"))
+    let is_page = parts.first() == Some(&"docs")
+        && parts.last().is_some_and(|name| name.contains('.') && *name != "SUMMARY.md");
+    (!is_page).then(|| parts.join("/"))
 }
 
 #[cfg(test)]
@@ -208,6 +210,7 @@ mod tests {
             linked.starts_with("see [the test](https://example.org/tenon/blob/main/crates/a.rs), "),
             "{linked}"
         );
+        assert_eq!(with_links_inside("[all](decisions)", "docs/README.md", None), "all");
         let record = "[pages](../agents.md), [code](../../crates/a.rs)";
         assert_eq!(with_links_inside(record, "docs/decisions/0001.md", None), "[pages](../agents.md), code");
     }
