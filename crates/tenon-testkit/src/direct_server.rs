@@ -172,7 +172,7 @@ impl<'a> DirectServer<'a> {
                     kinds("end") > 0 && kinds("end") == kinds("begin")
                 }
                 InstalledServer::RustAnalyzer => received("experimental/serverStatus")
-                    .last()
+                    .next_back()
                     .is_some_and(|message| message["params"]["quiescent"] == true),
             }
         };
