@@ -10,7 +10,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::shell::{Error, repository};
+use crate::shell::{Error, print, repository};
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
@@ -31,7 +31,7 @@ pub(crate) fn run(options: &Options) -> Result<bool, Error> {
     let (context, mut book): (Value, Value) = serde_json::from_str(&input).map_err(invalid)?;
     let url = context["config"]["preprocessor"]["repository"]["url"].as_str();
     process(&mut book, url)?;
-    println!("{book}");
+    print(&book.to_string());
     Ok(true)
 }
 
@@ -116,7 +116,9 @@ fn target_outside(page: &str, target: &str) -> Option<String> {
     for part in target.split('/') {
         match part {
             "." => {}
-            ".." => drop(parts.pop()),
+            ".." => {
+                parts.pop();
+            }
             part => parts.push(part),
         }
     }
@@ -193,7 +195,12 @@ mod tests {
     fn normal(path: &Path) -> String {
         let mut parts: Vec<&str> = Vec::new();
         for part in path.iter().filter_map(|part| part.to_str()) {
-            if part == ".." { drop(parts.pop()) } else { parts.push(part) }
+            match part {
+                ".." => {
+                    parts.pop();
+                }
+                part => parts.push(part),
+            }
         }
         parts.join("/")
     }
