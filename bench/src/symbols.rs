@@ -115,7 +115,7 @@ pub(crate) fn run(tenon: &Path, options: &Options) -> Result<(), BenchError> {
 /// Copies the files that git tracks.
 fn copy_repository(sandbox: &Sandbox) -> Result<(), BenchError> {
     let root = repository_root();
-    let listed = Command::new("git").args(["ls-files", "-z"]).current_dir(&root).output()?;
+    let listed = Command::new("git").args(["ls-files", "-z"]).current_dir(root).output()?;
     for file in String::from_utf8_lossy(&listed.stdout).split('\0').filter(|file| !file.is_empty()) {
         let to = sandbox.root().join(file);
         if let Some(folder) = to.parent() {
