@@ -35,7 +35,11 @@ pub enum ToolError {
     #[error("Rust {found} cannot build it; it needs {needed} or newer")]
     OldCompiler { found: CompilerVersion, needed: CompilerVersion },
     #[error("`{command}` cannot reach its package registry")]
-    Offline { command: &'static str },
+    Offline {
+        command: &'static str,
+        /// The variable that names a proxy.
+        proxy: Option<&'static str>,
+    },
     #[error("`{command}` failed: {output}")]
     Failed { command: &'static str, output: String },
     #[error("cannot run `{command}`")]
@@ -54,9 +58,16 @@ impl ToolError {
         match self {
             Self::Missing { fix, .. } | Self::NoVenv { fix } | Self::NoCompiler { fix } => Some(fix.clone()),
             Self::OldCompiler { .. } => Some("run `rustup update`".to_owned()),
-            Self::Offline { command } => {
+            Self::Offline { command, proxy } => {
                 let manager = command.split(' ').next().unwrap_or(command);
-                Some(format!("connect, or point {manager} at a registry that can be reached, then try again"))
+                Some(match proxy {
+                    Some(variable) => format!(
+                        "check the proxy that `{variable}` names, or point {manager} at a registry that it reaches, then try again"
+                    ),
+                    None => format!(
+                        "connect, or point {manager} at a registry that can be reached, then try again"
+                    ),
+                })
             }
             Self::Failed { .. } | Self::Spawn { .. } | Self::Write(_) => None,
         }
@@ -162,8 +173,17 @@ impl Tools {
 
     fn npm(&self, job: &Job<'_>, step: &mut dyn FnMut(ToolStep)) -> Result<(), ToolError> {
         step(ToolStep::Begins("fetching with npm"));
-        let flags =
-            ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--engine-strict"];
+        let flags = [
+            "ci",
+            "--ignore-scripts",
+            "--no-audit",
+            "--no-fund",
+            "--no-update-notifier",
+            "--engine-strict",
+            // By default npm retries every package for more than a minute, also if a proxy refuses all of them.
+            "--fetch-retry-mintimeout=1000",
+            "--fetch-retry-maxtimeout=5000",
+        ];
         job.run("npm ci", self.npm_program()?, &flags, &mut |_| {})
     }
 
@@ -270,7 +290,9 @@ impl Job<'_> {
             return Err(ToolError::NoVenv { fix: system::fix(self.search, Need::Venv) });
         }
         if is_offline(&text) {
-            return Err(ToolError::Offline { command });
+            let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+            let proxy = PROXIES.into_iter().find(is_set);
+            return Err(ToolError::Offline { command, proxy });
         }
         Err(ToolError::Failed { command, output: failure_reason(&text) })
     }
@@ -299,7 +321,11 @@ fn shortened(line: &str) -> String {
     }
 }
 
-/// Texts that npm, pip and cargo print when they have no connection.
+/// The variables in which npm, pip and cargo look for a proxy.
+const PROXIES: [&str; 6] =
+    ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
+
+/// Texts that npm, pip and cargo print when they have no connection, or a proxy refuses it.
 fn is_offline(output: &str) -> bool {
     [
         "ENOTFOUND",
@@ -312,6 +338,9 @@ fn is_offline(output: &str) -> bool {
         "NewConnectionError",
         "ConnectTimeoutError",
         "ProxyError",
+        "Proxy Authentication Required",
+        "CONNECT tunnel failed",
+        "tunneling socket could not be established",
         "spurious network error",
         "Could not resolve host",
         "Could not connect to server",
