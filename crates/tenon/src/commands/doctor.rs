@@ -197,7 +197,8 @@ fn started_server(server: &ServerSummary) -> Option<Finding> {
     let about = format!("{} ({})", server.id, server.language);
     let detail = server.detail.as_ref().map(|detail| format!(": {detail}")).unwrap_or_default();
     match server.status {
-        ServerState::Disabled => None,
+        // No file needs them, or the finding about the language says what is missing.
+        ServerState::Disabled | ServerState::Idle | ServerState::Unavailable => None,
         _ if server.ready => Some(Finding::good("started server", format!("{about}: ready"))),
         state => Some(Finding::warning(
             "started server",
