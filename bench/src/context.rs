@@ -18,6 +18,17 @@ use crate::json_lines::JsonLines;
 use crate::measure::{Times, row, shown, table};
 use crate::output::log;
 
+mod find;
+mod quality;
+
+/// What to measure.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// Only one of `caches`, `find` and `quality`
+    #[arg(long, value_name = "PART")]
+    pub(crate) only: Option<String>,
+}
+
 const SIZES: [usize; 4] = [100, 1000, 10_000, 100_000];
 
 /// Above this size the first implementation takes minutes per answer.
@@ -29,7 +40,21 @@ const WARM_CALLS: usize = 1000;
 /// In one document of each corpus.
 const RARE: &str = "needle";
 
-pub(crate) fn run(tenon: &Path) -> Result<(), BenchError> {
+pub(crate) fn run(tenon: &Path, options: &Options) -> Result<(), BenchError> {
+    let wanted = |part: &str| options.only.as_ref().is_none_or(|only| only == part);
+    if wanted("quality") {
+        quality::run(tenon)?;
+    }
+    if wanted("find") {
+        find::run(tenon)?;
+    }
+    if wanted("caches") {
+        caches(tenon)?;
+    }
+    Ok(())
+}
+
+fn caches(tenon: &Path) -> Result<(), BenchError> {
     let first = First::install();
     table("Context caches, documents of 2 KB");
     for size in SIZES {
@@ -89,7 +114,20 @@ impl Corpus<'_> {
         for _ in 0..self.runs().min(5) {
             times.add(self.build_cache("bench", "sources")?);
         }
-        row(&self.what("build"), &shown(times.median()), "", "");
+        let mut copies = Times::default();
+        for _ in 0..3 {
+            let copy = self.sandbox.root().join("copy");
+            copies.add(timed(
+                self.sandbox
+                    .command("sh")
+                    .args(["-c", "cp -r sources \"$1\" && sync -f \"$1\"", "sh"])
+                    .arg(&copy),
+            )?);
+            fs::remove_dir_all(&copy)?;
+        }
+        let ratio = times.median().as_secs_f64() / copies.median().as_secs_f64();
+        let beside = format!("`cp -r` and `sync -f` {}, {ratio:.2}×", shown(copies.median()));
+        row(&self.what("build"), &shown(times.median()), &beside, "3×");
         Ok(())
     }
 

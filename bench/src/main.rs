@@ -65,8 +65,8 @@ enum Command {
     Code,
     /// Composing workspaces of up to 10,000 modules, against parsing the same JSON
     Compose,
-    /// Document caches: build, one-shot and warm resolve, memory, against hashing the same files
-    Context,
+    /// Passages for questions: quality and speed; document caches, against hashing the same files
+    Context(context::Options),
     /// References of random symbols, cold and after other questions, against a word search
     Coverage(coverage::Options),
     /// The declarations of the syntax index, against the document symbols of language servers
@@ -111,7 +111,7 @@ enum Command {
 const ALL: [Command; 7] = [
     Command::Code,
     Command::Compose,
-    Command::Context,
+    Command::Context(context::Options { only: None }),
     Command::Edit,
     Command::Lsp(lsp::Options { only: None }),
     Command::Spine,
@@ -160,7 +160,7 @@ fn run_one(command: &Command, tenon: &Path) -> Result<(), BenchError> {
         Command::Checkers(options) => checkers::run(tenon, options),
         Command::Code => code::run(tenon),
         Command::Compose => compose::run(tenon),
-        Command::Context => context::run(tenon),
+        Command::Context(options) => context::run(tenon, options),
         Command::Coverage(options) => coverage::run(tenon, options),
         Command::Declarations(options) => declarations::run(options),
         Command::Edit => edit::run(tenon),

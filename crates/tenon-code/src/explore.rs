@@ -14,7 +14,8 @@ use tenon_contract::clock::Clock;
 use tenon_contract::position::LineIndex;
 use tenon_contract::root::WorkspacePath;
 use tenon_index::{
-    IndexOptions, PathFilter, PathFilterError, QueryError, SearchError, SymbolFilter, SyntaxIndex,
+    IndexOptions, MatchTier, PathFilter, PathFilterError, QueryError, SearchError, SymbolFilter, SymbolQuery,
+    SyntaxIndex,
 };
 use tenon_lsp::CallContext;
 use tenon_lsp::model::Severity;
@@ -54,6 +55,9 @@ use outline::Place;
 
 /// How long a question waits for language servers. After that, the answer is what is known, and says so.
 const SERVER_WAIT: Duration = Duration::from_secs(20);
+
+/// A name that more declarations have does not say which one is meant.
+const MAX_SAME_NAME: usize = 5;
 
 /// A question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -227,6 +231,26 @@ impl Explorer {
             progress.saving = Some(spawn_blocking(move || save(&index)));
         }
         is_current
+    }
+
+    /// The syntax index with all changes up to now, and whether it knows all files.
+    pub async fn current_index(&self, call: &CallContext) -> (Arc<SyntaxIndex>, bool) {
+        let is_current = self.refresh(&call.at_most(SERVER_WAIT)).await;
+        (Arc::clone(&self.index), is_current)
+    }
+
+    /// Those of the names that few declarations have, exactly as written.
+    pub async fn declared_names(&self, names: Vec<String>, call: &CallContext) -> Vec<String> {
+        let (index, _) = self.current_index(call).await;
+        let view = index.view();
+        let is_declared = |name: &String| {
+            let Ok(query) = SymbolQuery::parse(name) else { return false };
+            let matches = view.find(&query, &SymbolFilter::default());
+            !matches.symbols.is_empty()
+                && matches.tier == MatchTier::Exact
+                && matches.groups().len() <= MAX_SAME_NAME
+        };
+        names.into_iter().filter(is_declared).collect()
     }
 
     pub(crate) fn index(&self) -> &Arc<SyntaxIndex> {

@@ -11,7 +11,7 @@ use crate::cache_folder::CacheFolder;
 use crate::document::{DocumentFile, Metadata};
 use crate::error::Error;
 use crate::manifest::{DOCUMENTS, Entry, INDEX, MANIFEST, Manifest, name_files};
-use crate::sources::{Source, read_sources};
+use crate::sources::{Source, SourceRules, read_sources};
 use crate::staging::{Staging, Target, roll_back_replacement};
 use crate::system::{self, is_absent};
 use crate::verify::{CacheSummary, read_manifest};
@@ -25,8 +25,20 @@ pub enum Existing {
     Replace,
 }
 
-/// Builds a cache of every document below `sources` at `cache`. On failure no partial cache is left.
+/// Builds a cache of every Markdown document below `sources` at `cache`, as the contract says. On failure no partial cache
+/// is left.
 pub fn build(sources: &Path, cache: &Path, existing: Existing, clock: &Clock) -> Result<CacheSummary, Error> {
+    build_with(sources, cache, &SourceRules::Contract, existing, clock)
+}
+
+/// As [`build`], with other rules for which files are documents.
+pub fn build_with(
+    sources: &Path,
+    cache: &Path,
+    rules: &SourceRules,
+    existing: Existing,
+    clock: &Clock,
+) -> Result<CacheSummary, Error> {
     match fs::metadata(sources) {
         Ok(metadata) if metadata.is_dir() => {}
         Err(error) if !is_absent(&error) => return Err(Error::io("open the sources", sources)(error)),
@@ -39,7 +51,7 @@ pub fn build(sources: &Path, cache: &Path, existing: Existing, clock: &Clock) ->
             Existing::Replace => check_replaceable(sources, cache)?,
         }
     }
-    let documents = read_sources(sources)?;
+    let documents = read_sources(sources, rules)?;
     let mut staging = Staging::new(target)?;
     let summary = write(staging.path(), documents, clock)?;
     match staging.place_new() {

@@ -24,6 +24,12 @@ impl FileClass {
         }
     }
 
+    /// The class of a file that was not read.
+    #[must_use]
+    pub fn of_path(path: &str) -> Self {
+        Self::of(path, false)
+    }
+
     /// The class of a file. `generated`: its text says so, see [`says_generated`].
     pub(crate) fn of(path: &str, generated: bool) -> Self {
         let mut folders: Vec<&str> = path.split('/').collect();

@@ -3,7 +3,7 @@
 //! Nothing starts with the process itself: a client's handshake never waits for a language server. The settings and the trust
 //! at the time the workspace was opened decide what may run.
 
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use camino::Utf8PathBuf;
@@ -32,10 +32,16 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::daemon::protocol::{DaemonRequest, DaemonResponse, EditedFiles, ServerSummary};
+use crate::surfaces::work::StoreHandle;
 use crate::trust::TrustState;
 use crate::workspace::Workspace;
 
+mod context_pack;
 mod language_probe;
+mod passages;
+
+pub(crate) use passages::PassageError;
+use passages::Passages;
 
 /// How long a warm-up waits for servers to load their projects. They continue to load after that.
 const WARM_UP: Duration = Duration::from_secs(600);
@@ -58,6 +64,9 @@ pub(crate) struct Engine {
     opened: Arc<OnceCell<Orchestrator>>,
     code: OnceCell<CodeTools>,
     explorer: OnceCell<Arc<Explorer>>,
+    passages: OnceCell<Passages>,
+    /// Plans, tasks and memory, which questions about passages cover too.
+    store: OnceLock<Arc<StoreHandle>>,
     /// `None` if the root no longer exists.
     editor: Option<Arc<Editor>>,
     /// `None` if the settings do not allow to select files.
@@ -85,8 +94,23 @@ impl Engine {
         };
         let editor = Editor::new(workspace.root(), options).ok().map(Arc::new);
         let reports = log.map(|log| Reports { log, epochs: Mutex::default() });
-        let (code, explorer) = (OnceCell::new(), OnceCell::new());
-        Self { workspace, opened, code, explorer, editor, reports, closing: CancellationToken::new() }
+        Self {
+            workspace,
+            opened,
+            code: OnceCell::new(),
+            explorer: OnceCell::new(),
+            passages: OnceCell::new(),
+            store: OnceLock::new(),
+            editor,
+            reports,
+            closing: CancellationToken::new(),
+        }
+    }
+
+    /// Lets questions about passages cover tasks and notes.
+    pub(crate) fn use_store(&self, store: &Arc<StoreHandle>) {
+        // The first one stays.
+        let _ = self.store.set(Arc::clone(store));
     }
 
     /// The code tools, which all surfaces share: diagnostics of the workspace are computed once.
@@ -275,6 +299,23 @@ impl Engine {
                     Err(error) => DaemonResponse::Failed(error.to_string()),
                 }
             }
+            DaemonRequest::Ask { request, json } => {
+                let call = CallContext::new(Instant::now() + EXPLORE, gone.clone());
+                match self.find_passages(request, &call).await {
+                    Ok(answer) if json => DaemonResponse::Explored(
+                        serde_json::to_string(&answer).expect("strings and numbers are JSON"),
+                    ),
+                    Ok(answer) => DaemonResponse::Explored(answer.text()),
+                    Err(error) => DaemonResponse::NotExplored(error.to_string()),
+                }
+            }
+            DaemonRequest::Pack(request) => {
+                let call = CallContext::new(Instant::now() + EXPLORE, gone.clone());
+                match self.context_pack(request, &call).await {
+                    Ok(text) => DaemonResponse::Explored(text),
+                    Err(error) => DaemonResponse::NotExplored(error.to_string()),
+                }
+            }
             DaemonRequest::Check { files, severities, wait_seconds } => {
                 let files = admitted(orchestrator, &files);
                 let call = CallContext::new(Instant::now() + Duration::from_secs(wait_seconds), gone.clone());
@@ -370,6 +411,9 @@ impl Engine {
     /// Shuts all servers down.
     pub(crate) async fn shutdown(&self) {
         self.closing.cancel();
+        if let Some(passages) = self.passages.get() {
+            passages.close().await;
+        }
         if let Some(explorer) = self.explorer.get() {
             explorer.close().await;
         }

@@ -39,6 +39,7 @@ impl Service {
         let workspace = Arc::new(workspace);
         let engine = Arc::new(Engine::new(Arc::clone(&workspace)));
         let store = Arc::new(StoreHandle::new(&workspace));
+        engine.use_store(&store);
         let cache_root = workspace.config().context.cache_root.clone();
         let mcp = &workspace.config().mcp;
         let surfaces = Surfaces::new(mcp.tool_names, mcp.content)
@@ -46,7 +47,7 @@ impl Service {
             .with(CodeSurface::new(&engine))
             .with(NavSurface::new(&engine, nav_options(&workspace)))
             .with_allowed(EditSurface::allowed(&workspace, &engine))
-            .with(ContextSurface::new(cache_root.map(Into::into), ContextSurface::TIMEOUT))
+            .with(ContextSurface::of_workspace(cache_root.map(Into::into), &engine))
             .with(WorkSurface::tasks(&store))
             .with(WorkSurface::memory(&store));
         let mut names = surfaces.names();

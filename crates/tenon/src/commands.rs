@@ -1,6 +1,7 @@
 //! One file per command: its arguments and how it runs.
 
 pub(crate) mod allow_edit;
+pub(crate) mod ask;
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod compose;
@@ -19,6 +20,7 @@ pub(crate) mod man;
 pub(crate) mod mcp;
 pub(crate) mod memory;
 pub(crate) mod outline;
+pub(crate) mod pack;
 pub(crate) mod refs;
 pub(crate) mod restart;
 pub(crate) mod search;

@@ -24,9 +24,13 @@ pub(crate) const MAX_BYTES: usize = tenon_code::explore::MAX_BYTES;
 
 /// Asks the daemon and shows the answer. Exits with 1 if there is none.
 pub(crate) fn ask(request: ExploreRequest, invocation: &mut Invocation) -> Result<Exit, Failure> {
+    ask_daemon(DaemonRequest::Explore(request), invocation)
+}
+
+/// As [`ask`], for any request that is answered with text.
+pub(crate) fn ask_daemon(request: DaemonRequest, invocation: &mut Invocation) -> Result<Exit, Failure> {
     let root = invocation.root(None)?;
-    let response =
-        daemon_client::request_or_start(invocation, &root, DaemonRequest::Explore(request), TIMEOUT)?;
+    let response = daemon_client::request_or_start(invocation, &root, request, TIMEOUT)?;
     match response {
         DaemonResponse::Explored(text) => {
             show(&text, &root, invocation)?;

@@ -40,7 +40,7 @@ const ARROWS: [(&str, &[&str]); 14] = [
     ("tenon-index", &["tenon-contract"]),
     ("tenon-lsp", &["tenon-servers", "tenon-contract"]),
     ("tenon-servers", &["tenon-contract"]),
-    ("tenon-context", &["tenon-contract"]),
+    ("tenon-context", &["tenon-index", "tenon-contract"]),
     ("tenon-work", &["tenon-contract"]),
     ("tenon-compose", &["tenon-contract"]),
     ("tenon-contract", &[]),

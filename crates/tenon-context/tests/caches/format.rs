@@ -239,3 +239,23 @@ fn list_has_folders_in_byte_order() {
     assert_eq!(list(&fixture.path().join("nowhere")).unwrap_err().code(), ContextErrorCode::CacheMissing);
     assert_eq!(list(&fixture.path().join("file")).unwrap_err().code(), ContextErrorCode::CacheMissing);
 }
+
+/// A watched folder is built first, then after every change, and not without one.
+#[test]
+fn watch_builds_again_after_a_change() {
+    let folder = tempfile::tempdir().unwrap();
+    let (sources, cache) = (folder.path().join("docs"), folder.path().join("cache"));
+    fs::create_dir(&sources).unwrap();
+    fs::write(sources.join("a.rst"), "one").unwrap();
+    let rules = tenon_context::SourceRules::Extensions(vec!["rst".to_owned()]);
+    let mut counts = Vec::new();
+    tenon_context::watch(&sources, &cache, &rules, &tenon_contract::clock::Clock::system(), |event| {
+        let tenon_context::WatchEvent::Built(built) = event else { panic!("{event:?}") };
+        counts.push(built.document_count);
+        fs::write(sources.join(format!("{}.rst", counts.len())), "more").unwrap();
+        counts.len() < 3
+    })
+    .unwrap();
+    assert_eq!(counts, [1, 2, 3]);
+    assert_eq!(tenon_context::verify(&cache).unwrap().document_count, 3);
+}

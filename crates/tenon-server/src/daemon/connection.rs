@@ -117,7 +117,7 @@ fn patience(request: &DaemonRequest) -> Duration {
         DaemonRequest::Check { wait_seconds, .. } | DaemonRequest::CheckNew { wait_seconds, .. } => {
             Duration::from_secs(*wait_seconds) + protocol::DEADLINE
         }
-        DaemonRequest::Explore(_) => EXPLORE_PATIENCE,
+        DaemonRequest::Explore(_) | DaemonRequest::Ask { .. } | DaemonRequest::Pack(_) => EXPLORE_PATIENCE,
         DaemonRequest::List | DaemonRequest::Restart { .. } | DaemonRequest::Logs { .. } => {
             protocol::DEADLINE
         }

@@ -11,6 +11,7 @@ use camino::Utf8PathBuf;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tenon_code::explore::ExploreRequest;
+use tenon_context::{FindRequest, PackRequest};
 use tenon_lsp::model::Severity;
 use tenon_lsp::orchestrator::ServerState;
 use tenon_lsp::workspace_check::CheckReport;
@@ -109,6 +110,10 @@ pub enum DaemonRequest {
     Check { files: Vec<Utf8PathBuf>, severities: BTreeSet<Severity>, wait_seconds: u64 },
     /// A question by symbol name.
     Explore(ExploreRequest),
+    /// Passages that answer a question, as text or JSON.
+    Ask { request: FindRequest, json: bool },
+    /// A bounded bundle for an agent.
+    Pack(PackRequest),
     /// The diagnostics that are new since a revision of the repository, waiting for all of them.
     CheckNew { since: String, severities: BTreeSet<Severity>, wait_seconds: u64 },
 }

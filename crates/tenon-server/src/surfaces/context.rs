@@ -1,4 +1,4 @@
-//! The `context` surface: documents for a query within a token budget.
+//! The `context` surface: documents for a query within a token budget, and passages of the workspace.
 //!
 //! Every failure, invalid arguments included, is the one error object of Context Resolve v0: as the structured result and,
 //! with a newline, as the one text item. Arguments are checked in a fixed order (budget, query, cache), so the same mistakes
@@ -10,9 +10,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
-use tenon_context::{CachePool, CacheRoot, ContextErrorCode, Error, Query, inspect, list};
+use tenon_context::{
+    CachePool, CacheRoot, ContextErrorCode, Error, FindRequest, PackRequest, Query, inspect, list,
+};
+use tenon_lsp::CallContext;
 
+use crate::engine::{Engine, PassageError};
 use crate::surface::{
     Arguments, CallFailure, CallLimits, Catalog, SchemaFault, Surface, SurfaceTool, ToolAnswer, ToolCall,
     ToolOutcome, tool_set,
@@ -30,15 +35,30 @@ tool_set! {
              and budget, same bytes.";
         ListCaches reads "context.list_caches" "Lists the document caches.";
         InspectCache reads "context.inspect_cache" "Shows what a document cache holds and whether it is valid.";
+        Find reads text "context.find"
+            "Answers a question with passages of this workspace that fit a token budget: documentation by section, code by \
+             declaration, settings, tasks and notes. Ask in your own words; no cache needed.";
+        Pack reads text "context.pack"
+            "One bundle for a task or question that fits a token budget: the task with notes, symbols it names, their users, \
+             passages, current problems. Says what was left out.";
     }
 }
 
 /// Larger than for other surfaces, because results contain whole documents.
 const RESPONSE_BYTES: usize = 64 * 1024 * 1024;
 
+/// The tools that need no workspace.
+const CACHE_TOOLS: &[ContextTool] =
+    &[ContextTool::Resolve, ContextTool::ListCaches, ContextTool::InspectCache];
+
+/// How long before the deadline a question stops waiting for language servers.
+const ANSWER_TIME: Duration = Duration::from_millis(500);
+
 /// See the module.
 pub struct ContextSurface {
     catalog: Catalog<ContextTool>,
+    /// The workspace of questions; `None` serves caches alone.
+    engine: Option<Arc<Engine>>,
     /// The folder that contains the caches; `None` means that there are none.
     root: Option<CacheRoot>,
     pool: Arc<CachePool>,
@@ -51,9 +71,20 @@ impl ContextSurface {
     /// The default time limit of a call.
     pub const TIMEOUT: Duration = Duration::from_secs(30);
 
-    pub fn new(root: Option<PathBuf>, timeout: Duration) -> Self {
+    /// Caches, and questions about a workspace.
+    pub(crate) fn of_workspace(root: Option<PathBuf>, engine: &Arc<Engine>) -> Self {
         Self {
             catalog: Catalog::new(ContextTool::ALL),
+            engine: Some(Arc::clone(engine)),
+            ..Self::new(root, Self::TIMEOUT)
+        }
+    }
+
+    /// Caches alone.
+    pub fn new(root: Option<PathBuf>, timeout: Duration) -> Self {
+        Self {
+            catalog: Catalog::new(CACHE_TOOLS),
+            engine: None,
             root: root.map(CacheRoot::new),
             pool: Arc::default(),
             timeout,
@@ -66,6 +97,8 @@ enum Request {
     Resolve { cache: String, query: Query, budget: u64 },
     ListCaches { root: Option<String> },
     InspectCache { cache: String },
+    Find(FindRequest),
+    Pack(PackRequest),
 }
 
 impl Request {
@@ -91,6 +124,14 @@ impl Request {
                     root.map(|root| root.as_str().map(str::to_owned).ok_or(ContextErrorCode::CacheMissing));
                 Ok(Self::ListCaches { root: root.transpose()? })
             }
+            ContextTool::Find => {
+                check_budget(arguments, false)?;
+                Ok(Self::Find(typed(arguments)?))
+            }
+            ContextTool::Pack => {
+                check_budget(arguments, true)?;
+                Ok(Self::Pack(typed(arguments)?))
+            }
         }
     }
 
@@ -105,8 +146,22 @@ impl Request {
             Self::InspectCache { cache } => Ok(json(&inspect(&root.cache(&cache)?)?)),
             Self::ListCaches { root: None } => Ok(json(&list(root.path())?)),
             Self::ListCaches { root: Some(below) } => Ok(json(&list(&root.cache(&below)?)?)),
+            Self::Find(_) | Self::Pack(_) => unreachable!("questions about a workspace need no cache"),
         }
     }
+}
+
+/// The budget comes first, as for caches.
+fn check_budget(arguments: &Arguments, is_required: bool) -> Result<(), ContextErrorCode> {
+    match arguments.get("budget") {
+        None if !is_required => Ok(()),
+        Some(budget) if budget.as_u64().is_some_and(|budget| budget > 0) => Ok(()),
+        _ => Err(ContextErrorCode::InvalidBudget),
+    }
+}
+
+fn typed<T: DeserializeOwned>(arguments: &Arguments) -> Result<T, ContextErrorCode> {
+    serde_json::from_value(Value::Object(arguments.clone())).map_err(|_| ContextErrorCode::InvalidQuery)
 }
 
 fn only(arguments: &Arguments, known: &[&str]) -> Result<(), ContextErrorCode> {
@@ -128,6 +183,21 @@ fn answer(text: String) -> ToolAnswer {
     ToolAnswer::structured(structured).with_text(text)
 }
 
+fn question(call: ToolCall) -> CallContext {
+    let client = call.caller.client.0;
+    CallContext::new(call.deadline - ANSWER_TIME, call.caller.cancel).for_client(client)
+}
+
+fn text_answer(tool: ContextTool, answered: Result<String, PassageError>) -> ToolAnswer {
+    answered.map_or_else(
+        |error| {
+            tracing::info!(tool = tool.name(), %error, "a call failed");
+            classify(classify::of_question(&error))
+        },
+        ToolAnswer::text,
+    )
+}
+
 impl Surface for ContextSurface {
     type Tool = ContextTool;
 
@@ -143,10 +213,23 @@ impl Surface for ContextSurface {
         CallLimits { deadline: self.timeout, response_bytes: RESPONSE_BYTES }
     }
 
-    async fn call(&self, tool: ContextTool, arguments: Arguments, _call: ToolCall) -> ToolOutcome {
+    async fn call(&self, tool: ContextTool, arguments: Arguments, call: ToolCall) -> ToolOutcome {
         let request = match Request::read(tool, &arguments) {
             Ok(request) => request,
             Err(code) => return Ok(classify(code)),
+        };
+        let request = match (request, &self.engine) {
+            (Request::Find(request), Some(engine)) => {
+                let found = engine.find_passages(request, &question(call)).await;
+                return Ok(text_answer(tool, found.map(|found| found.text())));
+            }
+            (Request::Pack(request), Some(engine)) => {
+                return Ok(text_answer(tool, engine.context_pack(request, &question(call)).await));
+            }
+            (Request::Find(_) | Request::Pack(_), None) => {
+                return Ok(classify(ContextErrorCode::InternalError));
+            }
+            (request, _) => request,
         };
         let Some(root) = self.root.clone() else {
             return Ok(classify(ContextErrorCode::CacheMissing));

@@ -8,7 +8,10 @@ use std::path::{Path, PathBuf};
 
 use camino::Utf8PathBuf;
 use serde::Serialize;
-use tenon_context::{ContextErrorCode, Error, Existing, Query, build, inspect, list, resolve, verify};
+use tenon_context::{
+    ContextErrorCode, Error, Existing, Query, SourceRules, WatchEvent, build_with, document_extensions,
+    inspect, list, resolve, verify, watch,
+};
 use tenon_contract::clock::Clock;
 
 use crate::exit::Exit;
@@ -38,6 +41,21 @@ enum Command {
         /// Replace an existing cache atomically once the new one is complete
         #[arg(long)]
         force: bool,
+        /// Documents with this extension instead of `md`, without hidden and ignored files; may be repeated
+        #[arg(long = "extension", value_name = "EXT")]
+        extensions: Vec<String>,
+    },
+    /// Build a cache, and again whenever a document changes
+    Watch {
+        /// The folder with the documents
+        #[arg(long, value_name = "DIR")]
+        sources: PathBuf,
+        /// The cache to create or replace
+        #[arg(long, value_name = "DIR")]
+        cache: PathBuf,
+        /// Documents with this extension instead of `md`, without hidden and ignored files; may be repeated
+        #[arg(long = "extension", value_name = "EXT")]
+        extensions: Vec<String>,
     },
     /// Print the documents that best match a query and fit a budget, as JSON
     Resolve {
@@ -95,10 +113,29 @@ pub(crate) fn exit(code: ContextErrorCode) -> Exit {
 
 pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failure> {
     match args.command {
-        Command::Build { sources, cache, force } => {
+        Command::Build { sources, cache, force, extensions } => {
             let existing = if force { Existing::Replace } else { Existing::Keep };
-            let built = build(&sources, &cache, existing, &Clock::system())?;
+            let built = build_with(&sources, &cache, &rules(extensions), existing, &Clock::system())?;
             invocation.eprint(format!("built: {} documents, {}", built.document_count, built.cache_version));
+            if built.document_count == 0 {
+                invocation.eprint(empty_build(&sources));
+            }
+        }
+        Command::Watch { sources, cache, extensions } => {
+            let report = |event: WatchEvent| {
+                match event {
+                    WatchEvent::Built(built) if built.document_count == 0 => {
+                        invocation.eprint(empty_build(&sources))
+                    }
+                    WatchEvent::Built(built) => invocation.eprint(format!(
+                        "built: {} documents, {}",
+                        built.document_count, built.cache_version
+                    )),
+                    WatchEvent::Failed(error) => invocation.eprint(format!("not built: {error}")),
+                }
+                true
+            };
+            watch(&sources, &cache, &rules(extensions), &Clock::system(), report)?;
         }
         Command::Resolve { cache, query, budget, format } => {
             let budget =
@@ -115,6 +152,31 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
         Command::List { root } => print_pretty(&list(root.as_std_path())?, invocation)?,
     }
     Ok(Exit::Success)
+}
+
+fn rules(extensions: Vec<String>) -> SourceRules {
+    match extensions.is_empty() {
+        true => SourceRules::Contract,
+        false => SourceRules::Extensions(
+            extensions.into_iter().map(|extension| extension.trim_start_matches('.').to_owned()).collect(),
+        ),
+    }
+}
+
+/// Why a cache has no documents, and what helps.
+fn empty_build(sources: &Path) -> String {
+    let found = document_extensions(sources);
+    let folder = sources.display();
+    match found.is_empty() {
+        true => format!("warning: `{folder}` has no documents"),
+        false => {
+            let found: Vec<String> = found.iter().map(|(name, count)| format!("{count} `.{name}`")).collect();
+            format!(
+                "warning: no documents in `{folder}`; it has {}: name one with `--extension`",
+                found.join(", ")
+            )
+        }
+    }
 }
 
 fn run_verify(cache: &Path, invocation: &mut Invocation) -> Result<(), Failure> {

@@ -9,7 +9,7 @@ use super::connect;
 
 /// The number of tools per surface. `edit` needs the user's permission; tests/edit covers it.
 const SURFACES: [(&str, usize); 6] =
-    [("code", 7), ("nav", 6), ("context", 3), ("tasks", 25), ("memory", 22), ("workspace", 2)];
+    [("code", 7), ("nav", 6), ("context", 5), ("tasks", 25), ("memory", 22), ("workspace", 2)];
 
 #[test]
 fn client_sees_exactly_the_chosen_surfaces() {

@@ -8,6 +8,7 @@ mod commands;
 mod error_codes;
 mod hostile_input;
 mod killed_builds;
+mod questions;
 mod server;
 
 use std::ffi::OsStr;

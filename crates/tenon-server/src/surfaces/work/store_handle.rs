@@ -79,6 +79,15 @@ impl StoreHandle {
             .await
     }
 
+    /// Whether there is anything to read: a question does not create a store.
+    pub(crate) fn exists(&self) -> bool {
+        match &self.location {
+            Ok(StoreLocation::Sqlite(path)) => path.exists(),
+            Ok(_) => true,
+            Err(_) => false,
+        }
+    }
+
     pub fn location(&self) -> Result<&StoreLocation, StoreError> {
         Ok(self.location.as_ref().map_err(|error| *error)?)
     }

@@ -1,0 +1,511 @@
+//! The passages of a workspace: which files are read, when they are read again, and what is kept on disk.
+//!
+//! The caller names the files. A file with the same size and time is not read again, one with the same content is not
+//! cut again. Same files, same answers, whatever the order of updates before: scores use only what all files hold.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::ops::Bound;
+use std::sync::{Mutex, PoisonError, RwLock};
+use std::time::UNIX_EPOCH;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use rayon::prelude::*;
+use sha2::{Digest, Sha256};
+use tenon_contract::clock::Clock;
+use tenon_contract::regular_file;
+use tenon_index::{FileClass, IndexedFile, SyntaxIndex, View};
+
+use super::cut::{CutPassage, cell_text, cut, title};
+use super::passage_store;
+use super::segment::{
+    BODY, Counts, FIELDS, FileEntry, FileOutcome, HEADING, Lengths, NAME, Occurrence, PassageEntry, Segment,
+    TITLE,
+};
+use super::text_format::{TextFormat, path_weight};
+use super::words::{Term, for_each_term};
+
+/// Of a larger file only the start is read.
+const LARGE_BYTES: u64 = 4 * 1024 * 1024;
+const START_BYTES: u64 = 256 * 1024;
+
+/// Other texts are data above this size, of which the start is enough.
+const DATA_BYTES: u64 = 512 * 1024;
+
+/// A file may change twice within the resolution of time stamps. A younger one is compared by content next time.
+const SETTLED_AFTER_NANOS: i64 = 2_000_000_000;
+
+/// Code with a longer line is machine-written.
+const MAX_LINE_BYTES: usize = 5000;
+
+/// The files that are cut into one segment before segments are merged.
+const BATCH_FILES: usize = 1000;
+
+/// More small segments are merged.
+const MAX_SEGMENTS: usize = 12;
+
+/// Passages of tests, and of generated and vendored files, count less.
+const TEST_WEIGHT: f64 = 0.5;
+const FOREIGN_WEIGHT: f64 = 0.3;
+/// Large texts are logs and data, with many repetitions.
+const LARGE_WEIGHT: f32 = 0.3;
+
+/// See the module. Shared between threads.
+pub struct PassageIndex {
+    root: Utf8PathBuf,
+    store: Option<Utf8PathBuf>,
+    clock: Clock,
+    pub(super) state: RwLock<PassageState>,
+    updates: Mutex<UpdateState>,
+}
+
+#[derive(Default)]
+struct UpdateState {
+    loaded: bool,
+    unsaved: bool,
+}
+
+/// All segments and where files are in them.
+#[derive(Default)]
+pub(super) struct PassageState {
+    pub segments: Vec<LiveSegment>,
+    pub by_path: BTreeMap<Box<str>, (u32, u32)>,
+}
+
+/// A segment with the files that are no longer valid.
+pub(super) struct LiveSegment {
+    pub data: Segment,
+    /// By file.
+    pub dead: Vec<bool>,
+    /// By passage.
+    pub dead_at: Vec<bool>,
+    pub dead_passages: usize,
+}
+
+impl LiveSegment {
+    pub(super) fn new(data: Segment) -> Self {
+        let (dead, dead_at) = (vec![false; data.files.len()], vec![false; data.passages.len()]);
+        Self { data, dead, dead_at, dead_passages: 0 }
+    }
+
+    fn bury(&mut self, file: usize) {
+        if !std::mem::replace(&mut self.dead[file], true) {
+            let passages = self.data.passages_of(file);
+            self.dead_passages += passages.len();
+            self.dead_at[passages].fill(true);
+        }
+    }
+}
+
+/// A file after it was read and cut.
+struct ReadFile {
+    entry: FileEntry,
+    passages: Vec<PassageEntry>,
+    lengths: Vec<Lengths>,
+    /// The passage is counted from 0 in each file.
+    occurrences: Vec<Occurrence>,
+}
+
+/// What an update found about a file.
+enum Checked {
+    Missing,
+    Unchanged,
+    Changed(Box<ReadFile>),
+}
+
+/// What an index knows, for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PassageTotals {
+    pub files: usize,
+    pub passages: usize,
+    /// In memory.
+    pub bytes: usize,
+}
+
+impl PassageIndex {
+    /// Reads nothing yet. `store` is the file that keeps the index between processes.
+    #[must_use]
+    pub fn open(root: Utf8PathBuf, store: Option<Utf8PathBuf>, clock: Clock) -> Self {
+        Self { root, store, clock, state: RwLock::default(), updates: Mutex::default() }
+    }
+
+    #[must_use]
+    pub fn root(&self) -> &Utf8Path {
+        &self.root
+    }
+
+    #[must_use]
+    pub fn totals(&self) -> PassageTotals {
+        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        let live = |segment: &LiveSegment| segment.data.passages.len() - segment.dead_passages;
+        PassageTotals {
+            files: state.by_path.len(),
+            passages: state.segments.iter().map(live).sum(),
+            bytes: state.segments.iter().map(|segment| segment.data.bytes()).sum(),
+        }
+    }
+
+    /// Reads the store, if that has not been done.
+    pub fn load(&self) {
+        let mut updates = self.updates.lock().unwrap_or_else(PoisonError::into_inner);
+        self.load_store(&mut updates);
+    }
+
+    fn load_store(&self, updates: &mut UpdateState) {
+        if std::mem::replace(&mut updates.loaded, true) {
+            return;
+        }
+        if let Some(segment) = self.store.as_ref().and_then(|store| passage_store::read(store, &self.root)) {
+            let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+            *state = PassageState::default();
+            state.add(segment);
+        }
+    }
+
+    /// Makes `files` the files of the workspace: absolute paths. `syntax` knows the declarations of source files.
+    pub fn replace_files(&self, files: &[Utf8PathBuf], syntax: &SyntaxIndex) {
+        let mut updates = self.updates.lock().unwrap_or_else(PoisonError::into_inner);
+        self.load_store(&mut updates);
+        let mut paths: Vec<&str> = files.iter().filter_map(|path| self.relative(path)).collect();
+        paths.sort_unstable();
+        paths.dedup();
+        let gone: Vec<Box<str>> = {
+            let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+            state.by_path.keys().filter(|path| paths.binary_search(&&***path).is_err()).cloned().collect()
+        };
+        self.apply(&paths, &gone, syntax, &mut updates);
+    }
+
+    /// Reads again what changed: files that changed, are new or were deleted, and deleted folders.
+    pub fn update_files(&self, changed: &[Utf8PathBuf], syntax: &SyntaxIndex) {
+        let mut updates = self.updates.lock().unwrap_or_else(PoisonError::into_inner);
+        self.load_store(&mut updates);
+        let paths: Vec<&str> = changed.iter().filter_map(|path| self.relative(path)).collect();
+        let gone: Vec<Box<str>> = {
+            let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+            let missing = paths.iter().filter(|path| !self.root.join(path).exists());
+            missing.flat_map(|folder| state.below(folder)).collect()
+        };
+        self.apply(&paths, &gone, syntax, &mut updates);
+    }
+
+    /// Writes the store if the index changed since it was read or written.
+    ///
+    /// # Errors
+    /// If the file cannot be written. The index stays usable.
+    pub fn save(&self) -> io::Result<()> {
+        let Some(store) = &self.store else { return Ok(()) };
+        let mut updates = self.updates.lock().unwrap_or_else(PoisonError::into_inner);
+        if !updates.unsaved {
+            return Ok(());
+        }
+        self.state.write().unwrap_or_else(PoisonError::into_inner).compact(true);
+        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        let empty = Segment::default();
+        let whole = state.segments.first().map_or(&empty, |segment| &segment.data);
+        passage_store::write(store, &self.root, whole)?;
+        updates.unsaved = false;
+        Ok(())
+    }
+
+    fn relative<'p>(&self, path: &'p Utf8Path) -> Option<&'p str> {
+        let relative = if path.is_absolute() { path.strip_prefix(&self.root).ok()? } else { path };
+        let is_inside = relative.components().all(|part| !matches!(part.as_str(), "." | ".."));
+        (is_inside && !relative.as_str().is_empty()).then_some(relative.as_str())
+    }
+
+    fn apply(&self, paths: &[&str], gone: &[Box<str>], syntax: &SyntaxIndex, updates: &mut UpdateState) {
+        let view = syntax.view();
+        let now = i64::try_from(self.clock.now().as_nanosecond()).unwrap_or(i64::MAX);
+        let mut segments = Vec::new();
+        let mut missing: Vec<&str> = gone.iter().map(|path| &**path).collect();
+        let mut replaced: Vec<Box<str>> = Vec::new();
+        for batch in paths.chunks(BATCH_FILES) {
+            let known: Vec<Option<FileEntry>> = {
+                let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+                batch.iter().map(|path| state.entry(path).cloned()).collect()
+            };
+            let work: Vec<(&&str, Option<FileEntry>)> = batch.iter().zip(known).collect();
+            let checked: Vec<Checked> = work
+                .into_par_iter()
+                .map(|(path, known)| self.check(path, known, now, syntax, &view))
+                .collect();
+            let mut read = Vec::new();
+            for (path, checked) in batch.iter().zip(checked) {
+                match checked {
+                    Checked::Missing => missing.push(path),
+                    Checked::Unchanged => {}
+                    Checked::Changed(file) => {
+                        replaced.push((*path).into());
+                        read.push(*file);
+                    }
+                }
+            }
+            if !read.is_empty() {
+                segments.push(segment_of(read));
+            }
+        }
+        if segments.len() > 1 {
+            let all = |_: usize| true;
+            let parts: Vec<(&Segment, &dyn Fn(usize) -> bool)> =
+                segments.iter().map(|segment| (segment, &all as &dyn Fn(usize) -> bool)).collect();
+            segments = vec![Segment::merge(&parts)];
+        }
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        missing.retain(|path| state.by_path.contains_key(*path));
+        if segments.is_empty() && missing.is_empty() {
+            return;
+        }
+        updates.unsaved = true;
+        for path in missing.into_iter().chain(replaced.iter().map(|path| &**path)) {
+            state.remove(path);
+        }
+        for segment in segments {
+            state.add(segment);
+        }
+        state.compact(false);
+    }
+
+    /// Reads a file if it changed.
+    fn check(
+        &self,
+        path: &str,
+        known: Option<FileEntry>,
+        now: i64,
+        syntax: &SyntaxIndex,
+        view: &View,
+    ) -> Checked {
+        let Some(format) = TextFormat::of_path(path) else { return Checked::Missing };
+        let absolute = self.root.join(path);
+        let Some((size, modified)) = stamp(&absolute) else { return Checked::Missing };
+        if known
+            .as_ref()
+            .is_some_and(|known| known.settled && (known.size, known.modified) == (size, modified))
+        {
+            return Checked::Unchanged;
+        }
+        let limit = if format == TextFormat::Other { DATA_BYTES } else { LARGE_BYTES };
+        let is_large = size > limit;
+        let bytes = regular_file::read_start(&absolute, if is_large { START_BYTES } else { limit + 1 });
+        let mut entry = FileEntry {
+            path: path.into(),
+            size,
+            modified,
+            settled: now.saturating_sub(modified) > SETTLED_AFTER_NANOS
+                && stamp(&absolute) == Some((size, modified)),
+            hash: [0; 16],
+            weight: 1.0,
+            outcome: FileOutcome::Whole,
+            first_passage: 0,
+            passage_count: 0,
+        };
+        let empty = |mut entry: FileEntry, outcome: FileOutcome| {
+            entry.outcome = outcome;
+            Checked::Changed(Box::new(ReadFile {
+                entry,
+                passages: Vec::new(),
+                lengths: Vec::new(),
+                occurrences: Vec::new(),
+            }))
+        };
+        let Ok(bytes) = bytes else { return empty(entry, FileOutcome::Unreadable) };
+        entry.hash.copy_from_slice(&Sha256::digest(&bytes)[..16]);
+        if known.as_ref().is_some_and(|known| {
+            (known.size, known.modified, known.hash, known.settled)
+                == (size, modified, entry.hash, entry.settled)
+        }) {
+            return Checked::Unchanged;
+        }
+        if is_binary(&bytes) {
+            return empty(entry, FileOutcome::Binary);
+        }
+        let text = String::from_utf8_lossy(&bytes);
+        let text = if is_large { &text[..text.rfind('\n').map_or(text.len(), |end| end + 1)] } else { &text };
+        if !matches!(format.kind(), super::text_format::PassageKind::Docs)
+            && text.split('\n').any(|line| line.len() > MAX_LINE_BYTES)
+        {
+            return empty(entry, FileOutcome::Minified);
+        }
+        if is_large {
+            entry.outcome = FileOutcome::Start;
+        }
+        let parsed;
+        let symbols = match format {
+            TextFormat::Code(_) => match view.file(path).filter(|file| file.content_hash() == entry.hash) {
+                Some(file) => Some(file),
+                None => {
+                    parsed = syntax.parse(Utf8Path::new(path), text);
+                    parsed.as_ref()
+                }
+            },
+            _ => None,
+        };
+        entry.weight = weight(path, symbols);
+        if is_large {
+            entry.weight *= LARGE_WEIGHT;
+        }
+        Checked::Changed(Box::new(read_file(entry, format, text, symbols)))
+    }
+}
+
+/// How much the passages of a file count.
+fn weight(path: &str, symbols: Option<&IndexedFile>) -> f32 {
+    let class = symbols.map_or_else(|| FileClass::of_path(path), IndexedFile::class);
+    let class = match class {
+        FileClass::Source => 1.0,
+        FileClass::Test => TEST_WEIGHT,
+        FileClass::Generated | FileClass::Vendored => FOREIGN_WEIGHT,
+    };
+    (class * path_weight(path)) as f32
+}
+
+/// The bytes of a file that its passages are part of.
+pub(super) fn read_limit(file: &FileEntry) -> u64 {
+    if file.outcome == FileOutcome::Start { START_BYTES } else { LARGE_BYTES + 1 }
+}
+
+/// Size and time of a regular file. A link is not followed.
+pub(super) fn stamp(path: &Utf8Path) -> Option<(u64, i64)> {
+    let metadata = std::fs::symlink_metadata(path).ok().filter(std::fs::Metadata::is_file)?;
+    let modified = match metadata.modified().ok()?.duration_since(UNIX_EPOCH) {
+        Ok(after) => i64::try_from(after.as_nanos()).unwrap_or(i64::MAX),
+        Err(before) => -i64::try_from(before.duration().as_nanos()).unwrap_or(i64::MAX),
+    };
+    Some((metadata.len(), modified))
+}
+
+fn is_binary(bytes: &[u8]) -> bool {
+    let start = &bytes[..bytes.len().min(8192)];
+    start.contains(&0)
+}
+
+fn read_file(
+    mut entry: FileEntry,
+    format: TextFormat,
+    text: &str,
+    symbols: Option<&IndexedFile>,
+) -> ReadFile {
+    let cut = cut(format, text, symbols);
+    entry.passage_count = cut.len() as u32;
+    let title = format!(
+        "{} {}",
+        title(format, text),
+        entry.path.rsplit_once('.').map_or(&*entry.path, |(stem, _)| stem)
+    );
+    let mut read = ReadFile {
+        entry,
+        passages: Vec::with_capacity(cut.len()),
+        lengths: Vec::new(),
+        occurrences: Vec::new(),
+    };
+    for (number, passage) in cut.into_iter().enumerate() {
+        let body = &text[passage.bytes.clone()];
+        let decoded = if format == TextFormat::Notebook { cell_text(body) } else { None };
+        let (terms, lengths) = passage_terms(&title, &passage, decoded.as_deref().unwrap_or(body));
+        read.occurrences.extend(terms.into_iter().map(|(term, counts)| Occurrence {
+            term,
+            passage: number as u32,
+            counts,
+        }));
+        read.passages.push(PassageEntry {
+            file: 0,
+            kind: format.kind(),
+            is_test: passage.is_test,
+            start: passage.bytes.start as u32,
+            end: passage.bytes.end as u32,
+            first_line: passage.lines.start,
+            last_line: passage.lines.end,
+            declaration: passage.declaration as u32,
+            place: passage.place.into(),
+        });
+        read.lengths.push(lengths);
+    }
+    read
+}
+
+/// The terms of a passage with their counts, and the lengths of the fields.
+pub(super) fn passage_terms(
+    title: &str,
+    passage: &CutPassage,
+    body: &str,
+) -> (BTreeMap<Term, Counts>, Lengths) {
+    let mut terms: BTreeMap<Term, Counts> = BTreeMap::new();
+    let mut lengths = [0_u16; FIELDS];
+    for (field, text) in [(TITLE, title), (HEADING, &passage.heading), (NAME, &passage.name), (BODY, body)] {
+        for_each_term(text, |found| {
+            let count = &mut terms.entry(found.term).or_default()[field];
+            *count = count.saturating_add(1);
+            lengths[field] = lengths[field].saturating_add(u16::from(!found.is_whole));
+        });
+    }
+    (terms, lengths)
+}
+
+fn segment_of(read: Vec<ReadFile>) -> Segment {
+    let (mut files, mut passages, mut lengths, mut occurrences) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for file in read {
+        let first_passage = passages.len() as u32;
+        let number = files.len() as u32;
+        occurrences.extend(
+            file.occurrences
+                .into_iter()
+                .map(|one| Occurrence { passage: one.passage + first_passage, ..one }),
+        );
+        passages.extend(file.passages.into_iter().map(|passage| PassageEntry { file: number, ..passage }));
+        lengths.extend(file.lengths);
+        files.push(FileEntry { first_passage, ..file.entry });
+    }
+    Segment::new(files, passages, lengths, occurrences)
+}
+
+impl PassageState {
+    pub(super) fn entry(&self, path: &str) -> Option<&FileEntry> {
+        let (segment, file) = self.by_path.get(path)?;
+        Some(&self.segments[*segment as usize].data.files[*file as usize])
+    }
+
+    fn below(&self, folder: &str) -> Vec<Box<str>> {
+        let prefix = format!("{folder}/");
+        let from = self.by_path.range::<str, _>((Bound::Included(prefix.as_str()), Bound::Unbounded));
+        from.map(|(path, _)| path).take_while(|path| path.starts_with(&prefix)).cloned().collect()
+    }
+
+    fn remove(&mut self, path: &str) {
+        if let Some((segment, file)) = self.by_path.remove(path) {
+            self.segments[segment as usize].bury(file as usize);
+        }
+    }
+
+    fn add(&mut self, segment: Segment) {
+        let number = self.segments.len() as u32;
+        for (file, entry) in segment.files.iter().enumerate() {
+            self.by_path.insert(entry.path.clone(), (number, file as u32));
+        }
+        self.segments.push(LiveSegment::new(segment));
+    }
+
+    /// Merges segments if there are many, or all of them.
+    fn compact(&mut self, all: bool) {
+        let total: usize = self.segments.iter().map(|segment| segment.data.passages.len()).sum();
+        let dead: usize = self.segments.iter().map(|segment| segment.dead_passages).sum();
+        let first = self.segments.first().map_or(0, |segment| segment.data.passages.len());
+        let rewrite = all && (self.segments.len() > 1 || dead > 0)
+            || dead * 3 > total.max(3000)
+            || first * 2 < total && self.segments.len() > 1;
+        if !rewrite && self.segments.len() <= MAX_SEGMENTS {
+            return;
+        }
+        // Small segments only, unless much of the large one changed.
+        let keep = usize::from(!rewrite);
+        let rest = self.segments.split_off(keep.min(self.segments.len()));
+        let live: Vec<Box<dyn Fn(usize) -> bool + '_>> = rest
+            .iter()
+            .map(|segment| Box::new(|file: usize| !segment.dead[file]) as Box<dyn Fn(usize) -> bool>)
+            .collect();
+        let parts: Vec<(&Segment, &dyn Fn(usize) -> bool)> =
+            rest.iter().zip(&live).map(|(segment, live)| (&segment.data, &**live)).collect();
+        let merged = Segment::merge(&parts);
+        self.add(merged);
+    }
+}

@@ -1,0 +1,194 @@
+//! The passages of the workspace, kept up to date by the journal of changed files.
+
+use std::sync::Arc;
+
+use camino::Utf8PathBuf;
+use serde_json::{Value, json};
+use tenon_context::{ExtraText, ExtraTexts, FindAnswer, FindError, FindRequest, PassageIndex, PassageKind};
+use tenon_contract::id::sha256_hex;
+use tenon_lsp::CallContext;
+use tenon_servers::registry::OverrideError;
+use tenon_work::WorkTool;
+use tokio::sync::Mutex;
+use tokio::task::{JoinHandle, spawn_blocking};
+
+use super::Engine;
+use crate::surfaces::work::StoreHandle;
+
+/// Words of a question that are looked up among tasks and notes.
+const STORE_WORDS: usize = 6;
+/// Tasks and notes for each of them.
+const STORE_HITS: usize = 20;
+
+/// Why there is no answer about passages.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PassageError {
+    #[error(transparent)]
+    Find(#[from] FindError),
+    #[error("the configured language servers cannot be used; run `tenon doctor`")]
+    Servers(#[from] OverrideError),
+    #[error("{0}")]
+    Task(String),
+    #[error("the question failed; ask again")]
+    Internal,
+}
+
+/// See the module.
+pub(crate) struct Passages {
+    index: Arc<PassageIndex>,
+    progress: Mutex<Progress>,
+}
+
+#[derive(Default)]
+struct Progress {
+    /// The last entry of the change journal that the index knows; `None` before the first question.
+    known: Option<u64>,
+    saving: Option<JoinHandle<()>>,
+}
+
+impl Passages {
+    pub(super) fn new(engine: &Engine) -> Self {
+        let workspace = &engine.workspace;
+        let root = workspace.root().to_owned();
+        let name = &sha256_hex(root.as_str())[..16];
+        let store = workspace.dirs().state.join("index").join(format!("{name}.passages"));
+        let index = PassageIndex::open(root, Some(store), workspace.clock().clone());
+        Self { index: Arc::new(index), progress: Mutex::default() }
+    }
+
+    /// Keeps the index for the next start.
+    pub(super) async fn close(&self) {
+        let saving = self.progress.lock().await.saving.take();
+        if let Some(saving) = saving {
+            // A panic was logged; the index is only a cache.
+            let _ = saving.await;
+        }
+        let index = Arc::clone(&self.index);
+        let _ = spawn_blocking(move || save(&index)).await;
+    }
+}
+
+fn save(index: &PassageIndex) {
+    if let Err(error) = index.save() {
+        tracing::debug!(%error, "cannot keep the passage index");
+    }
+}
+
+impl Engine {
+    /// The passages that answer a question.
+    pub(crate) async fn find_passages(
+        self: &Arc<Self>,
+        request: FindRequest,
+        call: &CallContext,
+    ) -> Result<FindAnswer, PassageError> {
+        request.check()?;
+        let passages = self.passages.get_or_init(|| async { Passages::new(self) }).await;
+        let loading = Arc::clone(&passages.index);
+        let is_first = passages.progress.lock().await.known.is_none();
+        // Walking folders takes time, in which the store is read.
+        let load = async {
+            if is_first {
+                let _ = spawn_blocking(move || loading.load()).await;
+            }
+        };
+        let explorer = self.explorer().await?;
+        let ((syntax, is_current), (), extra) =
+            tokio::join!(explorer.current_index(call), load, self.tasks_and_notes(&request));
+        let mut progress = passages.progress.lock().await;
+        let servers = self.orchestrator().await?;
+        let changes = servers.changes_since(progress.known.unwrap_or_default());
+        let changed: Option<Vec<Utf8PathBuf>> = match (progress.known, changes.files) {
+            (Some(_), Some(files)) => Some(files.into_iter().map(|path| path.as_path().to_owned()).collect()),
+            _ => None,
+        };
+        let is_whole = changed.is_none();
+        if changed.as_ref().is_none_or(|changed| !changed.is_empty()) {
+            let (index, syntax, servers) =
+                (Arc::clone(&passages.index), Arc::clone(&syntax), servers.clone());
+            let work = spawn_blocking(move || match changed {
+                Some(changed) => index.update_files(&changed, &syntax),
+                None => index.replace_files(&servers.files(), &syntax),
+            });
+            work.await.map_err(|_| PassageError::Internal)?;
+            if is_current {
+                progress.known = Some(changes.last);
+            }
+        }
+        if is_whole && progress.saving.as_ref().is_none_or(JoinHandle::is_finished) {
+            let index = Arc::clone(&passages.index);
+            progress.saving = Some(spawn_blocking(move || save(&index)));
+        }
+        drop(progress);
+        let index = Arc::clone(&passages.index);
+        let answered = spawn_blocking(move || index.find(&request, &extra, &syntax));
+        let mut answer = answered.await.map_err(|_| PassageError::Internal)??;
+        if !is_current {
+            answer.notes.push("not all files were read; ask again".to_owned());
+        }
+        Ok(answer)
+    }
+
+    /// Tasks and notes with a word of the question. None if the store cannot be read: files still answer.
+    async fn tasks_and_notes(&self, request: &FindRequest) -> ExtraTexts {
+        let kinds = &request.kinds;
+        let wanted = |kind: PassageKind| kinds.is_empty() || kinds.contains(&kind);
+        let is_wanted = wanted(PassageKind::Task) || wanted(PassageKind::Note);
+        let Some(store) =
+            self.store.get().filter(|store| is_wanted && request.path.is_none() && store.exists())
+        else {
+            return ExtraTexts::default();
+        };
+        let mut words: Vec<&str> = request
+            .query
+            .split(|c: char| !c.is_alphanumeric())
+            .filter(|word| word.len() > 3 && word.len() < 64)
+            .collect();
+        words.sort_by_key(|word| std::cmp::Reverse(word.len()));
+        words.dedup();
+        words.truncate(STORE_WORDS);
+        let mut texts = Vec::new();
+        for word in words {
+            texts.extend(search_store(store, word).await);
+        }
+        texts.retain(|text| wanted(text.kind));
+        ExtraTexts::new(texts)
+    }
+}
+
+async fn search_store(store: &StoreHandle, word: &str) -> Vec<ExtraText> {
+    let arguments = json!({ "query": word, "in": ["notes", "cards", "tasks"], "limit": STORE_HITS });
+    let result = call_store(store, WorkTool::MemorySearch, arguments).await;
+    let hits = result.as_ref().ok().and_then(|result| result["hits"].as_array().cloned()).unwrap_or_default();
+    let text = |hit: &Value| {
+        let kind = hit["kind"].as_str()?;
+        let text = hit["snippet"].as_str()?.to_owned();
+        let (kind, id) = match (kind, hit["id"].as_str(), hit["seq"].as_i64()) {
+            ("plan" | "task" | "step", Some(id), _) => (PassageKind::Task, id.to_owned()),
+            (_, Some(id), _) => (PassageKind::Note, id.to_owned()),
+            (_, None, Some(seq)) => (PassageKind::Note, format!("note {seq}")),
+            _ => return None,
+        };
+        let title = text.lines().next().unwrap_or_default().to_owned();
+        Some(ExtraText { kind, id, title, text })
+    };
+    hits.iter().filter_map(text).collect()
+}
+
+/// The result of a tool of plans, tasks and memory, or its error message.
+pub(super) async fn call_store(
+    store: &StoreHandle,
+    tool: WorkTool,
+    arguments: Value,
+) -> Result<Value, String> {
+    let Value::Object(arguments) = arguments else { return Err("arguments are not an object".to_owned()) };
+    let envelope = match store.parse(tool, arguments) {
+        Ok(request) => store.call(&request).await,
+        Err(rejected) => *rejected,
+    };
+    if !envelope.success() {
+        let (value, _) = envelope.into_parts();
+        return Err(value["error"]["message"].as_str().unwrap_or("the store failed").to_owned());
+    }
+    let (mut value, _) = envelope.into_parts();
+    Ok(value["result"].take())
+}
