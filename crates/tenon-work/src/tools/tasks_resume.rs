@@ -20,7 +20,15 @@ const CARDS: Slot = Slot::List("/cards");
 const EVENTS: Slot = Slot::List("/events");
 
 pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
-    let Some(radar) = read_radar(call, args.task.as_deref()).await? else {
+    let mut task = args.task;
+    if task.is_none() && call.ws.focus.is_none() {
+        // Without a focus: what is being worked on.
+        task = call.current_task("").await?.map(|row| row.id.to_string());
+        if let Some(id) = &task {
+            call.warn(format!("no focus is set; this is {id}"));
+        }
+    }
+    let Some(radar) = read_radar(call, task.as_deref()).await? else {
         return nothing(call, &[STEPS, NOTED, CARDS, EVENTS]);
     };
     let request = call.paging(&radar.target.fields.revision.to_string())?;
