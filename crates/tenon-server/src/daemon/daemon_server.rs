@@ -8,6 +8,7 @@ use std::time::Duration;
 use camino::Utf8PathBuf;
 use tokio::io::{AsyncReadExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::SetOnce;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -23,6 +24,7 @@ use super::protocol::{
 };
 use super::{BuildId, DaemonError};
 use crate::service::Service;
+use crate::surfaces::explore::ExploreSurface;
 
 /// How long connected clients may take to finish when the daemon exits.
 const FAREWELL: Duration = Duration::from_secs(5);
@@ -32,6 +34,9 @@ const SOCKET_CHECK: Duration = Duration::from_secs(1);
 
 /// How often in a row the daemon finds its lock held by another process before it exits. Clients hold it for a moment.
 const MAX_LOST_LOCKS: u32 = 3;
+
+/// How long the warm-up waits for the client that the daemon was started for. It connects within milliseconds.
+const FIRST_CLIENT: Duration = Duration::from_secs(1);
 
 /// How long to pause after a failed accept.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
@@ -152,6 +157,8 @@ pub struct DaemonServer {
     build: BuildId,
     started_at: String,
     clients: ConnectedClients,
+    /// Whether the first client asks by name.
+    first_asks_by_name: SetOnce<bool>,
     stop: CancellationToken,
     http: Arc<Mutex<Option<String>>>,
     /// Connections that wait for the daemon to exit; they close when it has.
@@ -165,6 +172,7 @@ impl DaemonServer {
             service: Arc::new(service),
             build: BuildId::current(),
             clients: ConnectedClients::default(),
+            first_asks_by_name: SetOnce::new(),
             stop,
             http: Arc::default(),
             farewell: Mutex::default(),
@@ -194,7 +202,7 @@ impl DaemonServer {
             let daemon = Arc::clone(&self);
             async move {
                 tokio::select! {
-                    () = daemon.service.engine().warm_up() => {}
+                    () = daemon.warm_up(exit_policy) => {}
                     () = daemon.stop.cancelled() => {}
                 }
             }
@@ -254,6 +262,19 @@ impl DaemonServer {
         life
     }
 
+    /// Starts the language servers. If the first client asks by name, the syntax index is read first: both need all
+    /// processors, and questions by name are answered without a server.
+    async fn warm_up(&self, exit_policy: ExitPolicy) {
+        let engine = self.service.engine();
+        if exit_policy != ExitPolicy::OnRequest {
+            let first = tokio::time::timeout(FIRST_CLIENT, self.first_asks_by_name.wait()).await;
+            if first == Ok(&true) {
+                engine.read_index().await;
+            }
+        }
+        engine.warm_up().await;
+    }
+
     async fn receive(self: Arc<Self>, stream: UnixStream) {
         let Ok(peer) = stream.peer_cred() else { return };
         if peer.uid() != own_uid() {
@@ -309,6 +330,8 @@ impl DaemonServer {
             ConnectionKind::Status | ConnectionKind::Ping => None,
             ConnectionKind::Stop => Some(Admitted::Stop),
             ConnectionKind::Servers(request) => {
+                let asks_by_name = matches!(request, DaemonRequest::Explore(_));
+                let _ = self.first_asks_by_name.set(asks_by_name);
                 Some(Admitted::Servers { request, _client: self.clients.enter().ok_or_else(leaving)? })
             }
             ConnectionKind::Mcp { surfaces } => {
@@ -317,6 +340,7 @@ impl DaemonServer {
                 let handler = self.service.session_handler(surfaces.as_deref(), &session);
                 let handler = handler
                     .map_err(|error| HandshakeRejection::new(RejectionCode::Surface, error.to_string()))?;
+                let _ = self.first_asks_by_name.set(handler.serves(ExploreSurface::NAME));
                 let client = self.clients.enter().ok_or_else(leaving)?;
                 if self.clients.count() == 1 {
                     self.service.engine().reset_failures();
@@ -327,6 +351,7 @@ impl DaemonServer {
                 let bound = self.service.bind_http(port).await;
                 let listener =
                     bound.map_err(|error| HandshakeRejection::new(RejectionCode::Http, chain(&error)))?;
+                let _ = self.first_asks_by_name.set(false);
                 let client = self.clients.enter().ok_or_else(leaving)?;
                 let address = listener.local_addr().map_err(|error| {
                     HandshakeRejection::new(RejectionCode::Http, format!("cannot determine port: {error}"))
