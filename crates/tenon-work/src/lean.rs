@@ -4,6 +4,7 @@
 //! rejected for its form ([`natural`]); an error is one line and ends with a call that works, where there is one.
 
 mod check;
+mod closing;
 mod forget;
 pub(crate) mod markdown_list;
 mod natural;
@@ -216,17 +217,24 @@ impl LeanAnswer {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeanError {
     message: String,
+    /// Leads from the message to the call: `to add it`.
+    lead: Option<&'static str>,
     call: Option<String>,
     code: WorkErrorCode,
 }
 
 impl LeanError {
     fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), call: None, code: WorkErrorCode::InvalidInput }
+        Self { message: message.into(), lead: None, call: None, code: WorkErrorCode::InvalidInput }
     }
 
     fn call(mut self, tool: LeanTool, arguments: Value) -> Self {
         self.call = Some(format!("{} {}", tool.name(), canonical_value(&arguments)));
+        self
+    }
+
+    fn lead(mut self, lead: &'static str) -> Self {
+        self.lead = Some(lead);
         self
     }
 
@@ -249,9 +257,10 @@ impl LeanError {
 impl fmt::Display for LeanError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let message = self.message.replace(['\n', '\r'], " ");
-        match &self.call {
-            Some(call) => write!(formatter, "{message}: {call}"),
-            None => formatter.write_str(&message),
+        match (&self.call, self.lead) {
+            (Some(call), Some(lead)) => write!(formatter, "{message}; {lead}: {call}"),
+            (Some(call), None) => write!(formatter, "{message}: {call}"),
+            (None, _) => formatter.write_str(&message),
         }
     }
 }

@@ -84,7 +84,8 @@ fn unknown(id: &str) -> LeanError {
 /// The error for a text that names no note: what it names instead, or a search for it.
 fn not_a_note(text: &str) -> LeanError {
     match parse(text).0 {
-        Named::Id(id) => LeanError::new(format!("{id} is a task; to remove it"))
+        Named::Id(id) => LeanError::new(format!("{id} is a task"))
+            .lead("to remove it")
             .call(LeanTool::TaskUpdate, json!({"id": id, "status": "cancelled"})),
         Named::Title(title) => {
             let query: String = title.chars().take(100).collect();

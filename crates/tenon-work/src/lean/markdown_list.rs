@@ -1,6 +1,6 @@
 //! Task lists in Markdown: bullets or numbers, nested by indentation, with or without check boxes.
 //!
-//! `tests:` and `criteria:` below an item, and a check in brackets at the end of its title (`Fix it [cmd: make check]`),
+//! `tests:` and `criteria:` below an item, and a check in brackets after the title (`Fix it [cmd: make check]`),
 //! belong to the item; every other line below it continues the title.
 
 use std::fmt::Write;

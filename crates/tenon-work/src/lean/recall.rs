@@ -37,7 +37,8 @@ impl Args {
         let bytes = max_bytes(fields);
         match query {
             Some(query) => Ok(Self { query, most: most.unwrap_or(SHOWN).clamp(1, 50), max_bytes: bytes }),
-            None => Err(LeanError::new("say what to look for, for example")
+            None => Err(LeanError::new("say what to look for")
+                .lead("for example")
                 .call(LeanTool::Recall, json!({"query": "build on arm"}))),
         }
     }
@@ -54,7 +55,8 @@ enum Found {
 pub(super) async fn run(call: &mut WorkCall<'_>, args: &Args) -> Result<LeanAnswer, LeanError> {
     let query: String = args.query.chars().take(1000).collect();
     let Some(question) = Question::parse(&query) else {
-        return Err(LeanError::new("the query contains no word, for example")
+        return Err(LeanError::new("the query contains no word")
+            .lead("for example")
             .call(LeanTool::Recall, json!({"query": "build on arm"})));
     };
     let (ws, last_seq) = (call.ws.id, call.ws.last_seq());
@@ -65,8 +67,13 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: &Args) -> Result<LeanAnsw
     let mut lines = Vec::new();
     let mut data = Vec::new();
     for candidate in ranked.iter().take(args.most) {
-        let text = format!("{}\n{}", candidate.title, candidate.body);
-        let (line, id) = shown(&candidate.value, &question.snippet(text.trim()));
+        let Candidate { title, body, .. } = candidate;
+        let text = match (title.as_str(), body.as_str()) {
+            ("", text) | (text, "") => text.to_owned(),
+            (title, body) if body.starts_with(title) => body.to_owned(),
+            (title, body) => format!("{title}: {body}"),
+        };
+        let (line, id) = shown(&candidate.value, &question.snippet(&text));
         lines.push(line);
         data.push(id);
     }
@@ -119,7 +126,7 @@ async fn load(call: &mut WorkCall<'_>, hits: &[Hit]) -> Result<Vec<Candidate<Fou
         });
     }
     for row in step::by_numbers(call.tx, ws, &of_kind(SearchKind::Step)).await? {
-        // A criterion that repeats the title is no second mention.
+        // A criterion that repeats the title does not count twice.
         let mut parts: Vec<&str> = row.fields.success_criteria.iter().map(String::as_str).collect();
         parts.retain(|part| *part != row.fields.title);
         parts.extend(row.fields.tests.iter().map(String::as_str));

@@ -69,7 +69,15 @@ impl WorkCall<'_> {
     ) -> Result<TargetRow, LeanError> {
         match parse(text).0 {
             Named::Id(id) => Ok(self.load(id).await.map_err(|_| unknown_task(text))?),
-            Named::Title(title) => self.titled_target(title, kind).await?.ok_or_else(|| unknown_task(text)),
+            Named::Title(title) => {
+                // A task is meant more often than its plan.
+                let first = kind.or(Some(TargetKind::Task));
+                let found = match self.titled_target(title, first).await? {
+                    None if kind.is_none() => self.titled_target(title, Some(TargetKind::Plan)).await?,
+                    found => found,
+                };
+                found.ok_or_else(|| unknown_task(text))
+            }
         }
     }
 
@@ -220,7 +228,8 @@ fn no_step(task: &TargetRow, steps: &[StepRow], text: &str, found: &[usize]) -> 
         ),
         _ => {
             let title: String = text.chars().take(100).collect();
-            LeanError::new(format!("{what}; to add it"))
+            LeanError::new(what)
+                .lead("to add it")
                 .call(LeanTool::TaskUpdate, json!({"id": task.id, "steps": [title]}))
         }
     }

@@ -30,7 +30,8 @@ impl Args {
         ]);
         let about = fields.text(&["about", "task", "taskid", "topic", "scope", "target"]);
         let Some(text) = text.or_else(|| title.clone()) else {
-            return Err(LeanError::new("there is no text to remember, for example")
+            return Err(LeanError::new("there is no text to remember")
+                .lead("for example")
                 .call(LeanTool::Remember, json!({"text": "The build needs libatomic on arm"})));
         };
         let kind = fields.text(&["type", "kind", "category"]);
@@ -99,7 +100,7 @@ pub(super) async fn run(
     Ok(LeanAnswer::new(format!("remembered #{seq}{with}"), json!({"id": seq, "task": target})))
 }
 
-/// The task that the agent works on: the focus, or what is active. A task that nobody has started is not meant.
+/// The task that the agent works on: the focus, or what is active. A task that was not started is not meant.
 async fn worked_on(call: &mut WorkCall<'_>, caller: &LeanCaller) -> Result<Option<TargetRow>, LeanError> {
     let current = call.current_task(&caller.agent).await?;
     Ok(current.filter(|row| row.fields.status == Status::Active || call.ws.focus == Some(row.id)))

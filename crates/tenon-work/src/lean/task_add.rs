@@ -41,7 +41,8 @@ impl Args {
             (Some(title), about) => (title, about),
             (None, Some(about)) => (about, None),
             (None, None) => {
-                return Err(LeanError::new("a task needs a title, for example")
+                return Err(LeanError::new("a task needs a title")
+                    .lead("for example")
                     .call(LeanTool::TaskAdd, json!({"title": "Fix the login test"})));
             }
         };
@@ -125,7 +126,7 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: &Args) -> Result<LeanAnsw
     let made = call.tool(WorkTool::TasksCreate, create).await?;
     let id: TargetId =
         made["id"].as_str().and_then(|id| id.parse().ok()).expect("the tool answers with an id");
-    super::task_update::close_marked(call, id, &args.steps).await?;
+    super::closing::close_marked(call, id, &args.steps).await?;
     let row = call.load(id).await?;
     let view = TaskView::read(call, row).await?;
     let plan =
@@ -183,7 +184,7 @@ pub(super) async fn default_plan(call: &mut WorkCall<'_>) -> Result<TargetId, Le
     }
 }
 
-/// Adds the task as a step of a task, below one of its steps if that is named.
+/// Adds the task as a step of a task, below a step if one is named.
 async fn add_step(
     call: &mut WorkCall<'_>,
     args: &Args,

@@ -72,16 +72,18 @@ pub(super) async fn run(
 /// Rejects a task that is done or that another agent has.
 fn claimable(call: &WorkCall<'_>, row: TargetRow, agent: &str) -> Result<TargetRow, LeanError> {
     if row.id.kind == TargetKind::Plan {
-        return Err(LeanError::new(format!("{} is a plan; claim one of its tasks", row.id))
+        return Err(LeanError::new(format!("{} is a plan; claim a task in it", row.id))
             .call(LeanTool::TaskShow, json!({"id": row.id})));
     }
     if row.fields.status == Status::Done {
-        return Err(LeanError::new(format!("{} is done; to take another task", row.id))
+        return Err(LeanError::new(format!("{} is done", row.id))
+            .lead("to take another task")
             .call(LeanTool::TaskClaim, json!({})));
     }
     match &row.fields.claim {
         Some(claim) if claim.agent != agent && claim.is_live(call.now) => {
-            Err(LeanError::new(format!("{} is {}; to take another task", row.id, claimed(claim)))
+            Err(LeanError::new(format!("{} is {}", row.id, claimed(claim)))
+                .lead("to take another task")
                 .code_of(WorkErrorCode::Conflict)
                 .call(LeanTool::TaskClaim, json!({})))
         }

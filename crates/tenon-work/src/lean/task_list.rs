@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use super::natural::{self, Fields, Status as Word};
-use super::task_text::{claimed, one_line};
+use super::task_text::{claimed, live_claim, one_line};
 use super::{LeanAnswer, LeanCaller, LeanError, LeanTool, max_bytes, within};
 use crate::id::{TargetId, TargetKind};
 use crate::name::quoted;
@@ -141,7 +141,7 @@ pub(super) async fn line(call: &mut WorkCall<'_>, row: &TargetRow) -> Result<Str
         let waits = crate::plan::radar::waits_for(call.tx, call.ws.id, row.id).await?;
         facts.extend(waits.first().map(|(id, _)| format!("waits for {id}")));
     }
-    facts.extend(row.fields.claim.as_ref().filter(|claim| claim.is_live(call.now)).map(claimed));
+    facts.extend(live_claim(row, call.now).map(claimed));
     let facts = if facts.is_empty() { String::new() } else { format!(" ({})", facts.join("; ")) };
     let title = one_line(&row.fields.title, 120);
     Ok(format!("{} {:<6}{progress} {title}{facts}", row.id, row.fields.status.as_str()))

@@ -84,9 +84,7 @@ impl TaskView {
         if !self.steps.is_empty() {
             facts.push(format!("{} of {} steps done", self.done(), self.steps.len()));
         }
-        if let Some(claim) = self.row.fields.claim.as_ref().filter(|claim| claim.is_live(now)) {
-            facts.push(claimed(claim));
-        }
+        facts.extend(live_claim(&self.row, now).map(claimed));
         let title = one_line(&self.row.fields.title, 200);
         format!("{} {title} ({})", self.row.id, facts.join(", "))
     }
@@ -153,6 +151,11 @@ impl TaskView {
 
 async fn cards(call: &mut WorkCall<'_>, view: &View, doc: &str) -> Result<Vec<Version>, StoreError> {
     query::newest_of_types(call.tx, call.ws.id, view, doc, &card::TYPES, i64::MAX, NEWEST).await
+}
+
+/// The claim on a task, if it has an effect.
+pub(super) fn live_claim(row: &TargetRow, now: i64) -> Option<&Claim> {
+    row.fields.claim.as_ref().filter(|claim| claim.is_live(now) && row.fields.status != Status::Done)
 }
 
 /// `claimed by ada until 2026-01-02 03:04 UTC`

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::LeanError;
+use super::closing::close_marked;
 use super::markdown_list::{self, ListItem};
 use super::task_add::{create_plan, default_plan, step_input};
-use super::task_update::close_marked;
 use crate::catalog::WorkTool;
 use crate::id::{TargetId, TargetKind};
 use crate::plan::step::{self, StepRow};

@@ -122,7 +122,7 @@ pub(crate) struct Candidate<T> {
     pub value: T,
 }
 
-/// The most promising rows for a question, and how much each of its words tells.
+/// The most promising rows for a question, and how much each word tells.
 pub(crate) struct Candidates {
     pub hits: Vec<Hit>,
     weights: Vec<f64>,

@@ -41,6 +41,9 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
     let (done, open): (Vec<&StepRow>, Vec<&StepRow>) = steps.iter().partition(|step| step.fields.completed);
     items.extend(open.into_iter().map(step_item));
     for (note, part) in entry::in_view(call.tx, ws, &view, None, NOTES, None, NEWEST).await? {
+        if note.format.as_deref() == Some(entry::FORGOTTEN) {
+            continue;
+        }
         items.push(RadarItem::new(NOTED, note.view(&part.name), &["seq", "branch", "doc"]));
     }
     for card in

@@ -239,7 +239,7 @@ async fn new_session_knows_task_open_step_last_decision_and_next_action() {
         "{text}"
     );
     assert!(text.contains(r#"task_update {"id":"TASK-002","step":"2","done":true}"#), "{text}");
-    // The next action works as it stands.
+    // The next action works unchanged.
     let next = ok(work, "task_update", json!({"id": "TASK-002", "step": "2", "done": true})).await;
     assert!(next.contains("open step: 3 Migrate the data"), "{next}");
     assert!(

@@ -116,7 +116,13 @@ fn show(args: Show, invocation: &mut Invocation) -> Result<Exit, Failure> {
         Some(Ok(seq)) => Some(seq),
         None => None,
     };
-    let arguments = given([("target", json!(args.task)), ("seq", json!(seq))]);
+    let of_workspace = seq.is_none() && args.task.is_none();
+    let arguments = given([
+        ("target", json!(args.task)),
+        ("seq", json!(seq)),
+        ("branch", json!(of_workspace.then_some("main"))),
+        ("doc", json!(of_workspace.then_some("notes"))),
+    ]);
     let arguments = if seq.is_none() { paged(arguments, &args.paging) } else { arguments };
     let answer = call_tool(WorkTool::MemoryShow, arguments, &args.options, invocation)?;
     let entries = list(&answer.result["entries"]);

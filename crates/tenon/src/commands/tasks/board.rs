@@ -45,8 +45,9 @@ fn board(tasks: &[Value], width: usize) -> StyledText {
     let cell = (width.clamp(30, 240) / 3).saturating_sub(2);
     let mut text = StyledText::default();
     for ((name, colour, _), count) in columns.iter().zip(counts) {
-        text.coloured(*colour, &padded(&format!("{name} ({count})"), cell));
-        text.plain("  ");
+        let head = format!("{name} ({count})");
+        text.coloured(*colour, &head);
+        text.plain(&" ".repeat((cell + 2).saturating_sub(head.chars().count())));
     }
     text.end_line();
     let height = columns.iter().map(|(_, _, cards)| cards.len()).max().unwrap_or(0);
