@@ -11,6 +11,7 @@ use crate::error::WorkErrorCode;
 use crate::id::TargetId;
 use crate::memory::entry::{self, NewNote};
 use crate::memory::{NOTES, branch};
+use crate::path::StepPath;
 use crate::plan::step::{self, StepRow};
 use crate::plan::target::{Status, TargetRow};
 use crate::tools::checkpoints::confirming;
@@ -92,7 +93,12 @@ pub(super) async fn close(
         }
         return Ok(());
     }
+    let mut kept_open: Vec<StepPath> = Vec::new();
     for step in steps {
+        // The steps above one that stays open cannot close.
+        if kept_open.iter().any(|path| path.is_below(&step.fields.path)) {
+            continue;
+        }
         let at = position(&step.fields.path);
         if step.fields.completed {
             said.push(format!("step {at} was already done"));
@@ -101,6 +107,7 @@ pub(super) async fn close(
         let verdict = check::apply(call, &step, &caller.checks).await?;
         if !verdict.refused.is_empty() {
             refused.extend(verdict.refused);
+            kept_open.push(step.fields.path.clone());
             continue;
         }
         close_step(call, &step).await?;

@@ -1,7 +1,7 @@
 //! Ranked search: one score for both backends, computed here from the texts of candidates.
 //!
-//! The full-text index only proposes candidates: for each word the newest rows with it, and the newest with all words but
-//! one. The score is BM25 over title and body, where a word of the title counts as several of the body and newer entries
+//! The full-text index only proposes candidates: for each word the newest rows with it, and the newest with all words that
+//! are not common, and with all of them but one. The score is BM25 over title and body, where a word of the title counts as several of the body and newer entries
 //! count a little more. A word also matches its other forms (`crash`, `crashes`) and longer words, for less.
 //!
 //! How common a word is follows from how densely its newest rows lie, so nothing has to count all of them.
@@ -15,6 +15,9 @@ use crate::store::{StoreError, Tx};
 /// Candidates per word, and texts that are read and scored.
 const PER_WORD: i64 = 100;
 const SCORED: usize = 150;
+/// Among so many of the newest numbers, a common word has all its candidates. It is not looked up any further: the rows of
+/// a word in every note would take longer than everything else.
+const RECENT: i64 = 4096;
 /// Words of a question that are looked up: the rest is noise.
 const MOST_WORDS: usize = 12;
 
@@ -139,36 +142,27 @@ pub(crate) async fn candidates(
     // `seq` → hit, and the sum of the weights of the words it is known to contain.
     let mut found: BTreeMap<i64, (Hit, f64)> = BTreeMap::new();
     let mut weights = Vec::with_capacity(words.len());
-    for word in &words {
-        let hits = search::find_ranked(tx, ws, &Question::query(&[word]), PER_WORD).await?;
+    let mut specific = Vec::new();
+    for (at, word) in words.iter().enumerate() {
+        let exact = SearchQuery::exact(&word.text);
+        let mut hits = search::find_ranked(tx, ws, &exact, last_seq - RECENT, PER_WORD).await?;
+        if i64::try_from(hits.len()) != Ok(PER_WORD) {
+            hits = search::find_ranked(tx, ws, &Question::query(&[word]), 0, PER_WORD).await?;
+            specific.push(at);
+        }
         let weight = rarity(&hits, last_seq);
         weights.push(weight);
         for hit in hits {
             found.entry(hit.seq).or_insert((hit, 0.0)).1 += weight;
         }
     }
-    // A common word has more rows than were read: those with the other words, too, matter most.
-    let total: f64 = weights.iter().sum();
-    let is_common = |at: usize| weights[at] < 6.0;
-    if words.len() > 1 && (0..words.len()).any(is_common) {
-        let mut sets = vec![words.clone()];
-        if words.len() > 2 && words.len() <= 6 {
-            sets.extend((0..words.len()).map(|left_out| {
-                words.iter().enumerate().filter(|(at, _)| *at != left_out).map(|(_, word)| *word).collect()
-            }));
-        }
-        for set in sets {
-            let known: f64 = total
-                - words
-                    .iter()
-                    .zip(&weights)
-                    .filter(|(word, _)| !set.contains(word))
-                    .map(|(_, weight)| weight)
-                    .sum::<f64>();
-            for hit in search::find_ranked(tx, ws, &Question::query(&set), PER_WORD).await? {
-                let entry = found.entry(hit.seq).or_insert((hit, 0.0));
-                entry.1 = entry.1.max(known);
-            }
+    // A word may have more rows than were read: those with the other words, too, matter most.
+    for set in sets(&specific) {
+        let together: Vec<&Word> = set.iter().map(|&at| words[at]).collect();
+        let known: f64 = set.iter().map(|&at| weights[at]).sum();
+        for hit in search::find_ranked(tx, ws, &Question::query(&together), 0, PER_WORD).await? {
+            let entry = found.entry(hit.seq).or_insert((hit, 0.0));
+            entry.1 = entry.1.max(known);
         }
     }
     let mut ranked: Vec<(Hit, f64)> = found.into_values().collect();
@@ -177,6 +171,20 @@ pub(crate) async fn candidates(
     });
     ranked.truncate(SCORED);
     Ok(Candidates { hits: ranked.into_iter().map(|(hit, _)| hit).collect(), weights })
+}
+
+/// The sets of words that are looked up together: all, and all but one.
+fn sets(words: &[usize]) -> Vec<Vec<usize>> {
+    if words.len() < 2 {
+        return Vec::new();
+    }
+    let mut sets = vec![words.to_vec()];
+    if (3..=6).contains(&words.len()) {
+        sets.extend(
+            words.iter().map(|left_out| words.iter().filter(|word| *word != left_out).copied().collect()),
+        );
+    }
+    sets
 }
 
 /// The inverse document frequency of a word, from its newest rows.

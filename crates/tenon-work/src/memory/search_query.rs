@@ -94,6 +94,11 @@ impl SearchQuery {
         (!terms.is_empty()).then_some(Self(terms))
     }
 
+    /// Rows with this word.
+    pub(crate) fn exact(word: &str) -> Self {
+        Self(vec![Term { word: word.to_owned(), prefix: false }])
+    }
+
     /// Rows with a word that begins with each of these.
     pub(crate) fn prefixes(words: impl Iterator<Item = String>) -> Self {
         Self(words.map(|word| Term { word, prefix: true }).collect())
