@@ -273,7 +273,8 @@ impl Work {
     /// When a rule rejects it, or the store fails.
     pub async fn lean(&self, request: &LeanRequest) -> Result<LeanAnswer, LeanError> {
         let access = request.tool().access();
-        self.lean_call(access, async |call: &mut WorkCall<'_>| request.run(call).await).await
+        // Boxed, as it is large.
+        Box::pin(self.lean_call(access, async |call: &mut WorkCall<'_>| request.run(call).await)).await
     }
 
     /// The checks that must run before a call of the surface `work`.

@@ -48,7 +48,7 @@ impl Pools {
                 writer.await.map(|writer| Connections::Sqlite { writer, readers })
             }
             StoreLocation::Postgres(url) => {
-                postgres::open(url, lock_timeout).await.map(Connections::Postgres)
+                Box::pin(postgres::open(url, lock_timeout)).await.map(Connections::Postgres)
             }
         };
         match connections {
@@ -109,7 +109,9 @@ impl TxPermit {
                 until_free(lock_timeout, permit, SqlitePermit::begin).await?.into()
             }
             Self::Postgres { pool, access, lock_timeout, cache } => {
-                Tx::postgres(postgres::begin(&pool, access, lock_timeout).await?, cache)
+                // Boxed: connecting with TLS takes much of the stack.
+                let begun = Box::pin(postgres::begin(&pool, access, lock_timeout)).await?;
+                Tx::postgres(begun, cache)
             }
         })
     }

@@ -30,14 +30,14 @@ async fn call(work: &Work, tool: &str, args: Value) -> Result<LeanAnswer, LeanEr
         output: "not allowed".into(),
         exit_code: None,
     };
-    let checks = work.lean_checks(&request).await?.into_iter().map(unchecked).collect();
-    work.lean(&request.with_checks(checks)).await
+    let checks = Box::pin(work.lean_checks(&request)).await?.into_iter().map(unchecked).collect();
+    Box::pin(work.lean(&request.with_checks(checks))).await
 }
 
 /// The text of a call that must succeed.
 async fn ok(work: &Work, tool: &str, args: Value) -> String {
     let shown = args.to_string();
-    match call(work, tool, args).await {
+    match Box::pin(call(work, tool, args)).await {
         Ok(answer) => answer.text,
         Err(error) => panic!("{tool} {shown}: {error}"),
     }
@@ -80,7 +80,9 @@ async fn natural_calls_succeed_or_offer_one_that_does_on_both_backends() {
                 let (tool, args) =
                     offered(&error).unwrap_or_else(|| panic!("{tool} {args}: no call in: {error}"));
                 // On a copy of the workspace: an offered call must not change what follows.
-                let copy = sqlite.copy().await.in_workspace(tenon_work::WorkspaceName::parse("w").unwrap());
+                let copy = Box::pin(sqlite.copy())
+                    .await
+                    .in_workspace(tenon_work::WorkspaceName::parse("w").unwrap());
                 let repeated = call(&copy, &tool, args.clone()).await;
                 assert!(repeated.is_ok(), "{error}\noffered {tool} {args}: {repeated:?}");
             }
@@ -139,7 +141,7 @@ on_both! {
         let shown = client.ok("memory_show", json!({"branch": "main", "doc": "notes"})).await;
         assert_eq!(shown["entries"][0]["format"], "forgotten");
         // A copy has the same index.
-        let copy = client.copy().await.in_workspace(tenon_work::WorkspaceName::parse("w").unwrap());
+        let copy = Box::pin(client.copy()).await.in_workspace(tenon_work::WorkspaceName::parse("w").unwrap());
         assert_eq!(ok(&copy, "recall", json!({"query": "cluster"})).await, "nothing about `cluster`");
 
         ok(work, "remember", json!({"text": "Decision: use zstd"})).await;
