@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::{LeanError, LeanTool};
+use crate::error::WorkErrorCode;
 use crate::id::{StepId, TargetId, TargetKind};
 use crate::name::quoted;
 use crate::path::StepPath;
@@ -144,7 +145,9 @@ async fn newest(call: &mut WorkCall<'_>, most: i64) -> Result<Vec<TargetRow>, St
 }
 
 pub(super) fn unknown_task(text: &str) -> LeanError {
-    LeanError::new(format!("there is no task {}", quoted(text))).call(LeanTool::TaskList, json!({}))
+    LeanError::new(format!("there is no task {}", quoted(text)))
+        .code_of(WorkErrorCode::UnknownId)
+        .call(LeanTool::TaskList, json!({}))
 }
 
 /// The position of a step as people count: `2.1` for `s:1.s:0`.

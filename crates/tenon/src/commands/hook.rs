@@ -123,9 +123,9 @@ fn report(invocation: &mut Invocation) -> Result<(), Failure> {
             }
         }
         EventKind::Session => {
-            if let Some(root) = root_of_folder(&folder, invocation.explicit_root()) {
-                texts.push(resume::text(&root, invocation)?);
-            }
+            let found = root_of_folder(&folder, invocation.explicit_root());
+            let root = found.map_or_else(|| invocation.root(Some(&folder)), Ok)?;
+            texts.push(resume::text(&root, invocation)?);
         }
         EventKind::Shell | EventKind::Stop => {
             if let Some(root) = root_of_folder(&folder, invocation.explicit_root()) {
