@@ -19,7 +19,7 @@ fn said(client: &mut McpClient, tool: &str, arguments: Value) -> (String, bool) 
 #[test]
 fn tool_lists_stay_small() {
     let sandbox = Sandbox::new();
-    let mut bytes = |surfaces: &str| {
+    let bytes = |surfaces: &str| {
         let mut client = connect(&sandbox, surfaces);
         let listed = client.request("tools/list", json!({})).unwrap();
         (listed["tools"].as_array().unwrap().len(), listed["tools"].to_string().len())
