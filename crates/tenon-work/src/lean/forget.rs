@@ -29,7 +29,7 @@ impl Args {
         match id {
             Some(id) => Ok(Self { id }),
             None => Err(LeanError::new("name what to forget; recall shows the ids")
-                .call(LeanTool::Recall, json!({"query": "…"}))),
+                .call(LeanTool::Recall, json!({"query": "build on arm"}))),
         }
     }
 }
@@ -78,7 +78,7 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: &Args) -> Result<LeanAnsw
 fn unknown(id: &str) -> LeanError {
     LeanError::new(format!("there is no note {}; recall shows the ids", quoted(id)))
         .code_of(WorkErrorCode::UnknownId)
-        .call(LeanTool::Recall, json!({"query": "…"}))
+        .call(LeanTool::Recall, json!({"query": "build on arm"}))
 }
 
 /// The error for a text that names no note: what it names instead, or a search for it.
