@@ -32,6 +32,8 @@ const LONG_READS: usize = 100;
 
 /// Occurs in ten of the notes.
 const RARE: &str = "needle";
+/// Occurs in every tenth note.
+const COMMON: &str = "seldom";
 
 /// Commits its argument once for each line on stdin.
 const BARE: &str = r#"
@@ -87,7 +89,7 @@ impl Store<'_> {
     }
 
     fn client(&self, args: &[&str]) -> Result<Client, BenchError> {
-        let mut lines = JsonLines::start(self.tenon(&["mcp", "--surface", "tasks,memory"]).args(args))?;
+        let mut lines = JsonLines::start(self.tenon(&["mcp", "--surface", "work,tasks,memory"]).args(args))?;
         lines.initialize()?;
         Ok(Client(lines))
     }
@@ -191,6 +193,14 @@ impl Store<'_> {
             let times = Times::of(LONG_READS, || client.call("memory_search", &json!({"query": query})))?;
             self.row(&format!("search of {NOTES} notes, {kind}"), &times, "", "");
         }
+        for (kind, query, aim) in [
+            ("a word in ten", RARE, "5 ms"),
+            ("a word in every tenth", COMMON, "5 ms"),
+            ("a question of six words", "why does the seldom clean build need a needle image", ""),
+        ] {
+            let times = Times::of(LONG_READS, || client.recall(&json!({"query": query})))?;
+            self.row(&format!("recall from {NOTES} notes, {kind}"), &times, "", aim);
+        }
         Ok(())
     }
 
@@ -200,7 +210,7 @@ impl Store<'_> {
     }
 }
 
-/// A session with the `tasks` and `memory` surfaces.
+/// A session with the `work`, `tasks` and `memory` surfaces.
 struct Client(JsonLines);
 
 impl Client {
@@ -212,6 +222,17 @@ impl Client {
             return Ok(());
         }
         Err(BenchError::new(format!("`{tool}` answered {}", self.0.answer())))
+    }
+
+    /// `recall`, which answers with text.
+    fn recall(&mut self, arguments: &Value) -> Result<(), BenchError> {
+        let params = json!({"name": "recall", "arguments": arguments});
+        let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+        self.0.ask(&call.to_string())?;
+        if self.0.answer().contains(" note ") {
+            return Ok(());
+        }
+        Err(BenchError::new(format!("`recall` answered {}", self.0.answer())))
     }
 
     fn end(self) -> Result<(), BenchError> {
@@ -244,6 +265,9 @@ fn write_export(path: &Path) -> io::Result<()> {
         let mut content = format!("{number} {NOTE}");
         if number % (NOTES / 10) == 0 {
             let _ = write!(content, " {RARE}");
+        }
+        if number % 10 == 3 {
+            let _ = write!(content, " {COMMON}");
         }
         write_row(
             "entries",

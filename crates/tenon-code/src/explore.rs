@@ -44,7 +44,7 @@ pub use answer::{DEFAULT_BYTES, MAX_BYTES, MIN_BYTES};
 pub use find::{Body, Find};
 pub use hierarchy::{Direction, Hierarchy};
 pub use outline::Outline;
-pub use problems::{Problems, SinceReport};
+pub use problems::{ProblemGate, Problems, SinceReport};
 pub use references::{OnlyRole, References};
 pub use search::Search;
 pub use tenon_index::SearchMode;

@@ -20,6 +20,7 @@ use crate::surfaces::code::CodeSurface;
 use crate::surfaces::context::ContextSurface;
 use crate::surfaces::edit::EditSurface;
 use crate::surfaces::explore::ExploreSurface;
+use crate::surfaces::lean::LeanSurface;
 use crate::surfaces::nav::{NavOptions, NavSurface};
 use crate::surfaces::work::{StoreHandle, WorkSurface};
 use crate::surfaces::workspace::WorkspaceSurface;
@@ -48,6 +49,7 @@ impl Service {
             .with(NavSurface::new(&engine, nav_options(&workspace)))
             .with_allowed(EditSurface::allowed(&workspace, &engine))
             .with(ContextSurface::of_workspace(cache_root.map(Into::into), &engine))
+            .with(LeanSurface::new(&workspace, &store, &engine))
             .with(WorkSurface::tasks(&store))
             .with(WorkSurface::memory(&store));
         let mut names = surfaces.names();

@@ -8,6 +8,7 @@ pub mod code;
 pub mod context;
 pub(crate) mod edit;
 pub(crate) mod explore;
+pub(crate) mod lean;
 pub(crate) mod nav;
 pub mod work;
 pub mod workspace;
@@ -27,6 +28,7 @@ pub const NAMES: &[&str] = &[
     nav::NavSurface::NAME,
     edit::EditSurface::NAME,
     context::ContextSurface::NAME,
+    lean::LeanSurface::NAME,
     "tasks",
     "memory",
     workspace::WorkspaceSurface::NAME,

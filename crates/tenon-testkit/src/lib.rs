@@ -12,6 +12,7 @@ pub mod framed_rpc;
 pub mod generated;
 pub mod http;
 pub mod mcp_client;
+pub mod pgbouncer;
 pub mod postgres;
 pub mod processes;
 pub mod program;

@@ -76,20 +76,122 @@ pub fn database() -> String {
 pub struct PostgresServer {
     folder: TempDir,
     port: u16,
+    /// Of the server program.
+    options: String,
+}
+
+/// A certificate authority, and certificates that it signed and that another one signed, made with `openssl`.
+#[derive(Debug)]
+pub struct Certificates {
+    /// The root that signed the server's certificate for `localhost`.
+    pub root: PathBuf,
+    /// A root that signed nothing here.
+    pub other_root: PathBuf,
+    /// Certificate and key of the client `certified`.
+    pub client: (PathBuf, PathBuf),
+}
+
+impl Certificates {
+    fn make(folder: &Path) -> Self {
+        let openssl = |arguments: &str| {
+            let mut command = Command::new("openssl");
+            command.args(arguments.split(' ')).current_dir(folder).stdin(Stdio::null());
+            let output = command.output().expect("these tests need openssl");
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        };
+        let key = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes";
+        for root in ["ca", "other"] {
+            openssl(&format!(
+                "req -x509 {key} -keyout {root}.key -out {root}.crt -subj /CN={root} -days 2 -addext basicConstraints=critical,CA:TRUE"
+            ));
+        }
+        fs::write(folder.join("server.ext"), "subjectAltName=DNS:localhost\n").expect("the folder is ours");
+        fs::write(folder.join("client.ext"), "extendedKeyUsage=clientAuth\n").expect("the folder is ours");
+        for (name, subject) in [("server", "localhost"), ("client", "certified")] {
+            openssl(&format!("req {key} -keyout {name}.key -out {name}.csr -subj /CN={subject}"));
+            openssl(&format!(
+                "x509 -req -in {name}.csr -CA ca.crt -CAkey ca.key -CAcreateserial -out {name}.crt -days 2 -extfile {name}.ext"
+            ));
+            let mode = fs::Permissions::from_mode(0o600);
+            fs::set_permissions(folder.join(format!("{name}.key")), mode).expect("the folder is ours");
+        }
+        let at = |name: &str| folder.join(name);
+        Self { root: at("ca.crt"), other_root: at("other.crt"), client: (at("client.crt"), at("client.key")) }
+    }
 }
 
 impl PostgresServer {
     #[expect(clippy::new_without_default, reason = "a default should not start a server")]
     pub fn new() -> Self {
+        Self::started(|_| String::new())
+    }
+
+    /// A server that accepts TCP connections only with TLS. The role `certified` needs a certificate, others nothing.
+    pub fn with_tls() -> (Self, Certificates) {
+        let mut made = None;
+        let server = Self::started(|folder| {
+            let certificates = Certificates::make(folder);
+            let rules = "local all all trust\nhostssl all certified 127.0.0.1/32 cert\nhostssl all all 127.0.0.1/32 trust\n";
+            fs::write(folder.join("data/pg_hba.conf"), rules).expect("the folder is ours");
+            if is_root() {
+                for file in ["server.key", "server.crt", "ca.crt"] {
+                    chown(folder.join(file), Some(UNPRIVILEGED_ID), Some(UNPRIVILEGED_ID)).expect("root may");
+                }
+            }
+            let at = folder.display();
+            made = Some(certificates);
+            format!(
+                "-c ssl=on -c ssl_cert_file={at}/server.crt -c ssl_key_file={at}/server.key -c ssl_ca_file={at}/ca.crt"
+            )
+        });
+        server.psql("CREATE ROLE certified LOGIN SUPERUSER");
+        (server, made.expect("made above"))
+    }
+
+    /// A server that also accepts connections from a private network, `10.203.0.0/16`.
+    pub fn on_private_network() -> Self {
+        Self::started(|folder| {
+            let file = folder.join("data/pg_hba.conf");
+            let rules = fs::read_to_string(&file).expect("initdb wrote it");
+            fs::write(&file, format!("{rules}\nhost all all 10.203.0.0/16 trust\n"))
+                .expect("the folder is ours");
+            "-c listen_addresses=*".to_owned()
+        })
+    }
+
+    /// `prepare` may change the new data folder; it returns further options.
+    fn started(prepare: impl FnOnce(&Path) -> String) -> Self {
         let folder = TempDir::with_prefix("tenon-postgres-").expect("a temporary folder");
         initialise(folder.path());
         let free = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
         let port = free.local_addr().expect("bound").port();
         drop(free);
-        let socket = folder.path().display();
-        let listen = "-c listen_addresses=127.0.0.1";
-        start(folder.path(), &format!("{listen} -p {port} -c unix_socket_directories={socket}"));
-        Self { folder, port }
+        let socket = folder.path().display().to_string();
+        let more = prepare(folder.path());
+        let options =
+            format!("-c listen_addresses=127.0.0.1 -p {port} -c unix_socket_directories={socket} {more}");
+        start(folder.path(), &options);
+        Self { folder, port, options }
+    }
+
+    /// Stops the server and starts it again.
+    pub fn restart(&self) {
+        run(self.folder.path(), "pg_ctl", &["stop", "--silent", "--mode=fast"]);
+        start(self.folder.path(), &self.options);
+    }
+
+    /// Runs a statement in the database `postgres`.
+    pub fn psql(&self, sql: &str) {
+        let mut command = Command::new(binaries().join("psql"));
+        command.args(["--username=tenon", "--dbname=postgres", "--quiet", "--command", sql]);
+        command.arg("--host").arg(self.folder.path()).arg(format!("--port={}", self.port)).current_dir("/");
+        let output = command.stdin(Stdio::null()).output().expect("psql can be started");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    /// The TCP port on loopback.
+    pub fn port(&self) -> u16 {
+        self.port
     }
 
     /// The URL of an empty database, without parameters.

@@ -221,6 +221,10 @@ impl WorkError {
         &self.0.message
     }
 
+    pub(crate) fn recovery_text(&self) -> Option<&str> {
+        self.0.recovery.as_deref()
+    }
+
     pub(crate) fn proposals(&self) -> &[Proposal] {
         &self.0.proposals
     }

@@ -3,6 +3,7 @@
 pub(crate) mod branch;
 pub(crate) mod card;
 pub(crate) mod entry;
+pub(crate) mod ranking;
 pub(crate) mod scope;
 pub(crate) mod search;
 pub(crate) mod search_query;

@@ -32,6 +32,11 @@ impl StepPath {
         (!above.is_empty()).then(|| Self(above.to_vec()))
     }
 
+    /// The ordinals from the root down.
+    pub(crate) fn ordinals(&self) -> &[u32] {
+        &self.0
+    }
+
     pub fn ordinal(&self) -> u32 {
         self.0.last().copied().unwrap_or(0)
     }

@@ -33,7 +33,7 @@ mod tasks_evidence;
 mod tasks_focus;
 mod tasks_handoff;
 mod tasks_history;
-mod tasks_next;
+pub(crate) mod tasks_next;
 mod tasks_note;
 mod tasks_patch;
 mod tasks_radar;

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use crate::catalog::{Access, WorkTool};
 use crate::envelope::{self, Envelope, Frame};
 use crate::error::{Priority, Proposal, WorkError, WorkErrorCode};
+use crate::lean::{self, Check, ImportedTasks, LeanAnswer, LeanCaller, LeanError, LeanRequest};
 use crate::name::WorkspaceName;
 use crate::request::WorkRequest;
 use crate::store::{Store, Tx};
@@ -100,6 +101,13 @@ pub struct Work {
 impl Work {
     pub fn new(store: Store, clock: Clock, settings: WorkSettings) -> Self {
         Self { store, clock, settings }
+    }
+
+    /// The same store with another default workspace.
+    #[must_use]
+    pub fn in_workspace(&self, workspace: WorkspaceName) -> Self {
+        let settings = WorkSettings { workspace: Some(workspace), ..self.settings.clone() };
+        Self { store: self.store.clone(), clock: self.clock.clone(), settings }
     }
 
     pub fn store(&self) -> &Store {
@@ -257,6 +265,108 @@ impl Work {
         }
         let workspace = Workspace::create(tx, name, self.now()).await?;
         Ok((workspace, vec![format!("workspace `{name}` was created")]))
+    }
+
+    /// Runs a call of the surface `work`.
+    ///
+    /// # Errors
+    /// When a rule rejects it, or the store fails.
+    pub async fn lean(&self, request: &LeanRequest) -> Result<LeanAnswer, LeanError> {
+        let access = request.tool().access();
+        // Boxed, as it is large.
+        Box::pin(self.lean_call(access, async |call: &mut WorkCall<'_>| request.run(call).await)).await
+    }
+
+    /// The checks that must run before a call of the surface `work`.
+    ///
+    /// # Errors
+    /// As [`Work::lean`].
+    pub async fn lean_checks(&self, request: &LeanRequest) -> Result<Vec<Check>, LeanError> {
+        self.lean_call(Access::Read, async |call: &mut WorkCall<'_>| request.checks(call).await).await
+    }
+
+    /// The summary for a session that starts without context; empty if no task is open.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn resume_text(&self, caller: &LeanCaller) -> Result<LeanAnswer, LeanError> {
+        self.lean_call(Access::Read, async |call: &mut WorkCall<'_>| lean::resume_text(call, caller).await)
+            .await
+    }
+
+    /// Adds the tasks of a Markdown text.
+    ///
+    /// # Errors
+    /// When a rule rejects a task, or the store fails. Nothing is added then.
+    pub async fn import_tasks(&self, markdown: &str) -> Result<ImportedTasks, LeanError> {
+        self.lean_call(Access::Write, async |call: &mut WorkCall<'_>| {
+            lean::import_tasks(call, markdown).await
+        })
+        .await
+    }
+
+    /// All plans with their tasks as Markdown.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn export_tasks(&self) -> Result<String, LeanError> {
+        self.lean_call(Access::Read, async |call: &mut WorkCall<'_>| lean::export_tasks(call).await).await
+    }
+
+    /// Runs something in one transaction on the workspace of this instance.
+    async fn lean_call<T>(
+        &self,
+        access: Access,
+        inside: impl AsyncFnOnce(&mut WorkCall<'_>) -> Result<T, LeanError>,
+    ) -> Result<T, LeanError> {
+        let Some(workspace) = &self.settings.workspace else {
+            return Err(WorkError::invalid("there is no workspace").into());
+        };
+        let permit = self.store.acquire(access).await?;
+        let transaction = async {
+            let mut tx = permit.begin().await?;
+            match Box::pin(self.execute_lean(&mut tx, workspace, access, inside)).await {
+                Ok((answer, logged)) => {
+                    if access == Access::Write {
+                        tx.commit().await?;
+                    }
+                    Ok((answer, logged))
+                }
+                Err(failure) => {
+                    tx.rollback().await;
+                    Err(failure)
+                }
+            }
+        };
+        let (answer, logged) = self.store.allow_blocking(transaction).await?;
+        if logged {
+            self.store.changes().publish();
+        }
+        Ok(answer)
+    }
+
+    async fn execute_lean<T>(
+        &self,
+        tx: &mut Tx,
+        workspace: &WorkspaceName,
+        access: Access,
+        inside: impl AsyncFnOnce(&mut WorkCall<'_>) -> Result<T, LeanError>,
+    ) -> Result<(T, bool), LeanError> {
+        let request = lean::outer_request(workspace);
+        let (ws, _) = self.open_workspace(tx, &request, access).await?;
+        let events_before = ws.last_event();
+        let mut call =
+            WorkCall { tx, ws, request, now: self.now(), warnings: Vec::new(), proposals: Vec::new() };
+        let answer = inside(&mut call).await?;
+        let WorkCall { tx, mut ws, .. } = call;
+        let logged = ws.last_event() > events_before;
+        if access == Access::Write {
+            ws.save(tx).await?;
+            if logged {
+                tx.notify(workspace.as_str()).await?;
+            }
+        }
+        Ok((answer, logged))
     }
 
     fn now(&self) -> i64 {

@@ -77,14 +77,19 @@ fn main_folder(root: &Path) -> Option<PathBuf> {
     }
 }
 
-/// Where git keeps the configuration: `.git`, or what it points at in a worktree or submodule.
-fn git_folder(root: &Path) -> Option<PathBuf> {
+/// Where git keeps what belongs to this worktree alone: `.git`, or what it points at.
+pub(crate) fn worktree_folder(root: &Path) -> Option<PathBuf> {
     let dot_git = root.join(".git");
     if dot_git.is_dir() {
         return Some(dot_git);
     }
     let text = read(&dot_git)?;
-    let folder = root.join(text.strip_prefix("gitdir:")?.trim());
+    Some(root.join(text.strip_prefix("gitdir:")?.trim()))
+}
+
+/// Where git keeps the configuration: `.git`, or what it points at in a worktree or submodule.
+pub(crate) fn git_folder(root: &Path) -> Option<PathBuf> {
+    let folder = worktree_folder(root)?;
     match read(&folder.join("commondir")) {
         Some(common) => Some(folder.join(common.trim())),
         None => Some(folder),
@@ -92,7 +97,7 @@ fn git_folder(root: &Path) -> Option<PathBuf> {
 }
 
 /// A file of the repository, which may be hostile.
-fn read(path: &Path) -> Option<String> {
+pub(crate) fn read(path: &Path) -> Option<String> {
     String::from_utf8(regular_file::read(path, MAX_BYTES).ok()?).ok()
 }
 

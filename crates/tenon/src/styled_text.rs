@@ -12,16 +12,42 @@ pub(crate) struct StyledText(String);
 pub(crate) enum Colour {
     Red,
     Blue,
+    Green,
+    Yellow,
+}
+
+impl Colour {
+    fn code(self) -> &'static str {
+        match self {
+            Self::Red => "\u{1b}[1;31m",
+            Self::Blue => "\u{1b}[1;36m",
+            Self::Green => "\u{1b}[1;32m",
+            Self::Yellow => "\u{1b}[1;33m",
+        }
+    }
 }
 
 impl StyledText {
     /// Adds a line that starts with a coloured label.
     pub(crate) fn labelled(&mut self, indent: &str, colour: Colour, label: &'static str, text: &str) {
-        let code = match colour {
-            Colour::Red => "\u{1b}[1;31m",
-            Colour::Blue => "\u{1b}[1;36m",
-        };
+        let code = colour.code();
         self.0.push_str(&format!("{indent}{code}{label}\u{1b}[0m: {}\n", visible(text)));
+    }
+
+    /// Adds a coloured part of a line.
+    pub(crate) fn coloured(&mut self, colour: Colour, text: &str) {
+        self.0.push_str(&format!("{}{}\u{1b}[0m", colour.code(), visible(text)));
+    }
+
+    /// Adds a part of a line without colours.
+    pub(crate) fn plain(&mut self, text: &str) {
+        self.0.push_str(&visible(text));
+    }
+
+    /// Ends a line that was made of parts.
+    pub(crate) fn end_line(&mut self) {
+        self.0.truncate(self.0.trim_end_matches(' ').len());
+        self.0.push('\n');
     }
 
     /// Adds a line with a word in it that is coloured and links to a file.

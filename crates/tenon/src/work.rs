@@ -4,7 +4,10 @@
 
 use serde_json::{Map, Value, json};
 use tenon_server::surfaces::work::StoreHandle;
-use tenon_work::{Envelope, WorkErrorCode, WorkTool};
+use tenon_work::{
+    Access, CheckOutcome, CheckResult, Envelope, LeanAnswer, LeanCaller, LeanError, LeanRequest, LeanTool,
+    VcsHead, Work, WorkErrorCode, WorkTool, WorkspaceName,
+};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -18,7 +21,7 @@ pub(crate) struct WorkOptions {
     workspace: Option<String>,
     /// Print the whole answer as JSON
     #[arg(long)]
-    json: bool,
+    pub(crate) json: bool,
 }
 
 /// Options of commands that list.
@@ -41,18 +44,19 @@ pub(crate) fn store_handle(invocation: &Invocation) -> Result<StoreHandle, Failu
     Ok(StoreHandle::new(&invocation.workspace(&root, vec![])?))
 }
 
-/// Calls a tool. With `--json` it also prints the answer.
-pub(crate) fn call_tool(
+fn envelope(
     tool: WorkTool,
     arguments: Value,
     options: &WorkOptions,
-    invocation: &mut Invocation,
-) -> Result<ToolAnswer, Failure> {
+    invocation: &Invocation,
+) -> Result<Envelope, Failure> {
     let store_handle = store_handle(invocation)?;
     let Value::Object(mut arguments) = arguments else { unreachable!("arguments are written as an object") };
     arguments.insert("workspace".into(), json!(options.workspace));
-    arguments.insert("max_chars".into(), json!(MAX_CHARS));
-    let envelope = match store_handle.parse(tool, arguments) {
+    if tool.access() == Access::Read || tool == WorkTool::TasksNext {
+        arguments.insert("max_chars".into(), json!(MAX_CHARS));
+    }
+    Ok(match store_handle.parse(tool, arguments) {
         Ok(request) => block_on(async {
             let envelope = match options.workspace {
                 Some(_) => store_handle.call_for_user(&request).await,
@@ -62,7 +66,17 @@ pub(crate) fn call_tool(
             envelope
         })?,
         Err(rejected) => *rejected,
-    };
+    })
+}
+
+/// Calls a tool. With `--json` it also prints the answer.
+pub(crate) fn call_tool(
+    tool: WorkTool,
+    arguments: Value,
+    options: &WorkOptions,
+    invocation: &mut Invocation,
+) -> Result<ToolAnswer, Failure> {
+    let envelope = envelope(tool, arguments, options, invocation)?;
     if options.json {
         invocation.print_data(envelope.text())?;
     }
@@ -74,6 +88,90 @@ pub(crate) fn call_tool(
     }
     let (mut value, _) = envelope.into_parts();
     Ok(ToolAnswer { result: value["result"].take(), silent: options.json })
+}
+
+/// Who calls from the command line.
+fn person(invocation: &Invocation, root: &camino::Utf8Path) -> LeanCaller {
+    let name = ["USER", "LOGNAME", "USERNAME"].iter().find_map(|name| invocation.environment.get(name));
+    LeanCaller {
+        agent: name.unwrap_or("user").to_owned(),
+        head: VcsHead::read(root.as_std_path()),
+        checks: Vec::new(),
+    }
+}
+
+/// Runs something on the store of the workspace, as the user.
+pub(crate) fn with_work<T>(
+    options: &WorkOptions,
+    invocation: &Invocation,
+    access: Access,
+    inside: impl AsyncFnOnce(&Work, LeanCaller) -> Result<T, LeanError>,
+) -> Result<T, Failure> {
+    let caller = person(invocation, &invocation.root(None)?);
+    let handle = store_handle(invocation)?;
+    let name = options.workspace.as_deref().map(WorkspaceName::parse).transpose();
+    let name = name.map_err(|error| Failure::new(Exit::Usage, error.message()))?;
+    let done = block_on(async {
+        let done = match name {
+            // The user names the workspace, so no link is needed.
+            Some(name) => match handle.work().await {
+                Ok(work) => inside(&work.in_workspace(name), caller).await,
+                Err(error) => Err(error.into()),
+            },
+            None => match handle.work_for(access).await {
+                Ok(work) => inside(work, caller).await,
+                Err(error) => Err(error.into()),
+            },
+        };
+        handle.close().await;
+        done
+    })?;
+    done.map_err(|error| Failure::new(exit(error.code()), error.message().replace('\n', " ")))
+}
+
+/// Calls a tool of the surface `work` and prints its answer.
+pub(crate) fn call_lean(
+    tool: LeanTool,
+    arguments: Value,
+    options: &WorkOptions,
+    invocation: &mut Invocation,
+) -> Result<LeanAnswer, Failure> {
+    let Value::Object(arguments) = arguments else { unreachable!("arguments are written as an object") };
+    let answer = with_work(options, invocation, tool.access(), async |work, caller| {
+        let request = LeanRequest::read(tool, arguments, caller)?;
+        // A person closes a step on their own word.
+        let unchecked = |check| CheckResult {
+            check,
+            outcome: CheckOutcome::NotAllowed,
+            output: "closed by hand".to_owned(),
+            exit_code: None,
+        };
+        let checks = work.lean_checks(&request).await?.into_iter().map(unchecked).collect();
+        work.lean(&request.with_checks(checks)).await
+    })?;
+    if options.json {
+        invocation.print_data(answer.data.to_string())?;
+    } else {
+        // Calls are for agents.
+        let lines = answer.text.lines().filter(|line| !line.starts_with("next: "));
+        invocation.print_lines(lines.collect::<Vec<_>>().join("\n"))?;
+    }
+    Ok(answer)
+}
+
+/// Calls a tool and returns its result without printing anything.
+pub(crate) fn call_tool_quietly(
+    tool: WorkTool,
+    arguments: Value,
+    options: &WorkOptions,
+    invocation: &Invocation,
+) -> Result<Value, Failure> {
+    let envelope = envelope(tool, arguments, options, invocation)?;
+    if let Some(code) = envelope.code() {
+        return Err(failure(code, &envelope.value()["error"]));
+    }
+    let (mut value, _) = envelope.into_parts();
+    Ok(value["result"].take())
 }
 
 /// The result of a call, and whether it was printed already.
@@ -100,9 +198,8 @@ fn print_notices(envelope: &Envelope, invocation: &mut Invocation) {
         let text = line(warning);
         // A workspace without plans is not a problem.
         match text.ends_with("does not exist yet") {
-            true => invocation.eprint(
-                "nothing here yet: agents write plans and notes through the surfaces `tasks` and `memory`",
-            ),
+            true => invocation
+                .eprint("nothing here yet: `tenon tasks add` adds a task, agents use the surface `work`"),
             false => invocation.eprint(format!("warning: {text}")),
         }
     }

@@ -13,7 +13,7 @@ struct Component {
     packages: &'static [&'static str],
 }
 
-const COMPONENTS: [Component; 5] = [
+const COMPONENTS: [Component; 6] = [
     // clangd reads the headers of the installed compiler.
     Component { name: "a C++ compiler", present: || succeeds("c++", &["--version"]), packages: &["g++"] },
     Component { name: "npm", present: || succeeds("npm", &["--version"]), packages: &["nodejs", "npm"] },
@@ -25,6 +25,12 @@ const COMPONENTS: [Component; 5] = [
         packages: &["python3", "python3-venv"],
     },
     Component { name: "PostgreSQL", present: has_postgres, packages: &["postgresql"] },
+    // A pooler in front of it.
+    Component {
+        name: "PgBouncer",
+        present: || succeeds("pgbouncer", &["--version"]),
+        packages: &["pgbouncer"],
+    },
     // Tests use it to prove that Tenon opens no outbound connection.
     Component { name: "strace", present: || succeeds("strace", &["-V"]), packages: &["strace"] },
 ];

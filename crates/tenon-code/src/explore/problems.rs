@@ -233,6 +233,50 @@ impl Explorer {
     }
 }
 
+/// What a check of files found, for callers that act on it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProblemGate {
+    /// One line per problem.
+    pub findings: Vec<String>,
+    /// Why some files may have problems that are not listed.
+    pub gaps: Vec<String>,
+    /// How many files were checked.
+    pub files: usize,
+}
+
+impl Explorer {
+    /// The problems of the files that a path or glob names; of all files if it is empty.
+    ///
+    /// # Errors
+    /// When the scope names nothing.
+    pub async fn problem_gate(&self, scope: &str, call: &CallContext) -> Result<ProblemGate, ExploreError> {
+        let notes = self.refreshed(call).await;
+        let files = match scope {
+            "" | "all" | "*" | "**" | "." => self.files_below("")?,
+            scope => match self.problem_scope(scope, &notes, None)? {
+                Scope::Files(files) => files,
+                Scope::Symbol(file, _) => vec![file],
+                Scope::Listed(text) => return Err(ExploreError::Arguments(text)),
+            },
+        };
+        let severities = &self.options.severities;
+        let report = workspace_check::run(self.servers(), &files, severities, call, &mut |_| {}).await;
+        let mut gaps = Vec::new();
+        for file in &report.files {
+            gaps.extend(file.missing.iter().map(|missing| format!("not checked: {}: {missing}", file.file)));
+        }
+        for (server, absent) in &report.absent {
+            gaps.push(format!("{server} is not available ({})", absent.why));
+        }
+        if report.checked == 0 {
+            gaps.push(format!("no language server checks a file of `{scope}`"));
+        }
+        let findings = report.findings();
+        let findings = findings.map(|(file, one)| problem(file.file.clone(), one).text(None)).collect();
+        Ok(ProblemGate { findings, gaps, files: report.checked })
+    }
+}
+
 /// What a scope names.
 enum Scope {
     Files(Vec<WorkspacePath>),

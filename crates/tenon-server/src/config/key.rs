@@ -92,7 +92,7 @@ pub(crate) enum MergeRule {
 
 /// The names of all surfaces, in the order in which they are listed.
 pub(crate) const SURFACES: &[&str] =
-    &["explore", "code", "nav", "edit", "context", "tasks", "memory", "workspace"];
+    &["explore", "code", "nav", "edit", "context", "work", "tasks", "memory", "workspace"];
 
 const SEVERITIES: &[&str] = &["error", "warning", "info", "hint"];
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
@@ -381,6 +381,15 @@ pub(crate) static KEYS: &[Key] = &[
         "Whether a workspace must be created with `memory_init` before the first write of plans and memory.",
     )
     .with_variables(&["TENON_WORK_STRICT"]),
+    key(
+        "work.run_commands",
+        ValueKind::Paths,
+        DefaultValue::Texts(&[]),
+        SettingScope::User,
+        "The workspace folders in which a check of a step (`cmd: make test`) may run its command. Folders below them are \
+         included.",
+    )
+    .with_variables(&["TENON_WORK_RUN_COMMANDS"]),
     key(
         "edit.allow",
         ValueKind::Paths,

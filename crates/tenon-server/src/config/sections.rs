@@ -121,6 +121,14 @@ pub struct ContextSection {
 pub struct WorkSection {
     pub store: Option<String>,
     pub strict: bool,
+    pub run_commands: Vec<Utf8PathBuf>,
+}
+
+impl WorkSection {
+    /// Whether the user allows the commands of checks in a workspace.
+    pub(crate) fn runs_commands_in(&self, root: &Utf8Path) -> bool {
+        contains(&self.run_commands, root)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -139,11 +147,16 @@ impl EditSection {
 
     /// Whether the user allows the `edit` surface to change files of the workspace at `root`.
     pub(crate) fn allows(&self, root: &Utf8Path) -> bool {
-        self.allow.iter().any(|folder| {
-            let real = folder.canonicalize_utf8().unwrap_or_else(|_| folder.clone());
-            root.starts_with(real)
-        })
+        contains(&self.allow, root)
     }
+}
+
+/// Whether a workspace is one of these folders or below one.
+fn contains(folders: &[Utf8PathBuf], root: &Utf8Path) -> bool {
+    folders.iter().any(|folder| {
+        let real = folder.canonicalize_utf8().unwrap_or_else(|_| folder.clone());
+        root.starts_with(real)
+    })
 }
 
 fn span_of_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {

@@ -125,6 +125,12 @@ fn has(workspace: &Workspace, setting: &ClientSetting) -> bool {
             asked.allow = serde_json::from_value(setting.value.clone()).unwrap_or_default();
             asked.allows(workspace.root()) == workspace.config().edit.allows(workspace.root())
         }
+        "work.run_commands" => {
+            let mut asked = workspace.config().work.clone();
+            asked.run_commands = serde_json::from_value(setting.value.clone()).unwrap_or_default();
+            let root = workspace.root();
+            asked.runs_commands_in(root) == workspace.config().work.runs_commands_in(root)
+        }
         key => workspace.settings().get(key).is_some_and(|own| own.value == setting.value),
     }
 }

@@ -13,7 +13,7 @@ use super::input_check::{InputCheck, InputStyle};
 pub struct ToolSpec {
     pub name: &'static str,
     pub description: &'static str,
-    /// JSON Schema of the arguments, inlined, `additionalProperties: false`.
+    /// JSON Schema of the arguments, inlined; closed (`additionalProperties: false`) where it is checked.
     pub input: &'static str,
     /// JSON Schema of the structured result, where the surface publishes one.
     pub output: Option<&'static str>,
@@ -103,6 +103,11 @@ impl<T: SurfaceTool> Catalog<T> {
     /// A catalog that normalises arguments before the check: see [`InputStyle::Lenient`].
     pub(crate) fn lenient(tools: &[T]) -> Self {
         Self::with_style(tools, InputStyle::Lenient)
+    }
+
+    /// A catalog whose tools read any arguments: see [`InputStyle::Natural`].
+    pub(crate) fn natural(tools: &[T]) -> Self {
+        Self::with_style(tools, InputStyle::Natural)
     }
 
     fn with_style(tools: &[T], style: InputStyle) -> Self {

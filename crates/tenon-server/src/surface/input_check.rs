@@ -12,6 +12,8 @@ pub(super) enum InputStyle {
     /// `null` is absent for properties with a type, `5.0` is `5` for integers, and a list described as "same shape" is
     /// checked against the shape that contains it.
     Lenient,
+    /// The tool reads any object and says itself what is missing; the schema only tells a model what to send.
+    Natural,
 }
 
 /// A compiled input schema.
@@ -35,6 +37,9 @@ impl InputCheck {
 
     /// Checks `arguments`, after normalising them where the style says so.
     pub(super) fn run(&self, arguments: &mut Value) -> Result<(), SchemaFault> {
+        if self.style == InputStyle::Natural {
+            return Ok(());
+        }
         if self.style == InputStyle::Lenient {
             normalise(&self.schema, &self.schema, arguments);
         }

@@ -263,6 +263,12 @@ pub(crate) async fn write(
     Ok(version)
 }
 
+/// The versions with these numbers, oldest first.
+pub(crate) async fn by_seqs(tx: &mut Tx, ws: i64, seqs: &[i64]) -> Result<Vec<Version>, StoreError> {
+    let rows = tx.rows_of(select!("WHERE v.ws = $1 AND v.seq IN "), ws, seqs, "v.seq").await?;
+    rows.iter().map(from_row).collect()
+}
+
 pub(crate) async fn by_seq(tx: &mut Tx, ws: i64, seq: i64) -> Result<Option<Version>, StoreError> {
     tx.row(select!("WHERE ws = $1 AND seq = $2"), args![ws, seq]).await?.as_ref().map(from_row).transpose()
 }

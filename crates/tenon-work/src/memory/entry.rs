@@ -42,8 +42,18 @@ const INGEST: &str = "INSERT INTO entries
 /// The format of entries with a card, which is indexed as a graph node.
 pub(crate) const CARD_FORMAT: &str = "card";
 
+/// The format of notes that were forgotten: they stay in their document, but no search and no summary shows them.
+pub(crate) const FORGOTTEN: &str = "forgotten";
+
+/// The format of notes that record at which commit a task was closed.
+pub(crate) const COMMIT: &str = "commit";
+
+/// The format of notes with evidence.
+pub(crate) const EVIDENCE: &str = "evidence";
+
 fn searchable(title: Option<&str>, format: Option<&str>, content: &str) -> Option<String> {
-    (format != Some(CARD_FORMAT)).then(|| format!("{}\n{content}", title.unwrap_or_default()))
+    (!matches!(format, Some(CARD_FORMAT | FORGOTTEN)))
+        .then(|| format!("{}\n{content}", title.unwrap_or_default()))
 }
 
 /// Appends a note and indexes it.
@@ -212,6 +222,12 @@ pub(crate) async fn by_seq(tx: &mut Tx, ws: i64, seq: i64) -> Result<Option<Entr
         .transpose()
 }
 
+/// The entries with these numbers, oldest first.
+pub(crate) async fn by_seqs(tx: &mut Tx, ws: i64, seqs: &[i64]) -> Result<Vec<Entry>, StoreError> {
+    let rows = tx.rows_of(select!("WHERE n.ws = $1 AND n.seq IN "), ws, seqs, "n.seq").await?;
+    rows.iter().map(from_row).collect()
+}
+
 /// Notes of a workspace after a `seq`, oldest first.
 pub(crate) async fn notes_behind(
     tx: &mut Tx,
@@ -287,6 +303,13 @@ pub(crate) async fn is_in_view(tx: &mut Tx, ws: i64, view: &View, entry: &Entry)
         }
     }
     Ok(false)
+}
+
+/// Hides a note from searches and summaries.
+pub(crate) async fn forget(tx: &mut Tx, ws: i64, seq: i64) -> Result<(), StoreError> {
+    let sql = "UPDATE entries SET format = $3 WHERE ws = $1 AND seq = $2 AND kind = 'note'";
+    tx.write(sql, args![ws, seq, FORGOTTEN]).await?;
+    search::remove(tx, ws, seq).await
 }
 
 /// The newest entry of a workspace.

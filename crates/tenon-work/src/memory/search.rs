@@ -5,7 +5,7 @@
 
 use super::search_query::{SearchQuery, index_words};
 use crate::id::TargetKind;
-use crate::store::{StoreError, Tx};
+use crate::store::{Row, StoreError, Tx};
 
 /// Room for a trillion entries in each of eight million workspaces.
 const SEQ_BITS: u32 = 40;
@@ -92,7 +92,22 @@ pub(crate) async fn find(
     let last = row_number(ws + 1, 0) - 1;
     let upper = below.map_or(last, |seq| row_number(ws, seq.clamp(0, (1 << SEQ_BITS) - 1)));
     let lower = row_number(ws, 0);
-    let rows = tx.full_text_find(query.to_arg(), (lower, upper), most).await?;
+    hits(tx.full_text_find(query.to_arg(), (lower, upper), most).await?)
+}
+
+/// The newest hits at or above a `seq`, for ranking: from more of the newest rows at once than a page needs.
+pub(crate) async fn find_ranked(
+    tx: &mut Tx,
+    ws: i64,
+    query: &SearchQuery,
+    above: i64,
+    most: i64,
+) -> Result<Vec<Hit>, StoreError> {
+    let range = (row_number(ws, above.max(0)), row_number(ws + 1, 0) - 1);
+    hits(tx.full_text_candidates(query.to_arg(), range, most).await?)
+}
+
+fn hits(rows: Vec<Row>) -> Result<Vec<Hit>, StoreError> {
     let mut hits = Vec::with_capacity(rows.len());
     for row in rows {
         let kind = row.text(1)?;

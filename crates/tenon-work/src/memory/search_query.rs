@@ -9,7 +9,7 @@ use crate::store::Arg;
 const MAX_WORD: usize = 64;
 
 /// The words of a text in order, with the byte offset of each.
-fn words(text: &str) -> impl Iterator<Item = (usize, String)> {
+pub(crate) fn words(text: &str) -> impl Iterator<Item = (usize, String)> {
     let mut found = Vec::new();
     let mut word = String::new();
     let mut start = 0;
@@ -92,6 +92,16 @@ impl SearchQuery {
         terms.sort();
         terms.dedup();
         (!terms.is_empty()).then_some(Self(terms))
+    }
+
+    /// Rows with this word.
+    pub(crate) fn exact(word: &str) -> Self {
+        Self(vec![Term { word: word.to_owned(), prefix: false }])
+    }
+
+    /// Rows with a word that begins with each of these.
+    pub(crate) fn prefixes(words: impl Iterator<Item = String>) -> Self {
+        Self(words.map(|word| Term { word, prefix: true }).collect())
     }
 
     /// The query as an argument of a statement that searches.

@@ -268,7 +268,11 @@ pub(crate) fn page(
 }
 
 /// The unfinished tasks that a task depends on.
-async fn waits_for(tx: &mut Tx, ws: i64, id: TargetId) -> Result<Vec<(TargetId, String)>, StoreError> {
+pub(crate) async fn waits_for(
+    tx: &mut Tx,
+    ws: i64,
+    id: TargetId,
+) -> Result<Vec<(TargetId, String)>, StoreError> {
     let sql =
         "SELECT t.target, t.title FROM dependencies d JOIN targets t ON t.ws = d.ws AND t.target = d.needs
         WHERE d.ws = $1 AND d.task = $2 AND t.status <> 'done' AND t.deleted = 0 ORDER BY t.target LIMIT 100";

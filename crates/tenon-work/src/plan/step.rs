@@ -326,6 +326,16 @@ pub(crate) async fn all(tx: &mut Tx, ws: i64, target: TargetId) -> Result<Vec<St
     rows.iter().map(StepRow::from_row).collect()
 }
 
+/// The steps with these numbers; not those that are deleted, nor those of a deleted task.
+pub(crate) async fn by_numbers(tx: &mut Tx, ws: i64, numbers: &[i64]) -> Result<Vec<StepRow>, StoreError> {
+    let sql = select!(
+        "WHERE ws = $1 AND deleted = 0 AND EXISTS (SELECT 1 FROM targets t
+        WHERE t.ws = steps.ws AND t.target = steps.target AND t.deleted = 0) AND step IN "
+    );
+    let rows = tx.rows_of(sql, ws, numbers, "step").await?;
+    rows.iter().map(StepRow::from_row).collect()
+}
+
 /// All steps of a workspace, deleted ones too.
 pub(crate) async fn every(tx: &mut Tx, ws: i64) -> Result<Vec<StepRow>, StoreError> {
     let rows = tx.rows(select!("WHERE ws = $1 ORDER BY step"), args![ws]).await?;

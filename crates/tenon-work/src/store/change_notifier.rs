@@ -152,7 +152,7 @@ impl ChangeNotifier {
             }
             Others::Postgres { pool, listener } => {
                 let listen = || async {
-                    let listener = postgres::while_there(pool, listen(pool)).await?;
+                    let listener = Box::pin(postgres::while_there(pool, listen(pool))).await?;
                     Ok::<_, StoreError>(tokio::spawn(forward(listener, pool.clone(), self.0.ticks.clone())))
                 };
                 listener.get_or_try_init(listen).await?;

@@ -7,6 +7,7 @@ use sqlx::postgres::PgPool;
 use tokio::time::Instant;
 
 use super::sqlite_pool::{SqlitePermit, SqlitePool};
+use super::tx::StatementCache;
 use super::{Backend, StoreError, StoreLocation, Tx, postgres};
 use crate::catalog::Access;
 
@@ -20,6 +21,8 @@ pub(crate) struct Pools {
     pub connections: Connections,
     /// How long a writer waits for a lock.
     lock_timeout: Duration,
+    /// Of connections to PostgreSQL.
+    cache: StatementCache,
 }
 
 #[derive(Clone)]
@@ -30,6 +33,10 @@ pub(crate) enum Connections {
 
 impl Pools {
     pub(crate) async fn open(location: &StoreLocation, lock_timeout: Duration) -> Result<Self, StoreError> {
+        let cache = match location {
+            StoreLocation::Postgres(url) => postgres::statement_cache(url),
+            StoreLocation::Sqlite(_) => StatementCache::On,
+        };
         let connections = match location {
             StoreLocation::Sqlite(path) => {
                 make_file(path)?;
@@ -41,11 +48,11 @@ impl Pools {
                 writer.await.map(|writer| Connections::Sqlite { writer, readers })
             }
             StoreLocation::Postgres(url) => {
-                postgres::open(url, lock_timeout).await.map(Connections::Postgres)
+                Box::pin(postgres::open(url, lock_timeout)).await.map(Connections::Postgres)
             }
         };
         match connections {
-            Ok(connections) => Ok(Self { connections, lock_timeout }),
+            Ok(connections) => Ok(Self { connections, lock_timeout, cache }),
             Err(StoreError::Database(error) | StoreError::Unreachable(error)) => Err(StoreError::Open(error)),
             Err(error) => Err(error),
         }
@@ -68,7 +75,10 @@ impl Pools {
                 };
                 TxPermit::Sqlite { permit: pool.acquire().await?, lock_timeout: self.lock_timeout }
             }
-            Connections::Postgres(pool) => TxPermit::Postgres { pool: pool.clone(), access },
+            Connections::Postgres(pool) => {
+                let (lock_timeout, cache) = (self.lock_timeout, self.cache);
+                TxPermit::Postgres { pool: pool.clone(), access, lock_timeout, cache }
+            }
         })
     }
 
@@ -86,7 +96,7 @@ impl Pools {
 /// A transaction that may begin.
 pub(crate) enum TxPermit {
     Sqlite { permit: SqlitePermit, lock_timeout: Duration },
-    Postgres { pool: PgPool, access: Access },
+    Postgres { pool: PgPool, access: Access, lock_timeout: Duration, cache: StatementCache },
 }
 
 impl TxPermit {
@@ -98,7 +108,11 @@ impl TxPermit {
                 }
                 until_free(lock_timeout, permit, SqlitePermit::begin).await?.into()
             }
-            Self::Postgres { pool, access } => postgres::begin(&pool, access).await?.into(),
+            Self::Postgres { pool, access, lock_timeout, cache } => {
+                // Boxed: connecting with TLS takes much of the stack.
+                let begun = Box::pin(postgres::begin(&pool, access, lock_timeout)).await?;
+                Tx::postgres(begun, cache)
+            }
         })
     }
 }

@@ -13,7 +13,7 @@ use sqlx::{
 use tokio::time::{Instant, sleep, timeout};
 
 use super::StoreError;
-use super::tx::{Arg, Cell, Row};
+use super::tx::{Arg, Cell, Row, StatementCache};
 use crate::catalog::Access;
 
 /// Enough for every statement of the crate, so that none is prepared twice on a connection.
@@ -30,28 +30,55 @@ const SILENCE: Duration = Duration::from_secs(10);
 const RECONNECT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Parameters allowed in a URL.
-const PARAMETERS: [&str; 9] =
-    ["application_name", "dbname", "host", "hostaddr", "options", "password", "port", "sslmode", "user"];
+const PARAMETERS: [&str; 13] = [
+    "application_name",
+    "dbname",
+    "host",
+    "hostaddr",
+    "options",
+    "password",
+    "port",
+    "sslcert",
+    "sslkey",
+    "sslmode",
+    "sslrootcert",
+    CACHE_PARAMETER,
+    "user",
+];
 
-/// Parameters that require TLS. The driver would accept them and connect without TLS.
-const TLS_PARAMETERS: [&str; 3] = ["sslcert", "sslkey", "sslrootcert"];
+/// Zero for a pooler that gives every transaction another connection: then no statement outlives its transaction.
+const CACHE_PARAMETER: &str = "statement-cache-capacity";
+
+pub(super) fn statement_cache(url: &str) -> StatementCache {
+    let (_, parameters) = url.split_once('?').unwrap_or_default();
+    let is_off = |pair: &str| pair.split_once('=') == Some((CACHE_PARAMETER, "0"));
+    if parameters.split('&').any(is_off) { StatementCache::Off } else { StatementCache::On }
+}
 
 /// Rejects unknown parameters. The driver would log them with their values, and a misspelt `password` is one.
 fn check_parameters(url: &str) -> Result<(), StoreError> {
-    let (_, parameters) = url.split_once('?').unwrap_or_default();
-    let names = parameters.split('&').filter_map(|pair| pair.split('=').next());
-    match names.filter(|name| !name.is_empty()).find(|name| !PARAMETERS.contains(name)) {
-        Some(name) if TLS_PARAMETERS.contains(&name) => Err(StoreError::Tls),
+    match parameters(url).find(|name| !PARAMETERS.contains(name)) {
         Some(unknown) => Err(StoreError::Parameter(unknown.chars().take(60).collect())),
         None => Ok(()),
     }
 }
 
-/// Rejects settings that require TLS, from URL or environment, before connecting.
-fn check_tls(options: &PgConnectOptions) -> Result<(), StoreError> {
+/// The names of the parameters of a URL.
+fn parameters(url: &str) -> impl Iterator<Item = &str> {
+    let (_, parameters) = url.split_once('?').unwrap_or_default();
+    parameters.split('&').filter_map(|pair| pair.split('=').next()).filter(|name| !name.is_empty())
+}
+
+/// A certificate in the URL is there to be used: with `require` a root is checked as with `verify-ca`, as `libpq` does, and
+/// a mode that may go on without TLS is an error.
+fn with_tls(url: &str, options: PgConnectOptions) -> Result<PgConnectOptions, StoreError> {
+    let names_a_root = parameters(url).any(|name| name == "sslrootcert");
+    let names_any = names_a_root || parameters(url).any(|name| ["sslcert", "sslkey"].contains(&name));
     match options.get_ssl_mode() {
-        PgSslMode::Require | PgSslMode::VerifyCa | PgSslMode::VerifyFull => Err(StoreError::Tls),
-        PgSslMode::Disable | PgSslMode::Allow | PgSslMode::Prefer => Ok(()),
+        PgSslMode::Require if names_a_root => Ok(options.ssl_mode(PgSslMode::VerifyCa)),
+        PgSslMode::Require | PgSslMode::VerifyCa | PgSslMode::VerifyFull => Ok(options),
+        PgSslMode::Disable | PgSslMode::Allow | PgSslMode::Prefer if names_any => Err(StoreError::TlsMode),
+        PgSslMode::Disable | PgSslMode::Allow | PgSslMode::Prefer => Ok(options),
     }
 }
 
@@ -61,10 +88,10 @@ const JIT_OFF: &str = "SELECT set_config('jit', 'off', false) FROM pg_settings W
 /// Connects once, to check that there is a server.
 pub(super) async fn open(url: &str, patience: Duration) -> Result<PgPool, StoreError> {
     check_parameters(url)?;
-    let options: PgConnectOptions = url.parse()?;
-    check_tls(&options)?;
-    let lock_timeout = format!("{}ms", patience.as_millis());
-    let options = options.statement_cache_capacity(STATEMENTS).options([("lock_timeout", lock_timeout)]);
+    let mut options: PgConnectOptions = with_tls(url, url.parse()?)?;
+    if !parameters(url).any(|name| name == CACHE_PARAMETER) {
+        options = options.statement_cache_capacity(STATEMENTS);
+    }
     // A server that is unreachable from the start is a configuration error and fails at once.
     reach(&options).await?;
     let pool = PgPoolOptions::new().max_connections(CONNECTIONS).acquire_timeout(patience);
@@ -79,9 +106,12 @@ async fn reach(options: &PgConnectOptions) -> Result<(), sqlx::Error> {
 }
 
 /// Begins a transaction, and waits a moment for a server that restarts.
+///
+/// The lock timeout is set in the same message: a pooler may give every transaction another connection.
 pub(super) async fn begin(
     pool: &PgPool,
     access: Access,
+    lock_timeout: Duration,
 ) -> Result<Transaction<'static, Postgres>, StoreError> {
     let deadline = Instant::now() + AWAY;
     loop {
@@ -90,7 +120,10 @@ pub(super) async fn begin(
                 let begin = pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
                 while_there(pool, begin).await
             }
-            Access::Write => while_there(pool, pool.begin()).await,
+            Access::Write => {
+                let begin = format!("BEGIN; SET LOCAL lock_timeout = {}", lock_timeout.as_millis());
+                while_there(pool, pool.begin_with(AssertSqlSafe(begin))).await
+            }
         };
         match begun {
             Err(StoreError::Unreachable(_)) if Instant::now() < deadline => sleep(RECONNECT_PAUSE).await,

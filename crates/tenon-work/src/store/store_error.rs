@@ -35,8 +35,10 @@ pub enum StoreError {
     StoreLocationError(#[from] StoreLocationError),
     #[error("the URL of the store has an unknown parameter `{0}`")]
     Parameter(String),
-    #[error("the URL of the store requires TLS, which this build does not support")]
-    Tls,
+    #[error("the URL of the store has certificates, but its `sslmode` does not require TLS")]
+    TlsMode,
+    #[error("cannot establish TLS to the database server")]
+    Tls(#[source] Cause),
     #[error("cannot open the store")]
     Open(#[source] Cause),
     #[error("the database rejected a statement")]
@@ -79,7 +81,8 @@ impl StoreError {
                 Some("give the absolute path of an SQLite file, or a URL that begins with `postgres://`")
             }
             Self::Parameter(_) => Some("remove it; docs/work.md lists the supported parameters"),
-            Self::Tls => Some("remove the parameter, and use a tunnel or a private network"),
+            Self::TlsMode => Some("add `sslmode=verify-full`, or remove the certificates"),
+            Self::Tls(_) => Some("check `sslmode`, `sslrootcert`, and the name in the server's certificate"),
             Self::Open(_) => Some("check the `store` setting, and that the file or server can be reached"),
             Self::Folder { .. } => Some("check the `store` setting and the permissions of the folder"),
             Self::Database(_) => Some("run `tenon store check`; the log has more"),
@@ -118,6 +121,11 @@ impl From<sqlx::Error> for StoreError {
         match &error {
             sqlx::Error::PoolTimedOut => Self::Busy,
             sqlx::Error::PoolClosed => Self::Closed,
+            sqlx::Error::Tls(_) => Self::Tls(error.into()),
+            // The handshake failed, for example because of the server's certificate.
+            sqlx::Error::Io(cause) if cause.kind() == std::io::ErrorKind::InvalidData => {
+                Self::Tls(error.into())
+            }
             sqlx::Error::Io(_) => Self::Unreachable(error.into()),
             sqlx::Error::Database(fault) => match fault.code().as_deref() {
                 // Serialisation, deadlock, lock not available, too many connections.

@@ -195,7 +195,7 @@ pub(crate) struct Tx {
 
 enum Inner {
     Sqlite(SqliteTransaction),
-    Postgres(Transaction<'static, Postgres>),
+    Postgres(Transaction<'static, Postgres>, StatementCache),
 }
 
 impl From<SqliteTransaction> for Tx {
@@ -204,11 +204,27 @@ impl From<SqliteTransaction> for Tx {
     }
 }
 
-impl From<Transaction<'static, Postgres>> for Tx {
-    fn from(tx: Transaction<'static, Postgres>) -> Self {
-        Self { inner: Inner::Postgres(tx), waiting: Batch::default() }
+impl Tx {
+    pub(super) fn postgres(tx: Transaction<'static, Postgres>, cache: StatementCache) -> Self {
+        Self { inner: Inner::Postgres(tx, cache), waiting: Batch::default() }
     }
 }
+
+/// Whether statements stay prepared on a connection of PostgreSQL. Behind a pooler they cannot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StatementCache {
+    On,
+    Off,
+}
+
+impl StatementCache {
+    fn is_on(self) -> bool {
+        self == Self::On
+    }
+}
+
+/// How many rows are read by key with one statement.
+const KEYS_AT_ONCE: usize = 50;
 
 /// Whether PostgreSQL caches the plan of a query. SQLite considers the arguments by itself.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -221,7 +237,7 @@ impl Tx {
     pub(super) fn backend(&self) -> Backend {
         match self.inner {
             Inner::Sqlite(_) => Backend::Sqlite,
-            Inner::Postgres(_) => Backend::Postgres,
+            Inner::Postgres(..) => Backend::Postgres,
         }
     }
 
@@ -251,7 +267,10 @@ impl Tx {
     async fn run(&mut self, text: &str, args: &[Arg<'_>]) -> Result<u64, StoreError> {
         Ok(match &mut self.inner {
             Inner::Sqlite(tx) => sqlite::execute(tx.connection(), text, args)?,
-            Inner::Postgres(tx) => postgres::bound(text, args).execute(&mut **tx).await?.rows_affected(),
+            Inner::Postgres(tx, cache) => {
+                let query = postgres::bound(text, args).persistent(cache.is_on());
+                query.execute(&mut **tx).await?.rows_affected()
+            }
         })
     }
 
@@ -283,6 +302,31 @@ impl Tx {
         Ok(rows)
     }
 
+    /// The rows of a workspace with these keys, by key. `sql` ends with `IN `; its first argument is the workspace.
+    pub(crate) async fn rows_of(
+        &mut self,
+        sql: &'static str,
+        ws: i64,
+        keys: &[i64],
+        key: &'static str,
+    ) -> Result<Vec<Row>, StoreError> {
+        let mut rows = Vec::new();
+        // Groups of one size, so that few statements are prepared; the last key fills the last group.
+        for group in keys.chunks(KEYS_AT_ONCE) {
+            let last = group.last().copied().unwrap_or_default();
+            let mut args: Vec<Arg<'_>> = vec![ws.into()];
+            args.extend((0..KEYS_AT_ONCE).map(|at| Arg::from(group.get(at).copied().unwrap_or(last))));
+            let list: Vec<String> = (2..=args.len()).map(|number| format!("${number}")).collect();
+            let text = format!("{sql}({}) ORDER BY {key}", list.join(", "));
+            self.each_text(&text, &args, |row| {
+                rows.push(row);
+                Ok(())
+            })
+            .await?;
+        }
+        Ok(rows)
+    }
+
     /// The first row of a query, if it has one.
     pub(crate) async fn row(
         &mut self,
@@ -293,8 +337,9 @@ impl Tx {
         let text = sql.into().text(self.backend());
         match &mut self.inner {
             Inner::Sqlite(tx) => sqlite::first(tx.connection(), text, args),
-            Inner::Postgres(tx) => {
-                let row = postgres::bound(text, args).fetch_optional(&mut **tx).await?;
+            Inner::Postgres(tx, cache) => {
+                let query = postgres::bound(text, args).persistent(cache.is_on());
+                let row = query.fetch_optional(&mut **tx).await?;
                 Ok(row.as_ref().map(postgres::row).transpose()?)
             }
         }
@@ -320,8 +365,9 @@ impl Tx {
         self.flush().await?;
         match &mut self.inner {
             Inner::Sqlite(tx) => sqlite::each(tx.connection(), text, args, take),
-            Inner::Postgres(tx) => {
-                let query = postgres::bound(text, args).persistent(plan == Plan::Cached);
+            Inner::Postgres(tx, cache) => {
+                let persistent = plan == Plan::Cached && cache.is_on();
+                let query = postgres::bound(text, args).persistent(persistent);
                 let mut rows = query.fetch(&mut **tx);
                 while let Some(row) = rows.try_next().await? {
                     take(postgres::row(&row)?)?;
@@ -336,7 +382,7 @@ impl Tx {
         self.flush().await?;
         match &mut self.inner {
             Inner::Sqlite(tx) => Ok(tx.connection().execute_batch(text)?),
-            Inner::Postgres(tx) => {
+            Inner::Postgres(tx, _) => {
                 let script = sqlx::raw_sql(sqlx::AssertSqlSafe(text));
                 Ok(tx.execute(script).await.map(drop)?)
             }
@@ -348,13 +394,13 @@ impl Tx {
         self.flush().await?;
         match self.inner {
             Inner::Sqlite(tx) => tx.commit(),
-            Inner::Postgres(tx) => tx.commit().await.map_err(StoreError::of_commit),
+            Inner::Postgres(tx, _) => tx.commit().await.map_err(StoreError::of_commit),
         }
     }
 
     /// Rolls back. If that fails the connection is closed, which rolls back too.
     pub(crate) async fn rollback(self) {
-        if let Inner::Postgres(tx) = self.inner
+        if let Inner::Postgres(tx, _) = self.inner
             && let Err(error) = tx.rollback().await
         {
             tracing::debug!(%error, "cannot roll back a transaction");

@@ -86,8 +86,13 @@ pub(super) async fn write(call: &mut WorkCall<'_>, args: CardArgs) -> Result<Car
             edges.push(GraphKey::Edge { from: id.clone(), rel: GraphRel::parse(rel)?, to });
         }
     }
+    let names_no_place = args.branch.is_none() && args.graph_doc.is_none() && args.trace_doc.is_none();
+    let focus = call.ws.focus.filter(|_| args.target.is_none() && names_no_place).map(|id| id.to_string());
+    if let Some(focus) = &focus {
+        call.warn(format!("the card belongs to the focus {focus}"));
+    }
     let given = ScopeArgs {
-        target: args.target.as_deref(),
+        target: args.target.as_deref().or(focus.as_deref()),
         branch: args.branch.as_deref(),
         doc: args.graph_doc.as_deref(),
     };

@@ -105,7 +105,7 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<Answer, W
             branch: branch::number_of(target.id),
             doc: NOTES,
             title: Some(item.kind.as_str()),
-            format: Some("evidence"),
+            format: Some(entry::EVIDENCE),
             meta: Some(meta),
             content,
             origin: None,

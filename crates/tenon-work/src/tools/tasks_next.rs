@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tenon_contract::clock::LAST_TIME;
 
+use crate::catalog::WorkTool;
 use crate::cursor::SortKey;
 use crate::error::{WorkError, WorkErrorCode};
 use crate::id::TargetId;
@@ -138,15 +139,20 @@ fn agent(args: &Args) -> Result<&str, WorkError> {
         None | Some("") if args.claim || args.release.is_some() => {
             Err(WorkError::invalid("claim and release need an agent").recovery("give `agent`"))
         }
-        Some(agent) if agent.chars().count() > MAX_AGENT || agent.chars().any(char::is_control) => {
-            Err(WorkError::invalid("agent is too long or contains control characters")
-                .recovery(format!("1 to {MAX_AGENT} characters")))
-        }
-        agent => Ok(agent.unwrap_or_default()),
+        agent => checked_agent(agent.unwrap_or_default()),
     }
 }
 
-async fn ready(
+fn checked_agent(agent: &str) -> Result<&str, WorkError> {
+    if agent.chars().count() > MAX_AGENT || agent.chars().any(char::is_control) {
+        return Err(WorkError::invalid("agent is too long or contains control characters")
+            .recovery(format!("1 to {MAX_AGENT} characters")));
+    }
+    Ok(agent)
+}
+
+/// The ready queue of an agent from a rank and key on.
+pub(crate) async fn ready(
     call: &mut WorkCall<'_>,
     agent: &str,
     rank: i64,
@@ -165,7 +171,18 @@ async fn claim(call: &mut WorkCall<'_>, agent: &str, ttl_s: i64) -> Result<Optio
         return Ok(None);
     };
     call.check_guard(&row)?;
-    let mut mutation = Mutation::of(row, call.request.tool, call.now, Undoable::No);
+    claim_task(call, row, agent, ttl_s).await.map(Some)
+}
+
+/// Claims a task for an agent. The caller has checked that it is free.
+pub(crate) async fn claim_task(
+    call: &mut WorkCall<'_>,
+    row: TargetRow,
+    agent: &str,
+    ttl_s: i64,
+) -> Result<TargetRow, WorkError> {
+    let agent = checked_agent(agent)?;
+    let mut mutation = Mutation::of(row, WorkTool::TasksNext, call.now, Undoable::No);
     let target = mutation.target();
     target.claim = Some(Claim { agent: agent.to_owned(), expires_ms: expiry(call.now, ttl_s) });
     if target.status == Status::Todo {
@@ -173,7 +190,7 @@ async fn claim(call: &mut WorkCall<'_>, agent: &str, ttl_s: i64) -> Result<Optio
     }
     mutation.log(call.tx, &mut call.ws, "claimed", None).await?;
     mutation.save(call.tx, &mut call.ws).await?;
-    Ok(Some(mutation.row().clone()))
+    Ok(mutation.row().clone())
 }
 
 /// When a claim of this duration ends: at the latest at the last time that can be stored.

@@ -20,7 +20,15 @@ const CARDS: Slot = Slot::List("/cards");
 const EVENTS: Slot = Slot::List("/events");
 
 pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
-    let Some(radar) = read_radar(call, args.task.as_deref()).await? else {
+    let mut task = args.task;
+    if task.is_none() && call.ws.focus.is_none() {
+        // Without a focus: what is being worked on.
+        task = call.current_task("").await?.map(|row| row.id.to_string());
+        if let Some(id) = &task {
+            call.warn(format!("no focus is set; this is {id}"));
+        }
+    }
+    let Some(radar) = read_radar(call, task.as_deref()).await? else {
         return nothing(call, &[STEPS, NOTED, CARDS, EVENTS]);
     };
     let request = call.paging(&radar.target.fields.revision.to_string())?;
@@ -33,6 +41,9 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
     let (done, open): (Vec<&StepRow>, Vec<&StepRow>) = steps.iter().partition(|step| step.fields.completed);
     items.extend(open.into_iter().map(step_item));
     for (note, part) in entry::in_view(call.tx, ws, &view, None, NOTES, None, NEWEST).await? {
+        if note.format.as_deref() == Some(entry::FORGOTTEN) {
+            continue;
+        }
         items.push(RadarItem::new(NOTED, note.view(&part.name), &["seq", "branch", "doc"]));
     }
     for card in

@@ -269,29 +269,6 @@ async fn store_that_cannot_be_opened_is_an_error() {
     assert!(unreachable.is_err());
 }
 
-/// TLS is not supported, so a URL that requests it must not lead to an unencrypted connection.
-#[tokio::test]
-async fn url_with_tls_is_rejected_before_connecting() {
-    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    server.set_nonblocking(true).unwrap();
-    let port = server.local_addr().unwrap().port();
-    for asks in [
-        "sslmode=require",
-        "sslmode=verify-ca",
-        "sslmode=verify-full",
-        "sslmode=disable&sslmode=require",
-        "sslrootcert=/etc/ssl/ca.pem",
-        "sslmode=prefer&sslcert=a.pem&sslkey=a.key",
-    ] {
-        let location =
-            StoreLocation::Postgres(format!("postgres://ada:secret@127.0.0.1:{port}/plans?{asks}"));
-        let Err(error) = Store::open_with(&location, Duration::from_secs(20)).await else { panic!("{asks}") };
-        assert!(matches!(error, StoreError::Tls), "{asks}: {error:?}");
-        assert!(error.hint().is_some());
-    }
-    assert_eq!(server.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
-}
-
 /// Opening a store from before schema 2 adds the planner statistics.
 #[tokio::test]
 async fn migration_adds_planner_statistics() {

@@ -10,6 +10,7 @@ use crate::config_edit::jsonc_edit::{self, JsoncError, NewValue, Step};
 pub(crate) enum HookCommand {
     PostEdit,
     Stop,
+    SessionStart,
 }
 
 impl HookCommand {
@@ -17,6 +18,7 @@ impl HookCommand {
         match self {
             Self::PostEdit => "post-edit",
             Self::Stop => "stop",
+            Self::SessionStart => "session-start",
         }
     }
 
@@ -65,13 +67,19 @@ pub(crate) enum HookState {
 
 fn entries(agent: Agent, program: &str) -> Vec<HookEntry> {
     // In seconds, for Gemini CLI in milliseconds. Agents kill a hook that takes longer.
-    let (event, tools, stop, timeout) = match agent {
-        Agent::Claude => ("PostToolUse", "Edit|MultiEdit|Write|NotebookEdit|Bash", "Stop", 30),
-        Agent::Codex => {
-            ("PostToolUse", "apply_patch|Bash|shell|shell_command|local_shell|exec_command", "Stop", 30)
+    // Agents that compact a context start the session again, so no hook before the compaction is needed.
+    let (event, tools, stop, start, timeout) = match agent {
+        Agent::Claude => {
+            ("PostToolUse", "Edit|MultiEdit|Write|NotebookEdit|Bash", "Stop", "SessionStart", 30)
         }
-        Agent::Gemini => ("AfterTool", "write_file|replace|run_shell_command", "AfterAgent", 30_000),
-        Agent::Cursor => ("postToolUse", "Write|StrReplace|Edit|Delete|Shell", "stop", 30),
+        Agent::Codex => {
+            let tools = "apply_patch|Bash|shell|shell_command|local_shell|exec_command";
+            ("PostToolUse", tools, "Stop", "SessionStart", 30)
+        }
+        Agent::Gemini => {
+            ("AfterTool", "write_file|replace|run_shell_command", "AfterAgent", "SessionStart", 30_000)
+        }
+        Agent::Cursor => ("postToolUse", "Write|StrReplace|Edit|Delete|Shell", "stop", "sessionStart", 30),
         Agent::Opencode | Agent::Vscode | Agent::Zed | Agent::Windsurf => return Vec::new(),
     };
     let timeout = NewValue::Scalar(json!(timeout));
@@ -87,7 +95,7 @@ fn entries(agent: Agent, program: &str) -> Vec<HookEntry> {
         members.push(("hooks".to_owned(), NewValue::List(vec![hook])));
         NewValue::Object(members)
     };
-    let (layout, post_edit, stop_entry) = match agent {
+    let (layout, post_edit, stop_entry, start_entry) = match agent {
         // A follow-up is sent once: the hook itself prints nothing for the end of a follow-up.
         Agent::Cursor => (
             Layout::Flat,
@@ -101,12 +109,19 @@ fn entries(agent: Agent, program: &str) -> Vec<HookEntry> {
                 ("timeout", timeout.clone()),
                 ("loop_limit", NewValue::Scalar(json!(1))),
             ]),
+            NewValue::object([("command", line(HookCommand::SessionStart)), ("timeout", timeout.clone())]),
         ),
-        _ => (Layout::Nested, nested(Some(tools), HookCommand::PostEdit), nested(None, HookCommand::Stop)),
+        _ => (
+            Layout::Nested,
+            nested(Some(tools), HookCommand::PostEdit),
+            nested(None, HookCommand::Stop),
+            nested(None, HookCommand::SessionStart),
+        ),
     };
     vec![
         HookEntry { event, command: HookCommand::PostEdit, value: post_edit, layout },
         HookEntry { event: stop, command: HookCommand::Stop, value: stop_entry, layout },
+        HookEntry { event: start, command: HookCommand::SessionStart, value: start_entry, layout },
     ]
 }
 
@@ -214,7 +229,11 @@ mod tests {
     fn assert_added(before: &str) {
         let after = add(before, Agent::Claude, "tenon").unwrap();
         let value = jsonc_edit::value(&after).unwrap().unwrap();
-        for (event, command) in [("PostToolUse", "tenon hook post-edit"), ("Stop", "tenon hook stop")] {
+        for (event, command) in [
+            ("PostToolUse", "tenon hook post-edit"),
+            ("Stop", "tenon hook stop"),
+            ("SessionStart", "tenon hook session-start"),
+        ] {
             let entries = value["hooks"][event].as_array().unwrap();
             assert_eq!(entries.last().unwrap()["hooks"][0]["command"], command);
         }
@@ -253,6 +272,13 @@ mod tests {
                   { "type": "command", "command": "tenon hook stop", "timeout": 30000 }
                 ]
               }
+            ],
+            "SessionStart": [
+              {
+                "hooks": [
+                  { "type": "command", "command": "tenon hook session-start", "timeout": 30000 }
+                ]
+              }
             ]
           }
         }
@@ -266,6 +292,9 @@ mod tests {
             ],
             "stop": [
               { "command": "tenon hook stop", "timeout": 30, "loop_limit": 1 }
+            ],
+            "sessionStart": [
+              { "command": "tenon hook session-start", "timeout": 30 }
             ]
           }
         }
@@ -337,7 +366,7 @@ mod tests {
 
     #[test]
     fn tenon_hook_is_recognized_with_any_program_path() {
-        for command in [HookCommand::PostEdit, HookCommand::Stop] {
+        for command in [HookCommand::PostEdit, HookCommand::Stop, HookCommand::SessionStart] {
             for program in ["tenon", "/opt/a b/tenon", "/usr/bin/tenon", "/it's/tenon"] {
                 assert!(command.is_run_by(&command.line(program)), "{program}");
             }

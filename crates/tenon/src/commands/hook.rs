@@ -1,9 +1,10 @@
-//! `tenon hook`: reports to agents what their edits and commands broke. `tenon connect` installs the hooks.
+//! `tenon hook`: reports to agents what their edits and commands broke, and what they were doing when a session starts.
+//! `tenon connect` installs the hooks.
 //!
 //! The hook never fails an edit, which is already made: on any error it prints nothing on stdout and exits with 0. It
 //! writes one line to stderr for debugging.
 
-use std::io::Read;
+use std::io::{IsTerminal, Read};
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -21,6 +22,7 @@ use crate::invocation::Invocation;
 mod event;
 #[cfg(test)]
 mod event_fuzzing;
+mod resume;
 
 use event::{Event, EventKind, NamedFile};
 
@@ -31,7 +33,7 @@ const MAX_INPUT_BYTES: u64 = 64 * 1024 * 1024;
 /// Time limit for the daemon, including its start. The setting `edit.wait_ms` comes on top.
 const DAEMON_TIMEOUT: Duration = Duration::from_secs(18);
 
-/// Report to agents which errors their edits cause
+/// Report to agents which errors their edits cause, and which task they were working on
 ///
 /// `tenon connect AGENT` installs the hooks that run these commands.
 #[derive(Debug, clap::Args)]
@@ -44,6 +46,8 @@ pub(crate) struct Args {
 enum Command {
     PostEdit(PostEdit),
     Stop(Stop),
+    SessionStart(SessionStart),
+    PreCompact(PreCompact),
 }
 
 /// Read a tool event from stdin and print the errors that the tool caused
@@ -61,9 +65,32 @@ struct PostEdit {}
 #[derive(Debug, clap::Args)]
 struct Stop {}
 
+/// Read the event of a session's start from stdin and print the task that was being worked on
+///
+/// Agents run this. The text names the task, the open step, the last decision and the next action, in at most 1,200 bytes. On a
+/// terminal, where nothing is read, it is printed plainly. Prints nothing if no task is open.
+#[derive(Debug, clap::Args)]
+struct SessionStart {}
+
+/// Read the event before a compaction from stdin and print the task that is being worked on
+///
+/// Agents run this. The same text as for `session-start`, which agents send again after a compaction.
+#[derive(Debug, clap::Args)]
+struct PreCompact {}
+
 pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failure> {
     match args.command {
-        Command::PostEdit(PostEdit {}) | Command::Stop(Stop {}) => {
+        Command::SessionStart(SessionStart {}) | Command::PreCompact(PreCompact {})
+            if std::io::stdin().is_terminal() =>
+        {
+            let root = invocation.root(None)?;
+            invocation.print_lines(resume::text(&root, invocation)?)?;
+            Ok(Exit::Success)
+        }
+        Command::PostEdit(PostEdit {})
+        | Command::Stop(Stop {})
+        | Command::SessionStart(SessionStart {})
+        | Command::PreCompact(PreCompact {}) => {
             if let Err(failure) = report(invocation) {
                 invocation.eprint(format!("tenon hook: {failure}"));
             }
@@ -72,7 +99,7 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
     }
 }
 
-/// Reports what an event says; both commands accept all events.
+/// Reports what an event says; all commands accept all events.
 fn report(invocation: &mut Invocation) -> Result<(), Failure> {
     let input = read_stdin()?;
     let event = Event::parse(&input).map_err(|error| Failure::of(Exit::Usage, &error))?;
@@ -94,6 +121,11 @@ fn report(invocation: &mut Invocation) -> Result<(), Failure> {
                 let edited = EditedFiles { files, created: created.remove(&root).unwrap_or_default() };
                 texts.push(daemon_client::edit_diagnostics(invocation, &root, edited, DAEMON_TIMEOUT)?);
             }
+        }
+        EventKind::Session => {
+            let found = root_of_folder(&folder, invocation.explicit_root());
+            let root = found.map_or_else(|| invocation.root(Some(&folder)), Ok)?;
+            texts.push(resume::text(&root, invocation)?);
         }
         EventKind::Shell | EventKind::Stop => {
             if let Some(root) = root_of_folder(&folder, invocation.explicit_root()) {

@@ -1,5 +1,10 @@
 //! `tenon tasks`: plans and tasks for people and scripts.
 
+mod board;
+mod changes;
+mod transfer;
+mod watch;
+
 use std::cmp::Ordering;
 
 use serde_json::{Value, json};
@@ -10,9 +15,9 @@ use crate::failure::Failure;
 use crate::invocation::Invocation;
 use crate::work::{PageOptions, WorkOptions, call_tool, given, line, list, paged, store_handle};
 
-/// Show the plans and tasks of agents
+/// Show and change plans and tasks, yours and those of agents
 ///
-/// Reads what the `tasks` surface wrote, whether a daemon runs or not. Without a command: `list`.
+/// Uses the same store as the surfaces `work` and `tasks`, whether a daemon runs or not. Without a command: `list`.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
@@ -28,6 +33,14 @@ enum Command {
     Show(Show),
     Radar(Radar),
     Next(Next),
+    Add(changes::Add),
+    Start(changes::Start),
+    Note(changes::Note),
+    Done(changes::Done),
+    Board(board::Board),
+    Watch(watch::Watch),
+    Import(transfer::Import),
+    Export(transfer::Export),
     Link(Link),
 }
 
@@ -116,6 +129,14 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
         Command::Show(args) => show(args, invocation),
         Command::Radar(args) => show_radar(args, invocation),
         Command::Next(args) => show_next(args, invocation),
+        Command::Add(args) => changes::add(args, invocation),
+        Command::Start(args) => changes::start(args, invocation),
+        Command::Note(args) => changes::note(args, invocation),
+        Command::Done(args) => changes::done(args, invocation),
+        Command::Board(args) => board::run(args, invocation),
+        Command::Watch(args) => watch::run(args, invocation),
+        Command::Import(args) => transfer::import(args, invocation),
+        Command::Export(args) => transfer::export(&args, invocation),
         Command::Link(args) => link(args, invocation),
     }
 }

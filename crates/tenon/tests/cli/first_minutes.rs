@@ -87,7 +87,7 @@ fn status_tells_default_from_other_surfaces() {
     drop(connect(&sandbox, &[]));
     let said = String::from_utf8(tenon(&sandbox, &["status"]).stdout).unwrap();
     assert!(said.contains("\ndefault surfaces: explore, workspace\n"), "{said}");
-    assert!(said.contains("\nother surfaces: code, nav, context, tasks, memory\n"), "{said}");
+    assert!(said.contains("\nother surfaces: code, nav, context, work, tasks, memory\n"), "{said}");
     assert!(tenon(&sandbox, &["stop"]).status.success());
 }
 

@@ -31,7 +31,7 @@ fn install_creates_the_file_and_undo_removes_it() {
     exit: 0
     --- /dev/null
     +++ [SANDBOX]/w/.claude/settings.json
-    @@ -0,0 +1,19 @@
+    @@ -0,0 +1,26 @@
     +{
     +  "hooks": {
     +    "PostToolUse": [
@@ -46,6 +46,13 @@ fn install_creates_the_file_and_undo_removes_it() {
     +      {
     +        "hooks": [
     +          { "type": "command", "command": "tenon hook stop", "timeout": 30 }
+    +        ]
+    +      }
+    +    ],
+    +    "SessionStart": [
+    +      {
+    +        "hooks": [
+    +          { "type": "command", "command": "tenon hook session-start", "timeout": 30 }
     +        ]
     +      }
     +    ]
@@ -107,7 +114,7 @@ fn undo_keeps_later_changes() {
     exit: 0
     --- [SANDBOX]/w/.claude/settings.json
     +++ [SANDBOX]/w/.claude/settings.json
-    @@ -1,21 +1,6 @@
+    @@ -1,28 +1,6 @@
      {
        "permissions": { "allow": ["Bash(cat)"] },
        "hooks": {
@@ -124,6 +131,13 @@ fn undo_keeps_later_changes() {
     -      {
     -        "hooks": [
     -          { "type": "command", "command": "tenon hook stop", "timeout": 30 }
+    -        ]
+    -      }
+    -    ],
+    -    "SessionStart": [
+    -      {
+    -        "hooks": [
+    -          { "type": "command", "command": "tenon hook session-start", "timeout": 30 }
     -        ]
     -      }
     -    ]

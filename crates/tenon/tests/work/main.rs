@@ -7,7 +7,10 @@
 mod commands;
 mod daemons;
 mod killed_daemon;
+mod lean;
 mod links;
+mod machines;
+mod people;
 mod store;
 mod surfaces;
 

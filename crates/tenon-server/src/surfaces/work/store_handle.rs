@@ -101,13 +101,25 @@ impl StoreHandle {
     pub async fn call(&self, request: &WorkRequest) -> Envelope {
         let admitted = async {
             let work = self.work().await?;
-            self.admit(work, request).await?;
+            self.admit(work, request.workspace(), request.tool().access()).await?;
             Ok(work)
         };
         match admitted.await {
             Ok(work) => work.call(request).await,
             Err(error) => self.failed(request.tool(), error),
         }
+    }
+
+    /// The open store for calls about the workspace of this folder.
+    ///
+    /// # Errors
+    /// When the store cannot be opened, or the workspace belongs to another folder.
+    pub async fn work_for(&self, access: Access) -> Result<&Work, WorkError> {
+        let work = self.work().await?;
+        if let Some(name) = &self.settings.workspace {
+            self.admit(work, name, access).await?;
+        }
+        Ok(work)
     }
 
     /// Runs a request about a workspace that the user named.
@@ -119,8 +131,7 @@ impl StoreHandle {
     }
 
     /// Rejects a request about a workspace of another folder.
-    async fn admit(&self, work: &Work, request: &WorkRequest) -> Result<(), WorkError> {
-        let name = request.workspace();
+    async fn admit(&self, work: &Work, name: &WorkspaceName, access: Access) -> Result<(), WorkError> {
         let is_admitted = |admitted: &Mutex<BTreeSet<WorkspaceName>>| {
             admitted.lock().unwrap_or_else(PoisonError::into_inner).contains(name)
         };
@@ -136,7 +147,7 @@ impl StoreHandle {
             Ownership::Free if !is_own_name && work.has_workspace(name).await? => {
                 return Err(WorkError::other_folder(name));
             }
-            Ownership::Free if !is_own_name && request.tool().access() == Access::Read => return Ok(()),
+            Ownership::Free if !is_own_name && access == Access::Read => return Ok(()),
             Ownership::Free => {
                 if !links.claim(name).map_err(failed)? && !is_users_word {
                     return Err(WorkError::other_folder(name));

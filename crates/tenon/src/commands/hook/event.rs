@@ -2,7 +2,9 @@
 //!
 //! After a tool call: Claude Code and Codex (`PostToolUse`), Gemini CLI (`AfterTool`) and Cursor (`postToolUse`) name the tool
 //! and its input. Edit tools name the file, Codex gives a patch whose header lines name the files, and shell tools name none.
-//! At the end of a turn: `Stop`, `AfterAgent` and `stop`. Other events and tools are ignored.
+//! At the end of a turn: `Stop`, `AfterAgent` and `stop`. When a session starts, also after its context was compacted:
+//! `SessionStart` and `sessionStart`. Before that: `PreCompact`, `PreCompress` and `preCompact`. Other events and tools are
+//! ignored.
 
 use camino::Utf8PathBuf;
 use serde::Deserialize;
@@ -25,6 +27,8 @@ pub(super) enum EventKind {
     Shell,
     /// The agent's turn ends.
     Stop,
+    /// The agent has no context yet, or will lose it.
+    Session,
 }
 
 /// A file as the agent named it.
@@ -44,6 +48,10 @@ pub(super) enum EventName {
     Stop,
     AfterAgent,
     CursorStop,
+    SessionStart,
+    CursorSessionStart,
+    /// Before the context is compacted. No agent passes the output of this hook to the model; it is shown to the user.
+    PreCompact,
 }
 
 /// The input is not a hook event.
@@ -85,6 +93,9 @@ impl EventName {
             "Stop" => Self::Stop,
             "AfterAgent" => Self::AfterAgent,
             "stop" => Self::CursorStop,
+            "SessionStart" => Self::SessionStart,
+            "sessionStart" => Self::CursorSessionStart,
+            "PreCompact" | "PreCompress" | "preCompact" => Self::PreCompact,
             _ => return None,
         })
     }
@@ -99,6 +110,9 @@ impl EventName {
             Self::Stop => json!({ "decision": "block", "reason": text }),
             Self::AfterAgent => json!({ "decision": "deny", "reason": text }),
             Self::CursorStop => json!({ "followup_message": text }),
+            Self::SessionStart => beside_the_result("SessionStart"),
+            Self::CursorSessionStart => json!({ "additional_context": text }),
+            Self::PreCompact => json!({ "systemMessage": text }),
         }
     }
 }
@@ -115,6 +129,9 @@ impl Event {
                 raw.tool_kind(name)
             }
             EventName::Stop | EventName::AfterAgent | EventName::CursorStop => raw.stop_kind(),
+            EventName::SessionStart | EventName::CursorSessionStart | EventName::PreCompact => {
+                Some(EventKind::Session)
+            }
         };
         let folder = raw.cwd.or_else(|| raw.workspace_roots.into_iter().next());
         Ok(kind.map(|kind| Self { name, folder, kind }))
@@ -255,7 +272,9 @@ mod tests {
         assert_eq!(output("AfterAgent"), r#"{"decision":"deny","reason":"text"}"#);
         assert_eq!(output("stop"), r#"{"followup_message":"text"}"#);
         assert_eq!(output("postToolUse"), r#"{"additional_context":"text"}"#);
-        for name in ["PostToolUse", "AfterTool"] {
+        assert_eq!(output("sessionStart"), r#"{"additional_context":"text"}"#);
+        assert_eq!(output("PreCompact"), r#"{"systemMessage":"text"}"#);
+        for name in ["PostToolUse", "AfterTool", "SessionStart"] {
             let expected =
                 json!({ "hookSpecificOutput": { "hookEventName": name, "additionalContext": "text" } });
             assert_eq!(output(name), expected.to_string());

@@ -1,0 +1,322 @@
+//! Ranked search: one score for both backends, computed here from the texts of candidates.
+//!
+//! The full-text index only proposes candidates: for each word the newest rows with it, and the newest with all words that
+//! are not common, and with all of them but one. The score is BM25 over title and body, where a word of the title counts as several of the body and newer entries
+//! count a little more. A word also matches its other forms (`crash`, `crashes`) and longer words, for less.
+//!
+//! How common a word is follows from how densely its newest rows lie, so nothing has to count all of them.
+
+use std::collections::BTreeMap;
+
+use super::search::{self, Hit};
+use super::search_query::{self, SearchQuery};
+use crate::store::{StoreError, Tx};
+
+/// Candidates per word, and texts that are read and scored.
+const PER_WORD: i64 = 100;
+const SCORED: usize = 150;
+/// Among so many of the newest numbers, a common word has all its candidates. It is not looked up any further: the rows of
+/// a word in every note would take longer than everything else.
+const RECENT: i64 = 4096;
+/// Words of a question that are looked up: the rest is noise.
+const MOST_WORDS: usize = 12;
+
+/// BM25: how soon repeated words stop to count, and how much long texts are held back.
+const K1: f64 = 1.2;
+const B: f64 = 0.6;
+/// The length of a usual note, in words.
+const USUAL_WORDS: f64 = 40.0;
+/// How often a word of the title counts.
+const TITLE_WEIGHT: f64 = 3.0;
+/// How much more the newest entry counts than the oldest.
+const RECENCY: f64 = 0.25;
+/// How much another form of a word counts, and a longer word that begins with it.
+const SAME_STEM: f64 = 0.9;
+const PREFIX: f64 = 0.5;
+
+/// Words that say nothing about what is asked.
+const STOP_WORDS: &[&str] = &[
+    "a", "about", "again", "all", "am", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by",
+    "can", "could", "did", "do", "does", "for", "from", "get", "had", "has", "have", "how", "i", "if", "in",
+    "into", "is", "it", "its", "know", "me", "my", "need", "of", "on", "or", "our", "should", "so", "some",
+    "than", "that", "the", "their", "them", "then", "there", "these", "they", "this", "those", "to", "us",
+    "use", "was", "we", "were", "what", "when", "where", "which", "who", "why", "will", "with", "would",
+    "you", "your",
+];
+
+/// A word of a question.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Word {
+    text: String,
+    stem: String,
+}
+
+/// A question: its words without those that say nothing, unless it has no others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Question(Vec<Word>);
+
+impl Question {
+    /// None if the text contains no word.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let mut words: Vec<Word> = Vec::new();
+        for text in search_query::words(text).map(|(_, word)| word) {
+            let word = Word { stem: stem(&text), text };
+            if !words.iter().any(|other| other.stem == word.stem) {
+                words.push(word);
+            }
+        }
+        let telling: Vec<Word> =
+            words.iter().filter(|word| !STOP_WORDS.contains(&word.text.as_str())).cloned().collect();
+        let mut words = if telling.is_empty() { words } else { telling };
+        words.truncate(MOST_WORDS);
+        (!words.is_empty()).then_some(Self(words))
+    }
+
+    /// Words that begin with a word's stem, for the index.
+    fn query(words: &[&Word]) -> SearchQuery {
+        SearchQuery::prefixes(words.iter().map(|word| word.stem.clone()))
+    }
+
+    /// The part of a text with the most of the words.
+    pub(crate) fn snippet(&self, text: &str) -> String {
+        let words: Vec<&Word> = self.0.iter().collect();
+        Self::query(&words).snippet(text)
+    }
+}
+
+/// The beginning that the forms of an English word share.
+fn stem(word: &str) -> String {
+    let cut = |suffix: &str, least: usize| {
+        word.strip_suffix(suffix).filter(|rest| rest.chars().count() >= least).map(str::to_owned)
+    };
+    let stem = cut("ions", 4)
+        .or_else(|| cut("ion", 4))
+        .or_else(|| cut("ingly", 4))
+        .or_else(|| cut("ings", 4))
+        .or_else(|| cut("ies", 3))
+        .or_else(|| cut("ing", 4))
+        .or_else(|| cut("ers", 4))
+        .or_else(|| cut("es", 4))
+        .or_else(|| cut("ed", 4))
+        .or_else(|| cut("er", 4))
+        .or_else(|| cut("ly", 4))
+        .or_else(|| if word.ends_with("ss") { None } else { cut("s", 3) })
+        .or_else(|| cut("e", 4))
+        // `retry` and `retries`, but `deploy` and `deployed`
+        .or_else(|| cut("y", 4).filter(|rest| !rest.ends_with(['a', 'e', 'o', 'u'])))
+        .unwrap_or_else(|| word.to_owned());
+    // `running` and `run`
+    let letters: Vec<char> = stem.chars().collect();
+    match letters[..] {
+        [.., one, other] if one == other && letters.len() > 3 && stem != word && !"ls".contains(one) => {
+            letters[..letters.len() - 1].iter().collect()
+        }
+        _ => stem,
+    }
+}
+
+/// A candidate with its title and body.
+pub(crate) struct Candidate<T> {
+    pub seq: i64,
+    pub title: String,
+    pub body: String,
+    /// Multiplies the score: less than one for texts that are rarely meant.
+    pub weight: f64,
+    pub value: T,
+}
+
+/// The most promising rows for a question, and how much each word tells.
+pub(crate) struct Candidates {
+    pub hits: Vec<Hit>,
+    weights: Vec<f64>,
+}
+
+/// Looks up the candidates for a question. `last_seq` is the newest `seq` of the workspace.
+pub(crate) async fn candidates(
+    tx: &mut Tx,
+    ws: i64,
+    last_seq: i64,
+    question: &Question,
+) -> Result<Candidates, StoreError> {
+    let words: Vec<&Word> = question.0.iter().collect();
+    // `seq` → hit, and the sum of the weights of the words it is known to contain.
+    let mut found: BTreeMap<i64, (Hit, f64)> = BTreeMap::new();
+    let mut weights = Vec::with_capacity(words.len());
+    let mut specific = Vec::new();
+    for (at, word) in words.iter().enumerate() {
+        let exact = SearchQuery::exact(&word.text);
+        let mut hits = search::find_ranked(tx, ws, &exact, last_seq - RECENT, PER_WORD).await?;
+        if i64::try_from(hits.len()) != Ok(PER_WORD) {
+            hits = search::find_ranked(tx, ws, &Question::query(&[word]), 0, PER_WORD).await?;
+            specific.push(at);
+        }
+        let weight = rarity(&hits, last_seq);
+        weights.push(weight);
+        for hit in hits {
+            found.entry(hit.seq).or_insert((hit, 0.0)).1 += weight;
+        }
+    }
+    // A word may have more rows than were read: those with the other words, too, matter most.
+    for set in sets(&specific) {
+        let together: Vec<&Word> = set.iter().map(|&at| words[at]).collect();
+        let known: f64 = set.iter().map(|&at| weights[at]).sum();
+        for hit in search::find_ranked(tx, ws, &Question::query(&together), 0, PER_WORD).await? {
+            let entry = found.entry(hit.seq).or_insert((hit, 0.0));
+            entry.1 = entry.1.max(known);
+        }
+    }
+    let mut ranked: Vec<(Hit, f64)> = found.into_values().collect();
+    ranked.sort_by(|(one, score), (other, other_score)| {
+        other_score.total_cmp(score).then(other.seq.cmp(&one.seq))
+    });
+    ranked.truncate(SCORED);
+    Ok(Candidates { hits: ranked.into_iter().map(|(hit, _)| hit).collect(), weights })
+}
+
+/// The sets of words that are looked up together: all, and all but one.
+fn sets(words: &[usize]) -> Vec<Vec<usize>> {
+    if words.len() < 2 {
+        return Vec::new();
+    }
+    let mut sets = vec![words.to_vec()];
+    if (3..=6).contains(&words.len()) {
+        sets.extend(
+            words.iter().map(|left_out| words.iter().filter(|word| *word != left_out).copied().collect()),
+        );
+    }
+    sets
+}
+
+/// The inverse document frequency of a word, from its newest rows.
+fn rarity(newest: &[Hit], last_seq: i64) -> f64 {
+    let all = last_seq.max(1) as f64;
+    let rows = newest.len() as f64;
+    let frequency = match newest.last() {
+        Some(oldest) if newest.len() as i64 == PER_WORD => {
+            let span = (last_seq - oldest.seq + 1).max(1) as f64;
+            (rows * all / span).min(all)
+        }
+        _ => rows,
+    };
+    (1.0 + (all - frequency + 0.5).max(0.0) / (frequency + 0.5)).ln()
+}
+
+/// Candidates by score, best first; those without any of the words are left out.
+pub(crate) fn rank<T>(
+    question: &Question,
+    weights: &Candidates,
+    last_seq: i64,
+    candidates: Vec<Candidate<T>>,
+) -> Vec<Candidate<T>> {
+    let mut scored: Vec<(f64, Candidate<T>)> = candidates
+        .into_iter()
+        .map(|candidate| (score(question, &weights.weights, last_seq, &candidate), candidate))
+        .filter(|(score, _)| *score > 0.0)
+        .collect();
+    // Scores are rounded, so that the order does not depend on the last bit.
+    let rounded = |score: f64| (score * 1e6).round();
+    scored.sort_by(|(one, a), (other, b)| rounded(*other).total_cmp(&rounded(*one)).then(b.seq.cmp(&a.seq)));
+    scored.into_iter().map(|(_, candidate)| candidate).collect()
+}
+
+fn score<T>(question: &Question, weights: &[f64], last_seq: i64, candidate: &Candidate<T>) -> f64 {
+    let title: Vec<String> = search_query::words(&candidate.title).map(|(_, word)| word).collect();
+    let body: Vec<String> = search_query::words(&candidate.body).map(|(_, word)| word).collect();
+    let length = (title.len() + body.len()) as f64;
+    let norm = K1 * (1.0 - B + B * length / USUAL_WORDS);
+    let mut sum = 0.0;
+    let mut matched = 0.0;
+    let total: f64 = weights.iter().sum();
+    for (word, weight) in question.0.iter().zip(weights) {
+        let count = |words: &[String]| words.iter().map(|other| similarity(word, other)).sum::<f64>();
+        let frequency = TITLE_WEIGHT * count(&title) + count(&body);
+        if frequency > 0.0 {
+            sum += weight * frequency * (K1 + 1.0) / (frequency + norm);
+            matched += weight;
+        }
+    }
+    if total <= 0.0 {
+        return 0.0;
+    }
+    // A text about more of the question is better than one that repeats a part of it.
+    let coverage = 0.5 + 0.5 * matched / total;
+    let age = 1.0 - candidate.seq as f64 / last_seq.max(1) as f64;
+    sum * coverage * candidate.weight * (1.0 + RECENCY * (1.0 - age))
+}
+
+/// How far a word of a text is one of the question.
+fn similarity(wanted: &Word, word: &str) -> f64 {
+    if word == wanted.text {
+        1.0
+    } else if !word.starts_with(&wanted.stem) {
+        0.0
+    } else if stem(word) == wanted.stem {
+        SAME_STEM
+    } else if wanted.stem.chars().count() >= 4 {
+        PREFIX
+    } else {
+        0.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forms_of_a_word_share_a_stem() {
+        for (one, other) in [
+            ("crash", "crashes"),
+            ("migration", "migrate"),
+            ("retry", "retries"),
+            ("running", "runs"),
+            ("token", "tokens"),
+            ("cache", "caching"),
+            ("deploy", "deployed"),
+            ("parser", "parsers"),
+            ("flake", "flaky"),
+        ] {
+            assert_eq!(stem(one), stem(other), "{one} {other}");
+        }
+        for word in ["class", "was", "ci", "css", "red"] {
+            assert_eq!(stem(word), word);
+        }
+    }
+
+    #[test]
+    fn question_keeps_the_words_that_tell() {
+        let words = |text: &str| {
+            Question::parse(text).unwrap().0.into_iter().map(|word| word.text).collect::<Vec<_>>()
+        };
+        assert_eq!(words("why does the linker fail on arm?"), ["linker", "fail", "arm"]);
+        assert_eq!(words("what is it"), ["what", "is", "it"]);
+        assert_eq!(Question::parse("?!"), None);
+    }
+
+    fn candidate(seq: i64, title: &str, body: &str) -> Candidate<i64> {
+        Candidate { seq, title: title.into(), body: body.into(), weight: 1.0, value: seq }
+    }
+
+    #[test]
+    fn titles_and_rare_words_come_first_and_ties_are_newest_first() {
+        let question = Question::parse("linker arm").unwrap();
+        let found = Candidates { hits: Vec::new(), weights: vec![5.0, 1.0] };
+        let order: Vec<i64> = rank(
+            &question,
+            &found,
+            10,
+            vec![
+                candidate(1, "", "arm arm arm and more about arm"),
+                candidate(2, "", "the linker needs libatomic on arm"),
+                candidate(3, "Linker on arm", "it needs libatomic"),
+                candidate(4, "", "nothing here"),
+                candidate(5, "", "the linker is slow"),
+                candidate(6, "", "the linker is slow"),
+            ],
+        )
+        .into_iter()
+        .map(|candidate| candidate.value)
+        .collect();
+        assert_eq!(order, [3, 2, 6, 5, 1]);
+    }
+}

@@ -1,0 +1,10 @@
+-- Owns the tables; logs in only to upgrade the schema.
+CREATE ROLE tenon_owner LOGIN;
+-- A group: people are members of it.
+CREATE ROLE tenon_user NOLOGIN;
+CREATE ROLE ada LOGIN IN ROLE tenon_user;
+CREATE ROLE bob LOGIN IN ROLE tenon_user;
+
+REVOKE ALL ON SCHEMA public FROM PUBLIC;
+GRANT USAGE, CREATE ON SCHEMA public TO tenon_owner;
+GRANT USAGE ON SCHEMA public TO tenon_user;
