@@ -13,7 +13,7 @@ struct Component {
     packages: &'static [&'static str],
 }
 
-const COMPONENTS: [Component; 5] = [
+const COMPONENTS: [Component; 6] = [
     // clangd reads the headers of the installed compiler.
     Component { name: "a C++ compiler", present: || succeeds("c++", &["--version"]), packages: &["g++"] },
     Component { name: "npm", present: || succeeds("npm", &["--version"]), packages: &["nodejs", "npm"] },
@@ -27,6 +27,8 @@ const COMPONENTS: [Component; 5] = [
     Component { name: "PostgreSQL", present: has_postgres, packages: &["postgresql"] },
     // Tests use it to prove that Tenon opens no outbound connection.
     Component { name: "strace", present: || succeeds("strace", &["-V"]), packages: &["strace"] },
+    // Tests use the web console with it.
+    Component { name: "Chromium", present: || succeeds("chromium", &["--version"]), packages: &["chromium"] },
 ];
 
 /// Installs missing components.

@@ -77,10 +77,9 @@ async fn task(context: &PageContext, id: &str) -> PageData {
     let access = &context.access;
     let summary = tool_answer::work(access, "tasks_context", json!({"ids": [id], "limit": 1})).await;
     let summary = match summary {
-        Ok(mut result) => match (result["tasks"][0].take(), result["plans"][0].take()) {
-            (Value::Null, Value::Null) => Err(format!("There is no task `{id}`.")),
-            (Value::Null, plan) => Ok(plan),
-            (task, _) => Ok(task),
+        Ok(result) => match result["tasks"].get(0).or_else(|| result["plans"].get(0)) {
+            Some(found) => Ok(found.clone()),
+            None => Err(format!("There is no task `{id}`.")),
         },
         Err(failure) => Err(failure.message),
     };
@@ -92,7 +91,9 @@ async fn task(context: &PageContext, id: &str) -> PageData {
     let mut resume = match tool_answer::work(access, "tasks_resume", arguments).await {
         Ok(resume) => resume,
         Err(failure) => {
-            return PageData::new(json!({"one": true, "id": id, "task": summary, "failure": failure.message}));
+            return PageData::new(
+                json!({"one": true, "id": id, "task": summary, "failure": failure.message}),
+            );
         }
     };
     let now = access.workspace().clock().unix_millis();

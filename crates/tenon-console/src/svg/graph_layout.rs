@@ -13,6 +13,8 @@ pub(crate) const MAX_NODES: usize = 60;
 
 const SIZE: f64 = 720.0;
 const RADIUS: f64 = 9.0;
+/// Room for the titles around the outermost nodes.
+const MARGIN: f64 = 120.0;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct GraphNode {
@@ -42,8 +44,11 @@ pub(crate) struct Graph {
 /// Draws the graph. At most [`MAX_NODES`] nodes, nearest to the centre first.
 pub(crate) fn graph(graph: &Graph) -> String {
     let places = places(graph);
+    let far = places.values().map(|(x, y)| (x - SIZE / 2.0).hypot(y - SIZE / 2.0)).fold(60.0, f64::max);
+    let (start, side) = (SIZE / 2.0 - far - MARGIN, 2.0 * (far + MARGIN));
     let mut out = format!(
-        "<svg class=\"graph\" viewBox=\"0 0 {SIZE} {SIZE}\" role=\"img\" aria-label=\"Graph of {} nodes\">",
+        "<svg class=\"graph\" viewBox=\"{start:.0} {start:.0} {side:.0} {side:.0}\" role=\"group\" \
+         aria-label=\"Graph of {} nodes\">",
         places.len()
     );
     for edge in &graph.edges {
