@@ -30,7 +30,7 @@
     if (loading) loading.abort();
     const own = loading = new AbortController();
     try {
-      const response = await fetch(url, { headers: { accept: "text/html" }, signal: own.signal });
+      const response = await fetch(url, { headers: { accept: "text/html", "x-tenon-live": "1" }, signal: own.signal });
       if (response.status === 401) return say("You are signed out. Run `tenon console` for a new link.");
       if (!response.ok) return;
       const next = new DOMParser().parseFromString(await response.text(), "text/html");
@@ -72,7 +72,7 @@
     const events = new EventSource("/console/-/events");
     events.addEventListener("hello", (event) => {
       if (daemon && daemon !== event.data) { say("The daemon restarted. This page is connected again.", true); setTimeout(() => say(""), 8000); refresh(); }
-      else if (daemon) { say(""); refresh(); }
+      else { say(""); refresh(); } // Something may have changed before this page followed.
       daemon = event.data;
     });
     events.addEventListener("change", (event) => {

@@ -30,6 +30,9 @@ const STYLE: &str = include_str!("../assets/console.css");
 const SCRIPT: &str = include_str!("../assets/console.js");
 const ICON: &str = include_str!("../assets/icon.svg");
 
+/// Marks a request of an open page that reads itself again.
+const UPDATE_HEADER: &str = "x-tenon-live";
+
 /// How many messages wait for the next page of a session.
 const MAX_NOTICES: usize = 8;
 
@@ -42,6 +45,13 @@ pub struct Console {
     live: Arc<LiveFeed>,
     /// What actions of each session did, until a page shows it.
     notices: Mutex<BTreeMap<String, Vec<Notice>>>,
+}
+
+/// A request for a page.
+#[derive(Clone, Copy)]
+struct Visit<'a> {
+    session: &'a Session,
+    is_update: bool,
 }
 
 impl Console {
@@ -72,7 +82,10 @@ impl Console {
             return open(respond::text(StatusCode::UNAUTHORIZED, text));
         };
         let response = match &head.method {
-            &Method::GET | &Method::HEAD => self.get(path, query, &session).await,
+            &Method::GET | &Method::HEAD => {
+                let visit = Visit { session: &session, is_update: head.headers.contains_key(UPDATE_HEADER) };
+                self.get(path, query, visit).await
+            }
             &Method::POST => {
                 let form = Fields::parse(&String::from_utf8_lossy(&body));
                 match check_post(&head.headers, &session, &form) {
@@ -106,7 +119,7 @@ impl Console {
         }
     }
 
-    async fn get(self: &Arc<Self>, path: &str, query: Fields, session: &Session) -> Response {
+    async fn get(self: &Arc<Self>, path: &str, query: Fields, visit: Visit<'_>) -> Response {
         match path {
             "/-/style.css" => respond(StatusCode::OK, "text/css; charset=utf-8", STYLE),
             "/-/console.js" => respond(StatusCode::OK, "text/javascript; charset=utf-8", SCRIPT),
@@ -114,15 +127,15 @@ impl Console {
             "/-/events" => self.live.stream().unwrap_or_else(|| {
                 respond::text(StatusCode::SERVICE_UNAVAILABLE, "The daemon is exiting.\n")
             }),
-            _ => self.page(path, query, session).await,
+            _ => self.page(path, query, visit).await,
         }
     }
 
-    async fn page(self: &Arc<Self>, path: &str, query: Fields, session: &Session) -> Response {
+    async fn page(self: &Arc<Self>, path: &str, query: Fields, visit: Visit<'_>) -> Response {
         let composed = self.composed().await;
         let Some(route) = composed.route(path).cloned() else {
             let text = "There is no such page in this workspace.";
-            return self.failure(StatusCode::NOT_FOUND, "Not found", text, session).await;
+            return self.failure(StatusCode::NOT_FOUND, "Not found", text, visit.session).await;
         };
         let context = PageContext {
             access: self.access.clone(),
@@ -136,7 +149,7 @@ impl Console {
             None => PageData::new(pages::module_props(context, &route).await),
         };
         let topics = page.map_or("modules activity problems servers work", |page| page.topics);
-        self.draw(&composed, &route, data, topics, session).await
+        self.draw(&composed, &route, data, topics, visit).await
     }
 
     /// Draws a page and the layout around it.
@@ -146,14 +159,15 @@ impl Console {
         route: &ComposedEntry,
         data: PageData,
         topics: &str,
-        session: &Session,
+        visit: Visit<'_>,
     ) -> Response {
         let is_module = route.owner.owner_kind == OwnerKind::Module;
         let PageData { mut props, slots, title } = data;
-        props["form_token"] = Value::from(session.form_token.as_str());
+        props["form_token"] = Value::from(visit.session.form_token.as_str());
         let title = title.or_else(|| route.title.clone()).unwrap_or_else(|| route.local_id().to_owned());
         let layout = self.layout(composed, Some(route), &title, topics);
-        let waiting = self.take_notices(session);
+        // An update of an open page leaves them to the page that the action leads to.
+        let waiting = if visit.is_update { Vec::new() } else { self.take_notices(visit.session) };
         let (composed, key) = (Arc::clone(composed), Arc::clone(&route.key));
         let drawing = tokio::task::spawn_blocking(move || {
             let surface = composed.draw("route", &key, &props);

@@ -139,6 +139,13 @@ impl LiveFeed {
     async fn run(self: Arc<Self>) {
         let mut activity = self.access.activity().changes();
         let mut seen = self.look().await;
+        // The first page was read before this, and something may have changed since.
+        self.topics.send_modify(|topics| {
+            topics.servers += 1;
+            topics.work += 1;
+            topics.modules += 1;
+        });
+        self.check_problems();
         let mut tick = tokio::time::interval(TICK);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
