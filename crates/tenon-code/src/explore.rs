@@ -185,6 +185,11 @@ impl Explorer {
         answer.map_err(|error| if unread { error.with_unread_files() } else { error })
     }
 
+    /// Brings the index up to date before the first question.
+    pub async fn read_files(&self, call: &CallContext) {
+        self.refresh(call).await;
+    }
+
     pub(crate) fn servers(&self) -> &Orchestrator {
         &self.code.state.engine
     }

@@ -160,6 +160,17 @@ impl Engine {
         Ok(editor.map(|editor| SymbolEditor::new(Arc::clone(editor), Arc::clone(explorer), wait)))
     }
 
+    /// Reads the syntax index, so that the first question by name finds it.
+    pub(crate) async fn read_index(self: &Arc<Self>) {
+        match self.explorer().await {
+            Ok(explorer) => {
+                let call = CallContext::new(Instant::now() + WARM_UP, self.closing.clone());
+                explorer.read_files(&call).await;
+            }
+            Err(error) => tracing::warn!(%error, "cannot read the index"),
+        }
+    }
+
     /// Starts the servers that the workspace's languages need, and returns when they are ready.
     pub(crate) async fn warm_up(&self) {
         let orchestrator = match self.orchestrator().await {

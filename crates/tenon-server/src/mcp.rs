@@ -70,6 +70,11 @@ impl Handler {
         Self { connection: activity.map(|activity| Arc::new(activity.connect())), ..self }
     }
 
+    /// Whether the sessions have the surface.
+    pub(crate) fn serves(&self, surface: &str) -> bool {
+        self.surfaces.has(surface)
+    }
+
     /// The `code` surface alone keeps to its contract; every other set is for any client.
     pub(crate) fn handshake(&self) -> Handshake {
         if self.surfaces.is_only(CodeSurface::NAME) { Handshake::Contract } else { Handshake::Compatible }

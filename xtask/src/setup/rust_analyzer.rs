@@ -5,7 +5,7 @@
 //! (decision 0807).
 
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -24,6 +24,13 @@ const PROFILE: [(&str, &str); 3] = [
 
 /// Finds or builds it. Returns whether it was built.
 pub(super) fn install() -> Result<bool, Error> {
+    if program().is_some() {
+        return Ok(false);
+    }
+    // Another clone may be building it: wait, then look again.
+    fs::create_dir_all(cache())?;
+    let lock = File::create(cache().join(".lock"))?;
+    lock.lock()?;
     if program().is_some() {
         return Ok(false);
     }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use camino::Utf8PathBuf;
 use tokio::io::{AsyncReadExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::SetOnce;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -24,6 +25,7 @@ use super::protocol::{
 use super::{BuildId, DaemonError};
 use crate::http::BindError;
 use crate::service::Service;
+use crate::surfaces::explore::ExploreSurface;
 use crate::web::{DaemonAccess, DaemonControl, KeepAlive, WebApp};
 
 /// How long connected clients may take to finish when the daemon exits.
@@ -34,6 +36,9 @@ const SOCKET_CHECK: Duration = Duration::from_secs(1);
 
 /// How often in a row the daemon finds its lock held by another process before it exits. Clients hold it for a moment.
 const MAX_LOST_LOCKS: u32 = 3;
+
+/// How long the warm-up waits for the client that the daemon was started for. It connects within milliseconds.
+const FIRST_CLIENT: Duration = Duration::from_secs(1);
 
 /// How long to pause after a failed accept.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
@@ -154,6 +159,8 @@ pub struct DaemonServer {
     build: BuildId,
     started_at: String,
     clients: ConnectedClients,
+    /// Whether the first client asks by name.
+    first_asks_by_name: SetOnce<bool>,
     stop: CancellationToken,
     http: Arc<Mutex<Option<String>>>,
     tasks: TaskTracker,
@@ -180,6 +187,7 @@ impl DaemonServer {
             service: Arc::new(service),
             build: BuildId::current(),
             clients,
+            first_asks_by_name: SetOnce::new(),
             stop,
             tasks: TaskTracker::new(),
             console: tokio::sync::OnceCell::new(),
@@ -211,13 +219,13 @@ impl DaemonServer {
             let daemon = Arc::clone(&self);
             async move {
                 tokio::select! {
-                    () = daemon.service.engine().warm_up() => {}
+                    () = daemon.warm_up(exit_policy) => {}
                     () = daemon.stop.cancelled() => {}
                 }
             }
         });
         if self.web.has_sessions()
-            && let Err(error) = self.console_link().await
+            && let Err(error) = self.console_address().await
         {
             tracing::warn!(error = chain(&error), "cannot serve the console again");
         }
@@ -276,6 +284,19 @@ impl DaemonServer {
         life
     }
 
+    /// Starts the language servers. If the first client asks by name, the syntax index is read first: both need all
+    /// processors, and questions by name are answered without a server.
+    async fn warm_up(&self, exit_policy: ExitPolicy) {
+        let engine = self.service.engine();
+        if exit_policy != ExitPolicy::OnRequest {
+            let first = tokio::time::timeout(FIRST_CLIENT, self.first_asks_by_name.wait()).await;
+            if first == Ok(&true) {
+                engine.read_index().await;
+            }
+        }
+        engine.warm_up().await;
+    }
+
     async fn receive(self: Arc<Self>, stream: UnixStream) {
         let Ok(peer) = stream.peer_cred() else { return };
         if peer.uid() != own_uid() {
@@ -331,6 +352,8 @@ impl DaemonServer {
             ConnectionKind::Status | ConnectionKind::Ping => None,
             ConnectionKind::Stop => Some(Admitted::Stop),
             ConnectionKind::Servers(request) => {
+                let asks_by_name = matches!(request, DaemonRequest::Explore(_));
+                let _ = self.first_asks_by_name.set(asks_by_name);
                 Some(Admitted::Servers { request, _client: self.clients.enter().ok_or_else(leaving)? })
             }
             ConnectionKind::Mcp { surfaces } => {
@@ -339,6 +362,7 @@ impl DaemonServer {
                 let handler = self.service.session_handler(surfaces.as_deref(), &session);
                 let handler = handler
                     .map_err(|error| HandshakeRejection::new(RejectionCode::Surface, error.to_string()))?;
+                let _ = self.first_asks_by_name.set(handler.serves(ExploreSurface::NAME));
                 let client = self.clients.enter().ok_or_else(leaving)?;
                 if self.clients.count() == 1 {
                     self.service.engine().reset_failures();
@@ -356,6 +380,7 @@ impl DaemonServer {
                 let bound = self.service.bind_http(port).await;
                 let listener =
                     bound.map_err(|error| HandshakeRejection::new(RejectionCode::Http, chain(&error)))?;
+                let _ = self.first_asks_by_name.set(false);
                 let client = self.clients.enter().ok_or_else(leaving)?;
                 let address = listener.local_addr().map_err(|error| {
                     HandshakeRejection::new(RejectionCode::Http, format!("cannot determine port: {error}"))
@@ -413,8 +438,13 @@ impl DaemonServer {
         }
     }
 
-    /// Serves the console, if it is not served yet. Returns a link that signs a browser in.
+    /// A link that signs a browser in to the console.
     async fn console_link(&self) -> Result<String, BindError> {
+        Ok(format!("{}{}", self.console_address().await?, self.web.sign_in_path()))
+    }
+
+    /// Serves the console, if it is not served yet. Returns its address.
+    async fn console_address(&self) -> Result<&str, BindError> {
         let address = self.console.get_or_try_init(|| async {
             let listener = self.service.bind_console().await?;
             let unknown = |source| BindError::Io { addr: ([127, 0, 0, 1], 0).into(), source };
@@ -424,7 +454,7 @@ impl DaemonServer {
             self.tasks.spawn(async move { service.serve_console(listener, web, stop).await });
             Ok(format!("http://{address}"))
         });
-        Ok(format!("{}{}", address.await?, self.web.sign_in_path()))
+        Ok(address.await?)
     }
 
     fn set_http(&self, address: Option<String>) {

@@ -153,6 +153,10 @@ impl SurfaceSet {
         Self { names, content: content.unwrap_or(self.content), ..self }
     }
 
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.surfaces.iter().any(|surface| surface.name() == name)
+    }
+
     /// Whether this is one surface, called `name`.
     pub(crate) fn is_only(&self, name: &str) -> bool {
         matches!(self.surfaces.as_slice(), [surface] if surface.name() == name)
