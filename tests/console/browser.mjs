@@ -50,7 +50,7 @@ const watch = (page) => {
   page.on("console", (message) => {
     const text = message.text();
     // The daemon is stopped on purpose below.
-    if (message.type() === "error" && !text.includes("ERR_CONNECTION_REFUSED") && !text.includes("ERR_INCOMPLETE_CHUNKED") && !text.includes("401")) problems.push(text);
+    if (message.type() === "error" && !text.includes("ERR_CONNECTION_REFUSED") && !text.includes("ERR_INCOMPLETE_CHUNKED") && !text.includes("ERR_CONNECTION_RESET") && !text.includes("401")) problems.push(text);
   });
   page.on("pageerror", (error) => problems.push(String(error)));
 };

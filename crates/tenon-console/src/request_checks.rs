@@ -1,12 +1,15 @@
 //! The checks of a request that changes something: its origin and its form token.
 
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, HeaderName, header};
 
 use crate::form::Fields;
 use crate::sign_in::Session;
 
 /// The name of the field with the form token.
 pub(crate) const TOKEN_FIELD: &str = "form_token";
+
+/// How the browser relates the page that sends a request to this site.
+const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// Why a request was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -17,7 +20,8 @@ pub(crate) enum Refusal {
     FormToken,
 }
 
-/// Checks a POST request. Browsers send `Origin` with every one.
+/// Checks a POST request. Browsers send `Origin` with every one. Since our pages have the policy `no-referrer`, the origin of
+/// their forms is `null`; `Sec-Fetch-Site`, which no page can set, then tells them from those of other sites.
 pub(crate) fn check_post(headers: &HeaderMap, session: &Session, form: &Fields) -> Result<(), Refusal> {
     let single = |name| {
         let mut values = headers.get_all(name).iter();
@@ -28,7 +32,8 @@ pub(crate) fn check_post(headers: &HeaderMap, session: &Session, form: &Fields) 
     };
     let host = single(header::HOST).ok_or(Refusal::Origin)?;
     let origin = single(header::ORIGIN).ok_or(Refusal::Origin)?;
-    if origin.strip_prefix("http://") != Some(host) {
+    let is_own_form = origin == "null" && single(FETCH_SITE) == Some("same-origin");
+    if origin.strip_prefix("http://") != Some(host) && !is_own_form {
         return Err(Refusal::Origin);
     }
     match form.text(TOKEN_FIELD) {
@@ -44,14 +49,22 @@ mod tests {
     #[test]
     fn post_needs_its_own_origin_and_the_form_token() {
         let session = Session { id: "id".to_owned(), form_token: "secret".to_owned() };
-        let checked = |origin: Option<&str>, token: &str| {
+        let checked_from = |origin: Option<&str>, site: Option<&str>, token: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(header::HOST, "127.0.0.1:8000".parse().expect("a header value"));
             if let Some(origin) = origin {
                 headers.insert(header::ORIGIN, origin.parse().expect("a header value"));
             }
+            if let Some(site) = site {
+                headers.insert(FETCH_SITE, site.parse().expect("a header value"));
+            }
             check_post(&headers, &session, &Fields::parse(&format!("form_token={token}")))
         };
+        let checked = |origin: Option<&str>, token: &str| checked_from(origin, None, token);
+        assert_eq!(checked_from(Some("null"), Some("same-origin"), "secret"), Ok(()));
+        for site in ["cross-site", "same-site", "none"] {
+            assert_eq!(checked_from(Some("null"), Some(site), "secret"), Err(Refusal::Origin), "{site}");
+        }
         assert_eq!(checked(Some("http://127.0.0.1:8000"), "secret"), Ok(()));
         for origin in [None, Some("null"), Some("http://127.0.0.1:9000"), Some("http://evil.example")] {
             assert_eq!(checked(origin, "secret"), Err(Refusal::Origin), "{origin:?}");

@@ -42,7 +42,10 @@ fn up_ends_with_the_command_that_connects_the_agents_found() {
     let printed = |sandbox: &Sandbox| {
         let text = String::from_utf8(tenon(sandbox, &["up"]).stdout).unwrap();
         let (before, link) = text.trim_end().rsplit_once('\n').unwrap();
-        assert!(link.starts_with("Console: http://127.0.0.1:") && link.contains("/console/-/open?code="), "{link}");
+        assert!(
+            link.starts_with("Console: http://127.0.0.1:") && link.contains("/console/-/open?code="),
+            "{link}"
+        );
         format!("{before}\n")
     };
     assert_eq!(printed(&sandbox), "Next: tenon connect AGENT\n");
