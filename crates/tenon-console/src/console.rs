@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use axum::http::request::Parts;
 use axum::http::{Method, StatusCode, header};
 use axum::response::Response;
 use futures::FutureExt;
@@ -12,7 +13,7 @@ use tenon_compose::kind::{ContributionKind, OwnerKind};
 use tenon_compose::render::{RenderTarget, RenderedSurface};
 use tenon_compose::{ComposedEntry, EntryFields};
 use tenon_contract::clock::Entropy;
-use tenon_server::web::{DaemonAccess, PREFIX, WebApp, WebRequest, WebResponse};
+use tenon_server::web::{DaemonAccess, PREFIX, WebApp, WebRequest};
 
 use crate::action::Notice;
 use crate::built_in::NOTICE_CLAIM;
@@ -66,22 +67,21 @@ impl Console {
         Arc::new(Self { access, sign_in, host, problems, live, notices: Mutex::default() })
     }
 
-    async fn receive(self: Arc<Self>, request: WebRequest) -> WebResponse {
+    async fn receive(self: Arc<Self>, request: WebRequest) -> Response {
         let WebRequest { head, body } = request;
         let path = head.uri.path().strip_prefix(PREFIX).unwrap_or_default();
         let query = Fields::parse(head.uri.query().unwrap_or_default());
-        let open = |response| WebResponse { response, authenticated: false };
         if path.is_empty() {
-            return open(respond::see_other("/console/"));
+            return respond::see_other("/console/");
         }
         if path == "/-/open" {
-            return open(self.open(query.text("code").unwrap_or_default()));
+            return self.open(query.text("code").unwrap_or_default());
         }
         let Some(session) = self.sign_in.session(&head.headers) else {
             let text = "Not signed in. Run `tenon console` in the workspace for a new link.\n";
-            return open(respond::text(StatusCode::UNAUTHORIZED, text));
+            return respond::text(StatusCode::UNAUTHORIZED, text);
         };
-        let response = match &head.method {
+        match &head.method {
             &Method::GET | &Method::HEAD => {
                 let visit = Visit { session: &session, is_update: head.headers.contains_key(UPDATE_HEADER) };
                 self.get(path, query, visit).await
@@ -101,8 +101,7 @@ impl Console {
                 response.headers_mut().insert(header::ALLOW, header::HeaderValue::from_static("GET, POST"));
                 response
             }
-        };
-        WebResponse { response, authenticated: true }
+        }
     }
 
     fn open(&self, code: &str) -> Response {
@@ -310,7 +309,11 @@ fn filled(surface: &str, slots: &[Slot], composed: &ComposedConsole) -> String {
 }
 
 impl WebApp for Console {
-    fn answer(self: Arc<Self>, request: WebRequest) -> BoxFuture<'static, WebResponse> {
+    fn is_signed_in(&self, head: &Parts) -> bool {
+        self.sign_in.session(&head.headers).is_some()
+    }
+
+    fn answer(self: Arc<Self>, request: WebRequest) -> BoxFuture<'static, Response> {
         self.receive(request).boxed()
     }
 

@@ -323,13 +323,12 @@ impl Edge {
         let _slot = slots.try_acquire_owned().map_err(|_| HttpRejection::too_many_requests())?;
         let bytes =
             request_body::read(&head.headers, body, limits.request_bytes, limits.read_timeout).await?;
-        let request = WebRequest { head, body: bytes.into() };
-        let answering = AbortOnDropHandle::new(self.workers.spawn(web.answer(request)));
-        let answered = answering.await.map_err(|_| HttpRejection::internal())?;
-        if answered.authenticated {
+        if web.is_signed_in(&head) {
             connection.authenticate();
         }
-        Ok(answered.response)
+        let request = WebRequest { head, body: bytes.into() };
+        let answering = AbortOnDropHandle::new(self.workers.spawn(web.answer(request)));
+        answering.await.map_err(|_| HttpRejection::internal())
     }
 
     /// Every check that needs no body: path, method, host, origin, token, load.

@@ -35,16 +35,12 @@ pub struct WebRequest {
     pub body: Bytes,
 }
 
-/// A response, and whether its request was authenticated.
-#[derive(Debug)]
-pub struct WebResponse {
-    pub response: Response,
-    pub authenticated: bool,
-}
-
 /// See the module.
 pub trait WebApp: Send + Sync + 'static {
-    fn answer(self: Arc<Self>, request: WebRequest) -> BoxFuture<'static, WebResponse>;
+    /// Whether a request is of a signed-in browser. Connections without one are closed after a few seconds.
+    fn is_signed_in(&self, head: &Parts) -> bool;
+
+    fn answer(self: Arc<Self>, request: WebRequest) -> BoxFuture<'static, Response>;
 
     /// A path that signs a browser in, once.
     fn sign_in_path(&self) -> String;
