@@ -82,7 +82,7 @@ await agent.call("tasks_create", {
   steps: [{ title: "Reproduce the error", success_criteria: ["a failing test exists"] }, { title: "Count in cents", success_criteria: ["no float in totals"] }],
 });
 await agent.call("tasks_create", { parent: "PLAN-001", title: "Document the tariff", description: "One page with the zones." });
-await agent.call("tasks_create", { title: "Close me from the agent", steps: [{ title: "Only step", success_criteria: ["done"] }] });
+await agent.call("tasks_create", { parent: "PLAN-001", title: "Close me from the agent", steps: [{ title: "Only step", success_criteria: ["done"] }] });
 await agent.call("memory_notes_commit", { title: "Money", content: "Totals are cents, never floats." });
 const fact = (id, type, title) => ({ op: "node_upsert", id, type, title });
 const edge = (from, rel, to) => ({ op: "edge_upsert", from, rel, to });
@@ -197,9 +197,10 @@ await step("a note and a new task are added", async () => {
   await page.locator("svg.graph a").first().click();
   await sees(page, /of \d+ nodes/);
   await go(page, "tasks");
-  await page.getByText("Add a task").click();
+  await page.getByText("Add a task or a plan").click();
+  await page.locator("select[name=parent]").selectOption("PLAN-001");
   await page.locator("#page input[name=title]").fill("Added in the browser");
-  await page.getByRole("button", { name: "Add the task" }).click();
+  await page.getByRole("button", { name: "Add", exact: true }).click();
   await page.getByRole("heading", { name: "Added in the browser" }).waitFor();
 });
 

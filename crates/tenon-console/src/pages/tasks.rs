@@ -132,7 +132,9 @@ async fn act(context: PageContext) -> ActionOutcome {
     let text = |name: &str| form.text(name).unwrap_or_default();
     match form.text("action") {
         Some("add") => {
-            let mut arguments = json!({"kind": "task", "title": text("title")});
+            // A task belongs to a plan; without one, this is a plan.
+            let kind = if form.text("parent").is_some() { "task" } else { "plan" };
+            let mut arguments = json!({"kind": kind, "title": text("title")});
             for name in ["description", "parent", "priority"] {
                 if let Some(value) = form.text(name) {
                     arguments[name] = json!(value);
@@ -148,7 +150,7 @@ async fn act(context: PageContext) -> ActionOutcome {
                 arguments["steps"] = json!(steps);
             }
             match form.text("title") {
-                None => ActionOutcome::failed("A task needs a title.", "/tasks"),
+                None => ActionOutcome::failed("A task or plan needs a title.", "/tasks"),
                 Some(_) => added(tool_answer::work(&context.access, "tasks_create", arguments).await),
             }
         }

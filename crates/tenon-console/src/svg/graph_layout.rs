@@ -70,7 +70,8 @@ pub(crate) fn graph(graph: &Graph) -> String {
         let title = if node.title.is_empty() { &node.id } else { &node.title };
         let _ = write!(
             out,
-            "<a href=\"{}\" class=\"node kind-{}\" aria-label=\"{}\"><circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{RADIUS}\"/>\
+            "<a href=\"{}\" class=\"node kind-{}\"><circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{RADIUS}\">\
+             <title>{}</title></circle>\
              <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\">{}</text></a>",
             escaped(&node.href),
             colour(&node.kind),

@@ -42,10 +42,11 @@ fn names_notes_titles_and_client_names_are_escaped_and_visible() {
     command.args(["mcp", "--surface", "tasks,memory,explore"]);
     let mut client = McpClient::over_pipes(&mut command, Revision::Sessions).named(EVIL);
     client.initialize();
+    client.call_tool("tasks_create", json!({"title": EVIL})).unwrap();
     client
         .call_tool(
             "tasks_create",
-            json!({"title": EVIL, "description": EVIL, "tags": ["x"],
+            json!({"parent": "PLAN-001", "title": EVIL, "description": EVIL, "tags": ["x"],
         "steps": [{"title": EVIL, "success_criteria": [EVIL]}]}),
         )
         .unwrap();
