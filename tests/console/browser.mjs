@@ -250,6 +250,7 @@ await step("keys lead through the console", async () => {
   await page.keyboard.press("?");
   await page.getByRole("dialog").getByText("Pause or continue updates").waitFor();
   await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "hidden" });
   await page.keyboard.press("g");
   await page.keyboard.press("t");
   await page.waitForURL("**/console/tasks");
