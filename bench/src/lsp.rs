@@ -7,15 +7,15 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tenon_testkit::Sandbox;
-use tenon_testkit::direct_server::{DirectServer, FilePosition};
+use tenon_testkit::direct_server::{DirectServer, FilePosition, InstalledServer};
 use tenon_testkit::framed_rpc::FramedRpc;
+use tenon_testkit::{Sandbox, program};
 
 use crate::error::BenchError;
 use crate::json_lines::JsonLines;
 use crate::measure::{Times, beside, row, shown, table};
 use crate::output::log;
-use crate::subject::{SUBJECTS, Subject};
+use crate::subject::{RUST, SUBJECTS, Subject};
 
 const STARTS: usize = 3;
 const QUESTIONS: usize = 200;
@@ -35,8 +35,20 @@ pub(crate) struct Options {
 pub(crate) fn run(tenon: &Path, options: &Options) -> Result<(), BenchError> {
     table("Language servers");
     let is_chosen = |subject: &Subject| options.only.as_deref().is_none_or(|id| id == subject.server.id());
-    for subject in SUBJECTS.into_iter().filter(is_chosen) {
-        let sandbox = Sandbox::with_project(subject.source);
+    let rust = program::rust_analyzer().map(|_| RUST);
+    if rust.is_none() {
+        log("rust-analyzer is not installed: Rust is left out");
+    }
+    for subject in SUBJECTS.into_iter().chain(rust).filter(is_chosen) {
+        let mut sandbox = Sandbox::with_project(subject.source);
+        if subject.server == InstalledServer::RustAnalyzer {
+            sandbox = sandbox.with_rust();
+            // It runs code of the workspace.
+            let trusted = sandbox.command(tenon).arg("trust").output()?;
+            if !trusted.status.success() {
+                return Err(BenchError::new(String::from_utf8_lossy(&trusted.stderr)));
+            }
+        }
         measure(tenon, subject, &sandbox)?;
     }
     Ok(())
@@ -216,7 +228,8 @@ fn small_files(root: &Path, folder: &Path) -> Result<Vec<String>, BenchError> {
         for entry in std::fs::read_dir(folder)? {
             let entry = entry?;
             let (path, size) = (entry.path(), entry.metadata()?.len());
-            let is_code = path.extension().is_some_and(|ending| ending == "py" || ending == "ts");
+            let is_code =
+                path.extension().is_some_and(|ending| ["py", "ts", "rs"].iter().any(|one| ending == *one));
             if path.is_dir() {
                 folders.push(path);
             } else if is_code && size > 300 {

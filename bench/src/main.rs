@@ -4,6 +4,7 @@
 //! number, since machines differ; only `soak` judges. Published results are the `*.md` files in this folder.
 
 mod changes;
+mod checkers;
 mod code;
 mod compile_commands;
 mod compose;
@@ -30,6 +31,7 @@ mod soak;
 mod source_sample;
 mod spine;
 mod subject;
+mod symbols;
 mod tasks;
 mod tries;
 mod work;
@@ -50,13 +52,15 @@ struct Args {
     command: Option<Command>,
 }
 
-/// One bench each, in the file of the same name. `changes`, `coverage`, `declarations`, `load`, `oracle`, `peers`, `renames`, `rounds`, `soak`, `tasks` and `tries` take long and run only by
+/// One bench each, in the file of the same name. `changes`, `checkers`, `coverage`, `declarations`, `load`, `oracle`, `peers`, `renames`, `rounds`, `soak`, `symbols`, `tasks` and `tries` take long and run only by
 /// name. The hidden ones are
 /// the baselines that a bench starts as processes.
 #[derive(Subcommand)]
 enum Command {
     /// Files that another process changes, each followed by a question whose answer is known
     Changes(changes::Options),
+    /// The four type checkers for Python on Django, through Tenon
+    Checkers(checkers::Options),
     /// The seven code tools over stdio and HTTP, against the bare language server
     Code,
     /// Composing workspaces of up to 10,000 modules, against parsing the same JSON
@@ -85,6 +89,8 @@ enum Command {
     Soak(soak::Options),
     /// Start, ping, requests per second and memory of the daemon and its transports
     Spine,
+    /// `find`, `references` and `hierarchy` of random symbols of this repository, against rust-analyzer
+    Symbols(symbols::Options),
     /// Everyday tasks with Tenon and with Serena: calls, bytes, time, right or wrong; and the aims of `explore`
     Tasks(tasks::Options),
     /// Tried edits under concurrent questions: whether another answer shows the tried text
@@ -127,6 +133,7 @@ fn run(command: Option<Command>) -> Result<(), BenchError> {
         command,
         Some(
             Command::Changes(_)
+                | Command::Checkers(_)
                 | Command::Coverage(_)
                 | Command::Declarations(_)
                 | Command::Load(_)
@@ -135,6 +142,7 @@ fn run(command: Option<Command>) -> Result<(), BenchError> {
                 | Command::Renames(_)
                 | Command::Rounds(_)
                 | Command::Soak(_)
+                | Command::Symbols(_)
                 | Command::Tasks(_)
                 | Command::Tries(_)
         )
@@ -149,6 +157,7 @@ fn run(command: Option<Command>) -> Result<(), BenchError> {
 fn run_one(command: &Command, tenon: &Path) -> Result<(), BenchError> {
     match command {
         Command::Changes(options) => changes::run(tenon, options),
+        Command::Checkers(options) => checkers::run(tenon, options),
         Command::Code => code::run(tenon),
         Command::Compose => compose::run(tenon),
         Command::Context => context::run(tenon),
@@ -163,6 +172,7 @@ fn run_one(command: &Command, tenon: &Path) -> Result<(), BenchError> {
         Command::Rounds(options) => rounds::run(tenon, options),
         Command::Soak(options) => soak::run(tenon, options),
         Command::Spine => spine::run(tenon),
+        Command::Symbols(options) => symbols::run(tenon, options),
         Command::Tasks(options) => tasks::run(tenon, options),
         Command::Tries(options) => tries::run(tenon, options),
         Command::Work => work::run(tenon),

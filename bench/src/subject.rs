@@ -42,6 +42,14 @@ pub(crate) const SUBJECTS: [Subject; 4] = [
     },
 ];
 
+/// Only where rust-analyzer is installed.
+pub(crate) const RUST: Subject = Subject {
+    source: RealProject::RegexSyntax,
+    server: InstalledServer::RustAnalyzer,
+    wrong: "const WRONG: u8 = \"text\";",
+    comment: "//",
+};
+
 impl Subject {
     /// `Django, pyright`.
     pub(crate) fn name(&self) -> String {
@@ -51,7 +59,8 @@ impl Subject {
     /// Settings that enable only this server.
     pub(crate) fn servers(&self) -> Value {
         let switch = |server: &str| json!({ "enabled": server == self.server.id() });
-        let ids = ["pyright", "ruff", "ty", "typescript-native", "typescript-language-server"];
+        let ids =
+            ["pyright", "ruff", "ty", "typescript-native", "typescript-language-server", "rust-analyzer"];
         ids.into_iter().map(|id| (id.to_owned(), switch(id))).collect()
     }
 

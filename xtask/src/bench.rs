@@ -5,8 +5,9 @@ use std::process::Command;
 use crate::shell::{self, Error, cargo, repository, run_checked};
 
 /// The benches in `bench/src/main.rs`, checked here before the build.
-pub(crate) const NAMES: [&str; 17] = [
+pub(crate) const NAMES: [&str; 19] = [
     "changes",
+    "checkers",
     "code",
     "compose",
     "context",
@@ -20,6 +21,7 @@ pub(crate) const NAMES: [&str; 17] = [
     "renames",
     "rounds",
     "spine",
+    "symbols",
     "tasks",
     "tries",
     "work",

@@ -4,6 +4,7 @@
 
 mod attack;
 mod bench;
+mod book;
 mod deny;
 mod dist;
 mod fuzz;
@@ -55,6 +56,8 @@ enum Command {
     Deny,
     /// Check the workflows in `.github` with actionlint
     Workflows,
+    /// Change links for the book; mdBook runs this
+    Book(book::Options),
     /// Regenerate the generated files
     Schemas,
     /// Build the packages of a release: archive, wheel, npm packages, checksums, SBOM, install script
@@ -95,6 +98,7 @@ fn run(command: Command) -> Result<bool, Error> {
         Command::NonUnix => non_unix::check(),
         Command::Deny => deny::check(),
         Command::Workflows => workflows::check(),
+        Command::Book(options) => book::run(&options),
         Command::Schemas => schemas::run(),
         Command::Dist(options) => dist::run(&options),
         Command::Fuzz(options) => fuzz::run(&options),

@@ -21,9 +21,15 @@ use crate::shell::{Error, heading, log, repository, tools};
 /// Installs what is missing.
 pub(crate) fn run() -> Result<(), Error> {
     heading("set up");
-    let _lock = lock()?;
+    let _lock = lock(&tools())?;
     system::ensure()?;
-    let installed = [node::install()?, agents::install()?, python::install()?, rust_analyzer::install()?];
+    let installed = [
+        node::install()?,
+        agents::install()?,
+        python::install()?,
+        python::install_older_sdks()?,
+        rust_analyzer::install()?,
+    ];
     link_tools()?;
     link_packages()?;
     if installed.iter().any(|fresh| *fresh) {
@@ -39,15 +45,15 @@ pub(crate) fn has_rust_analyzer() -> bool {
     tools().join("bin/rust-analyzer").exists()
 }
 
-/// Prevents concurrent installs: the second run waits, then finds everything installed.
-fn lock() -> Result<File, Error> {
-    let locked = fs::create_dir_all(tools()).and_then(|()| {
-        let lock = File::create(tools().join(".lock"))?;
+/// Prevents concurrent installs into a folder: the second run waits, then finds everything installed.
+fn lock(folder: &Path) -> Result<File, Error> {
+    let locked = fs::create_dir_all(folder).and_then(|()| {
+        let lock = File::create(folder.join(".lock"))?;
         lock.lock()?;
         Ok(lock)
     });
     let hint = "run this as the owner of the repository, or remove `target`";
-    locked.map_err(|error| Error::new(format!("cannot write to {}: {error}", tools().display())).hint(hint))
+    locked.map_err(|error| Error::new(format!("cannot write to {}: {error}", folder.display())).hint(hint))
 }
 
 /// Runs `install` in an empty `folder` unless the folder's stamp equals `pins`. Returns whether it ran.

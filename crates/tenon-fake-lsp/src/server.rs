@@ -200,7 +200,7 @@ impl Server {
             match &*method {
                 "shutdown" => self.answer(id, Ok(&Value::Null)),
                 _ if self.script.ignores_unknown => {}
-                _ => self.answer(id, Err(&RpcError::method_not_found(&method))),
+                _ => self.answer(id, Err(&RpcError::method_not_found())),
             }
         }
         for actions in matching {

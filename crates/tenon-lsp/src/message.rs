@@ -88,8 +88,9 @@ impl RpcError {
         Self { code, message: message.into(), data: None }
     }
 
-    pub fn method_not_found(method: &str) -> Self {
-        Self::new(Self::METHOD_NOT_FOUND, format!("unknown method `{method}`"))
+    /// Does not repeat the method: it is input of the peer.
+    pub fn method_not_found() -> Self {
+        Self::new(Self::METHOD_NOT_FOUND, "method not found")
     }
 }
 

@@ -101,7 +101,7 @@ fn revision_of(context: &RequestContext<RoleServer>) -> ProtocolVersion {
 }
 
 /// Does not repeat the method: it is client input.
-fn method_not_found() -> ErrorData {
+pub(crate) fn method_not_found() -> ErrorData {
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "method not found", None)
 }
 

@@ -60,7 +60,7 @@ impl InstalledServer {
 
     /// Whether it answers diagnostic requests; the others publish diagnostics.
     pub fn pulls(self) -> bool {
-        matches!(self, Self::Pyright | Self::Ty | Self::TypeScriptNative)
+        matches!(self, Self::Pyright | Self::Ty | Self::TypeScriptNative | Self::RustAnalyzer)
     }
 }
 
@@ -120,6 +120,8 @@ impl<'a> DirectServer<'a> {
         });
         let capabilities = json!({
             "workspace": workspace, "window": { "workDoneProgress": true }, "textDocument": document,
+            // rust-analyzer then reports when it has loaded everything.
+            "experimental": { "serverStatusNotification": true },
         });
         let options =
             json!({ "disableAutomaticTypingAcquisition": true, "tsserver": { "useSyntaxServer": "never" } });
@@ -166,15 +168,23 @@ impl<'a> DirectServer<'a> {
                 InstalledServer::Ty | InstalledServer::TypeScriptNative => true,
                 InstalledServer::Pyright => received("window/logMessage")
                     .any(|message| message["params"]["message"].to_string().contains("source file")),
-                InstalledServer::TypeScript | InstalledServer::Clangd | InstalledServer::RustAnalyzer => {
+                InstalledServer::TypeScript | InstalledServer::Clangd => {
                     kinds("end") > 0 && kinds("end") == kinds("begin")
                 }
+                InstalledServer::RustAnalyzer => received("experimental/serverStatus")
+                    .next_back()
+                    .is_some_and(|message| message["params"]["quiescent"] == true),
             }
         };
         while !is_ready(&self.frames.notifications) {
             self.frames.receive_next()?;
         }
         Ok(())
+    }
+
+    /// The result of any request.
+    pub fn ask(&mut self, method: &str, params: &Value) -> io::Result<Value> {
+        self.frames.request(method, params)
     }
 
     /// The result of a request at a position.

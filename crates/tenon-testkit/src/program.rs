@@ -43,6 +43,11 @@ pub fn python() -> PathBuf {
     installed(tools().join("venv/bin/python"))
 }
 
+/// The folder with the Python SDK of an older protocol revision.
+pub fn python_sdk(revision: &str) -> PathBuf {
+    installed(tools().join("mcp").join(revision))
+}
+
 /// A folder of `node_modules` that has the installed packages.
 pub fn node_modules() -> PathBuf {
     installed(tools().join("node/node_modules"))

@@ -29,6 +29,8 @@ pub struct Sandbox {
     tree: FileTree,
     /// Programs run as an unprivileged user although the test runs as root.
     unprivileged: bool,
+    /// Programs see the machine's Rust toolchain and its downloaded crates.
+    rust: bool,
 }
 
 impl Sandbox {
@@ -43,7 +45,7 @@ impl Sandbox {
             fs::create_dir(&path).expect("a new folder is empty");
             fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).expect("our own folder");
         }
-        Self { folder, tree, unprivileged: false }
+        Self { folder, tree, unprivileged: false, rust: false }
     }
 
     /// A sandbox whose workspace has the files of `description` (see [`crate::file_tree`]).
@@ -65,6 +67,12 @@ impl Sandbox {
         let sandbox = Self::new();
         source.copy_to(&sandbox.tree);
         sandbox
+    }
+
+    /// Lets programs use the machine's Rust toolchain and the crates that cargo has downloaded, without the network.
+    pub fn with_rust(mut self) -> Self {
+        self.rust = true;
+        self
     }
 
     /// Runs programs as an unprivileged user, for tests of permissions and for programs that do not run as root. That
@@ -107,7 +115,7 @@ impl Sandbox {
     /// The environment of programs in this sandbox.
     pub fn environment(&self) -> Vec<(&'static str, OsString)> {
         let dir = |name: &str| self.dir(name).into_os_string();
-        vec![
+        let mut environment = vec![
             ("PATH", program::search_path()),
             ("HOME", dir("home")),
             ("XDG_CONFIG_HOME", dir("config")),
@@ -118,7 +126,19 @@ impl Sandbox {
             ("TMPDIR", dir("tmp")),
             ("LANG", "C.UTF-8".into()),
             ("TZ", "UTC".into()),
-        ]
+        ];
+        if self.rust {
+            let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
+            let folder = |name, default: &str| {
+                std::env::var_os(name).unwrap_or_else(|| home.join(default).into_os_string())
+            };
+            environment.extend([
+                ("CARGO_HOME", folder("CARGO_HOME", ".cargo")),
+                ("RUSTUP_HOME", folder("RUSTUP_HOME", ".rustup")),
+                ("CARGO_NET_OFFLINE", "true".into()),
+            ]);
+        }
+        environment
     }
 
     /// A command that runs in the workspace and sees this sandbox only.

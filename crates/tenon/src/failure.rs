@@ -223,7 +223,9 @@ impl From<TrustError> for Failure {
                 Self::from(error).hint("fix `tenon.toml`, then run `tenon trust` again")
             }
             TrustError::Servers(error) => error.into(),
-            TrustError::Store { .. } | TrustError::Pin { .. } => Self::of(Exit::Files, &error),
+            TrustError::Store { .. } => Self::of(Exit::Files, &error)
+                .hint("check the permissions of the folder, or set `TENON_STATE_DIR` to another one"),
+            TrustError::Pin { .. } => Self::of(Exit::Files, &error),
         }
     }
 }

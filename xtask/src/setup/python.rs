@@ -1,4 +1,5 @@
-//! Installs the Python servers and the SDK into a virtual environment from one list with hashes.
+//! Installs the Python servers and the SDK into a virtual environment from one list with hashes, and the SDKs of older
+//! protocol revisions into one folder each.
 
 use std::fs;
 use std::path::PathBuf;
@@ -17,13 +18,35 @@ pub(super) fn install() -> Result<bool, Error> {
     let pins = format!("{}{}", interpreter()?, fs::read_to_string(&list)?);
     install_once(&folder, &pins, || {
         run_checked(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
-        run_checked(
-            Command::new(folder.join("bin/python"))
-                .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"])
-                .args(["--require-hashes", "--only-binary", ":all:", "--requirement"])
-                .arg(&list),
-        )
+        run_checked(pip_install().arg(&list))
     })
+}
+
+/// Installs the SDK of each older revision into `target/tools/mcp/REVISION`, for `PYTHONPATH`.
+pub(super) fn install_older_sdks() -> Result<bool, Error> {
+    let lists = repository().join("tests/tools/python/mcp");
+    let mut fresh = false;
+    for entry in fs::read_dir(lists)? {
+        let list = entry?.path();
+        let folder = tools().join("mcp").join(list.file_stem().unwrap_or_default());
+        let pins = format!("{}{}", interpreter()?, fs::read_to_string(&list)?);
+        fresh |= install_once(&folder, &pins, || {
+            run_checked(pip_install().arg(&list).arg("--target").arg(&folder))
+        })?;
+    }
+    Ok(fresh)
+}
+
+/// `pip install` in the virtual environment, up to the path of the list.
+fn pip_install() -> Command {
+    let mut pip = Command::new(tools().join("venv/bin/python"));
+    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]).args([
+        "--require-hashes",
+        "--only-binary",
+        ":all:",
+        "--requirement",
+    ]);
+    pip
 }
 
 /// Part of the stamp: a virtual environment works only with the interpreter that created it.

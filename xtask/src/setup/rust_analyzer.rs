@@ -5,11 +5,11 @@
 //! (decision 0807).
 
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use super::{Error, install_once, log};
+use super::{Error, install_once, lock, log};
 use crate::shell::{cargo, repository, run_checked, succeeds, tools};
 
 const NAME: &str = "rust-analyzer";
@@ -28,9 +28,7 @@ pub(super) fn install() -> Result<bool, Error> {
         return Ok(false);
     }
     // Another clone may be building it: wait, then look again.
-    fs::create_dir_all(cache())?;
-    let lock = File::create(cache().join(".lock"))?;
-    lock.lock()?;
+    let _lock = lock(&cache())?;
     if program().is_some() {
         return Ok(false);
     }

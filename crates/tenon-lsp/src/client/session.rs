@@ -480,7 +480,7 @@ impl Peer for Session {
             | "workspace/codeLens/refresh"
             | "workspace/foldingRange/refresh" => Ok(Value::Null),
             "window/showDocument" => Ok(json!({ "success": false })),
-            other => Err(RpcError::method_not_found(other)),
+            _ => Err(RpcError::method_not_found()),
         }
     }
 }

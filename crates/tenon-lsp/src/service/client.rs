@@ -219,8 +219,8 @@ impl Peer for Ready {
         Ok(())
     }
 
-    fn request(&self, method: &str, _: Payload) -> Result<Value, RpcError> {
-        Err(RpcError::method_not_found(method))
+    fn request(&self, _: &str, _: Payload) -> Result<Value, RpcError> {
+        Err(RpcError::method_not_found())
     }
 }
 

@@ -2,12 +2,14 @@
 //!
 //! A daemon reads its settings once, when it starts, and serves clients with other environments. A setting of a client is
 //! honoured or the client is rejected; it is never ignored. How answers look is a matter of each connection
-//! ([`SessionSettings`]); everything else belongs to the daemon. Settings that the daemon has and the client does not make
-//! do not matter: the daemon may have been started with flags.
+//! ([`SessionSettings`]); everything else belongs to the daemon. A setting that changes no answer, such as the level of the
+//! log, does not reject the client, which is told when it takes effect. Settings that the daemon has and the client does not make do
+//! not matter: the daemon may have been started with flags.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::protocol::ConnectionKind;
 use crate::config::{ConfigError, Environment, FlagSetting, env, made_by};
 use crate::dirs::Dirs;
 use crate::surface::{ContentMode, ToolNames};
@@ -15,6 +17,10 @@ use crate::workspace::Workspace;
 
 /// The settings that each connection may choose.
 const OF_SESSION: &[&str] = &["mcp.surfaces", "mcp.content", "mcp.tool_names"];
+
+/// The settings that change how the daemon runs, but no answer.
+const WITHOUT_EFFECT_ON_ANSWERS: &[&str] =
+    &["daemon.idle", "log.folder", "log.keep", "log.level", "log.max_bytes"];
 
 /// One setting of a client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,9 +58,18 @@ impl ClientSettings {
     }
 
     /// The settings that `workspace` does not have, for a message: names only, because a value may be a secret.
-    pub(crate) fn missing_in(&self, workspace: &Workspace) -> Vec<String> {
-        let missing = self.0.iter().filter(|setting| !has(workspace, setting));
-        missing.map(|setting| format!("`{}` ({})", setting.key, setting.origin)).collect()
+    pub(crate) fn missing_in(&self, workspace: &Workspace, want: &ConnectionKind) -> MissingSettings {
+        // The port matters to the client that asks for HTTP.
+        let is_deferred = |key: &str| {
+            WITHOUT_EFFECT_ON_ANSWERS.contains(&key)
+                || (key == "http.port" && !matches!(want, ConnectionKind::Http { .. }))
+        };
+        let mut missing = MissingSettings::default();
+        for setting in self.0.iter().filter(|setting| !has(workspace, setting)) {
+            let names = if is_deferred(&setting.key) { &mut missing.deferred } else { &mut missing.decisive };
+            names.push(format!("`{}` ({})", setting.key, setting.origin));
+        }
+        missing
     }
 
     /// The settings for this connection. `None` if a value is not known here.
@@ -70,6 +85,21 @@ impl ClientSettings {
             }
         }
         Some(session)
+    }
+}
+
+/// The names of the settings that a client makes and the daemon lacks.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct MissingSettings {
+    /// Those that may change an answer: a daemon with other clients rejects this one.
+    pub(crate) decisive: Vec<String>,
+    /// The others: they take effect when the daemon starts again.
+    pub(crate) deferred: Vec<String>,
+}
+
+impl MissingSettings {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.decisive.is_empty() && self.deferred.is_empty()
     }
 }
 
@@ -124,23 +154,29 @@ mod tests {
             store,
             ("TENON_MCP_CONTENT", "text"),
             ("TENON_EDIT_ALLOW", root.as_str()),
-            ("TENON_LOG_LEVEL", "info"),
+            ("TENON_LOG_LEVEL", "debug"),
+            ("TENON_DAEMON_IDLE", "15m"),
+            ("TENON_HTTP_PORT", "7001"),
             ("TENON_DATA_DIR", "/elsewhere"),
         ]);
         let mut dirs = Dirs::below(&root);
         dirs.data = "/elsewhere".into();
         let settings = ClientSettings::of(&client, &dirs, &[]).unwrap();
-        let missing = settings.missing_in(&workspace(Environment::default()));
+        let mcp = ConnectionKind::Mcp { surfaces: None };
+        let missing = settings.missing_in(&workspace(Environment::default()), &mcp);
         let expected = [
             "`TENON_DATA_DIR` ($TENON_DATA_DIR)",
             "`work.store` ($TENON_WORK_STORE)",
             "`edit.allow` ($TENON_EDIT_ALLOW)",
         ];
-        assert_eq!(missing, expected);
+        assert_eq!(missing.decisive, expected);
+        let deferred = ["`http.port` ($TENON_HTTP_PORT)", "`log.level` ($TENON_LOG_LEVEL)"];
+        assert_eq!(missing.deferred, deferred);
         assert_eq!(settings.for_session().unwrap().content, Some(ContentMode::Text));
         let above = root.parent().unwrap().as_str();
         let same = workspace(Environment::from([store, ("TENON_EDIT_ALLOW", above)]));
-        assert_eq!(settings.missing_in(&same), ["`TENON_DATA_DIR` ($TENON_DATA_DIR)"]);
+        let http = settings.missing_in(&same, &ConnectionKind::Http { port: None });
+        assert_eq!(http.decisive, ["`TENON_DATA_DIR` ($TENON_DATA_DIR)", "`http.port` ($TENON_HTTP_PORT)"]);
         assert!(ClientSettings::of(&Environment::from([("TENON_HTTP_PORT", "x")]), &dirs, &[]).is_err());
     }
 }

@@ -13,6 +13,7 @@ use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::client_settings::MissingSettings;
 use super::connected_clients::{ClientGuard, ConnectedClients};
 use super::connection;
 use super::daemon_paths::{DaemonPaths, own_uid};
@@ -340,12 +341,12 @@ impl DaemonServer {
         }
         let leaving = || HandshakeRejection::new(RejectionCode::Leaving, "the daemon is exiting");
         let current = hello.want == ConnectionKind::Ping || self.is_current().await;
-        let missing = hello.settings.missing_in(self.service.workspace());
+        let missing = hello.settings.missing_in(self.service.workspace(), &hello.want);
         if self.makes_way(&hello, current, &missing) {
             return Err(leaving());
         }
-        if !missing.is_empty() && hello.want.needs_settings() {
-            let message = format!("the running daemon has other settings: {}", missing.join(", "));
+        if !missing.decisive.is_empty() && hello.want.needs_settings() {
+            let message = format!("the running daemon has other settings: {}", missing.decisive.join(", "));
             return Err(HandshakeRejection::new(RejectionCode::Settings, message));
         }
         let admitted = match hello.want {
@@ -389,7 +390,9 @@ impl DaemonServer {
                 Some(Admitted::Http { listener, client })
             }
         };
-        let welcomed = protocol::write_line(stream, &ServerHello::Welcome(self.welcome(current))).await;
+        let mut welcome = self.welcome(current);
+        welcome.deferred_settings = missing.deferred;
+        let welcomed = protocol::write_line(stream, &ServerHello::Welcome(welcome)).await;
         if welcomed.is_err() && !matches!(admitted, Some(Admitted::Stop)) {
             return Ok(None);
         }
@@ -398,7 +401,7 @@ impl DaemonServer {
 
     /// Whether the daemon exits so that this client can start another one. It does if it is idle and outdated, or lacks
     /// settings that the client makes.
-    fn makes_way(&self, hello: &ClientHello, current: bool, missing: &[String]) -> bool {
+    fn makes_way(&self, hello: &ClientHello, current: bool, missing: &MissingSettings) -> bool {
         let outdated = hello.build != self.build.as_str() || !current;
         let is_due = match &hello.want {
             ConnectionKind::Servers(DaemonRequest::EditDiagnostics { .. }) | ConnectionKind::Mcp { .. } => {
@@ -435,6 +438,7 @@ impl DaemonServer {
             http: self.http.lock().unwrap_or_else(PoisonError::into_inner).clone(),
             console: None,
             outdated: !current,
+            deferred_settings: vec![],
         }
     }
 

@@ -198,6 +198,9 @@ pub struct DaemonInfo {
     pub console: Option<String>,
     /// Settings or trust have changed since it started; they take effect once no client is connected.
     pub outdated: bool,
+    /// Settings of the client that change no answer and take effect when the daemon starts again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deferred_settings: Vec<String>,
 }
 
 /// Why the daemon rejected the handshake.

@@ -7,11 +7,12 @@
 use axum::http::{HeaderMap, HeaderName, StatusCode};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use rmcp::model::{ClientRequest, ErrorCode, ErrorData, GetMeta, ProtocolVersion, RequestId};
+use rmcp::model::{ClientRequest, ErrorData, GetMeta, ProtocolVersion, RequestId};
 
 use super::head_checks::PROTOCOL_VERSION;
 use super::rejection::HttpRejection;
 use crate::mcp::envelope::IncomingMessage;
+use crate::mcp::method_not_found;
 use crate::mcp::revision::{self, Handshake};
 use crate::mcp::session::Session;
 
@@ -44,8 +45,7 @@ pub(super) fn lifecycle(
         return Ok(if stateless { Lifecycle::Alone } else { Lifecycle::Session });
     };
     if stateless && request.method() == "initialize" {
-        let error = ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "2026-07-28 has no `initialize`", None);
-        return Err(HttpRejection::error(StatusCode::NOT_FOUND, Some(id.clone()), error));
+        return Err(HttpRejection::error(StatusCode::NOT_FOUND, Some(id.clone()), method_not_found()));
     }
     if matches!(request, ClientRequest::InitializeRequest(_)) {
         return Ok(Lifecycle::Opening);

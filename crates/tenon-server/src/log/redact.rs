@@ -1,6 +1,7 @@
 //! Masks what looks like a secret before it is shown or written.
 //!
-//! Three patterns: a bearer token, a password in a URL, and a value next to a telling name (`API_KEY=…`, `"token": "…"`).
+//! Four patterns: a bearer token, a password in a URL, a value next to a telling name (`API_KEY=…`, `"token": "…"`), and a
+//! token that its issuer marks with a prefix (`ghp_…`, `sk-…`, a JSON web token).
 //! Names that only count tokens (`max_tokens`, `token_count`) are not masked.
 
 use std::borrow::Cow;
@@ -21,6 +22,9 @@ static SHAPES: LazyLock<Regex> = LazyLock::new(|| {
               | (?: [_.-] | \b ) (?:token|key) )
             (?: \\? ["'] )? \s* [=:] \s* (?: \\? ["'] )? )
           (?P<value> [^\s"'\\,;&}\])]{4,} )
+        | \b (?P<issued>
+            (?: gh[opsur]_ | github_pat_ | glpat- | sk- | xox[abeprs]- | npm_ | pypi- | aiza | akia | asia ) [a-z0-9_-]{16,}
+            | eyj[a-z0-9_-]{8,} \. [a-z0-9_-]{8,} \. [a-z0-9_-]{8,} )
         "#,
     )
     .expect("the pattern is fixed and a test uses it")
@@ -33,6 +37,10 @@ pub(crate) fn redact(text: &str) -> Cow<'_, str> {
         let value = part("value");
         let harmless = matches!(value, "true" | "false" | "null" | "None");
         if harmless || (!value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit())) {
+            return found[0].to_owned();
+        }
+        // A long name with such a prefix has no digits.
+        if found.name("issued").is_some_and(|token| !token.as_str().bytes().any(|b| b.is_ascii_digit())) {
             return found[0].to_owned();
         }
         format!("{}{}{}{MASK}{}", part("bearer"), part("url"), part("name"), part("at"))
@@ -54,13 +62,25 @@ mod tests {
             "password: correct-horse",
             "aws_secret_access_key = AKIAabcdefgh",
             "client-secret=abcd1234&x=y",
+            "cloned with ghp_0123456789abcdefABCDEF0123456789abcd",
+            "Error: sk-ant-api03-0123456789abcdef is invalid",
+            "AKIA0123456789ABCDEF",
+            "cookie eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.dBjftJeZ4CVP5mB92K27",
         ];
         for case in cases {
             let masked = redact(case);
             assert!(masked.contains(MASK), "{case} → {masked}");
-            for secret in
-                ["0123456789abcdef", "hunter2", "sk-abc", "ghp_", "correct-horse", "AKIA", "abcd1234"]
-            {
+            for secret in [
+                "0123456789abcdef",
+                "0123456789ABCDEF",
+                "dBjftJeZ",
+                "hunter2",
+                "sk-abc",
+                "ghp_",
+                "correct-horse",
+                "AKIA",
+                "abcd1234",
+            ] {
                 assert!(!masked.contains(secret), "{case} → {masked}");
             }
         }
@@ -75,6 +95,8 @@ mod tests {
             "https://example.org/path",
             "keyboard=qwerty",
             "monkey: banana",
+            "npm_config_registry_of_the_project",
+            "sk-learn_model_selection_tests",
             r#"{"level":"INFO","fields":{"message":"client connected","surfaces":"code"}}"#,
         ];
         for case in cases {

@@ -89,7 +89,7 @@ impl RpcService {
                 });
                 Ok(json!(status.collect::<Vec<_>>()))
             }
-            other => Err(RpcError::method_not_found(other)),
+            _ => Err(RpcError::method_not_found()),
         }
     }
 

@@ -79,6 +79,9 @@ async fn headers_and_body_must_agree() {
         let response = server.send(&request).await;
         assert_eq!((response.status, &response.json()["error"]["code"]), (status, &json!(code)), "{name}");
         assert_eq!(response.json()["id"], 1, "{name}");
+        if code == -32601 {
+            assert_eq!(response.json()["error"]["message"], "method not found", "{name}");
+        }
     }
     let unknown = server.send(&echo().with("MCP-Protocol-Version", "2030-01-01")).await;
     assert_eq!((unknown.status, &unknown.json()["id"]), (400, &json!(1)));

@@ -5,8 +5,11 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
-use std::sync::OnceLock;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
@@ -19,7 +22,13 @@ use crate::find::SearchPath;
 const REASON_LINES: usize = 5;
 const REASON_LINE_BYTES: usize = 200;
 
+/// How long a command may fetch. Behind a proxy that refuses connections, npm may never end by itself.
+const FETCH_LIMIT: Duration = Duration::from_secs(15 * 60);
+/// How long a build from source may take.
+const BUILD_LIMIT: Duration = Duration::from_secs(2 * 60 * 60);
+
 const VENV: &str = "python3 -m venv";
+const BUILD: &str = "cargo install";
 
 /// How many bytes of output are kept to look for the reason.
 const OUTPUT_KEPT: usize = 256 * 1024;
@@ -35,7 +44,13 @@ pub enum ToolError {
     #[error("Rust {found} cannot build it; it needs {needed} or newer")]
     OldCompiler { found: CompilerVersion, needed: CompilerVersion },
     #[error("`{command}` cannot reach its package registry")]
-    Offline { command: &'static str },
+    Offline {
+        command: &'static str,
+        /// The variable that names a proxy.
+        proxy: Option<&'static str>,
+    },
+    #[error("`{command}` did not end within {} minutes", limit.as_secs() / 60)]
+    TimedOut { command: &'static str, limit: Duration },
     #[error("`{command}` failed: {output}")]
     Failed { command: &'static str, output: String },
     #[error("cannot run `{command}`")]
@@ -54,10 +69,18 @@ impl ToolError {
         match self {
             Self::Missing { fix, .. } | Self::NoVenv { fix } | Self::NoCompiler { fix } => Some(fix.clone()),
             Self::OldCompiler { .. } => Some("run `rustup update`".to_owned()),
-            Self::Offline { command } => {
+            Self::Offline { command, proxy } => {
                 let manager = command.split(' ').next().unwrap_or(command);
-                Some(format!("connect, or point {manager} at a registry that can be reached, then try again"))
+                Some(match proxy {
+                    Some(variable) => format!(
+                        "check the proxy that `{variable}` names, or point {manager} at a registry that it reaches, then try again"
+                    ),
+                    None => format!(
+                        "connect, or point {manager} at a registry that can be reached, then try again"
+                    ),
+                })
             }
+            Self::TimedOut { .. } => Some("check the connection and the proxy, then try again".to_owned()),
             Self::Failed { .. } | Self::Spawn { .. } | Self::Write(_) => None,
         }
     }
@@ -162,8 +185,17 @@ impl Tools {
 
     fn npm(&self, job: &Job<'_>, step: &mut dyn FnMut(ToolStep)) -> Result<(), ToolError> {
         step(ToolStep::Begins("fetching with npm"));
-        let flags =
-            ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--engine-strict"];
+        let flags = [
+            "ci",
+            "--ignore-scripts",
+            "--no-audit",
+            "--no-fund",
+            "--no-update-notifier",
+            "--engine-strict",
+            // By default npm retries every package for more than a minute, also if a proxy refuses all of them.
+            "--fetch-retry-mintimeout=1000",
+            "--fetch-retry-maxtimeout=5000",
+        ];
         job.run("npm ci", self.npm_program()?, &flags, &mut |_| {})
     }
 
@@ -213,7 +245,7 @@ impl Tools {
             target.as_str(),
         ];
         let mut built = 0;
-        job.run("cargo install", cargo, &flags, &mut |line| {
+        job.run(BUILD, cargo, &flags, &mut |line| {
             if line.trim_start().starts_with("Compiling ") {
                 built += 1;
                 step(ToolStep::Built(built));
@@ -242,7 +274,7 @@ impl Job<'_> {
     ) -> Result<(), ToolError> {
         let spawn_error = |source| ToolError::Spawn { command, source };
         let (output, input) = std::io::pipe().map_err(spawn_error)?;
-        let mut child = {
+        let child = {
             let mut spawned = Command::new(program);
             spawned.args(args).current_dir(self.folder).env("PATH", self.path);
             spawned.stdin(Stdio::from(self.guard.try_clone().map_err(spawn_error)?));
@@ -250,6 +282,8 @@ impl Job<'_> {
             spawned.stdout(input.try_clone().map_err(spawn_error)?).stderr(input);
             spawned.spawn().map_err(spawn_error)?
         };
+        let limit = if command == BUILD { BUILD_LIMIT } else { FETCH_LIMIT };
+        let child = LimitedChild::new(child, limit);
         let mut text = String::new();
         let mut bytes = Vec::new();
         let mut output = BufReader::new(output);
@@ -262,7 +296,9 @@ impl Job<'_> {
                 text = tail(&text, OUTPUT_KEPT).to_owned();
             }
         }
-        let status = child.wait().map_err(spawn_error)?;
+        let Some(status) = child.wait().map_err(spawn_error)? else {
+            return Err(ToolError::TimedOut { command, limit });
+        };
         if status.success() {
             return Ok(());
         }
@@ -270,9 +306,42 @@ impl Job<'_> {
             return Err(ToolError::NoVenv { fix: system::fix(self.search, Need::Venv) });
         }
         if is_offline(&text) {
-            return Err(ToolError::Offline { command });
+            let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+            let proxy = PROXIES.into_iter().find(is_set);
+            return Err(ToolError::Offline { command, proxy });
         }
         Err(ToolError::Failed { command, output: failure_reason(&text) })
+    }
+}
+
+/// A process that is killed when its time is over.
+struct LimitedChild {
+    child: Arc<Mutex<Child>>,
+    /// Ends the timer when it is dropped.
+    ended: mpsc::Sender<()>,
+    /// Whether it killed the process.
+    timer: thread::JoinHandle<bool>,
+}
+
+impl LimitedChild {
+    fn new(child: Child, limit: Duration) -> Self {
+        let child = Arc::new(Mutex::new(child));
+        let (ended, wait) = mpsc::channel();
+        let timed = Arc::clone(&child);
+        let timer = thread::spawn(move || {
+            let is_over = wait.recv_timeout(limit) == Err(RecvTimeoutError::Timeout);
+            // It fails if the process has just ended.
+            is_over && timed.lock().unwrap_or_else(PoisonError::into_inner).kill().is_ok()
+        });
+        Self { child, ended, timer }
+    }
+
+    /// Call it after the process closed its output. `None` if its time was over.
+    fn wait(self) -> std::io::Result<Option<ExitStatus>> {
+        drop(self.ended);
+        let is_killed = self.timer.join().unwrap_or(false);
+        let status = self.child.lock().unwrap_or_else(PoisonError::into_inner).wait()?;
+        Ok((!is_killed).then_some(status))
     }
 }
 
@@ -299,7 +368,11 @@ fn shortened(line: &str) -> String {
     }
 }
 
-/// Texts that npm, pip and cargo print when they have no connection.
+/// The variables in which npm, pip and cargo look for a proxy.
+const PROXIES: [&str; 6] =
+    ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
+
+/// Texts that npm, pip and cargo print when they have no connection, or a proxy refuses it.
 fn is_offline(output: &str) -> bool {
     [
         "ENOTFOUND",
@@ -312,6 +385,9 @@ fn is_offline(output: &str) -> bool {
         "NewConnectionError",
         "ConnectTimeoutError",
         "ProxyError",
+        "Proxy Authentication Required",
+        "CONNECT tunnel failed",
+        "tunneling socket could not be established",
         "spurious network error",
         "Could not resolve host",
         "Could not connect to server",
@@ -332,6 +408,19 @@ fn tail(text: &str, most: usize) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn process_is_killed_when_its_time_is_over() {
+        let spawn = |program: &str, argument: &str| Command::new(program).arg(argument).spawn().unwrap();
+        let short = LimitedChild::new(spawn("sleep", "600"), Duration::from_millis(1));
+        // Its output would end with it; `wait` alone would end the timer first.
+        while !short.timer.is_finished() {
+            thread::yield_now();
+        }
+        assert!(short.wait().unwrap().is_none());
+        let long = LimitedChild::new(spawn("sleep", "0"), FETCH_LIMIT);
+        assert!(long.wait().unwrap().is_some_and(|status| status.success()));
+    }
 
     #[test]
     fn reason_begins_with_the_first_error_and_is_short() {

@@ -114,7 +114,12 @@ fn check(args: Args, invocation: &mut Invocation) -> Result<Exit, Failure> {
     let severities = severities(&args, &workspace);
     let selection = match &args.new {
         Some(revision) => Selection::New(revision.clone()),
-        None => Selection::Files(block_on(select_files(&args, &workspace, &registry))??),
+        None => {
+            let bar = spinner("looking for files");
+            let files = block_on(select_files(&args, &workspace, &registry));
+            bar.finish_and_clear();
+            Selection::Files(files??)
+        }
     };
     if args.changed && matches!(&selection, Selection::Files(files) if files.is_empty()) {
         invocation.eprint("no file that a language server can check changed since the last commit");
@@ -240,8 +245,7 @@ fn check_with_daemon(
             (message, DaemonRequest::CheckNew { since: since.clone(), severities, wait_seconds })
         }
     };
-    let bar = ProgressBar::new_spinner().with_message(visible(&message).into_owned());
-    bar.enable_steady_tick(Duration::from_millis(100));
+    let bar = spinner(&message);
     let checked = daemon_client::check_files(invocation, root, request);
     bar.finish_and_clear();
     let DaemonCheck { report, interrupted } = checked?;
@@ -261,12 +265,12 @@ async fn check_in_process(
         timeouts: workspace_check::timeouts(),
         ..Options::new(workspace.gate().clone(), registry.clone(), finder)
     };
-    let orchestrator = Orchestrator::open(options).await;
-    let call = CallContext::new(Instant::now() + wait, CancellationToken::new());
     let bar = match &selection {
         Selection::Files(files) => progress(files.len()),
-        Selection::New(_) => ProgressBar::hidden(),
+        Selection::New(since) => spinner(&format!("checking the changes since {since}")),
     };
+    let orchestrator = Orchestrator::open(options).await;
+    let call = CallContext::new(Instant::now() + wait, CancellationToken::new());
     let mut report = |progress: workspace_check::CheckProgress| bar.set_position(progress.done as u64);
     let checking = async {
         match selection {
@@ -317,11 +321,23 @@ fn add_absent(report: &mut CheckReport, workspace: &Workspace, registry: &Regist
     }
 }
 
+/// How often progress is drawn: also while language servers start and nothing is checked yet.
+const TICK: Duration = Duration::from_millis(100);
+
 /// A progress bar, drawn only on a terminal.
 fn progress(files: usize) -> ProgressBar {
     let style = ProgressStyle::with_template("checking {pos}/{len} files {wide_bar} {elapsed}")
         .expect("the template is fixed");
-    ProgressBar::new(files as u64).with_style(style)
+    let bar = ProgressBar::new(files as u64).with_style(style);
+    bar.enable_steady_tick(TICK);
+    bar
+}
+
+/// Shows that something of unknown length is going on, on a terminal.
+fn spinner(message: &str) -> ProgressBar {
+    let bar = ProgressBar::new_spinner().with_message(visible(message).into_owned());
+    bar.enable_steady_tick(TICK);
+    bar
 }
 
 /// Prints what was not checked and why, then the summary.

@@ -107,6 +107,12 @@ fn describe(path: &str, setting: &Setting) -> Value {
     described
 }
 
+/// All settings with their origins, as `tenon config show --json` prints them.
+pub(crate) fn all_settings(workspace: &Workspace) -> Value {
+    let settings = workspace.settings().iter().map(|(path, setting)| describe(path, setting));
+    settings_json(workspace, settings.collect())
+}
+
 fn settings_json(workspace: &Workspace, settings: Vec<Value>) -> Value {
     let ignored = workspace.settings().ignored().iter().map(|ignored| {
         json!({"key": ignored.path, "origin": ignored.origin.to_string(), "reason": ignored.reason})

@@ -2,9 +2,11 @@
 //!
 //! The checks are independent: a failed one hides none of the others.
 
+mod bundle;
+
 use std::io::Write as _;
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 use serde::Serialize;
 use serde_json::json;
 use tenon_contract::clock::{Clock, Entropy};
@@ -35,6 +37,10 @@ pub(crate) struct Args {
     /// Do not start language servers
     #[arg(long)]
     no_start: bool,
+    /// Also write an archive (`.tar.gz`) for a bug report, with the checks, the daemon's state and log, and all settings;
+    /// secrets, your home folder and your name are replaced
+    #[arg(long, value_name = "FILE")]
+    bundle: Option<Utf8PathBuf>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -80,9 +86,24 @@ impl Finding {
     fn bad(check: &'static str, failure: &Failure) -> Self {
         Self { check, verdict: Verdict::Bad, detail: failure.to_string(), fix: failure.first_hint() }
     }
+
+    /// One line, and one more for the fix.
+    fn text(&self) -> String {
+        let word = match self.verdict {
+            Verdict::Good => "ok",
+            Verdict::Info => "info",
+            Verdict::Warning => "warning",
+            Verdict::Bad => "error",
+        };
+        let fix = self.fix.as_ref().map(|fix| format!("         hint: {fix}\n")).unwrap_or_default();
+        format!("{word:<8} {}: {}\n{fix}", self.check, self.detail)
+    }
 }
 
 pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failure> {
+    if let Some(path) = &args.bundle {
+        bundle::check_path(path)?;
+    }
     let mut findings = vec![Finding::good("version", env!("CARGO_PKG_VERSION"))];
     findings.push(sandbox());
     findings.extend(environment(invocation));
@@ -95,30 +116,25 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
         Err(failure) => findings.push(Finding::bad("workspace", &failure)),
     }
     let bad = findings.iter().any(|finding| finding.verdict == Verdict::Bad);
+    let report: String = findings.iter().map(Finding::text).collect();
     if args.json {
         invocation.print_data(json!({"good": !bad, "findings": findings}).to_string())?;
     } else {
-        for finding in &findings {
-            let word = match finding.verdict {
-                Verdict::Good => "ok",
-                Verdict::Info => "info",
-                Verdict::Warning => "warning",
-                Verdict::Bad => "error",
-            };
-            invocation.print(format!("{word:<8} {}: {}", finding.check, finding.detail))?;
-            if let Some(fix) = &finding.fix {
-                invocation.print(format!("         hint: {fix}"))?;
-            }
-        }
+        invocation.print_lines(&report)?;
+    }
+    if let Some(path) = &args.bundle {
+        bundle::write(invocation, path, &report)?;
     }
     Ok(if bad { Exit::No } else { Exit::Success })
 }
 
-/// One finding per language server that the workspace's files need.
-fn language_servers(workspace: &Workspace) -> Vec<Finding> {
+/// One finding per language server that the workspace's files need, and whether any of them can be started.
+fn language_servers(workspace: &Workspace) -> (Vec<Finding>, bool) {
     let (walk, registry) = match (language_servers::walk(workspace), language_servers::registry(workspace)) {
         (Ok(walk), Ok(registry)) => (walk, registry),
-        (Err(failure), _) | (_, Err(failure)) => return vec![Finding::bad("language servers", &failure)],
+        (Err(failure), _) | (_, Err(failure)) => {
+            return (vec![Finding::bad("language servers", &failure)], false);
+        }
     };
     let languages = LanguageCount::count(&walk, &registry);
     let finder = workspace.finder();
@@ -146,7 +162,11 @@ fn language_servers(workspace: &Workspace) -> Vec<Finding> {
             Availability::Disabled(_) => None,
         }
     };
-    let mut findings: Vec<Finding> = finder.find_all(&registry).into_iter().filter_map(finding).collect();
+    let all = finder.find_all(&registry);
+    let can_start = all.iter().any(|(entry, availability)| {
+        matches!(availability, Availability::Found(_)) && languages.files_of(&entry.id) > 0
+    });
+    let mut findings: Vec<Finding> = all.into_iter().filter_map(finding).collect();
     match server_choices::of(workspace, &registry) {
         Ok(choices) => findings.extend(choices.iter().flat_map(|choice| {
             let warning = |note: &String| Finding::note("language server", note.clone());
@@ -154,7 +174,7 @@ fn language_servers(workspace: &Workspace) -> Vec<Finding> {
         })),
         Err(failure) => findings.push(Finding::bad("language servers", &failure)),
     }
-    findings
+    (findings, can_start)
 }
 
 /// Starts the servers through the daemon; one finding for each that ran.
@@ -177,7 +197,8 @@ fn started_server(server: &ServerSummary) -> Option<Finding> {
     let about = format!("{} ({})", server.id, server.language);
     let detail = server.detail.as_ref().map(|detail| format!(": {detail}")).unwrap_or_default();
     match server.status {
-        ServerState::Disabled => None,
+        // No file needs them, or the finding about the language says what is missing.
+        ServerState::Disabled | ServerState::Idle | ServerState::Unavailable => None,
         _ if server.ready => Some(Finding::good("started server", format!("{about}: ready"))),
         state => Some(Finding::warning(
             "started server",
@@ -268,10 +289,9 @@ fn workspace(invocation: &Invocation, root: &Utf8Path, start: bool) -> Vec<Findi
                 }
                 TrustState::Trusted => Finding::good("trust", "trusted"),
             });
-            let servers = language_servers(&workspace);
-            let some_found = servers.iter().any(|finding| finding.verdict == Verdict::Good);
+            let (servers, can_start) = language_servers(&workspace);
             findings.extend(servers);
-            if start && some_found {
+            if start && can_start {
                 findings.extend(started_servers(invocation, root));
             }
         }

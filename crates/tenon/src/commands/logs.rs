@@ -1,7 +1,10 @@
 //! `tenon logs`: prints the end of the daemon's log.
 
 use std::collections::VecDeque;
-use std::io::{BufRead, BufReader};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+
+use camino::Utf8Path;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -27,9 +30,9 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
         invocation.print(&path)?;
         return Ok(Exit::Success);
     }
-    let file = match std::fs::File::open(&path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+    let last = match tail(&path, args.lines) {
+        Ok(last) => last,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
             invocation.eprint(format!("no log yet: {path}"));
             invocation.eprint("  hint: the daemon writes it; run `tenon up` to start the daemon");
             return Ok(Exit::No);
@@ -40,15 +43,20 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
             );
         }
     };
+    for line in last {
+        invocation.print(line)?;
+    }
+    Ok(Exit::Success)
+}
+
+/// The last `count` lines of a log.
+pub(crate) fn tail(path: &Utf8Path, count: usize) -> io::Result<VecDeque<String>> {
     let mut last = VecDeque::new();
-    for line in BufReader::new(file).split(b'\n') {
-        last.push_back(line?);
-        if last.len() > args.lines {
+    for line in BufReader::new(File::open(path)?).split(b'\n') {
+        last.push_back(String::from_utf8_lossy(&line?).into_owned());
+        if last.len() > count {
             last.pop_front();
         }
     }
-    for line in last {
-        invocation.print(String::from_utf8_lossy(&line))?;
-    }
-    Ok(Exit::Success)
+    Ok(last)
 }

@@ -59,6 +59,12 @@ pub(super) fn bridge(
 ) -> Result<Exit, Failure> {
     let connection = block_on(connect_or_start(invocation, root, ConnectionKind::Mcp { surfaces }))??;
     let log = connection.welcome.log.clone();
+    let deferred = connection.welcome.deferred_settings.join(", ");
+    if !deferred.is_empty() {
+        invocation.eprint(format!("warning: the running daemon has other settings: {deferred}"));
+        invocation
+            .eprint("  hint: they change no answer; run `tenon restart` when its other clients are done");
+    }
     let (early, stream) = connection.into_blocking()?;
     // Unbuffered: the standard handles' buffers would only delay messages.
     let input = File::from(io::stdin().as_fd().try_clone_to_owned()?);

@@ -65,6 +65,25 @@ fn busy_daemon_rejects_other_settings_and_an_idle_one_is_replaced() {
 }
 
 #[test]
+fn settings_that_change_no_answer_do_not_reject_a_client() {
+    let sandbox = Sandbox::new();
+    let _first = connect(&sandbox, &[]);
+    let daemon = the_daemon(&sandbox);
+    let mine = [("TENON_LOG_LEVEL", "debug"), ("TENON_DAEMON_IDLE", "1h")];
+    let mut client = connect_with(&mut mcp(&sandbox, &mine));
+    assert!(client.list_tools().contains(&"find".to_owned()));
+    assert_eq!(the_daemon(&sandbox).id, daemon.id);
+    let mut ended = mcp(&sandbox, &mine);
+    insta::assert_snapshot!(transcript(&sandbox, ended.stdin(std::process::Stdio::null())), @"
+    exit: 0
+    --- stderr
+    root: [SANDBOX]/w
+    warning: the running daemon has other settings: `daemon.idle` ($TENON_DAEMON_IDLE), `log.level` ($TENON_LOG_LEVEL)
+      hint: they change no answer; run `tenon restart` when its other clients are done
+    ");
+}
+
+#[test]
 fn invalid_variable_is_an_error_while_a_daemon_runs() {
     let sandbox = Sandbox::new();
     let _first = connect(&sandbox, &[]);

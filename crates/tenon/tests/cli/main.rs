@@ -5,10 +5,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
+mod bad_machine;
 mod check;
 mod client_settings;
 mod config;
 mod daemon;
+mod doctor_bundle;
 mod environment_errors;
 mod first_minutes;
 mod help;

@@ -150,6 +150,15 @@ fn outdated_server_is_listed_and_replaced() {
     assert!(!old.exists());
     let listed = machine.tenon(&["servers", "list", "--outdated"]).output().unwrap();
     assert!(listed.stdout.is_empty() && listed.status.success(), "{listed:?}");
+
+    // An old version beside the new one, as an interrupted update leaves it.
+    std::fs::create_dir_all(&old).unwrap();
+    std::fs::write(old.join(".complete"), "").unwrap();
+    let listed = machine.output(&["servers", "list", "--outdated"]);
+    assert!(listed.contains("css     old versions to be removed: 4.0.0"), "{listed}");
+    assert!(listed.contains("hint: run `tenon servers update`"), "{listed}");
+    assert!(machine.tenon(&["servers", "update"]).output().unwrap().status.success());
+    assert!(!old.exists());
 }
 
 #[test]

@@ -27,6 +27,41 @@ fn python_clients_pass() {
     run(python);
 }
 
+/// One process per SDK, all at once.
+#[test]
+fn last_sdk_of_each_older_revision_negotiates_it_and_calls_find() {
+    let sandbox = Sandbox::with_example("polyglot");
+    let server = HttpServer::start(&sandbox);
+    let mut running = Vec::new();
+    for (revision, typescript) in [
+        ("2024-11-05", "mcp-2024-11-05"),
+        ("2025-03-26", "mcp-2025-03-26"),
+        ("2025-06-18", "mcp-2025-06-18"),
+        ("2025-11-25", "@modelcontextprotocol/sdk"),
+    ] {
+        let mut python = sandbox.command(program::python());
+        python.env("PYTHONPATH", program::python_sdk(revision));
+        python.arg("-B").arg(clients().join("py/revision.py")).arg(revision);
+        let mut node = sandbox.command(program::tool("node"));
+        node.arg(clients().join("ts/revision.ts")).args([typescript, revision]);
+        for (language, mut client) in [("Python", python), ("TypeScript", node)] {
+            server.describe(&sandbox, &mut client);
+            client.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+            running.push((format!("{language} {revision}"), revision, client.spawn().unwrap()));
+        }
+    }
+    for (name, revision, client) in running {
+        let output = client.wait_with_output().unwrap();
+        let (stdout, stderr) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "{name}: {stdout}\n{stderr}");
+        assert_eq!(stdout, format!("stdio: {revision}\nhttp: {revision}\n"), "{name}");
+    }
+    assert!(sandbox.tenon().arg("stop").status().unwrap().success());
+    drop(server);
+    sandbox.assert_no_processes();
+}
+
 fn clients() -> PathBuf {
     repository_root().join("tests/clients")
 }
@@ -35,15 +70,10 @@ fn clients() -> PathBuf {
 fn run(runner: Command) {
     let sandbox = Sandbox::with_example("polyglot");
     let server = HttpServer::start(&sandbox);
-    let output = sandbox
-        .command(runner.get_program())
-        .args(runner.get_args())
-        .env("TENON", program::tenon())
-        .env("TENON_WORKSPACE", sandbox.root())
-        .env("TENON_URL", format!("{}/workspace", server.url))
-        .env("TENON_TOKEN", &server.token)
-        .output()
-        .unwrap();
+    let mut client = sandbox.command(runner.get_program());
+    client.args(runner.get_args());
+    server.describe(&sandbox, &mut client);
+    let output = client.output().unwrap();
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{stdout}\n{stderr}");
     assert!(stdout.lines().any(|line| line.starts_with("ok 1 - ")), "no client ran: {stdout}\n{stderr}");
@@ -69,6 +99,15 @@ impl HttpServer {
         let mut url = String::new();
         BufReader::new(process.stdout.as_mut().unwrap()).read_line(&mut url).unwrap();
         Self { process, url: url.trim().to_owned(), token }
+    }
+
+    /// Sets the variables that `tests/clients/README.md` lists.
+    fn describe(&self, sandbox: &Sandbox, client: &mut Command) {
+        client
+            .env("TENON", program::tenon())
+            .env("TENON_WORKSPACE", sandbox.root())
+            .env("TENON_URL", format!("{}/workspace", self.url))
+            .env("TENON_TOKEN", &self.token);
     }
 }
 

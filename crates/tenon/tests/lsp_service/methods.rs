@@ -168,7 +168,8 @@ fn fifty_concurrent_checks_are_all_answered() {
 fn invalid_requests_get_json_rpc_errors() {
     let workspace = Workspace::new("//- a.fake\nbad\n").server("fake", linter());
     let mut host = workspace.start(json!({}));
-    assert_eq!(host.request("lsp/unknown", Value::Null)["error"]["code"], -32601);
+    let unknown = &host.request("lsp/unknown", Value::Null)["error"];
+    assert_eq!((&unknown["code"], &unknown["message"]), (&json!(-32601), &json!("method not found")));
     assert_eq!(host.request("lsp/diagnosticsAfter", json!({}))["error"]["code"], -32602);
     assert_eq!(host.request("lsp/diagnosticsAfter", json!({ "afterEpoch": -1 }))["error"]["code"], -32602);
     host.write(b"garbage before a header\r\nContent-Length: 7\r\n\r\nno json");

@@ -20,7 +20,7 @@ use crate::server_choices;
 /// `unproven` marks servers that were never run with this version of Tenon's settings for them.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Only servers that Tenon installed in another version than it installs now
+    /// Only servers of which Tenon installed another version than it installs now
     #[arg(long)]
     outdated: bool,
     /// Print JSON
@@ -95,6 +95,8 @@ struct ServerRow {
     versions: Vec<String>,
     /// What Tenon would install now, if it installed another version.
     newer: Vec<&'static PackageLock>,
+    /// Old versions beside the one that Tenon installs now.
+    left_over: Vec<String>,
     is_unproven: bool,
     warning: Option<String>,
 }
@@ -116,9 +118,11 @@ impl ServerRow {
             Install::Command { .. } | Install::Manual { .. } => Vec::new(),
         };
         let mut newer: Vec<&'static PackageLock> = Vec::new();
+        let mut left_over = Vec::new();
         for one in matching.iter().filter(|one| !one.current) {
-            let has_current = matching.iter().any(|other| other.current && other.lock == one.lock);
-            if !has_current && !newer.contains(&one.lock) {
+            if matching.iter().any(|other| other.current && other.lock == one.lock) {
+                left_over.push(one.version.clone());
+            } else if !newer.contains(&one.lock) {
                 newer.push(one.lock);
             }
         }
@@ -151,6 +155,7 @@ impl ServerRow {
             fix: fix.clone(),
             versions: matching.iter().map(|one| one.version.clone()).collect(),
             newer: newer.clone(),
+            left_over: left_over.clone(),
             is_unproven: entry.is_unproven(),
             warning: warning.clone(),
         };
@@ -167,11 +172,16 @@ impl ServerRow {
         if rows.is_empty() { vec![row(state, detail)] } else { rows }
     }
 
-    /// `1.1.410 installed, 1.1.414 available`, if Tenon would install another version now.
+    /// What `tenon servers update` would do: `1.1.410 installed, 1.1.414 available`, or remove old versions.
     fn update(&self) -> Option<String> {
         let newer: Vec<&str> = self.newer.iter().map(|lock| lock.version).collect();
         let installed = self.versions.join(", ");
-        (!newer.is_empty()).then(|| format!("{installed} installed, {} available", newer.join(", ")))
+        let available =
+            (!newer.is_empty()).then(|| format!("{installed} installed, {} available", newer.join(", ")));
+        let left_over = (!self.left_over.is_empty())
+            .then(|| format!("old versions to be removed: {}", self.left_over.join(", ")));
+        let parts: Vec<String> = available.into_iter().chain(left_over).collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
     }
 
     fn text(&self) -> String {
@@ -185,7 +195,7 @@ impl ServerRow {
         json!({
             "id": self.id, "language": self.language, "state": self.state, "detail": self.detail,
             "path": self.path, "fix": self.fix, "installed": self.versions, "outdated": !available.is_empty(),
-            "available": available, "unproven": self.is_unproven, "warning": self.warning,
+            "available": available, "leftOver": self.left_over, "unproven": self.is_unproven, "warning": self.warning,
         })
     }
 }
