@@ -33,6 +33,7 @@ mod summary;
 mod symbol_choice;
 pub mod symbol_edit;
 mod workspace_diagnostics;
+mod workspace_problems;
 mod workspace_symbols;
 
 pub use code_reply::CodeReply;
@@ -49,4 +50,5 @@ pub use page::PageSize;
 pub use references::References;
 pub use service_diagnostics::{FileDiagnosticLines, ServiceDiagnostics};
 pub use workspace_diagnostics::WorkspaceDiagnostics;
+pub use workspace_problems::{FileProblems, WorkspaceProblems};
 pub use workspace_symbols::WorkspaceSymbols;

@@ -88,6 +88,12 @@ pub fn rfc3339(time: Timestamp) -> String {
     format!("{time:.3}")
 }
 
+/// Milliseconds since 1970 of a time in RFC 3339.
+#[must_use]
+pub fn unix_millis_of(time: &str) -> Option<i64> {
+    time.parse::<Timestamp>().ok().map(Timestamp::as_millisecond)
+}
+
 /// Advances a manual [`Clock`].
 #[derive(Clone, Debug)]
 pub struct ClockControl {

@@ -17,37 +17,40 @@ pub struct SourceLanguage(u8);
 struct LanguageData {
     settings: &'static str,
     declarations: &'static str,
+    /// Later parts refine earlier ones.
+    highlights: &'static [&'static str],
     grammar: fn() -> Language,
     /// Read when the language is first used: compiling a query takes milliseconds.
     rules: OnceLock<LanguageRules>,
 }
 
 macro_rules! languages {
-    ($($folder:literal $queries:literal $grammar:path,)*) => {
+    ($($folder:literal $queries:literal $grammar:path => $($highlights:path)+,)*) => {
         static LANGUAGES: [LanguageData; [$($folder),*].len()] = [$(LanguageData {
             settings: include_str!(concat!("../languages/", $folder, "/language.toml")),
             declarations: include_str!(concat!("../languages/", $queries, "/declarations.scm")),
+            highlights: &[$($highlights),+],
             grammar: || $grammar.into(),
             rules: OnceLock::new(),
         },)*];
     };
 }
 
-// The folder of the settings, the folder of the query, the grammar.
+// The folder of the settings, the folder of the query, the grammar, the queries for highlighting.
 languages! {
-    "bash" "bash" tree_sitter_bash::LANGUAGE,
-    "c" "c" tree_sitter_c::LANGUAGE,
-    "cpp" "cpp" tree_sitter_cpp::LANGUAGE,
-    "csharp" "csharp" tree_sitter_c_sharp::LANGUAGE,
-    "go" "go" tree_sitter_go::LANGUAGE,
-    "java" "java" tree_sitter_java::LANGUAGE,
-    "javascript" "javascript" tree_sitter_javascript::LANGUAGE,
-    "php" "php" tree_sitter_php::LANGUAGE_PHP,
-    "python" "python" tree_sitter_python::LANGUAGE,
-    "ruby" "ruby" tree_sitter_ruby::LANGUAGE,
-    "rust" "rust" tree_sitter_rust::LANGUAGE,
-    "tsx" "typescript" tree_sitter_typescript::LANGUAGE_TSX,
-    "typescript" "typescript" tree_sitter_typescript::LANGUAGE_TYPESCRIPT,
+    "bash" "bash" tree_sitter_bash::LANGUAGE => tree_sitter_bash::HIGHLIGHT_QUERY,
+    "c" "c" tree_sitter_c::LANGUAGE => tree_sitter_c::HIGHLIGHT_QUERY,
+    "cpp" "cpp" tree_sitter_cpp::LANGUAGE => tree_sitter_c::HIGHLIGHT_QUERY tree_sitter_cpp::HIGHLIGHT_QUERY,
+    "csharp" "csharp" tree_sitter_c_sharp::LANGUAGE => tree_sitter_c_sharp::HIGHLIGHTS_QUERY,
+    "go" "go" tree_sitter_go::LANGUAGE => tree_sitter_go::HIGHLIGHTS_QUERY,
+    "java" "java" tree_sitter_java::LANGUAGE => tree_sitter_java::HIGHLIGHTS_QUERY,
+    "javascript" "javascript" tree_sitter_javascript::LANGUAGE => tree_sitter_javascript::HIGHLIGHT_QUERY,
+    "php" "php" tree_sitter_php::LANGUAGE_PHP => tree_sitter_php::HIGHLIGHTS_QUERY,
+    "python" "python" tree_sitter_python::LANGUAGE => tree_sitter_python::HIGHLIGHTS_QUERY,
+    "ruby" "ruby" tree_sitter_ruby::LANGUAGE => tree_sitter_ruby::HIGHLIGHTS_QUERY,
+    "rust" "rust" tree_sitter_rust::LANGUAGE => tree_sitter_rust::HIGHLIGHTS_QUERY,
+    "tsx" "typescript" tree_sitter_typescript::LANGUAGE_TSX => tree_sitter_javascript::HIGHLIGHT_QUERY tree_sitter_typescript::HIGHLIGHTS_QUERY,
+    "typescript" "typescript" tree_sitter_typescript::LANGUAGE_TYPESCRIPT => tree_sitter_javascript::HIGHLIGHT_QUERY tree_sitter_typescript::HIGHLIGHTS_QUERY,
 }
 
 /// `language.toml`.
@@ -199,6 +202,17 @@ impl SourceLanguage {
 
     fn settings(self) -> &'static LanguageSettings {
         &names().settings[usize::from(self.0)]
+    }
+
+    pub(crate) const COUNT: usize = LANGUAGES.len();
+
+    pub(crate) fn number(self) -> usize {
+        usize::from(self.0)
+    }
+
+    /// The query for highlighting.
+    pub(crate) fn highlights(self) -> String {
+        LANGUAGES[self.number()].highlights.join("\n")
     }
 
     pub(crate) fn rules(self) -> &'static LanguageRules {

@@ -132,6 +132,13 @@ impl View {
         find::find(self, query, filter)
     }
 
+    /// Whether a declaration has exactly this name.
+    #[must_use]
+    pub fn declares(&self, name: &str) -> bool {
+        let mut candidates = self.state.names.candidates(name).filter_map(|id| self.symbol(id));
+        candidates.any(|symbol| symbol.name() == name)
+    }
+
     /// `None` if the file changed since the id was given.
     #[must_use]
     pub fn symbol(&self, id: SymbolId) -> Option<SymbolRef<'_>> {

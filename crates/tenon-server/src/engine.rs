@@ -166,6 +166,11 @@ impl Engine {
         open(&self.workspace, &self.opened).await
     }
 
+    /// The servers, if a question has opened them.
+    pub(crate) fn opened(&self) -> Option<&Orchestrator> {
+        self.opened.get()
+    }
+
     /// Edits files of the workspace; the `edit` surface decides whether a client may.
     pub(crate) fn editor(&self) -> Option<&Arc<Editor>> {
         self.editor.as_ref()

@@ -26,12 +26,13 @@ use tokio::net::TcpListener;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
+use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use crate::mcp::Handler;
 use crate::mcp::envelope::{self, IncomingMessage};
 use crate::mcp::session::{Session, detached_peer};
 use crate::surfaces::Surfaces;
+use crate::web::{self, WebApp, WebRequest};
 use connections::{Connection, Connections};
 use http_sessions::HttpSessions;
 use rejection::HttpRejection;
@@ -144,6 +145,7 @@ struct Edge {
     /// Where tool calls run.
     workers: Handle,
     stop: CancellationToken,
+    web: Option<Arc<dyn WebApp>>,
 }
 
 /// How long connections may take to finish their answers when the server stops.
@@ -151,7 +153,17 @@ const FAREWELL: Duration = Duration::from_secs(2);
 
 /// Serves `listener` until `stop` is cancelled. Must be called inside the runtime that runs the tool calls.
 pub async fn serve(listener: TcpListener, endpoint: Endpoint, stop: CancellationToken) {
-    let edge = Edge::new(endpoint, stop.child_token());
+    serve_beside(listener, endpoint, None, stop).await;
+}
+
+/// As [`serve`], with a web application beside MCP.
+pub async fn serve_beside(
+    listener: TcpListener,
+    endpoint: Endpoint,
+    web: Option<Arc<dyn WebApp>>,
+    stop: CancellationToken,
+) {
+    let edge = Edge { web, ..Edge::new(endpoint, stop.child_token()) };
     let (sender, ended) = oneshot::channel();
     let serving = move || {
         let served = tokio::runtime::Builder::new_current_thread().enable_all().build().and_then(|runtime| {
@@ -265,11 +277,19 @@ impl Edge {
         let peer = detached_peer(&configured);
         let slots = Arc::new(Semaphore::new(endpoint.limits.in_flight));
         let workers = Handle::current();
-        Self { named, configured, peer, sessions: HttpSessions::default(), slots, workers, stop, endpoint }
+        let sessions = HttpSessions::default();
+        Self { named, configured, peer, sessions, slots, workers, stop, web: None, endpoint }
     }
 
     async fn receive(&self, request: Request<Body>, connection: &Connection) -> Response {
         let (parts, body) = request.into_parts();
+        if let Some(web) = &self.web
+            && let Some("" | "/") =
+                parts.uri.path().strip_prefix(web::PREFIX).map(|rest| rest.get(..1).unwrap_or(rest))
+        {
+            let answered = self.answer_web(Arc::clone(web), parts, body, connection).await;
+            return answered.unwrap_or_else(HttpRejection::into_response);
+        }
         let admitted = match self.admit(&parts.method, &parts.uri, &parts.headers, connection) {
             Ok(admitted) => admitted,
             Err(rejection) => {
@@ -284,6 +304,31 @@ impl Edge {
             self.post(admitted, &parts.headers, body).await
         };
         outcome.unwrap_or_else(HttpRejection::into_response)
+    }
+
+    /// Passes a request to the web application, on the workers.
+    async fn answer_web(
+        &self,
+        web: Arc<dyn WebApp>,
+        head: axum::http::request::Parts,
+        body: Body,
+        connection: &Connection,
+    ) -> Result<Response, HttpRejection> {
+        if let Err(rejection) = head_checks::check_host(&head.uri, &head.headers) {
+            request_body::discard(body).await;
+            return Err(rejection);
+        }
+        let limits = self.endpoint.limits;
+        let slots = Arc::clone(&self.slots);
+        let _slot = slots.try_acquire_owned().map_err(|_| HttpRejection::too_many_requests())?;
+        let bytes =
+            request_body::read(&head.headers, body, limits.request_bytes, limits.read_timeout).await?;
+        if web.is_signed_in(&head) {
+            connection.authenticate();
+        }
+        let request = WebRequest { head, body: bytes.into() };
+        let answering = AbortOnDropHandle::new(self.workers.spawn(web.answer(request)));
+        answering.await.map_err(|_| HttpRejection::internal())
     }
 
     /// Every check that needs no body: path, method, host, origin, token, load.
@@ -323,6 +368,9 @@ impl Edge {
         let Some(below) = path.strip_prefix("/mcp") else {
             return Err(HttpRejection::not_found("only `/mcp` is served here"));
         };
+        if self.named.is_empty() {
+            return Err(HttpRejection::not_found("MCP is not served here; run `tenon serve --http`"));
+        }
         if below.is_empty() {
             return Ok(None);
         }
@@ -408,7 +456,8 @@ impl Edge {
         let IncomingMessage::Request { id, request } = incoming else {
             unreachable!("only `initialize` requests open a session")
         };
-        let session = Arc::new(Session::new(admitted.handler.clone(), self.stop.child_token()));
+        let handler = admitted.handler.clone().connected(self.endpoint.surfaces.activity());
+        let session = Arc::new(Session::new(handler, self.stop.child_token()));
         let answer = match session.begin(id, *request) {
             Ok(opening) => opening.answer(None).await,
             Err(refused) => *refused,

@@ -1,5 +1,6 @@
 //! Surfaces over MCP, their transports, and the daemon.
 
+pub mod activity;
 #[cfg(unix)]
 pub mod bridge;
 pub mod config;
@@ -18,4 +19,5 @@ pub mod surface;
 pub mod surfaces;
 pub mod token;
 pub mod trust;
+pub mod web;
 pub mod workspace;

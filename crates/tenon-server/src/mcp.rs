@@ -16,6 +16,7 @@ use rmcp::model::{
 };
 use rmcp::service::{RequestContext, RoleServer};
 
+use crate::activity::{ActivityLog, ClientConnection};
 use crate::surface::{Caller, ClientNumber, ContentMode, InputEnded, SurfaceSet, ToolAnswer};
 use crate::surfaces::code::CodeSurface;
 use progress::ProgressReporter;
@@ -38,6 +39,8 @@ const SERVED: [&str; 5] = ["initialize", "ping", "server/discover", "tools/call"
 pub struct Handler {
     surfaces: Arc<SurfaceSet>,
     identity: Identity,
+    /// The client, if this handler serves one alone.
+    connection: Option<Arc<ClientConnection>>,
 }
 
 /// The name and version that the server reports; aliases of the binary report their own.
@@ -59,7 +62,12 @@ impl Handler {
     }
 
     pub fn with_identity(surfaces: SurfaceSet, identity: Identity) -> Self {
-        Self { surfaces: Arc::new(surfaces), identity }
+        Self { surfaces: Arc::new(surfaces), identity, connection: None }
+    }
+
+    /// The same handler for one client, which is listed as connected until the last copy of the handler is dropped.
+    pub(crate) fn connected(self, activity: Option<&Arc<ActivityLog>>) -> Self {
+        Self { connection: activity.map(|activity| Arc::new(activity.connect())), ..self }
     }
 
     /// Whether the sessions have the surface.
@@ -127,6 +135,9 @@ impl ServerHandler for Handler {
     ) -> Result<InitializeResult, ErrorData> {
         let result = self.negotiate_initialize(&request)?;
         request.protocol_version = result.protocol_version.clone();
+        if let Some(connection) = &self.connection {
+            connection.name(&request.client_info.name, &request.client_info.version);
+        }
         context.peer.set_peer_info(request);
         Ok(result)
     }
@@ -156,7 +167,11 @@ impl ServerHandler for Handler {
         let client = context.extensions.get::<ClientNumber>().copied().unwrap_or_default();
         let revision = revision_of(&context);
         let text = self.wants_text(&context, &revision);
-        let caller = Caller { client, cancel: context.ct, input_ended, progress, text };
+        let name = context.client_info().map(|client| client.name.clone());
+        if let Some(connection) = &self.connection {
+            connection.count_call();
+        }
+        let caller = Caller { client, name, cancel: context.ct, input_ended, progress, text };
         let outcome = self.surfaces.call(&request.name, arguments, caller).await;
         outcome.map(|answer| {
             let mut result = to_wire(answer);

@@ -10,6 +10,7 @@ use tenon_contract::clock::Entropy;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
+use crate::activity::ActivityLog;
 use crate::daemon::client_settings::SessionSettings;
 use crate::engine::Engine;
 use crate::http::port_memory::PortMemory;
@@ -26,6 +27,7 @@ use crate::surfaces::work::{StoreHandle, WorkSurface};
 use crate::surfaces::workspace::WorkspaceSurface;
 use crate::surfaces::{Surfaces, UnknownSurface};
 use crate::token::TokenFile;
+use crate::web::{DaemonAccess, DaemonControl, WebApp};
 use crate::workspace::Workspace;
 
 /// See the module.
@@ -33,6 +35,7 @@ pub struct Service {
     workspace: Arc<Workspace>,
     engine: Arc<Engine>,
     surfaces: Surfaces,
+    activity: Arc<ActivityLog>,
 }
 
 impl Service {
@@ -43,7 +46,9 @@ impl Service {
         engine.use_store(&store);
         let cache_root = workspace.config().context.cache_root.clone();
         let mcp = &workspace.config().mcp;
+        let activity = ActivityLog::new(workspace.clock().clone());
         let surfaces = Surfaces::new(mcp.tool_names, mcp.content)
+            .recorded(&activity)
             .with(ExploreSurface::new(&engine))
             .with(CodeSurface::new(&engine))
             .with(NavSurface::new(&engine, nav_options(&workspace)))
@@ -55,7 +60,7 @@ impl Service {
         let mut names = surfaces.names();
         names.push(WorkspaceSurface::NAME);
         let surface = WorkspaceSurface::new(Arc::clone(&workspace), names, Arc::clone(&engine));
-        Self { workspace, engine, surfaces: surfaces.with(surface) }
+        Self { workspace, engine, surfaces: surfaces.with(surface), activity }
     }
 
     /// The language servers of the workspace.
@@ -98,7 +103,7 @@ impl Service {
             (None, Some(configured)) => self.surfaces.select(&self.available(configured))?,
             (None, None) => self.surfaces.select(&self.configured())?,
         };
-        Ok(Handler::new(set.presented(session.tool_names, session.content)))
+        Ok(Handler::new(set.presented(session.tool_names, session.content)).connected(Some(&self.activity)))
     }
 
     fn configured(&self) -> Vec<String> {
@@ -134,7 +139,11 @@ impl Service {
         if let Some(port) = port.or((configured != 0).then_some(configured)) {
             return bind(port).await;
         }
-        let memory = PortMemory::of(&self.workspace);
+        self.bind_remembered(&PortMemory::of(&self.workspace)).await
+    }
+
+    async fn bind_remembered(&self, memory: &PortMemory) -> Result<tokio::net::TcpListener, BindError> {
+        let bind = |port: u16| http::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
         if let Some(port) = memory.read()
             && let Ok(listener) = bind(port).await
         {
@@ -147,12 +156,46 @@ impl Service {
         Ok(listener)
     }
 
+    /// What a web application may use.
+    pub(crate) fn access(&self, control: Arc<dyn DaemonControl>) -> DaemonAccess {
+        let names: Vec<&str> =
+            self.surfaces.names().into_iter().filter(|name| *name != EditSurface::NAME).collect();
+        let surfaces = self.surfaces.select(&names).expect("the names are those of the surfaces themselves");
+        DaemonAccess {
+            workspace: Arc::clone(&self.workspace),
+            engine: Arc::clone(&self.engine),
+            surfaces: surfaces.recorded(None),
+            activity: Arc::clone(&self.activity),
+            control,
+        }
+    }
+
+    /// Listens on a loopback port for the web console; the one of the last time if it is free.
+    pub(crate) async fn bind_console(&self) -> Result<tokio::net::TcpListener, BindError> {
+        self.bind_remembered(&PortMemory::of_console(&self.workspace)).await
+    }
+
+    /// Serves a web application without MCP until `stop` is cancelled.
+    pub(crate) async fn serve_console(
+        &self,
+        listener: tokio::net::TcpListener,
+        web: Arc<dyn WebApp>,
+        stop: CancellationToken,
+    ) {
+        let endpoint = Endpoint { surfaces: Surfaces::default(), ..self.endpoint() };
+        http::serve_beside(listener, endpoint, Some(web), stop).await;
+    }
+
     /// Serves HTTP until `stop` is cancelled.
     pub(crate) async fn serve_http(&self, listener: tokio::net::TcpListener, stop: CancellationToken) {
+        http::serve(listener, self.endpoint(), stop).await;
+    }
+
+    fn endpoint(&self) -> Endpoint {
         let tokens = self.workspace.dirs().tokens();
         let clock = self.workspace.clock().clone();
         let open = self.surfaces.names().into_iter().filter(|name| *name != EditSurface::NAME);
-        let endpoint = Endpoint {
+        Endpoint {
             surfaces: self.surfaces.clone(),
             default_surfaces: self.configured(),
             open_surfaces: open.map(str::to_owned).collect(),
@@ -162,8 +205,7 @@ impl Service {
                 request_bytes: self.workspace.config().limits.max_request_bytes,
                 ..HttpLimits::default()
             },
-        };
-        http::serve(listener, endpoint, stop).await;
+        }
     }
 }
 

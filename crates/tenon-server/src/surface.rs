@@ -77,7 +77,7 @@ impl ToolAnswer {
     }
 
     /// The size of this answer on the wire, computed without building the bytes.
-    fn delivered_bytes(&self) -> usize {
+    pub(crate) fn delivered_bytes(&self) -> usize {
         let counted =
             serialized_len(&self.structured).and_then(|bytes| Ok(bytes + serialized_len(&self.content)?));
         counted.expect("JSON values serialise")
@@ -96,6 +96,8 @@ pub struct ClientNumber(pub u64);
 #[derive(Debug, Clone, Default)]
 pub struct Caller {
     pub client: ClientNumber,
+    /// As the client calls itself.
+    pub name: Option<String>,
     /// Cancelled when the client cancels the request or disconnects.
     pub cancel: CancellationToken,
     pub input_ended: InputEnded,

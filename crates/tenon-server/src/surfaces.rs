@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::activity::ActivityLog;
 use crate::surface::{AnySurface, ContentMode, Surface, SurfaceSet, ToolNames};
 
 pub mod code;
@@ -59,16 +60,27 @@ pub struct Surfaces {
     all: Vec<Arc<dyn AnySurface>>,
     names: ToolNames,
     content: ContentMode,
+    activity: Option<Arc<ActivityLog>>,
 }
 
 impl Surfaces {
     pub fn new(names: ToolNames, content: ContentMode) -> Self {
-        Self { all: Vec::new(), names, content }
+        Self { all: Vec::new(), names, content, activity: None }
     }
 
     pub fn with(mut self, surface: impl Surface) -> Self {
         self.all.push(Arc::new(surface));
         self
+    }
+
+    /// Records the calls of clients.
+    pub(crate) fn recorded(mut self, activity: &Arc<ActivityLog>) -> Self {
+        self.activity = Some(Arc::clone(activity));
+        self
+    }
+
+    pub(crate) fn activity(&self) -> Option<&Arc<ActivityLog>> {
+        self.activity.as_ref()
     }
 
     /// Adds a surface that may be absent.
@@ -97,6 +109,7 @@ impl Surfaces {
         }
         let picked =
             self.all.iter().filter(|surface| names.iter().any(|name| name.as_ref() == surface.name()));
-        Ok(SurfaceSet::new(picked.cloned().collect(), self.names, self.content))
+        let set = SurfaceSet::new(picked.cloned().collect(), self.names, self.content);
+        Ok(set.recorded(self.activity.clone()))
     }
 }

@@ -185,6 +185,11 @@ impl Workspace {
         Ok(Self { root, gate, settings, config, trust, fingerprint, options })
     }
 
+    /// The same workspace with the settings and the trust on disk now.
+    pub(crate) fn reopened(&self) -> Result<Self, WorkspaceError> {
+        Self::open(&self.root, self.options.clone())
+    }
+
     /// The canonical root.
     pub fn root(&self) -> &Utf8Path {
         &self.root

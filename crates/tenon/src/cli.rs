@@ -42,6 +42,7 @@ pub(crate) struct Cli {
 enum Command {
     Up(commands::up::Args),
     Connect(commands::connect::Args),
+    Console(commands::console::Args),
     Mcp(commands::mcp::Args),
     Serve(commands::serve::Args),
     Status(commands::status::Args),
@@ -118,6 +119,7 @@ fn dispatch(command: Command, invocation: &mut Invocation) -> Result<Exit, Failu
     match command {
         Command::Up(args) => commands::up::run(args, invocation),
         Command::Connect(args) => commands::connect::run(args, invocation),
+        Command::Console(args) => commands::console::run(args, invocation),
         Command::Mcp(args) => commands::mcp::run(args, invocation),
         Command::Serve(args) => commands::serve::run(args, invocation),
         Command::Status(args) => commands::status::run(args, invocation),

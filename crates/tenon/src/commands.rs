@@ -7,6 +7,7 @@ pub(crate) mod completions;
 pub(crate) mod compose;
 pub(crate) mod config;
 pub(crate) mod connect;
+pub(crate) mod console;
 pub(crate) mod context;
 pub(crate) mod context_server;
 pub(crate) mod daemon;

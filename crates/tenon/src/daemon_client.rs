@@ -73,6 +73,11 @@ pub(crate) fn probe(invocation: &Invocation, root: &Utf8Path) -> Result<Probe, F
     system::probe(invocation, root)
 }
 
+/// Makes the daemon of `root` serve the console, starting it if necessary. Returns a link that signs a browser in, once.
+pub(crate) fn console_link(invocation: &Invocation, root: &Utf8Path) -> Result<String, Failure> {
+    system::console_link(invocation, root)
+}
+
 /// Waits until the running daemon's language servers have loaded the workspace, and returns their states.
 pub(crate) fn warm_up(invocation: &Invocation, root: &Utf8Path) -> Result<Vec<ServerSummary>, Failure> {
     match request(invocation, root, DaemonRequest::WarmUp)? {

@@ -33,6 +33,8 @@ const COMPONENTS: [Component; 6] = [
     },
     // Tests use it to prove that Tenon opens no outbound connection.
     Component { name: "strace", present: || succeeds("strace", &["-V"]), packages: &["strace"] },
+    // Tests use the web console with it.
+    Component { name: "Chromium", present: || succeeds("chromium", &["--version"]), packages: &["chromium"] },
 ];
 
 /// Installs missing components.

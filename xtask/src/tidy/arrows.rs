@@ -8,12 +8,13 @@ use super::Offence;
 use crate::shell::{Error, cargo};
 
 /// Each of our crates with the crates of ours that it may depend on.
-const ARROWS: [(&str, &[&str]); 14] = [
+const ARROWS: [(&str, &[&str]); 15] = [
     ("xtask", &[]),
     ("tenon-bench", &["tenon-testkit", "tenon-index", "tenon-contract"]),
     (
         "tenon",
         &[
+            "tenon-console",
             "tenon-server",
             "tenon-code",
             "tenon-lsp",
@@ -24,6 +25,7 @@ const ARROWS: [(&str, &[&str]); 14] = [
             "tenon-contract",
         ],
     ),
+    ("tenon-console", &["tenon-server", "tenon-code", "tenon-lsp", "tenon-compose", "tenon-contract"]),
     (
         "tenon-server",
         &[
@@ -52,7 +54,7 @@ const TEST_CRATES: [&str; 2] = ["tenon-fake-lsp", "tenon-testkit"];
 
 /// External crates that mark a boundary: only the listed crates of ours may depend on them outside of tests.
 const BOUNDARIES: [(&str, &[&str]); 8] = [
-    ("axum", &["tenon-server"]),
+    ("axum", &["tenon-server", "tenon-console"]),
     ("hyper", &["tenon-server", "tenon-bench"]),
     ("rmcp", &["tenon-server"]),
     ("gen-lsp-types", &["tenon-lsp"]),

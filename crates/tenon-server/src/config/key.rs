@@ -257,6 +257,29 @@ pub(crate) static KEYS: &[Key] = &[
     )
     .with_variables(&["TENON_HTTP_PORT"]),
     key(
+        "console.modules",
+        ValueKind::Paths,
+        DefaultValue::Texts(&[]),
+        SettingScope::Trusted,
+        "Folders of modules that the web console shows: each has a `module.json` and templates (docs/console.md).",
+    )
+    .with_variables(&["TENON_CONSOLE_MODULES"]),
+    key(
+        "console.policy",
+        ValueKind::Path,
+        DefaultValue::Absent,
+        SettingScope::Trusted,
+        "A JSON file with the composition policy of the web console: which pages are hidden, replaced, renamed or reordered.",
+    ),
+    key(
+        "console.editor",
+        ValueKind::Choice(&["none", "vscode", "cursor", "zed"]),
+        DefaultValue::Text("none"),
+        SettingScope::Trusted,
+        "The editor that links of the web console open.",
+    )
+    .with_variables(&["TENON_CONSOLE_EDITOR"]),
+    key(
         "daemon.idle",
         ValueKind::Duration { min_ms: 50, max_ms: 30 * DAY_MS },
         DefaultValue::Text("15m"),

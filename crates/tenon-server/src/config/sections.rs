@@ -21,6 +21,7 @@ pub struct Config {
     pub mcp: McpSection,
     pub limits: LimitsSection,
     pub http: HttpSection,
+    pub console: ConsoleSection,
     pub daemon: DaemonSection,
     pub log: LogSection,
     pub sandbox: SandboxSection,
@@ -67,6 +68,24 @@ pub struct LimitsSection {
 #[serde(deny_unknown_fields)]
 pub struct HttpSection {
     pub port: u16,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ConsoleSection {
+    pub modules: Vec<Utf8PathBuf>,
+    pub policy: Option<Utf8PathBuf>,
+    pub editor: EditorLinks,
+}
+
+/// The editor that links open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EditorLinks {
+    None,
+    Vscode,
+    Cursor,
+    Zed,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

@@ -9,6 +9,8 @@ use tokio_util::sync::CancellationToken;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct State {
     connected: usize,
+    /// Open pages of the console. They keep the daemon from exiting when idle, but not from making way for a new one.
+    watching: usize,
     leaving: bool,
 }
 
@@ -20,6 +22,16 @@ pub(super) struct ConnectedClients(Arc<watch::Sender<State>>);
 #[derive(Debug)]
 pub(super) struct ClientGuard(Arc<watch::Sender<State>>);
 
+/// Counts one open page until it is dropped.
+#[derive(Debug)]
+pub(super) struct PageGuard(Arc<watch::Sender<State>>);
+
+impl Drop for PageGuard {
+    fn drop(&mut self) {
+        self.0.send_modify(|state| state.watching -= 1);
+    }
+}
+
 impl ConnectedClients {
     /// Counts a client as connected, unless the daemon is exiting.
     pub(super) fn enter(&self) -> Option<ClientGuard> {
@@ -30,6 +42,17 @@ impl ConnectedClients {
             entered
         });
         entered.then(|| ClientGuard(Arc::clone(&self.0)))
+    }
+
+    /// Counts an open page, unless the daemon is exiting.
+    pub(super) fn watch_page(&self) -> Option<PageGuard> {
+        let mut entered = false;
+        self.0.send_if_modified(|state| {
+            entered = !state.leaving;
+            state.watching += usize::from(entered);
+            entered
+        });
+        entered.then(|| PageGuard(Arc::clone(&self.0)))
     }
 
     pub(super) fn count(&self) -> usize {
@@ -64,7 +87,7 @@ impl ConnectedClients {
             tokio::select! {
                 changed = states.changed() => if changed.is_err() { return },
                 () = stop.cancelled() => return,
-                () = tokio::time::sleep(idle), if state.connected == 0 => {
+                () = tokio::time::sleep(idle), if state.connected + state.watching == 0 => {
                     self.leave_if_idle();
                 }
             }

@@ -24,8 +24,10 @@ use super::protocol::{
     ReadLineError, RejectionCode, ServerHello,
 };
 use super::{BuildId, DaemonError};
+use crate::http::BindError;
 use crate::service::Service;
 use crate::surfaces::explore::ExploreSurface;
+use crate::web::{DaemonAccess, DaemonControl, KeepAlive, WebApp};
 
 /// How long connected clients may take to finish when the daemon exits.
 const FAREWELL: Duration = Duration::from_secs(5);
@@ -162,19 +164,34 @@ pub struct DaemonServer {
     first_asks_by_name: SetOnce<bool>,
     stop: CancellationToken,
     http: Arc<Mutex<Option<String>>>,
+    tasks: TaskTracker,
+    /// The web console.
+    web: Arc<dyn WebApp>,
+    /// The address of the console, once it is served.
+    console: tokio::sync::OnceCell<String>,
     /// Connections that wait for the daemon to exit; they close when it has.
     farewell: Mutex<Vec<BufReader<UnixStream>>>,
 }
 
 impl DaemonServer {
-    pub fn new(service: Service, stop: CancellationToken) -> Arc<Self> {
+    pub fn new(
+        service: Service,
+        console: impl FnOnce(DaemonAccess) -> Arc<dyn WebApp>,
+        stop: CancellationToken,
+    ) -> Arc<Self> {
+        let clients = ConnectedClients::default();
+        let started_at = service.workspace().clock().rfc3339();
+        let control = Arc::new(Control { clients: clients.clone(), started_at: started_at.clone() });
         Arc::new(Self {
-            started_at: service.workspace().clock().rfc3339(),
+            started_at,
+            web: console(service.access(control)),
             service: Arc::new(service),
             build: BuildId::current(),
-            clients: ConnectedClients::default(),
+            clients,
             first_asks_by_name: SetOnce::new(),
             stop,
+            tasks: TaskTracker::new(),
+            console: tokio::sync::OnceCell::new(),
             http: Arc::default(),
             farewell: Mutex::default(),
         })
@@ -186,7 +203,7 @@ impl DaemonServer {
     #[must_use = "dropping the life lock signals that the process has ended"]
     pub async fn run(self: Arc<Self>, socket: DaemonSocket, exit_policy: ExitPolicy) -> FileLock {
         let mut socket = socket;
-        let tasks = TaskTracker::new();
+        let tasks = self.tasks.clone();
         let client = (exit_policy == ExitPolicy::OnRequest).then(|| self.clients.enter());
         tasks.spawn({
             let daemon = Arc::clone(&self);
@@ -208,6 +225,11 @@ impl DaemonServer {
                 }
             }
         });
+        if self.web.has_sessions()
+            && let Err(error) = self.console_address().await
+        {
+            tracing::warn!(error = chain(&error), "cannot serve the console again");
+        }
         tracing::info!(root = %self.service.workspace().root(), pid = std::process::id(), "serving");
         let mut check = tokio::time::interval(SOCKET_CHECK);
         check.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -348,6 +370,13 @@ impl DaemonServer {
                 }
                 Some(Admitted::Mcp { handler, client })
             }
+            ConnectionKind::Console => {
+                let rejected = |error: BindError| HandshakeRejection::new(RejectionCode::Http, chain(&error));
+                let mut info = self.welcome(current);
+                info.console = Some(self.console_link().await.map_err(rejected)?);
+                let _ = protocol::write_line(stream, &ServerHello::Welcome(info)).await;
+                return Ok(None);
+            }
             ConnectionKind::Http { port } => {
                 let bound = self.service.bind_http(port).await;
                 let listener =
@@ -381,7 +410,7 @@ impl DaemonServer {
             ConnectionKind::Servers(DaemonRequest::Explore(_) | DaemonRequest::ChangeDiagnostics { .. }) => {
                 !missing.is_empty()
             }
-            ConnectionKind::Http { .. } => outdated,
+            ConnectionKind::Http { .. } | ConnectionKind::Console => outdated,
             ConnectionKind::Servers(_)
             | ConnectionKind::Status
             | ConnectionKind::Ping
@@ -407,9 +436,29 @@ impl DaemonServer {
             surfaces: self.service.surfaces().into_iter().map(str::to_owned).collect(),
             log: self.service.workspace().log_path(),
             http: self.http.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            console: None,
             outdated: !current,
             deferred_settings: vec![],
         }
+    }
+
+    /// A link that signs a browser in to the console.
+    async fn console_link(&self) -> Result<String, BindError> {
+        Ok(format!("{}{}", self.console_address().await?, self.web.sign_in_path()))
+    }
+
+    /// Serves the console, if it is not served yet. Returns its address.
+    async fn console_address(&self) -> Result<&str, BindError> {
+        let address = self.console.get_or_try_init(|| async {
+            let listener = self.service.bind_console().await?;
+            let unknown = |source| BindError::Io { addr: ([127, 0, 0, 1], 0).into(), source };
+            let address = listener.local_addr().map_err(unknown)?;
+            tracing::info!(%address, "serving the console");
+            let (service, web, stop) = (Arc::clone(&self.service), Arc::clone(&self.web), self.stop.clone());
+            self.tasks.spawn(async move { service.serve_console(listener, web, stop).await });
+            Ok(format!("http://{address}"))
+        });
+        Ok(address.await?)
     }
 
     fn set_http(&self, address: Option<String>) {
@@ -459,6 +508,26 @@ impl DaemonServer {
                 self.clients.leave();
             }
         }
+    }
+}
+
+/// What the console may do with the daemon.
+struct Control {
+    clients: ConnectedClients,
+    started_at: String,
+}
+
+impl DaemonControl for Control {
+    fn keep_alive(&self) -> Option<KeepAlive> {
+        Some(Box::new(self.clients.watch_page()?))
+    }
+
+    fn stop(&self) {
+        self.clients.leave();
+    }
+
+    fn started_at(&self) -> String {
+        self.started_at.clone()
     }
 }
 

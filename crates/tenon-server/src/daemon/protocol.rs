@@ -63,6 +63,8 @@ pub enum ConnectionKind {
     Mcp { surfaces: Option<Vec<String>> },
     /// HTTP on a loopback port while the connection is open.
     Http { port: Option<u16> },
+    /// The web console: serves it until the daemon exits, and answers with a link that signs a browser in.
+    Console,
     /// A request about language servers; one line of response follows the handshake.
     Servers(DaemonRequest),
     /// Only the handshake.
@@ -77,7 +79,7 @@ impl ConnectionKind {
     /// Whether the answer depends on settings. The others are about the daemon as it is.
     pub(crate) fn needs_settings(&self) -> bool {
         match self {
-            Self::Mcp { .. } | Self::Http { .. } => true,
+            Self::Mcp { .. } | Self::Http { .. } | Self::Console => true,
             Self::Servers(request) => !matches!(
                 request,
                 DaemonRequest::List | DaemonRequest::Restart { .. } | DaemonRequest::Logs { .. }
@@ -196,6 +198,9 @@ pub struct DaemonInfo {
     pub log: Utf8PathBuf,
     /// The HTTP address, if HTTP is served.
     pub http: Option<String>,
+    /// A link that signs a browser in to the console, once; only if it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub console: Option<String>,
     /// Settings or trust have changed since it started; they take effect once no client is connected.
     pub outdated: bool,
     /// Settings of the client that change no answer and take effect when the daemon starts again.

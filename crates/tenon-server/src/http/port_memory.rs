@@ -13,6 +13,12 @@ impl PortMemory {
         Self(workspace.dirs().ports().join(&sha256_hex(workspace.root().as_str())[..16]))
     }
 
+    /// The port of the console, which is open longer than that of `tenon serve --http`.
+    pub(crate) fn of_console(workspace: &Workspace) -> Self {
+        let Self(path) = Self::of(workspace);
+        Self(Utf8PathBuf::from(format!("{path}-console")))
+    }
+
     pub(crate) fn read(&self) -> Option<u16> {
         std::fs::read_to_string(&self.0).ok()?.trim().parse().ok().filter(|port| *port != 0)
     }

@@ -55,6 +55,10 @@ impl HttpRejection {
         rejection
     }
 
+    pub(super) fn internal() -> Self {
+        Self::plain(StatusCode::INTERNAL_SERVER_ERROR, "the request failed; the log has the reason")
+    }
+
     pub(super) fn not_acceptable() -> Self {
         let why = "`Accept` must list both application/json and text/event-stream";
         Self::plain(StatusCode::NOT_ACCEPTABLE, why)

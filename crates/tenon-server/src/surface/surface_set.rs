@@ -10,6 +10,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::Instant;
 
+use crate::activity::ActivityLog;
+
 use super::{
     Arguments, CallFailure, Caller, ErrorData, Surface, SurfaceTool, ToolCall, ToolOutcome, malformed_call,
     unknown_tool,
@@ -122,6 +124,8 @@ pub struct SurfaceSet {
     surfaces: Vec<Arc<dyn AnySurface>>,
     names: ToolNames,
     content: ContentMode,
+    /// Records the calls, if set.
+    activity: Option<Arc<ActivityLog>>,
 }
 
 impl SurfaceSet {
@@ -131,7 +135,12 @@ impl SurfaceSet {
     }
 
     pub(crate) fn new(surfaces: Vec<Arc<dyn AnySurface>>, names: ToolNames, content: ContentMode) -> Self {
-        Self { surfaces, names, content }
+        Self { surfaces, names, content, activity: None }
+    }
+
+    /// The same surfaces, with their calls recorded.
+    pub(crate) fn recorded(self, activity: Option<Arc<ActivityLog>>) -> Self {
+        Self { activity, ..self }
     }
 
     pub(crate) fn content(&self) -> ContentMode {
@@ -180,10 +189,17 @@ impl SurfaceSet {
     /// Runs the tool called `name`.
     pub(crate) async fn call(&self, name: &str, arguments: Arguments, caller: Caller) -> ToolOutcome {
         let found = self.surfaces.iter().find_map(|surface| Some((surface, surface.position(name)?)));
-        match (found, self.surfaces.first()) {
-            (Some((surface, index)), _) => surface.call_at(index, arguments, caller).await,
-            (None, Some(first)) => Err(first.unknown_tool(name)),
-            (None, None) => Err(unknown_tool(name)),
-        }
+        let (surface, index) = match (found, self.surfaces.first()) {
+            (Some(found), _) => found,
+            (None, Some(first)) => return Err(first.unknown_tool(name)),
+            (None, None) => return Err(unknown_tool(name)),
+        };
+        let Some(activity) = &self.activity else {
+            return surface.call_at(index, arguments, caller).await;
+        };
+        let running = activity.begin(caller.name.as_deref().unwrap_or_default(), name, &arguments);
+        let outcome = surface.call_at(index, arguments, caller).await;
+        running.end(&outcome);
+        outcome
     }
 }

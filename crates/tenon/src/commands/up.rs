@@ -11,6 +11,7 @@ use tenon_servers::language_count::LanguageCount;
 use tenon_servers::registry::ServerId;
 
 use crate::commands::connect::{self, AgentState};
+use crate::commands::console;
 use crate::commands::servers::install::{confirm, install_all, is_terminal, print_plan};
 use crate::daemon_client::{self, Probe};
 use crate::exit::Exit;
@@ -22,7 +23,7 @@ use crate::language_servers;
 ///
 /// Installs missing language servers that the workspace's files need (on a terminal, asks first), starts the daemon, waits
 /// until the language servers have loaded the workspace, runs a test request for each language, and prints how to connect the
-/// agents on this machine.
+/// agents on this machine and a link to the web console.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Workspace [default: the workspace of the current folder]
@@ -73,7 +74,10 @@ pub(crate) fn run(args: Args, invocation: &mut Invocation) -> Result<Exit, Failu
         true => {
             invocation.print_data(describe(&workspace, &probe, &needed, &missing, &agents).to_string())?
         }
-        false => print_agents(&agents, invocation)?,
+        false => {
+            print_agents(&agents, invocation)?;
+            console::print_link(&root, invocation)?;
+        }
     }
     Ok(Exit::Success)
 }

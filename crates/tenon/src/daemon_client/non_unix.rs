@@ -35,6 +35,10 @@ pub(super) fn probe(_: &Invocation, _: &Utf8Path) -> Result<Probe, Failure> {
     Err(unsupported())
 }
 
+pub(super) fn console_link(_: &Invocation, _: &Utf8Path) -> Result<String, Failure> {
+    Err(unsupported())
+}
+
 pub(super) fn request(_: &Invocation, _: &Utf8Path, _: DaemonRequest) -> Result<DaemonResponse, Failure> {
     Err(unsupported())
 }

@@ -8,6 +8,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use camino::Utf8Path;
+use tenon_console::Console;
 use tenon_server::bridge::{self, BridgeEnd, Heartbeat};
 use tenon_server::config::FlagSetting;
 use tenon_server::daemon::client_settings::ClientSettings;
@@ -87,6 +88,11 @@ pub(super) fn probe(invocation: &Invocation, root: &Utf8Path) -> Result<Probe, F
         let tools = list_tools(connection).await?;
         Ok(Probe { daemon, tools })
     })?
+}
+
+pub(super) fn console_link(invocation: &Invocation, root: &Utf8Path) -> Result<String, Failure> {
+    let connection = block_on(connect_or_start(invocation, root, ConnectionKind::Console))??;
+    connection.welcome.console.ok_or_else(|| DaemonError::InvalidResponse.into())
 }
 
 pub(super) fn request(
@@ -195,7 +201,8 @@ pub(super) fn serve(
         let running = match DaemonSocket::take(paths.clone()).await {
             Ok(socket) => {
                 start_log(&workspace);
-                let daemon = DaemonServer::new(Service::new(workspace), stop.clone());
+                let daemon =
+                    DaemonServer::new(Service::new(workspace), |access| Console::new(access), stop.clone());
                 Some(tokio::spawn(daemon.run(socket, ExitPolicy::OnRequest)))
             }
             // The running daemon can serve HTTP for us.
@@ -266,7 +273,7 @@ fn serve_detached(invocation: &Invocation, root: &Utf8Path, start_lock_held: boo
         };
         let socket = DaemonSocket::take(paths).await?;
         let exit_policy = ExitPolicy::WhenIdle(workspace.config().daemon.idle);
-        let daemon = DaemonServer::new(Service::new(workspace), stop);
+        let daemon = DaemonServer::new(Service::new(workspace), |access| Console::new(access), stop);
         start::announce(&StartReport::Ready)?;
         drop(starting);
         Ok::<_, Failure>(daemon.run(socket, exit_policy).await)

@@ -39,7 +39,15 @@ fn up_ends_with_the_command_that_connects_the_agents_found() {
     assert_eq!(up["root"], sandbox.root().to_str().unwrap());
     assert!(!up["tools"].as_array().unwrap().is_empty());
     assert_eq!(up["agents"], serde_json::json!([]));
-    let printed = |sandbox: &Sandbox| String::from_utf8(tenon(sandbox, &["up"]).stdout).unwrap();
+    let printed = |sandbox: &Sandbox| {
+        let text = String::from_utf8(tenon(sandbox, &["up"]).stdout).unwrap();
+        let (before, link) = text.trim_end().rsplit_once('\n').unwrap();
+        assert!(
+            link.starts_with("Console: http://127.0.0.1:") && link.contains("/console/-/open?code="),
+            "{link}"
+        );
+        format!("{before}\n")
+    };
     assert_eq!(printed(&sandbox), "Next: tenon connect AGENT\n");
     std::fs::create_dir(sandbox.dir("home").join(".claude")).unwrap();
     std::fs::create_dir(sandbox.dir("home").join(".codex")).unwrap();

@@ -1,0 +1,9 @@
+//! The web console of a real daemon: who may use it, what it shows, and what a person does with it in a browser.
+
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
+
+mod bad_input;
+mod browser;
+mod signed_in;
+mod signing_in;
+mod text_on_pages;
