@@ -162,7 +162,10 @@ impl Console {
     ) -> Response {
         let is_module = route.owner.owner_kind == OwnerKind::Module;
         let PageData { mut props, slots, title } = data;
-        props["form_token"] = Value::from(visit.session.form_token.as_str());
+        // Modules have no actions of their own, so their templates do not see the token.
+        if !is_module {
+            props["form_token"] = Value::from(visit.session.form_token.as_str());
+        }
         let title = title.or_else(|| route.title.clone()).unwrap_or_else(|| route.local_id().to_owned());
         let layout = self.layout(composed, Some(route), &title, topics);
         // An update of an open page leaves them to the page that the action leads to.

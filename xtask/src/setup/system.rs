@@ -13,7 +13,7 @@ struct Component {
     packages: &'static [&'static str],
 }
 
-const COMPONENTS: [Component; 6] = [
+const COMPONENTS: [Component; 7] = [
     // clangd reads the headers of the installed compiler.
     Component { name: "a C++ compiler", present: || succeeds("c++", &["--version"]), packages: &["g++"] },
     Component { name: "npm", present: || succeeds("npm", &["--version"]), packages: &["nodejs", "npm"] },
