@@ -111,8 +111,8 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: &Args) -> Result<LeanAnsw
     let plan = match &args.under {
         None => default_plan(call).await?,
         Some(name) => match place(call, name).await? {
-            Place::Plan(id) => id,
-            Place::Task(row, step) => return add_step(call, args, row, step).await,
+            TaskParent::Plan(id) => id,
+            TaskParent::Task(row, step) => return add_step(call, args, *row, step).await,
         },
     };
     let steps: Vec<Value> = args.steps.iter().map(step_input).collect();
@@ -139,13 +139,14 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: &Args) -> Result<LeanAnsw
     Ok(LeanAnswer::new(lines.join("\n"), view.data()))
 }
 
-enum Place {
+/// What a new task is added to.
+enum TaskParent {
     Plan(TargetId),
-    Task(TargetRow, Option<String>),
+    Task(Box<TargetRow>, Option<String>),
 }
 
 /// Where a new task goes. A title that nothing has becomes a new plan.
-async fn place(call: &mut WorkCall<'_>, name: &str) -> Result<Place, LeanError> {
+async fn place(call: &mut WorkCall<'_>, name: &str) -> Result<TaskParent, LeanError> {
     let (named, step) = parse(name);
     let row = match named {
         Named::Id(_) => call.named_target(name, None).await?,
@@ -153,13 +154,13 @@ async fn place(call: &mut WorkCall<'_>, name: &str) -> Result<Place, LeanError> 
             Some(plan) => plan,
             None => match call.titled_target(title, Some(TargetKind::Task)).await {
                 Ok(Some(task)) => task,
-                _ => return Ok(Place::Plan(create_plan(call, title, &[]).await?)),
+                _ => return Ok(TaskParent::Plan(create_plan(call, title, &[]).await?)),
             },
         },
     };
     Ok(match row.id.kind {
-        TargetKind::Plan => Place::Plan(row.id),
-        TargetKind::Task => Place::Task(row, step.map(str::to_owned)),
+        TargetKind::Plan => TaskParent::Plan(row.id),
+        TargetKind::Task => TaskParent::Task(Box::new(row), step.map(str::to_owned)),
     })
 }
 
