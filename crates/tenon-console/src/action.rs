@@ -57,8 +57,7 @@ impl ActionOutcome {
         match called {
             Ok(_) => Self::done(done, path),
             Err(failure) if failure.is_conflict() => {
-                let text =
-                    "Not saved: somebody changed this in the meantime. The page shows the newer state.";
+                let text = "Not saved: another user or agent changed this in the meantime. The page shows the newer state.";
                 Self::new(NoticeKind::Conflict, text, path).with_detail(failure.message)
             }
             Err(failure) => Self::failed(failure.message, path),

@@ -30,7 +30,7 @@ mod workspace;
 /// A built-in page.
 pub(crate) struct Page {
     pub(crate) owner: &'static str,
-    /// The local id of its route.
+    /// The local id of the route.
     pub(crate) id: &'static str,
     pub(crate) path: &'static str,
     pub(crate) title: &'static str,
@@ -46,7 +46,7 @@ pub(crate) struct PageContext {
     pub(crate) access: DaemonAccess,
     pub(crate) problems: Arc<ProblemBoard>,
     pub(crate) composed: Arc<ComposedConsole>,
-    /// The query of the page, or the fields of its form.
+    /// The query of the page, or the fields of the form.
     pub(crate) query: Fields,
 }
 

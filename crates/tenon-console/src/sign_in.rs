@@ -32,7 +32,7 @@ const MAX_SESSIONS: usize = 64;
 /// A signed-in browser.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Session {
-    /// The hash of its token.
+    /// The hash of the session token.
     pub(crate) id: String,
     pub(crate) form_token: String,
 }

@@ -20,7 +20,7 @@ pub struct IndexReader {
 #[serde(rename_all = "camelCase")]
 pub struct FoundSymbol {
     pub name: String,
-    /// The name with those of its containers.
+    /// The name with its containers' names.
     pub name_path: String,
     pub kind: &'static str,
     pub signature: String,

@@ -88,7 +88,7 @@ async fn load(context: PageContext) -> PageData {
     PageData::new(props)
 }
 
-/// A file with its outline and a page of its source.
+/// A file with its outline and one page of source.
 async fn file(context: &PageContext, path: &str, index: &IndexReader) -> Value {
     let (outline, total) = index.outline(path, MAX_LISTED).unwrap_or_default();
     let line = context.query.number::<usize>("line").unwrap_or(1).max(1);

@@ -96,7 +96,7 @@ fn graph_of(branch: &str) -> String {
     }
 }
 
-/// A note with the slots of its renderer and of the appenders around it.
+/// A note with the slots of the renderer and of the appenders around it.
 fn note_row(context: &PageContext, mut note: Value, now: u64, slots: &mut Vec<Slot>) -> Value {
     note["ago"] = json!(note["ts"].as_str().and_then(|time| seconds_since(time, now)));
     let composed = &context.composed;
