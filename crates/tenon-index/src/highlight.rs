@@ -102,9 +102,9 @@ fn kinds_of(language: SourceLanguage, text: &str) -> Option<Vec<HighlightKind>> 
     let tree =
         parser.parse_with_options(&mut |at, _| bytes.get(at..).unwrap_or_default(), None, Some(options))?;
     let mut kinds = vec![HighlightKind::Plain; bytes.len()];
-    // The pattern that gave the kind: of equally long nodes, the first pattern wins in some grammars, the last in others;
-    // the more specific ones are last in all of those used here.
-    let mut lengths = vec![usize::MAX; bytes.len()];
+    // The length of the node and the pattern that gave each kind: the shortest node wins, then the last pattern of the
+    // query, since the more specific ones are last in all grammars used here. Matches come in another order.
+    let mut givers = vec![(usize::MAX, 0); bytes.len()];
     let mut cursor = QueryCursor::new();
     cursor.set_match_limit(1024);
     let mut steps = 0;
@@ -118,10 +118,11 @@ fn kinds_of(language: SourceLanguage, text: &str) -> Option<Vec<HighlightKind>> 
         for capture in found.captures() {
             let Some(kind) = captures[capture.index as usize] else { continue };
             let range = capture.node.byte_range();
-            let length = range.len();
+            let (length, pattern) = (range.len(), found.pattern_index);
             for at in range {
-                if length <= lengths[at] {
-                    lengths[at] = length;
+                let (known_length, known_pattern) = givers[at];
+                if length < known_length || (length == known_length && pattern >= known_pattern) {
+                    givers[at] = (length, pattern);
                     kinds[at] = kind;
                 }
             }

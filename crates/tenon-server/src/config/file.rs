@@ -131,7 +131,7 @@ mod tests {
         unknown key `limits.page_size` (tenon.toml:4): did you mean `limits.max_page_size`?
         `limits.max_page_size` must be a whole number from 1 to 200, not a string (tenon.toml:5)
         unknown key `servers.pyright.language_id` (tenon.toml:7): did you mean `servers.pyright.languageId`?
-        `mcp.surfaces` must be `explore`, `code`, `nav`, `edit`, `context`, `tasks`, `memory` or `workspace`, not `cod` (tenon.toml:9)
+        `mcp.surfaces` must be `explore`, `code`, `nav`, `edit`, `context`, `work`, `tasks`, `memory` or `workspace`, not `cod` (tenon.toml:9)
         unknown key `mcp.zebra` (tenon.toml:10): `mcp` has `surfaces`, `content`, `tool_names`
         ");
     }

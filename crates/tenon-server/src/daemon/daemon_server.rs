@@ -353,8 +353,7 @@ impl DaemonServer {
             ConnectionKind::Status | ConnectionKind::Ping => None,
             ConnectionKind::Stop => Some(Admitted::Stop),
             ConnectionKind::Servers(request) => {
-                let asks_by_name = matches!(request, DaemonRequest::Explore(_));
-                let _ = self.first_asks_by_name.set(asks_by_name);
+                let _ = self.first_asks_by_name.set(request.asks_by_name());
                 Some(Admitted::Servers { request, _client: self.clients.enter().ok_or_else(leaving)? })
             }
             ConnectionKind::Mcp { surfaces } => {
@@ -407,7 +406,9 @@ impl DaemonServer {
             ConnectionKind::Servers(DaemonRequest::EditDiagnostics { .. }) | ConnectionKind::Mcp { .. } => {
                 outdated || !missing.is_empty()
             }
-            ConnectionKind::Servers(DaemonRequest::Explore(_) | DaemonRequest::ChangeDiagnostics { .. }) => {
+            ConnectionKind::Servers(request)
+                if request.asks_by_name() || matches!(request, DaemonRequest::ChangeDiagnostics { .. }) =>
+            {
                 !missing.is_empty()
             }
             ConnectionKind::Http { .. } | ConnectionKind::Console => outdated,

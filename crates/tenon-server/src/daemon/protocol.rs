@@ -120,6 +120,13 @@ pub enum DaemonRequest {
     CheckNew { since: String, severities: BTreeSet<Severity>, wait_seconds: u64 },
 }
 
+impl DaemonRequest {
+    /// Whether the syntax index answers it, without a language server.
+    pub(crate) fn asks_by_name(&self) -> bool {
+        matches!(self, Self::Explore(_) | Self::Ask { .. } | Self::Pack(_))
+    }
+}
+
 /// Files that an agent edited, as absolute paths.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EditedFiles {

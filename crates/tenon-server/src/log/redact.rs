@@ -35,7 +35,9 @@ pub(crate) fn redact(text: &str) -> Cow<'_, str> {
     SHAPES.replace_all(text, |found: &Captures<'_>| {
         let part = |name| found.name(name).map_or("", |part| part.as_str());
         let value = part("value");
-        let harmless = matches!(value, "true" | "false" | "null" | "None");
+        // The pattern of a value ends before the bracket of a mask.
+        let is_masked = MASK.strip_suffix(']') == Some(value);
+        let harmless = is_masked || matches!(value, "true" | "false" | "null" | "None");
         if harmless || (!value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit())) {
             return found[0].to_owned();
         }
@@ -70,6 +72,7 @@ mod tests {
         for case in cases {
             let masked = redact(case);
             assert!(masked.contains(MASK), "{case} → {masked}");
+            assert_eq!(redact(&masked), masked, "masked twice");
             for secret in [
                 "0123456789abcdef",
                 "0123456789ABCDEF",

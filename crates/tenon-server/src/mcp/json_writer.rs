@@ -3,12 +3,17 @@
 //! `serde_json` writes a 32-bit float below 1e-5 as `0.0000033`, and the 64-bit float of a JSON value as `3.3e-6`. A score
 //! of the `context` surface is a 32-bit float and appears in the text and in the structured result: both must have the
 //! same digits.
+//!
+//! The SDK answers some unknown methods with their names as messages. Here all get the same text.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
-use rmcp::model::ServerJsonRpcMessage;
+use rmcp::model::{ErrorCode, ServerJsonRpcMessage};
 use serde::Serialize;
 use serde_json::ser::{CompactFormatter, Formatter, Serializer};
+
+use super::method_not_found;
 
 /// What is sent as one line or one event.
 #[derive(Debug)]
@@ -28,10 +33,23 @@ impl From<ServerJsonRpcMessage> for OutgoingMessage {
 pub(crate) fn write(bytes: &mut Vec<u8>, message: &OutgoingMessage) {
     let mut serializer = Serializer::with_formatter(bytes, Notation);
     let written = match message {
-        OutgoingMessage::One(message) => message.serialize(&mut serializer),
-        OutgoingMessage::Batch(messages) => messages.serialize(&mut serializer),
+        OutgoingMessage::One(message) => with_our_text(message).serialize(&mut serializer),
+        OutgoingMessage::Batch(messages) => {
+            messages.iter().map(with_our_text).collect::<Vec<_>>().serialize(&mut serializer)
+        }
     };
     written.expect("protocol messages serialise, and a vector accepts all bytes");
+}
+
+fn with_our_text(message: &ServerJsonRpcMessage) -> Cow<'_, ServerJsonRpcMessage> {
+    match message {
+        ServerJsonRpcMessage::Error(answer) if answer.error.code == ErrorCode::METHOD_NOT_FOUND => {
+            let mut answer = answer.clone();
+            answer.error = method_not_found();
+            Cow::Owned(ServerJsonRpcMessage::Error(answer))
+        }
+        _ => Cow::Borrowed(message),
+    }
 }
 
 struct Notation;

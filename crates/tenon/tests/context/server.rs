@@ -61,7 +61,9 @@ fn daemon_answers_like_the_command_line() {
     let sandbox = built();
     let mut client =
         serve_by(sandbox.tenon().args(["mcp", "--surface", "context"]), &sandbox, Revision::Sessions);
-    assert_eq!(client.list_tools(), ["context.resolve", "context.list_caches", "context.inspect_cache"]);
+    let of_caches = ["context.resolve", "context.list_caches", "context.inspect_cache"];
+    let of_workspace = ["context.find", "context.pack"];
+    assert_eq!(client.list_tools(), [&of_caches[..], &of_workspace[..]].concat());
     check_resolves(&sandbox, &mut client);
 
     sandbox.tree().write("docs/more.md", "release release\n");
