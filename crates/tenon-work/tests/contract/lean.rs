@@ -193,7 +193,7 @@ on_both! {
         ok(work, "task_add", json!({"title": "Another", "steps": ["Tag it"]})).await;
         ok(work, "task_update", json!({"id": 4, "status": "active"})).await;
         let several = call(work, "task_update", json!({"step": "Tag it", "done": true})).await.unwrap_err();
-        assert_eq!(several.to_string(), "2 steps match `Tag it`: TASK-004 step 1 Tag it, TASK-002 step 2 Tag it: \
+        assert_eq!(several.to_string(), "3 steps match `Tag it`: TASK-004 step 1 Tag it, TASK-002 step 2 Tag it, TASK-001 step 2 Tag it: \
             task_update {\"done\":true,\"id\":\"TASK-004\",\"step\":\"1\"}");
         let none = call(work, "task_update", json!({"step": "fly", "done": true})).await.unwrap_err();
         assert!(none.to_string().starts_with("TASK-003 has no step `fly`"), "{none}");

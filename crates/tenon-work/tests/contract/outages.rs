@@ -88,7 +88,7 @@ async fn writes_of_a_note_are_one_statement() {
         ("tasks_note", json!({"task": "TASK-001", "path": "s:0", "note": "n"}), 4),
         ("tasks_note", json!({"task": "TASK-001", "note": "n"}), 3),
         ("tasks_edit", json!({"task": "TASK-001", "title": "New"}), 4),
-        ("memory_notes_commit", json!({"target": "TASK-001", "content": "n"}), 4),
+        ("memory_notes_commit", json!({"target": "TASK-001", "content": "n"}), 3),
     ] {
         executed();
         call(&work, tool, args).await.ok();

@@ -189,7 +189,6 @@ async fn roles_of_the_example_may_work_and_nothing_else() {
         "CREATE TEMPORARY TABLE mine (a INT)",
         "CREATE SCHEMA mine",
         "CREATE ROLE eve LOGIN",
-        "GRANT SELECT ON entries TO PUBLIC",
         "SET ROLE tenon_owner",
         "COPY entries TO PROGRAM 'cat'",
         "SELECT pg_read_file('PG_VERSION')",
