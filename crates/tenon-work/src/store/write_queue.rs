@@ -17,9 +17,9 @@ const PATIENCE: Duration = Duration::from_secs(2);
 #[cfg(target_os = "linux")]
 pub(super) use linux::Ticket;
 
-/// A place in the queue, until it is dropped.
+/// There is no queue.
 #[cfg(not(target_os = "linux"))]
-pub(super) struct Ticket;
+pub(super) enum Ticket {}
 
 /// Takes a ticket for the queue of a store and waits for its turn. None if there is no queue: the system has no such
 /// locks, or the file cannot be opened.
