@@ -89,7 +89,7 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: &Args) -> Result<LeanAnsw
     Ok(LeanAnswer::new(within(lines.join("\n"), args.max_bytes), json!({"hits": data})))
 }
 
-/// Title and body as one text. A title that is the beginning of its body is not repeated, nor the other way round.
+/// Title and body as one text. A title with which its body begins is not repeated, nor the other way round.
 fn joined(title: &str, body: &str) -> String {
     let (title, body) = (title.trim(), body.trim());
     let words = |text: &str| words(text).map(|(_, word)| word).collect::<Vec<_>>();

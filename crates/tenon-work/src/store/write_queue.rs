@@ -1,7 +1,7 @@
 //! A queue for the writers of one SQLite file, across processes: first come, first served.
 //!
 //! SQLite has no queue for its write lock. A waiting process polls, and one that has just released the lock is always
-//! faster. So every writer takes a ticket first: it locks the byte of a file whose offset is the number of its ticket, and
+//! faster. So every writer takes a ticket first: it locks the byte of a file whose offset is the ticket's number, and
 //! waits until no lower byte is locked. The kernel wakes it then, and releases the bytes of a process that ends.
 //!
 //! Invariant: the queue only orders. SQLite's own lock decides who writes, so a writer without a ticket harms nothing but

@@ -151,7 +151,7 @@ async fn roles_of_the_example_may_work_and_nothing_else() {
     let script = |name: &str| std::fs::read_to_string(example.join(name)).unwrap();
     let as_role = |role: &str| url.replace("tenon@", &format!("{role}@"));
     server.psql_in(&url, &script("roles.sql")).unwrap();
-    // Nobody but the owner makes the tables.
+    // Only the owner makes the tables.
     let early = open(&as_role("ada")).await.err().unwrap();
     assert!(matches!(early, StoreError::Database(_)), "{early:?}");
     open(&as_role("tenon_owner")).await.unwrap().store().close().await;
