@@ -1,7 +1,8 @@
 //! The store: one schema on SQLite or PostgreSQL, one transaction per mutation.
 //!
 //! Concurrency: SQLite has one writer connection per process, which begins transactions with `IMMEDIATE`, so a writer
-//! waits for the lock at the beginning and never fails in the middle; readers have their own snapshots (WAL).
+//! waits for the lock at the beginning and never fails in the middle; writers of several processes queue (`write_queue`),
+//! and readers have their own snapshots (WAL).
 //! PostgreSQL writers lock the row of the workspace before they read, so writers of one workspace queue, and what they
 //! read is not stale.
 
@@ -17,6 +18,7 @@ mod sqlite;
 mod sqlite_pool;
 mod store_error;
 mod tx;
+mod write_queue;
 
 use std::fmt;
 use std::path::PathBuf;

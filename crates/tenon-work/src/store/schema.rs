@@ -9,7 +9,8 @@
 
 use super::Backend;
 
-pub(crate) const MIGRATIONS: &[fn(Backend) -> String] = &[first, statistics, indices_of_postgres];
+pub(crate) const MIGRATIONS: &[fn(Backend) -> String] =
+    &[first, statistics, indices_of_postgres, index_of_texts];
 
 fn first(backend: Backend) -> String {
     let words: [(&str, &str); 4] = match backend {
@@ -72,6 +73,17 @@ CREATE INDEX graph_goals ON graph (ws, branch, doc, goal, seq) WHERE kind = 1;
 ALTER INDEX search_lexemes SET (gin_pending_list_limit = 64);
 "
         .to_owned(),
+    }
+}
+
+/// The newest texts, for ranking: a graph may have more nodes than there are notes. SQLite finds them through its full-text
+/// index.
+fn index_of_texts(backend: Backend) -> String {
+    match backend {
+        Backend::Sqlite => String::new(),
+        Backend::Postgres => {
+            "CREATE INDEX IF NOT EXISTS search_texts ON search (rowid) WHERE kind <> 'node';".to_owned()
+        }
     }
 }
 

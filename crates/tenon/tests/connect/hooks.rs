@@ -55,6 +55,13 @@ fn install_creates_the_file_and_undo_removes_it() {
     +          { "type": "command", "command": "tenon hook session-start", "timeout": 30 }
     +        ]
     +      }
+    +    ],
+    +    "PreCompact": [
+    +      {
+    +        "hooks": [
+    +          { "type": "command", "command": "tenon hook pre-compact", "timeout": 30 }
+    +        ]
+    +      }
     +    ]
     +  }
     +}
@@ -138,6 +145,13 @@ fn undo_keeps_later_changes() {
     -      {
     -        "hooks": [
     -          { "type": "command", "command": "tenon hook session-start", "timeout": 30 }
+    -        ]
+    -      }
+    -    ],
+    -    "PreCompact": [
+    -      {
+    -        "hooks": [
+    -          { "type": "command", "command": "tenon hook pre-compact", "timeout": 30 }
     -        ]
     -      }
     -    ]
