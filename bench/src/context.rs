@@ -18,6 +18,7 @@ use crate::json_lines::JsonLines;
 use crate::measure::{Times, row, shown, table};
 use crate::output::log;
 
+mod baseline;
 mod find;
 mod quality;
 

@@ -309,7 +309,8 @@ impl Explorer {
         names.into_iter().filter(is_declared).collect()
     }
 
-    pub(crate) fn index(&self) -> &Arc<SyntaxIndex> {
+    /// The syntax index as it is now. It may not know all files.
+    pub fn index(&self) -> &Arc<SyntaxIndex> {
         &self.index
     }
 

@@ -6,13 +6,16 @@
 //! no watcher reported it.
 
 mod answer;
+mod body_parts;
 mod cut;
+mod excerpt;
 mod extra_texts;
 mod passage_index;
 mod passage_store;
 mod rank;
 mod section;
 mod segment;
+mod synonyms;
 mod text_format;
 pub(crate) mod token_count;
 mod words;
@@ -33,6 +36,7 @@ pub use text_format::PassageKind;
 pub use token_count::Tokenizer;
 
 use answer::Candidate;
+use excerpt::ShownTerms;
 use passage_index::{LiveSegment, PassageState, stamp};
 use rank::{QueryTerms, Wanted, rank};
 use segment::{FileEntry, FileOutcome};
@@ -111,22 +115,25 @@ impl PassageIndex {
                 "the query has no words; `search` finds other text".to_owned(),
             ]));
         }
-        let mut stale: Vec<Utf8PathBuf> = Vec::new();
-        for attempt in 1..=ATTEMPTS {
-            let (candidates, matching, notes) = self.candidates(&query, request, filter.as_ref(), extra);
-            let mut texts = FileTexts { index: self, known: BTreeMap::new(), stale: Vec::new(), extra };
+        let mut attempt = 1;
+        loop {
+            let Candidates { candidates, terms, matching, notes } =
+                self.candidates(&query, request, filter.as_ref(), extra);
+            let is_last = attempt == ATTEMPTS;
+            let mut texts = FileTexts::new(self, extra, &terms, is_last);
             let mut answer = answer::fill(candidates, matching, notes, budget, request.tokenizer, &mut texts);
-            stale = texts.stale;
-            if stale.is_empty() {
-                return Ok(answer);
+            let stale = texts.stale;
+            match stale.first() {
+                None => return Ok(answer),
+                Some(first) if is_last => {
+                    let path = first.strip_prefix(self.root()).unwrap_or(first);
+                    answer.add_note(&format!("{path} changed while it was read"), budget, request.tokenizer);
+                    return Ok(answer);
+                }
+                Some(_) => {}
             }
-            if attempt == ATTEMPTS {
-                answer.notes.push(format!("{} changed while it was read", stale[0]));
-                return Ok(answer);
-            }
-            self.update_files(&stale, syntax);
+            attempt = if self.try_update_files(&stale, syntax) { attempt + 1 } else { ATTEMPTS };
         }
-        unreachable!("the last attempt returns; changing files: {stale:?}")
     }
 
     fn candidates(
@@ -135,7 +142,7 @@ impl PassageIndex {
         request: &FindRequest,
         filter: Option<&PathFilter>,
         extra: &ExtraTexts,
-    ) -> (Vec<Candidate>, usize, Vec<String>) {
+    ) -> Candidates {
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
         let mut segments: Vec<&LiveSegment> = state.segments.iter().collect();
         // Tasks and notes are not below any path.
@@ -144,36 +151,51 @@ impl PassageIndex {
         }
         let path = |path: &str| filter.is_none_or(|filter| filter.matches(path));
         let wanted = Wanted { kinds: &request.kinds, path: &path };
-        let (ranked, matching) = rank(&segments, query, &wanted, CANDIDATES);
-        let candidates = ranked.into_iter().map(|one| {
+        let ranking = rank(&segments, query, &wanted, CANDIDATES);
+        let candidates = ranking.best.into_iter().map(|one| {
             let segment = &segments[one.segment].data;
             let entry = segment.passages[one.passage].clone();
             let file = segment.files[entry.file as usize].clone();
-            Candidate { reason: answer::reason(&query.terms, &one.counts), score: one.score, entry, file }
+            Candidate { reason: answer::reason(&query.terms, &one.matches), score: one.score, entry, file }
         });
-        let notes = notes(&state, filter, matching);
-        (candidates.collect(), matching, notes)
+        let notes = notes(&state, filter, ranking.matching);
+        Candidates {
+            candidates: candidates.collect(),
+            terms: ranking.terms,
+            matching: ranking.matching,
+            notes,
+        }
     }
+}
+
+/// What an answer is made of.
+struct Candidates {
+    candidates: Vec<Candidate>,
+    terms: ShownTerms,
+    matching: usize,
+    notes: Vec<String>,
 }
 
 /// What an answer has to say about completeness.
 fn notes(state: &PassageState, filter: Option<&PathFilter>, matching: usize) -> Vec<String> {
     let mut notes = Vec::new();
-    let files = || {
-        let all = state.segments.iter().flat_map(|segment| segment.data.files.iter().zip(&segment.dead));
-        all.filter(|(file, dead)| !**dead && filter.is_none_or(|filter| filter.matches(&file.path)))
-            .map(|(file, _)| file)
-    };
+    let is_wanted = |path: &str| filter.is_none_or(|filter| filter.matches(path));
     if matching == 0 {
-        notes.push(match files().next() {
+        notes.push(match state.by_path.keys().find(|path| is_wanted(path)) {
             None if filter.is_some() => "no text below this path".to_owned(),
             None => "the workspace has no text".to_owned(),
             Some(_) => "no passage has these words; try others, or `search`".to_owned(),
         });
     }
     let mut of = |outcome: FileOutcome, what: &str| {
-        let mut paths: Vec<&str> =
-            files().filter(|file| file.outcome == outcome).map(|file| &*file.path).collect();
+        let mut paths: Vec<&str> = Vec::new();
+        for segment in &state.segments {
+            let files = segment.partly_read.iter().filter(|file| !segment.dead[**file as usize]);
+            let files = files.map(|file| &segment.data.files[*file as usize]);
+            paths.extend(
+                files.filter(|file| file.outcome == outcome && is_wanted(&file.path)).map(|file| &*file.path),
+            );
+        }
         paths.sort_unstable();
         if let Some(first) = paths.first() {
             let rest = paths.len() - 1;
@@ -192,9 +214,21 @@ struct FileTexts<'a> {
     known: BTreeMap<Box<str>, Option<String>>,
     stale: Vec<Utf8PathBuf>,
     extra: &'a ExtraTexts,
+    terms: &'a ShownTerms,
+    /// Whether files that changed are left out. Otherwise the answer is given up and they are read again.
+    leaves_out: bool,
 }
 
-impl FileTexts<'_> {
+impl<'a> FileTexts<'a> {
+    fn new(index: &'a PassageIndex, extra: &'a ExtraTexts, terms: &'a ShownTerms, leaves_out: bool) -> Self {
+        Self { index, known: BTreeMap::new(), stale: Vec::new(), extra, terms, leaves_out }
+    }
+
+    /// Whether an answer would be given up.
+    fn is_given_up(&self) -> bool {
+        !self.leaves_out && !self.stale.is_empty()
+    }
+
     /// The text of a passage as it is on disk. `None` if the file changed.
     fn text(&mut self, candidate: &Candidate) -> Option<&str> {
         let Candidate { entry, file, .. } = candidate;

@@ -17,10 +17,14 @@ use tenon_contract::id::sha256_hex;
 
 use crate::atomic_rename::{AtomicRenameError, exchange, rename_new};
 use crate::error::Error;
+use crate::manifest::DOCUMENTS;
 use crate::system::{self, identity};
 
 const BUILD: &str = ".tenon-build-";
 const OLD: &str = ".tenon-old-";
+
+/// Threads that remove the documents of an old cache.
+const REMOVING_THREADS: usize = 8;
 
 /// Whether a name belongs to an unfinished or abandoned build.
 pub(crate) fn is_staging_name(name: &OsStr) -> bool {
@@ -229,7 +233,11 @@ fn remove_parents(parents: &[PathBuf]) {
 fn remove(path: &Path) {
     // Best effort: the next build tries again.
     let _: io::Result<()> = match path.symlink_metadata() {
-        Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path),
+        Ok(metadata) if metadata.is_dir() => {
+            // A file system may take a millisecond for each file, and several at once.
+            system::remove_files(&path.join(DOCUMENTS), REMOVING_THREADS);
+            fs::remove_dir_all(path)
+        }
         Ok(_) => fs::remove_file(path),
         Err(error) => Err(error),
     };
@@ -252,6 +260,28 @@ mod tests {
         assert_eq!(fs::read_to_string(at("target/is")).unwrap(), "new");
         assert_eq!(fs::read_to_string(at("old/is")).unwrap(), "target");
         assert!(!at("new").exists());
+    }
+
+    /// The documents are removed first, by several threads, which must not leave the folder.
+    #[cfg(unix)]
+    #[test]
+    fn removal_does_not_follow_links() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir_all(at("kept")).unwrap();
+        fs::write(at("kept/a"), "a").unwrap();
+        for cache in ["linked", "real"] {
+            fs::create_dir(at(cache)).unwrap();
+        }
+        std::os::unix::fs::symlink(at("kept"), at("linked/documents")).unwrap();
+        fs::create_dir_all(at("real/documents/inner")).unwrap();
+        for n in 0..100 {
+            fs::write(at("real/documents").join(n.to_string()), "x").unwrap();
+        }
+        std::os::unix::fs::symlink(at("kept/a"), at("real/documents/link")).unwrap();
+        remove(&at("linked"));
+        remove(&at("real"));
+        assert!(at("kept/a").exists() && !at("linked").exists() && !at("real").exists());
     }
 
     #[test]

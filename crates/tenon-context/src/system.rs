@@ -15,6 +15,8 @@ pub(crate) use platform::is_absent;
 pub(crate) use platform::open_folder;
 /// Opens a regular file without ever waiting for a pipe or device.
 pub(crate) use platform::open_regular;
+/// Removes the files of a folder with several threads, where that helps.
+pub(crate) use platform::remove_files;
 /// Syncs a file or folder to disk.
 pub(crate) use platform::sync;
 /// Syncs the whole file system that contains a folder. Returns whether the system supports that.

@@ -1,6 +1,7 @@
 //! The formats and rules that all crates share: canonical JSON, ids, cursors, snapshots, budgets, positions and roots.
 
 pub mod budget;
+pub mod checked_file;
 pub mod clock;
 pub mod cursor;
 pub mod epoch;

@@ -6,26 +6,26 @@ use serde::Serialize;
 
 use super::FileTexts;
 use super::cut::cell_text;
-use super::segment::{BODY, Counts, FileEntry, HEADING, NAME, PassageEntry};
+use super::excerpt::excerpt;
+use super::rank::{QueryTerm, TermMatch};
+use super::segment::{CODE, Counts, FileEntry, HEADING, LEAD, NAME, PROSE, PassageEntry, TITLE};
 use super::text_format::{PassageKind, TextFormat};
 use super::token_count::Tokenizer;
-use super::words::Term;
 
-/// A longer passage is shown in part: the first ones almost whole, the others enough to tell whether they help.
-const SHOWN_BYTES: usize = 2400;
-const SHORT_BYTES: usize = 1000;
+/// A passage shows at least this much.
+const LEAST_BYTES: f32 = 240.0;
 
-/// How many passages come first.
-const FIRST_PASSAGES: usize = 3;
+/// A passage shows at most this much, however large the budget is.
+const LONG_BYTES: usize = 6000;
 
-/// A longer comment above a declaration is shown in part.
-const COMMENT_BYTES: usize = 700;
+/// What the line above a passage costs, about.
+const HEADER_TOKENS: f32 = 40.0;
 
 /// A shorter passage costs as many tokens when passages are compared by score per token.
-const LEAST_TOKENS: f32 = 200.0;
+const LEAST_TOKENS: f32 = 300.0;
 
 /// A passage with less than this share of the best score is noise.
-const LEAST_SCORE: f32 = 0.15;
+const LEAST_SCORE: f32 = 0.1;
 
 /// After so many passages in a row that do not fit, the answer is full.
 const MISSES: usize = 20;
@@ -116,20 +116,28 @@ impl FindAnswer {
     }
 }
 
-/// `name: slugify; text: title, url`.
-pub(super) fn reason(terms: &[(Term, String)], counts: &[(usize, Counts)]) -> String {
+/// `name: slugify; lead: title; text: remove (delete)`: the words in the passage, those of the question in brackets if
+/// they differ.
+pub(super) fn reason(terms: &[QueryTerm], matches: &[TermMatch]) -> String {
     let mut parts = Vec::new();
-    let best = |counts: Counts| match counts {
-        counts if counts[NAME] > 0 => NAME,
-        counts if counts[HEADING] > 0 => HEADING,
-        counts if counts[BODY] > 0 => BODY,
-        _ => 0,
+    let best = |counts: Counts| {
+        let places = [NAME, HEADING, LEAD, PROSE, CODE, TITLE];
+        places.into_iter().find(|field| counts[*field] > 0)
     };
-    for (field, name) in [(NAME, "name"), (HEADING, "heading"), (0, "title"), (BODY, "text")] {
-        let words: Vec<&str> = counts
-            .iter()
-            .filter(|(_, counts)| best(*counts) == field)
-            .map(|(number, _)| terms[*number].1.as_str())
+    let places: [(&str, &[usize]); 5] = [
+        ("name", &[NAME]),
+        ("heading", &[HEADING]),
+        ("title", &[TITLE]),
+        ("lead", &[LEAD]),
+        ("text", &[PROSE, CODE]),
+    ];
+    for (name, fields) in places {
+        let here = matches.iter().filter(|one| best(one.counts).is_some_and(|best| fields.contains(&best)));
+        let words: Vec<String> = here
+            .map(|one| match (one.synonym, &terms[one.number].word) {
+                (Some(synonym), word) => format!("{synonym} ({word})"),
+                (None, word) => word.clone(),
+            })
             .collect();
         if !words.is_empty() {
             parts.push(format!("{name}: {}", words.join(", ")));
@@ -138,7 +146,18 @@ pub(super) fn reason(terms: &[(Term, String)], counts: &[(usize, Counts)]) -> St
     parts.join("; ")
 }
 
-/// Takes passages by score per token until the budget is full.
+/// The bytes that a passage may show: a share of the budget, within limits. The best one shows most, so that a small
+/// budget still has room for several.
+fn shown_bytes(budget: usize, place: usize) -> usize {
+    let (share, most) = match place {
+        0 => (0.25, 1600.0),
+        1 | 2 => (0.12, 1000.0),
+        _ => (0.025, 400.0),
+    };
+    (budget as f32 * 4.0 * share).clamp(LEAST_BYTES, most) as usize
+}
+
+/// Takes passages by score per token until the budget is full. What is left then goes to the best ones.
 pub(super) fn fill(
     candidates: Vec<Candidate>,
     matching: usize,
@@ -153,8 +172,8 @@ pub(super) fn fill(
         (0..candidates.len()).filter(|at| candidates[*at].score >= best * LEAST_SCORE).collect();
     let value = |at: usize| {
         let entry = &candidates[at].entry;
-        let bytes = ((entry.end - entry.start) as usize).min(SHORT_BYTES);
-        candidates[at].score / (bytes as f32 / 4.0).max(LEAST_TOKENS)
+        let bytes = ((entry.end - entry.start) as usize).min(shown_bytes(budget, at));
+        candidates[at].score / (bytes as f32 / 4.0 + HEADER_TOKENS).max(LEAST_TOKENS)
     };
     // The best one is always first.
     order.sort_by(|a, b| {
@@ -165,8 +184,7 @@ pub(super) fn fill(
     let (mut used, mut misses) = (end, 0);
     let mut taken: Vec<(usize, Passage)> = Vec::new();
     for at in order {
-        let limit = if taken.len() < FIRST_PASSAGES { SHOWN_BYTES } else { SHORT_BYTES };
-        let Some(passage) = passage(&candidates[at], limit, texts) else { continue };
+        let Some(passage) = passage(&candidates[at], shown_bytes(budget, at), texts) else { continue };
         if taken.iter().any(|(_, other)| other.text == passage.text && !passage.text.is_empty()) {
             continue;
         }
@@ -184,30 +202,42 @@ pub(super) fn fill(
             }
             misses += 1;
         }
-        if misses >= MISSES || !texts.stale.is_empty() {
+        if misses >= MISSES || texts.is_given_up() {
             break;
         }
     }
     taken.sort_by_key(|(at, _)| *at);
-    answer.passages = taken.into_iter().map(|(_, passage)| passage).collect();
-    answer.tokens = tokenizer.count(&answer.text());
-    while answer.tokens > budget && !answer.is_bare() {
-        if answer.passages.pop().is_none() {
-            answer.notes.pop();
+    for (at, passage) in &mut taken {
+        if let Some(longer) = self::passage(&candidates[*at], LONG_BYTES, texts) {
+            let more = tokenizer.count(&longer.block()).saturating_sub(tokenizer.count(&passage.block())) + 1;
+            if used + more <= budget {
+                used += more;
+                *passage = longer;
+            }
         }
-        answer.tokens = tokenizer.count(&answer.text());
     }
-    if answer.tokens > budget {
-        // Not even the count fits.
-        answer.matching = 0;
-        answer.tokens = 0;
-    }
+    answer.passages = taken.into_iter().map(|(_, passage)| passage).collect();
+    answer.shrink(budget, tokenizer);
     answer
 }
 
 impl FindAnswer {
-    fn is_bare(&self) -> bool {
-        self.passages.is_empty() && self.notes.is_empty()
+    /// Adds what the reader has to know. Passages give way to it.
+    pub fn add_note(&mut self, note: &str, budget: usize, tokenizer: Tokenizer) {
+        self.notes.push(note.to_owned());
+        self.shrink(budget, tokenizer);
+    }
+
+    /// Removes passages, then notes, until the text fits.
+    fn shrink(&mut self, budget: usize, tokenizer: Tokenizer) {
+        self.tokens = tokenizer.count(&self.text());
+        while self.tokens > budget && (self.passages.pop().is_some() || self.notes.pop().is_some()) {
+            self.tokens = tokenizer.count(&self.text());
+        }
+        if self.tokens > budget {
+            // Not even the count fits.
+            (self.matching, self.tokens) = (0, 0);
+        }
     }
 }
 
@@ -226,6 +256,7 @@ fn shortened(mut passage: Passage, budget: usize, tokenizer: Tokenizer) -> Optio
 
 fn passage(candidate: &Candidate, limit: usize, texts: &mut FileTexts<'_>) -> Option<Passage> {
     let Candidate { score, reason, entry, file } = candidate;
+    let terms = texts.terms;
     let text = texts.text(candidate)?;
     let is_notebook =
         entry.kind == PassageKind::Docs && TextFormat::of_path(&file.path) == Some(TextFormat::Notebook);
@@ -239,40 +270,6 @@ fn passage(candidate: &Candidate, limit: usize, texts: &mut FileTexts<'_>) -> Op
         place: entry.place.to_string(),
         score: *score,
         reason: reason.clone(),
-        text: shown(cell.as_deref().unwrap_or(text), declaration, limit),
+        text: excerpt(cell.as_deref().unwrap_or(text), declaration, limit, terms),
     })
-}
-
-/// A passage as it is shown: without blank lines around it, a long one in part.
-fn shown(text: &str, declaration: usize, limit: usize) -> String {
-    let blank = text.len() - text.trim_start_matches(['\n', '\r']).len();
-    let (comment, code) = text.split_at_checked(declaration).unwrap_or(("", text));
-    let mut shown = String::new();
-    let code = if comment.len() > COMMENT_BYTES.min(limit / 2) {
-        let (start, hidden) = first_lines(comment, COMMENT_BYTES.min(limit / 2));
-        shown.push_str(start.trim_end());
-        let _ = writeln!(shown, "\n… {hidden} lines");
-        code
-    } else {
-        text
-    };
-    let code = if shown.is_empty() { &code[blank.min(code.len())..] } else { code };
-    let (start, hidden) = first_lines(code, limit.saturating_sub(shown.len()));
-    shown.push_str(start.trim_end());
-    if hidden > 0 {
-        let _ = write!(shown, "\n… {hidden} lines");
-    }
-    shown
-}
-
-/// The lines within a number of bytes, at least a part of the first, and how many lines are left.
-fn first_lines(text: &str, bytes: usize) -> (&str, usize) {
-    if text.len() <= bytes {
-        return (text, 0);
-    }
-    let end = match text[..text.floor_char_boundary(bytes)].rfind('\n') {
-        Some(end) => end + 1,
-        None => text.floor_char_boundary(bytes),
-    };
-    (&text[..end], text[end..].trim_end().lines().count().max(1))
 }

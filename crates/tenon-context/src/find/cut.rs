@@ -31,8 +31,9 @@ pub(crate) struct CutPassage {
     pub place: String,
     /// Its own name: the last heading, or the name of the symbol.
     pub name: String,
-    /// What it is part of and about: headings above it, containers and the doc line of a symbol.
+    /// What it is part of: headings above it, containers of a symbol.
     pub heading: String,
+    pub declares: Option<DeclarationKind>,
     pub is_test: bool,
     /// Where the declaration begins, after the comment above it; the start of the passage if it has none.
     pub declaration: usize,
@@ -75,6 +76,7 @@ fn passage(bytes: Range<usize>, headings: &[String]) -> CutPassage {
         place: headings.join(" > "),
         name: name.to_owned(),
         heading: above.join(" "),
+        declares: None,
         is_test: false,
     }
 }
@@ -202,13 +204,13 @@ fn code(text: &str, file: &IndexedFile) -> Vec<CutPassage> {
         if start >= end {
             continue;
         }
-        let containers = name_path.strip_suffix(symbol.name()).unwrap_or_default();
         passages.push(CutPassage {
             bytes: start..end,
             lines: 0..0,
             place,
             name: symbol.name().to_owned(),
-            heading: format!("{containers} {}", symbol.doc().unwrap_or_default()),
+            heading: name_path.strip_suffix(symbol.name()).unwrap_or_default().to_owned(),
+            declares: Some(symbol.kind()),
             is_test: symbol.is_test(),
             declaration: range.start.max(start),
         });

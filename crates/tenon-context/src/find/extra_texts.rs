@@ -3,7 +3,7 @@
 use super::cut::CutPassage;
 use super::passage_index::{LiveSegment, passage_terms};
 use super::segment::{FileEntry, FileOutcome, Occurrence, PassageEntry, Segment};
-use super::text_format::PassageKind;
+use super::text_format::{PassageKind, TextFormat};
 
 /// A task or a note.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,10 +38,11 @@ impl ExtraTexts {
                 place: text.title.clone(),
                 name: text.title.clone(),
                 heading: String::new(),
+                declares: None,
                 is_test: false,
                 declaration: 0,
             };
-            let (terms, length) = passage_terms(&text.id, &cut, &text.text);
+            let (terms, length) = passage_terms(&text.id, &cut, TextFormat::Plain, &text.text);
             occurrences.extend(terms.into_iter().map(|(term, counts)| Occurrence {
                 term,
                 passage: number,
@@ -52,6 +53,7 @@ impl ExtraTexts {
                 file: number,
                 kind: text.kind,
                 is_test: false,
+                declares: None,
                 start: 0,
                 end: text.text.len() as u32,
                 first_line: 0,

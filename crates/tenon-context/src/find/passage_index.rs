@@ -2,11 +2,13 @@
 //!
 //! The caller names the files. A file with the same size and time is not read again, one with the same content is not
 //! cut again. Same files, same answers, whatever the order of updates before: scores use only what all files hold.
+//! While many files are read, questions are answered from those that are known so far.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::Bound;
-use std::sync::{Mutex, PoisonError, RwLock};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError, RwLock, TryLockError};
 use std::time::UNIX_EPOCH;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -16,13 +18,14 @@ use tenon_contract::clock::Clock;
 use tenon_contract::regular_file;
 use tenon_index::{FileClass, IndexedFile, SyntaxIndex, View};
 
+use super::body_parts::BodyParts;
 use super::cut::{CutPassage, cell_text, cut, title};
 use super::passage_store;
 use super::segment::{
-    BODY, Counts, FIELDS, FileEntry, FileOutcome, HEADING, Lengths, NAME, Occurrence, PassageEntry, Segment,
-    TITLE,
+    CODE, Counts, FIELDS, FileEntry, FileOutcome, HEADING, LEAD, Lengths, NAME, Occurrence, PROSE,
+    PassageEntry, Segment, TITLE,
 };
-use super::text_format::{TextFormat, path_weight};
+use super::text_format::{PassageKind, TextFormat, path_weight};
 use super::words::{Term, for_each_term};
 
 /// Of a larger file only the start is read.
@@ -57,6 +60,10 @@ pub struct PassageIndex {
     clock: Clock,
     pub(super) state: RwLock<PassageState>,
     updates: Mutex<UpdateState>,
+    /// How far the running update is.
+    read_files: AtomicUsize,
+    files_to_read: AtomicUsize,
+    is_closing: AtomicBool,
 }
 
 #[derive(Default)]
@@ -79,21 +86,55 @@ pub(super) struct LiveSegment {
     pub dead: Vec<bool>,
     /// By passage.
     pub dead_at: Vec<bool>,
-    pub dead_passages: usize,
+    dead_passages: usize,
+    /// Of valid passages, by field: the words, and how many have any.
+    pub field_words: [u64; FIELDS],
+    pub filled_fields: [u64; FIELDS],
+    /// Files that were not read as a whole, although they are text.
+    pub partly_read: Vec<u32>,
 }
 
 impl LiveSegment {
     pub(super) fn new(data: Segment) -> Self {
-        let (dead, dead_at) = (vec![false; data.files.len()], vec![false; data.passages.len()]);
-        Self { data, dead, dead_at, dead_passages: 0 }
+        let is_partly =
+            |file: &FileEntry| matches!(file.outcome, FileOutcome::Start | FileOutcome::Unreadable);
+        let files = data.files.iter().enumerate().filter(|(_, file)| is_partly(file));
+        let partly_read = files.map(|(number, _)| number as u32).collect();
+        let mut segment = Self {
+            dead: vec![false; data.files.len()],
+            dead_at: vec![false; data.passages.len()],
+            dead_passages: 0,
+            field_words: [0; FIELDS],
+            filled_fields: [0; FIELDS],
+            partly_read,
+            data,
+        };
+        for lengths in &segment.data.lengths {
+            for (field, length) in lengths.iter().enumerate() {
+                segment.field_words[field] += u64::from(*length);
+                segment.filled_fields[field] += u64::from(*length > 0);
+            }
+        }
+        segment
+    }
+
+    pub(super) fn live_passages(&self) -> usize {
+        self.data.passages.len() - self.dead_passages
     }
 
     fn bury(&mut self, file: usize) {
-        if !std::mem::replace(&mut self.dead[file], true) {
-            let passages = self.data.passages_of(file);
-            self.dead_passages += passages.len();
-            self.dead_at[passages].fill(true);
+        if std::mem::replace(&mut self.dead[file], true) {
+            return;
         }
+        let passages = self.data.passages_of(file);
+        self.dead_passages += passages.len();
+        for lengths in &self.data.lengths[passages.clone()] {
+            for (field, length) in lengths.iter().enumerate() {
+                self.field_words[field] -= u64::from(*length);
+                self.filled_fields[field] -= u64::from(*length > 0);
+            }
+        }
+        self.dead_at[passages].fill(true);
     }
 }
 
@@ -126,7 +167,16 @@ impl PassageIndex {
     /// Reads nothing yet. `store` is the file that keeps the index between processes.
     #[must_use]
     pub fn open(root: Utf8PathBuf, store: Option<Utf8PathBuf>, clock: Clock) -> Self {
-        Self { root, store, clock, state: RwLock::default(), updates: Mutex::default() }
+        Self {
+            root,
+            store,
+            clock,
+            state: RwLock::default(),
+            updates: Mutex::default(),
+            read_files: AtomicUsize::new(0),
+            files_to_read: AtomicUsize::new(0),
+            is_closing: AtomicBool::new(false),
+        }
     }
 
     #[must_use]
@@ -137,10 +187,9 @@ impl PassageIndex {
     #[must_use]
     pub fn totals(&self) -> PassageTotals {
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
-        let live = |segment: &LiveSegment| segment.data.passages.len() - segment.dead_passages;
         PassageTotals {
             files: state.by_path.len(),
-            passages: state.segments.iter().map(live).sum(),
+            passages: state.segments.iter().map(LiveSegment::live_passages).sum(),
             bytes: state.segments.iter().map(|segment| segment.data.bytes()).sum(),
         }
     }
@@ -176,17 +225,43 @@ impl PassageIndex {
         self.apply(&paths, &gone, syntax, &mut updates);
     }
 
+    /// How many files of how many the running update has read.
+    #[must_use]
+    pub fn update_progress(&self) -> (usize, usize) {
+        (self.read_files.load(Ordering::Relaxed), self.files_to_read.load(Ordering::Relaxed))
+    }
+
+    /// Ends a running update soon. What it has read so far stays valid.
+    pub fn stop_updates(&self) {
+        self.is_closing.store(true, Ordering::Relaxed);
+    }
+
+    /// As [`PassageIndex::update_files`], unless another update is running.
+    pub(super) fn try_update_files(&self, changed: &[Utf8PathBuf], syntax: &SyntaxIndex) -> bool {
+        let mut updates = match self.updates.try_lock() {
+            Ok(updates) => updates,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return false,
+        };
+        self.update_locked(changed, syntax, &mut updates);
+        true
+    }
+
     /// Reads again what changed: files that changed, are new or were deleted, and deleted folders.
     pub fn update_files(&self, changed: &[Utf8PathBuf], syntax: &SyntaxIndex) {
         let mut updates = self.updates.lock().unwrap_or_else(PoisonError::into_inner);
-        self.load_store(&mut updates);
+        self.update_locked(changed, syntax, &mut updates);
+    }
+
+    fn update_locked(&self, changed: &[Utf8PathBuf], syntax: &SyntaxIndex, updates: &mut UpdateState) {
+        self.load_store(updates);
         let paths: Vec<&str> = changed.iter().filter_map(|path| self.relative(path)).collect();
         let gone: Vec<Box<str>> = {
             let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
             let missing = paths.iter().filter(|path| !self.root.join(path).exists());
             missing.flat_map(|folder| state.below(folder)).collect()
         };
-        self.apply(&paths, &gone, syntax, &mut updates);
+        self.apply(&paths, &gone, syntax, updates);
     }
 
     /// Writes the store if the index changed since it was read or written.
@@ -217,10 +292,22 @@ impl PassageIndex {
     fn apply(&self, paths: &[&str], gone: &[Box<str>], syntax: &SyntaxIndex, updates: &mut UpdateState) {
         let view = syntax.view();
         let now = i64::try_from(self.clock.now().as_nanosecond()).unwrap_or(i64::MAX);
-        let mut segments = Vec::new();
-        let mut missing: Vec<&str> = gone.iter().map(|path| &**path).collect();
-        let mut replaced: Vec<Box<str>> = Vec::new();
-        for batch in paths.chunks(BATCH_FILES) {
+        // Documents are read faster than code, and answer more questions.
+        let (documents, others): (Vec<&str>, Vec<&str>) =
+            paths.iter().copied().partition(|path| is_document(path));
+        let ordered: Vec<&str> = documents.into_iter().chain(others).collect();
+        self.read_files.store(0, Ordering::Relaxed);
+        self.files_to_read.store(ordered.len(), Ordering::Relaxed);
+        {
+            let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+            for path in gone {
+                updates.unsaved |= state.remove(path);
+            }
+        }
+        for batch in ordered.chunks(BATCH_FILES) {
+            if self.is_closing.load(Ordering::Relaxed) {
+                return;
+            }
             let known: Vec<Option<FileEntry>> = {
                 let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
                 batch.iter().map(|path| state.entry(path).cloned()).collect()
@@ -230,40 +317,36 @@ impl PassageIndex {
                 .into_par_iter()
                 .map(|(path, known)| self.check(path, known, now, syntax, &view))
                 .collect();
-            let mut read = Vec::new();
-            for (path, checked) in batch.iter().zip(checked) {
-                match checked {
-                    Checked::Missing => missing.push(path),
-                    Checked::Unchanged => {}
-                    Checked::Changed(file) => {
-                        replaced.push((*path).into());
-                        read.push(*file);
-                    }
+            self.apply_batch(batch, checked, updates);
+            self.read_files.fetch_add(batch.len(), Ordering::Relaxed);
+        }
+        self.state.write().unwrap_or_else(PoisonError::into_inner).compact(false);
+    }
+
+    fn apply_batch(&self, batch: &[&str], checked: Vec<Checked>, updates: &mut UpdateState) {
+        let (mut removed, mut read) = (Vec::new(), Vec::new());
+        for (path, checked) in batch.iter().zip(checked) {
+            match checked {
+                Checked::Missing => removed.push(*path),
+                Checked::Unchanged => {}
+                Checked::Changed(file) => {
+                    removed.push(path);
+                    read.push(*file);
                 }
             }
-            if !read.is_empty() {
-                segments.push(segment_of(read));
-            }
         }
-        if segments.len() > 1 {
-            let all = |_: usize| true;
-            let parts: Vec<(&Segment, &dyn Fn(usize) -> bool)> =
-                segments.iter().map(|segment| (segment, &all as &dyn Fn(usize) -> bool)).collect();
-            segments = vec![Segment::merge(&parts)];
-        }
-        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        missing.retain(|path| state.by_path.contains_key(*path));
-        if segments.is_empty() && missing.is_empty() {
+        let segment = (!read.is_empty()).then(|| segment_of(read));
+        if removed.is_empty() && segment.is_none() {
             return;
         }
-        updates.unsaved = true;
-        for path in missing.into_iter().chain(replaced.iter().map(|path| &**path)) {
-            state.remove(path);
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        for path in removed {
+            updates.unsaved |= state.remove(path);
         }
-        for segment in segments {
+        if let Some(segment) = segment {
+            updates.unsaved = true;
             state.add(segment);
         }
-        state.compact(false);
     }
 
     /// Reads a file if it changed.
@@ -321,9 +404,7 @@ impl PassageIndex {
         }
         let text = String::from_utf8_lossy(&bytes);
         let text = if is_large { &text[..text.rfind('\n').map_or(text.len(), |end| end + 1)] } else { &text };
-        if !matches!(format.kind(), super::text_format::PassageKind::Docs)
-            && text.split('\n').any(|line| line.len() > MAX_LINE_BYTES)
-        {
+        if format.kind() != PassageKind::Docs && text.split('\n').any(|line| line.len() > MAX_LINE_BYTES) {
             return empty(entry, FileOutcome::Minified);
         }
         if is_large {
@@ -346,6 +427,10 @@ impl PassageIndex {
         }
         Checked::Changed(Box::new(read_file(entry, format, text, symbols)))
     }
+}
+
+fn is_document(path: &str) -> bool {
+    TextFormat::of_path(path).is_some_and(|format| format.kind() == PassageKind::Docs)
 }
 
 /// How much the passages of a file count.
@@ -401,7 +486,7 @@ fn read_file(
     for (number, passage) in cut.into_iter().enumerate() {
         let body = &text[passage.bytes.clone()];
         let decoded = if format == TextFormat::Notebook { cell_text(body) } else { None };
-        let (terms, lengths) = passage_terms(&title, &passage, decoded.as_deref().unwrap_or(body));
+        let (terms, lengths) = passage_terms(&title, &passage, format, decoded.as_deref().unwrap_or(body));
         read.occurrences.extend(terms.into_iter().map(|(term, counts)| Occurrence {
             term,
             passage: number as u32,
@@ -411,6 +496,7 @@ fn read_file(
             file: 0,
             kind: format.kind(),
             is_test: passage.is_test,
+            declares: passage.declares,
             start: passage.bytes.start as u32,
             end: passage.bytes.end as u32,
             first_line: passage.lines.start,
@@ -427,11 +513,21 @@ fn read_file(
 pub(super) fn passage_terms(
     title: &str,
     passage: &CutPassage,
+    format: TextFormat,
     body: &str,
 ) -> (BTreeMap<Term, Counts>, Lengths) {
     let mut terms: BTreeMap<Term, Counts> = BTreeMap::new();
     let mut lengths = [0_u16; FIELDS];
-    for (field, text) in [(TITLE, title), (HEADING, &passage.heading), (NAME, &passage.name), (BODY, body)] {
+    let parts = BodyParts::of(format, body);
+    let texts = [
+        (TITLE, title),
+        (HEADING, passage.heading.as_str()),
+        (NAME, passage.name.as_str()),
+        (LEAD, parts.lead()),
+        (PROSE, &parts.prose),
+        (CODE, &parts.code),
+    ];
+    for (field, text) in texts {
         for_each_term(text, |found| {
             let count = &mut terms.entry(found.term).or_default()[field];
             *count = count.saturating_add(1);
@@ -471,10 +567,13 @@ impl PassageState {
         from.map(|(path, _)| path).take_while(|path| path.starts_with(&prefix)).cloned().collect()
     }
 
-    fn remove(&mut self, path: &str) {
-        if let Some((segment, file)) = self.by_path.remove(path) {
+    /// Whether it was known.
+    fn remove(&mut self, path: &str) -> bool {
+        let known = self.by_path.remove(path);
+        if let Some((segment, file)) = known {
             self.segments[segment as usize].bury(file as usize);
         }
+        known.is_some()
     }
 
     fn add(&mut self, segment: Segment) {

@@ -1,28 +1,27 @@
-//! The passage index on disk: one file, replaced as a whole, that is read only if nothing about it is in doubt.
+//! The passage index on disk.
 //!
-//! Layout: a first line that names the format, the version of the code, the hash of the rest, the rest: length and bytes of
-//! files and passages in the postcard format, then of terms, ends and postings as little-endian numbers.
+//! Payload: length and bytes of files and passages in the postcard format, then of terms, ends and postings as
+//! little-endian numbers.
 
-use std::io::{self, Write};
+use std::io;
 
 use camino::Utf8Path;
 use sha2::{Digest, Sha256};
-use tenon_contract::regular_file;
+use tenon_contract::checked_file::CheckedFormat;
 
 use super::segment::{FileEntry, Lengths, PassageEntry, Segment};
 
-const FORMAT: &[u8] = b"tenon-passages 1\n";
-const HASH_BYTES: usize = 32;
-const HEADER_BYTES: usize = FORMAT.len() + 2 * HASH_BYTES;
-/// A larger store is not read and not written.
-const MAX_STORE_BYTES: u64 = 2 * 1024 * 1024 * 1024;
+fn format() -> CheckedFormat {
+    CheckedFormat { name: "tenon-passages", fingerprint: fingerprint(), max_bytes: 2 * 1024 * 1024 * 1024 }
+}
 
 /// Other code may cut and count otherwise.
-fn fingerprint() -> [u8; HASH_BYTES] {
-    const SOURCES: [&str; 5] = [
+fn fingerprint() -> [u8; 32] {
+    const SOURCES: [&str; 6] = [
         include_str!("words.rs"),
         include_str!("section.rs"),
         include_str!("cut.rs"),
+        include_str!("body_parts.rs"),
         include_str!("text_format.rs"),
         include_str!("segment.rs"),
     ];
@@ -35,50 +34,24 @@ fn fingerprint() -> [u8; HASH_BYTES] {
 }
 
 pub(super) fn write(path: &Utf8Path, root: &Utf8Path, segment: &Segment) -> io::Result<()> {
-    let mut bytes = Vec::new();
-    bytes.extend_from_slice(FORMAT);
-    bytes.extend_from_slice(&fingerprint());
-    bytes.extend_from_slice(&[0; HASH_BYTES]);
-    let entries = postcard::to_extend(
-        &(root.as_str(), &segment.files, &segment.passages, &segment.lengths),
-        Vec::new(),
-    );
-    let entries = entries.map_err(io::Error::other)?;
-    let part = |bytes: &mut Vec<u8>, part: &[u8]| {
-        bytes.extend((part.len() as u64).to_le_bytes());
-        bytes.extend_from_slice(part);
-    };
-    part(&mut bytes, &entries);
-    part(&mut bytes, &segment.terms.iter().flat_map(|term| term.to_le_bytes()).collect::<Vec<u8>>());
-    part(&mut bytes, &segment.ends.iter().flat_map(|end| end.to_le_bytes()).collect::<Vec<u8>>());
-    part(&mut bytes, &segment.postings);
-    if bytes.len() as u64 > MAX_STORE_BYTES {
-        return Err(io::Error::new(
-            io::ErrorKind::FileTooLarge,
-            format!("index exceeds {MAX_STORE_BYTES} bytes"),
-        ));
-    }
-    let hash = Sha256::digest(&bytes[HEADER_BYTES..]);
-    bytes[HEADER_BYTES - HASH_BYTES..HEADER_BYTES].copy_from_slice(&hash);
-    let folder = path.parent().filter(|folder| !folder.as_str().is_empty()).unwrap_or(Utf8Path::new("."));
-    std::fs::create_dir_all(folder)?;
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(&bytes)?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
+    let entries = (root.as_str(), &segment.files, &segment.passages, &segment.lengths);
+    let entries = postcard::to_extend(&entries, Vec::new()).map_err(io::Error::other)?;
+    let terms: Vec<u8> = segment.terms.iter().flat_map(|term| term.to_le_bytes()).collect();
+    let ends: Vec<u8> = segment.ends.iter().flat_map(|end| end.to_le_bytes()).collect();
+    format().write(path, |mut bytes| {
+        for part in [&entries, &terms, &ends, &segment.postings] {
+            bytes.extend((part.len() as u64).to_le_bytes());
+            bytes.extend_from_slice(part);
+        }
+        Ok(bytes)
+    })
 }
 
 /// The stored segment; `None` if there is no store, or any doubt about it.
 pub(super) fn read(path: &Utf8Path, root: &Utf8Path) -> Option<Segment> {
-    decode(&regular_file::read(path, MAX_STORE_BYTES).ok()?, root)
-}
-
-fn decode(bytes: &[u8], root: &Utf8Path) -> Option<Segment> {
-    let rest = bytes.strip_prefix(FORMAT)?.strip_prefix(&fingerprint())?;
-    let (hash, mut payload) = rest.split_at_checked(HASH_BYTES)?;
-    if Sha256::digest(payload)[..] != *hash {
-        return None;
-    }
+    let format = format();
+    let bytes = format.read(path);
+    let mut payload = format.payload(&bytes)?;
     let mut part = || {
         let (length, rest) = payload.split_first_chunk::<8>()?;
         let (part, rest) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;

@@ -1,23 +1,30 @@
 //! A part of the passage index: files, their passages, and which terms occur in which passage.
 //!
-//! Postings are bytes: for each term the passages in order, as the difference to the one before, followed by how often
-//! the term occurs. Most occur in the body alone, which takes one byte.
+//! Postings are bytes: for each term the passages in order, as the difference to the one before, then how often the term
+//! occurs: one byte if it occurs in prose alone, else a byte that names the fields, and one for each of them.
 
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
+use tenon_index::DeclarationKind;
 
 use super::words::Term;
 
-/// Fields of a passage: title, heading, name, body.
-pub(crate) const FIELDS: usize = 4;
+/// Fields of a passage: title and path of the file, headings or containers above, own name, the three
+/// [parts](super::body_parts::BodyParts) of its text.
+pub(crate) const FIELDS: usize = 6;
 pub(crate) const TITLE: usize = 0;
 pub(crate) const HEADING: usize = 1;
 pub(crate) const NAME: usize = 2;
-pub(crate) const BODY: usize = 3;
+pub(crate) const LEAD: usize = 3;
+pub(crate) const PROSE: usize = 4;
+pub(crate) const CODE: usize = 5;
 
 /// How often a term occurs in each field, at most 255.
 pub(crate) type Counts = [u8; FIELDS];
+
+/// Marks the byte that names the fields.
+const OTHER_FIELDS: u8 = 0x80;
 
 /// What is known about a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -55,6 +62,8 @@ pub(crate) struct PassageEntry {
     pub file: u32,
     pub kind: super::text_format::PassageKind,
     pub is_test: bool,
+    /// What code declares; `None` for everything else.
+    pub declares: Option<DeclarationKind>,
     pub start: u32,
     pub end: u32,
     pub first_line: u32,
@@ -125,12 +134,12 @@ impl Segment {
             rest >>= 7;
         }
         self.postings.push(rest as u8);
-        match counts {
-            [0, 0, 0, body] if body < 0x80 => self.postings.push(body),
-            all => {
-                self.postings.push(0x80);
-                self.postings.extend(all);
-            }
+        let fields = (0..FIELDS).filter(|field| counts[*field] > 0).fold(0, |mask, field| mask | 1 << field);
+        if fields == 1 << PROSE && counts[PROSE] < OTHER_FIELDS {
+            self.postings.push(counts[PROSE]);
+        } else {
+            self.postings.push(OTHER_FIELDS | fields);
+            self.postings.extend(counts.into_iter().filter(|count| *count > 0));
         }
     }
 
@@ -260,11 +269,16 @@ impl Iterator for Postings<'_> {
         self.passage = self.passage.checked_add(distance)?;
         let (count, rest) = self.bytes.split_first()?;
         self.bytes = rest;
-        if *count < 0x80 {
-            return Some((self.passage, [0, 0, 0, *count]));
+        let mut counts = [0; FIELDS];
+        if *count < OTHER_FIELDS {
+            counts[PROSE] = *count;
+            return Some((self.passage, counts));
         }
-        let (counts, rest) = self.bytes.split_first_chunk::<FIELDS>()?;
-        self.bytes = rest;
-        Some((self.passage, *counts))
+        for field in (0..FIELDS).filter(|field| *count & 1 << field != 0) {
+            let (count, rest) = self.bytes.split_first()?;
+            self.bytes = rest;
+            counts[field] = *count;
+        }
+        Some((self.passage, counts))
     }
 }

@@ -118,19 +118,26 @@ const SKIPPED_EXTENSIONS: &[&str] = &[
     "xlsx", "xz", "zip", "zst",
 ];
 
-/// How much a passage of this file counts, for files that rarely hold the answer: history and tests.
+/// How much a passage of this file counts, for files that rarely hold the answer: history, and records of decisions, which
+/// say why and not how.
 pub(crate) fn path_weight(path: &str) -> f64 {
     let lower = path.to_ascii_lowercase();
     let (folders, name) = lower.rsplit_once('/').unwrap_or(("", &lower));
+    let is_decision = folders.split('/').any(|folder| ["adr", "adrs", "decisions", "rfcs"].contains(&folder));
     let history =
         ["changelog", "changes", "history", "news", "release"].iter().any(|start| name.starts_with(start))
             || folders.split('/').any(|folder| {
                 ["releases", "changes", "changelog", "changelogs", "news", "archive"].contains(&folder)
             });
-    if history { HISTORY_WEIGHT } else { 1.0 }
+    match (history, is_decision) {
+        (true, _) => HISTORY_WEIGHT,
+        (false, true) => DECISION_WEIGHT,
+        (false, false) => 1.0,
+    }
 }
 
 const HISTORY_WEIGHT: f64 = 0.5;
+const DECISION_WEIGHT: f64 = 0.75;
 
 #[cfg(test)]
 mod tests {

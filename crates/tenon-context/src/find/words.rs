@@ -56,6 +56,11 @@ thread_local! {
     static STEMS: RefCell<Stems> = RefCell::new(Stems::new());
 }
 
+/// The term of a word in lower case.
+pub(crate) fn word_term(word: &str) -> Term {
+    STEMS.with_borrow_mut(|stems| stems.term(word))
+}
+
 /// A term of a text.
 pub(crate) struct FoundTerm<'t> {
     pub term: Term,
@@ -66,7 +71,16 @@ pub(crate) struct FoundTerm<'t> {
 }
 
 /// Calls `each` for every term of a text, in order.
-pub(crate) fn for_each_term<'t>(text: &'t str, mut each: impl FnMut(FoundTerm<'t>)) {
+pub(crate) fn for_each_term<'t>(text: &'t str, each: impl FnMut(FoundTerm<'t>)) {
+    for_each_term_of(text, |_| true, each);
+}
+
+/// As [`for_each_term`], for words and parts of words that pass a test. Stemming takes most of the time.
+pub(crate) fn for_each_term_of<'t>(
+    text: &'t str,
+    test: impl Fn(&str) -> bool,
+    mut each: impl FnMut(FoundTerm<'t>),
+) {
     STEMS.with_borrow_mut(|stems| {
         for word in text.split(|c: char| !(c.is_alphanumeric() || c == '_')) {
             let word = word.trim_matches('_');
@@ -76,11 +90,13 @@ pub(crate) fn for_each_term<'t>(text: &'t str, mut each: impl FnMut(FoundTerm<'t
             let mut parts = 0;
             for part in parts_of(word) {
                 parts += 1;
-                for term in part_terms(part, stems) {
-                    each(FoundTerm { term, word: part, is_whole: false });
+                if test(part) {
+                    for term in part_terms(part, stems) {
+                        each(FoundTerm { term, word: part, is_whole: false });
+                    }
                 }
             }
-            if parts > 1 {
+            if parts > 1 && test(word) {
                 let whole: String = word.chars().filter(|c| *c != '_').flat_map(char::to_lowercase).collect();
                 each(FoundTerm { term: hash(&whole), word, is_whole: true });
             }
@@ -109,6 +125,10 @@ fn is_unspaced(c: char) -> bool {
 /// The parts of an identifier: `parse`, `HTTP`, `Date`, `2` of `parseHTTPDate_2`.
 fn parts_of(word: &str) -> impl Iterator<Item = &str> {
     word.split('_').filter(|part| !part.is_empty()).flat_map(|part| {
+        if part.bytes().all(|byte| byte.is_ascii_lowercase()) {
+            // Most words of a text.
+            return vec![part];
+        }
         let mut starts = vec![0];
         let chars: Vec<(usize, char)> = part.char_indices().collect();
         for at in 1..chars.len() {
@@ -141,9 +161,63 @@ const STOP_WORDS: &[&str] = &[
     "would", "you", "your",
 ];
 
-/// Whether a word says nothing about the subject of a question.
-pub(crate) fn is_stop_word(word: &str) -> bool {
-    word.len() <= 10 && STOP_WORDS.binary_search(&word.to_lowercase().as_str()).is_ok()
+/// Words that say little about it.
+const WEAK_WORDS: &[&str] = &[
+    "again",
+    "against",
+    "already",
+    "always",
+    "away",
+    "between",
+    "both",
+    "during",
+    "each",
+    "even",
+    "ever",
+    "every",
+    "everything",
+    "few",
+    "further",
+    "however",
+    "instead",
+    "let",
+    "lets",
+    "many",
+    "much",
+    "need",
+    "needs",
+    "never",
+    "nothing",
+    "off",
+    "once",
+    "over",
+    "per",
+    "please",
+    "possible",
+    "several",
+    "since",
+    "someone",
+    "something",
+    "still",
+    "though",
+    "way",
+    "whatever",
+    "whenever",
+    "whether",
+    "whole",
+    "yet",
+];
+const WEAK_WEIGHT: f32 = 0.2;
+
+/// How much a word in lower case says about the subject of a question: 0 to 1.
+pub(crate) fn question_weight(word: &str) -> f32 {
+    if STOP_WORDS.binary_search(&word).is_ok() {
+        0.0
+    } else if WEAK_WORDS.binary_search(&word).is_ok() {
+        WEAK_WEIGHT
+    } else {
+        1.0
+    }
 }
 
 #[cfg(test)]
@@ -188,6 +262,6 @@ mod tests {
     #[test]
     fn long_runs_are_not_words() {
         assert!(words(&"x".repeat(65)).is_empty());
-        assert!(STOP_WORDS.is_sorted());
+        assert!(STOP_WORDS.is_sorted() && WEAK_WORDS.is_sorted());
     }
 }

@@ -1,5 +1,6 @@
 //! Opening, identifying and syncing files on Unix.
 
+use std::ffi::OsString;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -7,6 +8,7 @@ use std::path::Path;
 
 use nix::fcntl::OFlag;
 use nix::libc;
+use nix::unistd::{UnlinkatFlags, unlinkat};
 
 use super::{Links, Opened};
 
@@ -63,6 +65,24 @@ pub(crate) fn open_folder(folder: &Path) -> io::Result<Option<File>> {
 
 pub(crate) fn sync(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
+}
+
+/// Removes the files directly in a folder, never those behind a link. Best effort: what cannot be removed stays.
+pub(crate) fn remove_files(folder: &Path, threads: usize) {
+    let flags = (OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC).bits();
+    let Ok(opened) = OpenOptions::new().read(true).custom_flags(flags).open(folder) else { return };
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let names: Vec<OsString> = entries.map(|entry| entry.file_name()).collect();
+    std::thread::scope(|scope| {
+        for part in names.chunks(names.len().div_ceil(threads).max(1)) {
+            let opened = &opened;
+            scope.spawn(move || {
+                for name in part {
+                    let _ = unlinkat(opened, name.as_os_str(), UnlinkatFlags::NoRemoveDir);
+                }
+            });
+        }
+    });
 }
 
 #[cfg(target_os = "linux")]

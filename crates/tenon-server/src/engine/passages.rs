@@ -1,15 +1,18 @@
 //! The passages of the workspace, kept up to date by the journal of changed files.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use camino::Utf8PathBuf;
 use serde_json::{Value, json};
 use tenon_context::{ExtraText, ExtraTexts, FindAnswer, FindError, FindRequest, PassageIndex, PassageKind};
 use tenon_contract::id::sha256_hex;
+use tenon_index::SyntaxIndex;
 use tenon_lsp::CallContext;
+use tenon_lsp::orchestrator::Orchestrator;
 use tenon_servers::registry::OverrideError;
 use tenon_work::WorkTool;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::task::{JoinHandle, spawn_blocking};
 
 use super::Engine;
@@ -33,10 +36,17 @@ pub(crate) enum PassageError {
     Internal,
 }
 
+/// How long a question waits for files that are read. Then it is answered from those that are known.
+const READ_WAIT: Duration = Duration::from_secs(10);
+
+/// How long a refresh waits until the folders are walked.
+const WALK_WAIT: Duration = Duration::from_secs(60);
+
 /// See the module.
 pub(crate) struct Passages {
     index: Arc<PassageIndex>,
-    progress: Mutex<Progress>,
+    /// Locked while files are read, which may take longer than the question that began it.
+    progress: Arc<Mutex<Progress>>,
 }
 
 #[derive(Default)]
@@ -53,11 +63,12 @@ impl Passages {
         let name = &sha256_hex(root.as_str())[..16];
         let store = workspace.dirs().state.join("index").join(format!("{name}.passages"));
         let index = PassageIndex::open(root, Some(store), workspace.clock().clone());
-        Self { index: Arc::new(index), progress: Mutex::default() }
+        Self { index: Arc::new(index), progress: Arc::default() }
     }
 
     /// Keeps the index for the next start.
     pub(super) async fn close(&self) {
+        self.index.stop_updates();
         let saving = self.progress.lock().await.saving.take();
         if let Some(saving) = saving {
             // A panic was logged; the index is only a cache.
@@ -65,6 +76,47 @@ impl Passages {
         }
         let index = Arc::clone(&self.index);
         let _ = spawn_blocking(move || save(&index)).await;
+    }
+
+    /// Reads what changed. `false` if it is not known whether that is all.
+    async fn refresh(
+        index: Arc<PassageIndex>,
+        mut progress: OwnedMutexGuard<Progress>,
+        servers: Orchestrator,
+        syntax: Arc<SyntaxIndex>,
+    ) -> bool {
+        let call = CallContext::within(WALK_WAIT);
+        let is_first = progress.known.is_none();
+        let loading = Arc::clone(&index);
+        // Walking folders takes time, in which the store is read.
+        let load = async {
+            if is_first {
+                let _ = spawn_blocking(move || loading.load()).await;
+            }
+        };
+        let (caught_up, ()) = tokio::join!(servers.catch_up(&call), load);
+        let changes = servers.changes_since(progress.known.unwrap_or_default());
+        let changed: Option<Vec<Utf8PathBuf>> = match (progress.known, changes.files) {
+            (Some(_), Some(files)) => Some(files.into_iter().map(|path| path.as_path().to_owned()).collect()),
+            _ => None,
+        };
+        if changed.as_ref().is_some_and(Vec::is_empty) {
+            return caught_up;
+        }
+        let is_whole = changed.is_none();
+        let updated = Arc::clone(&index);
+        let work = spawn_blocking(move || match changed {
+            Some(changed) => updated.update_files(&changed, &syntax),
+            None => updated.replace_files(&servers.files(), &syntax),
+        });
+        let is_current = work.await.is_ok() && caught_up;
+        if is_current {
+            progress.known = Some(changes.last);
+        }
+        if is_whole && progress.saving.as_ref().is_none_or(JoinHandle::is_finished) {
+            progress.saving = Some(spawn_blocking(move || save(&index)));
+        }
+        is_current
     }
 }
 
@@ -81,49 +133,31 @@ impl Engine {
         request: FindRequest,
         call: &CallContext,
     ) -> Result<FindAnswer, PassageError> {
-        request.check()?;
+        let budget = request.check()?;
         let passages = self.passages.get_or_init(|| async { Passages::new(self) }).await;
-        let loading = Arc::clone(&passages.index);
-        let is_first = passages.progress.lock().await.known.is_none();
-        // Walking folders takes time, in which the store is read.
-        let load = async {
-            if is_first {
-                let _ = spawn_blocking(move || loading.load()).await;
-            }
+        let syntax = Arc::clone(self.explorer().await?.index());
+        let servers = self.orchestrator().await?.clone();
+        let wait = call.at_most(READ_WAIT);
+        let (index, syntax_index) = (Arc::clone(&passages.index), Arc::clone(&syntax));
+        // A refresh that takes longer than this call goes on, and the next question finds it done.
+        let refresh = async {
+            let progress = Arc::clone(&passages.progress).lock_owned().await;
+            let refresh = Passages::refresh(index, progress, servers, syntax_index);
+            tokio::spawn(refresh).await.unwrap_or(false)
         };
-        let explorer = self.explorer().await?;
-        let ((syntax, is_current), (), extra) =
-            tokio::join!(explorer.current_index(call), load, self.tasks_and_notes(&request));
-        let mut progress = passages.progress.lock().await;
-        let servers = self.orchestrator().await?;
-        let changes = servers.changes_since(progress.known.unwrap_or_default());
-        let changed: Option<Vec<Utf8PathBuf>> = match (progress.known, changes.files) {
-            (Some(_), Some(files)) => Some(files.into_iter().map(|path| path.as_path().to_owned()).collect()),
-            _ => None,
-        };
-        let is_whole = changed.is_none();
-        if changed.as_ref().is_none_or(|changed| !changed.is_empty()) {
-            let (index, syntax, servers) =
-                (Arc::clone(&passages.index), Arc::clone(&syntax), servers.clone());
-            let work = spawn_blocking(move || match changed {
-                Some(changed) => index.update_files(&changed, &syntax),
-                None => index.replace_files(&servers.files(), &syntax),
-            });
-            work.await.map_err(|_| PassageError::Internal)?;
-            if is_current {
-                progress.known = Some(changes.last);
-            }
-        }
-        if is_whole && progress.saving.as_ref().is_none_or(JoinHandle::is_finished) {
-            let index = Arc::clone(&passages.index);
-            progress.saving = Some(spawn_blocking(move || save(&index)));
-        }
-        drop(progress);
+        let (is_current, extra) = tokio::join!(wait.bound(refresh), self.tasks_and_notes(&request));
+        let tokenizer = request.tokenizer;
         let index = Arc::clone(&passages.index);
         let answered = spawn_blocking(move || index.find(&request, &extra, &syntax));
         let mut answer = answered.await.map_err(|_| PassageError::Internal)??;
-        if !is_current {
-            answer.notes.push("not all files were read; ask again".to_owned());
+        match is_current {
+            Ok(true) => {}
+            Ok(false) => answer.add_note("not all files were read; ask again", budget, tokenizer),
+            Err(_) => {
+                let (read, all) = passages.index.update_progress();
+                let note = format!("{read} of {all} files were read so far; ask again");
+                answer.add_note(&note, budget, tokenizer);
+            }
         }
         Ok(answer)
     }

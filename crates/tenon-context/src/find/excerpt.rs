@@ -1,0 +1,177 @@
+//! What is shown of a passage: all of it, or the lines that matter if it is long.
+//!
+//! A long passage keeps its first line (of code, the declaration) and the lines with words of the question, each with
+//! the lines around it. Then lines follow from the top until the limit. Every gap says how many lines are missing.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use super::section::lines;
+use super::words::{Term, for_each_term_of};
+
+/// Lines of a declaration that are always shown.
+const DECLARATION_LINES: usize = 3;
+
+/// Lines before and after one with words of the question.
+const BEFORE: usize = 1;
+const AFTER: usize = 2;
+
+/// The words of a question, and those that mean nearly the same, with their weights.
+#[derive(Default)]
+pub(crate) struct ShownTerms {
+    /// Sorted.
+    weights: Vec<(Term, f32)>,
+    /// How the words begin, sorted: other words need no stem.
+    starts: Vec<[u8; 2]>,
+}
+
+impl ShownTerms {
+    pub(crate) fn new<'w>(words: impl Iterator<Item = (Term, &'w str, f32)>) -> Self {
+        let mut terms = Self::default();
+        for (term, word, weight) in words {
+            terms.weights.push((term, weight));
+            terms.starts.extend(start(word));
+        }
+        terms.weights.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
+        terms.weights.dedup_by_key(|one| one.0);
+        terms.starts.sort_unstable();
+        terms
+    }
+
+    /// How much a line says about the question.
+    fn score(&self, line: &str) -> f32 {
+        let mut seen: BTreeSet<Term> = BTreeSet::new();
+        let mut score = 0.0;
+        let may_match =
+            |word: &str| start(word).is_none_or(|start| self.starts.binary_search(&start).is_ok());
+        for_each_term_of(line, may_match, |found| {
+            if let Ok(at) = self.weights.binary_search_by_key(&found.term, |(term, _)| *term)
+                && seen.insert(found.term)
+            {
+                score += self.weights[at].1;
+            }
+        });
+        score
+    }
+}
+
+/// The first two letters, which stemming keeps; `None` for letters beyond ASCII.
+fn start(word: &str) -> Option<[u8; 2]> {
+    let mut bytes = word.bytes().filter(|byte| *byte != b'_').map(|byte| byte.to_ascii_lowercase());
+    let (first, second) = (bytes.next()?, bytes.next().unwrap_or(b' '));
+    (first.is_ascii() && second.is_ascii()).then_some([first, second])
+}
+
+/// What a passage shows within about `limit` bytes. `declaration` is where code begins after its comment.
+pub(super) fn excerpt(text: &str, declaration: usize, limit: usize, terms: &ShownTerms) -> String {
+    let text = text.trim_end();
+    let text_start = text.len() - text.trim_start_matches(['\n', '\r']).len();
+    if text.len() - text_start <= limit {
+        return text[text_start..].to_owned();
+    }
+    let all: Vec<(usize, &str)> = lines(text).collect();
+    let mut chosen: Vec<bool> = vec![false; all.len()];
+    let mut left = limit;
+    let mut take = |line: usize, left: &mut usize| {
+        let cost = all[line].1.len().min(limit) + 1;
+        if !chosen[line] && cost <= *left {
+            *left -= cost;
+            chosen[line] = true;
+        }
+        chosen[line]
+    };
+    let first =
+        all.iter().position(|(start, line)| *start >= declaration && !line.trim().is_empty()).unwrap_or(0);
+    take(first, &mut left);
+    if declaration > 0 {
+        // The parameters of a declaration, up to the line that ends it.
+        let goes_on = |line: &str| line.trim_end().ends_with(['(', ',']);
+        let last = (first..all.len()).take(DECLARATION_LINES).find(|line| !goes_on(all[*line].1));
+        (first + 1..=last.unwrap_or(first)).for_each(|line| {
+            take(line, &mut left);
+        });
+    }
+    let mut by_score: Vec<(f32, usize)> = (0..all.len())
+        .map(|line| (terms.score(all[line].1), line))
+        .filter(|(score, _)| *score > 0.0)
+        .collect();
+    by_score.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    for (_, line) in by_score {
+        if !take(line, &mut left) {
+            break;
+        }
+        for near in line.saturating_sub(BEFORE)..(line + AFTER + 1).min(all.len()) {
+            take(near, &mut left);
+        }
+    }
+    for line in 0..all.len() {
+        if !take(line, &mut left) {
+            break;
+        }
+    }
+    shown(&all, &chosen, limit)
+}
+
+fn shown(all: &[(usize, &str)], chosen: &[bool], limit: usize) -> String {
+    let mut shown = String::new();
+    let mut hidden = 0;
+    let gap = |shown: &mut String, hidden: &mut usize| {
+        if *hidden > 0 {
+            let lines = if *hidden == 1 { "line" } else { "lines" };
+            let _ = writeln!(shown, "… {hidden} {lines}");
+        }
+        *hidden = 0;
+    };
+    for ((_, line), chosen) in all.iter().zip(chosen) {
+        if *chosen {
+            gap(&mut shown, &mut hidden);
+            let end = line.floor_char_boundary(limit);
+            shown.push_str(&line[..end]);
+            shown.push_str(if end < line.len() { "…\n" } else { "\n" });
+        } else if !line.trim().is_empty() || hidden > 0 {
+            hidden += 1;
+        }
+    }
+    gap(&mut shown, &mut hidden);
+    shown.truncate(shown.trim_end().len());
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::words::word_term;
+    use super::*;
+
+    fn terms(words: &[&'static str]) -> ShownTerms {
+        ShownTerms::new(words.iter().map(|word| (word_term(word), *word, 1.0)))
+    }
+
+    #[test]
+    fn short_text_is_shown_as_it_is() {
+        assert_eq!(excerpt("\n\n  one\ntwo\n\n", 0, 100, &terms(&["two"])), "  one\ntwo");
+    }
+
+    #[test]
+    fn long_declaration_keeps_its_head_and_the_lines_that_match() {
+        let comment = "/// Comment.\n".repeat(20);
+        let body: String = (0..50).map(|n| format!("    step({n});\n")).collect();
+        let text = format!("{comment}fn run(\n    a: u8,\n) {{\n{body}    cancels(a);\n{body}}}\n");
+        let shown = excerpt(&text, comment.len(), 150, &terms(&["cancelled"]));
+        assert_eq!(
+            shown,
+            "/// Comment.\n/// Comment.\n… 18 lines\nfn run(\n    a: u8,\n) {\n… 49 lines\n    step(49);\n    cancels(a);\n    \
+             step(0);\n    step(1);\n… 49 lines"
+        );
+    }
+
+    #[test]
+    fn long_line_is_cut_and_limit_holds() {
+        for limit in [1, 10, 100] {
+            for text in ["ä".repeat(500), format!("# Title\n{}", "word ".repeat(200)), "a\n".repeat(500)] {
+                let shown = excerpt(&text, 0, limit, &terms(&["word"]));
+                // The marks of gaps come on top.
+                assert!(!shown.is_empty() && shown.len() <= limit + 60, "{limit}: {shown}");
+            }
+        }
+    }
+}
