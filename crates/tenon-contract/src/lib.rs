@@ -4,6 +4,7 @@ pub mod budget;
 pub mod clock;
 pub mod cursor;
 pub mod epoch;
+pub mod error_chain;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
 pub mod id;

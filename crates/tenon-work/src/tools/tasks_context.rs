@@ -35,32 +35,32 @@ macro_rules! columns {
     };
 }
 
-macro_rules! filter {
-    () => {
-        " FROM targets WHERE ws = $1 AND deleted = 0 AND target >= $2 AND target <= $3
-        AND ($4 = '' OR status = $4) AND ($5 = 0 OR parent = $5) AND ($6 = '' OR tags LIKE $6 ESCAPE '!')"
-    };
-}
-
-macro_rules! both {
-    ($head:expr, $tail:literal) => {
+/// A statement of each of three kinds: without other filters than the status, with a plan or tags, with words. The first
+/// kind names no other column, so that the index of statuses answers it alone.
+macro_rules! of_each_filter {
+    ($head:expr, $status:literal, $tail:literal) => {
         [
+            Sql::same(filtered!($head, $status, "$5 = 0 AND $6 = '' AND $7 = ''", $tail)),
+            Sql::same(filtered!(
+                $head,
+                $status,
+                "($5 = 0 OR parent = $5) AND ($6 = '' OR tags LIKE $6 ESCAPE '!') AND $7 = ''",
+                $tail
+            )),
             Sql {
-                sqlite: concat!($head, filter!(), " AND $7 = '' ", $tail),
-                postgres: concat!($head, filter!(), " AND $7 = '' ", $tail),
-            },
-            Sql {
-                sqlite: concat!(
+                sqlite: filtered!(
                     $head,
-                    filter!(),
-                    " AND ws * 1099511627776 + search_seq IN (SELECT rowid FROM search WHERE search MATCH $7) ",
+                    $status,
+                    "($5 = 0 OR parent = $5) AND ($6 = '' OR tags LIKE $6 ESCAPE '!')
+                    AND ws * 1099511627776 + search_seq IN (SELECT rowid FROM search WHERE search MATCH $7)",
                     $tail
                 ),
-                postgres: concat!(
+                postgres: filtered!(
                     $head,
-                    filter!(),
-                    " AND EXISTS (SELECT 1 FROM search s WHERE s.rowid = ws * 1099511627776 + search_seq
-                    AND s.lexemes @@ CAST($7 AS tsquery)) ",
+                    $status,
+                    "($5 = 0 OR parent = $5) AND ($6 = '' OR tags LIKE $6 ESCAPE '!')
+                    AND EXISTS (SELECT 1 FROM search s WHERE s.rowid = ws * 1099511627776 + search_seq
+                    AND s.lexemes @@ CAST($7 AS tsquery))",
                     $tail
                 ),
             },
@@ -68,10 +68,38 @@ macro_rules! both {
     };
 }
 
-/// Without and with a text filter.
-const LIST: [Sql; 2] = both!(columns!(), "ORDER BY target LIMIT $8");
-const COUNT: [Sql; 2] =
-    both!("SELECT CASE WHEN target < 1099511627776 THEN 0 ELSE 1 END, status, count(*)", "GROUP BY 1, 2");
+macro_rules! filtered {
+    ($head:expr, $status:literal, $rest:literal, $tail:literal) => {
+        concat!(
+            $head,
+            " FROM targets WHERE ws = $1 AND deleted = 0 AND target >= $2 AND target <= $3 AND ",
+            $status,
+            " AND ",
+            $rest,
+            " ",
+            $tail
+        )
+    };
+}
+
+/// Statements for any status, then for one.
+type Statements = [[Sql; 3]; 2];
+
+const LIST: Statements = [
+    of_each_filter!(columns!(), "$4 = ''", "ORDER BY target LIMIT $8"),
+    of_each_filter!(columns!(), "status = $4", "ORDER BY target LIMIT $8"),
+];
+
+macro_rules! counts {
+    () => {
+        "SELECT status, count(*), CAST(sum(CASE WHEN target < 1099511627776 THEN 1 ELSE 0 END) AS BIGINT)"
+    };
+}
+
+const COUNT: Statements = [
+    of_each_filter!(counts!(), "status IN ('todo', 'active', 'done') AND $4 = ''", "GROUP BY status"),
+    of_each_filter!(counts!(), "status = $4", "GROUP BY status"),
+];
 
 struct Filter {
     first: i64,
@@ -83,9 +111,13 @@ struct Filter {
 }
 
 impl Filter {
-    /// The statement without or with a text filter, and its arguments.
-    fn bind(&self, statements: &[Sql; 2], ws: i64, range: (i64, i64)) -> (Sql, Vec<Arg<'_>>) {
-        let sql = statements[usize::from(self.text.is_some())];
+    /// The statement for this filter, and its arguments.
+    fn bind(&self, statements: &Statements, ws: i64, range: (i64, i64)) -> (Sql, Vec<Arg<'_>>) {
+        let kind = match &self.text {
+            Some(_) => 2,
+            None => usize::from(self.parent != 0 || !self.tags.is_empty()),
+        };
+        let sql = statements[usize::from(!self.status.is_empty())][kind];
         let (first, last) = (self.first.max(range.0), self.last.min(range.1));
         let text = self.text.as_ref().map_or(Arg::from(""), SearchQuery::to_arg);
         let args: &[Arg<'_>] =
@@ -223,11 +255,10 @@ struct StatusCounts {
 }
 
 impl Counts {
-    fn add(&mut self, kind: TargetKind, status: Status, number: i64) {
-        match kind {
-            TargetKind::Plan => self.plans += number,
-            TargetKind::Task => self.tasks += number,
-        }
+    /// Adds targets of one status, some of which are plans.
+    fn add(&mut self, status: Status, number: i64, plans: i64) {
+        self.plans += plans;
+        self.tasks += number - plans;
         match status {
             Status::Todo => self.by_status.todo += number,
             Status::Active => self.by_status.active += number,
@@ -237,7 +268,9 @@ impl Counts {
 
     fn of(rows: &[TargetRow]) -> Self {
         let mut counts = Self::default();
-        rows.iter().for_each(|row| counts.add(row.id.kind, row.fields.status, 1));
+        for row in rows {
+            counts.add(row.fields.status, 1, i64::from(row.id.kind == TargetKind::Plan));
+        }
         counts
     }
 }
@@ -246,8 +279,7 @@ async fn count(call: &mut WorkCall<'_>, filter: &Filter) -> Result<Counts, Store
     let (sql, values) = filter.bind(&COUNT, call.ws.id, (0, i64::MAX));
     let mut counts = Counts::default();
     for row in call.tx.rows(sql, &values).await? {
-        let kind = if row.flag(0)? { TargetKind::Task } else { TargetKind::Plan };
-        counts.add(kind, Status::from_stored(&row.text(1)?), row.int(2)?);
+        counts.add(Status::from_stored(&row.text(0)?), row.int(1)?, row.int(2)?);
     }
     Ok(counts)
 }
