@@ -61,7 +61,8 @@ pub(crate) async fn read_work(
         }
         Err(_) => {
             let seconds = READ_WAIT.as_secs();
-            let message = format!("the store gave no answer within {seconds} s; another process may have locked it");
+            let message =
+                format!("the store gave no answer within {seconds} s; another process may have locked it");
             Err(ToolFailure { code: String::new(), message })
         }
     }

@@ -99,7 +99,8 @@ async fn load(context: PageContext) -> PageData {
     };
     let mut slots = Vec::new();
     let now = access.workspace().clock().unix_millis();
-    let notes = shown["entries"].as_array().into_iter().flatten().cloned();
+    // A page of the store begins with its oldest note.
+    let notes = shown["entries"].as_array().into_iter().flatten().rev().cloned();
     let notes: Vec<Value> = notes.map(|note| note_row(&context, note, now, &mut slots)).collect();
     let names = branches["branches"].as_array().into_iter().flatten().filter_map(|one| one["name"].as_str());
     let mut names: Vec<&str> = names.collect();

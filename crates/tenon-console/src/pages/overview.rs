@@ -82,10 +82,9 @@ async fn act(context: PageContext) -> ActionOutcome {
             Ok(output) => ActionOutcome::failed(output.summary(), "/").with_detail(output.stderr),
             Err(why) => ActionOutcome::failed(why, "/"),
         },
-        Some("stop") => {
-            access.control().stop();
-            ActionOutcome::done("The daemon stops.", "/")
-        }
+        Some("stop") => ActionOutcome::stop(
+            "The daemon stops. The next client starts a new one, and this page connects again.",
+        ),
         _ => ActionOutcome::failed("There is no such action.", "/"),
     }
 }

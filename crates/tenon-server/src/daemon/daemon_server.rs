@@ -371,7 +371,8 @@ impl DaemonServer {
                 Some(Admitted::Mcp { handler, client })
             }
             ConnectionKind::Console => {
-                let rejected = |error: BindError| HandshakeRejection::new(RejectionCode::Http, one_line(&error));
+                let rejected =
+                    |error: BindError| HandshakeRejection::new(RejectionCode::Http, one_line(&error));
                 let mut info = self.welcome(current);
                 info.console = Some(self.console_link().await.map_err(rejected)?);
                 let _ = protocol::write_line(stream, &ServerHello::Welcome(info)).await;

@@ -9,7 +9,8 @@
 
 use super::Backend;
 
-pub(crate) const MIGRATIONS: &[fn(Backend) -> String] = &[first, statistics, indices_of_postgres, index_of_statuses];
+pub(crate) const MIGRATIONS: &[fn(Backend) -> String] =
+    &[first, statistics, indices_of_postgres, index_of_statuses];
 
 fn first(backend: Backend) -> String {
     let words: [(&str, &str); 4] = match backend {

@@ -1,9 +1,8 @@
 //! Text that others wrote is shown as text, whatever it contains.
 
 use serde_json::json;
+use tenon_testkit::console::SignedIn;
 use tenon_testkit::{McpClient, Revision, Sandbox};
-
-use crate::signed_in::SignedIn;
 
 const EVIL: &str = "<img src=x onerror=alert(1)>\u{202e}\u{1b}[31m\"'--";
 
@@ -90,4 +89,42 @@ fn names_notes_titles_and_client_names_are_escaped_and_visible() {
     assert!(user.page("/console/activity").contains("&lt;img src=x"));
     assert!(user.page("/console/evil").contains("&lt;U+202E&gt;"));
     client.close();
+}
+
+#[test]
+fn diagnostics_and_messages_of_servers_are_text() {
+    let evil = format!("{EVIL}<script>alert(2)</script>\u{2066}");
+    let sandbox = Sandbox::with_tree("//- a.fake\nbad\n");
+    let found = json!({"line": 0, "message": evil, "source": evil, "code": evil, "severity": 1});
+    let publish = json!([{"publish": {"uri": "$uri", "diagnostics": [found]}}]);
+    let message =
+        json!([{"notify": {"method": "window/showMessage", "params": {"type": 1, "message": evil}}}]);
+    let good = json!({
+        "capabilities": {"textDocumentSync": 2}, "initialize": {"before": message},
+        "rules": [{"on": "textDocument/didOpen", "do": publish}, {"on": "textDocument/didChange", "do": publish}],
+    });
+    let refusing = json!({"capabilities": {}, "initialize": {"refuse": evil}});
+    let folder = sandbox.dir("state");
+    let servers = json!({
+        "good": tenon_fake_lsp::entry(&folder, "good", good),
+        "refusing": tenon_fake_lsp::entry(&folder, "refusing", refusing),
+        "dying": {"command": "/bin/sh", "args": ["-c", format!("printf '%s' '{}' >&2; exit 3", evil.replace('\'', ""))],
+            "extensions": [".fake"]},
+    });
+    sandbox.write_user_config(&toml::to_string(&json!({"servers": servers})).unwrap());
+    let user = SignedIn::new(&sandbox);
+    let deadline = std::time::Instant::now() + tenon_testkit::PATIENCE;
+    loop {
+        let problems = user.page("/console/problems");
+        assert_harmless("problems", &problems);
+        assert!(!problems.contains("<script>alert"), "{problems}");
+        if problems.contains("&lt;script&gt;alert(2)") && problems.contains("&lt;U+202E&gt;␛[31m") {
+            break;
+        }
+        assert!(std::time::Instant::now() < deadline, "the diagnostic is not on the page: {problems}");
+    }
+    let overview = user.page("/console/");
+    assert_harmless("overview", &overview);
+    assert!(overview.contains("refusing") && overview.contains("&lt;img src=x"), "{overview}");
+    assert_harmless("head", &user.page("/console/problems?since=head"));
 }
