@@ -205,6 +205,9 @@ impl Console {
             composed,
             query: form,
         };
+        let Some(_client) = self.access.control().enter() else {
+            return respond::text(StatusCode::SERVICE_UNAVAILABLE, "The daemon is exiting.\n");
+        };
         let outcome = act(context).await;
         self.live.touch_work();
         if outcome.stops {

@@ -56,6 +56,10 @@ pub trait DaemonControl: Send + Sync + 'static {
     /// `None` if the daemon is exiting.
     fn keep_alive(&self) -> Option<KeepAlive>;
 
+    /// Counts the console as a client while it changes something: commands do not end the daemon as idle. `None` if it is
+    /// exiting.
+    fn enter(&self) -> Option<KeepAlive>;
+
     /// Ends the daemon.
     fn stop(&self);
 

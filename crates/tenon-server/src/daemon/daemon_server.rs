@@ -525,6 +525,10 @@ impl DaemonControl for Control {
         Some(Box::new(self.clients.watch_page()?))
     }
 
+    fn enter(&self) -> Option<KeepAlive> {
+        Some(Box::new(self.clients.enter()?))
+    }
+
     fn stop(&self) {
         self.clients.leave();
     }
