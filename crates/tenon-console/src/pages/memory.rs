@@ -66,10 +66,12 @@ async fn load(context: PageContext) -> PageData {
         memory_graph::load(&context, branch, &graph_doc),
         conflicts(&context, branch, &graph_doc),
     );
-    // A workspace without a store or without this branch fails in each part alike: once is enough.
+    // A workspace that nobody wrote to has no branch yet; that is not a failure.
+    let is_new = branches.as_ref().is_ok_and(|found| found["branches"].as_array().is_some_and(Vec::is_empty));
+    // A store that cannot be read fails in each part alike: once is enough.
     let mut failures: Vec<String> = Vec::new();
     let mut part = |failure: ToolFailure| {
-        if !failures.contains(&failure.message) {
+        if !(is_new && failure.code == "UNKNOWN_ID") && !failures.contains(&failure.message) {
             failures.push(failure.message);
         }
     };

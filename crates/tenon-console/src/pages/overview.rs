@@ -1,5 +1,7 @@
 //! Overview: the workspace at a glance, and what keeps it running.
 
+use std::time::Duration;
+
 use futures::FutureExt;
 use serde_json::{Value, json};
 use tenon_server::trust::TrustState;
@@ -19,6 +21,9 @@ pub(super) const PAGE: Page = Page {
     load: |context| load(context).boxed(),
     act: Some(|context| act(context).boxed()),
 };
+
+/// How long the page waits for problems of the current state; they come with an update otherwise.
+const PROBLEMS_WAIT: Duration = Duration::from_millis(150);
 
 /// How many calls are listed.
 const RECENT: usize = 8;
@@ -55,7 +60,7 @@ async fn load(context: PageContext) -> PageData {
         "clients": access.activity().clients(),
         "servers": used, "unused": unused,
         "index": index,
-        "problems": problem_counts(&context.problems.view().await),
+        "problems": problem_counts(&context.problems.view(PROBLEMS_WAIT).await),
         "rows": rows,
         "started_at": access.control().started_at(),
         "pid": std::process::id(),
