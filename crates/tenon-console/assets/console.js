@@ -113,9 +113,16 @@
       target.firstChild.textContent = "Copied";
     }
   });
-  document.addEventListener("submit", (event) => {
-    const asked = event.submitter && event.submitter.dataset.confirm;
-    if (asked && !confirm(asked)) event.preventDefault();
+  document.addEventListener("submit", async (event) => {
+    const form = event.target, asked = event.submitter && event.submitter.dataset.confirm;
+    if (asked && !confirm(asked)) return event.preventDefault();
+    // The daemon cannot serve the next page, so this one stays.
+    if (form.dataset.stay) {
+      event.preventDefault();
+      const body = new URLSearchParams(new FormData(form));
+      await fetch(form.action, { method: "POST", body }).catch(() => {});
+      say(form.dataset.stay);
+    }
   });
 
   let timer = 0;

@@ -31,6 +31,7 @@ const RECENT: usize = 8;
 async fn load(context: PageContext) -> PageData {
     let access = &context.access;
     let workspace = access.workspace();
+    let problems = context.problems.view(PROBLEMS_WAIT).await;
     let servers: Vec<Value> = access
         .servers()
         .into_iter()
@@ -38,6 +39,12 @@ async fn load(context: PageContext) -> PageData {
             let memory = server.server_pid.and_then(resident_bytes);
             let mut shown = json!(server);
             shown["memory"] = json!(memory);
+            // A server counts files as pending that it would check again if it were asked. Once all problems are known, that
+            // reads as a contradiction.
+            let counts_pending = |detail: &str| detail.starts_with("diagnostics pending");
+            if problems.pending.is_none() && shown["detail"].as_str().is_some_and(counts_pending) {
+                shown["detail"] = Value::Null;
+            }
             shown
         })
         .collect();
@@ -60,7 +67,7 @@ async fn load(context: PageContext) -> PageData {
         "clients": access.activity().clients(),
         "servers": used, "unused": unused,
         "index": index,
-        "problems": problem_counts(&context.problems.view(PROBLEMS_WAIT).await),
+        "problems": problem_counts(&problems),
         "rows": rows,
         "started_at": access.control().started_at(),
         "pid": std::process::id(),
