@@ -144,8 +144,7 @@ fn settle(
 ) -> Result<usize, BenchError> {
     let deadline = Instant::now() + PATIENCE;
     loop {
-        let ours = service.ask("lsp_find_references", &at(declared));
-        let ours = ours.ok().and_then(|found| found["locations"].as_array().map(Vec::len));
+        let ours = all_references(service, declared).ok();
         let theirs = bare.request("references", declared)?.as_array().map(Vec::len);
         match (ours, theirs) {
             (Some(ours), Some(theirs)) if ours == theirs => return Ok(ours),
@@ -155,6 +154,20 @@ fn settle(
                 )));
             }
             _ => {}
+        }
+    }
+}
+
+/// The number of references on all pages.
+fn all_references(service: &mut Service<'_>, declared: FilePosition<'_>) -> Result<usize, BenchError> {
+    let mut total = 0;
+    loop {
+        let mut arguments = at(declared);
+        arguments["offset"] = json!(total);
+        let page = service.ask("lsp_find_references", &arguments)?;
+        match page["locations"].as_array().map(Vec::len) {
+            None | Some(0) => return Ok(total),
+            Some(listed) => total += listed,
         }
     }
 }

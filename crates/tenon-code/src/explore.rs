@@ -15,11 +15,12 @@ use tenon_contract::position::LineIndex;
 use tenon_contract::root::WorkspacePath;
 use tenon_index::{
     IndexOptions, MatchTier, PathFilter, PathFilterError, QueryError, SearchError, SymbolFilter, SymbolQuery,
-    SyntaxIndex,
+    SyntaxIndex, View as IndexView,
 };
 use tenon_lsp::CallContext;
 use tenon_lsp::model::Severity;
 use tenon_lsp::orchestrator::{AskError, Orchestrator};
+use tenon_lsp::process;
 use tokio::sync::Mutex;
 use tokio::task::{JoinHandle, spawn_blocking};
 
@@ -175,11 +176,20 @@ impl Explorer {
     }
 
     /// Answers a question with text.
-    pub async fn answer(&self, request: ExploreRequest, call: &CallContext) -> Result<String, ExploreError> {
+    pub async fn answer(
+        self: &Arc<Self>,
+        request: ExploreRequest,
+        call: &CallContext,
+    ) -> Result<String, ExploreError> {
+        if let ExploreRequest::Find(input) = &request
+            && let Some(view) = self.early_view(input, call).await
+        {
+            return self.find(input.clone(), &view, Notes::default()).await;
+        }
         let notes = self.refreshed(call).await;
         let unread = notes.files_unread();
         let answer = match request {
-            ExploreRequest::Find(input) => self.find(input, notes).await,
+            ExploreRequest::Find(input) => self.find(input, &self.index.view(), notes).await,
             ExploreRequest::Outline(input) => self.outline(input, notes),
             ExploreRequest::References(input) => self.references(input, notes, call).await,
             ExploreRequest::Hierarchy(input) => self.hierarchy(input, notes, call).await,
@@ -222,7 +232,11 @@ impl Explorer {
         let (index, all, is_whole) = (Arc::clone(&self.index), servers.clone(), changed.is_none());
         let work = spawn_blocking(move || match changed {
             Some(changed) => index.update_files(&changed),
-            None => index.replace_files(&all.files()),
+            None => {
+                index.replace_files(&all.files());
+                // Syntax trees take several times the memory of the index.
+                process::return_freed_memory();
+            }
         });
         let is_current = work.await.is_ok() && caught_up;
         if is_current {
@@ -233,6 +247,34 @@ impl Explorer {
             progress.saving = Some(spawn_blocking(move || save(&index)));
         }
         is_current
+    }
+
+    /// What answers a `find` as the whole index would, while all files have yet to be parsed: the files that contain the
+    /// name. `None` if they have no exact match. Then all files are read.
+    async fn early_view(self: &Arc<Self>, input: &Find, call: &CallContext) -> Option<IndexView> {
+        // A path may be the end of one that only the index knows.
+        if input.path.is_some() {
+            return None;
+        }
+        let filter = self.filter(input.kind.as_deref(), None).ok()?;
+        let query = SymbolQuery::parse(&input.name).ok()?;
+        let index = Arc::clone(&self.index);
+        let servers = self.servers().clone();
+        if !index.is_unread() || !servers.catch_up(&call.at_most(SERVER_WAIT)).await {
+            return None;
+        }
+        let read = spawn_blocking(move || {
+            index.load();
+            let files = index.is_unread().then(|| servers.files())?;
+            let view = index.view_of_name(&files, &query)?;
+            let matches = view.find(&query, &filter);
+            let is_exact = matches.tier == MatchTier::Exact && !matches.symbols.is_empty();
+            is_exact.then_some(view)
+        });
+        let view = read.await.ok().flatten()?;
+        let (explorer, call) = (Arc::clone(self), CallContext::new(call.deadline, call.cancel.clone()));
+        tokio::spawn(async move { explorer.refresh(&call).await });
+        Some(view)
     }
 
     /// The syntax index with all changes up to now, and whether it knows all files.

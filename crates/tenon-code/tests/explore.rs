@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use camino::Utf8PathBuf;
@@ -20,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 /// A workspace without language servers.
 struct Stage {
     bench: Workbench,
-    explorer: Explorer,
+    explorer: Arc<Explorer>,
     _state: tempfile::TempDir,
 }
 
@@ -42,7 +43,7 @@ impl Stage {
             reported: None,
             since_report: Box::new(|_| std::future::ready(Ok(String::new())).boxed()),
         };
-        Self { bench, explorer: Explorer::new(code, options), _state: state }
+        Self { bench, explorer: Arc::new(Explorer::new(code, options)), _state: state }
     }
 
     async fn ask_within(&self, question: Value, call: &CallContext) -> Result<String, String> {
@@ -66,18 +67,6 @@ fn cancelled() -> CallContext {
     CallContext::new(Instant::now() + Duration::from_secs(900), cancel)
 }
 
-/// Asks with calls that are over at once, until one was answered before all files were known. The watcher may be faster.
-async fn ask_unread(stage: &Stage, question: &Value) -> Result<String, String> {
-    let mut last = Err(String::new());
-    for _ in 0..200 {
-        last = stage.ask_within(question.clone(), &cancelled()).await;
-        if last.as_ref().unwrap_or_else(|error| error).ends_with(UNREAD) {
-            break;
-        }
-    }
-    last
-}
-
 const UNREAD: &str = "the files of the workspace are still being read; ask again";
 
 #[tokio::test]
@@ -93,7 +82,7 @@ async fn missing_symbol_of_unread_files_is_said_to_be_of_unread_files() {
         json!({ "problems": { "scope": "absent" } }),
     ];
     for question in questions {
-        let error = ask_unread(&stage, &question).await.unwrap_err();
+        let error = stage.ask_within(question.clone(), &cancelled()).await.unwrap_err();
         assert!(error.ends_with(UNREAD), "{question}: {error}");
         let error = stage.ask(question.clone()).await.unwrap_err();
         assert!(!error.contains(UNREAD), "{question}: {error}");
@@ -110,7 +99,7 @@ async fn several_symbols_of_unread_files_are_said_to_be_of_unread_files() {
         if tool == "hierarchy" {
             question[tool]["direction"] = json!("callers");
         }
-        let listed = ask_unread(&stage, &question).await.unwrap();
+        let listed = stage.ask_within(question.clone(), &cancelled()).await.unwrap();
         assert!(listed.ends_with(&format!("note: {UNREAD}")), "{listed}");
         let listed = stage.ask(question).await.unwrap();
         assert!(listed.contains("means 2 symbols") && !listed.contains(UNREAD), "{listed}");
@@ -181,4 +170,22 @@ async fn invalid_utf8_is_searched_and_found() {
     let found = stage.ask(find("total")).await;
     let text = found.unwrap_or_else(|error| error);
     assert!(text.contains("b.py"), "{text}");
+}
+
+/// Files that do not contain the name are not parsed for the first answer.
+#[tokio::test]
+async fn first_find_is_answered_before_all_files_are_parsed() {
+    let builder = Workbench::new()
+        .file("a.py", "def total(): pass\n")
+        .file("b.py", "class Sum:\n    def total(self): pass\n")
+        .file("c.py", "def other(): pass\n");
+    let stage = Stage::new(builder).await;
+    let first = stage.ask(find("total")).await.unwrap();
+    assert!(first.contains("2 matches") && first.contains("method Sum.total b.py:2"), "{first}");
+    // All files are parsed by now, or by this question.
+    let other = stage.ask(find("other")).await.unwrap();
+    assert!(other.contains("function other c.py:1"), "{other}");
+    assert_eq!(stage.ask(find("total")).await.unwrap(), first);
+    let error = stage.ask(find("absent")).await.unwrap_err();
+    assert!(error.contains("no symbol"), "{error}");
 }

@@ -8,6 +8,7 @@
 //! - Nothing waits and nothing is timed: the work per file is limited by size and by counted parser steps.
 
 mod declaration_kind;
+mod early_view;
 mod extract;
 mod file_class;
 mod file_reader;

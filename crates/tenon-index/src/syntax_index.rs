@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rayon::prelude::*;
@@ -29,25 +29,33 @@ pub struct IndexOptions {
 /// Declarations of all source files of a workspace. Shared between threads; questions do not wait for updates.
 #[derive(Debug)]
 pub struct SyntaxIndex {
-    root: Arc<Utf8Path>,
+    pub(crate) root: Arc<Utf8Path>,
     store: Option<Utf8PathBuf>,
     clock: Clock,
     /// Replaced as a whole, so that a [`View`] stays what it is.
     state: RwLock<Arc<IndexState>>,
     /// One update at a time.
     updates: Mutex<UpdateState>,
+    stored: Mutex<StoredFiles>,
     next_number: AtomicU32,
     parsed: AtomicU64,
+    unread: AtomicBool,
+    /// Held while a question reads the few files that it needs: no other file is parsed meanwhile.
+    pub(crate) urgent: RwLock<()>,
 }
 
 #[derive(Debug, Default)]
 struct UpdateState {
+    /// Differs from the store.
+    unsaved: bool,
+}
+
+#[derive(Debug, Default)]
+struct StoredFiles {
     /// The store was read.
     loaded: bool,
     /// What it holds, until the files of the workspace are known.
-    stored: Option<IndexState>,
-    /// Differs from the store.
-    unsaved: bool,
+    files: Option<Arc<IndexState>>,
 }
 
 /// A file may change twice within the resolution of time stamps. A younger one is compared by content next time.
@@ -63,8 +71,11 @@ impl SyntaxIndex {
             clock: options.clock,
             state: RwLock::default(),
             updates: Mutex::default(),
+            stored: Mutex::default(),
             next_number: AtomicU32::new(0),
             parsed: AtomicU64::new(0),
+            unread: AtomicBool::new(true),
+            urgent: RwLock::default(),
         }
     }
 
@@ -82,8 +93,13 @@ impl SyntaxIndex {
 
     /// Reads the store, if that has not been done. Updates do it as well; this is for callers that have to wait meanwhile.
     pub fn load(&self) {
-        let mut updates = self.updates.lock().unwrap_or_else(PoisonError::into_inner);
-        self.load_store(&mut updates);
+        drop(self.load_store());
+    }
+
+    /// Whether all files have to be parsed, since none were stored. `false` once they are.
+    #[must_use]
+    pub fn is_unread(&self) -> bool {
+        self.unread.load(Ordering::Relaxed)
     }
 
     /// Makes `files` the files of the workspace: absolute paths; others than known source files are passed over. Reads
@@ -91,8 +107,7 @@ impl SyntaxIndex {
     /// not parsed.
     pub fn replace_files(&self, files: &[Utf8PathBuf]) {
         let mut updates = self.updates.lock().unwrap_or_else(PoisonError::into_inner);
-        self.load_store(&mut updates);
-        let old = updates.stored.take().map_or_else(|| self.view().state, Arc::new);
+        let old = self.load_store().files.take().unwrap_or_else(|| self.view().state);
         let paths = self.source_paths(files);
         let known = KnownFiles::new(&old, true);
         let new: Vec<Arc<IndexedFile>> = self.read_all(&paths, &known).into_iter().flatten().collect();
@@ -101,18 +116,18 @@ impl SyntaxIndex {
         updates.unsaved |= !same;
         let new = Arc::new(IndexState::new(new));
         *self.state.write().unwrap_or_else(PoisonError::into_inner) = new;
+        self.unread.store(false, Ordering::Relaxed);
     }
 
     /// Reads again what changed: files that changed, are new or were deleted, and deleted folders.
     pub fn update_files(&self, changed: &[Utf8PathBuf]) {
         let mut updates = self.updates.lock().unwrap_or_else(PoisonError::into_inner);
-        self.load_store(&mut updates);
         let paths = self.source_paths(changed);
         let read = {
-            let current = self.view().state;
             // Files of the store are reused, but not listed before `replace_files` names them.
-            let known = KnownFiles::new(updates.stored.as_ref().unwrap_or(&current), false);
-            self.read_all(&paths, &known)
+            let stored = self.load_store().files.clone();
+            let current = stored.unwrap_or_else(|| self.view().state);
+            self.read_all(&paths, &KnownFiles::new(&current, false))
         };
         let folders = changed.iter().filter_map(|path| self.relative(path));
         let gone: Vec<String> = folders.filter(|path| !self.root.join(path).exists()).collect();
@@ -181,18 +196,20 @@ impl SyntaxIndex {
         self.parsed.load(Ordering::Relaxed)
     }
 
-    fn load_store(&self, updates: &mut UpdateState) {
-        if updates.loaded {
-            return;
-        }
-        updates.loaded = true;
-        if let Some(path) = &self.store {
-            let mut files = store::read(path, &self.root);
-            for file in &mut files {
-                file.number = self.next_number();
+    fn load_store(&self) -> MutexGuard<'_, StoredFiles> {
+        let mut stored = self.stored.lock().unwrap_or_else(PoisonError::into_inner);
+        if !stored.loaded {
+            stored.loaded = true;
+            if let Some(path) = &self.store {
+                let mut files = store::read(path, &self.root);
+                for file in &mut files {
+                    file.number = self.next_number();
+                }
+                self.unread.store(files.is_empty(), Ordering::Relaxed);
+                stored.files = Some(Arc::new(IndexState::new(files.into_iter().map(Arc::new).collect())));
             }
-            updates.stored = Some(IndexState::new(files.into_iter().map(Arc::new).collect()));
         }
+        stored
     }
 
     fn next_number(&self) -> u32 {
@@ -206,7 +223,7 @@ impl SyntaxIndex {
     }
 
     /// The relative paths of source files inside the root, sorted. No folder on the way may lead outside.
-    fn source_paths(&self, files: &[Utf8PathBuf]) -> Vec<String> {
+    pub(crate) fn source_paths(&self, files: &[Utf8PathBuf]) -> Vec<String> {
         let real_root = self.root.canonicalize_utf8().ok();
         let mut folders: BTreeMap<String, bool> = BTreeMap::new();
         let mut inside = |path: &String| {
@@ -234,14 +251,19 @@ impl SyntaxIndex {
     }
 
     fn read_all(&self, paths: &[String], known: &KnownFiles<'_>) -> Vec<Option<Arc<IndexedFile>>> {
-        let now = i64::try_from(self.clock.now().as_nanosecond()).unwrap_or(i64::MAX);
-        paths
-            .par_iter()
-            .map_init(Extractor::new, |extractor, path| self.read(path, now, known, extractor))
-            .collect()
+        let now = self.now();
+        let read = |extractor: &mut Extractor, path: &String| {
+            drop(self.urgent.read().unwrap_or_else(PoisonError::into_inner));
+            self.read(path, now, known, extractor)
+        };
+        paths.par_iter().map_init(Extractor::new, read).collect()
     }
 
-    fn read(
+    pub(crate) fn now(&self) -> i64 {
+        i64::try_from(self.clock.now().as_nanosecond()).unwrap_or(i64::MAX)
+    }
+
+    pub(crate) fn read(
         &self,
         path: &str,
         now: i64,
@@ -296,14 +318,14 @@ impl SyntaxIndex {
 }
 
 /// The files before an update, to reuse what did not change.
-struct KnownFiles<'s> {
+pub(crate) struct KnownFiles<'s> {
     state: &'s IndexState,
     /// Sorted. For files that moved; empty if not wanted.
     by_hash: Vec<(ContentHash, &'s Arc<IndexedFile>)>,
 }
 
 impl<'s> KnownFiles<'s> {
-    fn new(state: &'s IndexState, moved: bool) -> Self {
+    pub(crate) fn new(state: &'s IndexState, moved: bool) -> Self {
         let readable = state.files.iter().filter(|file| moved && file.hash != ContentHash::default());
         let mut by_hash: Vec<_> = readable.map(|file| (file.hash, file)).collect();
         by_hash.sort_by_key(|(hash, _)| *hash);

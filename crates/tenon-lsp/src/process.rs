@@ -324,3 +324,16 @@ pub fn inherited(descriptor: RawFd) -> Option<OwnedFd> {
     // now, so a second call returns `None`.
     Some(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
+
+/// Returns freed memory to the system. The C library keeps most of what several threads allocated at once.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[expect(unsafe_code, reason = "calling the C library")]
+pub fn return_freed_memory() {
+    // SAFETY: it takes no pointer, locks the heaps itself, and returns only pages without an allocation.
+    unsafe {
+        nix::libc::malloc_trim(0);
+    }
+}
+
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+pub fn return_freed_memory() {}

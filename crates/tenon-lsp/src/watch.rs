@@ -117,6 +117,9 @@ impl Watch {
 
     /// Waits until all earlier changes on disk are known. `false` if the call ended first.
     pub async fn flush(&self, call: &CallContext) -> bool {
+        if call.check().is_err() {
+            return false;
+        }
         let (done, flushed) = oneshot::channel();
         let needs_scan = || self.shared.blind.load(Ordering::Relaxed) || self.shared.is_root_lost();
         if needs_scan() || self.drop_cookie(done).is_err() {

@@ -5,6 +5,9 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 
 use serde_json::{Value, json};
 
+/// The error of a request that a change in the server's state has cut short.
+const CONTENT_MODIFIED: &str = "-32801";
+
 /// Both directions of a framed JSON-RPC connection.
 pub struct FramedRpc {
     to: Box<dyn Write>,
@@ -46,9 +49,15 @@ impl FramedRpc {
         }
     }
 
+    /// Asks again if the server has changed its state meanwhile, as it may while it loads a project.
     pub fn request(&mut self, method: &str, params: &Value) -> io::Result<Value> {
-        let id = self.send_request(method, params)?;
-        self.wait_response(id)
+        loop {
+            let id = self.send_request(method, params)?;
+            match self.wait_response(id) {
+                Err(error) if error.to_string().contains(CONTENT_MODIFIED) => {}
+                answer => return answer,
+            }
+        }
     }
 
     /// Receives one message. Requests from the peer are answered with `null`, which every server accepts.

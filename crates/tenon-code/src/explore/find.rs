@@ -38,10 +38,15 @@ struct Outlined {
 }
 
 impl Explorer {
-    pub(super) async fn find(&self, input: Find, notes: Notes) -> Result<String, ExploreError> {
+    pub(super) async fn find(
+        &self,
+        input: Find,
+        view: &IndexView,
+        notes: Notes,
+    ) -> Result<String, ExploreError> {
         let Find { name, kind, path, body, max_bytes } = input;
         let filter = self.filter(kind.as_deref(), path.as_deref())?;
-        let choice = SymbolChoice::of(&self.index.view(), &name, &filter)?;
+        let choice = SymbolChoice::of(view, &name, &filter)?;
         let (shown, listed, total) = match choice {
             SymbolChoice::None { nearest } => {
                 return Err(match self.first_match(&name)? {
@@ -61,10 +66,8 @@ impl Explorer {
             Body::No => (Vec::new(), shown.into_iter().chain(listed).take(MAX_CANDIDATES).collect()),
             Body::Auto | Body::Yes => (shown, listed),
         };
-        let shown: Vec<Outlined> = {
-            let view = self.index.view();
-            shown.into_iter().map(|symbol| Outlined { members: members(&view, &symbol), symbol }).collect()
-        };
+        let shown: Vec<Outlined> =
+            shown.into_iter().map(|symbol| Outlined { members: members(view, &symbol), symbol }).collect();
         let mut sources = Vec::new();
         for outlined in &shown {
             let (_, lines) = self.read(&outlined.symbol.main().path).await?;

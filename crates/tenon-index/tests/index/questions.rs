@@ -1,6 +1,10 @@
 //! Questions by name, position, mention and base.
 
-use tenon_index::{DeclarationKind, MatchTier, PathFilter, SymbolFilter, SymbolQuery};
+use camino::Utf8Path;
+use tenon_contract::clock::Clock;
+use tenon_index::{
+    DeclarationKind, IndexOptions, MatchTier, PathFilter, SymbolFilter, SymbolQuery, SyntaxIndex,
+};
 
 use crate::workspace::{Workspace, find, found};
 
@@ -220,4 +224,49 @@ fn files_below_a_folder_are_in_path_order() {
     assert_eq!(below(""), ["a.py", "a/b/c.py", "a/z.py", "ab/c.py"]);
     assert_eq!(below("."), below(""));
     assert_eq!(below("absent"), [""; 0]);
+}
+
+#[test]
+fn files_that_contain_the_name_have_all_exact_matches() {
+    let workspace = workspace();
+    let whole = workspace.fresh().view();
+    let files = workspace.files();
+    for name in
+        ["filter", "QuerySet.filter", "queue.rs#Queue", "load", "install::run", "django.template.filter"]
+    {
+        let unread = workspace.open();
+        let early = unread.view_of_name(&files, &SymbolQuery::parse(name).unwrap()).unwrap();
+        assert_eq!(find(&early, name).tier, MatchTier::Exact, "{name}");
+        assert_eq!(found(&early, name), found(&whole, name), "{name}");
+        assert!(early.files().len() < whole.files().len(), "{name}");
+    }
+    let unread = workspace.open();
+    for name in ["Point::operator==", "query.py:4", "größe"] {
+        assert!(unread.view_of_name(&files, &SymbolQuery::parse(name).unwrap()).is_none(), "{name}");
+    }
+}
+
+/// What answers before all files are parsed rely on.
+#[test]
+fn every_name_is_written_in_its_file() {
+    let folder = Utf8Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/languages"));
+    let mut files = Vec::new();
+    for language in folder.read_dir_utf8().unwrap() {
+        let cases = language.unwrap().path().join("cases");
+        files.extend(cases.read_dir_utf8().into_iter().flatten().map(|entry| entry.unwrap().into_path()));
+    }
+    let options = IndexOptions { root: folder.to_owned(), store: None, clock: Clock::system() };
+    let index = SyntaxIndex::open(options);
+    index.replace_files(&files);
+    let view = index.view();
+    assert!(view.files().len() > 13, "every language has a case");
+    for file in view.files() {
+        let text = std::fs::read(folder.join(file.path())).unwrap();
+        let text = String::from_utf8_lossy(&text);
+        for symbol in file.symbols() {
+            let name = symbol.name();
+            let is_identifier = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+            assert!(!is_identifier || text.contains(name), "{}: {name}", file.path());
+        }
+    }
 }

@@ -170,7 +170,7 @@ impl Engine {
 
     async fn symbol_items(
         &self,
-        explorer: &Explorer,
+        explorer: &Arc<Explorer>,
         name: &str,
         request: &PackRequest,
         call: &CallContext,
@@ -204,7 +204,7 @@ impl Engine {
 }
 
 /// Identifiers in a text that name few declarations, in the order of the text.
-async fn named_symbols(explorer: &Explorer, text: &str, call: &CallContext) -> Vec<String> {
+async fn named_symbols(explorer: &Arc<Explorer>, text: &str, call: &CallContext) -> Vec<String> {
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | ':' | '#' | '/');
     let mut names: Vec<&str> = Vec::new();
     for word in text.split(|c: char| !is_part(c)) {
