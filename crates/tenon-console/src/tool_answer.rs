@@ -51,7 +51,7 @@ pub(crate) async fn read_work(
     tool: &'static str,
     arguments: Value,
 ) -> Result<Value, ToolFailure> {
-    // A call waits for a lock in its thread, so it needs a task of its own.
+    // A call waits for a lock in its thread, so it needs a separate task.
     let access = access.clone();
     let reading = tokio::spawn(async move { work(&access, tool, arguments).await });
     match tokio::time::timeout(READ_WAIT, reading).await {

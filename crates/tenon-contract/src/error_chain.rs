@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-/// The messages of an error and of its causes, outermost first. A wrapper that repeats the message of its cause counts once.
+/// The messages of an error and all causes, outermost first. Equal messages in a row count once.
 #[must_use]
 pub fn messages(error: &dyn Error) -> Vec<String> {
     let mut messages = vec![error.to_string()];
@@ -17,7 +17,7 @@ pub fn messages(error: &dyn Error) -> Vec<String> {
     messages
 }
 
-/// The messages of an error and of its causes in one line.
+/// The messages of an error and all causes in one line.
 #[must_use]
 pub fn one_line(error: &dyn Error) -> String {
     messages(error).join(": ")

@@ -120,8 +120,8 @@ async fn source(context: &PageContext, path: &str, range: (usize, usize), index:
     }
 }
 
-/// The lines of an answer, each with the address of the place that it names. Lines below the name of a file begin with the
-/// number of one of its lines.
+/// The lines of an answer, each with the address of the place that it names. Lines below a file name begin with a line
+/// number of that file.
 fn linked(text: &str, index: &IndexReader) -> Vec<Value> {
     let href =
         |path: &str, number: u32| format!("{PREFIX}/code?file={}&line={number}#L{number}", encoded(path));

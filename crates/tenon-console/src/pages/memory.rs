@@ -66,7 +66,7 @@ async fn load(context: PageContext) -> PageData {
         memory_graph::load(&context, branch, &graph_doc),
         conflicts(&context, branch, &graph_doc),
     );
-    // A workspace that nobody wrote to has no branch yet; that is not a failure.
+    // A new workspace has no branch until the first write; that is not a failure.
     let is_new = branches.as_ref().is_ok_and(|found| found["branches"].as_array().is_some_and(Vec::is_empty));
     // A store that cannot be read fails in each part alike: once is enough.
     let mut failures: Vec<String> = Vec::new();

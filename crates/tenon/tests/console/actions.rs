@@ -79,7 +79,7 @@ fn connect_writes_what_the_page_showed_and_takes_no_options() {
     let user = SignedIn::new(&sandbox);
     let file = sandbox.root().join(".mcp.json");
     assert!(user.page("/console/connect?agent=claude").contains("mcpServers"));
-    for agent in ["--help", "claude --undo", "nobody", "../claude"] {
+    for agent in ["--help", "claude --undo", "unknown", "../claude"] {
         let page = act(&user, "/console/connect", &format!("action=connect&agent={agent}").replace(' ', "+"));
         assert!(page.contains("notice-failed"), "{agent}");
     }
