@@ -78,7 +78,7 @@ ALTER INDEX search_lexemes SET (gin_pending_list_limit = 64);
 
 /// Lists and counts by status read this index alone.
 fn index_of_statuses(backend: Backend) -> String {
-    let index = "CREATE INDEX targets_status ON targets (ws, status, target) WHERE deleted = 0;\n";
+    let index = "CREATE INDEX IF NOT EXISTS targets_status ON targets (ws, status, target) WHERE deleted = 0;\n";
     index.to_owned() + &statistics(backend)
 }
 
@@ -320,7 +320,9 @@ mod tests {
         let named = |word: &'static str| {
             schema.lines().filter_map(move |line| line.strip_prefix(word)?.split_whitespace().next())
         };
-        let indices = named("CREATE INDEX ").chain(named("CREATE UNIQUE INDEX "));
+        let later = named("CREATE INDEX IF NOT EXISTS ");
+        let indices = named("CREATE INDEX ").filter(|word| *word != "IF").chain(later);
+        let indices = indices.chain(named("CREATE UNIQUE INDEX "));
         // `workspaces` is always small.
         let keys = named("CREATE TABLE ").filter(|table| *table != "workspaces");
         for name in indices.chain(keys) {
