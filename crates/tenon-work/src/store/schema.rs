@@ -78,7 +78,7 @@ ALTER INDEX search_lexemes SET (gin_pending_list_limit = 64);
 
 /// Lists and counts by status read this index alone.
 fn index_of_statuses(backend: Backend) -> String {
-    let index = "CREATE INDEX IF NOT EXISTS targets_status ON targets (ws, status, target) WHERE deleted = 0;\n";
+    let index = "CREATE INDEX IF NOT EXISTS targets_status ON targets (ws, deleted, status, target);\n";
     index.to_owned() + &statistics(backend)
 }
 
@@ -88,7 +88,7 @@ const STATISTICS: &str = "
 targets: 100000 100000 1
 targets_open: 50000 50000 20000 1
 targets_parent: 100000 100000 20
-targets_status: 100000 100000 33000 1
+targets_status: 100000 100000 100000 33000 1
 dependencies: 100000 100000 3 1
 dependencies_needs: 100000 100000 3
 steps: 100000 100000 1
