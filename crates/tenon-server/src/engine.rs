@@ -117,6 +117,11 @@ impl Engine {
         let _ = self.store.set(Arc::clone(store));
     }
 
+    /// The store, if a surface uses one.
+    pub(crate) fn store(&self) -> Option<&Arc<StoreHandle>> {
+        self.store.get()
+    }
+
     /// The code tools, which all surfaces share: diagnostics of the workspace are computed once.
     pub(crate) async fn code_tools(&self) -> Result<&CodeTools, OverrideError> {
         let tools = self.code.get_or_try_init(|| async {

@@ -28,6 +28,7 @@ use sqlx::postgres::PgConnectOptions;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
 pub(crate) use change_notifier::ChangeNotifier;
+pub use change_notifier::ChangeSubscription;
 pub(crate) use migrate::SCHEMA_VERSION;
 pub use store_error::StoreError;
 pub(crate) use tx::{Arg, Row, Sql, Tx, args};
@@ -176,6 +177,14 @@ impl Store {
 
     pub(crate) fn changes(&self) -> &ChangeNotifier {
         &self.changes
+    }
+
+    /// Starts to observe commits of this process and of others.
+    ///
+    /// # Errors
+    /// When the database server cannot be reached.
+    pub async fn subscribe(&self) -> Result<ChangeSubscription, StoreError> {
+        self.changes.subscribe().await
     }
 
     /// Closes all connections.

@@ -310,6 +310,14 @@ async fn queries_use_the_intended_index() {
             "SELECT * FROM entries WHERE ws = 1 AND branch = 1 AND doc = 'd' AND seq <= 9 ORDER BY seq DESC",
             "entries_doc",
         ),
+        (
+            "SELECT * FROM targets WHERE ws = 1 AND deleted = 0 AND target >= 1 AND target <= 9 AND status = 'todo' ORDER BY target",
+            "targets_status",
+        ),
+        (
+            "SELECT count(*) FROM targets WHERE ws = 1 AND deleted = 0 AND target >= 1 AND target <= 9 AND status = 'todo'",
+            "COVERING INDEX targets_status",
+        ),
     ] {
         let explain = format!("EXPLAIN QUERY PLAN {sql}");
         let plan: String = connection.query_row(&explain, [], |row| row.get(3)).unwrap();
