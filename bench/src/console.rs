@@ -27,8 +27,11 @@ const UPDATE_RUNS: usize = 30;
 /// How long the processor time of an idle daemon is counted.
 const IDLE: Duration = Duration::from_secs(10);
 
-/// The pages, and the question to the store that each one depends on.
-fn pages() -> Vec<(&'static str, &'static str, Option<(&'static str, Value)>)> {
+/// A tool of the store and arguments.
+type Question = (&'static str, Value);
+
+/// The pages with their paths, and the question to the store that each one depends on.
+fn pages() -> Vec<(&'static str, &'static str, Option<Question>)> {
     let board = json!({"kind": "task", "status": "todo", "limit": 15});
     let graph =
         json!({"branch": "main", "doc": "graph", "limit": 200, "edges_limit": 1000, "max_chars": 1_000_000});
@@ -166,18 +169,23 @@ fn idle_rows(product: &Product<'_>, user: &SignedIn) -> Result<(), BenchError> {
     let pid = status["pid"].as_u64().ok_or_else(|| BenchError::new("the daemon does not run"))?;
     let counted = || -> Result<String, BenchError> {
         let before = processor_ticks(pid)?;
-        thread::sleep(IDLE);
+        idle(IDLE);
         let ticks = processor_ticks(pid)? - before;
         // A tick is 10 ms on Linux.
         Ok(format!("{} ms in {} s", ticks * 10, IDLE.as_secs()))
     };
     // The watching task of the last page ends with its next look.
-    thread::sleep(Duration::from_secs(1));
+    idle(Duration::from_secs(1));
     row("processor time, no page open", &counted()?, "", "none");
     let mut events = user.events();
     events.until("event: hello");
     row("processor time, one idle page", &counted()?, "", "");
     Ok(())
+}
+
+#[expect(clippy::disallowed_methods, reason = "an idle time is measured")]
+fn idle(time: Duration) {
+    thread::sleep(time);
 }
 
 /// User and system time of a process, in ticks of the clock.

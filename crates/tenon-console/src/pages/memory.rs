@@ -71,7 +71,8 @@ async fn load(context: PageContext) -> PageData {
     // A store that cannot be read fails in each part alike: once is enough.
     let mut failures: Vec<String> = Vec::new();
     let mut part = |failure: ToolFailure| {
-        if !(is_new && failure.code == "UNKNOWN_ID") && !failures.contains(&failure.message) {
+        let is_expected = is_new && failure.code == "UNKNOWN_ID";
+        if !is_expected && !failures.contains(&failure.message) {
             failures.push(failure.message);
         }
     };
