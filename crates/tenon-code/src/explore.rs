@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -157,6 +158,8 @@ pub struct Explorer {
     options: ExploreOptions,
     index: Arc<SyntaxIndex>,
     progress: Mutex<IndexProgress>,
+    /// Whether a question was answered before all files were parsed. Only one is, since it delays the others.
+    was_early: AtomicBool,
 }
 
 /// How far the index is.
@@ -172,7 +175,13 @@ impl Explorer {
     pub fn new(code: CodeTools, options: ExploreOptions) -> Self {
         let ExploreOptions { root, store, clock, .. } = &options;
         let index = IndexOptions { root: root.clone(), store: Some(store.clone()), clock: clock.clone() };
-        Self { code, index: Arc::new(SyntaxIndex::open(index)), options, progress: Mutex::default() }
+        Self {
+            code,
+            index: Arc::new(SyntaxIndex::open(index)),
+            options,
+            progress: Mutex::default(),
+            was_early: AtomicBool::new(false),
+        }
     }
 
     /// Answers a question with text.
@@ -249,7 +258,7 @@ impl Explorer {
         is_current
     }
 
-    /// What answers a `find` as the whole index would, while all files have yet to be parsed: the files that contain the
+    /// What answers the first `find` as the whole index would, while all files have yet to be parsed: the files that contain the
     /// name. `None` if they have no exact match. Then all files are read.
     async fn early_view(self: &Arc<Self>, input: &Find, call: &CallContext) -> Option<IndexView> {
         // A path may be the end of one that only the index knows.
@@ -260,7 +269,10 @@ impl Explorer {
         let query = SymbolQuery::parse(&input.name).ok()?;
         let index = Arc::clone(&self.index);
         let servers = self.servers().clone();
-        if !index.is_unread() || !servers.catch_up(&call.at_most(SERVER_WAIT)).await {
+        if !index.is_unread() || self.was_early.swap(true, Ordering::Relaxed) {
+            return None;
+        }
+        if !servers.catch_up(&call.at_most(SERVER_WAIT)).await {
             return None;
         }
         let read = spawn_blocking(move || {
