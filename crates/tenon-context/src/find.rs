@@ -11,6 +11,7 @@ mod cut;
 mod excerpt;
 mod extra_texts;
 mod passage_index;
+mod passage_state;
 mod passage_store;
 mod rank;
 mod section;
@@ -37,7 +38,8 @@ pub use token_count::Tokenizer;
 
 use answer::Candidate;
 use excerpt::ShownTerms;
-use passage_index::{LiveSegment, PassageState, stamp};
+use passage_index::stamp;
+use passage_state::{LiveSegment, PassageState};
 use rank::{QueryTerms, Wanted, rank};
 use segment::{FileEntry, FileOutcome};
 

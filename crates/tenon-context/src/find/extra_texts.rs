@@ -1,7 +1,8 @@
 //! Texts that are not files: tasks and notes, ranked together with the passages of files.
 
 use super::cut::CutPassage;
-use super::passage_index::{LiveSegment, passage_terms};
+use super::passage_index::passage_terms;
+use super::passage_state::LiveSegment;
 use super::segment::{FileEntry, FileOutcome, Occurrence, PassageEntry, Segment};
 use super::text_format::{PassageKind, TextFormat};
 

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use tenon_index::DeclarationKind;
 
 use super::excerpt::ShownTerms;
-use super::passage_index::LiveSegment;
+use super::passage_state::LiveSegment;
 use super::segment::{Counts, FIELDS, Lengths, NAME, PassageEntry};
 use super::synonyms::synonyms;
 use super::text_format::PassageKind;

@@ -33,6 +33,18 @@ fn reported_changes_add_and_remove_passages() {
 }
 
 #[test]
+fn stopped_update_keeps_what_was_read() {
+    let workspace = Workspace::new(&[("a.md", "# A\n\napples\n")]);
+    let index = workspace.index();
+    assert_eq!(index.update_progress(), (1, 1));
+    index.stop_updates();
+    let new = workspace.write("b.md", b"# B\n\napples\n");
+    index.update_files(&[new], &workspace.syntax);
+    assert_eq!(index.update_progress(), (0, 1));
+    assert_eq!(workspace.places(&index, "apples"), ["a.md:1-3"]);
+}
+
+#[test]
 fn stored_index_answers_like_a_new_one() {
     let workspace = Workspace::new(&[
         ("a.md", "# A\n\napples\n"),

@@ -29,6 +29,7 @@ fn right_section_or_symbol_is_first() {
         ("how do I undo a migration", "docs/guide.md:5-7"),
         ("cache timeout", "docs/ref.rst:4-7"),
         ("how to uninstall", "docs/manual.adoc:3-5"),
+        ("delete the program", "docs/manual.adoc:3-5"),
         ("which function makes a title fit for a url", "src/text.py:4-6"),
         ("parseHttpDate", "src/text.py:12-13"),
         ("parse_http_date", "src/text.py:12-13"),
@@ -107,6 +108,39 @@ fn budget_holds_with_every_tokenizer() {
             assert!(budget < 200 || !answer.passages.is_empty(), "{tokenizer:?} {budget}");
         }
     }
+}
+
+#[test]
+fn small_budget_shows_parts_of_several_long_passages() {
+    let filler = "Other words that say nothing about it, line after line.\n".repeat(25);
+    let files: Vec<(String, String)> = (0..6)
+        .map(|n| {
+            (format!("{n}.md"), format!("# Part {n}\n\n{filler}Here a migration is undone: {n}.\n{filler}"))
+        })
+        .collect();
+    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    let workspace = Workspace::new(&files);
+    let request = FindRequest {
+        query: "undo a migration".to_owned(),
+        budget: Some(500),
+        tokenizer: Tokenizer::O200kBase,
+        ..FindRequest::default()
+    };
+    let answer = workspace.ask_request(&workspace.index(), &request);
+    assert!(answer.passages.len() >= 4, "{}", answer.text());
+    for passage in &answer.passages {
+        assert!(passage.text.contains("a migration is undone"), "{}", passage.text);
+        assert!(passage.text.contains("… ") && passage.text.starts_with("# Part"), "{}", passage.text);
+    }
+}
+
+#[test]
+fn large_budget_shows_long_passages_as_a_whole() {
+    let filler = "Other words that say nothing about it, line after line.\n".repeat(30);
+    let text = format!("# Undo a migration\n\n{filler}");
+    let workspace = Workspace::new(&[("a.md", &text)]);
+    let answer = workspace.ask(&workspace.index(), "undo a migration");
+    assert_eq!(answer.passages[0].text, text.trim_end());
 }
 
 #[test]
