@@ -82,9 +82,9 @@ mod tests {
         assert_eq!(
             styled.as_str(),
             "\u{1b}[1;36mTASK-001\u{1b}[0m  \u{1b}[1;36mactive\u{1b}[0m  high    Get it done\n  \u{1b}[1;32m[x]\u{1b}[0m s:0 TASK-002\n\
-             \u{1b}[1;33mnote:\u{1b}[0m done\n\n\u{1b}[1;36m#12\u{1b}[0m note: a\\u{1b}[31m\n"
+             \u{1b}[1;33mnote:\u{1b}[0m done\n\n\u{1b}[1;36m#12\u{1b}[0m note: a␛[31m\n"
         );
         let plain = anstream::adapter::strip_str(styled.as_str()).to_string();
-        assert_eq!(plain.trim_end(), text.replace('\u{1b}', "\\u{1b}"));
+        assert_eq!(plain.trim_end(), text.replace('\u{1b}', "␛"));
     }
 }

@@ -105,7 +105,9 @@ fn step_gated_by_problems_closes_when_the_language_server_finds_none() {
     let (text, failed) = said(&mut client, "task_update", json!({"step": 1, "done": true}));
     assert!(!failed && text.contains("step 1 done (`problems: src/**` passed)"), "{text}");
     let resumed = super::call(&mut client, "tasks_resume", json!({"task": "TASK-001"}));
-    let evidence = resumed["result"]["steps"][0]["evidence"].as_array().unwrap();
+    let steps = resumed["result"]["steps"].as_array().unwrap();
+    let first = steps.iter().find(|step| step["path"] == "s:0").unwrap();
+    let evidence = first["evidence"].as_array().unwrap();
     let kinds: Vec<&str> = evidence.iter().map(|one| one["kind"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["diagnostics", "diagnostics"], "{evidence:?}");
 
