@@ -120,7 +120,8 @@
     if (form.dataset.stay) {
       event.preventDefault();
       const body = new URLSearchParams(new FormData(form));
-      await fetch(form.action, { method: "POST", body }).catch(() => {});
+      // A field may be named `action`, which hides the property.
+      await fetch(form.getAttribute("action"), { method: "POST", body }).catch(() => {});
       say(form.dataset.stay);
     }
   });

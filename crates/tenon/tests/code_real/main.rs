@@ -102,7 +102,7 @@ fn connected(sandbox: &Sandbox, how: &[&str]) -> McpClient {
 
 /// Repeats a call until it succeeds. Until then, only `indexing` and `timeout` errors are allowed.
 fn ask(client: &mut McpClient, question: &Question) -> Value {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + 3 * PATIENCE;
     loop {
         match client.call_tool(question.tool, question.arguments.clone()) {
             Ok(result) => return without_state(result.structured),

@@ -118,7 +118,7 @@ fn migrate_creates_the_store_once() {
     let report: Value = serde_json::from_slice(&again.stdout).unwrap();
     assert_eq!(
         (&report["engine"], &report["schema"], &report["was"]),
-        (&json!("sqlite"), &json!(3), &json!(3))
+        (&json!("sqlite"), &json!(4), &json!(4))
     );
 }
 
