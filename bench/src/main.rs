@@ -8,6 +8,7 @@ mod checkers;
 mod code;
 mod compile_commands;
 mod compose;
+mod console;
 mod context;
 mod coverage;
 mod declarations;
@@ -65,6 +66,8 @@ enum Command {
     Code,
     /// Composing workspaces of up to 10,000 modules, against parsing the same JSON
     Compose,
+    /// The web console: pages, updates and idle cost with 10,000 files and 100,000 tasks
+    Console,
     /// Passages for questions: quality and speed; document caches, against hashing the same files
     Context(context::Options),
     /// References of random symbols, cold and after other questions, against a word search
@@ -108,9 +111,10 @@ enum Command {
     Relay { socket: PathBuf },
 }
 
-const ALL: [Command; 7] = [
+const ALL: [Command; 8] = [
     Command::Code,
     Command::Compose,
+    Command::Console,
     Command::Context(context::Options { only: None }),
     Command::Edit,
     Command::Lsp(lsp::Options { only: None }),
@@ -160,6 +164,7 @@ fn run_one(command: &Command, tenon: &Path) -> Result<(), BenchError> {
         Command::Checkers(options) => checkers::run(tenon, options),
         Command::Code => code::run(tenon),
         Command::Compose => compose::run(tenon),
+        Command::Console => console::run(tenon),
         Command::Context(options) => context::run(tenon, options),
         Command::Coverage(options) => coverage::run(tenon, options),
         Command::Declarations(options) => declarations::run(options),

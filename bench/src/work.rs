@@ -1,14 +1,15 @@
 //! Plans, tasks and memory on SQLite and PostgreSQL: durable writes and paged reads.
 //!
-//! The baseline of a write is a bare SQLite commit of the same bytes (WAL, `synchronous=FULL`) by a process behind the same
-//! kind of pipe. PostgreSQL listens on loopback with `fsync` on. Reads use an imported store of 100,000 notes and three
-//! graphs.
+//! The baseline of a write is a bare commit of the same bytes by a process behind the same kind of pipe: on SQLite (WAL,
+//! `synchronous=FULL`) Python's, on PostgreSQL one `INSERT` by `psql`, which is one round trip. Both are measured in turns with
+//! the write. PostgreSQL listens on loopback with `fsync` on. Reads use an imported store of 100,000 notes and three graphs.
 
 use std::cell::RefCell;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::thread;
 use std::time::Instant;
 
 use serde_json::{Value, json};
@@ -34,6 +35,10 @@ const LONG_READS: usize = 100;
 const RARE: &str = "needle";
 /// Occurs in every tenth note.
 const COMMON: &str = "seldom";
+
+/// Processes that write to one SQLite file at a time, and how often each of them does.
+const WRITERS: usize = 16;
+const WRITES_OF_EACH: usize = 100;
 
 /// Commits its argument once for each line on stdin.
 const BARE: &str = r#"
@@ -65,6 +70,9 @@ pub(crate) fn run(tenon: &Path) -> Result<(), BenchError> {
         bench.reads(&mut client)?;
         client.end()?;
         bench.through_the_daemon()?;
+        if engine == "SQLite" {
+            bench.many_writers()?;
+        }
     }
     Ok(())
 }
@@ -114,7 +122,8 @@ impl Store<'_> {
         let task = json!({"title": "Build it", "parent": "PLAN-001", "steps": [step("one"), step("two"), step("three")]});
         client.call("tasks_create", &task)?;
         let (notes, commits) = self.notes(client, &mut baseline)?;
-        self.row("note", &notes, &beside("a bare commit", &notes, &commits), "2× a bare commit");
+        let aim = if self.is_sqlite() { "2× a bare commit" } else { "3× a bare commit" };
+        self.row("note", &notes, &beside("a bare commit", &notes, &commits), aim);
         let creates = Times::of(WRITES / 5, || client.call("tasks_create", &task))?;
         self.row(
             "create a task with three steps",
@@ -133,14 +142,60 @@ impl Store<'_> {
         Ok(baseline.end()?)
     }
 
+    fn is_sqlite(&self) -> bool {
+        self.engine == "SQLite"
+    }
+
     fn baseline(&self, beside: &str) -> Result<JsonLines, BenchError> {
+        if !self.is_sqlite() {
+            let mut psql = self.sandbox.command("psql");
+            psql.args(["--no-psqlrc", "--quiet", "--tuples-only", "--no-align", &self.store]);
+            let mut lines = JsonLines::start(&mut psql)?;
+            let table = "CREATE TABLE IF NOT EXISTS bare (number BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, content TEXT)";
+            lines.ask(&format!("SET client_min_messages = error; {table}; SELECT '{{}}';"))?;
+            return Ok(lines);
+        }
         let bare = self.sandbox.root().join(format!("bare-{}-{beside}.db", self.engine));
         Ok(JsonLines::start(self.sandbox.command("python3").args(["-c", BARE]).arg(&bare).arg(NOTE))?)
     }
 
     fn notes(&self, client: &mut Client, baseline: &mut JsonLines) -> Result<(Times, Times), BenchError> {
         let note = json!({"task": "TASK-001", "path": "s:0", "note": NOTE});
-        Times::of_both(WRITES, || client.call("tasks_note", &note), || Ok(baseline.ask("commit")?))
+        let commit = match self.is_sqlite() {
+            true => "commit".to_owned(),
+            false => format!("INSERT INTO bare (content) VALUES ('{NOTE}') RETURNING '{{}}';"),
+        };
+        Times::of_both(WRITES, || client.call("tasks_note", &note), || Ok(baseline.ask(&commit)?))
+    }
+
+    /// How long writers wait for each other.
+    fn many_writers(&self) -> Result<(), BenchError> {
+        log(&self.what("many writers"));
+        let mut clients = Vec::new();
+        for _ in 0..WRITERS {
+            clients.push(self.client(&["--no-daemon"])?);
+        }
+        let note = json!({"task": "TASK-001", "path": "s:0", "note": NOTE});
+        let start = Instant::now();
+        let write = &|mut client: Client| {
+            let times = Times::of(WRITES_OF_EACH, || client.call("tasks_note", &note))?;
+            client.end()?;
+            Ok::<Times, BenchError>(times)
+        };
+        let times = thread::scope(|scope| {
+            let threads: Vec<_> =
+                clients.into_iter().map(|client| scope.spawn(move || write(client))).collect();
+            let mut all = Times::default();
+            for thread in threads {
+                all.extend(thread.join().map_err(|_| BenchError::new("a writer panicked"))??);
+            }
+            Ok::<Times, BenchError>(all)
+        })?;
+        let each = start.elapsed() / u32::try_from(times.len()).unwrap_or(1);
+        let spread = format!("{}, longest {}", shown(times.median()), shown(times.within(1.0)));
+        let what = format!("note by {WRITERS} processes at once");
+        row(&self.what(&what), &spread, &format!("one after the other {}", shown(each)), "none above 5 s");
+        Ok(())
     }
 
     /// The path of an agent: a bridge to a daemon.

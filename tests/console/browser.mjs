@@ -73,6 +73,18 @@ const step = async (name, work) => {
 };
 const go = (page, path) => page.goto(new URL(`/console/${path}`, page.url()).href);
 const sees = (page, text, options = {}) => page.locator("main").getByText(text, options).first().waitFor();
+/** Goes to an element with the Tab key alone. */
+const tabTo = async (page, locator) => {
+  const element = await locator.first().elementHandle();
+  for (let pressed = 0; pressed < 300; pressed++) {
+    if (await element.evaluate((one) => one === document.activeElement)) return;
+    await page.keyboard.press("Tab");
+  }
+  throw new Error("the Tab key does not reach the element");
+};
+/** Presses a button or follows a link with the keyboard alone. */
+const press = async (page, locator) => { await tabTo(page, locator); await page.keyboard.press("Enter"); };
+const button = (page, name) => page.getByRole("button", { name, exact: true });
 
 const agent = new Agent("claude-code");
 await agent.call("tasks_create", { kind: "plan", title: "Ship order totals", description: "Totals agree in every language." });
@@ -121,7 +133,15 @@ await step("filters and pause work", async () => {
   await page.getByRole("button", { name: "Filter" }).click();
   await page.getByText(/^3 of \d+ calls/).waitFor();
   await page.getByRole("button", { name: "Pause" }).click();
+  await agent.call("find", { name: "quote" });
+  // The other page hears of the call, so this one would show it too.
+  const other = await open();
+  await go(other, "activity");
+  await other.getByRole("row", { name: /find quote/ }).waitFor();
+  assert.equal(await page.getByRole("row", { name: /find quote/ }).count(), 0);
+  await other.context().close();
   await page.getByRole("button", { name: "Continue" }).click();
+  await page.getByRole("row", { name: /find quote/ }).waitFor();
 });
 
 await step("a planted error appears within two seconds and goes when corrected", async () => {
@@ -138,6 +158,8 @@ await step("a planted error appears within two seconds and goes when corrected",
   await page.locator(".problem", { hasText: "planted_nonsense" }).first().getByText("new", { exact: true }).waitFor();
   writeFileSync(file, before);
   await planted.waitFor({ state: "detached" });
+  const editor = await page.getByRole("link", { name: "open in the editor" }).first().getAttribute("href");
+  assert.match(editor, /^vscode:\/\/file\/.*:\d+:\d+$/);
   await page.locator("select[name=severity]").selectOption("warning");
   await page.getByRole("button", { name: "Filter" }).click();
   assert.equal(await page.locator(".problem-error").count(), 0);
@@ -153,6 +175,10 @@ await step("code is found as one types, and every name leads on", async () => {
   await page.locator("pre.source .line").first().waitFor();
   await page.locator("pre.source a").first().click();
   await page.locator("#results .found").waitFor();
+  await go(page, "code?q=python/parcel/tariff.py%23zone_of");
+  await page.locator("select[name=view]").selectOption("callers");
+  await page.getByRole("button", { name: "Search" }).click();
+  await page.locator("pre.answer a", { hasText: "python/parcel/" }).first().waitFor();
 });
 
 await step("a task closed in the page is closed for the agent, and the other way round", async () => {
@@ -258,6 +284,61 @@ await step("keys lead through the console", async () => {
   assert.equal(await page.evaluate(() => document.activeElement.textContent), "Skip to content");
 });
 
+await step("a server is restarted by keyboard", async () => {
+  const pid = () => /pyright[^\n]*process (\d+)/.exec(tenon("servers", "list"))[1];
+  await go(page, "");
+  const before = pid();
+  await press(page, button(page, "Restart pyright"));
+  await sees(page, "pyright restarts");
+  await agent.call("references", { symbol: "python/parcel/tariff.py#zone_of" });
+  assert.notEqual(pid(), before);
+});
+
+await step("a task is claimed, noted and released by keyboard", async () => {
+  await go(page, "tasks");
+  await press(page, button(page, "Claim the next ready task"));
+  await sees(page, "is claimed by the console");
+  const id = new URL(page.url()).searchParams.get("task");
+  const { result } = await agent.call("tasks_context", { ids: [id] });
+  assert.equal(result.tasks[0].claim.agent, "console");
+  await tabTo(page, page.getByLabel("Add a note"));
+  await page.keyboard.type("written by keyboard");
+  await press(page, button(page, "Add"));
+  await sees(page, "written by keyboard");
+  await press(page, button(page, "Release the claim"));
+  await sees(page, "The claim is released.");
+});
+
+await step("a conflict is shown with both sides and resolved by keyboard", async () => {
+  const upsert = (branch, title) => agent.call("memory_graph_apply", { doc: "graph", branch, ops: [fact("round", "fact", title)] });
+  await agent.call("memory_branch_create", { name: "half-even", from: "main" });
+  await upsert("half-even", "Half even, per line");
+  await upsert("main", "Half up, per order");
+  await go(page, "memory");
+  await agent.call("memory_graph_merge", { from: "half-even", into: "main", doc: "graph" });
+  await sees(page, "Half even, per line");
+  await press(page, button(page, "Use theirs for round"));
+  await sees(page, "The conflict is resolved.");
+  const { result } = await agent.call("memory_graph_query", { doc: "graph", branch: "main", ids: ["round"] });
+  assert.equal(result.nodes[0].title, "Half even, per line");
+});
+
+await step("an agent is connected by keyboard", async () => {
+  await go(page, "connect");
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  await press(page, button(page, "Copy tenon connect claude"));
+  await page.getByRole("button", { name: /^Copied/ }).waitFor();
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), "tenon connect claude");
+  await press(page, page.getByRole("link", { name: "Show the change for Claude Code" }));
+  await page.locator("#preview .d-added").first().waitFor();
+  await press(page, button(page, "Connect Claude Code"));
+  await sees(page, "`tenon connect claude` is done.");
+  await page.locator(".agents li", { hasText: "Claude Code" }).getByText("connected", { exact: true }).waitFor();
+  assert.ok(JSON.parse(readFileSync(join(root, ".mcp.json"), "utf8")).mcpServers.tenon);
+  rmSync(join(root, ".mcp.json"));
+  rmSync(join(root, ".claude"), { recursive: true, force: true });
+});
+
 const NAMES = {
   overview: "", problems: "problems", code: "code?file=python/parcel/model.py", tasks: "tasks", task: "tasks?task=TASK-001", memory: "memory",
   context: "context?q=price&cache=notes", activity: "activity", workspace: "workspace", connect: "connect?agent=claude", module: "release-notes",
@@ -303,6 +384,34 @@ await step("the daemon restarts under an open page, which reconnects and says so
   await next.call("outline", {});
   await page.getByText("The daemon restarted. This page is connected again.").waitFor();
   await page.getByRole("row", { name: /outline/ }).first().waitFor();
+  next.close();
+});
+
+await step("a killed daemon is noticed, and its work is there again", async () => {
+  const { pid } = JSON.parse(tenon("status", "--json"));
+  process.kill(pid, "SIGKILL");
+  await page.getByText(/connection to the daemon is lost/).waitFor();
+  const next = new Agent("codex");
+  await next.call("outline", {});
+  await page.getByText("The daemon restarted. This page is connected again.").waitFor();
+  await go(page, "tasks");
+  await sees(page, "Added in the browser");
+  next.close();
+});
+
+await step("the workspace is trusted and the daemon stopped by keyboard", async () => {
+  page.on("dialog", (dialog) => dialog.accept());
+  await go(page, "");
+  await press(page, button(page, "Trust this workspace"));
+  await sees(page, "The workspace is trusted.");
+  await sees(page, /The daemon still runs as/);
+  await press(page, button(page, "Stop the daemon"));
+  await page.getByText(/connection to the daemon is lost/).waitFor();
+  const next = new Agent("codex");
+  await next.call("outline", {});
+  await page.getByText("The daemon restarted. This page is connected again.").waitFor();
+  await page.locator(".state-trusted").waitFor();
+  assert.equal(await page.getByText(/The daemon still runs as/).count(), 0);
   next.close();
 });
 

@@ -129,7 +129,7 @@ pub(super) fn run(tenon: &Path) -> Result<(), BenchError> {
 
 const AIM: &str = "found 90 %, first 55 %";
 
-/// Whether a question belongs to the half that was not used to improve the ranking: a bit of its FNV-1a hash.
+/// Whether a question belongs to the half that was not used to improve the ranking: a bit of the question's FNV-1a hash.
 fn is_unseen(question: &str) -> bool {
     let hash = question.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)

@@ -6,7 +6,7 @@
   const banner = document.getElementById("connection");
   const page = document.getElementById("page");
   const pause = () => document.getElementById("pause");
-  let paused = false, pending = false, loading = null, daemon = null, again = false;
+  let paused = false, pending = false, loading = null, daemon = null, lost = false, again = false;
 
   const say = (text, good) => {
     banner.textContent = text;
@@ -38,6 +38,8 @@
       if (!fresh) return;
       if (replaceSearch) return swap(page.querySelector("#results"), fresh.querySelector("#results"));
       merge(page, fresh);
+      document.title = next.title;
+      merge(document.querySelector(".page-head"), next.querySelector(".page-head"));
       merge(document.querySelector(".sidebar"), next.querySelector(".sidebar"));
       reveal();
     } catch (error) {
@@ -71,15 +73,17 @@
   const follow = () => {
     const events = new EventSource("/console/-/events");
     events.addEventListener("hello", (event) => {
-      if (daemon && daemon !== event.data) { say("The daemon restarted. This page is connected again.", true); setTimeout(() => say(""), 8000); refresh(); }
+      if (lost && daemon !== event.data) { say("The daemon restarted. This page is connected again.", true); setTimeout(() => say(""), 8000); refresh(); }
       else { say(""); refresh(); } // Something may have changed before this page followed.
       daemon = event.data;
+      lost = false;
     });
     events.addEventListener("change", (event) => {
       if (event.data.split(" ").some((topic) => topics.includes(topic))) refresh();
     });
     events.onerror = async () => {
       events.close();
+      lost = true;
       say("The connection to the daemon is lost. Trying again…");
       try {
         const answer = await fetch("/console/-/icon.svg");
@@ -109,9 +113,16 @@
       target.firstChild.textContent = "Copied";
     }
   });
-  document.addEventListener("submit", (event) => {
-    const asked = event.submitter && event.submitter.dataset.confirm;
-    if (asked && !confirm(asked)) event.preventDefault();
+  document.addEventListener("submit", async (event) => {
+    const form = event.target, asked = event.submitter && event.submitter.dataset.confirm;
+    if (asked && !confirm(asked)) return event.preventDefault();
+    // The daemon cannot serve the next page, so this one stays.
+    if (form.dataset.stay) {
+      event.preventDefault();
+      const body = new URLSearchParams(new FormData(form));
+      await fetch(form.action, { method: "POST", body }).catch(() => {});
+      say(form.dataset.stay);
+    }
   });
 
   let timer = 0;
@@ -142,5 +153,7 @@
   });
 
   reveal();
+  // A narrow window has the pages in one line, which scrolls.
+  document.querySelector(".sidebar [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
   if (topics.length) follow();
 })();

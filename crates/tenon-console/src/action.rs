@@ -30,13 +30,15 @@ pub(crate) struct ActionOutcome {
     pub(crate) notice: Notice,
     /// The path of the next page, with its query.
     pub(crate) next: String,
+    /// Ends the daemon: there is no next page to go to.
+    pub(crate) stops: bool,
 }
 
 impl ActionOutcome {
     /// Goes to `path`, which is relative to the console.
     pub(crate) fn new(kind: NoticeKind, text: impl Into<String>, path: &str) -> Self {
         let notice = Notice { kind, text: text.into(), detail: String::new() };
-        Self { notice, next: format!("{PREFIX}{path}") }
+        Self { notice, next: format!("{PREFIX}{path}"), stops: false }
     }
 
     pub(crate) fn done(text: impl Into<String>, path: &str) -> Self {
@@ -45,6 +47,11 @@ impl ActionOutcome {
 
     pub(crate) fn failed(text: impl Into<String>, path: &str) -> Self {
         Self::new(NoticeKind::Failed, text, path)
+    }
+
+    /// Ends the daemon after the answer.
+    pub(crate) fn stop(text: impl Into<String>) -> Self {
+        Self { stops: true, ..Self::done(text, "/") }
     }
 
     pub(crate) fn with_detail(mut self, detail: impl Into<String>) -> Self {

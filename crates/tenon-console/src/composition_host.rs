@@ -18,6 +18,7 @@ use tenon_compose::render::{RenderPack, RenderRuntime};
 use tenon_compose::{
     Composition, CompositionInput, EntryFields, ModuleRuntime, SubjectOwnerKind, WorkspaceDiagnostic, compose,
 };
+use tenon_contract::error_chain::one_line;
 use tenon_server::web::DaemonAccess;
 
 use crate::built_in;
@@ -162,7 +163,7 @@ fn composed(choices: &Choices, fingerprint: String) -> ComposedConsole {
                 modules.push(instance);
                 packs.extend(module.pack);
             }
-            Err(error) => problems.push(ModuleProblem { folder: folder.clone(), why: chain(&error) }),
+            Err(error) => problems.push(ModuleProblem { folder: folder.clone(), why: one_line(&error) }),
         }
     }
     let policy = match choices.policy.as_deref().map(read_policy) {
@@ -269,16 +270,6 @@ fn note(path: &Utf8Path, text: &mut String, left: &mut usize) {
     } else {
         let _ = writeln!(text, "{path} {} {:?}", metadata.len(), metadata.modified().ok());
     }
-}
-
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
 }
 
 #[cfg(test)]

@@ -29,6 +29,7 @@ use crate::sign_in::{Session, SignIn};
 
 const STYLE: &str = include_str!("../assets/console.css");
 const SCRIPT: &str = include_str!("../assets/console.js");
+const _: () = assert!(SCRIPT.len() < 30 * 1024, "the script stays small");
 const ICON: &str = include_str!("../assets/icon.svg");
 
 /// Marks a request of an open page that reads itself again.
@@ -204,8 +205,19 @@ impl Console {
             composed,
             query: form,
         };
+        let Some(_client) = self.access.control().enter() else {
+            return respond::text(StatusCode::SERVICE_UNAVAILABLE, "The daemon is exiting.\n");
+        };
         let outcome = act(context).await;
         self.live.touch_work();
+        if outcome.stops {
+            // The page has the address of the action, which is that of the page to show later.
+            let topics = page.map_or("", |page| page.topics);
+            let text = outcome.notice.text;
+            let response = self.message(StatusCode::OK, ["Stopped", &text], topics, session).await;
+            self.access.control().stop();
+            return response;
+        }
         let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
         let own = notices.entry(session.id.clone()).or_default();
         own.push(outcome.notice);
@@ -223,8 +235,19 @@ impl Console {
         text: &str,
         session: &Session,
     ) -> Response {
+        self.message(status, [title, text], "", session).await
+    }
+
+    /// A page with a title and one sentence.
+    async fn message(
+        self: &Arc<Self>,
+        status: StatusCode,
+        [title, text]: [&str; 2],
+        topics: &str,
+        session: &Session,
+    ) -> Response {
         let composed = self.composed().await;
-        let layout = self.layout(&composed, None, title, "");
+        let layout = self.layout(&composed, None, title, topics);
         let notices = drawn_notices(self.take_notices(session), &composed);
         let surface = format!("<p class=\"empty\">{}</p>", html::escaped(text));
         match html::render_layout(&layout, DrawnParts { surface, notices }) {

@@ -26,6 +26,10 @@ impl Fields {
         Some(found.1.trim()).filter(|value| !value.is_empty())
     }
 
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|(known, _)| known == name)
+    }
+
     pub(crate) fn number<T: std::str::FromStr>(&self, name: &str) -> Option<T> {
         self.text(name)?.parse().ok()
     }

@@ -19,8 +19,11 @@ use crate::composition_host::CompositionHost;
 use crate::problem_board::ProblemBoard;
 use crate::respond::respond;
 
-/// How often state without notifications is compared: servers, epochs, the store's file and modules.
+/// How often state without notifications is compared: servers, epochs and modules.
 const TICK: Duration = Duration::from_millis(200);
+
+/// How long to wait before the next attempt to follow a store that does not exist yet or cannot be opened.
+const STORE_RETRY: Duration = Duration::from_secs(1);
 
 /// How long changes of one topic are gathered before pages hear of them.
 const GATHER: Duration = Duration::from_millis(60);
@@ -122,7 +125,7 @@ impl LiveFeed {
         Some(respond(StatusCode::OK, "text/event-stream", body))
     }
 
-    /// A page changed something itself.
+    /// Something in the store changed.
     pub(crate) fn touch_work(&self) {
         self.topics.send_modify(|topics| topics.work += 1);
     }
@@ -132,17 +135,38 @@ impl LiveFeed {
         let mut is_watching = self.is_watching.lock().unwrap_or_else(PoisonError::into_inner);
         if !*is_watching {
             *is_watching = true;
-            tokio::spawn(Arc::clone(self).run());
+            let feed = Arc::clone(self);
+            tokio::spawn(async move {
+                tokio::select! {
+                    () = feed.watch_state() => {}
+                    () = feed.follow_store() => {}
+                }
+            });
         }
     }
 
-    async fn run(self: Arc<Self>) {
+    /// Reports commits to the store, of any process.
+    async fn follow_store(&self) {
+        loop {
+            let Some(mut commits) = self.access.store_changes().await else {
+                tokio::time::sleep(STORE_RETRY).await;
+                continue;
+            };
+            // Something may have been committed before this.
+            self.touch_work();
+            loop {
+                commits.next().await;
+                self.touch_work();
+            }
+        }
+    }
+
+    async fn watch_state(self: &Arc<Self>) {
         let mut activity = self.access.activity().changes();
         let mut seen = self.look().await;
         // The first page was read before this, and something may have changed since.
         self.topics.send_modify(|topics| {
             topics.servers += 1;
-            topics.work += 1;
             topics.modules += 1;
         });
         self.check_problems();
@@ -165,7 +189,6 @@ impl LiveFeed {
                         let problems = now.epochs != seen.epochs;
                         self.topics.send_modify(|topics| {
                             topics.servers += u64::from(now.servers != seen.servers);
-                            topics.work += u64::from(now.store != seen.store);
                             topics.modules += u64::from(now.modules != seen.modules);
                         });
                         if problems {
@@ -198,14 +221,10 @@ impl LiveFeed {
 
     async fn look(&self) -> Seen {
         let host = Arc::clone(&self.host);
-        let store = self.access.store_file();
-        let files = tokio::task::spawn_blocking(move || {
-            let modules = Arc::as_ptr(&host.current()) as usize;
-            (modules, store.map(|file| ["", "-wal"].map(|end| stamp(&format!("{file}{end}")))))
-        });
-        let (modules, store) = files.await.unwrap_or_default();
+        let modules = tokio::task::spawn_blocking(move || Arc::as_ptr(&host.current()) as usize);
+        let modules = modules.await.unwrap_or_default();
         let servers = serde_json::to_string(&self.access.servers()).unwrap_or_default();
-        Seen { servers, epochs: self.access.code_epochs(), store, modules }
+        Seen { servers, epochs: self.access.code_epochs(), modules }
     }
 }
 
@@ -214,13 +233,5 @@ impl LiveFeed {
 struct Seen {
     servers: String,
     epochs: Option<[u64; 3]>,
-    store: Option<[Stamp; 2]>,
     modules: usize,
-}
-
-type Stamp = Option<(u64, Option<std::time::SystemTime>)>;
-
-fn stamp(path: &str) -> Stamp {
-    let metadata = std::fs::metadata(path).ok()?;
-    Some((metadata.len(), metadata.modified().ok()))
 }

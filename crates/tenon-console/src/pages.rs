@@ -21,6 +21,7 @@ mod code;
 mod connect;
 mod context;
 mod memory;
+mod memory_graph;
 mod overview;
 mod problems;
 mod source_lines;
@@ -96,7 +97,7 @@ pub(crate) async fn module_props(context: PageContext, route: &ComposedEntry) ->
     let query: serde_json::Map<String, Value> =
         context.query.iter().map(|(name, value)| (name.to_owned(), Value::from(value))).collect();
     let calls: Vec<Value> = access.activity().calls().iter().take(20).map(|call| json!(call)).collect();
-    let tasks = tool_answer::work(access, "tasks_context", json!({"kind": "task", "limit": 50})).await;
+    let tasks = tool_answer::read_work(access, "tasks_context", json!({"kind": "task", "limit": 50})).await;
     let mut props = json!({
         "workspace": {"root": workspace.root(), "name": workspace.root().file_name(), "trust": workspace.trust().name()},
         "route": {"key": route.key, "path": path, "title": route.title},

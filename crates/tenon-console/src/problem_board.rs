@@ -11,9 +11,6 @@ use tenon_server::web::{DaemonAccess, ProblemsError};
 /// How long an update may take. Servers that load a large workspace take minutes.
 const UPDATE: Duration = Duration::from_secs(600);
 
-/// How long a page waits for problems of the current state.
-const PAGE_WAIT: Duration = Duration::from_millis(1_500);
-
 /// What identifies a problem across edits that move it.
 type ProblemKey = (String, Option<String>, String);
 
@@ -75,11 +72,11 @@ impl ProblemBoard {
     }
 
     /// The problems of the current state, or the last known ones and why they are older.
-    pub(crate) async fn view(&self) -> ProblemView {
+    pub(crate) async fn view(&self, wait: Duration) -> ProblemView {
         if let Some(snapshot) = self.current() {
             return ProblemView { snapshot: Some(snapshot), pending: None };
         }
-        let pending = match tokio::time::timeout(PAGE_WAIT, self.refresh(PAGE_WAIT)).await {
+        let pending = match tokio::time::timeout(wait, self.refresh(wait)).await {
             Ok(Ok(())) => None,
             Ok(Err(error)) => Some(words(&error)),
             Err(_) => Some("language servers are still checking".to_owned()),

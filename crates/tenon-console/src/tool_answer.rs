@@ -1,8 +1,13 @@
 //! Calls of the tools that agents use, with their answers as pages need them.
 
+use std::time::Duration;
+
 use serde_json::Value;
 use tenon_server::surface::{ContentBlock, ToolAnswer};
 use tenon_server::web::DaemonAccess;
+
+/// How long a page waits for the store.
+const READ_WAIT: Duration = Duration::from_secs(3);
 
 /// Why a tool gave no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +43,29 @@ pub(crate) async fn work(access: &DaemonAccess, tool: &str, arguments: Value) ->
         message = "the store gave no answer".to_owned();
     }
     Err(ToolFailure { code: text(&error["code"]), message })
+}
+
+/// The same for a page, which does not wait long for a store that another process has locked.
+pub(crate) async fn read_work(
+    access: &DaemonAccess,
+    tool: &'static str,
+    arguments: Value,
+) -> Result<Value, ToolFailure> {
+    // A call waits for a lock in its thread, so it needs a separate task.
+    let access = access.clone();
+    let reading = tokio::spawn(async move { work(&access, tool, arguments).await });
+    match tokio::time::timeout(READ_WAIT, reading).await {
+        Ok(Ok(answer)) => answer,
+        Ok(Err(_panic)) => {
+            Err(ToolFailure { code: String::new(), message: "the store gave no answer".to_owned() })
+        }
+        Err(_) => {
+            let seconds = READ_WAIT.as_secs();
+            let message =
+                format!("the store gave no answer within {seconds} s; another process may have locked it");
+            Err(ToolFailure { code: String::new(), message })
+        }
+    }
 }
 
 /// The structured answer of a tool whose failures are `{"error": {code, message}}`.

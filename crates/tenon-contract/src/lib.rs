@@ -5,6 +5,7 @@ pub mod checked_file;
 pub mod clock;
 pub mod cursor;
 pub mod epoch;
+pub mod error_chain;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
 pub mod id;

@@ -39,6 +39,7 @@ use crate::workspace::Workspace;
 mod context_pack;
 mod language_probe;
 mod passages;
+mod step_checks;
 
 pub(crate) use passages::PassageError;
 use passages::Passages;
@@ -51,6 +52,9 @@ const HOOK_DIAGNOSTICS: Duration = Duration::from_secs(11);
 
 /// How long a question by symbol name may take.
 const EXPLORE: Duration = Duration::from_secs(60);
+
+/// How long the checks of steps may take that a person closes: as long as those of an agent.
+pub(crate) const STEP_CHECKS: Duration = Duration::from_secs(600);
 
 /// How long one git command may take to find the text before a change.
 const GIT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -111,6 +115,11 @@ impl Engine {
     pub(crate) fn use_store(&self, store: &Arc<StoreHandle>) {
         // The first one stays.
         let _ = self.store.set(Arc::clone(store));
+    }
+
+    /// The store, if a surface uses one.
+    pub(crate) fn store(&self) -> Option<&Arc<StoreHandle>> {
+        self.store.get()
     }
 
     /// The code tools, which all surfaces share: diagnostics of the workspace are computed once.
@@ -293,6 +302,10 @@ impl Engine {
                     Ok(report) => DaemonResponse::Checked(report),
                     Err(error) => DaemonResponse::Failed(error.to_string()),
                 }
+            }
+            DaemonRequest::StepChecks(checks) => {
+                let call = CallContext::new(Instant::now() + STEP_CHECKS, gone.clone());
+                DaemonResponse::StepChecks(self.run_step_checks(&checks, &call).await)
             }
             DaemonRequest::Explore(request) => {
                 let call = CallContext::new(Instant::now() + EXPLORE, gone.clone());

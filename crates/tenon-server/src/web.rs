@@ -9,13 +9,12 @@ use std::time::Duration;
 use axum::http::request::Parts;
 use axum::response::Response;
 use bytes::Bytes;
-use camino::Utf8PathBuf;
 use futures::future::BoxFuture;
 use tenon_code::{CodeError, WorkspaceProblems};
 use tenon_contract::epoch::Epoch;
 use tenon_lsp::CallContext;
 use tenon_lsp::workspace_check::CheckReport;
-use tenon_work::StoreLocation;
+use tenon_work::ChangeSubscription;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -56,6 +55,10 @@ pub type KeepAlive = Box<dyn std::any::Any + Send + Sync>;
 pub trait DaemonControl: Send + Sync + 'static {
     /// `None` if the daemon is exiting.
     fn keep_alive(&self) -> Option<KeepAlive>;
+
+    /// Counts the console as a client while it changes something: commands do not end the daemon as idle. `None` if it is
+    /// exiting.
+    fn enter(&self) -> Option<KeepAlive>;
 
     /// Ends the daemon.
     fn stop(&self);
@@ -99,14 +102,10 @@ impl DaemonAccess {
         self.surfaces.call(tool, arguments, Caller::default()).await
     }
 
-    /// The SQLite file of the store; `None` for a database server.
-    pub fn store_file(&self) -> Option<Utf8PathBuf> {
-        let config = self.workspace.config();
-        match config.work.store.as_deref().map(StoreLocation::parse) {
-            None => Some(self.workspace.dirs().store()),
-            Some(Ok(StoreLocation::Sqlite(path))) => Utf8PathBuf::from_path_buf(path).ok(),
-            Some(_) => None,
-        }
+    /// Commits to the store, of this daemon and of other processes; `None` if the store does not exist yet or cannot be opened.
+    pub async fn store_changes(&self) -> Option<ChangeSubscription> {
+        let store = self.engine.store().filter(|store| store.exists())?;
+        store.work().await.ok()?.store().subscribe().await.ok()
     }
 
     /// The problems that are new since a revision of the repository.

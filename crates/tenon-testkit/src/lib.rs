@@ -4,6 +4,7 @@
 //! Nothing sleeps: helpers wait for events, with [`PATIENCE`] as the deadline that only a broken product reaches.
 
 pub mod code_tools;
+pub mod console;
 pub mod corpus;
 pub mod direct_server;
 pub mod file_changes;
@@ -11,6 +12,7 @@ pub mod file_tree;
 pub mod framed_rpc;
 pub mod generated;
 pub mod http;
+pub mod large_store;
 pub mod mcp_client;
 pub mod pgbouncer;
 pub mod postgres;

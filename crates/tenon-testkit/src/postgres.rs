@@ -182,11 +182,27 @@ impl PostgresServer {
 
     /// Runs a statement in the database `postgres`.
     pub fn psql(&self, sql: &str) {
+        let url = format!("postgres://tenon@127.0.0.1:{}/postgres", self.port);
+        // Servers that want TLS accept any client on their socket.
+        let url = url.replace("127.0.0.1", &self.folder.path().display().to_string().replace('/', "%2F"));
+        if let Err(error) = self.psql_in(&url, sql) {
+            panic!("{error}");
+        }
+    }
+
+    /// Runs statements in the database of a URL, as its role.
+    ///
+    /// # Errors
+    /// What `psql` says about the first statement that fails.
+    pub fn psql_in(&self, url: &str, sql: &str) -> Result<(), String> {
         let mut command = Command::new(binaries().join("psql"));
-        command.args(["--username=tenon", "--dbname=postgres", "--quiet", "--command", sql]);
-        command.arg("--host").arg(self.folder.path()).arg(format!("--port={}", self.port)).current_dir("/");
-        let output = command.stdin(Stdio::null()).output().expect("psql can be started");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        command.args(["--no-psqlrc", "--quiet", "--set", "ON_ERROR_STOP=1", "--command", sql, url]);
+        let output = command.current_dir("/").stdin(Stdio::null()).stdout(Stdio::null()).output();
+        let output = output.expect("psql can be started");
+        match output.status.success() {
+            true => Ok(()),
+            false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+        }
     }
 
     /// The TCP port on loopback.

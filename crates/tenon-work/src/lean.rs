@@ -12,6 +12,7 @@ mod recall;
 mod reference;
 mod remember;
 mod resume;
+mod step_search;
 mod task_add;
 mod task_claim;
 mod task_list;
@@ -30,7 +31,7 @@ pub(crate) use resume::run as resume_text;
 pub use transfer::ImportedTasks;
 pub(crate) use transfer::{export as export_tasks, import as import_tasks};
 
-use crate::catalog::{Access, WorkTool};
+use crate::catalog::{WorkTool, tool_catalog};
 use crate::error::{WorkError, WorkErrorCode};
 use crate::name::WorkspaceName;
 use crate::store::StoreError;
@@ -42,46 +43,9 @@ use natural::Fields;
 const DEFAULT_BYTES: usize = 4000;
 const BYTES: std::ops::RangeInclusive<usize> = 300..=64_000;
 
-macro_rules! lean_tools {
-    ($($variant:ident $name:literal $access:ident $description:literal)*) => {
-        /// The tools, in the order in which they are listed.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub enum LeanTool {
-            $($variant),*
-        }
-
-        impl LeanTool {
-            pub const ALL: &[Self] = &[$(Self::$variant),*];
-
-            pub fn name(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $name),*
-                }
-            }
-
-            pub fn access(self) -> Access {
-                match self {
-                    $(Self::$variant => Access::$access),*
-                }
-            }
-
-            pub fn description(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $description),*
-                }
-            }
-
-            /// JSON Schema of the arguments: what a model should send, not all that is accepted.
-            pub fn schema(self) -> &'static str {
-                match self {
-                    $(Self::$variant => include_str!(concat!("../../../schemas/tools/", $name, ".json"))),*
-                }
-            }
-        }
-    };
-}
-
-lean_tools! {
+tool_catalog! {
+    /// The tools of the surface `work`. Their schemas list what a model should send, not all that is accepted.
+    LeanTool
     TaskAdd "task_add" Write "Add a task. A title is enough."
     TaskList "task_list" Read "List tasks; open ones by default."
     TaskShow "task_show" Read "Show a task: steps, notes, decisions, next action. Without id: the current one."
@@ -90,12 +54,6 @@ lean_tools! {
     Remember "remember" Write "Remember a fact or a decision for later sessions."
     Recall "recall" Read "Find what was remembered, and tasks, by any of the words; best first."
     Forget "forget" Write "Forget a note that is wrong or outdated."
-}
-
-impl LeanTool {
-    pub fn by_name(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|tool| tool.name() == name)
-    }
 }
 
 /// A call with its arguments in their one form.

@@ -39,7 +39,7 @@ pub use lean::{
 };
 pub use name::WorkspaceName;
 pub use request::WorkRequest;
-pub use store::{Store, StoreError, StoreLocation, StoreLocationError};
+pub use store::{ChangeSubscription, Store, StoreError, StoreLocation, StoreLocationError};
 pub use store_check::StoreReport;
 pub use vcs_head::VcsHead;
 pub use work::{Work, WorkSettings};

@@ -1,7 +1,8 @@
 //! The store: one schema on SQLite or PostgreSQL, one transaction per mutation.
 //!
 //! Concurrency: SQLite has one writer connection per process, which begins transactions with `IMMEDIATE`, so a writer
-//! waits for the lock at the beginning and never fails in the middle; readers have their own snapshots (WAL).
+//! waits for the lock at the beginning and never fails in the middle; writers of several processes queue (`write_queue`),
+//! and readers have their own snapshots (WAL).
 //! PostgreSQL writers lock the row of the workspace before they read, so writers of one workspace queue, and what they
 //! read is not stale.
 
@@ -17,6 +18,7 @@ mod sqlite;
 mod sqlite_pool;
 mod store_error;
 mod tx;
+mod write_queue;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -26,6 +28,7 @@ use sqlx::postgres::PgConnectOptions;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
 pub(crate) use change_notifier::ChangeNotifier;
+pub use change_notifier::ChangeSubscription;
 pub(crate) use migrate::SCHEMA_VERSION;
 pub use store_error::StoreError;
 pub(crate) use tx::{Arg, Row, Sql, Tx, args};
@@ -174,6 +177,14 @@ impl Store {
 
     pub(crate) fn changes(&self) -> &ChangeNotifier {
         &self.changes
+    }
+
+    /// Starts to observe commits of this process and of others.
+    ///
+    /// # Errors
+    /// When the database server cannot be reached.
+    pub async fn subscribe(&self) -> Result<ChangeSubscription, StoreError> {
+        self.changes.subscribe().await
     }
 
     /// Closes all connections.

@@ -85,8 +85,6 @@ impl WorkSettings {
 /// What a transaction led to.
 struct Executed {
     envelope: Envelope,
-    /// Whether it logged events.
-    logged: bool,
     /// Whether the answer is a list without items.
     is_empty: bool,
 }
@@ -195,7 +193,7 @@ impl Work {
             }
         };
         let executed = self.store.allow_blocking(transaction).await?;
-        if executed.logged {
+        if access == Access::Write {
             self.store.changes().publish();
         }
         Ok(executed)
@@ -210,7 +208,6 @@ impl Work {
         access: Access,
     ) -> Result<Executed, WorkError> {
         let (ws, warnings) = self.open_workspace(tx, request, access).await?;
-        let events_before = ws.last_event();
         let mut call =
             WorkCall { tx, ws, request: request.clone(), now: self.now(), warnings, proposals: Vec::new() };
         let reply = tools::run(&mut call, request.args.clone()).await?;
@@ -218,14 +215,11 @@ impl Work {
         let is_empty = reply.is_empty();
         // Rendered before the commit: an answer that exceeds its budget must not leave a change behind.
         let envelope = render(frame, request, reply, warnings, &proposals)?;
-        let logged = ws.last_event() > events_before;
         if access == Access::Write {
             ws.save(tx).await?;
-            if logged {
-                tx.notify(request.workspace.as_str()).await?;
-            }
+            tx.notify(request.workspace.as_str()).await?;
         }
-        Ok(Executed { envelope, logged, is_empty })
+        Ok(Executed { envelope, is_empty })
     }
 
     /// Finds the workspace of a call, or creates it for a write.
@@ -326,11 +320,11 @@ impl Work {
         let transaction = async {
             let mut tx = permit.begin().await?;
             match Box::pin(self.execute_lean(&mut tx, workspace, access, inside)).await {
-                Ok((answer, logged)) => {
+                Ok(answer) => {
                     if access == Access::Write {
                         tx.commit().await?;
                     }
-                    Ok((answer, logged))
+                    Ok(answer)
                 }
                 Err(failure) => {
                     tx.rollback().await;
@@ -338,8 +332,8 @@ impl Work {
                 }
             }
         };
-        let (answer, logged) = self.store.allow_blocking(transaction).await?;
-        if logged {
+        let answer = self.store.allow_blocking(transaction).await?;
+        if access == Access::Write {
             self.store.changes().publish();
         }
         Ok(answer)
@@ -351,22 +345,18 @@ impl Work {
         workspace: &WorkspaceName,
         access: Access,
         inside: impl AsyncFnOnce(&mut WorkCall<'_>) -> Result<T, LeanError>,
-    ) -> Result<(T, bool), LeanError> {
+    ) -> Result<T, LeanError> {
         let request = lean::outer_request(workspace);
         let (ws, _) = self.open_workspace(tx, &request, access).await?;
-        let events_before = ws.last_event();
         let mut call =
             WorkCall { tx, ws, request, now: self.now(), warnings: Vec::new(), proposals: Vec::new() };
         let answer = inside(&mut call).await?;
         let WorkCall { tx, mut ws, .. } = call;
-        let logged = ws.last_event() > events_before;
         if access == Access::Write {
             ws.save(tx).await?;
-            if logged {
-                tx.notify(workspace.as_str()).await?;
-            }
+            tx.notify(workspace.as_str()).await?;
         }
-        Ok((answer, logged))
+        Ok(answer)
     }
 
     fn now(&self) -> i64 {

@@ -8,6 +8,7 @@ use std::fmt;
 use std::io;
 
 use annotate_snippets::{AnnotationKind, Level, Snippet};
+use tenon_contract::error_chain;
 use tenon_contract::visible::visible;
 use tenon_server::config::{ConfigError, ConfigLocation, ConfigProblem};
 use tenon_server::daemon::protocol::RejectionCode;
@@ -43,16 +44,9 @@ impl Failure {
 
     /// A library error with all its causes.
     pub(crate) fn of(exit: Exit, error: &dyn Error) -> Self {
-        let mut failure = Self::new(exit, error.to_string());
-        let mut source = error.source();
-        while let Some(cause) = source {
-            let text = cause.to_string();
-            // Transparent wrappers repeat the message of their cause.
-            if failure.causes.last().unwrap_or(&failure.message) != &text {
-                failure.causes.push(text);
-            }
-            source = cause.source();
-        }
+        let mut messages = error_chain::messages(error).into_iter();
+        let mut failure = Self::new(exit, messages.next().unwrap_or_default());
+        failure.causes.extend(messages);
         failure
     }
 

@@ -19,6 +19,7 @@ mod server_choices;
 mod styled_text;
 mod user_config;
 mod work;
+mod work_text;
 
 fn main() -> std::process::ExitCode {
     cli::run().into()

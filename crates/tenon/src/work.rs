@@ -1,17 +1,23 @@
-//! One call of a `tasks` or `memory` tool from the command line: the store opened, the answer answer.
+//! One call of a `work`, `tasks` or `memory` tool from the command line, on the store itself.
 //!
 //! Commands print for people what the tool answers, one page of it; `--json` prints the envelope itself, whatever it says.
 
+use std::time::Duration;
+
 use serde_json::{Map, Value, json};
+use tenon_server::daemon::DaemonError;
+use tenon_server::daemon::protocol::{DaemonRequest, DaemonResponse};
 use tenon_server::surfaces::work::StoreHandle;
 use tenon_work::{
-    Access, CheckOutcome, CheckResult, Envelope, LeanAnswer, LeanCaller, LeanError, LeanRequest, LeanTool,
-    VcsHead, Work, WorkErrorCode, WorkTool, WorkspaceName,
+    Access, Check, CheckOutcome, CheckResult, Envelope, LeanAnswer, LeanCaller, LeanError, LeanRequest,
+    LeanTool, VcsHead, Work, WorkErrorCode, WorkTool, WorkspaceName,
 };
 
+use crate::daemon_client;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::invocation::{Invocation, block_on};
+use crate::work_text;
 
 /// Options of all commands for plans and memory.
 #[derive(Debug, clap::Args)]
@@ -34,6 +40,9 @@ pub(crate) struct PageOptions {
     #[arg(long)]
     cursor: Option<String>,
 }
+
+/// Longer than the daemon lets checks run.
+const CHECKS_TIMEOUT: Duration = Duration::from_secs(660);
 
 /// The largest budget; people do not count bytes.
 const MAX_CHARS: usize = 100_000;
@@ -129,6 +138,15 @@ pub(crate) fn with_work<T>(
     done.map_err(|error| Failure::new(exit(error.code()), error.message().replace('\n', " ")))
 }
 
+/// What happens to the checks of steps that a call closes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StepChecking {
+    /// The daemon runs them, as for an agent.
+    Run,
+    /// The word of the person counts, and the answer says so.
+    ByHand,
+}
+
 /// Calls a tool of the surface `work` and prints its answer.
 pub(crate) fn call_lean(
     tool: LeanTool,
@@ -136,27 +154,73 @@ pub(crate) fn call_lean(
     options: &WorkOptions,
     invocation: &mut Invocation,
 ) -> Result<LeanAnswer, Failure> {
+    call_lean_checked(tool, arguments, StepChecking::Run, options, invocation)
+}
+
+/// The same, for a call that closes steps.
+pub(crate) fn call_lean_checked(
+    tool: LeanTool,
+    arguments: Value,
+    checking: StepChecking,
+    options: &WorkOptions,
+    invocation: &mut Invocation,
+) -> Result<LeanAnswer, Failure> {
     let Value::Object(arguments) = arguments else { unreachable!("arguments are written as an object") };
-    let answer = with_work(options, invocation, tool.access(), async |work, caller| {
-        let request = LeanRequest::read(tool, arguments, caller)?;
-        // A person closes a step on their own word.
-        let unchecked = |check| CheckResult {
-            check,
-            outcome: CheckOutcome::NotAllowed,
-            output: "closed by hand".to_owned(),
-            exit_code: None,
-        };
-        let checks = work.lean_checks(&request).await?.into_iter().map(unchecked).collect();
-        work.lean(&request.with_checks(checks)).await
+    let read = |caller| LeanRequest::read(tool, arguments.clone(), caller);
+    let first = with_work(options, invocation, tool.access(), async |work, caller| {
+        let request = read(caller)?;
+        let checks = work.lean_checks(&request).await?;
+        let answer = if checks.is_empty() { Some(work.lean(&request).await?) } else { None };
+        Ok((answer, checks))
     })?;
+    let answer = match first {
+        (Some(answer), _) => answer,
+        // The store is closed meanwhile: checks may take minutes.
+        (None, checks) => {
+            let results = check_results(checks, checking, invocation)?;
+            with_work(options, invocation, tool.access(), async |work, caller| {
+                work.lean(&read(caller)?.with_checks(results)).await
+            })?
+        }
+    };
     if options.json {
         invocation.print_data(answer.data.to_string())?;
     } else {
         // Calls are for agents.
         let lines = answer.text.lines().filter(|line| !line.starts_with("next: "));
-        invocation.print_lines(lines.collect::<Vec<_>>().join("\n"))?;
+        work_text::print(lines.collect::<Vec<_>>().join("\n"), invocation)?;
     }
     Ok(answer)
+}
+
+fn check_results(
+    checks: Vec<Check>,
+    checking: StepChecking,
+    invocation: &mut Invocation,
+) -> Result<Vec<CheckResult>, Failure> {
+    match checking {
+        StepChecking::ByHand => {
+            let unchecked = |check| CheckResult {
+                check,
+                outcome: CheckOutcome::NotAllowed,
+                output: "closed by hand".to_owned(),
+                exit_code: None,
+            };
+            Ok(checks.into_iter().map(unchecked).collect())
+        }
+        StepChecking::Run => {
+            for check in &checks {
+                invocation.eprint(format!("checking {check}"));
+            }
+            let root = invocation.root(None)?;
+            let request = DaemonRequest::StepChecks(checks);
+            match daemon_client::request_or_start(invocation, &root, request, CHECKS_TIMEOUT)? {
+                DaemonResponse::StepChecks(results) => Ok(results),
+                DaemonResponse::Failed(why) => Err(Failure::new(Exit::No, why)),
+                _ => Err(DaemonError::InvalidResponse.into()),
+            }
+        }
+    }
 }
 
 /// Calls a tool and returns its result without printing anything.

@@ -58,7 +58,7 @@ const BOUNDARIES: [(&str, &[&str]); 8] = [
     ("hyper", &["tenon-server", "tenon-bench"]),
     ("rmcp", &["tenon-server"]),
     ("gen-lsp-types", &["tenon-lsp"]),
-    ("rusqlite", &["tenon-work"]),
+    ("rusqlite", &["tenon-work", "tenon-testkit"]),
     ("sqlx", &["tenon-work"]),
     ("clap", &["tenon", "tenon-bench", "tenon-fake-lsp", "xtask"]),
     ("anyhow", &[]),

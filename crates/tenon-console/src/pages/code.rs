@@ -120,27 +120,37 @@ async fn source(context: &PageContext, path: &str, range: (usize, usize), index:
     }
 }
 
-/// The lines of an answer, each with the address of the place that it names.
+/// The lines of an answer, each with the address of the place that it names. Lines below a file name begin with a line
+/// number of that file.
 fn linked(text: &str, index: &IndexReader) -> Vec<Value> {
-    let line = |line: &str| {
+    let href =
+        |path: &str, number: u32| format!("{PREFIX}/code?file={}&line={number}#L{number}", encoded(path));
+    let mut file = None;
+    let mut lines = Vec::new();
+    for line in text.lines() {
+        let heading = line.trim_end_matches(':');
+        let trimmed = line.trim_start();
+        let digits = trimmed.bytes().take_while(u8::is_ascii_digit).count();
         let places = line.split([' ', '(', ')', ',']).filter_map(|word| {
             let mut parts = word.split(':');
-            let (path, number) = (parts.next()?, parts.next()?.parse::<u32>().ok()?);
+            // A place is `path:line`, `path:line:column` or `path:first-last`.
+            let (path, lines) = (parts.next()?, parts.next()?);
+            let number = lines.split('-').next()?.parse::<u32>().ok()?;
             index.outline(path, 0)?;
-            Some((word, path.to_owned(), number))
+            Some((word, href(path, number)))
         });
-        match places.into_iter().next() {
-            Some((word, path, number)) => {
-                let (before, after) = line.split_once(word).unwrap_or(("", line));
-                let href = format!("{PREFIX}/code?file={}&line={number}#L{number}", encoded(&path));
-                json!({"before": before, "place": word, "after": after, "href": href})
-            }
-            None if index.outline(line.trim().trim_end_matches(':'), 0).is_some() => {
-                let path = line.trim().trim_end_matches(':');
-                json!({"before": "", "place": line, "after": "", "href": format!("{PREFIX}/code?file={}", encoded(path))})
-            }
-            None => json!({"before": line}),
-        }
-    };
-    text.lines().map(line).collect()
+        lines.push(if index.outline(heading, 0).is_some() {
+            file = Some(heading);
+            json!({"before": "", "place": line, "after": "", "href": format!("{PREFIX}/code?file={}", encoded(heading))})
+        } else if let (Some(path), Ok(number)) = (file, trimmed[..digits].parse::<u32>()) {
+            let (blanks, rest) = (&line[..line.len() - trimmed.len()], &trimmed[digits..]);
+            json!({"before": blanks, "place": &trimmed[..digits], "after": rest, "href": href(path, number)})
+        } else if let Some((word, href)) = places.into_iter().next() {
+            let (before, after) = line.split_once(word).unwrap_or(("", line));
+            json!({"before": before, "place": word, "after": after, "href": href})
+        } else {
+            json!({"before": line})
+        });
+    }
+    lines
 }

@@ -18,26 +18,19 @@ pub(super) const PAGE: Page = Page {
     act: Some(|context| act(context).boxed()),
 };
 
-/// The agents that `tenon connect` knows.
-const AGENTS: [(&str, &str); 8] = [
-    ("claude", "Claude Code"),
-    ("codex", "Codex"),
-    ("cursor", "Cursor"),
-    ("gemini", "Gemini CLI"),
-    ("opencode", "opencode"),
-    ("vscode", "VS Code"),
-    ("windsurf", "Windsurf"),
-    ("zed", "Zed"),
-];
-
 async fn load(context: PageContext) -> PageData {
     let root = context.access.workspace().root();
-    let (found, failure) = match own_command::run(root, &["connect", "--json"]).await {
-        Ok(output) if output.succeeded => (serde_json::from_str(&output.stdout).unwrap_or(json!([])), None),
-        Ok(output) => (json!([]), Some(output.summary().to_owned())),
-        Err(why) => (json!([]), Some(why)),
+    let (mut agents, failure) = match own_command::run(root, &["connect", "--json"]).await {
+        Ok(output) if output.succeeded => {
+            (serde_json::from_str::<Vec<Value>>(&output.stdout).unwrap_or_default(), None)
+        }
+        Ok(output) => (Vec::new(), Some(output.summary().to_owned())),
+        Err(why) => (Vec::new(), Some(why)),
     };
-    let chosen = context.query.text("agent").filter(|agent| AGENTS.iter().any(|(id, _)| id == agent));
+    for agent in &mut agents {
+        agent["command"] = json!(format!("tenon connect {}", agent["name"].as_str().unwrap_or_default()));
+    }
+    let chosen = context.query.text("agent").filter(|name| agents.iter().any(|one| one["name"] == *name));
     let preview = match chosen {
         Some(agent) => match own_command::run(root, &["connect", agent, "--dry-run"]).await {
             Ok(output) if output.succeeded => {
@@ -48,18 +41,6 @@ async fn load(context: PageContext) -> PageData {
         },
         None => Value::Null,
     };
-    let agents: Vec<Value> = AGENTS
-        .iter()
-        .map(|(id, title)| {
-            let state = found.as_array().and_then(|list| list.iter().find(|one| one["name"] == *id));
-            json!({
-                "id": id, "title": title, "installed": state.is_some(),
-                "state": state.map_or("not found", |state| state["state"].as_str().unwrap_or_default()),
-                "detail": state.map(|state| state["detail"].clone()), "command": format!("tenon connect {id}"),
-                "chosen": chosen == Some(*id),
-            })
-        })
-        .collect();
     PageData::new(json!({"agents": agents, "failure": failure, "preview": preview}))
 }
 
@@ -74,11 +55,12 @@ fn diff(text: &str) -> Vec<Value> {
 }
 
 async fn act(context: PageContext) -> ActionOutcome {
-    let known = |agent: &&str| AGENTS.iter().any(|(id, _)| id == agent);
+    // The command knows the agents; a name can be nothing else, such as an option.
+    let is_name = |agent: &&str| agent.bytes().all(|byte| byte.is_ascii_lowercase());
     let (Some("connect"), Some(agent)) =
-        (context.query.text("action"), context.query.text("agent").filter(known))
+        (context.query.text("action"), context.query.text("agent").filter(is_name))
     else {
-        return ActionOutcome::failed("There is no such agent.", "/connect");
+        return ActionOutcome::failed("There is no such action.", "/connect");
     };
     match own_command::run(context.access.workspace().root(), &["connect", agent]).await {
         Ok(output) if output.succeeded => {

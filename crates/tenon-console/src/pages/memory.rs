@@ -6,16 +6,14 @@ use futures::FutureExt;
 use serde_json::{Value, json};
 use tenon_compose::EntryFields;
 use tenon_compose::kind::ContributionKind;
-use tenon_server::web::PREFIX;
 
 use super::activity::seconds_since;
-use super::{Page, PageContext, PageData, Slot};
+use super::{Page, PageContext, PageData, Slot, memory_graph};
 use crate::action::ActionOutcome;
 use crate::built_in::NOTE_CLAIM;
 use crate::form::encoded;
 use crate::html::visible_value;
-use crate::svg::{Graph, GraphEdge, GraphNode, MAX_NODES};
-use crate::tool_answer;
+use crate::tool_answer::{self, ToolFailure};
 
 pub(super) const PAGE: Page = Page {
     owner: "builtin-tenon-memory",
@@ -31,61 +29,120 @@ pub(super) const PAGE: Page = Page {
 /// Notes per page.
 const PER_PAGE: usize = 20;
 
+/// Branches and conflicts that are listed.
+const BRANCHES: usize = 16;
+const CONFLICTS: usize = 10;
+
 /// The type of message that appenders name to stand beside notes.
 const NOTE_TYPE: &str = "note";
 
 async fn load(context: PageContext) -> PageData {
     let access = &context.access;
     let query = &context.query;
-    let branches = tool_answer::work(access, "memory_branch_list", json!({"limit": 100})).await;
-    let (branches, failure) = match branches {
-        Ok(mut result) => (result["branches"].take(), None),
-        Err(failure) => (json!([]), Some(failure.message)),
-    };
     let branch = query.text("branch").unwrap_or("main");
     let doc = query.text("doc").unwrap_or("notes");
     let graph_doc = query.text("graph").map_or_else(|| graph_of(branch), str::to_owned);
-    let mut slots = Vec::new();
-    let (mut hits, mut notes, mut next) = (Value::Null, json!([]), None);
-    match query.text("q") {
-        Some(words) => {
-            let found =
-                tool_answer::work(access, "memory_search", json!({"query": words, "limit": 50})).await;
-            hits = match found {
-                Ok(mut result) => result["hits"].take(),
-                Err(failure) => json!([{"kind": "error", "snippet": failure.message}]),
-            };
-        }
-        None => {
-            let mut arguments =
-                json!({"branch": branch, "doc": doc, "limit": PER_PAGE, "max_chars": 100_000});
-            if let Some(cursor) = query.text("cursor") {
-                arguments["cursor"] = json!(cursor);
-            }
-            if let Ok(result) = tool_answer::work(access, "memory_show", arguments).await {
-                let now = access.workspace().clock().unix_millis();
-                let entries = result["entries"].as_array().cloned().unwrap_or_default();
-                notes = entries.into_iter().map(|note| note_row(&context, note, now, &mut slots)).collect();
-                next = result["pagination"]["next_cursor"].as_str().map(|cursor| {
-                    format!("?branch={}&doc={}&cursor={}", encoded(branch), encoded(doc), encoded(cursor))
-                });
-            }
-        }
+    let mut listing = json!({"limit": BRANCHES});
+    if let Some(cursor) = query.text("branches") {
+        listing["cursor"] = json!(cursor);
     }
-    let (graph, counts) = graph(&context, branch, &graph_doc).await;
-    let conflicts = tool_answer::work(
-        access,
-        "memory_graph_conflicts",
-        json!({"into": branch, "doc": graph_doc, "status": "open"}),
-    )
-    .await;
+    let mut showing = json!({"branch": branch, "doc": doc, "limit": PER_PAGE, "max_chars": 100_000});
+    if let Some(cursor) = query.text("cursor") {
+        showing["cursor"] = json!(cursor);
+    }
+    let searched = async {
+        match query.text("q") {
+            Some(words) => {
+                let arguments = json!({"query": words, "limit": 50});
+                Some(tool_answer::read_work(access, "memory_search", arguments).await)
+            }
+            None => None,
+        }
+    };
+    let (branches, shown, searched, graph, conflicts) = tokio::join!(
+        tool_answer::read_work(access, "memory_branch_list", listing),
+        tool_answer::read_work(access, "memory_show", showing),
+        searched,
+        memory_graph::load(&context, branch, &graph_doc),
+        conflicts(&context, branch, &graph_doc),
+    );
+    // A new workspace has no branch until the first write; that is not a failure.
+    let is_new = branches.as_ref().is_ok_and(|found| found["branches"].as_array().is_some_and(Vec::is_empty));
+    // A store that cannot be read fails in each part alike: once is enough.
+    let mut failures: Vec<String> = Vec::new();
+    let mut part = |failure: ToolFailure| {
+        let is_expected = is_new && failure.code == "UNKNOWN_ID";
+        if !is_expected && !failures.contains(&failure.message) {
+            failures.push(failure.message);
+        }
+    };
+    let branches = branches.unwrap_or_else(|failure| {
+        part(failure);
+        json!({})
+    });
+    let shown = shown.unwrap_or_else(|failure| {
+        part(failure);
+        json!({})
+    });
+    let (graph, counts) = graph.unwrap_or_else(|failure| {
+        part(failure);
+        (Value::Null, Value::Null)
+    });
+    let conflicts = conflicts.unwrap_or_else(|failure| {
+        part(failure);
+        Vec::new()
+    });
+    let hits = match searched {
+        Some(Ok(mut found)) => found["hits"].take(),
+        Some(Err(failure)) => {
+            part(failure);
+            Value::Null
+        }
+        None => Value::Null,
+    };
+    let mut slots = Vec::new();
+    let now = access.workspace().clock().unix_millis();
+    // A page of the store begins with its oldest note.
+    let notes = shown["entries"].as_array().into_iter().flatten().rev().cloned();
+    let notes: Vec<Value> = notes.map(|note| note_row(&context, note, now, &mut slots)).collect();
+    let names = branches["branches"].as_array().into_iter().flatten().filter_map(|one| one["name"].as_str());
+    let mut names: Vec<&str> = names.collect();
+    if !names.contains(&branch) {
+        names.insert(0, branch);
+    }
+    let cursor_of = |answer: &Value| answer["pagination"]["next_cursor"].as_str().map(encoded);
     let props = json!({
-        "branches": branches, "failure": failure, "branch": branch, "doc": doc, "graph_doc": graph_doc,
-        "q": query.text("q"), "hits": hits, "notes": notes, "next": next, "graph": graph, "counts": counts,
-        "node": query.text("node"), "type": query.text("type"),
-        "conflicts": conflicts.map(|mut result| result["conflicts"].take()).unwrap_or_else(|_| json!([])),
+        "branches": names, "failures": failures, "branch": branch, "doc": doc, "graph_doc": graph_doc,
+        "more_branches": cursor_of(&branches).map(|cursor| format!("?branch={}&branches={cursor}", encoded(branch))),
+        "q": query.text("q"), "hits": hits, "notes": notes, "graph": graph, "counts": counts,
+        "next": cursor_of(&shown)
+            .map(|cursor| format!("?branch={}&doc={}&cursor={cursor}", encoded(branch), encoded(doc))),
+        "node": query.text("node"), "type": query.text("type"), "words": query.text("words"), "conflicts": conflicts,
     });
     PageData { props, slots, title: None }
+}
+
+/// The open conflicts, each with both sides.
+async fn conflicts(context: &PageContext, branch: &str, doc: &str) -> Result<Vec<Value>, ToolFailure> {
+    let arguments = json!({"into": branch, "doc": doc, "status": "open", "limit": CONFLICTS});
+    let listed = tool_answer::read_work(&context.access, "memory_graph_conflicts", arguments).await?;
+    let mut conflicts = Vec::new();
+    for conflict in listed["conflicts"].as_array().into_iter().flatten() {
+        let arguments = json!({"conflict_id": conflict["conflict_id"]});
+        let shown = tool_answer::read_work(&context.access, "memory_graph_conflict_show", arguments).await?;
+        let side = |name: &str| match &shown["conflict"][name] {
+            Value::Null => "deleted".to_owned(),
+            side => ["title", "body", "rel", "status"]
+                .iter()
+                .filter_map(|field| side[field].as_str())
+                .collect::<Vec<_>>()
+                .join(" · "),
+        };
+        let mut one = conflict.clone();
+        (one["theirs"], one["ours"]) = (json!(side("theirs")), json!(side("ours")));
+        conflicts.push(one);
+    }
+    Ok(conflicts)
 }
 
 /// Tasks and plans have a graph of their own.
@@ -119,60 +176,6 @@ fn note_row(context: &PageContext, mut note: Value, now: u64, slots: &mut Vec<Sl
     }
     appenders("after").for_each(|entry| slot("message-appender", &entry.key, slots));
     json!({"slots": own})
-}
-
-/// The nodes to draw, and how many there are of how many.
-async fn graph(context: &PageContext, branch: &str, doc: &str) -> (Value, Value) {
-    let query = &context.query;
-    let mut arguments = json!({
-        "branch": branch, "doc": doc, "limit": 200, "include_edges": true, "edges_limit": 400, "max_chars": 400_000,
-    });
-    if let Some(kind) = query.text("type") {
-        arguments["types"] = json!([kind]);
-    }
-    if let Some(text) = query.text("node_text") {
-        arguments["text"] = json!(text);
-    }
-    let Ok(result) = tool_answer::work(&context.access, "memory_graph_query", arguments).await else {
-        return (Value::Null, Value::Null);
-    };
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let list = |name: &str| result[name].as_array().cloned().unwrap_or_default();
-    let href = |id: &str| {
-        format!("{PREFIX}/memory?branch={}&graph={}&node={}", encoded(branch), encoded(doc), encoded(id))
-    };
-    let mut nodes: Vec<GraphNode> = list("nodes")
-        .iter()
-        .map(|node| GraphNode {
-            id: text(&node["id"]),
-            title: text(&node["title"]),
-            kind: text(&node["type"]),
-            href: href(&text(&node["id"])),
-        })
-        .collect();
-    let edges: Vec<GraphEdge> = list("edges")
-        .iter()
-        .map(|edge| GraphEdge { from: text(&edge["from"]), to: text(&edge["to"]), rel: text(&edge["rel"]) })
-        .collect();
-    let read = nodes.len();
-    if let Some(centre) = query.text("node") {
-        let near = |id: &str| {
-            id == centre
-                || edges.iter().any(|edge| {
-                    (edge.from == id && edge.to == centre) || (edge.to == id && edge.from == centre)
-                })
-        };
-        nodes.retain(|node| near(&node.id));
-    }
-    let mut kinds: Vec<String> = nodes.iter().map(|node| node.kind.clone()).collect();
-    kinds.sort();
-    kinds.dedup();
-    let counts = json!({
-        "read": read, "shown": nodes.len().min(MAX_NODES), "more": result["pagination"]["has_more"], "kinds": kinds,
-        "listed": nodes.iter().take(MAX_NODES).collect::<Vec<_>>(),
-    });
-    let graph = Graph { nodes, edges, centre: query.text("node").map(str::to_owned) };
-    (if graph.nodes.is_empty() { Value::Null } else { json!(graph) }, counts)
 }
 
 async fn act(context: PageContext) -> ActionOutcome {

@@ -1,5 +1,7 @@
 //! Overview: the workspace at a glance, and what keeps it running.
 
+use std::time::Duration;
+
 use futures::FutureExt;
 use serde_json::{Value, json};
 use tenon_server::trust::TrustState;
@@ -20,12 +22,16 @@ pub(super) const PAGE: Page = Page {
     act: Some(|context| act(context).boxed()),
 };
 
+/// How long the page waits for problems of the current state; they come with an update otherwise.
+const PROBLEMS_WAIT: Duration = Duration::from_millis(150);
+
 /// How many calls are listed.
 const RECENT: usize = 8;
 
 async fn load(context: PageContext) -> PageData {
     let access = &context.access;
     let workspace = access.workspace();
+    let problems = context.problems.view(PROBLEMS_WAIT).await;
     let servers: Vec<Value> = access
         .servers()
         .into_iter()
@@ -33,6 +39,12 @@ async fn load(context: PageContext) -> PageData {
             let memory = server.server_pid.and_then(resident_bytes);
             let mut shown = json!(server);
             shown["memory"] = json!(memory);
+            // A server counts files as pending that it would check again if it were asked. Once all problems are known, that
+            // reads as a contradiction.
+            let counts_pending = |detail: &str| detail.starts_with("diagnostics pending");
+            if problems.pending.is_none() && shown["detail"].as_str().is_some_and(counts_pending) {
+                shown["detail"] = Value::Null;
+            }
             shown
         })
         .collect();
@@ -55,7 +67,7 @@ async fn load(context: PageContext) -> PageData {
         "clients": access.activity().clients(),
         "servers": used, "unused": unused,
         "index": index,
-        "problems": problem_counts(&context.problems.view().await),
+        "problems": problem_counts(&problems),
         "rows": rows,
         "started_at": access.control().started_at(),
         "pid": std::process::id(),
@@ -82,10 +94,9 @@ async fn act(context: PageContext) -> ActionOutcome {
             Ok(output) => ActionOutcome::failed(output.summary(), "/").with_detail(output.stderr),
             Err(why) => ActionOutcome::failed(why, "/"),
         },
-        Some("stop") => {
-            access.control().stop();
-            ActionOutcome::done("The daemon stops.", "/")
-        }
+        Some("stop") => ActionOutcome::stop(
+            "The daemon stops. The next client starts a new one, and this page connects again.",
+        ),
         _ => ActionOutcome::failed("There is no such action.", "/"),
     }
 }

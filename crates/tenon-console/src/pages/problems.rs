@@ -31,6 +31,9 @@ const MAX_PER_FILE: usize = 12;
 /// The largest file whose source is shown.
 const MAX_SOURCE: u64 = 512 * 1024;
 
+/// How long the page waits for problems of the current state.
+const PROBLEMS_WAIT: Duration = Duration::from_millis(1_500);
+
 /// How long the comparison with `HEAD` may take.
 const HEAD_WAIT: Duration = Duration::from_secs(10);
 
@@ -45,7 +48,7 @@ struct FileView {
 
 async fn load(context: PageContext) -> PageData {
     let query = &context.query;
-    let view = context.problems.view().await;
+    let view = context.problems.view(PROBLEMS_WAIT).await;
     let since = query.text("since").unwrap_or("all");
     let (severity, text) = (query.text("severity"), query.text("text").map(str::to_lowercase));
     let mut notes: Vec<String> = Vec::new();

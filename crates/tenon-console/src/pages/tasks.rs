@@ -23,6 +23,9 @@ pub(super) const PAGE: Page = Page {
 /// Tasks per column.
 const PER_COLUMN: usize = 15;
 
+/// Plans that are listed.
+const PLANS: usize = 20;
+
 /// The most characters of an answer.
 const MAX_CHARS: usize = 100_000;
 
@@ -37,45 +40,51 @@ async fn load(context: PageContext) -> PageData {
 }
 
 async fn board(context: &PageContext) -> PageData {
-    let mut columns = Vec::new();
     let text = context.query.text("text");
-    for (status, title) in [("todo", "To do"), ("active", "Active"), ("done", "Done")] {
+    let column = async |status: &str, title: &str| {
         let mut arguments =
             json!({"kind": "task", "status": status, "limit": PER_COLUMN, "max_chars": MAX_CHARS});
         if let Some(text) = text {
             arguments["text"] = json!(text);
         }
-        let cursor = context.query.text(&format!("{status}_cursor")).map(str::to_owned);
-        if let Some(cursor) = cursor {
+        if let Some(cursor) = context.query.text(&format!("{status}_cursor")) {
             arguments["cursor"] = json!(cursor);
         }
-        let column = match tool_answer::work(&context.access, "tasks_context", arguments).await {
+        match tool_answer::read_work(&context.access, "tasks_context", arguments).await {
             Ok(result) => json!({
                 "status": status, "title": title, "tasks": result["tasks"],
                 "total": result["counts"]["by_status"][status],
-                "next": next_page(&result, &format!("{status}_cursor")),
+                "next": next_page(&result, status, text),
             }),
             Err(failure) => json!({"status": status, "title": title, "failure": failure.message}),
-        };
-        columns.push(column);
-    }
-    let plans =
-        tool_answer::work(&context.access, "tasks_context", json!({"kind": "plan", "limit": 20})).await;
-    let (plans, failure) = match plans {
-        Ok(mut result) => (result["plans"].take(), None),
-        Err(failure) => (json!([]), Some(failure.message)),
+        }
     };
-    PageData::new(json!({"columns": columns, "plans": plans, "failure": failure, "text": text}))
+    let (todo, active, done, plans) = tokio::join!(
+        column("todo", "To do"),
+        column("active", "Active"),
+        column("done", "Done"),
+        tool_answer::read_work(&context.access, "tasks_context", json!({"kind": "plan", "limit": PLANS})),
+    );
+    let (plans, plan_count, failure) = match plans {
+        Ok(mut result) => (result["plans"].take(), result["counts"]["plans"].clone(), None),
+        Err(failure) => (json!([]), Value::Null, Some(failure.message)),
+    };
+    let columns = [todo, active, done];
+    PageData::new(json!({
+        "columns": columns, "plans": plans, "plan_count": plan_count, "failure": failure, "text": text,
+    }))
 }
 
-fn next_page(result: &Value, name: &str) -> Option<String> {
+/// The address of the next tasks of a column.
+fn next_page(result: &Value, status: &str, text: Option<&str>) -> Option<String> {
     let cursor = result["pagination"]["next_cursor"].as_str()?;
-    Some(format!("?{name}={}", encoded(cursor)))
+    let filter = text.map(|text| format!("text={}&", encoded(text))).unwrap_or_default();
+    Some(format!("?{filter}{status}_cursor={}", encoded(cursor)))
 }
 
 async fn task(context: &PageContext, id: &str) -> PageData {
     let access = &context.access;
-    let summary = tool_answer::work(access, "tasks_context", json!({"ids": [id], "limit": 1})).await;
+    let summary = tool_answer::read_work(access, "tasks_context", json!({"ids": [id], "limit": 1})).await;
     let summary = match summary {
         Ok(result) => match result["tasks"].get(0).or_else(|| result["plans"].get(0)) {
             Some(found) => Ok(found.clone()),
@@ -88,7 +97,7 @@ async fn task(context: &PageContext, id: &str) -> PageData {
         Err(failure) => return PageData::new(json!({"one": true, "id": id, "failure": failure})),
     };
     let arguments = json!({"task": id, "limit": 100, "max_chars": MAX_CHARS});
-    let mut resume = match tool_answer::work(access, "tasks_resume", arguments).await {
+    let mut resume = match tool_answer::read_work(access, "tasks_resume", arguments).await {
         Ok(resume) => resume,
         Err(failure) => {
             return PageData::new(
@@ -156,10 +165,14 @@ async fn act(context: PageContext) -> ActionOutcome {
         }
         Some("edit") => {
             let mut arguments = json!({"task": task});
-            for name in ["title", "description", "priority", "status"] {
+            for name in ["title", "priority", "status"] {
                 if let Some(value) = form.text(name) {
                     arguments[name] = json!(value);
                 }
+            }
+            // Unlike the others, a description may be emptied.
+            if form.has("description") {
+                arguments["description"] = json!(text("description"));
             }
             call("tasks_edit", arguments, "Saved.").await
         }

@@ -13,8 +13,8 @@ pub(crate) const MAX_NODES: usize = 60;
 
 const SIZE: f64 = 720.0;
 const RADIUS: f64 = 9.0;
-/// Room for the titles around the outermost nodes.
-const MARGIN: f64 = 120.0;
+/// Room for the titles beside the outermost nodes, and above and below them.
+const MARGIN: [f64; 2] = [150.0, 28.0];
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct GraphNode {
@@ -44,10 +44,10 @@ pub(crate) struct Graph {
 /// Draws the graph. At most [`MAX_NODES`] nodes, nearest to the centre first.
 pub(crate) fn graph(graph: &Graph) -> String {
     let places = places(graph);
-    let far = places.values().map(|(x, y)| (x - SIZE / 2.0).hypot(y - SIZE / 2.0)).fold(60.0, f64::max);
-    let (start, side) = (SIZE / 2.0 - far - MARGIN, 2.0 * (far + MARGIN));
+    let ([left, top], [right, bottom]) = bounds(&places);
+    let (width, height) = (right - left, bottom - top);
     let mut out = format!(
-        "<svg class=\"graph\" viewBox=\"{start:.0} {start:.0} {side:.0} {side:.0}\" role=\"group\" \
+        "<svg class=\"graph\" viewBox=\"{left:.0} {top:.0} {width:.0} {height:.0}\" role=\"group\" \
          aria-label=\"Graph of {} nodes\">",
         places.len()
     );
@@ -83,6 +83,18 @@ pub(crate) fn graph(graph: &Graph) -> String {
     }
     out.push_str("</svg>");
     out
+}
+
+/// The part of the plane with all nodes and their titles.
+fn bounds(places: &BTreeMap<&str, (f64, f64)>) -> ([f64; 2], [f64; 2]) {
+    let middle = SIZE / 2.0;
+    let (mut least, mut most) = ([middle; 2], [middle; 2]);
+    for (x, y) in places.values() {
+        least = [least[0].min(*x), least[1].min(*y)];
+        most = [most[0].max(*x), most[1].max(*y)];
+    }
+    let [across, along] = MARGIN;
+    ([least[0] - across, least[1] - along], [most[0] + across, most[1] + along])
 }
 
 fn places(graph: &Graph) -> BTreeMap<&str, (f64, f64)> {

@@ -1,7 +1,7 @@
 //! Splits the text of a passage into prose and code, because a word of prose says more about the subject.
 //!
 //! In documents, code is what is in fences and literal blocks. In source files, prose is what is in comments and doc
-//! strings, without the examples in them. The lead is the start of the prose: what a passage is about stands there.
+//! strings, without the examples in them. The lead is the start of the prose: that says what a passage is about.
 
 use super::section::lines;
 use super::text_format::TextFormat;

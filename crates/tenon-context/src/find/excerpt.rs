@@ -85,8 +85,8 @@ pub(super) fn excerpt(text: &str, declaration: usize, limit: usize, terms: &Show
     take(first, &mut left);
     if declaration > 0 {
         // The parameters of a declaration, up to the line that ends it.
-        let goes_on = |line: &str| line.trim_end().ends_with(['(', ',']);
-        let last = (first..all.len()).take(DECLARATION_LINES).find(|line| !goes_on(all[*line].1));
+        let is_continued = |line: &str| line.trim_end().ends_with(['(', ',']);
+        let last = (first..all.len()).take(DECLARATION_LINES).find(|line| !is_continued(all[*line].1));
         (first + 1..=last.unwrap_or(first)).for_each(|line| {
             take(line, &mut left);
         });

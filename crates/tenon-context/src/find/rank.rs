@@ -27,7 +27,7 @@ const WEIGHTS: [f32; FIELDS] = [0.7, 1.2, 4.0, 1.0, 1.0, 0.5];
 /// How much the length of each field matters.
 const LENGTH_WEIGHTS: [f32; FIELDS] = [0.3, 0.5, 0.5, 0.7, 0.75, 0.75];
 
-/// A shorter field counts as this share of its mean length: a bare heading is not a good answer.
+/// A shorter field counts as this share of the field's mean length: a bare heading is not a good answer.
 const SHORTEST: f32 = 0.5;
 
 /// How much a word counts that means nearly the same as one of the question.
@@ -272,7 +272,7 @@ fn word_value(variants: &[Variant]) -> f32 {
     variants[1..].iter().map(|one| one.value).fold(own.value * ABSENT_WEIGHT, f32::max)
 }
 
-/// For each passage the sum of its words, and which share of the question it has.
+/// For each passage the sum over its words, and which share of the question it has.
 fn segment_scores(
     number: usize,
     segment: &LiveSegment,

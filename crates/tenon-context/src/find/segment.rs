@@ -11,7 +11,7 @@ use tenon_index::DeclarationKind;
 use super::words::Term;
 
 /// Fields of a passage: title and path of the file, headings or containers above, own name, the three
-/// [parts](super::body_parts::BodyParts) of its text.
+/// [parts](super::body_parts::BodyParts) of the text.
 pub(crate) const FIELDS: usize = 6;
 pub(crate) const TITLE: usize = 0;
 pub(crate) const HEADING: usize = 1;

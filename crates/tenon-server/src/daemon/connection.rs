@@ -23,6 +23,7 @@ use super::protocol::{
 };
 use super::start;
 use super::{DaemonError, StopOutcome};
+use crate::engine::STEP_CHECKS;
 
 /// How long to wait for another client that is starting the daemon.
 const START_LOCK_PATIENCE: Duration = Duration::from_secs(40);
@@ -117,6 +118,7 @@ fn patience(request: &DaemonRequest) -> Duration {
         DaemonRequest::Check { wait_seconds, .. } | DaemonRequest::CheckNew { wait_seconds, .. } => {
             Duration::from_secs(*wait_seconds) + protocol::DEADLINE
         }
+        DaemonRequest::StepChecks(_) => STEP_CHECKS + protocol::DEADLINE,
         DaemonRequest::Explore(_) | DaemonRequest::Ask { .. } | DaemonRequest::Pack(_) => EXPLORE_PATIENCE,
         DaemonRequest::List | DaemonRequest::Restart { .. } | DaemonRequest::Logs { .. } => {
             protocol::DEADLINE

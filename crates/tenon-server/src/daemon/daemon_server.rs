@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use camino::Utf8PathBuf;
+use tenon_contract::error_chain::one_line;
 use tokio::io::{AsyncReadExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::SetOnce;
@@ -228,7 +229,7 @@ impl DaemonServer {
         if self.web.has_sessions()
             && let Err(error) = self.console_address().await
         {
-            tracing::warn!(error = chain(&error), "cannot serve the console again");
+            tracing::warn!(error = one_line(&error), "cannot serve the console again");
         }
         tracing::info!(root = %self.service.workspace().root(), pid = std::process::id(), "serving");
         let mut check = tokio::time::interval(SOCKET_CHECK);
@@ -250,7 +251,7 @@ impl DaemonServer {
                             self.clients.leave();
                         }
                         Err(error) if !check_failed => {
-                            tracing::warn!(error = chain(error), "the socket was removed; cannot make a new one");
+                            tracing::warn!(error = one_line(error), "the socket was removed; cannot make a new one");
                         }
                         Err(_) => {}
                     }
@@ -370,7 +371,8 @@ impl DaemonServer {
                 Some(Admitted::Mcp { handler, client })
             }
             ConnectionKind::Console => {
-                let rejected = |error: BindError| HandshakeRejection::new(RejectionCode::Http, chain(&error));
+                let rejected =
+                    |error: BindError| HandshakeRejection::new(RejectionCode::Http, one_line(&error));
                 let mut info = self.welcome(current);
                 info.console = Some(self.console_link().await.map_err(rejected)?);
                 let _ = protocol::write_line(stream, &ServerHello::Welcome(info)).await;
@@ -379,7 +381,7 @@ impl DaemonServer {
             ConnectionKind::Http { port } => {
                 let bound = self.service.bind_http(port).await;
                 let listener =
-                    bound.map_err(|error| HandshakeRejection::new(RejectionCode::Http, chain(&error)))?;
+                    bound.map_err(|error| HandshakeRejection::new(RejectionCode::Http, one_line(&error)))?;
                 let _ = self.first_asks_by_name.set(false);
                 let client = self.clients.enter().ok_or_else(leaving)?;
                 let address = listener.local_addr().map_err(|error| {
@@ -523,6 +525,10 @@ impl DaemonControl for Control {
         Some(Box::new(self.clients.watch_page()?))
     }
 
+    fn enter(&self) -> Option<KeepAlive> {
+        Some(Box::new(self.clients.enter()?))
+    }
+
     fn stop(&self) {
         self.clients.leave();
     }
@@ -543,15 +549,4 @@ enum Admitted {
 async fn until_closed(stream: &mut BufReader<UnixStream>) {
     let mut bytes = [0; 512];
     while stream.read(&mut bytes).await.is_ok_and(|count| count > 0) {}
-}
-
-/// An error and its causes in one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
 }

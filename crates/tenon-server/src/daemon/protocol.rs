@@ -15,6 +15,7 @@ use tenon_context::{FindRequest, PackRequest};
 use tenon_lsp::model::Severity;
 use tenon_lsp::orchestrator::ServerState;
 use tenon_lsp::workspace_check::CheckReport;
+use tenon_work::{Check, CheckResult};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncWrite, AsyncWriteExt};
 
 use super::client_settings::ClientSettings;
@@ -110,6 +111,8 @@ pub enum DaemonRequest {
     ChangeDiagnostics { wait_ms: u64, only_new: bool },
     /// The diagnostics of these files (absolute paths), waiting for all of them.
     Check { files: Vec<Utf8PathBuf>, severities: BTreeSet<Severity>, wait_seconds: u64 },
+    /// Runs the checks of steps that a person closes.
+    StepChecks(Vec<Check>),
     /// A question by symbol name.
     Explore(ExploreRequest),
     /// Passages that answer a question, as text or JSON.
@@ -148,6 +151,7 @@ pub enum DaemonResponse {
     /// Text for a model; empty when there is nothing to report.
     EditDiagnostics(String),
     Checked(CheckReport),
+    StepChecks(Vec<CheckResult>),
     /// The answer to a question by symbol name.
     Explored(String),
     /// Why there is no answer to it.

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use camino::Utf8PathBuf;
 use serde_json::{Value, json};
+use tenon_code::explore::Explorer;
 use tenon_context::{ExtraText, ExtraTexts, FindAnswer, FindError, FindRequest, PassageIndex, PassageKind};
 use tenon_contract::id::sha256_hex;
-use tenon_index::SyntaxIndex;
 use tenon_lsp::CallContext;
 use tenon_lsp::orchestrator::Orchestrator;
 use tenon_servers::registry::OverrideError;
@@ -83,7 +83,7 @@ impl Passages {
         index: Arc<PassageIndex>,
         mut progress: OwnedMutexGuard<Progress>,
         servers: Orchestrator,
-        syntax: Arc<SyntaxIndex>,
+        explorer: Arc<Explorer>,
     ) -> bool {
         let call = CallContext::within(WALK_WAIT);
         let is_first = progress.known.is_none();
@@ -104,7 +104,7 @@ impl Passages {
             return caught_up;
         }
         let is_whole = changed.is_none();
-        let updated = Arc::clone(&index);
+        let (updated, syntax) = (Arc::clone(&index), Arc::clone(explorer.index()));
         let work = spawn_blocking(move || match changed {
             Some(changed) => updated.update_files(&changed, &syntax),
             None => updated.replace_files(&servers.files(), &syntax),
@@ -135,14 +135,15 @@ impl Engine {
     ) -> Result<FindAnswer, PassageError> {
         let budget = request.check()?;
         let passages = self.passages.get_or_init(|| async { Passages::new(self) }).await;
-        let syntax = Arc::clone(self.explorer().await?.index());
+        let explorer = Arc::clone(self.explorer().await?);
+        let syntax = Arc::clone(explorer.index());
         let servers = self.orchestrator().await?.clone();
         let wait = call.at_most(READ_WAIT);
-        let (index, syntax_index) = (Arc::clone(&passages.index), Arc::clone(&syntax));
-        // A refresh that takes longer than this call goes on, and the next question finds it done.
+        let index = Arc::clone(&passages.index);
+        // A refresh that takes longer than this call continues, and the next question finds it done.
         let refresh = async {
             let progress = Arc::clone(&passages.progress).lock_owned().await;
-            let refresh = Passages::refresh(index, progress, servers, syntax_index);
+            let refresh = Passages::refresh(index, progress, servers, explorer);
             tokio::spawn(refresh).await.unwrap_or(false)
         };
         let (is_current, extra) = tokio::join!(wait.bound(refresh), self.tasks_and_notes(&request));

@@ -4,12 +4,11 @@
 //! schemas it lists. A failure is one line of text with `isError`. Before a step with a check closes, this surface runs the
 //! check: diagnostics through the language servers, commands where the user allows them.
 
-mod step_checks;
-
 use std::sync::Arc;
 use std::time::Duration;
 
 use tenon_contract::clock::Entropy;
+use tenon_lsp::CallContext;
 use tenon_work::{Access, LeanCaller, LeanError, LeanRequest, LeanTool, VcsHead, WorkErrorCode};
 
 use crate::engine::Engine;
@@ -19,7 +18,6 @@ use crate::surface::{
 };
 use crate::surfaces::work::StoreHandle;
 use crate::workspace::Workspace;
-use step_checks::StepChecks;
 
 /// Long enough for the command of a check.
 const DEADLINE: Duration = Duration::from_secs(600);
@@ -45,7 +43,7 @@ pub(crate) struct LeanSurface {
     catalog: Catalog<LeanTool>,
     workspace: Arc<Workspace>,
     store: Arc<StoreHandle>,
-    checks: StepChecks,
+    engine: Arc<Engine>,
     daemon_name: String,
 }
 
@@ -57,7 +55,7 @@ impl LeanSurface {
             catalog: Catalog::natural(LeanTool::ALL),
             workspace: Arc::clone(workspace),
             store: Arc::clone(store),
-            checks: StepChecks::new(workspace, engine),
+            engine: Arc::clone(engine),
             daemon_name: daemon_name(&Entropy::system()),
         }
     }
@@ -78,7 +76,9 @@ impl LeanSurface {
         let request = match tool {
             LeanTool::TaskUpdate => {
                 let checks = work.lean_checks(&request).await?;
-                request.with_checks(self.checks.run(&checks, &call).await)
+                let context = CallContext::new(call.deadline, call.caller.cancel.clone());
+                let context = context.for_client(call.caller.client.0);
+                request.with_checks(self.engine.run_step_checks(&checks, &context).await)
             }
             _ => request,
         };

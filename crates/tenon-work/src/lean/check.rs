@@ -3,6 +3,7 @@
 //! `problems: src/**` means that language servers report no errors there, `cmd: make check` that the command succeeds. This
 //! crate only names the checks and stores their results; the caller runs them.
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::LeanError;
@@ -13,7 +14,8 @@ use crate::plan::step::{Checkpoint, Step, StepRow};
 use crate::work_call::WorkCall;
 
 /// A check that a step names.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Check {
     /// No errors in the files that a glob names; empty for all.
     Problems(String),
@@ -57,7 +59,8 @@ impl std::fmt::Display for Check {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum CheckOutcome {
     Passed,
     Failed,
@@ -68,7 +71,7 @@ pub enum CheckOutcome {
 }
 
 /// What a check found.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckResult {
     pub check: Check,
     pub outcome: CheckOutcome,

@@ -12,6 +12,7 @@ use crate::memory::branch;
 use crate::memory::entry::{self, Entry};
 use crate::memory::ranking::{self, Candidate, Question};
 use crate::memory::search::{Hit, SearchKind};
+use crate::memory::search_query::words;
 use crate::plan::step::{self, StepRow};
 use crate::plan::target::{self, TargetRow, time};
 use crate::store::StoreError;
@@ -68,12 +69,7 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: &Args) -> Result<LeanAnsw
     let mut data = Vec::new();
     for candidate in ranked.iter().take(args.most) {
         let Candidate { title, body, .. } = candidate;
-        let text = match (title.as_str(), body.as_str()) {
-            ("", text) | (text, "") => text.to_owned(),
-            (title, body) if body.starts_with(title) => body.to_owned(),
-            (title, body) => format!("{title}: {body}"),
-        };
-        let (line, id) = shown(&candidate.value, &question.snippet(&text));
+        let (line, id) = shown(&candidate.value, &question.snippet(&joined(title, body)));
         lines.push(line);
         data.push(id);
     }
@@ -81,10 +77,38 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: &Args) -> Result<LeanAnsw
         let text = format!("nothing about {}", crate::name::quoted(&query));
         return Ok(LeanAnswer::new(text, json!({"hits": []})));
     }
-    if total > args.most {
-        lines.push(format!("{} more; use other words to narrow it down", total - args.most));
+    let more = total.saturating_sub(args.most);
+    match (more, found.is_cut) {
+        (0, _) => {}
+        (more, false) => lines.push(format!("{more} more; use other words to narrow it down")),
+        (more, true) => lines.push(format!(
+            "at least {more} more; of a common word, the newest {} are compared: use rarer words to find older ones",
+            ranking::PER_WORD
+        )),
     }
     Ok(LeanAnswer::new(within(lines.join("\n"), args.max_bytes), json!({"hits": data})))
+}
+
+/// Title and body as one text. A title with which its body begins is not repeated, nor the other way round.
+fn joined(title: &str, body: &str) -> String {
+    let (title, body) = (title.trim(), body.trim());
+    let words = |text: &str| words(text).map(|(_, word)| word).collect::<Vec<_>>();
+    let (in_title, in_body) = (words(title), words(body));
+    // The last word of a title that was cut may be a part of a word.
+    let begins = match title.strip_suffix('…').and_then(|_| in_title.split_last()) {
+        Some((last, rest)) => {
+            in_body.starts_with(rest)
+                && in_body.get(rest.len()).is_some_and(|word| word.starts_with(last.as_str()))
+        }
+        None => in_body.starts_with(&in_title),
+    };
+    if begins {
+        body.to_owned()
+    } else if in_title.starts_with(&in_body) {
+        title.to_owned()
+    } else {
+        format!("{title}: {body}")
+    }
 }
 
 /// The texts of hits. What is deleted or superseded is left out.
@@ -163,6 +187,27 @@ fn shown(found: &Found, snippet: &str) -> (String, Value) {
         Found::Step(row, task) => {
             let id = StepId(row.id.0);
             (format!("{task} step {}: {snippet}", position(&row.fields.path)), json!(id))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn title_that_begins_its_body_is_shown_once() {
+        for (title, body, text) in [
+            ("Use zstd", "use zstd", "use zstd"),
+            ("Use zstd.", "Use zstd. It is small", "Use zstd. It is small"),
+            ("Use zst…", "Use zstd for caches", "Use zstd for caches"),
+            ("Use zstd for caches", "Use zstd", "Use zstd for caches"),
+            ("", "text", "text"),
+            ("title", "", "title"),
+            ("Cache", "use zstd", "Cache: use zstd"),
+            ("Us", "use zstd", "Us: use zstd"),
+        ] {
+            assert_eq!(joined(title, body), text, "{title} {body}");
         }
     }
 }

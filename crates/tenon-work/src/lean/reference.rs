@@ -165,26 +165,59 @@ fn numbered(text: &str) -> Option<StepPath> {
     Some(below.into_iter().fold(StepPath::root(first), |path, ordinal| path.child(ordinal)))
 }
 
+/// How a text names a step.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum StepName {
+    Id(StepId),
+    At(StepPath),
+    /// The first open one.
+    Next,
+    Title,
+}
+
+impl StepName {
+    pub(super) fn parse(text: &str) -> Self {
+        let text = unquoted(text);
+        let lower = text.to_lowercase();
+        if let Ok(id) = text.to_ascii_uppercase().parse::<StepId>() {
+            return Self::Id(id);
+        }
+        if let Some(path) = lower.parse::<StepPath>().ok().or_else(|| numbered(without_word(&lower))) {
+            return Self::At(path);
+        }
+        match lower.as_str() {
+            "next" | "current" | "first" | "now" | "this" | "open" => Self::Next,
+            _ => Self::Title,
+        }
+    }
+}
+
+fn unquoted(text: &str) -> &str {
+    text.trim().trim_matches(['`', '"', '\''])
+}
+
+/// `step 2` without its first word.
+fn without_word(lower: &str) -> &str {
+    lower.strip_prefix("step").unwrap_or(lower).trim_start_matches([' ', '#', '-', ':'])
+}
+
 /// The index of the step that a text names; otherwise those that it may mean.
 fn find_step(steps: &[StepRow], text: &str) -> Result<usize, Vec<usize>> {
-    let text = text.trim().trim_matches(['`', '"', '\'']);
-    let lower = text.to_lowercase();
     let at_path = |path: &StepPath| steps.iter().position(|step| step.fields.path == *path);
-    if let Ok(id) = text.to_ascii_uppercase().parse::<StepId>() {
-        return steps.iter().position(|step| step.id == id).ok_or_default();
+    match StepName::parse(text) {
+        StepName::Id(id) => return steps.iter().position(|step| step.id == id).ok_or_default(),
+        StepName::At(path) => return at_path(&path).ok_or_default(),
+        StepName::Next => {
+            let mut open: Vec<StepRow> =
+                steps.iter().filter(|step| !step.fields.completed).cloned().collect();
+            let first = step::take_first_leaf(&mut open);
+            return first.and_then(|first| steps.iter().position(|step| step.id == first.id)).ok_or_default();
+        }
+        StepName::Title => {}
     }
-    if let Ok(path) = lower.parse::<StepPath>() {
-        return at_path(&path).ok_or_default();
-    }
-    let number = lower.strip_prefix("step").unwrap_or(&lower).trim_start_matches([' ', '#', '-', ':']);
-    if let Some(path) = numbered(number) {
-        return at_path(&path).ok_or_default();
-    }
-    if matches!(lower.as_str(), "next" | "current" | "first" | "now" | "this" | "open") {
-        let mut open: Vec<StepRow> = steps.iter().filter(|step| !step.fields.completed).cloned().collect();
-        let first = step::take_first_leaf(&mut open);
-        return first.and_then(|first| steps.iter().position(|step| step.id == first.id)).ok_or_default();
-    }
+    let text = unquoted(text);
+    let lower = text.to_lowercase();
+    let number = without_word(&lower);
     let titles: Vec<&str> = steps.iter().map(|step| step.fields.title.as_str()).collect();
     match matching(&titles, text) {
         Match::One(at) => Ok(at),
@@ -239,14 +272,14 @@ fn no_step(task: &TargetRow, steps: &[StepRow], text: &str, found: &[usize]) -> 
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Match {
+pub(super) enum Match {
     None,
     One(usize),
     Several(Vec<usize>),
 }
 
 /// The titles that a text means: the same, else those that begin with it, else those that contain it or all its words.
-fn matching(titles: &[&str], text: &str) -> Match {
+pub(super) fn matching(titles: &[&str], text: &str) -> Match {
     let wanted = text.trim().to_lowercase();
     let words: Vec<&str> = wanted.split_whitespace().collect();
     let ways: [&dyn Fn(&str) -> bool; 4] = [

@@ -136,11 +136,17 @@ async fn task_of(
             }
             call.named_target(name, None).await?
         }
-        None => call.current_task(&caller.agent).await?.ok_or_else(|| {
-            LeanError::new("there is no task yet")
-                .lead("to add one")
-                .call(LeanTool::TaskAdd, json!({"title": "…"}))
-        })?,
+        None => {
+            let current = call.current_task(&caller.agent).await?.ok_or_else(|| {
+                LeanError::new("there is no task yet")
+                    .lead("to add one")
+                    .call(LeanTool::TaskAdd, json!({"title": "…"}))
+            })?;
+            match steps.first().filter(|name| !is_all(name)) {
+                Some(name) => call.task_with_step(current, name).await?,
+                None => current,
+            }
+        }
     };
     Ok((row, steps))
 }

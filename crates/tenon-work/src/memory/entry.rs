@@ -84,6 +84,24 @@ pub(crate) async fn append(
     Ok(seq)
 }
 
+impl NewNote<'_> {
+    /// The entry that [`append`] stored with this number and time.
+    pub(crate) fn stored(&self, seq: i64, now: i64) -> Entry {
+        Entry {
+            seq,
+            ts_ms: now,
+            doc: self.doc.to_owned(),
+            kind: "note".into(),
+            title: self.title.map(str::to_owned),
+            format: self.format.map(str::to_owned),
+            meta: self.meta.clone(),
+            content: self.content.to_owned(),
+            branch: self.branch,
+            origin: self.origin,
+        }
+    }
+}
+
 /// Adds an event to a trace document, once.
 pub(crate) async fn ingest(
     tx: &mut Tx,

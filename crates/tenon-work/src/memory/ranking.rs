@@ -1,8 +1,9 @@
 //! Ranked search: one score for both backends, computed here from the texts of candidates.
 //!
-//! The full-text index only proposes candidates: for each word the newest rows with it, and the newest with all words that
-//! are not common, and with all of them but one. The score is BM25 over title and body, where a word of the title counts as several of the body and newer entries
-//! count a little more. A word also matches its other forms (`crash`, `crashes`) and longer words, for less.
+//! The full-text index only proposes candidates: for each word the newest rows with it, and for words with more rows than
+//! that, the newest rows with all of these words, and with all of them but one. The score is BM25 over title and body, where
+//! a word of the title counts as several of the body and newer entries count a little more. A word also matches its other
+//! forms (`crash`, `crashes`) and longer words, for less.
 //!
 //! How common a word is follows from how densely its newest rows lie, so nothing has to count all of them.
 
@@ -13,11 +14,8 @@ use super::search_query::{self, SearchQuery};
 use crate::store::{StoreError, Tx};
 
 /// Candidates per word, and texts that are read and scored.
-const PER_WORD: i64 = 100;
+pub(crate) const PER_WORD: i64 = 100;
 const SCORED: usize = 150;
-/// Among so many of the newest numbers, a common word has all its candidates. It is not looked up any further: the rows of
-/// a word in every note would take longer than everything else.
-const RECENT: i64 = 4096;
 /// Words of a question that are looked up: the rest is noise.
 const MOST_WORDS: usize = 12;
 
@@ -72,15 +70,9 @@ impl Question {
         (!words.is_empty()).then_some(Self(words))
     }
 
-    /// Words that begin with a word's stem, for the index.
-    fn query(words: &[&Word]) -> SearchQuery {
-        SearchQuery::prefixes(words.iter().map(|word| word.stem.clone()))
-    }
-
     /// The part of a text with the most of the words.
     pub(crate) fn snippet(&self, text: &str) -> String {
-        let words: Vec<&Word> = self.0.iter().collect();
-        Self::query(&words).snippet(text)
+        SearchQuery::prefixes(self.0.iter().map(|word| word.stem.clone())).snippet(text)
     }
 }
 
@@ -128,6 +120,8 @@ pub(crate) struct Candidate<T> {
 /// The most promising rows for a question, and how much each word tells.
 pub(crate) struct Candidates {
     pub hits: Vec<Hit>,
+    /// Whether there are rows with one of the words that are not among the hits.
+    pub is_cut: bool,
     weights: Vec<f64>,
 }
 
@@ -138,29 +132,27 @@ pub(crate) async fn candidates(
     last_seq: i64,
     question: &Question,
 ) -> Result<Candidates, StoreError> {
-    let words: Vec<&Word> = question.0.iter().collect();
     // `seq` → hit, and the sum of the weights of the words it is known to contain.
     let mut found: BTreeMap<i64, (Hit, f64)> = BTreeMap::new();
-    let mut weights = Vec::with_capacity(words.len());
-    let mut specific = Vec::new();
-    for (at, word) in words.iter().enumerate() {
-        let exact = SearchQuery::exact(&word.text);
-        let mut hits = search::find_ranked(tx, ws, &exact, last_seq - RECENT, PER_WORD).await?;
-        if i64::try_from(hits.len()) != Ok(PER_WORD) {
-            hits = search::find_ranked(tx, ws, &Question::query(&[word]), 0, PER_WORD).await?;
-            specific.push(at);
-        }
+    let mut weights = Vec::with_capacity(question.0.len());
+    // Words with more rows than were read.
+    let mut common: Vec<(SearchQuery, f64)> = Vec::new();
+    for word in &question.0 {
+        let (query, hits) = newest_with(tx, ws, word).await?;
         let weight = rarity(&hits, last_seq);
         weights.push(weight);
+        if is_full(&hits) {
+            common.push((query, weight));
+        }
         for hit in hits {
             found.entry(hit.seq).or_insert((hit, 0.0)).1 += weight;
         }
     }
-    // A word may have more rows than were read: those with the other words, too, matter most.
-    for set in sets(&specific) {
-        let together: Vec<&Word> = set.iter().map(|&at| words[at]).collect();
-        let known: f64 = set.iter().map(|&at| weights[at]).sum();
-        for hit in search::find_ranked(tx, ws, &Question::query(&together), 0, PER_WORD).await? {
+    // Of those, the rows with the other words, too, matter most. All rows of the other words are known.
+    for set in sets(&common) {
+        let together = SearchQuery::all(set.iter().map(|(query, _)| query));
+        let known: f64 = set.iter().map(|(_, weight)| weight).sum();
+        for hit in search::find_ranked(tx, ws, &together, PER_WORD).await? {
             let entry = found.entry(hit.seq).or_insert((hit, 0.0));
             entry.1 = entry.1.max(known);
         }
@@ -169,20 +161,39 @@ pub(crate) async fn candidates(
     ranked.sort_by(|(one, score), (other, other_score)| {
         other_score.total_cmp(score).then(other.seq.cmp(&one.seq))
     });
+    let is_cut = !common.is_empty() || ranked.len() > SCORED;
     ranked.truncate(SCORED);
-    Ok(Candidates { hits: ranked.into_iter().map(|(hit, _)| hit).collect(), weights })
+    Ok(Candidates { hits: ranked.into_iter().map(|(hit, _)| hit).collect(), is_cut, weights })
 }
 
-/// The sets of words that are looked up together: all, and all but one.
-fn sets(words: &[usize]) -> Vec<Vec<usize>> {
-    if words.len() < 2 {
+/// The newest rows with a word, and the query that found them. The rows of a word in many texts are found without its other
+/// forms: the index would collect all rows of every form first.
+async fn newest_with(tx: &mut Tx, ws: i64, word: &Word) -> Result<(SearchQuery, Vec<Hit>), StoreError> {
+    let exact = SearchQuery::exact(&word.text);
+    let hits = search::find_ranked(tx, ws, &exact, PER_WORD).await?;
+    if is_full(&hits) {
+        return Ok((exact, hits));
+    }
+    let forms = SearchQuery::prefixes(std::iter::once(word.stem.clone()));
+    let hits = search::find_ranked(tx, ws, &forms, PER_WORD).await?;
+    Ok((forms, hits))
+}
+
+fn is_full(hits: &[Hit]) -> bool {
+    hits.len() as i64 >= PER_WORD
+}
+
+/// What is looked up together: all, and all but one.
+fn sets<T: Clone>(common: &[T]) -> Vec<Vec<T>> {
+    if common.len() < 2 {
         return Vec::new();
     }
-    let mut sets = vec![words.to_vec()];
-    if (3..=6).contains(&words.len()) {
-        sets.extend(
-            words.iter().map(|left_out| words.iter().filter(|word| *word != left_out).copied().collect()),
-        );
+    let mut sets = vec![common.to_vec()];
+    if (3..=6).contains(&common.len()) {
+        sets.extend((0..common.len()).map(|left_out| {
+            let rest = common.iter().enumerate().filter(|(at, _)| *at != left_out);
+            rest.map(|(_, word)| word.clone()).collect()
+        }));
     }
     sets
 }
@@ -192,7 +203,7 @@ fn rarity(newest: &[Hit], last_seq: i64) -> f64 {
     let all = last_seq.max(1) as f64;
     let rows = newest.len() as f64;
     let frequency = match newest.last() {
-        Some(oldest) if newest.len() as i64 == PER_WORD => {
+        Some(oldest) if is_full(newest) => {
             let span = (last_seq - oldest.seq + 1).max(1) as f64;
             (rows * all / span).min(all)
         }
@@ -300,7 +311,7 @@ mod tests {
     #[test]
     fn titles_and_rare_words_come_first_and_ties_are_newest_first() {
         let question = Question::parse("linker arm").unwrap();
-        let found = Candidates { hits: Vec::new(), weights: vec![5.0, 1.0] };
+        let found = Candidates { hits: Vec::new(), is_cut: false, weights: vec![5.0, 1.0] };
         let order: Vec<i64> = rank(
             &question,
             &found,

@@ -95,15 +95,14 @@ pub(crate) async fn find(
     hits(tx.full_text_find(query.to_arg(), (lower, upper), most).await?)
 }
 
-/// The newest hits at or above a `seq`, for ranking: from more of the newest rows at once than a page needs.
+/// The newest hits for ranking: notes, cards, plans, tasks and steps.
 pub(crate) async fn find_ranked(
     tx: &mut Tx,
     ws: i64,
     query: &SearchQuery,
-    above: i64,
     most: i64,
 ) -> Result<Vec<Hit>, StoreError> {
-    let range = (row_number(ws, above.max(0)), row_number(ws + 1, 0) - 1);
+    let range = (row_number(ws, 0), row_number(ws + 1, 0) - 1);
     hits(tx.full_text_candidates(query.to_arg(), range, most).await?)
 }
 

@@ -99,6 +99,11 @@ impl SearchQuery {
         Self(vec![Term { word: word.to_owned(), prefix: false }])
     }
 
+    /// Rows that match all of these.
+    pub(crate) fn all<'a>(queries: impl IntoIterator<Item = &'a Self>) -> Self {
+        Self(queries.into_iter().flat_map(|query| query.0.clone()).collect())
+    }
+
     /// Rows with a word that begins with each of these.
     pub(crate) fn prefixes(words: impl Iterator<Item = String>) -> Self {
         Self(words.map(|word| Term { word, prefix: true }).collect())

@@ -336,6 +336,21 @@ pub(crate) async fn by_numbers(tx: &mut Tx, ws: i64, numbers: &[i64]) -> Result<
     rows.iter().map(StepRow::from_row).collect()
 }
 
+/// Steps of tasks in a status, of the newest task first.
+pub(crate) async fn of_tasks(
+    tx: &mut Tx,
+    ws: i64,
+    status: &str,
+    most: i64,
+) -> Result<Vec<StepRow>, StoreError> {
+    let sql = select!(
+        "WHERE ws = $1 AND deleted = 0 AND EXISTS (SELECT 1 FROM targets t WHERE t.ws = steps.ws
+        AND t.target = steps.target AND t.deleted = 0 AND t.status = $2) ORDER BY target DESC, place LIMIT $3"
+    );
+    let rows = tx.rows(sql, args![ws, status, most]).await?;
+    rows.iter().map(StepRow::from_row).collect()
+}
+
 /// All steps of a workspace, deleted ones too.
 pub(crate) async fn every(tx: &mut Tx, ws: i64) -> Result<Vec<StepRow>, StoreError> {
     let rows = tx.rows(select!("WHERE ws = $1 ORDER BY step"), args![ws]).await?;

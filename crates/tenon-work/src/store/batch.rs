@@ -2,7 +2,8 @@
 //!
 //! Every statement costs PostgreSQL a round trip and SQLite a preparation. So writes are deferred until the next read or
 //! the commit, and rows of one table become one statement. Statements keep their order, except that a row may join an
-//! earlier insert if only inserts came since; inserts do not affect each other.
+//! earlier insert if only inserts came since; inserts do not affect each other. For PostgreSQL, statements that do not affect
+//! each other become one statement with the others in its `WITH`, so all writes of a call take one round trip.
 
 use std::borrow::Cow;
 
@@ -10,6 +11,9 @@ use super::{Arg, Backend, Sql};
 
 /// Rows of one statement. Smaller groups are split into powers of two, so that few statements are prepared.
 const MOST_ROWS: usize = 64;
+
+/// Arguments of statements that are joined. Larger ones gain nothing and would all be prepared.
+const MOST_JOINED_ARGS: usize = 400;
 
 /// Limits of a batch: statements, rows and memory.
 const MOST_GROUPS: usize = 24;
@@ -65,11 +69,93 @@ impl Batch {
                 packets.push(Statement::new(sql.text(backend), rows.by_ref().take(count)));
             }
         }
-        packets
+        match backend {
+            Backend::Sqlite => packets,
+            Backend::Postgres => joined(packets),
+        }
+    }
+}
+
+/// Joins neighbours that do not affect each other.
+fn joined(statements: Vec<Statement>) -> Vec<Statement> {
+    let mut groups: Vec<Vec<Statement>> = Vec::new();
+    for next in statements {
+        match groups.last_mut() {
+            Some(group) if fits(group, &next) => group.push(next),
+            _ => groups.push(vec![next]),
+        }
+    }
+    groups.into_iter().map(Statement::with_all).collect()
+}
+
+fn fits(group: &[Statement], next: &Statement) -> bool {
+    let args = group.iter().map(|statement| statement.args.len()).sum::<usize>() + next.args.len();
+    let effect = Effect::of(&next.text);
+    args <= MOST_JOINED_ARGS && group.iter().all(|earlier| Effect::of(&earlier.text).is_apart_from(&effect))
+}
+
+/// What a statement changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Effect<'a> {
+    /// Adds rows to a table.
+    Insert(&'a str),
+    /// Changes rows of a table.
+    Change(&'a str),
+    /// Calls a function. PostgreSQL runs a `SELECT` only as the last of joined statements.
+    Call,
+    /// Reads rows that other statements may change.
+    Unknown,
+}
+
+impl<'a> Effect<'a> {
+    fn of(text: &'a str) -> Self {
+        let mut words = text.split_whitespace();
+        let start = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+        let table = words.next().unwrap_or_default();
+        match start {
+            ("SELECT", _) if !text.contains(" FROM ") => Self::Call,
+            _ if text.contains("SELECT") || text.contains("DO UPDATE") => Self::Unknown,
+            ("INSERT", "INTO") => Self::Insert(table),
+            ("DELETE", "FROM") => Self::Change(table),
+            ("UPDATE", table) => Self::Change(table),
+            _ => Self::Unknown,
+        }
+    }
+
+    /// Whether a later statement does the same beside this one as after it.
+    fn is_apart_from(&self, later: &Self) -> bool {
+        match (self, later) {
+            (Self::Insert(_), Self::Insert(_)) => true,
+            (Self::Insert(one) | Self::Change(one), Self::Insert(other) | Self::Change(other)) => {
+                one != other
+            }
+            (Self::Insert(_) | Self::Change(_), Self::Call) => true,
+            (Self::Call | Self::Unknown, _) | (_, Self::Unknown) => false,
+        }
     }
 }
 
 impl Statement {
+    /// One statement that does what all of them do; the last is the main one.
+    fn with_all(mut statements: Vec<Self>) -> Self {
+        let last = statements.pop().expect("no group is empty");
+        if statements.is_empty() {
+            return last;
+        }
+        let (mut text, mut args) = (String::from("WITH "), Vec::new());
+        for (at, statement) in statements.into_iter().enumerate() {
+            text.push_str(if at > 0 { "), w" } else { "w" });
+            text.push_str(&at.to_string());
+            text.push_str(" AS (");
+            number_from(&mut text, &statement.text, args.len());
+            args.extend(statement.args);
+        }
+        text.push_str(") ");
+        number_from(&mut text, &last.text, args.len());
+        args.extend(last.args);
+        Self { text: text.into(), args }
+    }
+
     fn new(text: &'static str, mut rows: impl ExactSizeIterator<Item = Vec<Arg<'static>>>) -> Self {
         if rows.len() == 1 {
             return Self { text: text.into(), args: rows.next().unwrap_or_default() };
@@ -146,9 +232,42 @@ mod tests {
             batch.add("INSERT INTO t (a) VALUES ($1)".into(), args![number]);
         }
         assert_eq!(
-            texts(&batch.take(Backend::Postgres)),
+            texts(&batch.take(Backend::Sqlite)),
             ["INSERT INTO t (a) VALUES ($1), ($2)", "INSERT INTO t (a) VALUES ($1)"]
         );
+    }
+
+    #[test]
+    fn statements_about_different_tables_become_one_for_postgres() {
+        let mut batch = Batch::default();
+        batch.add("INSERT INTO t (a) VALUES ($1)".into(), args![1]);
+        batch.add("INSERT INTO t (a, b) VALUES ($1, $2)".into(), args![2, 3]);
+        batch.add("UPDATE u SET b = $2 WHERE a = $1".into(), args![4, 5]);
+        batch.add("SELECT pg_notify('c', $1)".into(), args!["w"]);
+        batch.add("DELETE FROM u WHERE a = $1".into(), args![6]);
+        batch.add("INSERT INTO u (a) VALUES ($1)".into(), args![7]);
+        let joined = batch.take(Backend::Postgres);
+        assert_eq!(
+            texts(&joined),
+            [
+                "WITH w0 AS (INSERT INTO t (a) VALUES ($1)), w1 AS (INSERT INTO t (a, b) VALUES ($2, $3)), \
+                 w2 AS (UPDATE u SET b = $5 WHERE a = $4) SELECT pg_notify('c', $6)",
+                "DELETE FROM u WHERE a = $1",
+                "INSERT INTO u (a) VALUES ($1)",
+            ]
+        );
+        assert_eq!(joined[0].args.len(), 6);
+    }
+
+    #[test]
+    fn statements_that_read_or_resolve_conflicts_stay_alone() {
+        for text in [
+            "UPDATE t SET a = (SELECT max(a) FROM u)",
+            "INSERT INTO t (a) VALUES ($1) ON CONFLICT (a) DO UPDATE SET a = excluded.a",
+            "SELECT a FROM t",
+        ] {
+            assert_eq!(Effect::of(text), Effect::Unknown, "{text}");
+        }
     }
 
     #[test]

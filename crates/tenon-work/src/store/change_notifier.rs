@@ -96,14 +96,14 @@ impl CommitPoller {
 }
 
 /// A subscription to commits.
-pub(crate) struct ChangeSubscription {
+pub struct ChangeSubscription {
     ticks: watch::Receiver<u64>,
     news: ChangeNotifier,
 }
 
 impl ChangeSubscription {
     /// Returns after the next commit since the last call.
-    pub(crate) async fn next(&mut self) {
+    pub async fn next(&mut self) {
         let Self { ticks, news } = self;
         let mut heard = async || ticks.changed().await.expect("the notifier holds the sender");
         let Others::Sqlite(poller) = &news.0.others else { return heard().await };

@@ -39,8 +39,8 @@ const CANDIDATES: Find = Find {
         AND kind <> 'node' ORDER BY rowid DESC LIMIT $4",
     among_newest: "SELECT rowid, kind, ref FROM (
             SELECT rowid, kind, ref, lexemes FROM search
-            WHERE rowid >= $2 AND rowid <= $3 ORDER BY rowid DESC LIMIT 2048
-        ) newest WHERE lexemes @@ CAST($1 AS tsquery) AND kind <> 'node' ORDER BY rowid DESC LIMIT $4",
+            WHERE rowid >= $2 AND rowid <= $3 AND kind <> 'node' ORDER BY rowid DESC LIMIT 2048
+        ) newest WHERE lexemes @@ CAST($1 AS tsquery) ORDER BY rowid DESC LIMIT $4",
     by_index: "SELECT rowid, kind, ref FROM (
             SELECT rowid, kind, ref FROM search
             WHERE lexemes @@ CAST($1 AS tsquery) AND rowid + 0 >= $2 AND rowid + 0 <= $3 AND kind <> 'node' OFFSET 0

@@ -13,7 +13,7 @@ use crate::catalog::Access;
 
 const READERS: u32 = 4;
 
-/// Pause between attempts to lock an SQLite file. SQLite has no queue for the lock; its own busy handler sleeps.
+/// Pause between attempts to lock an SQLite file that a writer outside of the queue has locked.
 const BUSY_PAUSE: Duration = Duration::from_millis(2);
 
 #[derive(Clone)]
@@ -103,6 +103,7 @@ impl TxPermit {
     pub(crate) async fn begin(self) -> Result<Tx, StoreError> {
         Ok(match self {
             Self::Sqlite { permit, lock_timeout } => {
+                let permit = permit.queue().await;
                 if permit.is_contended() {
                     tokio::time::sleep(BUSY_PAUSE).await;
                 }

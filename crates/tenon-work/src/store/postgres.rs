@@ -94,7 +94,11 @@ pub(super) async fn open(url: &str, patience: Duration) -> Result<PgPool, StoreE
     }
     // A server that is unreachable from the start is a configuration error and fails at once.
     reach(&options).await?;
-    let pool = PgPoolOptions::new().max_connections(CONNECTIONS).acquire_timeout(patience);
+    // No round trip to test a connection: `begin` takes another one if it is broken.
+    let pool = PgPoolOptions::new()
+        .max_connections(CONNECTIONS)
+        .acquire_timeout(patience)
+        .test_before_acquire(false);
     let pool = pool.after_connect(|connection, _| Box::pin(connection.execute(JIT_OFF).map_ok(drop)));
     Ok(pool.connect_lazy_with(options))
 }

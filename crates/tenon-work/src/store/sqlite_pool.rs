@@ -11,6 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
 use super::StoreError;
+use super::write_queue::{self, Ticket};
 use crate::catalog::Access;
 
 /// Enough for every statement of the crate, so that none is prepared twice on a connection.
@@ -113,7 +114,7 @@ impl SqlitePool {
         let permit =
             tokio::time::timeout(self.0.lock_timeout, Arc::clone(&self.0.permits).acquire_owned()).await;
         let permit = permit.map_err(|_| StoreError::Busy)?.map_err(|_| StoreError::Closed)?;
-        Ok(SqlitePermit { pool: self.clone(), _permit: permit })
+        Ok(SqlitePermit { pool: self.clone(), ticket: None, _permit: permit })
     }
 
     /// Waits for running transactions, and closes their connections.
@@ -129,12 +130,22 @@ impl SqlitePool {
 /// Permission to begin a transaction.
 pub(crate) struct SqlitePermit {
     pool: SqlitePool,
+    /// Of a writer that has its turn among the processes.
+    ticket: Option<Ticket>,
     _permit: OwnedSemaphorePermit,
 }
 
 impl SqlitePermit {
-    /// Whether to leave the lock to others for a moment. Otherwise a process that has just released it would take it
-    /// again before sleeping ones wake up, until one of them times out.
+    /// Waits for the turn of a writer among the processes.
+    pub(super) async fn queue(mut self) -> Self {
+        if self.pool.0.access == Access::Write {
+            self.ticket = write_queue::enter(&self.pool.0.file).await;
+        }
+        self
+    }
+
+    /// Whether to leave the lock to writers that do not queue for a moment. Otherwise a process that has just released it
+    /// would take it again before sleeping ones wake up, until one of them times out.
     pub(super) fn is_contended(&self) -> bool {
         let seen = *self.pool.0.contended.lock().unwrap_or_else(PoisonError::into_inner);
         seen.is_some_and(|seen| seen.elapsed() < CONTENDED)
@@ -190,5 +201,7 @@ impl Drop for SqliteTransaction {
         if connection.is_autocommit() || connection.execute_batch("ROLLBACK").is_ok() {
             self.permit.pool.0.idle().push(connection);
         }
+        // The lock is free: the next one has its turn.
+        self.permit.ticket.take();
     }
 }

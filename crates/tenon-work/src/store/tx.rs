@@ -20,6 +20,11 @@ pub(crate) struct Sql {
 }
 
 impl Sql {
+    /// The same text in both dialects.
+    pub(crate) const fn same(text: &'static str) -> Self {
+        Self { sqlite: text, postgres: text }
+    }
+
     pub(super) fn text(self, backend: Backend) -> &'static str {
         match backend {
             Backend::Sqlite => self.sqlite,
@@ -30,7 +35,7 @@ impl Sql {
 
 impl From<&'static str> for Sql {
     fn from(text: &'static str) -> Self {
-        Self { sqlite: text, postgres: text }
+        Self::same(text)
     }
 }
 

@@ -25,7 +25,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, Serialize)]
 struct Answer<'a> {
-    entry: Option<EntryView<'a>>,
+    entry: EntryView<'a>,
 }
 
 pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply, WorkError> {
@@ -58,9 +58,9 @@ pub(super) async fn run(call: &mut WorkCall<'_>, args: Args) -> Result<WorkReply
         origin: None,
     };
     let seq = entry::append(call.tx, &mut call.ws, call.now, &note).await?;
-    let written = entry::by_seq(call.tx, call.ws.id, seq).await?;
-    let mut entry = written.as_ref().map(|entry| entry.view(scope.view.name()));
-    if entry.as_mut().is_some_and(|entry| entry.cut(ECHO_BYTES)) {
+    let written = note.stored(seq, call.now);
+    let mut entry = written.view(scope.view.name());
+    if entry.cut(ECHO_BYTES) {
         call.warn(format!(
             "content is cut to {ECHO_BYTES} bytes in this answer; memory_show returns all of it"
         ));

@@ -172,6 +172,44 @@ on_both! {
         assert_eq!(steps["steps"][0]["evidence"].as_array().unwrap().len(), 2);
     }
 
+    async fn step_without_its_task_is_found_in_active_tasks_and_then_in_all(client: &Client) {
+        let work = &client.work;
+        ok(work, "task_add", json!({"title": "Old", "steps": ["Write the docs", "Tag it"]})).await;
+        ok(work, "task_add", json!({"title": "Running", "steps": ["Measure it", "Tag it"]})).await;
+        ok(work, "task_add", json!({"title": "New", "steps": ["Sweep"]})).await;
+        ok(work, "task_update", json!({"id": 2, "status": "active"})).await;
+        ok(work, "task_update", json!({"id": 3, "status": "active"})).await;
+        client.ok("tasks_focus_set", json!({"task": "TASK-003"})).await;
+        let said = ok(work, "task_update", json!({"step": "measure", "done": true})).await;
+        assert!(said.starts_with("TASK-002: step 1 done"), "{said}");
+        // Active before the others.
+        let said = ok(work, "task_update", json!({"step": "Tag it", "note": "v1"})).await;
+        assert!(said.starts_with("TASK-002: noted"), "{said}");
+        let said = ok(work, "task_update", json!({"step": "write the docs", "done": true})).await;
+        assert!(said.starts_with("TASK-001: step 1 done"), "{said}");
+        // A position means the current task.
+        let said = ok(work, "task_update", json!({"step": 1, "done": true})).await;
+        assert!(said.starts_with("TASK-003: step 1 done"), "{said}");
+        ok(work, "task_add", json!({"title": "Another", "steps": ["Tag it"]})).await;
+        ok(work, "task_update", json!({"id": 4, "status": "active"})).await;
+        let several = call(work, "task_update", json!({"step": "Tag it", "done": true})).await.unwrap_err();
+        assert_eq!(several.to_string(), "3 steps match `Tag it`: TASK-004 step 1 Tag it, TASK-002 step 2 Tag it, TASK-001 step 2 Tag it: \
+            task_update {\"done\":true,\"id\":\"TASK-004\",\"step\":\"1\"}");
+        let none = call(work, "task_update", json!({"step": "fly", "done": true})).await.unwrap_err();
+        assert!(none.to_string().starts_with("TASK-003 has no step `fly`"), "{none}");
+    }
+
+    async fn cut_list_of_hits_is_said(client: &Client) {
+        let work = &client.work;
+        for number in 0..102 {
+            client.ok("memory_notes_commit", json!({"branch": "main", "doc": "notes", "content": format!("common word {number}")})).await;
+        }
+        let all = ok(work, "recall", json!({"query": "word 7"})).await;
+        assert!(all.lines().next().unwrap().contains("common word 7"), "{all}");
+        let last = ok(work, "recall", json!({"query": "common"})).await.lines().last().unwrap().to_owned();
+        assert_eq!(last, "at least 90 more; of a common word, the newest 100 are compared: use rarer words to find older ones");
+    }
+
     async fn markdown_tasks_survive_a_round_trip(client: &Client) {
         let work = &client.work;
         let markdown = "# Release\n\n- [ ] Ship it\n  criteria: all green\n  - [x] Build\n    tests: cmd: make\n  - [ ] Publish\n    - [x] npm\n    - [ ] pypi\n- [x] Announce\n\n# Later\n\n- [ ] Celebrate\n";

@@ -22,6 +22,7 @@ mod notes;
 mod orientation;
 mod outages;
 mod processes;
+mod proxy;
 mod revisions;
 mod steps;
 mod store;

@@ -1,19 +1,16 @@
-//! Outages of the PostgreSQL server: error messages, retries and unanswered commits.
+//! Outages of the PostgreSQL server: error messages, retries and unanswered commits; and how often a call waits for it.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde_json::json;
 use tenon_contract::clock::Clock;
 use tenon_testkit::postgres::PostgresServer;
 use tenon_work::{Store, StoreLocation, Work, WorkSettings, WorkspaceName};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Notify;
 
 use crate::client::call;
+use crate::fixture::step;
+use crate::proxy::Proxy;
 
 /// Longer than any test: no answer is caused by this timeout.
 const PATIENCE: Duration = Duration::from_secs(3600);
@@ -22,89 +19,6 @@ async fn work(url: &str) -> Work {
     let store = Store::open_with(&StoreLocation::Postgres(url.to_owned()), PATIENCE).await.unwrap();
     let settings = WorkSettings { workspace: Some(WorkspaceName::parse("w").unwrap()), strict: false };
     Work::new(store, Clock::system(), settings)
-}
-
-/// A TCP proxy proxy a store and its server.
-struct Proxy {
-    url: String,
-    faults: Arc<Faults>,
-}
-
-#[derive(Default)]
-struct Faults {
-    /// Breaks all connections.
-    breaks: Notify,
-    /// Number of next connections to close immediately.
-    reject_next: AtomicUsize,
-    /// Forward the next commit, but not its answer.
-    drop_commit_answer: AtomicBool,
-}
-
-impl Proxy {
-    async fn new(server: &PostgresServer) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = server.database();
-        let (_, after_user) = url.rsplit_once('@').unwrap();
-        let (address, database) = after_user.split_once('/').unwrap();
-        let url = format!("postgres://tenon@{}/{database}", listener.local_addr().unwrap());
-        let faults = Arc::new(Faults::default());
-        tokio::spawn(serve(listener, address.to_owned(), Arc::clone(&faults)));
-        Self { url, faults }
-    }
-}
-
-async fn serve(listener: TcpListener, server: String, faults: Arc<Faults>) {
-    while let Ok((client, _)) = listener.accept().await {
-        let fewer = |left: usize| left.checked_sub(1);
-        if faults.reject_next.try_update(Ordering::SeqCst, Ordering::SeqCst, fewer).is_err() {
-            let server = TcpStream::connect(&server).await.unwrap();
-            tokio::spawn(forward(client, server, Arc::clone(&faults)));
-        }
-    }
-}
-
-async fn forward(client: TcpStream, server: TcpStream, faults: Arc<Faults>) {
-    let (from_client, mut to_client) = client.into_split();
-    let (mut from_server, to_server) = server.into_split();
-    let dropped = tokio::select! {
-        dropped = forward_requests(from_client, to_server, &faults) => dropped,
-        () = forward_answers(&mut from_server, &mut to_client) => false,
-        () = faults.breaks.notified() => false,
-    };
-    if dropped {
-        // Keep both connections open until the server has committed, so that the client's next read sees the change.
-        let mut answer = Vec::new();
-        while !has_commit(&answer) && from_server.read_buf(&mut answer).await.is_ok_and(|count| count > 0) {}
-    }
-}
-
-/// Both the request and its answer contain this text.
-fn has_commit(bytes: &[u8]) -> bool {
-    bytes.windows(6).any(|text| text == b"COMMIT")
-}
-
-/// Forwards requests. Returns true after a commit whose answer must be dropped.
-async fn forward_requests(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, faults: &Faults) -> bool {
-    let mut bytes = vec![0; 1 << 16];
-    loop {
-        let count = match from.read(&mut bytes).await {
-            Ok(count) if count > 0 => count,
-            _ => return false,
-        };
-        let dropped = has_commit(&bytes[..count]) && faults.drop_commit_answer.swap(false, Ordering::SeqCst);
-        if to.write_all(&bytes[..count]).await.is_err() || dropped {
-            return dropped;
-        }
-    }
-}
-
-async fn forward_answers(from: &mut OwnedReadHalf, to: &mut OwnedWriteHalf) {
-    let mut bytes = vec![0; 1 << 16];
-    while let Ok(count) = from.read(&mut bytes).await {
-        if count == 0 || to.write_all(&bytes[..count]).await.is_err() {
-            return;
-        }
-    }
 }
 
 #[tokio::test]
@@ -157,4 +71,28 @@ async fn unanswered_commit_is_reported_as_unknown() {
     assert_eq!(error["retryable"], false);
     let found = call(&work, "tasks_context", json!({})).await.ok();
     assert_eq!(found["plans"][0]["title"], "Plan");
+}
+
+/// A note waits for `BEGIN`, the lock of the workspace, the task, the step, all writes together, and `COMMIT`.
+#[tokio::test]
+async fn writes_of_a_note_are_one_statement() {
+    let server = PostgresServer::new();
+    let proxy = Proxy::new(&server).await;
+    let work = work(&proxy.url).await;
+    call(&work, "tasks_create", json!({"title": "Plan"})).await.ok();
+    call(&work, "tasks_create", json!({"title": "Task", "parent": "PLAN-001", "steps": [step("one")]}))
+        .await
+        .ok();
+    let executed = || proxy.faults.executed.swap(0, Ordering::SeqCst);
+    for (tool, args, statements) in [
+        ("tasks_note", json!({"task": "TASK-001", "path": "s:0", "note": "n"}), 4),
+        ("tasks_note", json!({"task": "TASK-001", "note": "n"}), 3),
+        ("tasks_edit", json!({"task": "TASK-001", "title": "New"}), 4),
+        ("memory_notes_commit", json!({"target": "TASK-001", "content": "n"}), 3),
+    ] {
+        executed();
+        call(&work, tool, args).await.ok();
+        assert_eq!(executed(), statements, "{tool}");
+    }
+    assert_eq!(work.store().check().await.unwrap().problems, Vec::<String>::new());
 }

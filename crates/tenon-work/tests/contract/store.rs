@@ -48,10 +48,10 @@ on_both! {
         task(client).await;
         execute_directly(&client.location, "UPDATE tenon_schema SET version = 99").await;
         let Err(error) = Store::open(&client.location).await else { panic!("opened") };
-        assert!(matches!(error, StoreError::NewerSchema { found: 99, known: 3 }), "{error}");
+        assert!(matches!(error, StoreError::NewerSchema { found: 99, known: 4 }), "{error}");
         assert!(error.hint().unwrap().contains("upgrade"));
         // The failed open changed nothing.
-        execute_directly(&client.location, "UPDATE tenon_schema SET version = 3").await;
+        execute_directly(&client.location, "UPDATE tenon_schema SET version = 4").await;
         Store::open(&client.location).await.unwrap();
     }
 
@@ -75,7 +75,7 @@ on_both! {
         client.work.store().close().await;
         let again = Store::open(&client.location).await.unwrap();
         assert_eq!(exported(&again).await, before);
-        assert_eq!(again.schema_version(), 3);
+        assert_eq!(again.schema_version(), 4);
     }
 
     async fn export_round_trips_through_both_backends(client: &Client) {
@@ -143,9 +143,9 @@ on_both! {
             assert!(matches!(outcome, Err(StoreError::Import { .. })), "{number}: {outcome:?}");
             assert_eq!(exported(&store).await, empty_export, "{number}");
         }
-        let newer = export.replacen("\"schema\":3", "\"schema\":9", 1);
+        let newer = export.replacen("\"schema\":4", "\"schema\":9", 1);
         assert!(matches!(store.import(&mut newer.as_bytes()).await, Err(StoreError::NewerSchema { found: 9, .. })));
-        let older = export.replacen("\"schema\":3", "\"schema\":1", 1);
+        let older = export.replacen("\"schema\":4", "\"schema\":1", 1);
         store.import(&mut format!("{older}\n").as_bytes()).await.unwrap();
         assert_eq!(exported(&store).await, export);
     }
@@ -276,7 +276,7 @@ async fn migration_adds_planner_statistics() {
     store.close().await;
     execute_directly(&location, "DELETE FROM sqlite_stat1; UPDATE tenon_schema SET version = 1").await;
     let store = Store::open(&location).await.unwrap();
-    assert_eq!((store.found_version(), store.schema_version()), (1, 3));
+    assert_eq!((store.found_version(), store.schema_version()), (1, 4));
     store.close().await;
     let StoreLocation::Sqlite(path) = location else { panic!("a file") };
     let connection = rusqlite::Connection::open(path).unwrap();
@@ -309,6 +309,14 @@ async fn queries_use_the_intended_index() {
         (
             "SELECT * FROM entries WHERE ws = 1 AND branch = 1 AND doc = 'd' AND seq <= 9 ORDER BY seq DESC",
             "entries_doc",
+        ),
+        (
+            "SELECT * FROM targets WHERE ws = 1 AND deleted = 0 AND target >= 1 AND target <= 9 AND status = 'todo' ORDER BY target",
+            "targets_status",
+        ),
+        (
+            "SELECT count(*) FROM targets WHERE ws = 1 AND deleted = 0 AND target >= 1 AND target <= 9 AND status = 'todo'",
+            "COVERING INDEX targets_status",
         ),
     ] {
         let explain = format!("EXPLAIN QUERY PLAN {sql}");

@@ -11,6 +11,7 @@ use tenon_testkit::postgres::PostgresServer;
 use tenon_work::{Store, StoreError, StoreLocation, Work, WorkSettings, WorkspaceName};
 
 use crate::client::call;
+use crate::fixture::step;
 
 async fn open(url: &str) -> Result<Work, StoreError> {
     let store = Store::open(&StoreLocation::Postgres(url.to_owned())).await?;
@@ -139,4 +140,66 @@ async fn restart_of_the_server_loses_no_acknowledged_write() {
     }
     let lost: Vec<&String> = acknowledged.iter().filter(|text| !stored.contains(*text)).collect();
     assert!(lost.is_empty(), "{} of {} lost: {lost:?}", lost.len(), acknowledged.len());
+}
+
+/// The scripts of `examples/team`, as its README runs them.
+#[tokio::test]
+async fn roles_of_the_example_may_work_and_nothing_else() {
+    let server = PostgresServer::new();
+    let url = server.database();
+    let example = tenon_testkit::repository_root().join("examples/team");
+    let script = |name: &str| std::fs::read_to_string(example.join(name)).unwrap();
+    let as_role = |role: &str| url.replace("tenon@", &format!("{role}@"));
+    server.psql_in(&url, &script("roles.sql")).unwrap();
+    // Only the owner makes the tables.
+    let early = open(&as_role("ada")).await.err().unwrap();
+    assert!(matches!(early, StoreError::Database(_)), "{early:?}");
+    open(&as_role("tenon_owner")).await.unwrap().store().close().await;
+    server.psql_in(&url, &script("grants.sql")).unwrap();
+
+    let (ada, bob) = (open(&as_role("ada")).await.unwrap(), open(&as_role("bob")).await.unwrap());
+    call(&ada, "tasks_create", json!({"title": "Plan"})).await.ok();
+    call(&ada, "tasks_create", json!({"title": "Task", "parent": "PLAN-001", "steps": [step("one")]}))
+        .await
+        .ok();
+    call(&bob, "tasks_note", json!({"task": "TASK-001", "path": "s:0", "note": "from bob"})).await.ok();
+    call(&bob, "tasks_next", json!({"claim": true, "agent": "bob"})).await.ok();
+    call(
+        &ada,
+        "memory_think_card",
+        json!({"target": "TASK-001", "card": {"type": "decision", "title": "Go"}}),
+    )
+    .await
+    .ok();
+    call(&ada, "tasks_edit", json!({"task": "TASK-001", "depends_on": []})).await.ok();
+    let found = call(&ada, "memory_search", json!({"query": "bob"})).await.ok();
+    assert_eq!(found["hits"].as_array().unwrap().len(), 1);
+    let delta = call(&bob, "tasks_delta", json!({"wait_ms": 1000})).await.ok();
+    assert!(!delta["events"].as_array().unwrap().is_empty());
+    call(&ada, "tasks_delete", json!({"task": "TASK-001"})).await.ok();
+    assert_eq!(ada.store().check().await.unwrap().problems, Vec::<String>::new());
+
+    for statement in [
+        "UPDATE tenon_schema SET version = 99",
+        "DELETE FROM tenon_schema",
+        "TRUNCATE entries",
+        "DROP TABLE entries",
+        "ALTER TABLE entries ADD COLUMN a INT",
+        "CREATE TABLE mine (a INT)",
+        "CREATE TEMPORARY TABLE mine (a INT)",
+        "CREATE SCHEMA mine",
+        "CREATE ROLE eve LOGIN",
+        "SET ROLE tenon_owner",
+        "COPY entries TO PROGRAM 'cat'",
+        "SELECT pg_read_file('PG_VERSION')",
+    ] {
+        let refused = server.psql_in(&as_role("ada"), statement).unwrap_err();
+        let reasons = ["permission denied", "must be owner", "must be superuser"];
+        assert!(reasons.iter().any(|reason| refused.contains(reason)), "{statement}: {refused}");
+    }
+    server.psql("CREATE ROLE eve LOGIN");
+    let refused = server.psql_in(&as_role("eve"), "SELECT 1").unwrap_err();
+    assert!(refused.contains("permission denied for database"), "{refused}");
+    // The owner keeps the tables, and runs the scripts again after an upgrade.
+    server.psql_in(&url, &script("grants.sql")).unwrap();
 }

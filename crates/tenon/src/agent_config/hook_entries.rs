@@ -11,6 +11,7 @@ pub(crate) enum HookCommand {
     PostEdit,
     Stop,
     SessionStart,
+    PreCompact,
 }
 
 impl HookCommand {
@@ -19,6 +20,7 @@ impl HookCommand {
             Self::PostEdit => "post-edit",
             Self::Stop => "stop",
             Self::SessionStart => "session-start",
+            Self::PreCompact => "pre-compact",
         }
     }
 
@@ -67,7 +69,6 @@ pub(crate) enum HookState {
 
 fn entries(agent: Agent, program: &str) -> Vec<HookEntry> {
     // In seconds, for Gemini CLI in milliseconds. Agents kill a hook that takes longer.
-    // Agents that compact a context start the session again, so no hook before the compaction is needed.
     let (event, tools, stop, start, timeout) = match agent {
         Agent::Claude => {
             ("PostToolUse", "Edit|MultiEdit|Write|NotebookEdit|Bash", "Stop", "SessionStart", 30)
@@ -118,11 +119,17 @@ fn entries(agent: Agent, program: &str) -> Vec<HookEntry> {
             nested(None, HookCommand::SessionStart),
         ),
     };
-    vec![
+    let mut entries = vec![
         HookEntry { event, command: HookCommand::PostEdit, value: post_edit, layout },
         HookEntry { event: stop, command: HookCommand::Stop, value: stop_entry, layout },
         HookEntry { event: start, command: HookCommand::SessionStart, value: start_entry, layout },
-    ]
+    ];
+    // Others have such an event, too, but pass no output of it to the model.
+    if agent == Agent::Claude {
+        let command = HookCommand::PreCompact;
+        entries.push(HookEntry { event: "PreCompact", command, value: nested(None, command), layout });
+    }
+    entries
 }
 
 impl HookEntry {
@@ -233,6 +240,7 @@ mod tests {
             ("PostToolUse", "tenon hook post-edit"),
             ("Stop", "tenon hook stop"),
             ("SessionStart", "tenon hook session-start"),
+            ("PreCompact", "tenon hook pre-compact"),
         ] {
             let entries = value["hooks"][event].as_array().unwrap();
             assert_eq!(entries.last().unwrap()["hooks"][0]["command"], command);
@@ -366,7 +374,9 @@ mod tests {
 
     #[test]
     fn tenon_hook_is_recognized_with_any_program_path() {
-        for command in [HookCommand::PostEdit, HookCommand::Stop, HookCommand::SessionStart] {
+        for command in
+            [HookCommand::PostEdit, HookCommand::Stop, HookCommand::SessionStart, HookCommand::PreCompact]
+        {
             for program in ["tenon", "/opt/a b/tenon", "/usr/bin/tenon", "/it's/tenon"] {
                 assert!(command.is_run_by(&command.line(program)), "{program}");
             }

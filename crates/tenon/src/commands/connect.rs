@@ -238,8 +238,11 @@ fn list(scope: Option<Scope>, as_json: bool, invocation: &mut Invocation) -> Res
     let root = invocation.root(None)?;
     let found = found_agents(scope, &root, invocation)?;
     if as_json {
-        let agents = found.iter().map(describe).collect::<Vec<_>>();
-        invocation.print_data(json!(agents).to_string())?;
+        let agents = Agent::value_variants().iter().map(|agent| {
+            let not_found = AgentState { agent: *agent, state: "not found", detail: String::new() };
+            describe(found.iter().find(|one| one.agent == *agent).unwrap_or(&not_found))
+        });
+        invocation.print_data(json!(agents.collect::<Vec<_>>()).to_string())?;
         return Ok(Exit::Success);
     }
     for one in &found {

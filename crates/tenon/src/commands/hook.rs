@@ -74,7 +74,7 @@ struct SessionStart {}
 
 /// Read the event before a compaction from stdin and print the task that is being worked on
 ///
-/// Agents run this. The same text as for `session-start`, which agents send again after a compaction.
+/// Agents run this. The same text as for `session-start`. Claude Code adds it to the instructions for its summary.
 #[derive(Debug, clap::Args)]
 struct PreCompact {}
 
@@ -140,7 +140,7 @@ fn report(invocation: &mut Invocation) -> Result<(), Failure> {
         // Agents show the text to people.
         let lines = texts.iter().flat_map(|text| text.lines()).map(visible);
         let text = lines.collect::<Vec<_>>().join("\n");
-        invocation.print_data(event.name.output(&text).to_string())?;
+        invocation.print_data(event.name.output(&text))?;
     }
     Ok(())
 }

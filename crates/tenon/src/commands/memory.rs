@@ -7,6 +7,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::invocation::Invocation;
 use crate::work::{PageOptions, WorkOptions, call_lean, call_tool, given, line, list, paged};
+use crate::work_text;
 
 /// Search, read and write notes, yours and those of agents
 #[derive(Debug, clap::Args)]
@@ -133,10 +134,12 @@ fn show(args: Show, invocation: &mut Invocation) -> Result<Exit, Failure> {
                 format!("#{} {} {}", entry["seq"], day.get(..10).unwrap_or(&day), line(&entry["title"]));
             match seq {
                 Some(_) => {
-                    invocation.print(head.trim_end())?;
+                    work_text::print(head.trim_end(), invocation)?;
                     invocation.print_lines(entry["content"].as_str().unwrap_or_default())?;
                 }
-                None => invocation.print(format!("{} {}", head.trim_end(), line(&entry["content"])))?,
+                None => {
+                    work_text::print(format!("{} {}", head.trim_end(), line(&entry["content"])), invocation)?
+                }
             }
         }
         if entries.is_empty() {
@@ -154,7 +157,7 @@ fn search(args: Search, invocation: &mut Invocation) -> Result<Exit, Failure> {
     let hits = list(&answer.result["hits"]);
     if !answer.silent {
         for hit in hits {
-            invocation.print(one_line(hit))?;
+            work_text::print(one_line(hit), invocation)?;
         }
         if hits.is_empty() {
             invocation.eprint("nothing found");

@@ -14,6 +14,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::invocation::Invocation;
 use crate::work::{PageOptions, WorkOptions, call_tool, given, line, list, paged, store_handle};
+use crate::work_text;
 
 /// Show and change plans and tasks, yours and those of agents
 ///
@@ -171,7 +172,7 @@ fn show_list(args: List, invocation: &mut Invocation) -> Result<Exit, Failure> {
         call_tool(WorkTool::TasksContext, paged(arguments, &args.paging), &args.options, invocation)?;
     if !answer.silent {
         for target in list(&answer.result["plans"]).iter().chain(list(&answer.result["tasks"])) {
-            invocation.print(one_line(target))?;
+            work_text::print(one_line(target), invocation)?;
         }
     }
     Ok(Exit::Success)
@@ -201,14 +202,17 @@ fn show(args: Show, invocation: &mut Invocation) -> Result<Exit, Failure> {
         let path = line(&step["path"]);
         let depth = path.matches('.').count();
         let mark = if step["completed"] == json!(true) { "x" } else { " " };
-        invocation.print(format!("{}[{mark}] {path} {}", "  ".repeat(depth), line(&step["title"])))?;
+        work_text::print(
+            format!("{}[{mark}] {path} {}", "  ".repeat(depth), line(&step["title"])),
+            invocation,
+        )?;
     }
     for note in list(&result["notes"]) {
-        invocation.print(format!("note: {} {}", line(&note["ts"]), line(&note["content"])))?;
+        work_text::print(format!("note: {} {}", line(&note["ts"]), line(&note["content"])), invocation)?;
     }
     for card in list(&result["cards"]) {
         let says = if card["title"].is_null() { &card["text"] } else { &card["title"] };
-        invocation.print(format!("{}: {}", line(&card["type"]), line(says)))?;
+        work_text::print(format!("{}: {}", line(&card["type"]), line(says)), invocation)?;
     }
     Ok(Exit::Success)
 }
@@ -237,28 +241,31 @@ fn show_radar(args: Radar, invocation: &mut Invocation) -> Result<Exit, Failure>
 
 fn print_head(result: &Value, counts: &Value, invocation: &mut Invocation) -> Result<(), Failure> {
     let target = &result["target"];
-    invocation.print(format!("{} {}", line(&target["id"]), line(&target["title"])))?;
-    invocation.print(format!("status: {}", line(&target["status"])))?;
-    invocation.print(format!("revision: {}", target["revision"]))?;
-    invocation.print(format!("steps: {} of {} done", counts["completed"], counts["total"]))
+    work_text::print(format!("{} {}", line(&target["id"]), line(&target["title"])), invocation)?;
+    work_text::print(format!("status: {}", line(&target["status"])), invocation)?;
+    work_text::print(format!("revision: {}", target["revision"]), invocation)?;
+    work_text::print(format!("steps: {} of {} done", counts["completed"], counts["total"]), invocation)
 }
 
 fn print_radar(radar: &Value, invocation: &mut Invocation) -> Result<(), Failure> {
     for name in ["now", "why"] {
         if !radar[name].is_null() {
-            invocation.print(format!("{name}: {}", line(&radar[name])))?;
+            work_text::print(format!("{name}: {}", line(&radar[name])), invocation)?;
         }
     }
     for verify in list(&radar["verify"]) {
         let text = line(&verify["text"]);
         let text = if text.is_empty() { text } else { format!(": {text}") };
-        invocation.print(format!("verify: {}{text}", line(&verify["checkpoint"])))?;
+        work_text::print(format!("verify: {}{text}", line(&verify["checkpoint"])), invocation)?;
     }
     for step in list(&radar["next"]) {
-        invocation.print(format!("next: {} {}", line(&step["path"]), line(&step["title"])))?;
+        work_text::print(format!("next: {} {}", line(&step["path"]), line(&step["title"])), invocation)?;
     }
     for blocker in list(&radar["blockers"]) {
-        invocation.print(format!("blocker: {} {}", line(&blocker["id"]), line(&blocker["text"])))?;
+        work_text::print(
+            format!("blocker: {} {}", line(&blocker["id"]), line(&blocker["text"])),
+            invocation,
+        )?;
     }
     Ok(())
 }
@@ -273,7 +280,7 @@ fn show_next(args: Next, invocation: &mut Invocation) -> Result<Exit, Failure> {
         let claimed = std::slice::from_ref(&result["task"]);
         let shown = if args.claim && !result["task"].is_null() { claimed } else { list(&result["ready"]) };
         for task in shown {
-            invocation.print(one_line(task))?;
+            work_text::print(one_line(task), invocation)?;
         }
         if shown.is_empty() && !args.claim {
             invocation.eprint("no task is ready");

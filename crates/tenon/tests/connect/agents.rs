@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tenon_testkit::McpClient;
 
 use crate::{AGENTS, connect, run, sandbox, transcript};
@@ -88,6 +88,8 @@ fn agents_on_the_machine_are_listed_with_their_state() {
     let listed: Value = serde_json::from_slice(&listed.stdout).unwrap();
     assert_eq!(listed[1]["name"], "codex");
     assert_eq!(listed[1]["state"], "connected");
+    let windsurf = json!({"name": "windsurf", "title": "Windsurf", "state": "not found", "detail": ""});
+    assert!(listed.as_array().unwrap().contains(&windsurf), "{listed}");
     run(&sandbox, &["claude"]);
     assert!(
         transcript(&sandbox, &[])

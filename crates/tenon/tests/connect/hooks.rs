@@ -31,7 +31,7 @@ fn install_creates_the_file_and_undo_removes_it() {
     exit: 0
     --- /dev/null
     +++ [SANDBOX]/w/.claude/settings.json
-    @@ -0,0 +1,26 @@
+    @@ -0,0 +1,33 @@
     +{
     +  "hooks": {
     +    "PostToolUse": [
@@ -53,6 +53,13 @@ fn install_creates_the_file_and_undo_removes_it() {
     +      {
     +        "hooks": [
     +          { "type": "command", "command": "tenon hook session-start", "timeout": 30 }
+    +        ]
+    +      }
+    +    ],
+    +    "PreCompact": [
+    +      {
+    +        "hooks": [
+    +          { "type": "command", "command": "tenon hook pre-compact", "timeout": 30 }
     +        ]
     +      }
     +    ]
@@ -114,7 +121,7 @@ fn undo_keeps_later_changes() {
     exit: 0
     --- [SANDBOX]/w/.claude/settings.json
     +++ [SANDBOX]/w/.claude/settings.json
-    @@ -1,28 +1,6 @@
+    @@ -1,35 +1,6 @@
      {
        "permissions": { "allow": ["Bash(cat)"] },
        "hooks": {
@@ -138,6 +145,13 @@ fn undo_keeps_later_changes() {
     -      {
     -        "hooks": [
     -          { "type": "command", "command": "tenon hook session-start", "timeout": 30 }
+    -        ]
+    -      }
+    -    ],
+    -    "PreCompact": [
+    -      {
+    -        "hooks": [
+    -          { "type": "command", "command": "tenon hook pre-compact", "timeout": 30 }
     -        ]
     -      }
     -    ]

@@ -3,8 +3,8 @@
 use std::os::unix::fs::PermissionsExt;
 
 use tenon_testkit::Sandbox;
-
-use crate::signed_in::SignedIn;
+use tenon_testkit::console::SignedIn;
+use tenon_testkit::http::send;
 
 const ROUTE: &str = r#"{"renderHandleVersion": "0.1", "kind": "route", "id": "x.home"}"#;
 
@@ -100,5 +100,42 @@ fn pages_without_servers_files_or_a_store_say_so() {
     let user = SignedIn::new(&sandbox);
     for page in ["/console/tasks", "/console/memory"] {
         assert!(user.page(page).contains("notice-failed"), "{page}");
+    }
+}
+
+#[test]
+fn page_names_a_locked_store_and_a_change_waits_for_it() {
+    let sandbox = Sandbox::new();
+    let user = SignedIn::new(&sandbox);
+    assert_eq!(user.post("/console/tasks", "action=add&title=First").status, 303);
+    let file = sandbox.dir("data").join("tenon/work.sqlite3");
+
+    // Another process writes: pages read on, and a change comes after it.
+    let mut other = rusqlite::Connection::open(&file).unwrap();
+    let writing = other.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate).unwrap();
+    let token = user.form_token();
+    let form = user.form("/console/tasks", &format!("form_token={token}&action=add&title=Second"));
+    std::thread::scope(|scope| {
+        let changing = scope.spawn(|| send(user.address, &form).unwrap().status);
+        let page = user.page("/console/tasks");
+        assert!(page.contains("First") && !page.contains("Second"), "{page}");
+        writing.commit().unwrap();
+        assert_eq!(changing.join().unwrap(), 303);
+    });
+    assert!(user.page("/console/tasks").contains("Second"));
+
+    // Another process keeps everyone out.
+    assert!(sandbox.tenon().arg("stop").status().unwrap().success());
+    other.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE;").unwrap();
+    let user = SignedIn::new(&sandbox);
+    for page in ["/console/tasks", "/console/memory"] {
+        assert!(user.page(page).contains("another process may have locked it"), "{page}");
+    }
+    assert!(user.page("/console/").contains("Overview"), "other pages need no store");
+    other.execute_batch("ROLLBACK").unwrap();
+    drop(other);
+    let deadline = std::time::Instant::now() + tenon_testkit::PATIENCE;
+    while !user.page("/console/tasks").contains("Second") {
+        assert!(std::time::Instant::now() < deadline, "the store was not opened after the lock went");
     }
 }

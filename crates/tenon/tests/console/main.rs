@@ -2,8 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
+mod actions;
 mod bad_input;
 mod browser;
-mod signed_in;
+mod large_store;
+mod live_updates;
+mod problems;
 mod signing_in;
 mod text_on_pages;

@@ -1,9 +1,22 @@
 //! Who may use the console: links, sessions, origins, hosts and form tokens.
 
-use tenon_testkit::Sandbox;
-use tenon_testkit::http::{Request, send};
+use std::time::Duration;
 
-use crate::signed_in::{SignedIn, get, link};
+use camino::Utf8PathBuf;
+use tenon_console::Console;
+use tenon_contract::clock::Clock;
+use tenon_server::config::Environment;
+use tenon_server::daemon::connection;
+use tenon_server::daemon::daemon_paths::DaemonPaths;
+use tenon_server::daemon::daemon_server::{DaemonServer, DaemonSocket, ExitPolicy};
+use tenon_server::daemon::protocol::{ClientHello, ConnectionKind};
+use tenon_server::dirs::Dirs;
+use tenon_server::service::Service;
+use tenon_server::workspace::{Workspace, WorkspaceOptions};
+use tenon_testkit::Sandbox;
+use tenon_testkit::console::{SignedIn, get, link};
+use tenon_testkit::http::{Request, send};
+use tokio_util::sync::CancellationToken;
 
 const PAGES: [&str; 9] =
     ["", "problems", "code", "tasks", "memory", "context", "activity", "workspace", "connect"];
@@ -108,4 +121,53 @@ fn session_of_another_workspace_does_not_count_and_a_restart_keeps_its_own() {
     let (address, _) = link(&one);
     assert_eq!(address, first.address, "the console keeps its port");
     assert!(first.page("/console/").contains("Overview"));
+}
+
+/// A daemon in this process, with a clock that the test moves.
+#[tokio::test(flavor = "multi_thread")]
+async fn link_expires_after_a_minute_and_a_session_after_twelve_hours() {
+    let sandbox = Sandbox::with_tree("//- a.md\nx\n");
+    let folder = |name: &str| Utf8PathBuf::from_path_buf(sandbox.dir(name)).unwrap();
+    let root = Utf8PathBuf::from_path_buf(sandbox.root().canonicalize().unwrap()).unwrap();
+    let environment = Environment::from([
+        ("TENON_STATE_DIR", folder("state").as_str()),
+        ("TENON_DATA_DIR", folder("data").as_str()),
+        ("TENON_RUNTIME_DIR", folder("run").as_str()),
+    ]);
+    let (clock, time) = Clock::fixed("2026-01-02T03:04:05Z".parse().unwrap());
+    let dirs = Dirs {
+        home: folder("home"),
+        config_file: folder("config").join("config.toml"),
+        state: folder("state"),
+        data: folder("data"),
+    };
+    let options = WorkspaceOptions { dirs, environment: environment.clone(), flags: vec![], clock };
+    let workspace = Workspace::open(&root, options).unwrap();
+    let paths = DaemonPaths::of(&root, &environment).unwrap();
+    let stop = CancellationToken::new();
+    let daemon = DaemonServer::new(Service::new(workspace), |access| Console::new(access), stop.clone());
+    let socket = DaemonSocket::take(paths.clone()).await.unwrap();
+    let running = tokio::spawn(daemon.run(socket, ExitPolicy::OnRequest));
+    let link = async || {
+        let hello = ClientHello::new(ConnectionKind::Console);
+        let link = connection::connect(&paths, &hello).await.unwrap().welcome.console.unwrap();
+        let (address, path) = link.strip_prefix("http://").unwrap().split_once('/').unwrap();
+        (address.parse().unwrap(), format!("/{path}"))
+    };
+    let answer = |address, request: Request| tokio::task::block_in_place(|| send(address, &request).unwrap());
+
+    let (address, path) = link().await;
+    time.advance(Duration::from_secs(60));
+    assert_eq!(answer(address, get(address, &path)).status, 401, "a minute later");
+    let (address, path) = link().await;
+    time.advance(Duration::from_millis(59_999));
+    let opened = answer(address, get(address, &path));
+    assert_eq!(opened.status, 303, "just in time");
+    let cookie = opened.header("set-cookie").unwrap().split(';').next().unwrap().to_owned();
+    let page = || answer(address, get(address, "/console/").header("Cookie", &cookie)).status;
+    assert_eq!(page(), 200);
+    time.advance(Duration::from_secs(12 * 60 * 60));
+    assert_eq!(page(), 401);
+    stop.cancel();
+    drop(running.await.unwrap());
 }

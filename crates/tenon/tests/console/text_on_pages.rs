@@ -1,9 +1,8 @@
 //! Text that others wrote is shown as text, whatever it contains.
 
 use serde_json::json;
+use tenon_testkit::console::SignedIn;
 use tenon_testkit::{McpClient, Revision, Sandbox};
-
-use crate::signed_in::SignedIn;
 
 const EVIL: &str = "<img src=x onerror=alert(1)>\u{202e}\u{1b}[31m\"'--";
 
@@ -90,4 +89,58 @@ fn names_notes_titles_and_client_names_are_escaped_and_visible() {
     assert!(user.page("/console/activity").contains("&lt;img src=x"));
     assert!(user.page("/console/evil").contains("&lt;U+202E&gt;"));
     client.close();
+}
+
+#[test]
+fn diagnostics_and_messages_of_servers_are_text() {
+    let evil = format!("{EVIL}<script>alert(2)</script>\u{2066}");
+    let sandbox = Sandbox::with_tree("//- a.fake\nbad\n");
+    let found = json!({"line": 0, "message": evil, "source": evil, "code": evil, "severity": 1});
+    let publish = json!([{"publish": {"uri": "$uri", "diagnostics": [found]}}]);
+    let message =
+        json!([{"notify": {"method": "window/showMessage", "params": {"type": 1, "message": evil}}}]);
+    let good = json!({
+        "capabilities": {"textDocumentSync": 2}, "initialize": {"before": message},
+        "rules": [{"on": "textDocument/didOpen", "do": publish}, {"on": "textDocument/didChange", "do": publish}],
+    });
+    let folder = sandbox.dir("state");
+    let servers = json!({"good": tenon_fake_lsp::entry(&folder, "good", good)});
+    sandbox.write_user_config(&toml::to_string(&json!({"servers": servers})).unwrap());
+    let user = SignedIn::new(&sandbox);
+    let deadline = std::time::Instant::now() + tenon_testkit::PATIENCE;
+    loop {
+        let problems = user.page("/console/problems");
+        assert_harmless("problems", &problems);
+        assert!(!problems.contains("<script>alert"), "{problems}");
+        if problems.contains("&lt;script&gt;alert(2)") && problems.contains("&lt;U+202E&gt;␛[31m") {
+            break;
+        }
+        assert!(std::time::Instant::now() < deadline, "the diagnostic is not on the page: {problems}");
+    }
+    assert_harmless("overview", &user.page("/console/"));
+}
+
+#[test]
+fn last_words_of_broken_servers_are_text() {
+    let sandbox = Sandbox::with_tree("//- a.fake\nbad\n");
+    let refusing = json!({"capabilities": {}, "initialize": {"refuse": EVIL}});
+    let last_words = format!("printf '%s' '{}' >&2; exit 3", EVIL.replace('\'', ""));
+    let servers = json!({
+        "refusing": tenon_fake_lsp::entry(&sandbox.dir("state"), "refusing", refusing),
+        "dying": {"command": "/bin/sh", "args": ["-c", last_words], "extensions": [".fake"]},
+    });
+    sandbox.write_user_config(&toml::to_string(&json!({"servers": servers})).unwrap());
+    let user = SignedIn::new(&sandbox);
+    let deadline = std::time::Instant::now() + tenon_testkit::PATIENCE;
+    loop {
+        let (problems, overview) = (user.page("/console/problems"), user.page("/console/"));
+        assert_harmless("problems", &problems);
+        assert_harmless("overview", &overview);
+        // Nothing is known about the file, and the page does not show zeros.
+        assert!(problems.contains("not known yet") && !problems.contains("<b>0</b>"), "{problems}");
+        if overview.contains("&lt;img src=x") {
+            break;
+        }
+        assert!(std::time::Instant::now() < deadline, "{overview}");
+    }
 }

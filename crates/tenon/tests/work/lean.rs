@@ -84,3 +84,57 @@ fn repository_cannot_allow_commands() {
     assert!(text.contains("was not run"), "{text}");
     assert!(!sandbox.root().join("ran.txt").exists());
 }
+
+/// Pyright decides whether the step closes, for an agent and for a person.
+#[test]
+fn step_gated_by_problems_closes_when_the_language_server_finds_none() {
+    const BROKEN: &str = "def size(name: str) -> int:\n    return name\n";
+    const FIXED: &str = "def size(name: str) -> int:\n    return len(name)\n";
+    let sandbox = Sandbox::with_tree(&format!(
+        "//- tenon.toml\n//- pyproject.toml\n[project]\nname = \"p\"\n//- src/a.py\n{BROKEN}//- other/b.py\n{BROKEN}"
+    ));
+    let mut client = connect_by(sandbox.tenon().args(["mcp", "--surface", "work,tasks"]));
+    let steps = ["Fix the types [problems: src/**]", "Again [problems: src/**]"];
+    said(&mut client, "task_add", json!({"title": "Types", "steps": steps}));
+    let (text, failed) = said(&mut client, "task_update", json!({"step": 1, "done": true}));
+    assert!(failed, "{text}");
+    assert!(text.starts_with("step 1 stays open: `problems: src/**` failed\n"), "{text}");
+    assert!(text.contains("src/a.py:2:12") && text.contains("is not assignable to"), "{text}");
+    assert!(!text.contains("other/b.py"), "{text}");
+    sandbox.tree().write("src/a.py", FIXED);
+    let (text, failed) = said(&mut client, "task_update", json!({"step": 1, "done": true}));
+    assert!(!failed && text.contains("step 1 done (`problems: src/**` passed)"), "{text}");
+    let resumed = super::call(&mut client, "tasks_resume", json!({"task": "TASK-001"}));
+    let steps = resumed["result"]["steps"].as_array().unwrap();
+    let first = steps.iter().find(|step| step["path"] == "s:0").unwrap();
+    let evidence = first["evidence"].as_array().unwrap();
+    let kinds: Vec<&str> = evidence.iter().map(|one| one["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["diagnostics", "diagnostics"], "{evidence:?}");
+
+    // A person closes the other step, through the same daemon.
+    let done = |more: &[&str]| sandbox.tenon().args(["tasks", "done", "1", "2"]).args(more).output().unwrap();
+    sandbox.tree().write("src/a.py", BROKEN);
+    let refused = done(&[]);
+    let said = String::from_utf8(refused.stdout).unwrap();
+    assert!(refused.status.code() == Some(1) && said.contains("step 2 stays open"), "{said}");
+    assert_eq!(String::from_utf8(refused.stderr).unwrap(), "checking problems: src/**\n");
+    let by_hand = done(&["--unchecked"]);
+    let said = String::from_utf8(by_hand.stdout).unwrap();
+    assert!(
+        by_hand.status.success() && said.contains("`problems: src/**` was not run: closed by hand"),
+        "{said}"
+    );
+    client.close();
+    assert!(sandbox.tenon().arg("stop").output().unwrap().status.success());
+}
+
+/// Without a server for the files, nothing is known: the step stays open.
+#[test]
+fn step_gated_by_problems_stays_open_without_a_language_server() {
+    let sandbox = Sandbox::with_tree("//- tenon.toml\n//- src/a.py\nx: int = 1\n");
+    let command = ["mcp", "--no-daemon", "--surface", "work"];
+    let mut client = connect_by(sandbox.tenon().args(command).env("PATH", "/usr/bin:/bin"));
+    said(&mut client, "task_add", json!({"title": "Types", "steps": ["Fix [problems: src/**]"]}));
+    let (text, failed) = said(&mut client, "task_update", json!({"step": 1, "done": true}));
+    assert!(failed && text.contains("could not be checked"), "{text}");
+}

@@ -110,7 +110,7 @@ fn migrate_creates_the_store_once() {
     --- stdout
     store: [SANDBOX]/data/tenon/work.sqlite3
     engine: sqlite
-    schema: 3
+    schema: 4
     --- stderr
     migrated from 0
     ");
@@ -194,11 +194,11 @@ fn invalid_store_location_is_rejected_with_a_hint() {
 fn newer_export_is_rejected_with_a_hint() {
     let sandbox = planned();
     let export =
-        text(&tenon(&sandbox, &["store", "export"]).stdout).replacen("\"schema\":3", "\"schema\":9", 1);
+        text(&tenon(&sandbox, &["store", "export"]).stdout).replacen("\"schema\":4", "\"schema\":9", 1);
     let output = import(&sandbox, &sandbox.folder().join("new.db").display().to_string(), export.as_bytes());
     assert_eq!(output.status.code(), Some(6));
     insta::assert_snapshot!(text(&output.stderr), @"
-    error: the store has schema 9, this program knows 3
+    error: the store has schema 9, this program knows 4
       hint: upgrade tenon, or use the version that wrote this store
     ");
 }

@@ -50,8 +50,10 @@ pub(super) enum EventName {
     CursorStop,
     SessionStart,
     CursorSessionStart,
-    /// Before the context is compacted. No agent passes the output of this hook to the model; it is shown to the user.
+    /// Before the context is compacted.
     PreCompact,
+    GeminiPreCompress,
+    CursorPreCompact,
 }
 
 /// The input is not a hook event.
@@ -95,15 +97,17 @@ impl EventName {
             "stop" => Self::CursorStop,
             "SessionStart" => Self::SessionStart,
             "sessionStart" => Self::CursorSessionStart,
-            "PreCompact" | "PreCompress" | "preCompact" => Self::PreCompact,
+            "PreCompact" => Self::PreCompact,
+            "PreCompress" => Self::GeminiPreCompress,
+            "preCompact" => Self::CursorPreCompact,
             _ => return None,
         })
     }
 
-    /// The output that passes text to the model.
-    pub(super) fn output(self, text: &str) -> Value {
+    /// The output that passes text to the model, where the event can.
+    pub(super) fn output(self, text: &str) -> String {
         let beside_the_result = |event: &str| json!({ "hookSpecificOutput": { "hookEventName": event, "additionalContext": text } });
-        match self {
+        let output = match self {
             Self::PostToolUse => beside_the_result("PostToolUse"),
             Self::AfterTool => beside_the_result("AfterTool"),
             Self::CursorPostToolUse => json!({ "additional_context": text }),
@@ -112,8 +116,13 @@ impl EventName {
             Self::CursorStop => json!({ "followup_message": text }),
             Self::SessionStart => beside_the_result("SessionStart"),
             Self::CursorSessionStart => json!({ "additional_context": text }),
-            Self::PreCompact => json!({ "systemMessage": text }),
-        }
+            // Claude Code adds plain text to the instructions for the summary; Codex ignores it.
+            Self::PreCompact => return format!("Keep this in the summary:\n{text}"),
+            // For the person: no output of these events reaches the model.
+            Self::GeminiPreCompress => json!({ "systemMessage": text }),
+            Self::CursorPreCompact => json!({ "user_message": text }),
+        };
+        output.to_string()
     }
 }
 
@@ -129,9 +138,11 @@ impl Event {
                 raw.tool_kind(name)
             }
             EventName::Stop | EventName::AfterAgent | EventName::CursorStop => raw.stop_kind(),
-            EventName::SessionStart | EventName::CursorSessionStart | EventName::PreCompact => {
-                Some(EventKind::Session)
-            }
+            EventName::SessionStart
+            | EventName::CursorSessionStart
+            | EventName::PreCompact
+            | EventName::GeminiPreCompress
+            | EventName::CursorPreCompact => Some(EventKind::Session),
         };
         let folder = raw.cwd.or_else(|| raw.workspace_roots.into_iter().next());
         Ok(kind.map(|kind| Self { name, folder, kind }))
@@ -267,13 +278,15 @@ mod tests {
 
     #[test]
     fn output_has_the_format_of_the_event() {
-        let output = |name: &str| EventName::parse(name).unwrap().output("text").to_string();
+        let output = |name: &str| EventName::parse(name).unwrap().output("text");
         assert_eq!(output("Stop"), r#"{"decision":"block","reason":"text"}"#);
         assert_eq!(output("AfterAgent"), r#"{"decision":"deny","reason":"text"}"#);
         assert_eq!(output("stop"), r#"{"followup_message":"text"}"#);
         assert_eq!(output("postToolUse"), r#"{"additional_context":"text"}"#);
         assert_eq!(output("sessionStart"), r#"{"additional_context":"text"}"#);
-        assert_eq!(output("PreCompact"), r#"{"systemMessage":"text"}"#);
+        assert_eq!(output("PreCompact"), "Keep this in the summary:\ntext");
+        assert_eq!(output("PreCompress"), r#"{"systemMessage":"text"}"#);
+        assert_eq!(output("preCompact"), r#"{"user_message":"text"}"#);
         for name in ["PostToolUse", "AfterTool", "SessionStart"] {
             let expected =
                 json!({ "hookSpecificOutput": { "hookEventName": name, "additionalContext": "text" } });

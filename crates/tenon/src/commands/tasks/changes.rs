@@ -6,7 +6,7 @@ use tenon_work::{LeanTool, WorkTool};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::invocation::Invocation;
-use crate::work::{WorkOptions, call_lean, call_tool_quietly, given};
+use crate::work::{StepChecking, WorkOptions, call_lean, call_lean_checked, call_tool_quietly, given};
 
 /// Add a task
 #[derive(Debug, clap::Args)]
@@ -88,20 +88,24 @@ pub(super) fn note(args: Note, invocation: &mut Invocation) -> Result<Exit, Fail
 
 /// Close a step, or a task whose steps are done
 ///
-/// Closing a task records the commit and the branch that are checked out. Checks that a step names are not run: your word
-/// counts.
+/// Closing a task records the commit and the branch that are checked out. A check that a step names runs first, through the
+/// daemon, which is started if needed; if it fails, the step stays open. Exits with 1 if a step stays open.
 #[derive(Debug, clap::Args)]
 pub(super) struct Done {
     /// Id or title of the task; by default the current one
     id: Option<String>,
     /// Number or title of the step, or `all`; by default the only open one
     step: Option<String>,
+    /// Close it without its checks: your word counts
+    #[arg(long)]
+    unchecked: bool,
     #[command(flatten)]
     options: WorkOptions,
 }
 
 pub(super) fn done(args: Done, invocation: &mut Invocation) -> Result<Exit, Failure> {
     let arguments = given([("id", json!(args.id)), ("step", json!(args.step)), ("done", json!(true))]);
-    call_lean(LeanTool::TaskUpdate, arguments, &args.options, invocation)?;
-    Ok(Exit::Success)
+    let checking = if args.unchecked { StepChecking::ByHand } else { StepChecking::Run };
+    let answer = call_lean_checked(LeanTool::TaskUpdate, arguments, checking, &args.options, invocation)?;
+    Ok(if answer.data["refused"] == true { Exit::No } else { Exit::Success })
 }

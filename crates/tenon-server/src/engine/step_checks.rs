@@ -3,15 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use camino::Utf8PathBuf;
+use camino::Utf8Path;
 use tenon_lsp::CallContext;
 use tenon_work::{Check, CheckOutcome, CheckResult};
 use tokio::io::AsyncReadExt;
 use tokio::process::{Child, Command};
 
-use crate::engine::Engine;
-use crate::surface::ToolCall;
-use crate::workspace::Workspace;
+use super::Engine;
 
 /// Time that is left for the answer when a check ends at the deadline of the call.
 const ANSWER_TIME: Duration = Duration::from_secs(2);
@@ -19,30 +17,26 @@ const ANSWER_TIME: Duration = Duration::from_secs(2);
 /// The end of the output that is kept.
 const MAX_OUTPUT: usize = 64 * 1024;
 
-/// See the module.
-pub(super) struct StepChecks {
-    engine: Arc<Engine>,
-    root: Utf8PathBuf,
-    /// Whether the user allows commands in this workspace.
-    may_run_commands: bool,
-}
-
-impl StepChecks {
-    pub(super) fn new(workspace: &Workspace, engine: &Arc<Engine>) -> Self {
-        let may_run_commands = workspace.config().work.runs_commands_in(workspace.root());
-        Self { engine: Arc::clone(engine), root: workspace.root().to_owned(), may_run_commands }
-    }
-
-    pub(super) async fn run(&self, checks: &[Check], call: &ToolCall) -> Vec<CheckResult> {
+impl Engine {
+    /// Runs checks one after the other.
+    pub(crate) async fn run_step_checks(
+        self: &Arc<Self>,
+        checks: &[Check],
+        call: &CallContext,
+    ) -> Vec<CheckResult> {
+        let mut call = call.clone();
+        call.deadline -= ANSWER_TIME;
+        let root = self.workspace.root();
+        let may_run_commands = self.workspace.config().work.runs_commands_in(root);
         let mut results = Vec::new();
         for check in checks {
             let (outcome, output, exit_code) = match check {
-                Check::Problems(scope) => self.problems(scope, call).await,
-                Check::Command(_) if !self.may_run_commands => {
+                Check::Problems(scope) => self.problems_in(scope, &call).await,
+                Check::Command(_) if !may_run_commands => {
                     let why = "the user's setting `work.run_commands` does not allow it";
                     (CheckOutcome::NotAllowed, why.to_owned(), None)
                 }
-                Check::Command(command) => self.command(command, call).await,
+                Check::Command(line) => command(line, root, &call).await,
             };
             results.push(CheckResult { check: check.clone(), outcome, output, exit_code });
         }
@@ -50,40 +44,41 @@ impl StepChecks {
     }
 
     /// No diagnostics, and nothing left unchecked: silence alone proves nothing.
-    async fn problems(&self, scope: &str, call: &ToolCall) -> (CheckOutcome, String, Option<i32>) {
-        let context = CallContext::new(call.deadline - ANSWER_TIME, call.caller.cancel.clone());
-        let context = context.for_client(call.caller.client.0);
-        let explorer = match self.engine.explorer().await {
+    async fn problems_in(
+        self: &Arc<Self>,
+        scope: &str,
+        call: &CallContext,
+    ) -> (CheckOutcome, String, Option<i32>) {
+        let explorer = match self.explorer().await {
             Ok(explorer) => explorer,
             Err(error) => return (CheckOutcome::Unknown, error.to_string(), None),
         };
-        match explorer.problem_gate(scope, &context).await {
+        match explorer.problem_gate(scope, call).await {
             Ok(gate) if !gate.findings.is_empty() => (CheckOutcome::Failed, gate.findings.join("\n"), None),
             Ok(gate) if !gate.gaps.is_empty() => (CheckOutcome::Unknown, gate.gaps.join("; "), None),
             Ok(gate) => (CheckOutcome::Passed, format!("no problems in {} files", gate.files), None),
             Err(error) => (CheckOutcome::Unknown, error.to_string(), None),
         }
     }
+}
 
-    async fn command(&self, command: &str, call: &ToolCall) -> (CheckOutcome, String, Option<i32>) {
-        let started = Group::start(command, &self.root);
-        let mut group = match started {
-            Ok(group) => group,
-            Err(error) => return (CheckOutcome::Unknown, format!("cannot start a shell: {error}"), None),
-        };
-        let ended = tokio::select! {
-            ended = tokio::time::timeout_at(call.deadline - ANSWER_TIME, group.finish()) => ended.ok(),
-            () = call.caller.cancel.cancelled() => None,
-        };
-        match ended {
-            Some(Ok((output, Some(0)))) => (CheckOutcome::Passed, output, Some(0)),
-            Some(Ok((output, code))) => {
-                let what = code.map_or("ended by a signal".to_owned(), |code| format!("exit code {code}"));
-                (CheckOutcome::Failed, format!("{output}\n{what}"), code)
-            }
-            Some(Err(error)) => (CheckOutcome::Unknown, format!("the command failed: {error}"), None),
-            None => (CheckOutcome::Unknown, "the command took too long".to_owned(), None),
+async fn command(line: &str, root: &Utf8Path, call: &CallContext) -> (CheckOutcome, String, Option<i32>) {
+    let mut group = match Group::start(line, root) {
+        Ok(group) => group,
+        Err(error) => return (CheckOutcome::Unknown, format!("cannot start a shell: {error}"), None),
+    };
+    let ended = tokio::select! {
+        ended = tokio::time::timeout_at(call.deadline, group.finish()) => ended.ok(),
+        () = call.cancel.cancelled() => None,
+    };
+    match ended {
+        Some(Ok((output, Some(0)))) => (CheckOutcome::Passed, output, Some(0)),
+        Some(Ok((output, code))) => {
+            let what = code.map_or("ended by a signal".to_owned(), |code| format!("exit code {code}"));
+            (CheckOutcome::Failed, format!("{output}\n{what}"), code)
         }
+        Some(Err(error)) => (CheckOutcome::Unknown, format!("the command failed: {error}"), None),
+        None => (CheckOutcome::Unknown, "the command took too long".to_owned(), None),
     }
 }
 
@@ -93,7 +88,7 @@ struct Group {
 }
 
 impl Group {
-    fn start(command: &str, root: &Utf8PathBuf) -> std::io::Result<Self> {
+    fn start(command: &str, root: &Utf8Path) -> std::io::Result<Self> {
         let mut shell = Command::new("sh");
         // One stream, so that the order of output and errors is kept.
         shell.arg("-c").arg(format!("exec 2>&1\n{command}")).current_dir(root);
