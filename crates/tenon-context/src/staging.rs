@@ -70,6 +70,24 @@ impl Target {
         format!("{BUILD}{}-", self.key())
     }
 
+    /// Removes a folder, first under a name that no build uses: another build may remove it at the same time, and a third
+    /// may then begin with its name.
+    fn discard(&self, folder: &Path) {
+        for n in 0_u64.. {
+            let discarded = self.parent.join(format!("{}removed-{}-{n}", self.builds(), std::process::id()));
+            match rename_new(folder, &discarded) {
+                Err(error) if is_occupied(&error) => continue,
+                // Another build has removed it.
+                Err(error) if error.kind() == ErrorKind::NotFound => return,
+                Err(_) => return remove(folder),
+                Ok(()) => {}
+            }
+            // A file system may take a millisecond for each file, and several at once.
+            system::remove_files(&discarded.join(DOCUMENTS), REMOVING_THREADS);
+            return remove(&discarded);
+        }
+    }
+
     /// Removes leftovers of killed builds. Failures are ignored: the next build tries again.
     fn remove_leftovers(&self) {
         let builds = self.builds();
@@ -79,7 +97,7 @@ impl Target {
                 // The lock is held until the folder is removed, so that no other build can take it.
                 let folder = system::open_folder(&path).ok().flatten();
                 if folder.as_ref().is_some_and(|folder| folder.try_lock().is_ok()) {
-                    remove(&path);
+                    self.discard(&path);
                 }
             }
         }
@@ -159,13 +177,13 @@ impl Staging {
         match exchange(&self.folder, &target) {
             Ok(()) => {
                 self.placed()?;
-                remove(&self.folder);
+                self.target.discard(&self.folder);
                 Ok(())
             }
             Err(AtomicRenameError::Unsupported) => {
                 replace_in_two_steps(&self.folder, &target, &self.target.old()).map_err(failed)?;
                 self.placed()?;
-                remove(&self.target.old());
+                self.target.discard(&self.target.old());
                 Ok(())
             }
             Err(AtomicRenameError::Failed(error)) => Err(failed(error)),
@@ -233,11 +251,7 @@ fn remove_parents(parents: &[PathBuf]) {
 fn remove(path: &Path) {
     // Best effort: the next build tries again.
     let _: io::Result<()> = match path.symlink_metadata() {
-        Ok(metadata) if metadata.is_dir() => {
-            // A file system may take a millisecond for each file, and several at once.
-            system::remove_files(&path.join(DOCUMENTS), REMOVING_THREADS);
-            fs::remove_dir_all(path)
-        }
+        Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path),
         Ok(_) => fs::remove_file(path),
         Err(error) => Err(error),
     };
@@ -279,8 +293,10 @@ mod tests {
             fs::write(at("real/documents").join(n.to_string()), "x").unwrap();
         }
         std::os::unix::fs::symlink(at("kept/a"), at("real/documents/link")).unwrap();
-        remove(&at("linked"));
-        remove(&at("real"));
+        let target = Target::of(&at("cache")).unwrap();
+        target.discard(&at("linked"));
+        target.discard(&at("real"));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
         assert!(at("kept/a").exists() && !at("linked").exists() && !at("real").exists());
     }
 

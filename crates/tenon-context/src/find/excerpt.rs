@@ -159,7 +159,7 @@ mod tests {
         let shown = excerpt(&text, comment.len(), 150, &terms(&["cancelled"]));
         assert_eq!(
             shown,
-            "/// Comment.\n/// Comment.\n… 18 lines\nfn run(\n    a: u8,\n) {\n… 49 lines\n    step(49);\n    cancels(a);\n    \
+            "/// Comment.\n/// Comment.\n/// Comment.\n/// Comment.\n/// Comment.\n… 15 lines\nfn run(\n    a: u8,\n) {\n… 49 lines\n    step(49);\n    cancels(a);\n    \
              step(0);\n    step(1);\n… 49 lines"
         );
     }
