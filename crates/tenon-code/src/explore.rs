@@ -158,7 +158,7 @@ pub struct Explorer {
     options: ExploreOptions,
     index: Arc<SyntaxIndex>,
     progress: Mutex<IndexProgress>,
-    /// Whether a question was answered before all files were parsed. Only one is, since it delays the others.
+    /// Whether a question has tried to be answered before all files are parsed. Only the first does, since it delays the reading.
     was_early: AtomicBool,
 }
 

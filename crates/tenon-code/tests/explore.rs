@@ -172,9 +172,8 @@ async fn invalid_utf8_is_searched_and_found() {
     assert!(text.contains("b.py"), "{text}");
 }
 
-/// Files that do not contain the name are not parsed for the first answer.
 #[tokio::test]
-async fn first_find_is_answered_before_all_files_are_parsed() {
+async fn first_find_answers_as_the_whole_index_does() {
     let builder = Workbench::new()
         .file("a.py", "def total(): pass\n")
         .file("b.py", "class Sum:\n    def total(self): pass\n")

@@ -16,7 +16,7 @@ use crate::{IndexedFile, SymbolQuery, SyntaxIndex, View};
 impl SyntaxIndex {
     /// A view of those of `files` that contain the name of a query. It has every exact match, but not every other one.
     /// Parsing of other files stops meanwhile. `None` if the query names a line, or if names of this kind are not always
-    /// written the same way, such as `operator ()`.
+    /// written the same way, such as `operator==`.
     #[must_use]
     pub fn view_of_name(&self, files: &[Utf8PathBuf], query: &SymbolQuery) -> Option<View> {
         let name = query.name().filter(|name| is_identifier(name))?;
