@@ -140,7 +140,6 @@ fn wait_for_index(user: &SignedIn) -> Result<(), BenchError> {
 fn updates(user: &SignedIn, writer: &mut McpSession) -> Result<Times, BenchError> {
     let mut events = user.events();
     events.until("event: hello");
-    events.until("work");
     let mut connection = user.connect();
     let request = user.request("/console/tasks?task=TASK-001").header("x-tenon-live", "1");
     let mut times = Times::default();

@@ -99,7 +99,7 @@ enum Command {
     /// Tried edits under concurrent questions: whether another answer shows the tried text
     Tries(tries::Options),
     /// Plans, tasks and memory on SQLite and PostgreSQL, against a bare SQLite commit
-    Work,
+    Work(work::Options),
     /// Parse a JSON file and exit: the baseline of `compose`
     #[command(hide = true)]
     Parse { file: PathBuf },
@@ -119,7 +119,7 @@ const ALL: [Command; 8] = [
     Command::Edit,
     Command::Lsp(lsp::Options { only: None }),
     Command::Spine,
-    Command::Work,
+    Command::Work(work::Options { only: None }),
 ];
 
 fn main() -> ExitCode {
@@ -180,7 +180,7 @@ fn run_one(command: &Command, tenon: &Path) -> Result<(), BenchError> {
         Command::Symbols(options) => symbols::run(tenon, options),
         Command::Tasks(options) => tasks::run(tenon, options),
         Command::Tries(options) => tries::run(tenon, options),
-        Command::Work => work::run(tenon),
+        Command::Work(options) => work::run(tenon, &options),
         Command::Parse { file } => compose::parse(file),
         Command::Echo => Ok(hyper_echo::serve()?),
         Command::Relay { socket } => Ok(echo::relay(socket)?),

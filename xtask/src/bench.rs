@@ -5,11 +5,12 @@ use std::process::Command;
 use crate::shell::{self, Error, cargo, repository, run_checked};
 
 /// The benches in `bench/src/main.rs`, checked here before the build.
-pub(crate) const NAMES: [&str; 19] = [
+pub(crate) const NAMES: [&str; 20] = [
     "changes",
     "checkers",
     "code",
     "compose",
+    "console",
     "context",
     "coverage",
     "declarations",

@@ -96,6 +96,7 @@ fn tests(filter: &str) -> Result<Tally, Error> {
     }
     // Print each failure when it happens; they are listed again at the end of the run.
     command.args(["--status-level", "fail", "--final-status-level", "none"]);
+    command.env("TENON_WORKSPACE_BUILT", "1");
     let mut total = runner(&mut command, "cargo nextest", tally::nextest)?;
     let mut command = cargo();
     command.args(["test", "--workspace", "--doc", "--no-fail-fast", "--quiet", "--"]).arg(filter);

@@ -34,15 +34,17 @@ pub(super) fn run(tenon: &Path) -> Result<(), BenchError> {
         let mut session = start_session()?;
         ask(&mut session, "needle")?;
         row(&what("first answer, no stored index"), &shown(start.elapsed()), "", "");
+        while !ask(&mut session, "needle")? {}
+        row(&what("first answer from all files, no stored index"), &shown(start.elapsed()), "", "");
         let mut stop = sandbox.command(tenon);
         drop(session);
         stop.arg("stop").stdout(Stdio::null()).stderr(Stdio::null()).status()?;
 
         let start = Instant::now();
         let mut session = start_session()?;
-        ask(&mut session, "needle")?;
+        while !ask(&mut session, "needle")? {}
         row(
-            &what("first answer, stored index"),
+            &what("first answer from all files, stored index"),
             &shown(start.elapsed()),
             "start of the daemon included",
             "300 ms",
@@ -60,7 +62,7 @@ pub(super) fn run(tenon: &Path) -> Result<(), BenchError> {
         let mut next = 0;
         let times = Times::of(WARM_CALLS, || {
             next += 1;
-            ask(&mut session, &questions[next % questions.len()])
+            ask(&mut session, &questions[next % questions.len()]).map(drop)
         })?;
         let spread = format!("{} (95 %: {})", shown(times.median()), shown(times.within(0.95)));
         let aim = if size == 10_000 { "5 ms" } else { "20 ms" };
@@ -95,12 +97,14 @@ pub(super) fn run(tenon: &Path) -> Result<(), BenchError> {
     Ok(())
 }
 
-fn ask(session: &mut McpSession, query: &str) -> Result<(), BenchError> {
+/// Whether all files were read for the answer.
+fn ask(session: &mut McpSession, query: &str) -> Result<bool, BenchError> {
     let answer = session.call("context.find", &json!({ "query": query }))?;
-    if answer.is_error || !answer.text.contains("sources/") {
+    let is_partial = answer.text.contains("ask again");
+    if answer.is_error || !is_partial && !answer.text.contains("sources/") {
         return Err(BenchError::new(format!("`context.find` answered {}", answer.text)));
     }
-    Ok(())
+    Ok(!is_partial)
 }
 
 /// Documents with headings and skewed words. Returns the words.

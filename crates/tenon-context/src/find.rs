@@ -22,6 +22,7 @@ pub(crate) mod token_count;
 mod words;
 
 use std::collections::BTreeMap;
+use std::string::FromUtf8Error;
 use std::sync::PoisonError;
 
 use camino::Utf8PathBuf;
@@ -249,13 +250,11 @@ impl<'a> FileTexts<'a> {
 
     fn read(&self, file: &FileEntry) -> Option<String> {
         let path = self.index.root().join(&*file.path);
-        let before = stamp(&path);
-        if before != Some((file.size, file.modified)) {
-            return None;
-        }
         let bytes = regular_file::read_start(&path, passage_index::read_limit(file)).ok()?;
-        let same =
-            if file.settled { stamp(&path) == before } else { Sha256::digest(&bytes)[..16] == file.hash };
-        same.then(|| String::from_utf8_lossy(&bytes).into_owned())
+        // What was written before or during the reading has another time now.
+        let same = stamp(&path) == Some((file.size, file.modified))
+            && (file.settled || Sha256::digest(&bytes)[..16] == file.hash);
+        let lossy = |error: FromUtf8Error| String::from_utf8_lossy(error.as_bytes()).into_owned();
+        same.then(|| String::from_utf8(bytes).unwrap_or_else(lossy))
     }
 }

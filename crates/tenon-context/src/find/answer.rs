@@ -28,7 +28,7 @@ const LEAST_TOKENS: f32 = 300.0;
 const LEAST_SCORE: f32 = 0.1;
 
 /// After so many passages in a row that do not fit, the answer is full.
-const MISSES: usize = 20;
+const MISSES: usize = 8;
 
 /// A passage that may be part of the answer.
 pub(super) struct Candidate {

@@ -38,8 +38,34 @@ impl ShownTerms {
         terms
     }
 
+    /// Whether a part of a word in the line may begin as one of the words. Cheaper than splitting the line.
+    fn may_occur(&self, line: &str) -> bool {
+        let bytes = line.as_bytes();
+        let mut before = Letters::None;
+        bytes.iter().enumerate().any(|(at, byte)| {
+            let this = Letters::of(*byte);
+            let begins = this != before || this == Letters::Upper;
+            before = this;
+            match this {
+                Letters::None => false,
+                Letters::Other => true,
+                _ if !begins => false,
+                _ => {
+                    // The part may be this letter alone.
+                    let ends = bytes.get(at + 1).is_none_or(|next| Letters::of(*next) != this);
+                    let alone = ends.then(|| [byte.to_ascii_lowercase(), b' ']);
+                    let mut starts = start_at(&bytes[at..]).into_iter().chain(alone);
+                    starts.any(|start| self.starts.binary_search(&start).is_ok())
+                }
+            }
+        })
+    }
+
     /// How much a line says about the question.
     fn score(&self, line: &str) -> f32 {
+        if !self.may_occur(line) {
+            return 0.0;
+        }
         let mut seen: BTreeSet<Term> = BTreeSet::new();
         let mut score = 0.0;
         let may_match =
@@ -55,10 +81,39 @@ impl ShownTerms {
     }
 }
 
+/// Where a part of a word may begin: where this changes, and at every upper-case letter.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Letters {
+    None,
+    Lower,
+    Upper,
+    Digit,
+    /// Beyond ASCII.
+    Other,
+}
+
+impl Letters {
+    fn of(byte: u8) -> Self {
+        match byte {
+            b'a'..=b'z' => Self::Lower,
+            b'A'..=b'Z' => Self::Upper,
+            b'0'..=b'9' => Self::Digit,
+            0x80.. => Self::Other,
+            _ => Self::None,
+        }
+    }
+}
+
 /// The first two letters, which stemming keeps; `None` for letters beyond ASCII.
 fn start(word: &str) -> Option<[u8; 2]> {
-    let mut bytes = word.bytes().filter(|byte| *byte != b'_').map(|byte| byte.to_ascii_lowercase());
+    start_at(word.as_bytes())
+}
+
+/// As [`start`], of the word at the start of a text.
+fn start_at(text: &[u8]) -> Option<[u8; 2]> {
+    let mut bytes = text.iter().filter(|byte| **byte != b'_').map(u8::to_ascii_lowercase);
     let (first, second) = (bytes.next()?, bytes.next().unwrap_or(b' '));
+    let second = if Letters::of(second) == Letters::None { b' ' } else { second };
     (first.is_ascii() && second.is_ascii()).then_some([first, second])
 }
 
@@ -162,6 +217,28 @@ mod tests {
             "/// Comment.\n/// Comment.\n/// Comment.\n/// Comment.\n/// Comment.\n… 15 lines\nfn run(\n    a: u8,\n) {\n… 49 lines\n    step(49);\n    cancels(a);\n    \
              step(0);\n    step(1);\n… 49 lines"
         );
+    }
+
+    #[test]
+    fn lines_are_passed_over_only_if_they_have_no_word() {
+        let words = ["HTTPDate", "x", "parse", "cancelled", "42", "größe", "a_bc"];
+        for line in ["parseHTTPDate_2", "x_min", "xMin", "a.x", "re-parsing", "is42nd", "cancels it", "GRÖSSE", "a_bc()", "__x__"]
+        {
+            for word in words {
+                let mut terms = ShownTerms::default();
+                super::super::words::for_each_term(word, |found| {
+                    let one = ShownTerms::new([(found.term, found.word, 1.0)].into_iter());
+                    terms.weights.extend(one.weights);
+                    terms.starts.extend(one.starts);
+                });
+                terms.weights.sort_by_key(|one| one.0);
+                terms.starts.sort_unstable();
+                let passed_over = !terms.may_occur(line);
+                // Every start is allowed.
+                terms.starts = (0..=0x7f).flat_map(|a| (0..=0x7f).map(move |b| [a, b])).collect();
+                assert!(!passed_over || terms.score(line) == 0.0, "{word} in {line}");
+            }
+        }
     }
 
     #[test]

@@ -82,6 +82,8 @@ struct ReadFile {
 enum Checked {
     Missing,
     Unchanged,
+    /// Another time, but the same content.
+    Touched(FileEntry),
     Changed(Box<ReadFile>),
 }
 
@@ -255,11 +257,12 @@ impl PassageIndex {
     }
 
     fn apply_batch(&self, batch: &[&str], checked: Vec<Checked>, updates: &mut UpdateState) {
-        let (mut removed, mut read) = (Vec::new(), Vec::new());
+        let (mut removed, mut touched, mut read) = (Vec::new(), Vec::new(), Vec::new());
         for (path, checked) in batch.iter().zip(checked) {
             match checked {
                 Checked::Missing => removed.push(*path),
                 Checked::Unchanged => {}
+                Checked::Touched(entry) => touched.push(entry),
                 Checked::Changed(file) => {
                     removed.push(path);
                     read.push(*file);
@@ -267,10 +270,13 @@ impl PassageIndex {
             }
         }
         let segment = (!read.is_empty()).then(|| segment_of(read));
-        if removed.is_empty() && segment.is_none() {
+        if removed.is_empty() && touched.is_empty() && segment.is_none() {
             return;
         }
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        for entry in touched {
+            updates.unsaved |= state.touch(&entry);
+        }
         for path in removed {
             updates.unsaved |= state.remove(path);
         }
@@ -324,11 +330,9 @@ impl PassageIndex {
         };
         let Ok(bytes) = bytes else { return empty(entry, FileOutcome::Unreadable) };
         entry.hash.copy_from_slice(&Sha256::digest(&bytes)[..16]);
-        if known.as_ref().is_some_and(|known| {
-            (known.size, known.modified, known.hash, known.settled)
-                == (size, modified, entry.hash, entry.settled)
-        }) {
-            return Checked::Unchanged;
+        if let Some(known) = known.filter(|known| (known.size, known.hash) == (size, entry.hash)) {
+            let is_same = (known.modified, known.settled) == (modified, entry.settled);
+            return if is_same { Checked::Unchanged } else { Checked::Touched(entry) };
         }
         if is_binary(&bytes) {
             return empty(entry, FileOutcome::Binary);

@@ -95,6 +95,16 @@ impl PassageState {
         known.is_some()
     }
 
+    /// Notes the time of a file whose content is the same. Whether it was known.
+    pub(super) fn touch(&mut self, touched: &FileEntry) -> bool {
+        let known = self.by_path.get(&touched.path);
+        if let Some((segment, file)) = known {
+            let entry = &mut self.segments[*segment as usize].data.files[*file as usize];
+            (entry.modified, entry.settled) = (touched.modified, touched.settled);
+        }
+        known.is_some()
+    }
+
     pub(super) fn add(&mut self, segment: Segment) {
         let number = self.segments.len() as u32;
         for (file, entry) in segment.files.iter().enumerate() {

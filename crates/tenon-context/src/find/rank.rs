@@ -123,8 +123,8 @@ impl QueryTerms {
             (Some(_), _) if entry.kind == PassageKind::Code => OTHER_CODE_WEIGHT,
             _ => 1.0,
         };
-        let name = entry.place.rsplit(['.', ' ', ':']).next().unwrap_or_default();
-        let is_private = entry.declares.is_some() && name.starts_with('_');
+        let name = || entry.place.rsplit(['.', ' ', ':']).next().unwrap_or_default();
+        let is_private = entry.declares.is_some() && name().starts_with('_');
         if is_private { wanted * PRIVATE_WEIGHT } else { wanted }
     }
 }

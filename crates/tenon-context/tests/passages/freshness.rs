@@ -33,6 +33,19 @@ fn reported_changes_add_and_remove_passages() {
 }
 
 #[test]
+fn file_with_another_time_and_the_same_content_is_not_cut_again() {
+    let workspace = Workspace::new(&[("a.md", "# A\n\napples\n")]);
+    let index = workspace.index();
+    let (path, before) = (workspace.root().join("a.md"), index.totals());
+    let file = fs::File::options().append(true).open(&path).unwrap();
+    file.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(1)).unwrap();
+    index.update_files(&[path], &workspace.syntax);
+    // A new version would be kept beside the old one for a while.
+    assert_eq!(index.totals(), before);
+    assert_eq!(workspace.places(&index, "apples"), ["a.md:1-3"]);
+}
+
+#[test]
 fn stopped_update_keeps_what_was_read() {
     let workspace = Workspace::new(&[("a.md", "# A\n\napples\n")]);
     let index = workspace.index();

@@ -207,11 +207,11 @@ fn deduplicate_edges(content: &mut Content) {
     }
 }
 
-/// The smallest useful budget and a dozen larger ones, different for each tool.
+/// The smallest useful budget and some larger ones, different for each tool.
 fn budgets(tool: &str) -> Vec<usize> {
     let entropy = tenon_contract::clock::Entropy::seeded(tool.len() as u64);
     let random = std::iter::repeat_with(|| 601 + u32::from_le_bytes(entropy.bytes()) as usize % 19_400);
-    std::iter::once(600).chain(random.take(12)).collect()
+    std::iter::once(600).chain(random.take(5)).collect()
 }
 
 on_both! {
