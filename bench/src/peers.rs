@@ -22,7 +22,7 @@ use crate::output::{log, print};
 use crate::product::Product;
 use crate::source_sample;
 use agent::{Agent, CASES, Case, PATIENCE, PEERS, Peer, Places, Programs, Verdict};
-use chart::Group;
+use chart::{Bar, Group};
 
 /// The size of a run.
 #[derive(Debug, Clone, clap::Args)]
@@ -80,14 +80,18 @@ impl Measured {
             cell.push_str(&format!("; {} wrong", self.wrong));
         }
         if self.refused > 0 {
-            cell.push_str(&format!("; {} errors", self.refused));
+            cell.push_str(&format!("; {} error{}", self.refused, if self.refused == 1 { "" } else { "s" }));
         }
         cell
     }
 
-    fn bar(&self) -> Option<(f64, String)> {
+    fn bar(&self) -> Bar {
         let median = self.times.median();
-        (self.times.len() > 0).then(|| (median.as_secs_f64(), shown(median)))
+        match self.times.len() {
+            0 if self.wrong + self.refused == 0 => Bar::absent(),
+            0 => Bar { length: None, label: "no right answer".to_owned() },
+            _ => Bar { length: Some(median.as_secs_f64()), label: shown(median) },
+        }
     }
 }
 
@@ -380,7 +384,7 @@ fn report(case: Case, results: &[Results], options: &Options) {
 }
 
 fn drawn(results: &[Results], options: &Options) -> String {
-    let group = |title: &str, bar: &dyn Fn(&Results) -> Option<(f64, String)>| Group {
+    let group = |title: &str, bar: &dyn Fn(&Results) -> Bar| Group {
         title: title.to_owned(),
         bars: results.iter().map(bar).collect(),
     };
@@ -390,7 +394,8 @@ fn drawn(results: &[Results], options: &Options) -> String {
         group("references", &|one| one.references.bar()),
         group("edit until the right diagnostics", &|one| one.edit.bar()),
         group(&format!("memory, {} agents", options.agents), &|one| {
-            one.crowd_mib.map(|(mib, _)| (mib, format!("{mib:.0} MiB")))
+            let bar = |(mib, _)| Bar { length: Some(mib), label: format!("{mib:.0} MiB") };
+            one.crowd_mib.map_or_else(Bar::absent, bar)
         }),
     ];
     chart::svg("Django with pyright: less is better, logarithmic", &PEERS.map(Peer::name), &groups)

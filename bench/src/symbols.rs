@@ -97,8 +97,7 @@ pub(crate) fn run(tenon: &Path, options: &Options) -> Result<(), BenchError> {
             compare_callers(symbol, &sandbox, &mut bare, &mut session, &mut callers)?;
         }
     }
-    drop(session);
-    product.stop()?;
+    drop((session, bare));
     print(&format!("# Symbols of {name}, beside rust-analyzer\n"));
     print("| tool | asked | as rust-analyzer | marked as possibly incomplete |\n|---|---|---|---|");
     for (tool, tally) in
@@ -109,7 +108,7 @@ pub(crate) fn run(tenon: &Path, options: &Options) -> Result<(), BenchError> {
     for difference in [&found, &references, &callers].into_iter().flat_map(|tally| &tally.differences) {
         print(&format!("\n- {difference}"));
     }
-    Ok(())
+    product.stop()
 }
 
 /// Copies the files that git tracks.

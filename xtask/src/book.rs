@@ -65,7 +65,8 @@ fn decisions() -> Result<Vec<Value>, Error> {
 }
 
 fn change_links(item: &mut Value, url: Option<&str>) {
-    let chapter = &mut item["Chapter"];
+    // A separator or the title of a part has no text.
+    let Some(chapter) = item.get_mut("Chapter") else { return };
     let Some(page) = chapter["path"].as_str().map(|path| format!("docs/{path}")) else { return };
     if let Some(content) = chapter["content"].as_str() {
         chapter["content"] = json!(with_links_inside(content, &page, url));
@@ -141,7 +142,8 @@ mod tests {
             let content = fs::read_to_string(repository().join("docs").join(path)).unwrap();
             json!({"Chapter": {"name": path, "content": content, "path": path, "sub_items": []}})
         };
-        json!({"sections": paths.map(chapter).collect::<Vec<_>>()})
+        let other = [json!("Separator"), json!({"PartTitle": "Part"})];
+        json!({"sections": other.into_iter().chain(paths.map(chapter)).collect::<Vec<_>>()})
     }
 
     /// The id that mdBook gives to a heading.
@@ -149,6 +151,13 @@ mod tests {
         let heading = heading.trim_start_matches('#').trim().to_lowercase();
         let kept = heading.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
         kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+    }
+
+    #[test]
+    fn separators_and_titles_stay_as_they_are() {
+        let (before, mut after) = (book(), book());
+        process(&mut after, None).unwrap();
+        assert_eq!(after["sections"].as_array().unwrap()[..2], before["sections"].as_array().unwrap()[..2]);
     }
 
     #[test]

@@ -2,11 +2,23 @@
 
 use std::fmt::Write as _;
 
-/// Bars of one measurement; `None` where a subject cannot do it.
+/// Bars of one measurement, one per subject.
 pub(super) struct Group {
     pub(super) title: String,
-    /// Value and how it is written, one per subject.
-    pub(super) bars: Vec<Option<(f64, String)>>,
+    pub(super) bars: Vec<Bar>,
+}
+
+/// A value and how it is written. Without a length there is only the label.
+pub(super) struct Bar {
+    pub(super) length: Option<f64>,
+    pub(super) label: String,
+}
+
+impl Bar {
+    /// The subject does not do this, or was not asked.
+    pub(super) fn absent() -> Self {
+        Self { length: None, label: "–".to_owned() }
+    }
 }
 
 const BAR: usize = 13;
@@ -32,7 +44,7 @@ pub(super) fn svg(heading: &str, subjects: &[&str], groups: &[Group]) -> String 
         // Writing to a string does not fail.
         let _ = writeln!(svg, "<text class=\"h\" x=\"4\" y=\"{}\">{}</text>", y + 13, group.title);
         y += TITLE;
-        let values = || group.bars.iter().flatten().map(|(value, _)| value.max(f64::MIN_POSITIVE));
+        let values = || group.bars.iter().filter_map(|bar| bar.length).map(|value| value.max(f64::MIN_POSITIVE));
         let most = values().fold(0.0, f64::max);
         let least = values().fold(most, f64::min) / 2.0;
         for (index, bar) in group.bars.iter().enumerate() {
@@ -40,10 +52,8 @@ pub(super) fn svg(heading: &str, subjects: &[&str], groups: &[Group]) -> String 
             let colour = COLOURS[index % COLOURS.len()];
             let base = y + 10;
             let _ = writeln!(svg, "<text x=\"16\" y=\"{base}\">{subject}</text>");
-            let (length, label) = match bar {
-                Some((value, label)) => (share(*value, least, most) * 380.0, label.as_str()),
-                None => (0.0, "–"),
-            };
+            let length = bar.length.map_or(0.0, |value| share(value, least, most) * 380.0);
+            let label = &bar.label;
             let _ = writeln!(
                 svg,
                 "<rect x=\"{LABELS}\" y=\"{}\" width=\"{length:.0}\" height=\"{}\" rx=\"2\" fill=\"{colour}\"/>\
@@ -72,7 +82,8 @@ mod tests {
 
     #[test]
     fn largest_value_gets_longest_bar_and_missing_one_a_dash() {
-        let bars = vec![Some((1.0, "1 ms".to_owned())), Some((100.0, "100 ms".to_owned())), None];
+        let bar = |length: f64| Bar { length: Some(length), label: format!("{length} ms") };
+        let bars = vec![bar(1.0), bar(100.0), Bar::absent()];
         let drawn = svg("times", &["a", "b", "c"], &[Group { title: "first".to_owned(), bars }]);
         assert!(drawn.contains("width=\"380\"") && drawn.contains(">–<"), "{drawn}");
         assert!(share(1.0, 0.5, 100.0) < share(100.0, 0.5, 100.0));

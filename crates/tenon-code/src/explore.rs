@@ -21,11 +21,10 @@ use tenon_index::{
 use tenon_lsp::CallContext;
 use tenon_lsp::model::Severity;
 use tenon_lsp::orchestrator::{AskError, Orchestrator};
-use tenon_lsp::process;
-use tokio::sync::Mutex;
-use tokio::task::{JoinHandle, spawn_blocking};
+use tokio::task::spawn_blocking;
 
 use crate::code_tools::CodeTools;
+use crate::followed_index::FollowedIndex;
 use crate::report_log::ReportedFiles;
 use crate::symbol_choice::{ChosenSymbol, SymbolChoice};
 
@@ -156,19 +155,9 @@ pub(crate) enum NamedSymbol {
 pub struct Explorer {
     code: CodeTools,
     options: ExploreOptions,
-    index: Arc<SyntaxIndex>,
-    progress: Mutex<IndexProgress>,
+    index: FollowedIndex<SyntaxIndex>,
     /// Whether a question has tried to be answered before all files are parsed. Only the first does, since it delays the reading.
     was_early: AtomicBool,
-}
-
-/// How far the index is.
-#[derive(Default)]
-struct IndexProgress {
-    /// The last entry of the change journal that the index knows; `None` before the first question.
-    known: Option<u64>,
-    /// Writes the store while questions are answered.
-    saving: Option<JoinHandle<()>>,
 }
 
 impl Explorer {
@@ -177,9 +166,8 @@ impl Explorer {
         let index = IndexOptions { root: root.clone(), store: Some(store.clone()), clock: clock.clone() };
         Self {
             code,
-            index: Arc::new(SyntaxIndex::open(index)),
+            index: FollowedIndex::new(Arc::new(SyntaxIndex::open(index))),
             options,
-            progress: Mutex::default(),
             was_early: AtomicBool::new(false),
         }
     }
@@ -198,7 +186,7 @@ impl Explorer {
         let notes = self.refreshed(call).await;
         let unread = notes.files_unread();
         let answer = match request {
-            ExploreRequest::Find(input) => self.find(input, &self.index.view(), notes).await,
+            ExploreRequest::Find(input) => self.find(input, &self.index().view(), notes).await,
             ExploreRequest::Outline(input) => self.outline(input, notes),
             ExploreRequest::References(input) => self.references(input, notes, call).await,
             ExploreRequest::Hierarchy(input) => self.hierarchy(input, notes, call).await,
@@ -217,45 +205,9 @@ impl Explorer {
         &self.code.state.engine
     }
 
-    /// Brings the index up to date. `false` if it does not know all files: there was no time, or reading them failed.
+    /// Brings the index up to date. `false` if it does not know all files.
     pub(crate) async fn refresh(&self, call: &CallContext) -> bool {
-        let servers = self.servers();
-        let is_first = self.progress.lock().await.known.is_none();
-        let index = Arc::clone(&self.index);
-        // The first question has to wait until the folders are walked: time to read the store.
-        let load = async {
-            if is_first {
-                let _ = spawn_blocking(move || index.load()).await;
-            }
-        };
-        let (caught_up, ()) = tokio::join!(servers.catch_up(call), load);
-        let mut progress = self.progress.lock().await;
-        let changes = servers.changes_since(progress.known.unwrap_or_default());
-        let changed: Option<Vec<Utf8PathBuf>> = match (progress.known, changes.files) {
-            (Some(_), Some(files)) => Some(files.into_iter().map(|path| path.as_path().to_owned()).collect()),
-            _ => None,
-        };
-        if changed.as_ref().is_some_and(Vec::is_empty) {
-            return caught_up;
-        }
-        let (index, all, is_whole) = (Arc::clone(&self.index), servers.clone(), changed.is_none());
-        let work = spawn_blocking(move || match changed {
-            Some(changed) => index.update_files(&changed),
-            None => {
-                index.replace_files(&all.files());
-                // Syntax trees take several times the memory of the index.
-                process::return_freed_memory();
-            }
-        });
-        let is_current = work.await.is_ok() && caught_up;
-        if is_current {
-            progress.known = Some(changes.last);
-        }
-        if is_whole && progress.saving.as_ref().is_none_or(JoinHandle::is_finished) {
-            let index = Arc::clone(&self.index);
-            progress.saving = Some(spawn_blocking(move || save(&index)));
-        }
-        is_current
+        self.index.refresh(self.servers(), call).await
     }
 
     /// What answers the first `find` as the whole index would, while all files have yet to be parsed: the files that contain the
@@ -267,7 +219,7 @@ impl Explorer {
         }
         let filter = self.filter(input.kind.as_deref(), None).ok()?;
         let query = SymbolQuery::parse(&input.name).ok()?;
-        let index = Arc::clone(&self.index);
+        let index = Arc::clone(self.index());
         let servers = self.servers().clone();
         if !index.is_unread() || self.was_early.swap(true, Ordering::Relaxed) {
             return None;
@@ -292,7 +244,7 @@ impl Explorer {
     /// The syntax index with all changes up to now, and whether it knows all files.
     pub async fn current_index(&self, call: &CallContext) -> (Arc<SyntaxIndex>, bool) {
         let is_current = self.refresh(&call.at_most(SERVER_WAIT)).await;
-        (Arc::clone(&self.index), is_current)
+        (Arc::clone(self.index()), is_current)
     }
 
     /// Those of the names that few declarations have, exactly as written.
@@ -311,18 +263,12 @@ impl Explorer {
 
     /// The syntax index as it is now. It may not know all files.
     pub fn index(&self) -> &Arc<SyntaxIndex> {
-        &self.index
+        self.index.index()
     }
 
     /// Keeps the index for the next start.
     pub async fn close(&self) {
-        let saving = self.progress.lock().await.saving.take();
-        let index = Arc::clone(&self.index);
-        // A panic in either was logged; the index is only a cache.
-        if let Some(saving) = saving {
-            let _ = saving.await;
-        }
-        let _ = spawn_blocking(move || save(&index)).await;
+        self.index.close().await;
     }
 
     /// Brings the index up to date, and begins the notes of an answer.
@@ -341,7 +287,7 @@ impl Explorer {
         notes: &Notes,
         max_bytes: Option<usize>,
     ) -> Result<NamedSymbol, ExploreError> {
-        match SymbolChoice::of(&self.index.view(), text, &SymbolFilter::default())? {
+        match SymbolChoice::of(&self.index().view(), text, &SymbolFilter::default())? {
             SymbolChoice::One { symbol, .. } => Ok(NamedSymbol::One(symbol)),
             SymbolChoice::None { nearest } => Err(ExploreError::NoSymbol { name: text.to_owned(), nearest }),
             SymbolChoice::Several { candidates, total } => {
@@ -396,12 +342,6 @@ impl Explorer {
             why: error.to_string(),
         })?;
         Ok((path, lines))
-    }
-}
-
-fn save(index: &SyntaxIndex) {
-    if let Err(error) = index.save() {
-        tracing::debug!(%error, "cannot keep the syntax index");
     }
 }
 

@@ -19,6 +19,7 @@ pub mod edit;
 mod edit_text;
 mod error;
 pub mod explore;
+pub mod followed_index;
 pub mod git;
 mod hover;
 mod in_flight_cache;

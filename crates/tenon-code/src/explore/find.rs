@@ -91,7 +91,7 @@ impl Explorer {
 
     /// The best match without a filter.
     fn first_match(&self, name: &str) -> Result<Option<Declaration>, ExploreError> {
-        Ok(match SymbolChoice::of(&self.index.view(), name, &SymbolFilter::default())? {
+        Ok(match SymbolChoice::of(&self.index().view(), name, &SymbolFilter::default())? {
             SymbolChoice::None { .. } => None,
             SymbolChoice::One { symbol, .. } => Some(symbol.main().clone()),
             SymbolChoice::Several { candidates, .. } => {

@@ -154,7 +154,7 @@ impl Explorer {
         let found = self.references_of(symbol, notes, call).await?;
         let is_call = |one: &&Reference| one.role == ReferenceRole::Call;
         let mut callers: BTreeMap<(String, u32), (Option<Declaration>, Vec<u32>)> = BTreeMap::new();
-        let view = self.index.view();
+        let view = self.index().view();
         for one in found.references.iter().filter(is_call) {
             let line = one.range.start.line + 1;
             let caller = view.file(&one.path).and_then(|file| file.enclosing(line)).and_then(caller_of);
@@ -267,7 +267,7 @@ impl Explorer {
 
     /// The members with a name of these types.
     fn members_named(&self, name: &str, types: Vec<RelatedType>) -> Vec<Neighbour> {
-        let view = self.index.view();
+        let view = self.index().view();
         let mut found = Vec::new();
         for related in types {
             let Some(symbol) = related.declaration.as_ref().and_then(|one| view.symbol(one.id)) else {
@@ -289,7 +289,7 @@ impl Explorer {
     /// The types whose bases a type defines.
     async fn extending(&self, of: &Declaration, notes: &mut Notes, call: &CallContext) -> Vec<RelatedType> {
         let candidates: Vec<(Declaration, Vec<NamePosition>)> = {
-            let view = self.index.view();
+            let view = self.index().view();
             let symbols = view.subtypes_by_name(&of.name).into_iter();
             let bases = |symbol: SymbolRef<'_>| {
                 let named = symbol.bases().filter(|base| base.last_segment() == of.name);
@@ -355,7 +355,7 @@ impl Explorer {
     /// The types that the bases of a type are defined by.
     async fn extended(&self, of: &Declaration, notes: &mut Notes, call: &CallContext) -> Vec<RelatedType> {
         let bases: Vec<(String, String, NamePosition)> = {
-            let view = self.index.view();
+            let view = self.index().view();
             let own = view.symbol(of.id).into_iter();
             let blocks = view.files_mentioning(&of.name).into_iter().flat_map(|file| file.symbols());
             let blocks = blocks.filter(|one| one.kind() == DeclarationKind::Impl && one.name() == of.name);
@@ -436,7 +436,7 @@ impl Explorer {
 
     /// The declaration whose name is at a location, else the innermost one around it.
     fn declaration_at(&self, location: &Location) -> Option<Declaration> {
-        let view = self.index.view();
+        let view = self.index().view();
         let file = view.file(&self.servers().gate().display(&location.path))?;
         let start = location.range.start;
         let is_named = |symbol: &SymbolRef<'_>| position(symbol.name_position()) == start;
@@ -446,14 +446,14 @@ impl Explorer {
 
     /// The type that a member belongs to.
     fn type_around(&self, declaration: &Declaration) -> Option<Declaration> {
-        let view = self.index.view();
+        let view = self.index().view();
         let symbol = view.symbol(declaration.id).filter(|symbol| !symbol.kind().is_type())?;
         symbol.parent().filter(|parent| parent.kind().is_type()).map(Declaration::new)
     }
 
     /// The type with a name, if there is only one.
     fn only_type(&self, name: &str) -> Option<Declaration> {
-        match SymbolChoice::of(&self.index.view(), name, &SymbolFilter::default()) {
+        match SymbolChoice::of(&self.index().view(), name, &SymbolFilter::default()) {
             Ok(SymbolChoice::One { symbol, .. }) => Some(symbol.main().clone()),
             _ => None,
         }

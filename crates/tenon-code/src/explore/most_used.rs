@@ -31,7 +31,7 @@ impl Explorer {
     }
 
     fn most_mentioned(&self, files: &[WorkspacePath]) -> Option<Declaration> {
-        let view = self.index.view();
+        let view = self.index().view();
         let gate = self.servers().gate();
         let indexed = files.iter().filter_map(|path| view.file(&gate.display(path)));
         let is_candidate = |symbol: &SymbolRef<'_>| {

@@ -29,7 +29,7 @@ impl Explorer {
         let Outline { path, depth, max_bytes } = input;
         let given = path.as_deref().unwrap_or(".");
         let place = self.locate(given)?;
-        let view = self.index.view();
+        let view = self.index().view();
         let answer = match &place {
             Place::File(path) => match view.file(path) {
                 Some(file) => of_file(file, depth),
@@ -59,7 +59,7 @@ impl Explorer {
         if gate.admit_folder(&relative).is_ok() {
             return Ok(Place::Folder(relative));
         }
-        let view = self.index.view();
+        let view = self.index().view();
         let ending = format!("/{relative}");
         let files: Vec<String> = view
             .files()

@@ -142,7 +142,7 @@ impl Explorer {
 
     /// Whether a place is another declaration of the symbol, as in a header.
     fn is_declared_at(&self, declaration: &Declaration, place: &Reference) -> bool {
-        let view = self.index.view();
+        let view = self.index().view();
         let Some(file) = view.file(&place.path) else { return false };
         let line = place.range.start.line + 1;
         let at_name = |symbol: &SymbolRef<'_>| {
@@ -175,7 +175,7 @@ impl Explorer {
         let language = self.language_of(&symbol.main().path);
         let bare_calls = self.has_bare_calls(symbol.main());
         let files: Vec<String> = {
-            let view = self.index.view();
+            let view = self.index().view();
             let same = view.files_mentioning(name).into_iter();
             same.filter(|file| family(file.language().name()) == family(&language))
                 .map(|file| file.path().to_owned())
@@ -220,7 +220,7 @@ impl Explorer {
 
     /// The name path of the innermost declaration at a line, counted from 1.
     pub(super) fn enclosing_name(&self, path: &str, line: u32) -> Option<String> {
-        let view = self.index.view();
+        let view = self.index().view();
         Some(view.file(path)?.enclosing(line)?.name_path())
     }
 
@@ -231,7 +231,7 @@ impl Explorer {
     }
 
     pub(super) fn language_of(&self, path: &str) -> String {
-        let view = self.index.view();
+        let view = self.index().view();
         view.file(path).map(|file| file.language().name().to_owned()).unwrap_or_default()
     }
 }

@@ -50,7 +50,7 @@ impl Explorer {
                 deadline: Some(call.deadline.into_std()),
             },
         };
-        let (index, servers) = (Arc::clone(&self.index), self.servers().clone());
+        let (index, servers) = (Arc::clone(self.index()), self.servers().clone());
         let searched = spawn_blocking(move || {
             let view = index.view();
             let result = view.search(&request, &servers.files())?;

@@ -34,7 +34,10 @@ impl Columns {
         if let Some(lines) = client.open_text(path.as_str()) {
             return Self::Mixed(lines);
         }
-        match gate.read(path, MAX_TEXT_BYTES) {
+        if client.ascii_files.contains(path) {
+            return Self::Ascii;
+        }
+        match client.ascii_files.read(path, || gate.read(path, MAX_TEXT_BYTES)) {
             Ok(bytes) if bytes.is_ascii() => Self::Ascii,
             Ok(bytes) => text_of(&bytes).map_or(Self::Unknown, |text| Self::Mixed(LineIndex::new(text))),
             Err(_) => Self::Unknown,

@@ -1,19 +1,19 @@
 //! The passages of the workspace, kept up to date by the journal of changed files.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use camino::Utf8PathBuf;
 use serde_json::{Value, json};
 use tenon_code::explore::Explorer;
+use tenon_code::followed_index::{FileIndex, FollowedIndex};
 use tenon_context::{ExtraText, ExtraTexts, FindAnswer, FindError, FindRequest, PassageIndex, PassageKind};
 use tenon_contract::id::sha256_hex;
 use tenon_lsp::CallContext;
-use tenon_lsp::orchestrator::Orchestrator;
 use tenon_servers::registry::OverrideError;
 use tenon_work::WorkTool;
-use tokio::sync::{Mutex, OwnedMutexGuard};
-use tokio::task::{JoinHandle, spawn_blocking};
+use tokio::task::spawn_blocking;
 
 use super::Engine;
 use crate::surfaces::work::StoreHandle;
@@ -43,86 +43,46 @@ const READ_WAIT: Duration = Duration::from_secs(10);
 const WALK_WAIT: Duration = Duration::from_secs(60);
 
 /// See the module.
-pub(crate) struct Passages {
-    index: Arc<PassageIndex>,
-    /// Locked while files are read, which may take longer than the question that began it.
-    progress: Arc<Mutex<Progress>>,
+pub(crate) struct Passages(Arc<FollowedIndex<WorkspacePassages>>);
+
+/// The passages, and who knows the declarations in source files.
+struct WorkspacePassages {
+    passages: PassageIndex,
+    explorer: Arc<Explorer>,
 }
 
-#[derive(Default)]
-struct Progress {
-    /// The last entry of the change journal that the index knows; `None` before the first question.
-    known: Option<u64>,
-    saving: Option<JoinHandle<()>>,
+impl FileIndex for WorkspacePassages {
+    fn load(&self) {
+        self.passages.load();
+    }
+
+    fn replace_files(&self, files: &[Utf8PathBuf]) {
+        self.passages.replace_files(files, self.explorer.index());
+    }
+
+    fn update_files(&self, changed: &[Utf8PathBuf]) {
+        self.passages.update_files(changed, self.explorer.index());
+    }
+
+    fn save(&self) -> io::Result<()> {
+        self.passages.save()
+    }
 }
 
 impl Passages {
-    pub(super) fn new(engine: &Engine) -> Self {
+    fn new(engine: &Engine, explorer: Arc<Explorer>) -> Self {
         let workspace = &engine.workspace;
         let root = workspace.root().to_owned();
         let name = &sha256_hex(root.as_str())[..16];
         let store = workspace.dirs().state.join("index").join(format!("{name}.passages"));
-        let index = PassageIndex::open(root, Some(store), workspace.clock().clone());
-        Self { index: Arc::new(index), progress: Arc::default() }
+        let passages = PassageIndex::open(root, Some(store), workspace.clock().clone());
+        Self(Arc::new(FollowedIndex::new(Arc::new(WorkspacePassages { passages, explorer }))))
     }
 
     /// Keeps the index for the next start.
     pub(super) async fn close(&self) {
-        self.index.stop_updates();
-        let saving = self.progress.lock().await.saving.take();
-        if let Some(saving) = saving {
-            // A panic was logged; the index is only a cache.
-            let _ = saving.await;
-        }
-        let index = Arc::clone(&self.index);
-        let _ = spawn_blocking(move || save(&index)).await;
-    }
-
-    /// Reads what changed. `false` if it is not known whether that is all.
-    async fn refresh(
-        index: Arc<PassageIndex>,
-        mut progress: OwnedMutexGuard<Progress>,
-        servers: Orchestrator,
-        explorer: Arc<Explorer>,
-    ) -> bool {
-        let call = CallContext::within(WALK_WAIT);
-        let is_first = progress.known.is_none();
-        let loading = Arc::clone(&index);
-        // Walking folders takes time, in which the store is read.
-        let load = async {
-            if is_first {
-                let _ = spawn_blocking(move || loading.load()).await;
-            }
-        };
-        let (caught_up, ()) = tokio::join!(servers.catch_up(&call), load);
-        let changes = servers.changes_since(progress.known.unwrap_or_default());
-        let changed: Option<Vec<Utf8PathBuf>> = match (progress.known, changes.files) {
-            (Some(_), Some(files)) => Some(files.into_iter().map(|path| path.as_path().to_owned()).collect()),
-            _ => None,
-        };
-        if changed.as_ref().is_some_and(Vec::is_empty) {
-            return caught_up;
-        }
-        let is_whole = changed.is_none();
-        let (updated, syntax) = (Arc::clone(&index), Arc::clone(explorer.index()));
-        let work = spawn_blocking(move || match changed {
-            Some(changed) => updated.update_files(&changed, &syntax),
-            None => updated.replace_files(&servers.files(), &syntax),
-        });
-        let is_current = work.await.is_ok() && caught_up;
-        if is_current {
-            progress.known = Some(changes.last);
-        }
-        if is_whole && progress.saving.as_ref().is_none_or(JoinHandle::is_finished) {
-            progress.saving = Some(spawn_blocking(move || save(&index)));
-        }
-        is_current
-    }
-}
-
-fn save(index: &PassageIndex) {
-    if let Err(error) = index.save() {
-        tracing::debug!(%error, "cannot keep the passage index");
+        self.0.index().passages.stop_updates();
+        self.0.close().await;
     }
 }
 
@@ -134,28 +94,25 @@ impl Engine {
         call: &CallContext,
     ) -> Result<FindAnswer, PassageError> {
         let budget = request.check()?;
-        let passages = self.passages.get_or_init(|| async { Passages::new(self) }).await;
         let explorer = Arc::clone(self.explorer().await?);
-        let syntax = Arc::clone(explorer.index());
+        let passages = self.passages.get_or_init(|| async { Passages::new(self, explorer) }).await;
         let servers = self.orchestrator().await?.clone();
         let wait = call.at_most(READ_WAIT);
-        let index = Arc::clone(&passages.index);
+        let followed = Arc::clone(&passages.0);
         // A refresh that takes longer than this call continues, and the next question finds it done.
-        let refresh = async {
-            let progress = Arc::clone(&passages.progress).lock_owned().await;
-            let refresh = Passages::refresh(index, progress, servers, explorer);
-            tokio::spawn(refresh).await.unwrap_or(false)
-        };
+        let refresh =
+            tokio::spawn(async move { followed.refresh(&servers, &CallContext::within(WALK_WAIT)).await });
         let (is_current, extra) = tokio::join!(wait.bound(refresh), self.tasks_and_notes(&request));
+        let is_current = is_current.map(|done| done.unwrap_or(false));
         let tokenizer = request.tokenizer;
-        let index = Arc::clone(&passages.index);
-        let answered = spawn_blocking(move || index.find(&request, &extra, &syntax));
+        let index = Arc::clone(passages.0.index());
+        let answered = spawn_blocking(move || index.passages.find(&request, &extra, index.explorer.index()));
         let mut answer = answered.await.map_err(|_| PassageError::Internal)??;
         match is_current {
             Ok(true) => {}
             Ok(false) => answer.add_note("not all files were read; ask again", budget, tokenizer),
             Err(_) => {
-                let (read, all) = passages.index.update_progress();
+                let (read, all) = passages.0.index().passages.update_progress();
                 let note = format!("{read} of {all} files were read so far; ask again");
                 answer.add_note(&note, budget, tokenizer);
             }
