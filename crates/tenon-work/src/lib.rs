@@ -18,6 +18,7 @@ mod name;
 mod page;
 mod path;
 mod plan;
+mod read_ahead;
 mod request;
 mod secrets;
 mod store;

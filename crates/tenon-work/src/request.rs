@@ -12,6 +12,7 @@ use crate::error::WorkError;
 use crate::limits;
 use crate::name::WorkspaceName;
 use crate::page::{MAX_CHARS, object};
+use crate::read_ahead::{Named, NamedStep};
 use crate::secrets;
 use crate::tools::ToolArgs;
 
@@ -168,6 +169,15 @@ impl WorkRequest {
     pub fn without_wait(mut self) -> Self {
         self.wait = Duration::ZERO;
         self
+    }
+
+    /// The plan or task and the step that the arguments name, as far as they parse.
+    pub(crate) fn named(&self) -> Option<Named> {
+        let text = |name: &str| self.json.get(name).and_then(Value::as_str);
+        let target = ["task", "target", "parent"].into_iter().find_map(text)?.parse().ok()?;
+        let by_id = || Some(NamedStep::Id(text("step_id")?.parse().ok()?));
+        let by_path = || Some(NamedStep::Path(text("path")?.parse().ok()?));
+        Some(Named { target, step: by_id().or_else(by_path) })
     }
 
     /// What a cursor is bound to: the arguments that decide what a list holds.

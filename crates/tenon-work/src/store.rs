@@ -4,7 +4,7 @@
 //! waits for the lock at the beginning and never fails in the middle; writers of several processes queue (`write_queue`),
 //! and readers have their own snapshots (WAL).
 //! PostgreSQL writers lock the row of the workspace before they read, so writers of one workspace queue, and what they
-//! read is not stale.
+//! read is not stale. `read_ahead` reads with the lock, and drops what another writer may have changed.
 
 mod batch;
 mod change_notifier;

@@ -230,9 +230,10 @@ impl Work {
         access: Access,
     ) -> Result<(Workspace, Vec<String>), WorkError> {
         let name = &request.workspace;
-        let found = match access {
-            Access::Write => Workspace::lock(tx, name).await?,
-            Access::Read => Workspace::read(tx, name).await?,
+        let found = match (access, request.named()) {
+            (Access::Write, Some(named)) => Workspace::lock_and_read(tx, name, &named).await?,
+            (Access::Write, None) => Workspace::lock(tx, name).await?,
+            (Access::Read, _) => Workspace::read(tx, name).await?,
         };
         if let Some(workspace) = found {
             return Ok((workspace, Vec::new()));

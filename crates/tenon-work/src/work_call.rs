@@ -103,7 +103,11 @@ impl WorkCall<'_> {
 
     /// The plan or task with this id.
     pub(crate) async fn load(&mut self, id: TargetId) -> Result<TargetRow, WorkError> {
-        match target::load(self.tx, self.ws.id, id).await? {
+        let row = match self.ws.read_ahead().and_then(|read| read.target(id)) {
+            None => target::load(self.tx, self.ws.id, id).await?,
+            row => row,
+        };
+        match row {
             Some(row) if !row.fields.deleted => Ok(row),
             _ => Err(unknown_target(&id.to_string())),
         }
@@ -231,7 +235,10 @@ impl WorkCall<'_> {
                 let pattern = "STEP- and eight hex digits";
                 let id: StepId =
                     text.parse().map_err(|fault| WorkError::bad_id("step id", pattern, text, fault))?;
-                let row = step::by_id(self.tx, self.ws.id, id).await?;
+                let row = match self.ws.read_ahead().and_then(|read| read.step_by_id(id)) {
+                    None => step::by_id(self.tx, self.ws.id, id).await?,
+                    row => row,
+                };
                 Some(row.filter(|row| is_live(row, target)).ok_or_else(|| unknown_step(target, text))?)
             }
         };
@@ -239,7 +246,10 @@ impl WorkCall<'_> {
             None => None,
             Some(text) => {
                 let path = parse_path(text)?;
-                let row = step::by_path(self.tx, self.ws.id, target, &path).await?;
+                let row = match self.ws.read_ahead().and_then(|read| read.step_by_path(target, &path)) {
+                    None => step::by_path(self.tx, self.ws.id, target, &path).await?,
+                    row => row,
+                };
                 Some(row.filter(|row| is_live(row, target)).ok_or_else(|| unknown_step(target, text))?)
             }
         };

@@ -3,6 +3,7 @@
 use crate::id::{TargetId, TargetKind};
 use crate::memory::branch;
 use crate::name::WorkspaceName;
+use crate::read_ahead::{Named, ReadAhead};
 use crate::store::{Row, Sql, StoreError, Tx, args};
 
 /// Counters hold the last number in use. They are read under the lock and written with the commit, so numbers have no
@@ -23,17 +24,28 @@ pub(crate) struct Workspace {
     /// Whether this call created it.
     pub created: bool,
     changed: bool,
+    read_ahead: Option<ReadAhead>,
 }
 
-const READ: &str = "SELECT ws, plans, tasks, steps, events, seqs, branches, focus, checkout
-    FROM workspaces WHERE name = $1";
+/// Selects a workspace `w`, with more columns after its own.
+macro_rules! select {
+    ($($more:literal),*) => {
+        concat!(
+            "SELECT w.ws, w.plans, w.tasks, w.steps, w.events, w.seqs, w.branches, w.focus, w.checkout",
+            $($more,)*
+            " FROM workspaces w"
+        )
+    };
+}
+pub(crate) use select;
+
+/// The number of columns of a workspace.
+const COLUMNS: usize = 9;
+
+pub(crate) const READ: &str = concat!(select!(), " WHERE w.name = $1");
 
 /// On PostgreSQL writers queue here; on SQLite they hold the lock of the file already.
-const LOCK: Sql = Sql {
-    sqlite: READ,
-    postgres: "SELECT ws, plans, tasks, steps, events, seqs, branches, focus, checkout
-        FROM workspaces WHERE name = $1 FOR UPDATE",
-};
+const LOCK: Sql = Sql { sqlite: READ, postgres: concat!(select!(), " WHERE w.name = $1 FOR UPDATE") };
 
 const INSERT: &str = "INSERT INTO workspaces
     (name, created_ms, plans, tasks, steps, events, seqs, branches, focus, checkout)
@@ -52,6 +64,23 @@ impl Workspace {
     pub(crate) async fn lock(tx: &mut Tx, name: &WorkspaceName) -> Result<Option<Self>, StoreError> {
         let row = tx.row(LOCK, args![name.as_str()]).await?;
         row.map(|row| Self::from_row(&row, name)).transpose()
+    }
+
+    /// The same; may also read what the call names.
+    pub(crate) async fn lock_and_read(
+        tx: &mut Tx,
+        name: &WorkspaceName,
+        named: &Named,
+    ) -> Result<Option<Self>, StoreError> {
+        let (sql, args) = named.lock(name.as_str());
+        let Some(mut row) = tx.row(sql, &args).await? else { return Ok(None) };
+        let read_ahead = ReadAhead::from_row(row.split_off(COLUMNS));
+        Ok(Some(Self { read_ahead, ..Self::from_row(&row, name)? }))
+    }
+
+    /// What was read with the lock, unless it may have changed since.
+    pub(crate) fn read_ahead(&self) -> Option<&ReadAhead> {
+        self.read_ahead.as_ref().filter(|read| read.event == self.events)
     }
 
     /// Creates the workspace with its first branch, or locks it if another process has just created it.
@@ -82,6 +111,7 @@ impl Workspace {
             checkout: branch::MAIN_NUMBER,
             created: false,
             changed: false,
+            read_ahead: None,
         }
     }
 
@@ -103,6 +133,7 @@ impl Workspace {
             checkout: row.int(8)?,
             created: false,
             changed: false,
+            read_ahead: None,
         })
     }
 

@@ -16,6 +16,9 @@ const DECLARATION_LINES: usize = 3;
 const BEFORE: usize = 1;
 const AFTER: usize = 2;
 
+/// A single line of this length is shown: the mark of a gap would save little.
+const GAP_BYTES: usize = 40;
+
 /// The words of a question, and those that mean nearly the same, with their weights.
 #[derive(Default)]
 pub(crate) struct ShownTerms {
@@ -169,13 +172,19 @@ pub(super) fn excerpt(text: &str, declaration: usize, limit: usize, terms: &Show
 
 fn shown(all: &[(usize, &str)], chosen: &[bool], limit: usize) -> String {
     let mut shown = String::new();
-    let mut hidden = 0;
-    let gap = |shown: &mut String, hidden: &mut usize| {
-        if *hidden > 0 {
-            let lines = if *hidden == 1 { "line" } else { "lines" };
-            let _ = writeln!(shown, "… {hidden} {lines}");
+    let mut hidden: Vec<&str> = Vec::new();
+    let gap = |shown: &mut String, hidden: &mut Vec<&str>| {
+        match hidden.as_slice() {
+            [] => {}
+            [only] if only.len() <= GAP_BYTES => {
+                let _ = writeln!(shown, "{only}");
+            }
+            [_] => shown.push_str("… 1 line\n"),
+            lines => {
+                let _ = writeln!(shown, "… {} lines", lines.len());
+            }
         }
-        *hidden = 0;
+        hidden.clear();
     };
     for ((_, line), chosen) in all.iter().zip(chosen) {
         if *chosen {
@@ -183,8 +192,8 @@ fn shown(all: &[(usize, &str)], chosen: &[bool], limit: usize) -> String {
             let end = line.floor_char_boundary(limit);
             shown.push_str(&line[..end]);
             shown.push_str(if end < line.len() { "…\n" } else { "\n" });
-        } else if !line.trim().is_empty() || hidden > 0 {
-            hidden += 1;
+        } else if !line.trim().is_empty() || !hidden.is_empty() {
+            hidden.push(line);
         }
     }
     gap(&mut shown, &mut hidden);

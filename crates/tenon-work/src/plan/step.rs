@@ -174,6 +174,7 @@ macro_rules! select {
         )
     };
 }
+pub(crate) use select;
 
 impl StepRow {
     pub(crate) fn from_row(row: &Row) -> Result<Self, StoreError> {

@@ -170,6 +170,9 @@ macro_rules! select {
 }
 pub(crate) use select;
 
+/// The number of columns that it selects.
+pub(crate) const COLUMNS: usize = 20;
+
 impl TargetRow {
     pub(crate) fn from_row(row: &Row) -> Result<Self, StoreError> {
         let claim = match (row.opt_text(11)?, row.opt_int(12)?) {

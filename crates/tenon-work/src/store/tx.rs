@@ -149,6 +149,11 @@ impl Row {
         }
     }
 
+    /// Removes the columns from this one on and returns them; none if the row ends before it.
+    pub(crate) fn split_off(&mut self, column: usize) -> Self {
+        Self(self.0.split_off(column.min(self.0.len())))
+    }
+
     pub(crate) fn count(&self, column: usize) -> Result<u64, StoreError> {
         u64::try_from(self.int(column)?).map_err(|_| damaged(column))
     }

@@ -23,6 +23,7 @@ mod orientation;
 mod outages;
 mod processes;
 mod proxy;
+mod read_ahead;
 mod revisions;
 mod steps;
 mod store;

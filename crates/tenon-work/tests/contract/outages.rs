@@ -73,9 +73,10 @@ async fn unanswered_commit_is_reported_as_unknown() {
     assert_eq!(found["plans"][0]["title"], "Plan");
 }
 
-/// A note waits for `BEGIN`, the lock of the workspace, the task, the step, all writes together, and `COMMIT`.
+/// A note takes four round trips: `BEGIN`, the lock of the workspace with the task and the step, all writes together, and
+/// `COMMIT`. `BEGIN` and `COMMIT` are not prepared, so they do not count here.
 #[tokio::test]
-async fn writes_of_a_note_are_one_statement() {
+async fn note_takes_two_prepared_statements() {
     let server = PostgresServer::new();
     let proxy = Proxy::new(&server).await;
     let work = work(&proxy.url).await;
@@ -85,10 +86,12 @@ async fn writes_of_a_note_are_one_statement() {
         .ok();
     let executed = || proxy.faults.executed.swap(0, Ordering::SeqCst);
     for (tool, args, statements) in [
-        ("tasks_note", json!({"task": "TASK-001", "path": "s:0", "note": "n"}), 4),
-        ("tasks_note", json!({"task": "TASK-001", "note": "n"}), 3),
-        ("tasks_edit", json!({"task": "TASK-001", "title": "New"}), 4),
-        ("memory_notes_commit", json!({"target": "TASK-001", "content": "n"}), 3),
+        ("tasks_note", json!({"task": "TASK-001", "path": "s:0", "note": "n"}), 2),
+        ("tasks_note", json!({"task": "TASK-001", "step_id": "STEP-00000001", "note": "n"}), 2),
+        ("tasks_note", json!({"task": "TASK-001", "note": "n"}), 2),
+        ("tasks_edit", json!({"task": "TASK-001", "title": "New"}), 3),
+        ("tasks_create", json!({"title": "Task", "parent": "PLAN-001"}), 4),
+        ("memory_notes_commit", json!({"target": "TASK-001", "content": "n"}), 2),
     ] {
         executed();
         call(&work, tool, args).await.ok();
