@@ -44,7 +44,8 @@ pub(super) fn svg(heading: &str, subjects: &[&str], groups: &[Group]) -> String 
         // Writing to a string does not fail.
         let _ = writeln!(svg, "<text class=\"h\" x=\"4\" y=\"{}\">{}</text>", y + 13, group.title);
         y += TITLE;
-        let values = || group.bars.iter().filter_map(|bar| bar.length).map(|value| value.max(f64::MIN_POSITIVE));
+        let values =
+            || group.bars.iter().filter_map(|bar| bar.length).map(|value| value.max(f64::MIN_POSITIVE));
         let most = values().fold(0.0, f64::max);
         let least = values().fold(most, f64::min) / 2.0;
         for (index, bar) in group.bars.iter().enumerate() {

@@ -63,7 +63,7 @@ pub(super) fn measure(tenon: &Path) -> Result<(), BenchError> {
     };
     let found = timed("find", json!({ "name": "QuerySet.filter" }), "query.py:")?;
     let outlined = timed("outline", json!({ "path": "django/urls/resolvers.py" }), "URLResolver")?;
-    // Before the first search, which has buffers of its own.
+    // Before the first search, which needs buffers.
     let with_index = daemon_mib(&sandbox);
     let matched = timed("search", json!({ "pattern": PATTERN }), "django/shortcuts.py")?;
     for _ in 0..20 {

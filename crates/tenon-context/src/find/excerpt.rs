@@ -231,8 +231,18 @@ mod tests {
     #[test]
     fn lines_are_passed_over_only_if_they_have_no_word() {
         let words = ["HTTPDate", "x", "parse", "cancelled", "42", "größe", "a_bc"];
-        for line in ["parseHTTPDate_2", "x_min", "xMin", "a.x", "re-parsing", "is42nd", "cancels it", "GRÖSSE", "a_bc()", "__x__"]
-        {
+        for line in [
+            "parseHTTPDate_2",
+            "x_min",
+            "xMin",
+            "a.x",
+            "re-parsing",
+            "is42nd",
+            "cancels it",
+            "GRÖSSE",
+            "a_bc()",
+            "__x__",
+        ] {
             for word in words {
                 let mut terms = ShownTerms::default();
                 super::super::words::for_each_term(word, |found| {

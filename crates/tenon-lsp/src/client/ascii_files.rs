@@ -34,7 +34,8 @@ impl AsciiFiles {
     ) -> Result<Vec<u8>, E> {
         let before = settled_stamp(path);
         let bytes = read()?;
-        if let Some(stamp) = before.filter(|before| bytes.is_ascii() && settled_stamp(path) == Some(*before)) {
+        if let Some(stamp) = before.filter(|before| bytes.is_ascii() && settled_stamp(path) == Some(*before))
+        {
             let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             if files.len() >= MOST {
                 files.clear();
