@@ -26,7 +26,6 @@ use crate::transport::{Closed, Connection, PendingReply, RequestError};
 use tenon_servers::find::Program;
 use tenon_servers::registry::{Capability, ServerEntry};
 
-mod ascii_files;
 mod barrier;
 mod capabilities;
 mod check_again;
@@ -49,7 +48,6 @@ pub(crate) use file_check::{Checked, gap_reason};
 pub use sync::FileChangeKind;
 pub(crate) use sync::{FileChange, Synced};
 
-use ascii_files::AsciiFiles;
 use capabilities::Capabilities;
 use session::{Session, SessionState};
 
@@ -97,7 +95,6 @@ pub(crate) struct Client {
     pulls: FairSlots,
     driver: Mutex<Option<JoinHandle<String>>>,
     checked: AtomicBool,
-    pub(crate) ascii_files: AsciiFiles,
 }
 
 impl Client {
@@ -141,7 +138,6 @@ impl Client {
             pulls: FairSlots::new(PULLS_AT_ONCE),
             driver: Mutex::new(Some(driver)),
             checked: AtomicBool::new(false),
-            ascii_files: AsciiFiles::default(),
         });
         meanwhile.await;
         match client.handshake(program, &root, call).await {

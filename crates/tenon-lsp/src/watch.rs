@@ -31,7 +31,6 @@ mod file_table;
 mod worker;
 
 use event_queue::EventQueue;
-pub(crate) use file_table::Stamp;
 
 /// The prefix of temporary files that an edit writes before it renames them. Changes of these files are not reported.
 pub const UNFINISHED_EDIT: &str = ".tenon-edit-";

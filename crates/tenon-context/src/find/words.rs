@@ -87,6 +87,13 @@ pub(crate) fn for_each_term_of<'t>(
             if word.is_empty() || word.len() > MAX_WORD_BYTES {
                 continue;
             }
+            // Most words of a text have one part, which is the term.
+            if word.bytes().all(|byte| byte.is_ascii_lowercase()) {
+                if test(word) {
+                    each(FoundTerm { term: stems.term(word), word, is_whole: false });
+                }
+                continue;
+            }
             let mut parts = 0;
             for part in parts_of(word) {
                 parts += 1;
@@ -126,7 +133,6 @@ fn is_unspaced(c: char) -> bool {
 fn parts_of(word: &str) -> impl Iterator<Item = &str> {
     word.split('_').filter(|part| !part.is_empty()).flat_map(|part| {
         if part.bytes().all(|byte| byte.is_ascii_lowercase()) {
-            // Most words of a text.
             return vec![part];
         }
         let mut starts = vec![0];

@@ -34,10 +34,7 @@ impl Columns {
         if let Some(lines) = client.open_text(path.as_str()) {
             return Self::Mixed(lines);
         }
-        if client.ascii_files.contains(path) {
-            return Self::Ascii;
-        }
-        match client.ascii_files.read(path, || gate.read(path, MAX_TEXT_BYTES)) {
+        match gate.read(path, MAX_TEXT_BYTES) {
             Ok(bytes) if bytes.is_ascii() => Self::Ascii,
             Ok(bytes) => text_of(&bytes).map_or(Self::Unknown, |text| Self::Mixed(LineIndex::new(text))),
             Err(_) => Self::Unknown,

@@ -14,10 +14,10 @@ mod platform;
 
 /// A hash of a file's time, size and identity; it differs if the file changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Stamp(u64);
+pub(super) struct Stamp(u64);
 
 impl Stamp {
-    pub(crate) fn of(metadata: &Metadata) -> Self {
+    pub(super) fn of(metadata: &Metadata) -> Self {
         Self(platform::parts(metadata).iter().fold(0xcbf2_9ce4_8422_2325, |hash, part| {
             (hash ^ part).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(23)
         }))
