@@ -184,11 +184,11 @@ impl QuestionSet {
         if let Some(path) = self.path {
             command.args(["--path", path]);
         }
-        let output = command.output()?;
-        if !output.status.success() {
-            return Err(BenchError::new(String::from_utf8_lossy(&output.stderr).into_owned()));
+        let mut answer = answered(&mut command)?;
+        // Not all files were read yet.
+        while answer["notes"].to_string().contains("ask again") {
+            answer = answered(&mut command)?;
         }
-        let answer: Value = parsed(&output.stdout)?;
         let number = |value: &Value| value.as_u64().unwrap_or_default() as usize;
         let lines = |passage: &Value| Lines {
             path: passage["path"].as_str().unwrap_or_default().to_owned(),
@@ -211,6 +211,14 @@ impl QuestionSet {
         let kinds: &[&str] = if self.kind == "docs" { &["md", "rst", "txt"] } else { &["py", "ts"] };
         inside && kinds.contains(&extension)
     }
+}
+
+fn answered(command: &mut Command) -> Result<Value, BenchError> {
+    let output = command.output()?;
+    if !output.status.success() {
+        return Err(BenchError::new(String::from_utf8_lossy(&output.stderr).into_owned()));
+    }
+    parsed(&output.stdout)
 }
 
 fn parsed(json: &[u8]) -> Result<Value, BenchError> {
