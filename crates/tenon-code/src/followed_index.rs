@@ -93,11 +93,7 @@ impl<I: FileIndex> FollowedIndex<I> {
         let (index, all, is_whole) = (Arc::clone(&self.index), servers.clone(), changed.is_none());
         let work = spawn_blocking(move || match changed {
             Some(changed) => index.update_files(&changed),
-            None => {
-                index.replace_files(&all.files());
-                // Reading takes several times the memory of the index.
-                process::return_freed_memory();
-            }
+            None => index.replace_files(&all.files()),
         });
         let is_current = work.await.is_ok() && caught_up;
         if is_current {
@@ -105,7 +101,11 @@ impl<I: FileIndex> FollowedIndex<I> {
         }
         if is_whole && progress.saving.as_ref().is_none_or(JoinHandle::is_finished) {
             let index = Arc::clone(&self.index);
-            progress.saving = Some(spawn_blocking(move || save(&*index)));
+            progress.saving = Some(spawn_blocking(move || {
+                save(&*index);
+                // Reading and writing take several times the memory of the index.
+                process::return_freed_memory();
+            }));
         }
         is_current
     }

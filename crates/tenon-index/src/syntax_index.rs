@@ -61,15 +61,6 @@ struct StoredFiles {
 /// A file may change twice within the resolution of time stamps. A younger one is compared by content next time.
 const SETTLED_AFTER_NANOS: i64 = 2_000_000_000;
 
-/// Copies of files, in memory of their own: what was allocated between syntax trees keeps the pages of the trees in use.
-fn compacted(files: &[Arc<IndexedFile>]) -> Vec<Arc<IndexedFile>> {
-    let copy = |file: &Arc<IndexedFile>| {
-        let content = Arc::new(FileContent::clone(&file.content));
-        Arc::new(IndexedFile { content, ..IndexedFile::clone(file) })
-    };
-    files.iter().map(copy).collect()
-}
-
 impl SyntaxIndex {
     /// Reads nothing yet.
     #[must_use]
@@ -123,7 +114,6 @@ impl SyntaxIndex {
         let same = new.len() == old.files.len()
             && new.iter().zip(&old.files).all(|(new, old)| Arc::ptr_eq(new, old));
         updates.unsaved |= !same;
-        let new = if self.is_unread() { compacted(&new) } else { new };
         let new = Arc::new(IndexState::new(new));
         *self.state.write().unwrap_or_else(PoisonError::into_inner) = new;
         self.unread.store(false, Ordering::Relaxed);
