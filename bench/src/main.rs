@@ -180,7 +180,7 @@ fn run_one(command: &Command, tenon: &Path) -> Result<(), BenchError> {
         Command::Symbols(options) => symbols::run(tenon, options),
         Command::Tasks(options) => tasks::run(tenon, options),
         Command::Tries(options) => tries::run(tenon, options),
-        Command::Work(options) => work::run(tenon, &options),
+        Command::Work(options) => work::run(tenon, options),
         Command::Parse { file } => compose::parse(file),
         Command::Echo => Ok(hyper_echo::serve()?),
         Command::Relay { socket } => Ok(echo::relay(socket)?),
