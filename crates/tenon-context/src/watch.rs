@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
-use notify::{RecursiveMode, Watcher};
+use notify::{Config, EventKindMask, RecommendedWatcher, RecursiveMode, Watcher};
 use tenon_contract::clock::Clock;
 
 use crate::build::{Existing, build_with};
@@ -44,10 +44,12 @@ pub fn watch(
     // One pending event is enough: it means that something changed.
     let (sender, changes) = sync_channel(1);
     let failed = |error: notify::Error| Error::io("watch", sources)(std::io::Error::other(error));
-    let mut watcher = notify::recommended_watcher(move |_| {
+    let changed = move |_| {
         let _ = sender.try_send(());
-    })
-    .map_err(failed)?;
+    };
+    // Reading a file is not a change.
+    let config = Config::default().with_event_kinds(EventKindMask::CORE);
+    let mut watcher = RecommendedWatcher::new(changed, config).map_err(failed)?;
     watcher.watch(sources, RecursiveMode::Recursive).map_err(failed)?;
     let mut last_failure: Option<String> = None;
     loop {

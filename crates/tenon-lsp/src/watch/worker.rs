@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use camino::{Utf8Path, Utf8PathBuf};
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use notify::event::{ModifyKind, RenameMode};
-use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
+use notify::{Config, EventKind, EventKindMask, PathOp, RecommendedWatcher, Watcher};
 use tenon_contract::epoch::Epoch;
 use tenon_servers::ignore_rules::IgnoreRules;
 
@@ -17,13 +17,18 @@ use super::file_table::{FileTable, Files, Stamp};
 use super::{Shared, lock};
 use crate::client::FileChangeKind;
 
+/// Servers read a lot, and reading changes nothing: the system would report every file that anyone opens.
+const KINDS: EventKindMask = EventKindMask::CREATE
+    .union(EventKindMask::REMOVE)
+    .union(EventKindMask::MODIFY_DATA)
+    .union(EventKindMask::MODIFY_NAME);
+
 /// Runs until the queue is stopped.
 /// `cookies` is the folder of the cookie.
 pub(super) fn run(shared: &Arc<Shared>, cookies: Option<&Path>) {
     let watcher = {
         let (shared, cookies) = (Arc::clone(shared), cookies.map(Path::to_owned));
-        notify::recommended_watcher(move |event: notify::Result<notify::Event>| match event {
-            // Servers read a lot, and reading changes nothing.
+        let handle = move |event: notify::Result<notify::Event>| match event {
             Ok(event) if is_irrelevant(event.kind) => {}
             Ok(event) if !event.need_rescan() => {
                 for path in &event.paths {
@@ -34,11 +39,12 @@ pub(super) fn run(shared: &Arc<Shared>, cookies: Option<&Path>) {
                 }
             }
             Ok(_) | Err(_) => shared.events.rescan(),
-        })
+        };
+        RecommendedWatcher::new(handle, Config::default().with_event_kinds(KINDS))
     };
     let mut worker = Worker { shared, watcher: watcher.ok(), rules: BTreeMap::new() };
     if let Some(cookies) = cookies {
-        worker.watch(cookies);
+        worker.watch([cookies]);
     }
     worker.rescan(true);
     shared.read.store(true, Ordering::Relaxed);
@@ -65,20 +71,29 @@ struct Worker<'a> {
 }
 
 impl Worker<'_> {
-    fn watch(&mut self, folder: &Path) {
-        let watched = match &mut self.watcher {
-            Some(watcher) => watcher.watch(folder, RecursiveMode::NonRecursive),
-            None => Err(notify::Error::generic("no watcher")),
-        };
-        match watched {
-            Ok(()) => {}
+    fn watch<'p>(&mut self, folders: impl IntoIterator<Item = &'p Path>) {
+        let mut left: Vec<PathOp> = folders.into_iter().map(PathOp::watch_non_recursive).collect();
+        while !left.is_empty() {
+            let watched = match &mut self.watcher {
+                Some(watcher) => watcher.update_paths(std::mem::take(&mut left)),
+                None => return self.cannot_watch(None, &notify::Error::generic("no watcher")),
+            };
+            let Err(failed) = watched else { return };
+            let Some(folder) = failed.origin.as_ref().map(PathOp::as_path) else {
+                return self.cannot_watch(None, &failed.source);
+            };
             // Removed meanwhile; the parent's events report that.
-            Err(_) if !folder.exists() => {}
-            Err(error) => {
-                if !self.shared.blind.swap(true, Ordering::Relaxed) {
-                    tracing::warn!(%error, folder = %folder.display(), "cannot watch a folder; every flush reads the tree");
-                }
+            if folder.exists() {
+                self.cannot_watch(Some(folder), &failed.source);
             }
+            left = failed.remaining;
+        }
+    }
+
+    fn cannot_watch(&self, folder: Option<&Path>, error: &notify::Error) {
+        if !self.shared.blind.swap(true, Ordering::Relaxed) {
+            let folder = folder.map(|folder| folder.display().to_string());
+            tracing::warn!(%error, folder, "cannot watch a folder; every flush reads the tree");
         }
     }
 
@@ -224,33 +239,45 @@ impl Worker<'_> {
 
     /// Reads a folder and everything below it. Each folder is watched before it is read, so that no change in between is missed.
     fn walk(&mut self, root: &Utf8Path, folder: &Utf8Path, found: &mut FileTable) {
-        let mut ahead = vec![folder.to_owned()];
-        while let Some(folder) = ahead.pop() {
-            // Also a known folder: it may be another one of the same name, and with the old folder its watch ended.
-            self.watch(folder.as_std_path());
-            let Ok(entries) = folder.read_dir_utf8() else {
+        let mut level = vec![folder.to_owned()];
+        while !level.is_empty() {
+            // Also known folders: one may be another folder of the same name, and with the old folder its watch ended.
+            self.watch(level.iter().map(|folder| folder.as_std_path()));
+            let mut below = Vec::new();
+            for folder in level {
+                self.read_folder(root, folder, found, &mut below);
+            }
+            level = below;
+        }
+    }
+
+    fn read_folder(
+        &mut self,
+        root: &Utf8Path,
+        folder: Utf8PathBuf,
+        found: &mut FileTable,
+        below: &mut Vec<Utf8PathBuf>,
+    ) {
+        let Ok(entries) = folder.read_dir_utf8() else { return };
+        let mut files = Files::new();
+        let rules = self.rules.entry(root.to_owned()).or_default();
+        rules.load(&folder);
+        for entry in entries.filter_map(Result::ok) {
+            let Ok(kind) = entry.file_type() else {
                 continue;
             };
-            let mut files = Files::new();
-            let rules = self.rules.entry(root.to_owned()).or_default();
-            rules.load(&folder);
-            for entry in entries.filter_map(Result::ok) {
-                let Ok(kind) = entry.file_type() else {
-                    continue;
-                };
-                if rules.is_ignored(entry.path(), kind.is_dir()) {
-                    continue;
-                }
-                if kind.is_dir() {
-                    ahead.push(entry.path().to_owned());
-                } else if kind.is_file()
-                    && let Ok(metadata) = entry.metadata()
-                {
-                    files.insert(entry.file_name().into(), Stamp::of(&metadata));
-                }
+            if rules.is_ignored(entry.path(), kind.is_dir()) {
+                continue;
             }
-            found.put_folder(folder, files);
+            if kind.is_dir() {
+                below.push(entry.path().to_owned());
+            } else if kind.is_file()
+                && let Ok(metadata) = entry.metadata()
+            {
+                files.insert(entry.file_name().into(), Stamp::of(&metadata));
+            }
         }
+        found.put_folder(folder, files);
     }
 
     /// Notes every difference between the last state below a folder and the current one.
