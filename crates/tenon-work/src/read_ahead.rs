@@ -1,9 +1,9 @@
 //! Reading ahead: on PostgreSQL, the statement that locks a workspace also reads the plan or task and the step that the
-//! call names, which saves a round trip for each.
+//! call names, which saves a round trip for each. An optimistic write reads the same without a lock.
 //!
-//! The statement sees the rows from before it waits for the lock, so they may be outdated when it has the lock. Every
-//! change of a plan, task or step is an event (`plan::mutation`), so the rows are current exactly as long as the counter
-//! of events is the one that the statement saw.
+//! A statement that locks sees the rows from before it waits for the lock, so they may be outdated when it has the lock.
+//! Every change of a plan, task or step is an event (`plan::mutation`), so the rows are current exactly as long as the
+//! counter of events is the one that the statement saw.
 
 use crate::id::{StepId, TargetId};
 use crate::path::StepPath;
@@ -23,29 +23,45 @@ pub(crate) enum NamedStep {
     Path(StepPath),
 }
 
+/// Reads the same rows with and without the lock.
+struct Statements {
+    lock: Sql,
+    read: &'static str,
+}
+
 /// Locks the workspace only. The sub-select of the events and the joined rows keep the state from before the wait.
-macro_rules! lock {
+macro_rules! statements {
     ($columns:literal, $($joins:expr),+) => {
-        Sql {
-            sqlite: workspace::READ,
-            postgres: concat!(
-                workspace::select!(", (SELECT events FROM workspaces WHERE name = $1), t.*", $columns),
-                " LEFT JOIN LATERAL (",
-                target::select!("WHERE ws = w.ws AND target = $2"),
-                ") t ON true",
-                $($joins,)+
-                " WHERE w.name = $1 FOR UPDATE OF w"
-            ),
+        Statements {
+            lock: Sql {
+                sqlite: workspace::READ,
+                postgres: concat!(statements!(@read $columns, $($joins),+), " FOR UPDATE OF w"),
+            },
+            read: statements!(@read $columns, $($joins),+),
         }
+    };
+    (@read $columns:literal, $($joins:expr),+) => {
+        concat!(
+            workspace::select!(", (SELECT events FROM workspaces WHERE name = $1), t.*", $columns),
+            " LEFT JOIN LATERAL (",
+            target::select!("WHERE ws = w.ws AND target = $2"),
+            ") t ON true",
+            $($joins,)+
+            " WHERE w.name = $1"
+        )
     };
 }
 
-const LOCK_WITH_TARGET: Sql = lock!("", "");
+const WITH_TARGET: Statements = statements!("", "");
 
-const LOCK_WITH_STEP_ID: Sql =
-    lock!(", s.*", " LEFT JOIN LATERAL (", step::select!("WHERE ws = w.ws AND step = $3"), ") s ON true");
+const WITH_STEP_ID: Statements = statements!(
+    ", s.*",
+    " LEFT JOIN LATERAL (",
+    step::select!("WHERE ws = w.ws AND step = $3"),
+    ") s ON true"
+);
 
-const LOCK_WITH_STEP_PATH: Sql = lock!(
+const WITH_STEP_PATH: Statements = statements!(
     ", s.*",
     " LEFT JOIN LATERAL (",
     step::select!("WHERE ws = w.ws AND target = $2 AND place = $3"),
@@ -55,23 +71,34 @@ const LOCK_WITH_STEP_PATH: Sql = lock!(
 impl Named {
     /// The statement that locks a workspace and reads this, and its arguments.
     pub(crate) fn lock<'a>(&self, workspace: &'a str) -> (Sql, Vec<Arg<'a>>) {
+        let (statements, args) = self.statements(workspace);
+        (statements.lock, args)
+    }
+
+    /// The same without the lock, for PostgreSQL.
+    pub(crate) fn read<'a>(&self, workspace: &'a str) -> (&'static str, Vec<Arg<'a>>) {
+        let (statements, args) = self.statements(workspace);
+        (statements.read, args)
+    }
+
+    fn statements<'a>(&self, workspace: &'a str) -> (Statements, Vec<Arg<'a>>) {
         let mut args = vec![workspace.into(), self.target.key().into()];
-        let sql = match &self.step {
-            None => LOCK_WITH_TARGET,
+        let statements = match &self.step {
+            None => WITH_TARGET,
             Some(NamedStep::Id(id)) => {
                 args.push(signed(id.0).into());
-                LOCK_WITH_STEP_ID
+                WITH_STEP_ID
             }
             Some(NamedStep::Path(path)) => {
                 args.push(path.sort_key().into());
-                LOCK_WITH_STEP_PATH
+                WITH_STEP_PATH
             }
         };
-        (sql, args)
+        (statements, args)
     }
 }
 
-/// What was read with the lock. A row that is missing or damaged is read again, and reported, where it is needed.
+/// What was read with the workspace. A row that is missing or damaged is read again, and reported, where it is needed.
 #[derive(Debug, Clone)]
 pub(crate) struct ReadAhead {
     /// The last event that the statement saw.

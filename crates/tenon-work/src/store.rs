@@ -4,13 +4,15 @@
 //! waits for the lock at the beginning and never fails in the middle; writers of several processes queue (`write_queue`),
 //! and readers have their own snapshots (WAL).
 //! PostgreSQL writers lock the row of the workspace before they read, so writers of one workspace queue, and what they
-//! read is not stale. `read_ahead` reads with the lock, and drops what another writer may have changed.
+//! read is not stale. `read_ahead` reads with the lock, and drops what another writer may have changed. Small writes
+//! go without the lock first (`optimistic`).
 
 mod batch;
 mod change_notifier;
 mod full_text;
 mod maintenance;
 mod migrate;
+mod optimistic;
 mod pool;
 mod postgres;
 mod schema;
@@ -29,7 +31,9 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 
 pub(crate) use change_notifier::ChangeNotifier;
 pub use change_notifier::ChangeSubscription;
+pub(crate) use full_text::CandidateSearch;
 pub(crate) use migrate::SCHEMA_VERSION;
+pub(crate) use optimistic::OptimisticWriter;
 pub use store_error::StoreError;
 pub(crate) use tx::{Arg, Row, Sql, Tx, args};
 
@@ -168,6 +172,11 @@ impl Store {
     /// A transaction that may write.
     pub(crate) async fn write(&self) -> Result<Tx, StoreError> {
         self.acquire(Access::Write).await?.begin().await
+    }
+
+    /// For writes without a lock, if this store can do them.
+    pub(crate) fn optimistic(&self) -> Option<&OptimisticWriter> {
+        self.pools.optimistic()
     }
 
     /// Runs a transaction in a way that lets it block the thread.

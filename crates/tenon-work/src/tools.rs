@@ -136,6 +136,19 @@ pub(crate) fn access(request: &WorkRequest) -> Access {
     }
 }
 
+/// Whether a tool usually reads nothing but the plan or task and the step that its arguments name, and writes in one
+/// statement. Only such a tool is tried without a lock: any other would run twice.
+pub(crate) fn reads_only_named(tool: WorkTool) -> bool {
+    matches!(
+        tool,
+        WorkTool::TasksNote
+            | WorkTool::TasksVerify
+            | WorkTool::TasksEvidence
+            | WorkTool::TasksFocusSet
+            | WorkTool::MemoryNotesCommit
+    )
+}
+
 pub(crate) fn run<'a>(
     call: &'a mut WorkCall<'_>,
     args: ToolArgs,

@@ -11,7 +11,7 @@ use crate::error::{Priority, Proposal, WorkError, WorkErrorCode};
 use crate::lean::{self, Check, ImportedTasks, LeanAnswer, LeanCaller, LeanError, LeanRequest};
 use crate::name::WorkspaceName;
 use crate::request::WorkRequest;
-use crate::store::{Store, Tx};
+use crate::store::{Row, Store, Tx};
 use crate::tools;
 use crate::work_call::{WorkCall, WorkReply};
 use crate::workspace::Workspace;
@@ -173,9 +173,42 @@ impl Work {
         }
     }
 
-    /// Runs a request in one transaction.
+    /// Runs a request: without a lock if it may be enough, or else in one transaction.
     async fn run(&self, frame: &Frame, request: &WorkRequest) -> Result<Executed, WorkError> {
         let access = tools::access(request);
+        let executed = match self.run_optimistically(frame, request).await {
+            Some(executed) => executed?,
+            None => self.run_in_transaction(frame, request, access).await?,
+        };
+        if access == Access::Write {
+            self.store.changes().publish();
+        }
+        Ok(executed)
+    }
+
+    /// Runs a small write without a transaction. None if the request needs one; then nothing is stored.
+    async fn run_optimistically(
+        &self,
+        frame: &Frame,
+        request: &WorkRequest,
+    ) -> Option<Result<Executed, WorkError>> {
+        let writer = self.store.optimistic().filter(|_| tools::reads_only_named(request.tool))?;
+        let named = request.named()?;
+        let name = &request.workspace;
+        let (sql, args) = named.read(name.as_str());
+        let inside = async |tx: &mut Tx, row: Row| {
+            let ws = Workspace::with_read_ahead(row, name)?;
+            self.run_tool(tx, frame, request, ws, Vec::new()).await
+        };
+        writer.run(sql, &args, inside).await
+    }
+
+    async fn run_in_transaction(
+        &self,
+        frame: &Frame,
+        request: &WorkRequest,
+        access: Access,
+    ) -> Result<Executed, WorkError> {
         let permit = self.store.acquire(access).await?;
         let transaction = async {
             let mut tx = permit.begin().await?;
@@ -192,11 +225,7 @@ impl Work {
                 }
             }
         };
-        let executed = self.store.allow_blocking(transaction).await?;
-        if access == Access::Write {
-            self.store.changes().publish();
-        }
-        Ok(executed)
+        self.store.allow_blocking(transaction).await
     }
 
     /// Everything between the beginning of a transaction and its end.
@@ -208,6 +237,18 @@ impl Work {
         access: Access,
     ) -> Result<Executed, WorkError> {
         let (ws, warnings) = self.open_workspace(tx, request, access).await?;
+        self.run_tool(tx, frame, request, ws, warnings).await
+    }
+
+    /// Runs the tool, renders its answer, and writes the workspace.
+    async fn run_tool(
+        &self,
+        tx: &mut Tx,
+        frame: &Frame,
+        request: &WorkRequest,
+        ws: Workspace,
+        warnings: Vec<String>,
+    ) -> Result<Executed, WorkError> {
         let mut call =
             WorkCall { tx, ws, request: request.clone(), now: self.now(), warnings, proposals: Vec::new() };
         let reply = tools::run(&mut call, request.args.clone()).await?;
@@ -215,7 +256,7 @@ impl Work {
         let is_empty = reply.is_empty();
         // Rendered before the commit: an answer that exceeds its budget must not leave a change behind.
         let envelope = render(frame, request, reply, warnings, &proposals)?;
-        if access == Access::Write {
+        if tools::access(request) == Access::Write {
             ws.save(tx).await?;
             tx.notify(request.workspace.as_str()).await?;
         }

@@ -4,7 +4,7 @@ use crate::id::{TargetId, TargetKind};
 use crate::memory::branch;
 use crate::name::WorkspaceName;
 use crate::read_ahead::{Named, ReadAhead};
-use crate::store::{Row, Sql, StoreError, Tx, args};
+use crate::store::{Arg, Row, Sql, StoreError, Tx, args};
 
 /// Counters hold the last number in use. They are read under the lock and written with the commit, so numbers have no
 /// gaps and readers see them in order.
@@ -23,7 +23,8 @@ pub(crate) struct Workspace {
     pub checkout: i64,
     /// Whether this call created it.
     pub created: bool,
-    changed: bool,
+    /// The columns in the store.
+    stored: [Option<i64>; COLUMNS],
     read_ahead: Option<ReadAhead>,
 }
 
@@ -51,8 +52,23 @@ const INSERT: &str = "INSERT INTO workspaces
     (name, created_ms, plans, tasks, steps, events, seqs, branches, focus, checkout)
     VALUES ($1, $2, 0, 0, 0, 0, 0, 1, NULL, 1) ON CONFLICT (name) DO NOTHING";
 
-const SAVE: &str = "UPDATE workspaces SET plans = $2, tasks = $3, steps = $4, events = $5, seqs = $6,
-    branches = $7, focus = $8, checkout = $9 WHERE ws = $1";
+macro_rules! save {
+    ($($condition:literal)?) => {
+        concat!(
+            "UPDATE workspaces SET plans = $2, tasks = $3, steps = $4, events = $5, seqs = $6, branches = $7,
+            focus = $8, checkout = $9 WHERE ws = $1",
+            $($condition)?
+        )
+    };
+}
+
+const SAVE: &str = save!();
+
+/// For a write without a lock: does nothing if another writer has changed the row.
+const SAVE_IF_UNCHANGED: &str = save!(
+    " AND plans = $10 AND tasks = $11 AND steps = $12 AND events = $13 AND seqs = $14 AND branches = $15
+    AND focus IS NOT DISTINCT FROM $16 AND checkout = $17 RETURNING ws"
+);
 
 impl Workspace {
     pub(crate) async fn read(tx: &mut Tx, name: &WorkspaceName) -> Result<Option<Self>, StoreError> {
@@ -73,12 +89,17 @@ impl Workspace {
         named: &Named,
     ) -> Result<Option<Self>, StoreError> {
         let (sql, args) = named.lock(name.as_str());
-        let Some(mut row) = tx.row(sql, &args).await? else { return Ok(None) };
-        let read_ahead = ReadAhead::from_row(row.split_off(COLUMNS));
-        Ok(Some(Self { read_ahead, ..Self::from_row(&row, name)? }))
+        let row = tx.row(sql, &args).await?;
+        row.map(|row| Self::with_read_ahead(row, name)).transpose()
     }
 
-    /// What was read with the lock, unless it may have changed since.
+    /// From a row with what the call names.
+    pub(crate) fn with_read_ahead(mut row: Row, name: &WorkspaceName) -> Result<Self, StoreError> {
+        let read_ahead = ReadAhead::from_row(row.split_off(COLUMNS));
+        Ok(Self { read_ahead, ..Self::from_row(&row, name)? })
+    }
+
+    /// What was read with the workspace, unless it may have changed since.
     pub(crate) fn read_ahead(&self) -> Option<&ReadAhead> {
         self.read_ahead.as_ref().filter(|read| read.event == self.events)
     }
@@ -110,7 +131,7 @@ impl Workspace {
             focus: None,
             checkout: branch::MAIN_NUMBER,
             created: false,
-            changed: false,
+            stored: [None; COLUMNS],
             read_ahead: None,
         }
     }
@@ -120,7 +141,7 @@ impl Workspace {
     }
 
     fn from_row(row: &Row, name: &WorkspaceName) -> Result<Self, StoreError> {
-        Ok(Self {
+        let mut workspace = Self {
             id: row.int(0)?,
             name: name.clone(),
             plans: row.int(1)?,
@@ -132,34 +153,41 @@ impl Workspace {
             focus: row.opt_int(7)?.map(TargetId::from_key),
             checkout: row.int(8)?,
             created: false,
-            changed: false,
+            stored: [None; COLUMNS],
             read_ahead: None,
-        })
+        };
+        workspace.stored = workspace.columns();
+        Ok(workspace)
     }
 
-    /// Writes the counters, if any changed.
+    fn columns(&self) -> [Option<i64>; COLUMNS] {
+        [
+            Some(self.id),
+            Some(self.plans),
+            Some(self.tasks),
+            Some(self.steps),
+            Some(self.events),
+            Some(self.seqs),
+            Some(self.branches),
+            self.focus.map(TargetId::key),
+            Some(self.checkout),
+        ]
+    }
+
+    /// Writes the counters, if any changed. Without a lock, the write is the guard of the call and always needed.
     pub(crate) async fn save(&mut self, tx: &mut Tx) -> Result<(), StoreError> {
-        if !self.changed {
+        let columns = self.columns();
+        let stored = std::mem::replace(&mut self.stored, columns);
+        if tx.is_optimistic() {
+            let args: Vec<Arg<'_>> =
+                columns.iter().chain(&stored[1..]).map(|column| (*column).into()).collect();
+            tx.guard(SAVE_IF_UNCHANGED, &args);
             return Ok(());
         }
-        self.changed = false;
-        let focus = self.focus.map(TargetId::key);
-        let args = args![
-            self.id,
-            self.plans,
-            self.tasks,
-            self.steps,
-            self.events,
-            self.seqs,
-            self.branches,
-            focus,
-            self.checkout,
-        ];
-        tx.write(SAVE, args).await
+        if columns == stored { Ok(()) } else { tx.write(SAVE, &columns.map(Arg::from)).await }
     }
 
     fn next(&mut self, counter: impl FnOnce(&mut Self) -> &mut i64) -> i64 {
-        self.changed = true;
         let counter = counter(self);
         *counter += 1;
         *counter
@@ -199,12 +227,10 @@ impl Workspace {
     }
 
     pub(crate) fn set_focus(&mut self, focus: Option<TargetId>) {
-        self.changed = true;
         self.focus = focus;
     }
 
     pub(crate) fn set_checkout(&mut self, branch: i64) {
-        self.changed = true;
         self.checkout = branch;
     }
 

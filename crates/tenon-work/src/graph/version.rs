@@ -265,7 +265,7 @@ pub(crate) async fn write(
 
 /// The versions with these numbers, oldest first.
 pub(crate) async fn by_seqs(tx: &mut Tx, ws: i64, seqs: &[i64]) -> Result<Vec<Version>, StoreError> {
-    let rows = tx.rows_of(select!("WHERE v.ws = $1 AND v.seq IN "), ws, seqs, "v.seq").await?;
+    let rows = tx.rows_of(select!("WHERE v.ws = $1 AND v.seq "), ws, seqs, "v.seq").await?;
     rows.iter().map(from_row).collect()
 }
 

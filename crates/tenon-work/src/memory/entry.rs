@@ -242,7 +242,7 @@ pub(crate) async fn by_seq(tx: &mut Tx, ws: i64, seq: i64) -> Result<Option<Entr
 
 /// The entries with these numbers, oldest first.
 pub(crate) async fn by_seqs(tx: &mut Tx, ws: i64, seqs: &[i64]) -> Result<Vec<Entry>, StoreError> {
-    let rows = tx.rows_of(select!("WHERE n.ws = $1 AND n.seq IN "), ws, seqs, "n.seq").await?;
+    let rows = tx.rows_of(select!("WHERE n.ws = $1 AND n.seq "), ws, seqs, "n.seq").await?;
     rows.iter().map(from_row).collect()
 }
 

@@ -137,8 +137,7 @@ pub(crate) async fn candidates(
     let mut weights = Vec::with_capacity(question.0.len());
     // Words with more rows than were read.
     let mut common: Vec<(SearchQuery, f64)> = Vec::new();
-    for word in &question.0 {
-        let (query, hits) = newest_with(tx, ws, word).await?;
+    for (query, hits) in newest_with(tx, ws, question).await? {
         let weight = rarity(&hits, last_seq);
         weights.push(weight);
         if is_full(&hits) {
@@ -149,10 +148,12 @@ pub(crate) async fn candidates(
         }
     }
     // Of those, the rows with the other words, too, matter most. All rows of the other words are known.
-    for set in sets(&common) {
-        let together = SearchQuery::all(set.iter().map(|(query, _)| query));
+    let sets = sets(&common);
+    let together =
+        sets.iter().map(|set| (SearchQuery::all(set.iter().map(|(query, _)| query)), None)).collect();
+    for (set, (_, hits)) in sets.iter().zip(search::find_ranked(tx, ws, together, PER_WORD).await?) {
         let known: f64 = set.iter().map(|(_, weight)| weight).sum();
-        for hit in search::find_ranked(tx, ws, &together, PER_WORD).await? {
+        for hit in hits {
             let entry = found.entry(hit.seq).or_insert((hit, 0.0));
             entry.1 = entry.1.max(known);
         }
@@ -166,17 +167,18 @@ pub(crate) async fn candidates(
     Ok(Candidates { hits: ranked.into_iter().map(|(hit, _)| hit).collect(), is_cut, weights })
 }
 
-/// The newest rows with a word, and the query that found them. The rows of a word in many texts are found without its other
-/// forms: the index would collect all rows of every form first.
-async fn newest_with(tx: &mut Tx, ws: i64, word: &Word) -> Result<(SearchQuery, Vec<Hit>), StoreError> {
-    let exact = SearchQuery::exact(&word.text);
-    let hits = search::find_ranked(tx, ws, &exact, PER_WORD).await?;
-    if is_full(&hits) {
-        return Ok((exact, hits));
-    }
-    let forms = SearchQuery::prefixes(std::iter::once(word.stem.clone()));
-    let hits = search::find_ranked(tx, ws, &forms, PER_WORD).await?;
-    Ok((forms, hits))
+/// For each word the newest rows with it, and the query that found them. The rows of a word in many texts are found without
+/// its other forms: the index would collect all rows of every form first.
+async fn newest_with(
+    tx: &mut Tx,
+    ws: i64,
+    question: &Question,
+) -> Result<Vec<(SearchQuery, Vec<Hit>)>, StoreError> {
+    let searches = question.0.iter().map(|word| {
+        let forms = SearchQuery::prefixes(std::iter::once(word.stem.clone()));
+        (SearchQuery::exact(&word.text), Some(forms))
+    });
+    search::find_ranked(tx, ws, searches.collect(), PER_WORD).await
 }
 
 fn is_full(hits: &[Hit]) -> bool {

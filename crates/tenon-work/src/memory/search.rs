@@ -3,9 +3,11 @@
 //! Hits come newest first: this order is the same on both backends, costs only the page, and does not change with every
 //! write as a ranking would. A row number combines workspace and `seq`, so a workspace is a range.
 
+use std::cmp::Reverse;
+
 use super::search_query::{SearchQuery, index_words};
 use crate::id::TargetKind;
-use crate::store::{Row, StoreError, Tx};
+use crate::store::{CandidateSearch, Row, StoreError, Tx};
 
 /// Room for a trillion entries in each of eight million workspaces.
 const SEQ_BITS: u32 = 40;
@@ -95,15 +97,28 @@ pub(crate) async fn find(
     hits(tx.full_text_find(query.to_arg(), (lower, upper), most).await?)
 }
 
-/// The newest hits for ranking: notes, cards, plans, tasks and steps.
+/// The newest hits of several searches for ranking: notes, cards, plans, tasks and steps. Each search may have a wider one
+/// that is used if it finds fewer hits than `most`; with each result, the search that found it.
 pub(crate) async fn find_ranked(
     tx: &mut Tx,
     ws: i64,
-    query: &SearchQuery,
+    searches: Vec<(SearchQuery, Option<SearchQuery>)>,
     most: i64,
-) -> Result<Vec<Hit>, StoreError> {
+) -> Result<Vec<(SearchQuery, Vec<Hit>)>, StoreError> {
     let range = (row_number(ws, 0), row_number(ws + 1, 0) - 1);
-    hits(tx.full_text_candidates(query.to_arg(), range, most).await?)
+    let asked: Vec<CandidateSearch<'_>> = searches
+        .iter()
+        .map(|(query, wider)| CandidateSearch {
+            query: query.to_arg(),
+            wider: wider.as_ref().map(SearchQuery::to_arg),
+        })
+        .collect();
+    let found = tx.full_text_candidates(&asked, range, most).await?;
+    let chosen = searches.into_iter().zip(found).map(|((query, wider), found)| {
+        let query = if found.is_wider { wider.unwrap_or(query) } else { query };
+        Ok((query, hits(found.rows)?))
+    });
+    chosen.collect()
 }
 
 fn hits(rows: Vec<Row>) -> Result<Vec<Hit>, StoreError> {
@@ -114,5 +129,7 @@ fn hits(rows: Vec<Row>) -> Result<Vec<Hit>, StoreError> {
             .ok_or_else(|| StoreError::Damaged(format!("`{kind}` is not a kind of hit")))?;
         hits.push(Hit { seq: row.int(0)? & ((1 << SEQ_BITS) - 1), kind, reference: row.int(2)? });
     }
+    // PostgreSQL does not promise the order within a part of a larger statement.
+    hits.sort_unstable_by_key(|hit| Reverse(hit.seq));
     Ok(hits)
 }

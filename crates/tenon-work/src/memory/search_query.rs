@@ -11,7 +11,7 @@ const MAX_WORD: usize = 64;
 /// The words of a text in order, with the byte offset of each.
 pub(crate) fn words(text: &str) -> impl Iterator<Item = (usize, String)> {
     let mut found = Vec::new();
-    let mut word = String::new();
+    let (mut word, mut letters) = (String::new(), 0);
     let mut start = 0;
     for (at, character) in text.char_indices() {
         let alone = is_word_by_itself(character);
@@ -22,10 +22,12 @@ pub(crate) fn words(text: &str) -> impl Iterator<Item = (usize, String)> {
             found.push((at, character.to_string()));
         } else if character.is_alphanumeric() {
             if word.is_empty() {
-                start = at;
+                (start, letters) = (at, 0);
             }
-            if word.chars().count() < MAX_WORD {
-                word.extend(character.to_lowercase());
+            if letters < MAX_WORD {
+                let lower = character.to_lowercase();
+                letters += lower.len();
+                word.extend(lower);
             }
         }
     }

@@ -331,7 +331,7 @@ pub(crate) async fn all(tx: &mut Tx, ws: i64, target: TargetId) -> Result<Vec<St
 pub(crate) async fn by_numbers(tx: &mut Tx, ws: i64, numbers: &[i64]) -> Result<Vec<StepRow>, StoreError> {
     let sql = select!(
         "WHERE ws = $1 AND deleted = 0 AND EXISTS (SELECT 1 FROM targets t
-        WHERE t.ws = steps.ws AND t.target = steps.target AND t.deleted = 0) AND step IN "
+        WHERE t.ws = steps.ws AND t.target = steps.target AND t.deleted = 0) AND step "
     );
     let rows = tx.rows_of(sql, ws, numbers, "step").await?;
     rows.iter().map(StepRow::from_row).collect()

@@ -335,8 +335,7 @@ pub(crate) async fn load(tx: &mut Tx, ws: i64, id: TargetId) -> Result<Option<Ta
 
 /// The plans and tasks with these keys that are not deleted.
 pub(crate) async fn by_keys(tx: &mut Tx, ws: i64, keys: &[i64]) -> Result<Vec<TargetRow>, StoreError> {
-    let rows =
-        tx.rows_of(select!("WHERE ws = $1 AND deleted = 0 AND target IN "), ws, keys, "target").await?;
+    let rows = tx.rows_of(select!("WHERE ws = $1 AND deleted = 0 AND target "), ws, keys, "target").await?;
     rows.iter().map(TargetRow::from_row).collect()
 }
 

@@ -15,6 +15,10 @@ const MOST_ROWS: usize = 64;
 /// Arguments of statements that are joined. Larger ones gain nothing and would all be prepared.
 const MOST_JOINED_ARGS: usize = 400;
 
+/// Makes a joined statement fail, and so undoes all its parts, if the first one, the guard, has not changed a row.
+/// PostgreSQL runs the guard first, since the main part needs its result: the statement locks the row before all others.
+const IF_GUARD_HOLDS: &str = " WHERE 1 / (SELECT count(*) FROM w0) = 1";
+
 /// Limits of a batch: statements, rows and memory.
 const MOST_GROUPS: usize = 24;
 const MOST_WAITING_ROWS: usize = 256;
@@ -23,6 +27,8 @@ const MOST_BYTES: usize = 1 << 20;
 #[derive(Default)]
 pub(super) struct Batch {
     groups: Vec<Group>,
+    /// Of an optimistic write.
+    guard: Option<Group>,
     rows: usize,
     bytes: usize,
 }
@@ -51,6 +57,11 @@ impl Batch {
         }
     }
 
+    /// Sets the statement that must change a row, or else nothing is written. It has a `RETURNING`.
+    pub(super) fn guard(&mut self, sql: Sql, args: &[Arg<'_>]) {
+        self.guard = Some(Group { sql, rows: vec![args.iter().map(Arg::to_owned).collect()] });
+    }
+
     pub(super) fn is_full(&self) -> bool {
         self.groups.len() >= MOST_GROUPS || self.rows >= MOST_WAITING_ROWS || self.bytes >= MOST_BYTES
     }
@@ -73,6 +84,16 @@ impl Batch {
             Backend::Sqlite => packets,
             Backend::Postgres => joined(packets),
         }
+    }
+
+    /// One statement for PostgreSQL that writes all, or fails with a division by zero if the guard changes no row. None if
+    /// the writes need several statements. The last of them is a call, which gets the condition.
+    pub(super) fn into_guarded(mut self) -> Option<Statement> {
+        let guard = self.guard.take()?;
+        self.groups.insert(0, guard);
+        let [mut statement] = <[Statement; 1]>::try_from(self.take(Backend::Postgres)).ok()?;
+        statement.text.to_mut().push_str(IF_GUARD_HOLDS);
+        Some(statement)
     }
 }
 
@@ -257,6 +278,29 @@ mod tests {
             ]
         );
         assert_eq!(joined[0].args.len(), 6);
+    }
+
+    #[test]
+    fn guarded_batch_is_one_statement_or_none() {
+        let guarded = |more: &[&'static str]| {
+            let mut batch = Batch::default();
+            batch.add("INSERT INTO t (a) VALUES ($1)".into(), args![1]);
+            for text in more {
+                batch.add((*text).into(), args![2]);
+            }
+            batch.add("SELECT pg_notify('c', $1)".into(), args!["w"]);
+            batch.guard("UPDATE w SET a = $1 WHERE a = $2 RETURNING a".into(), args![3, 4]);
+            batch.into_guarded().map(|statement| statement.text)
+        };
+        assert_eq!(
+            guarded(&[]).as_deref(),
+            Some(
+                "WITH w0 AS (UPDATE w SET a = $1 WHERE a = $2 RETURNING a), w1 AS (INSERT INTO t (a) VALUES ($3)) \
+                 SELECT pg_notify('c', $4) WHERE 1 / (SELECT count(*) FROM w0) = 1"
+            )
+        );
+        assert_eq!(guarded(&["DELETE FROM t WHERE a = $1"]), None);
+        assert!(Batch::default().into_guarded().is_none());
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! Connections, and how a transaction begins on each backend.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::postgres::PgPool;
 use tokio::time::Instant;
 
+use super::optimistic::OptimisticWriter;
 use super::sqlite_pool::{SqlitePermit, SqlitePool};
 use super::tx::StatementCache;
 use super::{Backend, StoreError, StoreLocation, Tx, postgres};
@@ -23,6 +25,8 @@ pub(crate) struct Pools {
     lock_timeout: Duration,
     /// Of connections to PostgreSQL.
     cache: StatementCache,
+    /// None on SQLite, and behind a pooler: its connection keeps settings and prepared statements.
+    optimistic: Option<Arc<OptimisticWriter>>,
 }
 
 #[derive(Clone)]
@@ -52,7 +56,15 @@ impl Pools {
             }
         };
         match connections {
-            Ok(connections) => Ok(Self { connections, lock_timeout, cache }),
+            Ok(connections) => {
+                let optimistic = match (&connections, cache) {
+                    (Connections::Postgres(pool), StatementCache::On) => {
+                        Some(Arc::new(OptimisticWriter::new(pool.clone())))
+                    }
+                    _ => None,
+                };
+                Ok(Self { connections, lock_timeout, cache, optimistic })
+            }
             Err(StoreError::Database(error) | StoreError::Unreachable(error)) => Err(StoreError::Open(error)),
             Err(error) => Err(error),
         }
@@ -63,6 +75,10 @@ impl Pools {
             Connections::Sqlite { .. } => Backend::Sqlite,
             Connections::Postgres(_) => Backend::Postgres,
         }
+    }
+
+    pub(crate) fn optimistic(&self) -> Option<&OptimisticWriter> {
+        self.optimistic.as_deref()
     }
 
     /// Waits until a transaction may begin.
@@ -83,6 +99,9 @@ impl Pools {
     }
 
     pub(crate) async fn close(&self) {
+        if let Some(optimistic) = &self.optimistic {
+            optimistic.close().await;
+        }
         match &self.connections {
             Connections::Sqlite { writer, readers } => {
                 readers.close().await;

@@ -83,7 +83,7 @@ fn with_tls(url: &str, options: PgConnectOptions) -> Result<PgConnectOptions, St
 }
 
 /// JIT compilation takes longer than any of our statements. Servers that only speak the protocol may not know the setting.
-const JIT_OFF: &str = "SELECT set_config('jit', 'off', false) FROM pg_settings WHERE name = 'jit'";
+pub(super) const JIT_OFF: &str = "SELECT set_config('jit', 'off', false) FROM pg_settings WHERE name = 'jit'";
 
 /// Connects once, to check that there is a server.
 pub(super) async fn open(url: &str, patience: Duration) -> Result<PgPool, StoreError> {

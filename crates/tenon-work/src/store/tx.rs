@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use futures::TryStreamExt;
 use sqlx::{Executor, Postgres, Transaction};
 
-use super::batch::Batch;
+use super::batch::{Batch, Statement};
 use super::sqlite_pool::SqliteTransaction;
 use super::{Backend, StoreError, postgres, sqlite};
 
@@ -196,7 +196,7 @@ pub(super) fn damaged(column: usize) -> StoreError {
     StoreError::Damaged(format!("column {column} does not have the type of the schema"))
 }
 
-/// An open transaction. Dropping it without [`Tx::commit`] rolls it back.
+/// An open transaction, or the writes of an optimistic call. Dropping it without [`Tx::commit`] rolls it back.
 pub(crate) struct Tx {
     inner: Inner,
     /// Writes that have not been sent yet.
@@ -206,6 +206,16 @@ pub(crate) struct Tx {
 enum Inner {
     Sqlite(SqliteTransaction),
     Postgres(Transaction<'static, Postgres>, StatementCache),
+    /// Only collects writes (`optimistic`). A call that needs more runs again in a transaction.
+    Optimistic {
+        needs_lock: bool,
+    },
+}
+
+/// Records that an optimistic call needs a lock. The error ends the call; clients do not see it.
+fn refuse(needs_lock: &mut bool) -> StoreError {
+    *needs_lock = true;
+    StoreError::Busy
 }
 
 impl From<SqliteTransaction> for Tx {
@@ -217,6 +227,30 @@ impl From<SqliteTransaction> for Tx {
 impl Tx {
     pub(super) fn postgres(tx: Transaction<'static, Postgres>, cache: StatementCache) -> Self {
         Self { inner: Inner::Postgres(tx, cache), waiting: Batch::default() }
+    }
+
+    /// Collects the writes of a call without a lock.
+    pub(super) fn optimistic() -> Self {
+        Self { inner: Inner::Optimistic { needs_lock: false }, waiting: Batch::default() }
+    }
+
+    pub(crate) fn is_optimistic(&self) -> bool {
+        matches!(self.inner, Inner::Optimistic { .. })
+    }
+
+    /// Whether an optimistic call cannot go on without a lock.
+    pub(super) fn needs_lock(&self) -> bool {
+        matches!(self.inner, Inner::Optimistic { needs_lock: true })
+    }
+
+    /// Sets the statement of an optimistic call that must change a row, or else nothing is written.
+    pub(crate) fn guard(&mut self, sql: &'static str, args: &[Arg<'_>]) {
+        self.waiting.guard(sql.into(), args);
+    }
+
+    /// The writes of an optimistic call as one statement; none if they need more than one.
+    pub(super) fn into_guarded(self) -> Option<Statement> {
+        self.waiting.into_guarded()
     }
 }
 
@@ -233,9 +267,6 @@ impl StatementCache {
     }
 }
 
-/// How many rows are read by key with one statement.
-const KEYS_AT_ONCE: usize = 50;
-
 /// Whether PostgreSQL caches the plan of a query. SQLite considers the arguments by itself.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Plan {
@@ -247,7 +278,7 @@ impl Tx {
     pub(super) fn backend(&self) -> Backend {
         match self.inner {
             Inner::Sqlite(_) => Backend::Sqlite,
-            Inner::Postgres(..) => Backend::Postgres,
+            Inner::Postgres(..) | Inner::Optimistic { .. } => Backend::Postgres,
         }
     }
 
@@ -281,6 +312,7 @@ impl Tx {
                 let query = postgres::bound(text, args).persistent(cache.is_on());
                 query.execute(&mut **tx).await?.rows_affected()
             }
+            Inner::Optimistic { needs_lock } => return Err(refuse(needs_lock)),
         })
     }
 
@@ -312,7 +344,8 @@ impl Tx {
         Ok(rows)
     }
 
-    /// The rows of a workspace with these keys, by key. `sql` ends with `IN `; its first argument is the workspace.
+    /// The rows of a workspace with these keys, by key. `sql` ends with the column of the key; its
+    /// first argument is the workspace.
     pub(crate) async fn rows_of(
         &mut self,
         sql: &'static str,
@@ -320,20 +353,22 @@ impl Tx {
         keys: &[i64],
         key: &'static str,
     ) -> Result<Vec<Row>, StoreError> {
-        let mut rows = Vec::new();
-        // Groups of one size, so that few statements are prepared; the last key fills the last group.
-        for group in keys.chunks(KEYS_AT_ONCE) {
-            let last = group.last().copied().unwrap_or_default();
-            let mut args: Vec<Arg<'_>> = vec![ws.into()];
-            args.extend((0..KEYS_AT_ONCE).map(|at| Arg::from(group.get(at).copied().unwrap_or(last))));
-            let list: Vec<String> = (2..=args.len()).map(|number| format!("${number}")).collect();
-            let text = format!("{sql}({}) ORDER BY {key}", list.join(", "));
-            self.each_text(&text, &args, |row| {
-                rows.push(row);
-                Ok(())
-            })
-            .await?;
+        if keys.is_empty() {
+            return Ok(Vec::new());
         }
+        let list: Vec<String> = keys.iter().map(i64::to_string).collect();
+        let list = list.join(",");
+        // One argument for all keys, so that one statement is prepared for any number of them.
+        let (condition, list) = match self.backend() {
+            Backend::Sqlite => ("IN (SELECT value FROM json_each($2))", format!("[{list}]")),
+            Backend::Postgres => ("= ANY(CAST($2 AS BIGINT[]))", format!("{{{list}}}")),
+        };
+        let mut rows = Vec::new();
+        self.each_text(&format!("{sql}{condition} ORDER BY {key}"), args![ws, list], |row| {
+            rows.push(row);
+            Ok(())
+        })
+        .await?;
         Ok(rows)
     }
 
@@ -352,6 +387,7 @@ impl Tx {
                 let row = query.fetch_optional(&mut **tx).await?;
                 Ok(row.as_ref().map(postgres::row).transpose()?)
             }
+            Inner::Optimistic { needs_lock } => Err(refuse(needs_lock)),
         }
     }
 
@@ -384,6 +420,7 @@ impl Tx {
                 }
                 Ok(())
             }
+            Inner::Optimistic { needs_lock } => Err(refuse(needs_lock)),
         }
     }
 
@@ -396,6 +433,7 @@ impl Tx {
                 let script = sqlx::raw_sql(sqlx::AssertSqlSafe(text));
                 Ok(tx.execute(script).await.map(drop)?)
             }
+            Inner::Optimistic { needs_lock } => Err(refuse(needs_lock)),
         }
     }
 
@@ -405,6 +443,7 @@ impl Tx {
         match self.inner {
             Inner::Sqlite(tx) => tx.commit(),
             Inner::Postgres(tx, _) => tx.commit().await.map_err(StoreError::of_commit),
+            Inner::Optimistic { mut needs_lock } => Err(refuse(&mut needs_lock)),
         }
     }
 

@@ -105,6 +105,14 @@ impl Client {
         Work::new(store, self.clock.clone(), self.settings.clone())
     }
 
+    /// A second daemon on the same PostgreSQL server whose writes always lock, as behind a pooler.
+    pub async fn locking_peer(&self) -> Work {
+        let StoreLocation::Postgres(url) = &self.location else { panic!("a server") };
+        let location = StoreLocation::Postgres(format!("{url}?statement-cache-capacity=0"));
+        let store = Store::open(&location).await.unwrap();
+        Work::new(store, self.clock.clone(), self.settings.clone())
+    }
+
     /// Calls a tool, which must succeed.
     #[track_caller]
     pub fn ok<'a>(&'a self, tool: &'a str, args: Value) -> Pin<Box<dyn Future<Output = Value> + 'a>> {

@@ -19,6 +19,7 @@ mod import;
 mod lean;
 mod next;
 mod notes;
+mod optimistic;
 mod orientation;
 mod outages;
 mod processes;

@@ -50,7 +50,8 @@ async fn short_outage_is_retried() {
     for (tool, args) in
         [("tasks_context", json!({})), ("tasks_note", json!({"task": "PLAN-001", "note": "n"}))]
     {
-        proxy.faults.reject_next.store(1, Ordering::SeqCst);
+        // A write tries without a lock first, then with it.
+        proxy.faults.reject_next.store(2, Ordering::SeqCst);
         proxy.faults.breaks.notify_waiters();
         call(&work, tool, args).await.ok();
         assert_eq!(proxy.faults.reject_next.load(Ordering::SeqCst), 0, "{tool}");
@@ -63,7 +64,7 @@ async fn unanswered_commit_is_reported_as_unknown() {
     let proxy = Proxy::new(&server).await;
     let work = work(&proxy.url).await;
     call(&work, "memory_init", json!({})).await.ok();
-    proxy.faults.drop_commit_answer.store(true, Ordering::SeqCst);
+    *proxy.faults.drop_answer_to.lock().unwrap() = Some("COMMIT");
     let answer = call(&work, "tasks_create", json!({"title": "Plan"})).await.fails("STORE_ERROR");
     let error = answer.error();
     assert!(error["message"].as_str().unwrap().contains("may or may not be stored"), "{error}");
@@ -73,29 +74,59 @@ async fn unanswered_commit_is_reported_as_unknown() {
     assert_eq!(found["plans"][0]["title"], "Plan");
 }
 
-/// A note takes four round trips: `BEGIN`, the lock of the workspace with the task and the step, all writes together, and
-/// `COMMIT`. `BEGIN` and `COMMIT` are not prepared, so they do not count here.
 #[tokio::test]
-async fn note_takes_two_prepared_statements() {
+async fn unanswered_optimistic_write_is_reported_as_unknown() {
     let server = PostgresServer::new();
     let proxy = Proxy::new(&server).await;
     let work = work(&proxy.url).await;
     call(&work, "tasks_create", json!({"title": "Plan"})).await.ok();
-    call(&work, "tasks_create", json!({"title": "Task", "parent": "PLAN-001", "steps": [step("one")]}))
-        .await
-        .ok();
-    let executed = || proxy.faults.executed.swap(0, Ordering::SeqCst);
-    for (tool, args, statements) in [
-        ("tasks_note", json!({"task": "TASK-001", "path": "s:0", "note": "n"}), 2),
-        ("tasks_note", json!({"task": "TASK-001", "step_id": "STEP-00000001", "note": "n"}), 2),
-        ("tasks_note", json!({"task": "TASK-001", "note": "n"}), 2),
-        ("tasks_edit", json!({"task": "TASK-001", "title": "New"}), 3),
-        ("tasks_create", json!({"title": "Task", "parent": "PLAN-001"}), 4),
-        ("memory_notes_commit", json!({"target": "TASK-001", "content": "n"}), 2),
+    let note = |text: &str| call(&work, "tasks_note", json!({"task": "PLAN-001", "note": text}));
+    note("first").await.ok();
+    *proxy.faults.drop_answer_to.lock().unwrap() = Some("second");
+    let answer = note("second").await.fails("STORE_ERROR");
+    let error = answer.error();
+    assert!(error["message"].as_str().unwrap().contains("may or may not be stored"), "{error}");
+    assert_eq!(error["retryable"], false);
+    note("third").await.ok();
+    let found = call(&work, "tasks_context", json!({})).await.ok();
+    assert_eq!(found["plans"][0]["notes"], 3);
+}
+
+/// A small write takes two round trips: a read of the workspace with the task and the step, and all writes together. Any
+/// other write is a transaction: two more round trips, for `BEGIN` and `COMMIT`.
+#[tokio::test]
+async fn note_takes_two_round_trips() {
+    let server = PostgresServer::new();
+    let proxy = Proxy::new(&server).await;
+    let work = work(&proxy.url).await;
+    call(&work, "tasks_create", json!({"title": "Plan"})).await.ok();
+    let steps = [step("one"), step("two")];
+    call(&work, "tasks_create", json!({"title": "Task", "parent": "PLAN-001", "steps": steps})).await.ok();
+    let note = json!({"task": "TASK-001", "path": "s:0", "note": "n"});
+    // Connects.
+    call(&work, "tasks_note", note.clone()).await.ok();
+    let criteria = json!({"criteria": {"confirmed": true}});
+    let output = json!([{"kind": "cmd_output", "command": "c", "output": "o"}]);
+    for (tool, args, expected) in [
+        ("tasks_note", note, (0, 2)),
+        ("tasks_note", json!({"task": "TASK-001", "step_id": "STEP-00000001", "note": "n"}), (0, 2)),
+        ("tasks_note", json!({"task": "TASK-001", "note": "n"}), (0, 2)),
+        ("tasks_verify", json!({"task": "TASK-001", "path": "s:0", "checkpoints": criteria}), (0, 2)),
+        (
+            "tasks_evidence",
+            json!({"task": "TASK-001", "path": "s:1", "checkpoint": "criteria", "items": output}),
+            (0, 2),
+        ),
+        ("tasks_focus_set", json!({"task": "TASK-001"}), (0, 2)),
+        ("memory_notes_commit", json!({"target": "TASK-001", "content": "n"}), (0, 2)),
+        // Uses the focus.
+        ("tasks_note", json!({"note": "n"}), (1, 3)),
+        ("tasks_edit", json!({"task": "TASK-001", "title": "New"}), (1, 3)),
+        ("tasks_create", json!({"title": "Task", "parent": "PLAN-001"}), (1, 4)),
     ] {
-        executed();
+        proxy.faults.sent();
         call(&work, tool, args).await.ok();
-        assert_eq!(executed(), statements, "{tool}");
+        assert_eq!(proxy.faults.sent(), expected, "{tool}");
     }
     assert_eq!(work.store().check().await.unwrap().problems, Vec::<String>::new());
 }

@@ -1,7 +1,7 @@
 //! A proxy in front of a PostgreSQL server that breaks connections and counts statements.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use tenon_testkit::postgres::PostgresServer;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -21,10 +21,19 @@ pub(crate) struct Faults {
     pub(crate) breaks: Notify,
     /// Number of next connections to close immediately.
     pub(crate) reject_next: AtomicUsize,
-    /// Forward the next commit, but not its answer.
-    pub(crate) drop_commit_answer: AtomicBool,
+    /// Forward the next request with this text, but not its answer.
+    pub(crate) drop_answer_to: Mutex<Option<&'static str>>,
     /// Prepared statements that were executed.
-    pub(crate) executed: AtomicUsize,
+    executed: AtomicUsize,
+    /// Transactions that were begun.
+    begun: AtomicUsize,
+}
+
+impl Faults {
+    /// How many transactions were begun and prepared statements executed since the last time.
+    pub(crate) fn sent(&self) -> (usize, usize) {
+        (self.begun.swap(0, Ordering::SeqCst), self.executed.swap(0, Ordering::SeqCst))
+    }
 }
 
 impl Proxy {
@@ -61,16 +70,18 @@ async fn forward(client: TcpStream, server: TcpStream, faults: Arc<Faults>) {
     if dropped {
         // Keep both connections open until the server has committed, so that the client's next read sees the change.
         let mut answer = Vec::new();
-        while !has_commit(&answer) && from_server.read_buf(&mut answer).await.is_ok_and(|count| count > 0) {}
+        while !has(&answer, READY) && from_server.read_buf(&mut answer).await.is_ok_and(|count| count > 0) {}
     }
 }
 
-/// Both the request and its answer contain this text.
-fn has_commit(bytes: &[u8]) -> bool {
-    bytes.windows(6).any(|text| text == b"COMMIT")
+/// The end of an answer, outside of a transaction.
+const READY: &[u8] = b"Z\0\0\0\x05I";
+
+fn has(bytes: &[u8], text: &[u8]) -> bool {
+    bytes.windows(text.len()).any(|window| window == text)
 }
 
-/// Forwards requests. Returns true after a commit whose answer must be dropped.
+/// Forwards requests. Returns true after one whose answer must be dropped.
 async fn forward_requests(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, faults: &Faults) -> bool {
     let mut bytes = vec![0; 1 << 16];
     let mut messages = Messages::default();
@@ -79,9 +90,15 @@ async fn forward_requests(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, fault
             Ok(count) if count > 0 => count,
             _ => return false,
         };
-        let executed = messages.types(&bytes[..count]).into_iter().filter(|one| *one == b'E').count();
-        faults.executed.fetch_add(executed, Ordering::SeqCst);
-        let dropped = has_commit(&bytes[..count]) && faults.drop_commit_answer.swap(false, Ordering::SeqCst);
+        for message in messages.complete(&bytes[..count]) {
+            match message.as_slice() {
+                [b'E', ..] => faults.executed.fetch_add(1, Ordering::SeqCst),
+                [b'Q', text @ ..] if has(text, b"BEGIN") => faults.begun.fetch_add(1, Ordering::SeqCst),
+                _ => 0,
+            };
+        }
+        let is_named = |text: &mut &str| has(&bytes[..count], text.as_bytes());
+        let dropped = faults.drop_answer_to.lock().unwrap().take_if(is_named).is_some();
         if to.write_all(&bytes[..count]).await.is_err() || dropped {
             return dropped;
         }
@@ -105,21 +122,21 @@ struct Messages {
 }
 
 impl Messages {
-    /// The types of the messages that these bytes complete.
-    fn types(&mut self, bytes: &[u8]) -> Vec<u8> {
+    /// The messages that these bytes complete, each with its type.
+    fn complete(&mut self, bytes: &[u8]) -> Vec<Vec<u8>> {
         self.pending.extend_from_slice(bytes);
-        let mut types = Vec::new();
+        let mut complete = Vec::new();
         loop {
             // The first messages have no type: a question about TLS, and the start.
             let head = usize::from(self.is_started);
-            let Some(length) = self.pending.get(head..head + 4) else { return types };
+            let Some(length) = self.pending.get(head..head + 4) else { return complete };
             let end = head + u32::from_be_bytes(length.try_into().unwrap()) as usize;
             if self.pending.len() < end {
-                return types;
+                return complete;
             }
             let message: Vec<u8> = self.pending.drain(..end).collect();
             if self.is_started {
-                types.push(message[0]);
+                complete.push(message);
             } else {
                 self.is_started = message.len() > 8;
             }
