@@ -13,6 +13,7 @@ use crate::error::BenchError;
 use crate::mcp_session::McpSession;
 use crate::measure::{Times, row, shown, table};
 use crate::output::log;
+use crate::source_sample::make_old;
 
 const SIZES: [usize; 2] = [10_000, 100_000];
 const DOCUMENT_BYTES: usize = 2048;
@@ -125,5 +126,6 @@ fn write(sandbox: &Sandbox, size: usize) -> Result<Vec<String>, BenchError> {
         }
         fs::write(folder.join(format!("{n}.md")), text)?;
     }
+    make_old(sandbox.root());
     Ok(vocabulary)
 }

@@ -1,12 +1,14 @@
 //! Finds the passages of a workspace that answer a question, within a token budget.
 //!
 //! [`PassageIndex`] knows every text of the workspace: documents by section, code by declaration, other texts by
-//! paragraph. Passages are ranked with BM25F, then taken by score per token until the budget is full, and shown by score.
+//! paragraph. Passages are ranked with BM25F, the best also by how close the words of the question are in them, then taken
+//! by score per token until the budget is full, and shown by score.
 //! Before an answer leaves, every file in it is compared with the disk: an edit is visible in the next answer even if
 //! no watcher reported it.
 
 mod answer;
 mod body_parts;
+mod closeness;
 mod cut;
 mod excerpt;
 mod extra_texts;
@@ -37,7 +39,7 @@ pub use passage_index::{PassageIndex, PassageTotals};
 pub use text_format::PassageKind;
 pub use token_count::Tokenizer;
 
-use answer::Candidate;
+use answer::{Candidate, FoundCandidates};
 use excerpt::ShownTerms;
 use passage_index::stamp;
 use passage_state::{LiveSegment, PassageState};
@@ -120,11 +122,10 @@ impl PassageIndex {
         }
         let mut attempt = 1;
         loop {
-            let Candidates { candidates, terms, matching, notes } =
-                self.candidates(&query, request, filter.as_ref(), extra);
+            let (found, terms) = self.candidates(&query, request, filter.as_ref(), extra);
             let is_last = attempt == ATTEMPTS;
             let mut texts = FileTexts::new(self, extra, &terms, is_last);
-            let mut answer = answer::fill(candidates, matching, notes, budget, request.tokenizer, &mut texts);
+            let mut answer = answer::fill(found, budget, request.tokenizer, &mut texts);
             let stale = texts.stale;
             match stale.first() {
                 None => return Ok(answer),
@@ -145,7 +146,7 @@ impl PassageIndex {
         request: &FindRequest,
         filter: Option<&PathFilter>,
         extra: &ExtraTexts,
-    ) -> Candidates {
+    ) -> (FoundCandidates, ShownTerms) {
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
         let mut segments: Vec<&LiveSegment> = state.segments.iter().collect();
         // Tasks and notes are not below any path.
@@ -162,21 +163,14 @@ impl PassageIndex {
             Candidate { reason: answer::reason(&query.terms, &one.matches), score: one.score, entry, file }
         });
         let notes = notes(&state, filter, ranking.matching);
-        Candidates {
+        let found = FoundCandidates {
             candidates: candidates.collect(),
-            terms: ranking.terms,
+            closeness: ranking.closeness,
             matching: ranking.matching,
             notes,
-        }
+        };
+        (found, ranking.terms)
     }
-}
-
-/// What an answer is made of.
-struct Candidates {
-    candidates: Vec<Candidate>,
-    terms: ShownTerms,
-    matching: usize,
-    notes: Vec<String>,
 }
 
 /// What an answer has to say about completeness.

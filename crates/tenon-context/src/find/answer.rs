@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use super::FileTexts;
+use super::closeness::Closeness;
 use super::cut::cell_text;
 use super::excerpt::excerpt;
 use super::rank::{QueryTerm, TermMatch};
@@ -27,6 +28,10 @@ const LEAST_TOKENS: f32 = 300.0;
 /// A passage with less than this share of the best score is noise.
 const LEAST_SCORE: f32 = 0.1;
 
+/// The best passages are compared by how close the words of the question are in them, and how much that counts.
+const COMPARED: usize = 10;
+const CLOSENESS: f32 = 0.5;
+
 /// After so many passages in a row that do not fit, the answer is full.
 const MISSES: usize = 8;
 
@@ -36,6 +41,15 @@ pub(super) struct Candidate {
     pub reason: String,
     pub entry: PassageEntry,
     pub file: FileEntry,
+}
+
+/// What an answer is made of.
+pub(super) struct FoundCandidates {
+    /// By score.
+    pub candidates: Vec<Candidate>,
+    pub closeness: Closeness,
+    pub matching: usize,
+    pub notes: Vec<String>,
 }
 
 /// A passage of an answer.
@@ -157,15 +171,27 @@ fn shown_bytes(budget: usize, place: usize) -> usize {
     (budget as f32 * 4.0 * share).clamp(LEAST_BYTES, most) as usize
 }
 
+/// Raises the scores of the best passages by how close the words of the question are in them.
+fn compare_closely(candidates: &mut [Candidate], closeness: &Closeness, texts: &mut FileTexts<'_>) {
+    let best = candidates.len().min(COMPARED);
+    for candidate in &mut candidates[..best] {
+        let place = candidate.entry.place.clone();
+        if let Some(text) = texts.text(candidate) {
+            candidate.score *= 1.0 + CLOSENESS * closeness.of(&place, text);
+        }
+    }
+    candidates[..best].sort_by(|a, b| b.score.total_cmp(&a.score));
+}
+
 /// Takes passages by score per token until the budget is full. What is left then goes to the best ones.
 pub(super) fn fill(
-    candidates: Vec<Candidate>,
-    matching: usize,
-    notes: Vec<String>,
+    found: FoundCandidates,
     budget: usize,
     tokenizer: Tokenizer,
     texts: &mut FileTexts<'_>,
 ) -> FindAnswer {
+    let FoundCandidates { mut candidates, closeness, matching, notes } = found;
+    compare_closely(&mut candidates, &closeness, texts);
     let mut answer = FindAnswer { passages: Vec::new(), matching, tokens: 0, notes };
     let best = candidates.first().map_or(0.0, |first| first.score);
     let mut order: Vec<usize> =

@@ -24,8 +24,22 @@ const GAP_BYTES: usize = 40;
 pub(crate) struct ShownTerms {
     /// Sorted.
     weights: Vec<(Term, f32)>,
-    /// How the words begin, sorted: other words need no stem.
-    starts: Vec<[u8; 2]>,
+    starts: WordStarts,
+}
+
+/// How some words begin: other words need no stem.
+#[derive(Default)]
+pub(crate) struct WordStarts(Vec<[u8; 2]>);
+
+impl WordStarts {
+    pub(crate) fn add(&mut self, word: &str) {
+        self.0.extend(start(word));
+    }
+
+    /// Whether a word may be one of them. Letters beyond ASCII are not compared.
+    pub(crate) fn contain(&self, word: &str) -> bool {
+        start(word).is_none_or(|start| self.0.contains(&start))
+    }
 }
 
 impl ShownTerms {
@@ -33,11 +47,10 @@ impl ShownTerms {
         let mut terms = Self::default();
         for (term, word, weight) in words {
             terms.weights.push((term, weight));
-            terms.starts.extend(start(word));
+            terms.starts.add(word);
         }
         terms.weights.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
         terms.weights.dedup_by_key(|one| one.0);
-        terms.starts.sort_unstable();
         terms
     }
 
@@ -58,7 +71,7 @@ impl ShownTerms {
                     let ends = bytes.get(at + 1).is_none_or(|next| Letters::of(*next) != this);
                     let alone = ends.then(|| [byte.to_ascii_lowercase(), b' ']);
                     let mut starts = start_at(&bytes[at..]).into_iter().chain(alone);
-                    starts.any(|start| self.starts.binary_search(&start).is_ok())
+                    starts.any(|start| self.starts.0.contains(&start))
                 }
             }
         })
@@ -71,15 +84,17 @@ impl ShownTerms {
         }
         let mut seen: BTreeSet<Term> = BTreeSet::new();
         let mut score = 0.0;
-        let may_match =
-            |word: &str| start(word).is_none_or(|start| self.starts.binary_search(&start).is_ok());
-        for_each_term_of(line, may_match, |found| {
-            if let Ok(at) = self.weights.binary_search_by_key(&found.term, |(term, _)| *term)
-                && seen.insert(found.term)
-            {
-                score += self.weights[at].1;
-            }
-        });
+        for_each_term_of(
+            line,
+            |word| self.starts.contain(word),
+            |found| {
+                if let Ok(at) = self.weights.binary_search_by_key(&found.term, |(term, _)| *term)
+                    && seen.insert(found.term)
+                {
+                    score += self.weights[at].1;
+                }
+            },
+        );
         score
     }
 }
@@ -248,13 +263,12 @@ mod tests {
                 super::super::words::for_each_term(word, |found| {
                     let one = ShownTerms::new([(found.term, found.word, 1.0)].into_iter());
                     terms.weights.extend(one.weights);
-                    terms.starts.extend(one.starts);
+                    terms.starts.0.extend(one.starts.0);
                 });
                 terms.weights.sort_by_key(|one| one.0);
-                terms.starts.sort_unstable();
                 let passed_over = !terms.may_occur(line);
                 // Every start is allowed.
-                terms.starts = (0..=0x7f).flat_map(|a| (0..=0x7f).map(move |b| [a, b])).collect();
+                terms.starts.0 = (0..=0x7f).flat_map(|a| (0..=0x7f).map(move |b| [a, b])).collect();
                 assert!(!passed_over || terms.score(line) == 0.0, "{word} in {line}");
             }
         }

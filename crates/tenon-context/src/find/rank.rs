@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 
 use tenon_index::DeclarationKind;
 
+use super::closeness::{Closeness, PairedWord};
 use super::excerpt::ShownTerms;
 use super::passage_state::LiveSegment;
 use super::segment::{Counts, FIELDS, Lengths, NAME, PassageEntry};
@@ -148,6 +149,26 @@ pub(crate) struct Ranked {
     pub matches: Vec<TermMatch>,
 }
 
+/// A passage that matches, before it is known to be one of the best.
+#[derive(Clone, Copy)]
+struct Place {
+    score: f32,
+    segment: u32,
+    passage: u32,
+}
+
+impl Place {
+    /// By path, then line.
+    fn order(self, other: Self, segments: &[&LiveSegment]) -> Ordering {
+        let key = |place: Self| {
+            let segment = &segments[place.segment as usize].data;
+            let entry = &segment.passages[place.passage as usize];
+            (&segment.files[entry.file as usize].path, entry.start)
+        };
+        key(self).cmp(&key(other))
+    }
+}
+
 /// The best passages for a question.
 #[derive(Default)]
 pub(crate) struct Ranking {
@@ -155,6 +176,7 @@ pub(crate) struct Ranking {
     /// How many passages match.
     pub matching: usize,
     pub terms: ShownTerms,
+    pub closeness: Closeness,
 }
 
 /// Which passages are wanted.
@@ -187,7 +209,7 @@ pub(crate) fn rank(
     let words = looked_up(segments, query, &statistics);
     let values: Vec<f32> = words.iter().map(|variants| word_value(variants)).collect();
     let all: f32 = values.iter().sum();
-    let mut ranked: Vec<Ranked> = Vec::new();
+    let mut found: Vec<Place> = Vec::new();
     for (number, segment) in segments.iter().enumerate() {
         let scores = segment_scores(number, segment, &words, &values, &statistics);
         let mut allowed: Vec<Option<bool>> = vec![None; segment.data.files.len()];
@@ -203,26 +225,29 @@ pub(crate) fn rank(
             }
             let test = if entry.is_test && file.weight >= 1.0 { TEST_WEIGHT } else { 1.0 };
             let score = score * (covered / all).sqrt() * file.weight * query.weight_of(entry) * test;
-            ranked.push(Ranked { score, segment: number, passage, matches: Vec::new() });
+            found.push(Place { score, segment: number as u32, passage: passage as u32 });
         }
     }
-    let matching = ranked.len();
-    let order =
-        |a: &Ranked, b: &Ranked| b.score.total_cmp(&a.score).then_with(|| place_order(segments, a, b));
-    if ranked.len() > limit {
-        ranked.select_nth_unstable_by(limit, order);
-        ranked.truncate(limit);
+    let matching = found.len();
+    let order = |a: &Place, b: &Place| b.score.total_cmp(&a.score).then_with(|| a.order(*b, segments));
+    if found.len() > limit {
+        found.select_nth_unstable_by(limit, order);
+        found.truncate(limit);
     }
-    ranked.sort_unstable_by(order);
-    for one in &mut ranked {
-        one.matches = words.iter().filter_map(|variants| match_of(variants, one)).collect();
-    }
-    let terms = words
-        .iter()
-        .flatten()
-        .map(|one| (one.term, one.synonym.unwrap_or(&query.terms[one.number].word), one.value));
-    let terms = ShownTerms::new(terms);
-    Ranking { best: ranked, matching, terms }
+    found.sort_unstable_by(order);
+    let ranked = |place: &Place| Ranked {
+        score: place.score,
+        segment: place.segment as usize,
+        passage: place.passage as usize,
+        matches: words.iter().filter_map(|variants| match_of(variants, *place)).collect(),
+    };
+    let best = found.iter().map(ranked).collect();
+    let variants = || words.iter().flatten();
+    let text = |one: &Variant| one.synonym.unwrap_or(&query.terms[one.number].word);
+    let terms = ShownTerms::new(variants().map(|one| (one.term, text(one), one.value)));
+    let paired = |one: &Variant| PairedWord { term: one.term, number: one.number, weight: one.value };
+    let closeness = Closeness::new(variants().map(|one| (paired(one), text(one))));
+    Ranking { best, matching, terms, closeness }
 }
 
 /// For each word of the question that counts: itself, then those that mean nearly the same.
@@ -308,21 +333,12 @@ fn segment_scores(
     scores
 }
 
-fn match_of(variants: &[Variant], one: &Ranked) -> Option<TermMatch> {
+fn match_of(variants: &[Variant], place: Place) -> Option<TermMatch> {
     variants.iter().find_map(|variant| {
-        let postings = &variant.postings[one.segment];
-        let at = postings.binary_search_by_key(&(one.passage as u32), |(passage, _)| *passage).ok()?;
+        let postings = &variant.postings[place.segment as usize];
+        let at = postings.binary_search_by_key(&place.passage, |(passage, _)| *passage).ok()?;
         Some(TermMatch { number: variant.number, synonym: variant.synonym, counts: postings[at].1 })
     })
-}
-
-fn place_order(segments: &[&LiveSegment], a: &Ranked, b: &Ranked) -> Ordering {
-    let place = |one: &Ranked| {
-        let segment = &segments[one.segment].data;
-        let entry = &segment.passages[one.passage];
-        (&segment.files[entry.file as usize].path, entry.start)
-    };
-    place(a).cmp(&place(b))
 }
 
 fn live_postings(segment: &LiveSegment, term: Term) -> Vec<(u32, Counts)> {

@@ -39,6 +39,16 @@ fn right_section_or_symbol_is_first() {
 }
 
 #[test]
+fn words_that_are_close_to_each_other_come_first() {
+    let workspace = Workspace::new(&[
+        ("a.md", "# One\n\nThe server is static. It keeps what users send, and all of their files.\n"),
+        ("b.md", "# Two\n\nIt keeps what users send. The server has static files, and all of their rest.\n"),
+    ]);
+    let first = &workspace.ask(&workspace.index(), "static files").passages[0];
+    assert_eq!(first.path, "b.md");
+}
+
+#[test]
 fn answer_names_place_score_and_reason() {
     let workspace = Workspace::new(&FILES[..1]);
     let answer = workspace.ask(&workspace.index(), "reversing a migration");
