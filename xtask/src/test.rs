@@ -6,6 +6,7 @@
 mod tally;
 
 use std::process::Command;
+use std::thread::available_parallelism;
 use std::time::Instant;
 
 use crate::shell::{self, Error, cargo, heading, log, print, run_with_lines, succeeds, tools};
@@ -94,6 +95,9 @@ fn tests(filter: &str) -> Result<Tally, Error> {
         let named = RUST_ANALYZER.map(|name| format!("test({name})")).join(" | ");
         command.args(["--filterset", &format!("not ({named})")]);
     }
+    // Many tests wait for other programs most of the time.
+    let threads = available_parallelism().map_or(1, usize::from) * 3 / 2;
+    command.args(["--test-threads", &threads.max(1).to_string()]);
     // Print each failure when it happens; they are listed again at the end of the run.
     command.args(["--status-level", "fail", "--final-status-level", "none"]);
     command.env("TENON_WORKSPACE_BUILT", "1");
