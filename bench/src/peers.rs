@@ -342,8 +342,17 @@ fn measure_crowd(
 
 /// Memory of a process, with shared pages divided among those that share them.
 pub(crate) fn proportional_mib(process: &ProcessInfo) -> f64 {
+    memory_mib(process, "Pss:")
+}
+
+/// Memory of a process without pages of files, which depend on what else runs.
+pub(crate) fn anonymous_mib(process: &ProcessInfo) -> f64 {
+    memory_mib(process, "Anonymous:")
+}
+
+fn memory_mib(process: &ProcessInfo, kind: &str) -> f64 {
     let rollup = fs::read_to_string(format!("/proc/{}/smaps_rollup", process.id)).unwrap_or_default();
-    let line = rollup.lines().find_map(|line| line.strip_prefix("Pss:"));
+    let line = rollup.lines().find_map(|line| line.strip_prefix(kind));
     let kib = line.and_then(|rest| rest.trim().strip_suffix("kB")?.trim().parse::<f64>().ok());
     kib.unwrap_or_default() / 1024.0
 }

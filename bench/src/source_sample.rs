@@ -1,6 +1,7 @@
 //! Random places in source files: files, names and declarations, by a seed.
 
 use std::path::Path;
+use std::time::{Duration, UNIX_EPOCH};
 
 use tenon_testkit::Sandbox;
 
@@ -27,6 +28,24 @@ impl Random {
 
     pub(crate) fn choose<'a, T>(&mut self, list: &'a [T]) -> Option<&'a T> {
         list.get(self.below(list.len()))
+    }
+}
+
+/// Sets the time of all files to a day years ago. The time of a file that was written just now does not tell whether it changed
+/// again, so it would be read twice.
+pub(crate) fn make_old(folder: &Path) {
+    let long_ago = UNIX_EPOCH + Duration::from_secs(1_700_000_000);
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() => make_old(&path),
+            Ok(kind) if kind.is_file() => {
+                if let Ok(file) = std::fs::File::options().write(true).open(&path) {
+                    let _ = file.set_modified(long_ago);
+                }
+            }
+            _ => {}
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tenon_testkit::{RealProject, Sandbox};
+use tenon_testkit::{RealProject, Sandbox, program};
 
 use crate::error::BenchError;
 use crate::mcp_session::McpSession;
@@ -33,25 +33,34 @@ pub(crate) struct Options {
     /// Leave out the aims of `explore`
     #[arg(long)]
     tasks_only: bool,
+    /// Only the tasks on one project: `Django`, `Rxjs` or `RegexSyntax`
+    #[arg(long)]
+    project: Option<String>,
 }
 
 pub(crate) fn run(tenon: &Path, options: &Options) -> Result<(), BenchError> {
     print("# Everyday tasks\n");
     if !options.aims_only {
         let serena = install::serena()?;
-        let warm = ("slugify", "django/utils/text.py");
-        measure(tenon, &serena, RealProject::Django, "py", warm, django::prepare, django::tasks)?;
-        let warm = ("identity", "src/internal/util/identity.ts");
-        measure(tenon, &serena, RealProject::Rxjs, "ts", warm, |_| {}, rxjs::tasks)?;
-        measure(
-            tenon,
-            &serena,
-            RealProject::RegexSyntax,
-            "rs",
-            ("Hir", "src/hir/mod.rs"),
-            |_| {},
-            rust::tasks,
-        )?;
+        let is_wanted = |project: RealProject| {
+            options.project.as_ref().is_none_or(|name| *name == format!("{project:?}"))
+        };
+        if is_wanted(RealProject::Django) {
+            let warm = ("slugify", "django/utils/text.py");
+            measure(tenon, &serena, RealProject::Django, "py", warm, django::prepare, django::tasks)?;
+        }
+        if is_wanted(RealProject::Rxjs) {
+            let warm = ("identity", "src/internal/util/identity.ts");
+            measure(tenon, &serena, RealProject::Rxjs, "ts", warm, |_| {}, rxjs::tasks)?;
+        }
+        match program::rust_analyzer() {
+            _ if !is_wanted(RealProject::RegexSyntax) => {}
+            None => log("rust-analyzer is not installed; run `cargo xtask setup`"),
+            Some(_) => {
+                let warm = ("ClassUnicode", "src/hir/mod.rs");
+                measure(tenon, &serena, RealProject::RegexSyntax, "rs", warm, |_| {}, rust::tasks)?;
+            }
+        }
     }
     if !options.tasks_only {
         explore_aims::measure(tenon)?;
@@ -70,39 +79,35 @@ fn measure(
     tasks: impl Fn(&Sources) -> Vec<Task>,
 ) -> Result<(), BenchError> {
     log(&format!("{project:?}"));
-    let (ours, theirs) = (Sandbox::with_project(project), Sandbox::with_project(project));
+    let sandbox = || Sandbox::with_project(project).with_rust();
+    let (ours, theirs) = (sandbox(), sandbox());
     prepare(&ours);
     prepare(&theirs);
     ours.write_user_config(&tenon_settings(&ours));
     write_serena_settings(&theirs)?;
     let sources = Sources::read(&ours, extension);
     let tasks = tasks(&sources);
-    let compares = tasks.iter().any(|task| !task.serena.is_empty());
+    // Language servers may run code of the project.
+    let trusted = ours.command(tenon).arg("trust").output()?;
+    if !trusted.status.success() {
+        return Err(BenchError::new(String::from_utf8_lossy(&trusted.stderr)));
+    }
     let (mut tenon_session, tenon_warm) = warmed(
         || McpSession::start(ours.command(tenon).args(["mcp", "--surface", "explore,edit"])),
         &[("find", json!({ "name": warm })), ("references", json!({ "symbol": warm }))],
     )?;
-    let mut serena_session = None;
-    if compares {
-        let (session, time) = warmed(
-            || McpSession::start(&mut serena_command(serena, &theirs)),
-            &[
-                ("find_symbol", json!({ "name_path_pattern": warm })),
-                ("find_referencing_symbols", json!({ "name_path": warm, "relative_path": warm_file })),
-            ],
-        )?;
-        serena_session = Some(session);
-        log(&format!("start and two questions: Tenon {tenon_warm:?}, Serena {time:?}"));
-        print(&format!(
-            "\n## {project:?}\n\nStart and two questions that are not counted: Tenon {:.1} s, Serena {:.1} s.\n",
-            tenon_warm.as_secs_f64(),
-            time.as_secs_f64()
-        ));
-    } else {
-        print(&format!(
-            "\n## {project:?}\n\nWithout rust-analyzer: Serena has no symbols, Tenon answers by name.\n"
-        ));
-    }
+    let (mut serena_session, serena_warm) = warmed(
+        || McpSession::start(&mut serena_command(serena, &theirs)),
+        &[
+            ("find_symbol", json!({ "name_path_pattern": warm })),
+            ("find_referencing_symbols", json!({ "name_path": warm, "relative_path": warm_file })),
+        ],
+    )?;
+    print(&format!(
+        "\n## {project:?}\n\nStart and two questions that are not counted: Tenon {:.1} s, Serena {:.1} s.\n",
+        tenon_warm.as_secs_f64(),
+        serena_warm.as_secs_f64()
+    ));
     print("| task | Tenon: calls | bytes | time | right | Serena: calls | bytes | time | right |");
     print("|---|---|---|---|---|---|---|---|---|");
     let (mut our_sum, mut their_sum) = (Sum::default(), Sum::default());
@@ -110,15 +115,9 @@ fn measure(
         log(task.name);
         let one = perform(task, &task.tenon, &mut tenon_session, &ours, &sources)?;
         our_sum.add(&one);
-        let other = match &mut serena_session {
-            Some(session) => {
-                let outcome = perform(task, &task.serena, session, &theirs, &sources)?;
-                their_sum.add(&outcome);
-                cells(&outcome)
-            }
-            None => "– | – | – | –".to_owned(),
-        };
-        print(&format!("| {} | {} | {other} |", task.name, cells(&one)));
+        let other = perform(task, &task.serena, &mut serena_session, &theirs, &sources)?;
+        their_sum.add(&other);
+        print(&format!("| {} | {} | {} |", task.name, cells(&one), cells(&other)));
     }
     print(&format!("| **together** | {} | {} |", our_sum.cells(), their_sum.cells()));
     drop(tenon_session);
@@ -169,9 +168,6 @@ impl Sum {
     }
 
     fn cells(&self) -> String {
-        if self.tasks == 0 {
-            return "– | – | – | –".to_owned();
-        }
         let Self { tasks, calls, bytes, right, .. } = self;
         format!("{calls} | {bytes} | {:.2} s | {right} of {tasks}", self.time.as_secs_f64())
     }

@@ -186,9 +186,11 @@ pub(crate) fn write_serena_settings(sandbox: &Sandbox) -> Result<(), BenchError>
     let folder = sandbox.dir("home").join(".serena");
     fs::create_dir_all(&folder)?;
     let path = |name: &str| program::tool(name).display().to_string();
+    let rust = program::rust_analyzer();
+    let rust = rust.map(|path| format!("  rust:\n    ls_path: {}\n", path.display())).unwrap_or_default();
     let text = format!(
         "language_backend: LSP\nagent_interface: tools\nweb_dashboard: false\ngui_log_window: false\nlog_level: 40\n\
-         ls_specific_settings:\n  python:\n    ls_path: {}\n  typescript:\n    ls_path: {}\nprojects: []\n",
+         ls_specific_settings:\n  python:\n    ls_path: {}\n  typescript:\n    ls_path: {}\n{rust}projects: []\n",
         path("pyright-langserver"),
         path("typescript-language-server"),
     );

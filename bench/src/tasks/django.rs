@@ -143,16 +143,11 @@ fn changes(sources: &Sources) -> Vec<Task> {
                 None => Ok(()),
             }
         }),
-        Task::new(
+        Task::errors_after_edit(
             "errors after an edit of `django/utils/text.py`",
-            vec![call("edit_file", json!({ "file": edited, "old_text": sound, "new_text": broken }))],
-            vec![
-                call(
-                    "replace_content",
-                    json!({ "relative_path": edited, "needle": sound, "repl": broken, "mode": "literal" }),
-                ),
-                call("get_diagnostics_for_file", json!({ "relative_path": edited, "min_severity": 1 })),
-            ],
+            edited,
+            sound,
+            broken,
         )
         .must(["undefined_name", "is not defined"]),
         Task::new(

@@ -81,17 +81,7 @@ pub(super) fn tasks(sources: &Sources) -> Vec<Task> {
                 Err(format!("{} of {} files renamed", after.len(), renamed.len()))
             }
         }),
-        Task::new(
-            "errors after an edit of `identity.ts`",
-            vec![call("edit_file", json!({ "file": edited, "old_text": sound, "new_text": broken }))],
-            vec![
-                call(
-                    "replace_content",
-                    json!({ "relative_path": edited, "needle": sound, "repl": broken, "mode": "literal" }),
-                ),
-                call("get_diagnostics_for_file", json!({ "relative_path": edited, "min_severity": 1 })),
-            ],
-        )
-        .must(["is not assignable to type 'number'"]),
+        Task::errors_after_edit("errors after an edit of `identity.ts`", edited, sound, broken)
+            .must(["is not assignable to type 'number'"]),
     ]
 }

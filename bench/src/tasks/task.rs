@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tenon_testkit::Sandbox;
 
 use super::oracle::Sources;
@@ -35,6 +35,17 @@ pub(super) struct Task {
 impl Task {
     pub(super) fn new(name: &'static str, tenon: Vec<Call>, serena: Vec<Call>) -> Self {
         Self { name, tenon, serena, must: Vec::new(), must_not: Vec::new(), check: None }
+    }
+
+    /// An edit, and what it breaks in the edited file.
+    pub(super) fn errors_after_edit(name: &'static str, file: &str, old: &str, new: &str) -> Self {
+        let replaced = json!({ "relative_path": file, "needle": old, "repl": new, "mode": "literal" });
+        let diagnostics = json!({ "relative_path": file, "min_severity": 1 });
+        Self::new(
+            name,
+            vec![call("edit_file", json!({ "file": file, "old_text": old, "new_text": new }))],
+            vec![call("replace_content", replaced), call("get_diagnostics_for_file", diagnostics)],
+        )
     }
 
     pub(super) fn must<S: Into<String>>(mut self, parts: impl IntoIterator<Item = S>) -> Self {
