@@ -15,6 +15,7 @@ pub mod log;
 pub mod lsp_service;
 pub mod mcp;
 pub mod service;
+pub mod stdio;
 pub mod surface;
 pub mod surfaces;
 pub mod token;

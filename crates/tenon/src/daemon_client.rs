@@ -20,6 +20,7 @@ use tenon_server::daemon::protocol::{
     DaemonInfo, DaemonRequest, DaemonResponse, EditedFiles, LanguageProbe, ServerSummary,
 };
 use tenon_server::service::Service;
+use tenon_server::stdio;
 use tokio_util::sync::CancellationToken;
 
 use crate::exit::Exit;
@@ -184,7 +185,7 @@ pub(crate) fn serve_in_process(
     let handler = service.handler(surfaces).map_err(|error| Failure::new(Exit::Usage, error.to_string()))?;
     let stop = CancellationToken::new();
     block_on(async {
-        let serving = service.serve_stream(tokio::io::stdin(), tokio::io::stdout(), handler, stop);
+        let serving = service.serve_stream(stdio::stdin(), stdio::stdout(), handler, stop);
         let warming = async {
             service.warm_up().await;
             std::future::pending().await

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tenon_server::mcp::stream::{self, StreamLimits};
 use tenon_server::mcp::{Handler, Identity};
+use tenon_server::stdio;
 use tenon_server::surface::{SurfaceSet, ToolNames};
 use tenon_server::surfaces::context::ContextSurface;
 use tokio_util::sync::CancellationToken;
@@ -49,7 +50,8 @@ pub(crate) fn run(args: Args) -> Result<Exit, Failure> {
     let handler =
         Handler::with_identity(surfaces, Identity { name: args.name.into(), ..Identity::default() });
     let limits = StreamLimits { request_bytes: REQUEST_BYTES, ..StreamLimits::default() };
-    let (read, write) = (tokio::io::stdin(), tokio::io::stdout());
-    block_on(stream::serve(read, write, handler, limits, CancellationToken::new()))??;
+    block_on(async {
+        stream::serve(stdio::stdin(), stdio::stdout(), handler, limits, CancellationToken::new()).await
+    })??;
     Ok(Exit::Success)
 }

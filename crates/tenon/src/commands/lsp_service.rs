@@ -5,13 +5,14 @@ use tenon_contract::root::RootGate;
 use tenon_lsp::service::BOOTSTRAP;
 use tenon_server::config::read_workspace_file;
 use tenon_server::lsp_service::{Bootstrap, NavPipes, serve};
+use tenon_server::stdio;
 use tenon_server::trust::TrustStore;
 use tenon_servers::find::{Finder, Trust};
 use tenon_servers::install::Managed;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::invocation::Invocation;
+use crate::invocation::{Invocation, block_on};
 
 /// Serve language servers to an embedding program over pipes
 ///
@@ -42,20 +43,12 @@ pub(crate) fn run(_args: Args, invocation: &mut Invocation) -> Result<Exit, Fail
         }
     };
     let finder = finder(invocation, &gate);
-    // One worker: a host sends one request after the other, and with two workers every step of a request would wake the
-    // other thread. Long work runs on blocking threads.
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-    let served = runtime.block_on(serve(
-        bootstrap,
-        gate,
-        finder,
-        pipes,
-        tokio::io::stdin(),
-        tokio::io::stdout(),
-        |line| invocation.eprint(line),
-    ));
-    // Does not wait for the thread that blocks on stdin.
-    runtime.shutdown_background();
+    // On one thread: a host sends one request after the other, and with more of them every step of a request would wake
+    // another thread. Long work runs on blocking threads.
+    let served = block_on(async {
+        let notice = |line: &str| invocation.eprint(line);
+        serve(bootstrap, gate, finder, pipes, stdio::stdin(), stdio::stdout(), notice).await
+    })?;
     if let Err(error) = served {
         tracing::debug!(%error, "the host disconnected");
     }

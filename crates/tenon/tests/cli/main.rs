@@ -18,6 +18,7 @@ mod http;
 mod replacement;
 mod server_choices;
 mod servers;
+mod stdio;
 mod surfaces;
 mod terminal;
 mod token;
