@@ -1,6 +1,6 @@
 //! Unix: pipes and sockets without blocking.
 //!
-//! Whether a descriptor blocks is a property that it shares with its copies in other processes. So a pipe is opened anew, which
+//! Whether a descriptor blocks is a property that it shares with its copies in other processes. So a pipe is opened again, which
 //! only Linux can do. A socket is used as it is, unless standard error is the same one, whose users expect that it blocks.
 
 use std::fs::{File, Metadata};
