@@ -1,6 +1,6 @@
 //! Standard input and output of a server: asynchronous where the system allows it.
 //!
-//! Otherwise a thread reads, and another one writes: each message then wakes up to four threads more.
+//! Otherwise a thread reads, and another one writes: each message then wakes further threads.
 
 use tokio::io::{AsyncRead, AsyncWrite};
 
