@@ -16,28 +16,27 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::io;
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use serde_json::Value;
 
-use crate::compilation_database;
-use crate::confinement::{ConfinedServer, Confinement, ConfinementSettings};
+use crate::confinement::ConfinementSettings;
 use crate::install::Managed;
 use crate::registry::{Install, LaunchCommand, LibrarySource, Registry, ServerEntry, ServerId, Switch};
 
 mod choice;
 mod json_values;
 mod npm_package;
+mod program;
 mod rustup;
 mod search_path;
 mod virtualenv;
 
 pub use choice::{ChoiceReason, GroupChoice, InstalledPackage, MissedPackage};
+pub use program::Program;
 pub use search_path::SearchPath;
 
-use json_values::{fill, lookup, set};
+use json_values::lookup;
 use npm_package::NpmProgram;
 
 /// Whether the user trusts the root.
@@ -56,71 +55,18 @@ pub enum ProgramOrigin {
     Path,
 }
 
-/// A server that can be started: program, arguments, environment and settings.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Program {
-    pub path: Utf8PathBuf,
-    pub args: Vec<String>,
-    /// Added to our own environment. Always has `PATH`.
-    pub env: BTreeMap<String, String>,
-    /// The entry's, completed for this project.
-    pub initialization_options: Option<Value>,
-    /// The entry's, completed for this project.
-    pub settings: Value,
-    pub origin: ProgramOrigin,
-    /// What its process may do; `None` if the user excepts the server.
-    pub confinement: Option<Confinement>,
-    /// Whether its toolchain lacks the standard library's source.
-    pub lacks_library: bool,
-    /// The project whose compilation database is copied with harmless options only.
-    filtered_project: Option<FilteredProject>,
-}
-
+/// A server's program that may run here.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct FilteredProject {
-    root: Utf8PathBuf,
-    project: Utf8PathBuf,
-}
-
-impl Program {
-    /// Makes the private folder of the server and what it reads there.
-    pub fn prepare(&self) -> io::Result<()> {
-        let Some(confinement) = &self.confinement else {
-            return Ok(());
-        };
-        create_private(&confinement.private)?;
-        create_private(&confinement.private.join(TEMPORARY))?;
-        match &self.filtered_project {
-            Some(FilteredProject { root, project }) => {
-                compilation_database::write_filtered(root, project, &confinement.private)
-            }
-            None => Ok(()),
-        }
-    }
-
-    /// The folder whose compilation database it reads, for servers that read one.
-    pub fn database_folder<'p>(&'p self, project: &'p Utf8Path) -> &'p Utf8Path {
-        match (&self.filtered_project, &self.confinement) {
-            (Some(_), Some(confinement)) => &confinement.private,
-            _ => project,
-        }
-    }
+pub struct FoundProgram {
+    pub path: Utf8PathBuf,
+    pub origin: ProgramOrigin,
+    launch: LaunchCommand,
+    /// The server's own copy of a library that it would else load from the workspace.
+    own_copy: Option<Utf8PathBuf>,
 }
 
 /// The folder of programs that npm installs.
 const NODE_BIN: &str = "node_modules/.bin";
-
-/// The folder for temporary files in a private folder.
-const TEMPORARY: &str = "tmp";
-
-/// A folder that only the user can enter.
-fn create_private(folder: &Utf8Path) -> io::Result<()> {
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
-}
 
 /// Why a server cannot be started, and what the user can do about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -181,7 +127,7 @@ impl fmt::Display for Disabled {
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Availability {
-    Found(Box<Program>),
+    Found(FoundProgram),
     Unavailable(Unavailable),
     Disabled(Disabled),
 }
@@ -219,7 +165,7 @@ pub enum LookupPaths {
 struct GroupMembers {
     /// The first of them, or the one to report as missing.
     wanted: ServerId,
-    found: BTreeMap<ServerId, Option<Program>>,
+    found: BTreeMap<ServerId, Option<FoundProgram>>,
 }
 
 /// Where a program was looked up.
@@ -229,6 +175,9 @@ enum Lookup {
     Unpinned,
     NotFound,
 }
+
+/// The server would run workspace code, since it has no copy of its own.
+struct NoOwnLibrary;
 
 /// Looks for servers on behalf of one workspace root.
 #[derive(Debug, Clone)]
@@ -318,7 +267,7 @@ impl Finder {
                 return Availability::Disabled(Disabled::ByUser);
             }
             let find = || match finder.find_in(&path, entry, &finder.root) {
-                Ok(program) => Availability::Found(Box::new(program)),
+                Ok(program) => Availability::Found(program),
                 Err(unavailable) => Availability::Unavailable(unavailable),
             };
             let Some(group) = entry.group.as_deref() else {
@@ -332,7 +281,7 @@ impl Finder {
                 GroupMembers { wanted, found: found.collect() }
             });
             match members.found.remove(&entry.id) {
-                Some(Some(program)) => Availability::Found(Box::new(program)),
+                Some(Some(program)) => Availability::Found(program),
                 None if entry.id != members.wanted => {
                     Availability::Disabled(Disabled::InFavourOf(members.wanted.clone()))
                 }
@@ -345,7 +294,9 @@ impl Finder {
     /// The program for a server in one project of the workspace.
     pub fn find(&self, entry: &ServerEntry, project: &Utf8Path) -> Result<Program, Unavailable> {
         let finder = self.with_current_trust();
-        finder.find_in(&finder.path(), entry, project)
+        let path = finder.path();
+        let found = finder.find_in(&path, entry, project)?;
+        Ok(finder.equip(&path, entry, found, project))
     }
 
     /// Whether the machine has a server, whether or not it may run here before the root is trusted.
@@ -425,7 +376,7 @@ impl Finder {
         path: &[&Utf8Path],
         entry: &ServerEntry,
         project: &Utf8Path,
-    ) -> Result<Program, Unavailable> {
+    ) -> Result<FoundProgram, Unavailable> {
         let mut reason = UnavailableReason::NotFound;
         for launch in entry.launches() {
             let located = self.locate(path, entry, &launch, project);
@@ -437,17 +388,17 @@ impl Finder {
                 }
                 continue;
             }
-            let (program, origin) = match located {
-                Lookup::Found(program, origin) => (program, origin),
+            let (path, origin) = match located {
+                Lookup::Found(path, origin) => (path, origin),
                 Lookup::Unpinned => {
                     reason = UnavailableReason::Untrusted;
                     continue;
                 }
                 Lookup::NotFound => continue,
             };
-            match self.equip(path, entry, launch, program, origin, project) {
-                Some(program) => return Ok(program),
-                None => reason = UnavailableReason::Untrusted,
+            match self.own_library(entry, &path) {
+                Ok(own_copy) => return Ok(FoundProgram { path, origin, launch, own_copy }),
+                Err(NoOwnLibrary) => reason = UnavailableReason::Untrusted,
             }
         }
         Err(Unavailable {
@@ -549,88 +500,20 @@ impl Finder {
         Some(path)
     }
 
-    /// `None` if the server would run workspace code because it has no bundled copy.
-    fn equip(
+    /// The server's own copy of the library that it would else load from an untrusted workspace, if it needs one. `Err` if it has
+    /// none.
+    fn own_library(
         &self,
-        path: &[&Utf8Path],
         entry: &ServerEntry,
-        launch: LaunchCommand,
-        program: Utf8PathBuf,
-        origin: ProgramOrigin,
-        project: &Utf8Path,
-    ) -> Option<Program> {
-        let mut program = Program {
-            args: launch.args,
-            env: entry.env.clone(),
-            initialization_options: entry.initialization_options.clone(),
-            settings: entry.settings.clone(),
-            origin,
-            path: program,
-            confinement: None,
-            lacks_library: self.library_of(entry, project).is_some(),
-            filtered_project: None,
-        };
-        if let (false, Some(options)) = (entry.needs_packages.is_empty(), &mut program.initialization_options)
-            && let Some(packages) = packages_of(&program.path)
-        {
-            fill(options, "{packages}", packages.as_str());
+        program: &Utf8Path,
+    ) -> Result<Option<Utf8PathBuf>, NoOwnLibrary> {
+        let (Some(pin), Trust::Untrusted) = (&entry.pin, self.trust) else { return Ok(None) };
+        let options = entry.initialization_options.as_ref();
+        if options.is_some_and(|options| lookup(options, &pin.option).is_some()) {
+            return Ok(None);
         }
-        program.env.entry("PATH".to_owned()).or_insert_with(|| search_path::join(path));
-        self.confine(path, entry, project, &mut program);
-        if let (Some(pin), Trust::Untrusted) = (&entry.pin, self.trust) {
-            let options =
-                program.initialization_options.get_or_insert_with(|| Value::Object(serde_json::Map::new()));
-            if lookup(options, &pin.option).is_none() {
-                let copy = own_copy(&program.path, &pin.file)?;
-                if copy.starts_with(&self.root) {
-                    return None;
-                }
-                set(options, &pin.option, Value::String(copy.into_string()));
-            }
-        }
-        if let Some(settings) = &entry.virtualenv
-            && let Some(found) = virtualenv::find(project, &self.root)
-        {
-            let interpreter = found.interpreter();
-            let (key, value) = match self.trust {
-                Trust::Trusted if self.is_pinned(&interpreter) => {
-                    (&settings.interpreter, Value::String(interpreter.into_string()))
-                }
-                Trust::Trusted | Trust::Untrusted => (&settings.packages, Value::from(found.packages())),
-            };
-            if lookup(&program.settings, key).is_none() {
-                set(&mut program.settings, key, value);
-            }
-        }
-        Some(program)
-    }
-
-    fn confine(&self, path: &[&Utf8Path], entry: &ServerEntry, project: &Utf8Path, program: &mut Program) {
-        let server = ConfinedServer {
-            entry,
-            program: &program.path,
-            root: &self.root,
-            project,
-            trust: self.trust,
-            path,
-            managed: self.managed.as_ref().map(Managed::folder),
-        };
-        let confinement = self.confinement.as_ref().and_then(|settings| settings.confine(&server));
-        let Some(confinement) = confinement else {
-            return;
-        };
-        let private = &confinement.private;
-        for (name, folder) in [("TMPDIR", private.join(TEMPORARY)), ("XDG_CACHE_HOME", private.clone())] {
-            program.env.entry(name.to_owned()).or_insert_with(|| folder.into_string());
-        }
-        if self.trust == Trust::Untrusted {
-            let words = entry.untrusted_args.iter().map(|word| word.replace("{private}", private.as_str()));
-            program.args.extend(words);
-            program.filtered_project = entry
-                .filters_database
-                .then(|| FilteredProject { root: self.root.clone(), project: project.to_owned() });
-        }
-        program.confinement = Some(confinement);
+        let copy = own_copy(program, &pin.file).filter(|copy| !copy.starts_with(&self.root));
+        copy.map(Some).ok_or(NoOwnLibrary)
     }
 
     fn workspace_bins(&self, project: &Utf8Path) -> Vec<Utf8PathBuf> {

@@ -6,8 +6,10 @@
 //! a device is not read, and of a huge one only the beginning.
 
 use std::collections::BTreeMap;
+use std::fs::FileType;
+use std::io;
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::{Utf8DirEntry, Utf8Path, Utf8PathBuf};
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use tenon_contract::regular_file;
@@ -21,6 +23,15 @@ const MARKS: [&str; 2] = ["pyvenv.cfg", "CACHEDIR.TAG"];
 /// The most bytes and lines of an ignore file that are read.
 const MAX_BYTES: u64 = 1024 * 1024;
 const MAX_LINES: usize = 10_000;
+
+/// What a folder contains.
+#[derive(Debug)]
+pub struct Listing {
+    /// What is not ignored, in no order.
+    pub entries: Vec<(Utf8DirEntry, FileType)>,
+    /// Whether the folder itself is ignored, since it is marked as a virtualenv or a cache and no rule includes it.
+    pub is_marked: bool,
+}
 
 /// The rules of one tree, read as its folders are walked.
 #[derive(Debug, Clone, Default)]
@@ -50,13 +61,34 @@ impl IgnoreRules {
 
     /// Reads the rule files of a folder.
     pub fn load(&mut self, folder: &Utf8Path) {
+        self.load_files(folder, RULE_FILES);
+    }
+
+    fn load_files(&mut self, folder: &Utf8Path, names: impl IntoIterator<Item = &'static str>) {
         let mut builder = GitignoreBuilder::new(folder);
-        let added = RULE_FILES.map(|name| add_file(&mut builder, &folder.join(name)));
-        if added.contains(&true)
-            && let Ok(rules) = builder.build()
-        {
+        let mut is_any = false;
+        for name in names {
+            is_any |= add_file(&mut builder, &folder.join(name));
+        }
+        if is_any && let Ok(rules) = builder.build() {
             self.by_folder.insert(folder.to_owned(), rules);
         }
+    }
+
+    /// Reads a folder and its rules. One pass, since most folders have no rule file: looking for each by name would take
+    /// longer than reading the folder.
+    pub fn list(&mut self, folder: &Utf8Path) -> io::Result<Listing> {
+        let entries = folder.read_dir_utf8()?.filter_map(Result::ok);
+        let mut entries: Vec<(Utf8DirEntry, FileType)> =
+            entries.filter_map(|entry| entry.file_type().ok().map(|kind| (entry, kind))).collect();
+        let has = |name: &str| entries.iter().any(|(entry, _)| entry.file_name() == name);
+        let is_marked = MARKS.iter().any(|mark| has(mark) && folder.join(mark).is_file())
+            && self.decision(folder, true).is_none();
+        let rule_files: Vec<&'static str> = RULE_FILES.into_iter().filter(|name| has(name)).collect();
+        self.load_files(folder, rule_files);
+        let nearest = self.nearest(folder);
+        entries.retain(|(entry, kind)| self.decide(&nearest, entry.path(), kind.is_dir()) != Some(true));
+        Ok(Listing { entries, is_marked })
     }
 
     /// Whether a change of this file changes what is ignored.
@@ -66,22 +98,38 @@ impl IgnoreRules {
 
     /// Whether a path is ignored, given that its folder is not. The nearest rule decides.
     pub fn is_ignored(&self, path: &Utf8Path, is_folder: bool) -> bool {
+        let decision = self.decision(path, is_folder);
+        decision.unwrap_or_else(|| is_folder && MARKS.iter().any(|mark| path.join(mark).is_file()))
+    }
+
+    /// Whether the rules ignore a path; `None` if none of them matches.
+    fn decision(&self, path: &Utf8Path, is_folder: bool) -> Option<bool> {
+        let nearest = path.parent().map(|folder| self.nearest(folder)).unwrap_or_default();
+        self.decide(&nearest, path, is_folder)
+    }
+
+    /// The rules of the folders from this one upwards.
+    fn nearest(&self, folder: &Utf8Path) -> Vec<&Gitignore> {
+        if self.by_folder.is_empty() {
+            return Vec::new();
+        }
+        folder.ancestors().filter_map(|folder| self.by_folder.get(folder)).collect()
+    }
+
+    /// As [`IgnoreRules::decision`], with the rules that are nearest to the path's folder.
+    fn decide(&self, nearest: &[&Gitignore], path: &Utf8Path, is_folder: bool) -> Option<bool> {
         let name = path.file_name().unwrap_or_default();
         if is_folder && (name.starts_with('.') || name == "node_modules") {
-            return true;
+            return Some(true);
         }
         if self.configured.as_ref().is_some_and(|rules| rules.matched(path, is_folder).is_ignore()) {
-            return true;
+            return Some(true);
         }
-        let nearest = path.ancestors().skip(1).filter_map(|folder| self.by_folder.get(folder));
-        for rules in nearest.chain(&self.general) {
-            match rules.matched(path, is_folder) {
-                Match::Ignore(_) => return true,
-                Match::Whitelist(_) => return false,
-                Match::None => {}
-            }
-        }
-        is_folder && MARKS.iter().any(|mark| path.join(mark).is_file())
+        nearest.iter().copied().chain(&self.general).find_map(|rules| match rules.matched(path, is_folder) {
+            Match::Ignore(_) => Some(true),
+            Match::Whitelist(_) => Some(false),
+            Match::None => None,
+        })
     }
 }
 

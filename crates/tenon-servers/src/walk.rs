@@ -5,7 +5,7 @@
 use camino::{Utf8Path, Utf8PathBuf};
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
-use crate::ignore_rules::IgnoreRules;
+use crate::ignore_rules::{IgnoreRules, Listing};
 
 /// An invalid ignore pattern.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -54,7 +54,9 @@ impl Walk {
             rules.load(above);
         }
         let mut walk = FileWalk { rules, folders: Vec::new() };
-        walk.enter(folder);
+        if let Ok(listing) = walk.rules.list(folder) {
+            walk.enter(listing);
+        }
         walk
     }
 
@@ -77,16 +79,12 @@ struct FileEntry {
 }
 
 impl FileWalk {
-    fn enter(&mut self, folder: &Utf8Path) {
-        self.rules.load(folder);
-        let entries = folder.read_dir_utf8().into_iter().flatten().flatten();
-        let mut entries: Vec<FileEntry> = entries
-            .filter_map(|entry| {
-                let kind = entry.file_type().ok()?;
-                let is_folder = kind.is_dir();
-                (is_folder || kind.is_file()).then(|| FileEntry { path: entry.into_path(), is_folder })
-            })
-            .filter(|entry| !self.rules.is_ignored(&entry.path, entry.is_folder))
+    fn enter(&mut self, listing: Listing) {
+        let mut entries: Vec<FileEntry> = listing
+            .entries
+            .into_iter()
+            .filter(|(_, kind)| kind.is_dir() || kind.is_file())
+            .map(|(entry, kind)| FileEntry { path: entry.into_path(), is_folder: kind.is_dir() })
             .collect();
         entries.sort_unstable_by(|one, other| other.path.file_name().cmp(&one.path.file_name()));
         self.folders.push(entries);
@@ -100,7 +98,10 @@ impl Iterator for FileWalk {
         loop {
             match self.folders.last_mut()?.pop() {
                 Some(FileEntry { path, is_folder: false }) => return Some(path),
-                Some(FileEntry { path, .. }) => self.enter(&path),
+                Some(FileEntry { path, .. }) => match self.rules.list(&path) {
+                    Ok(listing) if !listing.is_marked => self.enter(listing),
+                    Ok(_) | Err(_) => {}
+                },
                 None => {
                     self.folders.pop();
                 }

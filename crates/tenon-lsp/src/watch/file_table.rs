@@ -32,30 +32,31 @@ pub(super) fn folder_number(metadata: &Metadata) -> (u64, u64) {
 /// The files of one folder by their names.
 pub(super) type Files = BTreeMap<Box<str>, Stamp>;
 
-/// Files by folder, so that each folder's path is stored once.
+/// Files by folder, so that each folder's path is stored once. Folders are in byte order: comparing paths by their
+/// components is slow.
 #[derive(Debug, Default)]
 pub(super) struct FileTable {
-    folders: BTreeMap<Utf8PathBuf, Files>,
+    folders: BTreeMap<String, Files>,
 }
 
 impl FileTable {
     pub(super) fn add_folder(&mut self, folder: &Utf8Path) {
-        if !self.folders.contains_key(folder) {
-            self.folders.insert(folder.to_owned(), BTreeMap::new());
+        if !self.has_folder(folder) {
+            self.folders.insert(folder.to_string(), Files::new());
         }
     }
 
-    /// Adds a folder with all its files. One lookup per folder, since comparing paths is slow.
+    /// Adds a folder with all its files.
     pub(super) fn put_folder(&mut self, folder: Utf8PathBuf, files: Files) {
-        self.folders.insert(folder, files);
+        self.folders.insert(folder.into_string(), files);
     }
 
     pub(super) fn has_folder(&self, folder: &Utf8Path) -> bool {
-        self.folders.contains_key(folder)
+        self.folders.contains_key(folder.as_str())
     }
 
     pub(super) fn stamp(&self, path: &Utf8Path) -> Option<Stamp> {
-        self.folders.get(path.parent()?)?.get(path.file_name()?).copied()
+        self.folders.get(path.parent()?.as_str())?.get(path.file_name()?).copied()
     }
 
     /// Returns the previous stamp.
@@ -64,39 +65,45 @@ impl FileTable {
             return None;
         };
         self.add_folder(folder);
-        self.folders.get_mut(folder)?.insert(name.into(), stamp)
+        self.folders.get_mut(folder.as_str())?.insert(name.into(), stamp)
     }
 
     pub(super) fn remove_file(&mut self, path: &Utf8Path) -> bool {
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
             return false;
         };
-        self.folders.get_mut(folder).is_some_and(|files| files.remove(name).is_some())
+        self.folders.get_mut(folder.as_str()).is_some_and(|files| files.remove(name).is_some())
     }
 
     /// Removes and returns a folder with everything below it.
     pub(super) fn take_folder(&mut self, folder: &Utf8Path) -> Self {
-        let below: Vec<Utf8PathBuf> =
-            self.folders.keys().filter(|one| one.starts_with(folder)).cloned().collect();
+        let inside = format!("{}/", folder.as_str().trim_end_matches('/'));
+        let below = self.folders.range(inside.clone()..).map(|(one, _)| one);
+        let below = below.take_while(|one| one.starts_with(&inside));
+        let below: Vec<String> = std::iter::once(folder.to_string()).chain(below.cloned()).collect();
         let folders = below.into_iter().filter_map(|one| self.folders.remove_entry(&one)).collect();
         Self { folders }
     }
 
     /// Adds all files of another table, which are newer.
     pub(super) fn absorb(&mut self, other: Self) {
+        if self.folders.is_empty() {
+            *self = other;
+            return;
+        }
         for (folder, files) in other.folders {
             self.folders.entry(folder).or_default().extend(files);
         }
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (Utf8PathBuf, Stamp)> {
-        self.folders
-            .iter()
-            .flat_map(|(folder, files)| files.iter().map(move |(name, stamp)| (folder.join(&**name), *stamp)))
+        self.folders.iter().flat_map(|(folder, files)| {
+            files.iter().map(move |(name, stamp)| (Utf8Path::new(folder).join(&**name), *stamp))
+        })
     }
 
     pub(super) fn folders(&self) -> impl Iterator<Item = &Utf8Path> {
-        self.folders.keys().map(Utf8PathBuf::as_path)
+        self.folders.keys().map(Utf8Path::new)
     }
 
     pub(super) fn paths(&self) -> Vec<Utf8PathBuf> {

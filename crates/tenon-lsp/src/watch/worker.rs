@@ -238,46 +238,39 @@ impl Worker<'_> {
     }
 
     /// Reads a folder and everything below it. Each folder is watched before it is read, so that no change in between is missed.
-    fn walk(&mut self, root: &Utf8Path, folder: &Utf8Path, found: &mut FileTable) {
-        let mut level = vec![folder.to_owned()];
+    fn walk(&mut self, root: &Utf8Path, top: &Utf8Path, found: &mut FileTable) {
+        let mut level = vec![top.to_owned()];
         while !level.is_empty() {
             // Also known folders: one may be another folder of the same name, and with the old folder its watch ended.
             self.watch(level.iter().map(|folder| folder.as_std_path()));
             let mut below = Vec::new();
             for folder in level {
-                self.read_folder(root, folder, found, &mut below);
+                let rules = self.rules.entry(root.to_owned()).or_default();
+                let Ok(listing) = rules.list(&folder) else { continue };
+                if listing.is_marked && folder != top {
+                    self.unwatch(&folder);
+                    continue;
+                }
+                let mut files = Files::new();
+                for (entry, kind) in listing.entries {
+                    if kind.is_dir() {
+                        below.push(entry.into_path());
+                    } else if kind.is_file()
+                        && let Ok(metadata) = entry.metadata()
+                    {
+                        files.insert(entry.file_name().into(), Stamp::of(&metadata));
+                    }
+                }
+                found.put_folder(folder, files);
             }
             level = below;
         }
     }
 
-    fn read_folder(
-        &mut self,
-        root: &Utf8Path,
-        folder: Utf8PathBuf,
-        found: &mut FileTable,
-        below: &mut Vec<Utf8PathBuf>,
-    ) {
-        let Ok(entries) = folder.read_dir_utf8() else { return };
-        let mut files = Files::new();
-        let rules = self.rules.entry(root.to_owned()).or_default();
-        rules.load(&folder);
-        for entry in entries.filter_map(Result::ok) {
-            let Ok(kind) = entry.file_type() else {
-                continue;
-            };
-            if rules.is_ignored(entry.path(), kind.is_dir()) {
-                continue;
-            }
-            if kind.is_dir() {
-                below.push(entry.path().to_owned());
-            } else if kind.is_file()
-                && let Ok(metadata) = entry.metadata()
-            {
-                files.insert(entry.file_name().into(), Stamp::of(&metadata));
-            }
+    fn unwatch(&mut self, folder: &Utf8Path) {
+        if let Some(watcher) = &mut self.watcher {
+            let _ = watcher.unwatch(folder.as_std_path());
         }
-        found.put_folder(folder, files);
     }
 
     /// Notes every difference between the last state below a folder and the current one.
@@ -311,9 +304,7 @@ impl Worker<'_> {
         // be that folder, with that watch.
         if !has_new {
             for folder in left {
-                if let Some(watcher) = &mut self.watcher {
-                    let _ = watcher.unwatch(folder.as_std_path());
-                }
+                self.unwatch(&folder);
             }
         }
         for (path, kind) in changes {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use camino::Utf8Path;
 
-use super::{Finder, Fix, Program, Trust, npm_package};
+use super::{Finder, Fix, FoundProgram, Trust, npm_package};
 use crate::registry::{OlderPackage, Registry, ServerEntry, ServerId, Switch};
 
 /// The server of a group that runs in a project.
@@ -78,7 +78,7 @@ impl Finder {
         registry: &Registry,
         group: &str,
         project: &Utf8Path,
-    ) -> Vec<(GroupChoice, Option<Program>)> {
+    ) -> Vec<(GroupChoice, Option<FoundProgram>)> {
         let members = || registry.entries().iter().filter(|entry| entry.group.as_deref() == Some(group));
         let enabled: Vec<_> = members()
             .filter(|entry| entry.enabled == Switch::On)
@@ -133,7 +133,7 @@ impl Finder {
         registry: &Registry,
         older: &OlderPackage,
         project: &Utf8Path,
-    ) -> Result<(ServerId, Program), Option<Fix>> {
+    ) -> Result<(ServerId, FoundProgram), Option<Fix>> {
         let entry = registry.get(older.server.as_str()).filter(|entry| entry.enabled != Switch::Off);
         let entry = entry.ok_or(None)?;
         match self.find_in(path, entry, project) {
