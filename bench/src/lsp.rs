@@ -17,10 +17,16 @@ use crate::measure::{Times, beside, row, shown, table};
 use crate::output::log;
 use crate::subject::{RUST, SUBJECTS, Subject};
 
-const STARTS: usize = 3;
-const QUESTIONS: usize = 200;
-const LISTS: usize = 30;
-const EDITS: usize = 10;
+/// Starts are repeated until both numbers are reached.
+const STARTS: usize = 5;
+const STARTING: Duration = Duration::from_secs(20);
+/// The most starts.
+const MOST_STARTS: usize = 20;
+const QUESTIONS: usize = 400;
+const LISTS: usize = 40;
+const EDITS: usize = 20;
+/// How often many files are checked at once.
+const ROUNDS: usize = 40;
 const AT_ONCE: usize = 10;
 /// How long a server may take to load its project.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -113,6 +119,7 @@ fn starts<'a>(
 ) -> Result<(DirectServer<'a>, Service<'a>), BenchError> {
     let (declared, used) = subject.places(sandbox);
     let (mut ours, mut theirs) = (Times::default(), Times::default());
+    let begin = Instant::now();
     loop {
         let start = Instant::now();
         let mut bare = DirectServer::start(subject.server, sandbox)?;
@@ -128,7 +135,8 @@ fn starts<'a>(
             }
         }
         ours.add(start.elapsed());
-        if ours.len() == STARTS {
+        let is_enough = ours.len() >= STARTS && begin.elapsed() >= STARTING;
+        if is_enough || ours.len() == MOST_STARTS {
             compare(&format!("{name}: first correct definition"), &ours, &theirs, "1.1× bare");
             return Ok((bare, service));
         }
@@ -194,7 +202,7 @@ fn at_once(
     };
     let pulls = subject.server.pulls();
     let mut all: [Times; 5] = Default::default();
-    for round in 0..=EDITS {
+    for round in 0..=ROUNDS {
         another();
         let one = took(|| service.check_all([changed(0)]).map(drop))?;
         let bare_one = took(|| if pulls { Ok(bare.change_and_check_all([changed(0)])?) } else { Ok(()) })?;

@@ -69,6 +69,40 @@ impl Times {
     pub(crate) fn median(&self) -> Duration {
         self.within(0.5)
     }
+
+    /// The medians of up to ten equal parts, in the order in which they were measured.
+    fn parts(&self) -> Vec<Duration> {
+        let size = self.0.len().div_ceil(PARTS).max(1);
+        self.0.chunks(size).map(|part| Self(part.to_vec()).median()).collect()
+    }
+}
+
+/// Into how many parts two series are divided to compare them.
+const PARTS: usize = 10;
+
+/// How many times as long one series took as the other one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Ratio {
+    median: f64,
+    lowest: f64,
+    highest: f64,
+}
+
+impl Ratio {
+    /// Each part of a series is compared with the part of the other one that was measured beside it: the speed of a machine
+    /// may change between the first part and the last one. Series of different lengths were not measured in turns.
+    fn of(ours: &Times, other: &Times) -> Self {
+        let (ours, others) = match ours.len() == other.len() {
+            true => (ours.parts(), other.parts()),
+            false => (vec![ours.median()], vec![other.median()]),
+        };
+        let mut ratios: Vec<f64> =
+            ours.iter().zip(&others).map(|(ours, other)| ours.as_secs_f64() / other.as_secs_f64()).collect();
+        ratios.sort_by(f64::total_cmp);
+        let at = |index: usize| ratios.get(index).copied().unwrap_or(f64::NAN);
+        let last = ratios.len().saturating_sub(1);
+        Self { median: f64::midpoint(at(last / 2), at(last.div_ceil(2))), lowest: at(0), highest: at(last) }
+    }
 }
 
 /// A duration in microseconds or milliseconds.
@@ -80,10 +114,14 @@ pub(crate) fn shown(time: Duration) -> String {
     }
 }
 
-/// The median of a baseline and the ratio of ours to it.
+/// The median of a baseline and the ratio of ours to it: the median of the parts, and the lowest and the highest one.
 pub(crate) fn beside(name: &str, ours: &Times, other: &Times) -> String {
-    let ratio = ours.median().as_secs_f64() / other.median().as_secs_f64();
-    format!("{name} {}, {ratio:.2}×", shown(other.median()))
+    let Ratio { median, lowest, highest } = Ratio::of(ours, other);
+    let spread = match lowest.to_bits() == highest.to_bits() {
+        true => String::new(),
+        false => format!(" ({lowest:.2} to {highest:.2})"),
+    };
+    format!("{name} {}, {median:.2}×{spread}", shown(other.median()))
 }
 
 /// Starts a table.
@@ -108,6 +146,15 @@ mod tests {
         assert_eq!(times.median(), Duration::from_millis(51));
         assert_eq!(times.within(0.95), Duration::from_millis(96));
         assert_eq!(Times::default().median(), Duration::ZERO);
+    }
+
+    #[test]
+    fn ratio_compares_what_was_measured_at_the_same_time() {
+        let times = |all: &[u64]| Times(all.iter().copied().map(Duration::from_millis).collect());
+        // The machine is three times as fast after the first two.
+        let (ours, other) = (times(&[60, 60, 20, 20, 30]), times(&[30, 30, 10, 10, 10]));
+        assert_eq!(beside("bare", &ours, &other), "bare 10.0 ms, 2.00× (2.00 to 3.00)");
+        assert_eq!(beside("bare", &times(&[10, 10]), &times(&[10])), "bare 10.0 ms, 1.00×");
     }
 
     #[test]
