@@ -163,8 +163,12 @@ pub enum ReadinessRule {
     /// When a work-done progress has begun and ended. A server with nothing to load never begins one, so we wait for the
     /// begin only for a grace time.
     Progress { grace_ms: u64 },
-    /// When `experimental/serverStatus` reports `quiescent`.
-    ServerStatus,
+    /// When `experimental/serverStatus` reports `quiescent`, or when a progress with `caches` in its token begins: the server
+    /// has loaded everything then, and computes ahead what questions may need.
+    ServerStatus {
+        #[serde(default)]
+        caches: Option<String>,
+    },
     /// When a log message with this text in it arrives.
     LogMessage { contains: String },
 }
@@ -174,7 +178,10 @@ impl ReadinessRule {
     pub fn grace(&self) -> Option<Duration> {
         match self {
             Self::Progress { grace_ms } => Some(Duration::from_millis(*grace_ms)),
-            Self::Immediate | Self::FirstDiagnostics | Self::ServerStatus | Self::LogMessage { .. } => None,
+            Self::Immediate
+            | Self::FirstDiagnostics
+            | Self::ServerStatus { .. }
+            | Self::LogMessage { .. } => None,
         }
     }
 }
@@ -486,7 +493,11 @@ impl ServerEntry {
     /// The language id for a file, if the server serves it.
     pub fn language_id(&self, file: &Utf8Path) -> Option<&str> {
         let name = file.file_name()?;
-        self.matching(file, name).or_else(|| self.matching(file, &name.to_ascii_lowercase()))
+        let in_lower_case = || match name.bytes().any(|byte| byte.is_ascii_uppercase()) {
+            true => self.matching(file, &name.to_ascii_lowercase()),
+            false => None,
+        };
+        self.matching(file, name).or_else(in_lower_case)
     }
 
     fn matching(&self, file: &Utf8Path, name: &str) -> Option<&str> {

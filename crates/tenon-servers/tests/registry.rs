@@ -115,7 +115,8 @@ fn readiness_rules_are_those_observed() {
         entry("pyright").ready,
         Some(ReadinessRule::LogMessage { contains: "source file".to_owned() })
     );
-    assert_eq!(entry("rust-analyzer").ready, Some(ReadinessRule::ServerStatus));
+    let caches = Some("rustAnalyzer/cachePriming".to_owned());
+    assert_eq!(entry("rust-analyzer").ready, Some(ReadinessRule::ServerStatus { caches }));
     assert_eq!(entry("ruff").ready, Some(ReadinessRule::Immediate));
     assert!(matches!(entry("clangd").ready, Some(ReadinessRule::Progress { .. })));
     assert!(matches!(entry("bash").ready, Some(ReadinessRule::LogMessage { .. })));

@@ -39,6 +39,8 @@ pub(crate) struct Readiness {
     opened: Option<Instant>,
     diagnosed: Option<Instant>,
     quiescent: Option<Instant>,
+    /// When it began to fill its caches, with everything loaded.
+    filling: Option<Instant>,
     announced: Option<Instant>,
     /// The error that the server reports about itself.
     failure: Option<String>,
@@ -69,6 +71,7 @@ impl Readiness {
             opened: None,
             diagnosed: None,
             quiescent: None,
+            filling: None,
             announced: None,
             failure: None,
             relisting: None,
@@ -81,7 +84,7 @@ impl Readiness {
         let since = match &self.rule {
             None | Some(ReadinessRule::Immediate) => Some(self.started),
             Some(ReadinessRule::FirstDiagnostics) => self.diagnosed,
-            Some(ReadinessRule::ServerStatus) => self.quiescent,
+            Some(ReadinessRule::ServerStatus { .. }) => self.quiescent.or(self.filling),
             Some(ReadinessRule::LogMessage { .. }) => match &self.relisting {
                 Some(relisting) if now < relisting.until && !relisting.are_open => {
                     return State::NotBefore(relisting.until);
@@ -163,13 +166,18 @@ impl Readiness {
         }
     }
 
+    /// Whether it reports that it is quiescent.
+    pub(crate) fn is_quiescent(&self) -> bool {
+        self.quiescent.is_some()
+    }
+
     /// `experimental/serverStatus`.
     pub(crate) fn server_status(&mut self, params: &Value, now: Instant) {
         match params.get("quiescent").and_then(Value::as_bool) {
             Some(true) => {
                 self.quiescent.get_or_insert(now);
             }
-            Some(false) => self.quiescent = None,
+            Some(false) => (self.quiescent, self.filling) = (None, None),
             None => {}
         }
         let text = |key: &str| params.get(key).and_then(Value::as_str);
@@ -184,13 +192,27 @@ impl Readiness {
         let Some(token) = progress_token(params) else {
             return;
         };
-        match params.pointer("/value/kind").and_then(Value::as_str) {
+        let kind = params.pointer("/value/kind").and_then(Value::as_str);
+        if self.fills_caches(&token) {
+            // No answer depends on its end, so it does not count as running.
+            if kind == Some("begin") {
+                self.filling.get_or_insert(now);
+            }
+            return;
+        }
+        match kind {
             Some("begin") if self.running.len() < MAX_RUNNING => {
+                // It loads something again.
+                self.filling = None;
                 self.running.insert(token);
             }
             Some("end") if self.running.remove(&token) => self.worked = Some(now),
             _ => {}
         }
+    }
+
+    fn fills_caches(&self, token: &str) -> bool {
+        matches!(&self.rule, Some(ReadinessRule::ServerStatus { caches: Some(caches) }) if token.contains(caches))
     }
 }
 
@@ -247,11 +269,36 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn server_status_can_become_busy_again() {
         let start = Instant::now();
-        let mut readiness = Readiness::new(Some(ReadinessRule::ServerStatus), start);
+        let mut readiness = Readiness::new(Some(ReadinessRule::ServerStatus { caches: None }), start);
         assert_eq!(readiness.state(start), State::Waiting);
         readiness.server_status(&json!({ "quiescent": true, "health": "ok" }), start);
         assert_eq!(readiness.state(start), State::Since(start));
         readiness.server_status(&json!({ "quiescent": false }), start);
+        assert_eq!(readiness.state(start), State::Waiting);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn server_that_fills_its_caches_is_ready_until_it_loads_again() {
+        let start = Instant::now();
+        let rule = ReadinessRule::ServerStatus { caches: Some("x/caches".to_owned()) };
+        let mut readiness = Readiness::new(Some(rule), start);
+        let busy = json!({ "quiescent": false });
+        readiness.server_status(&busy, start);
+        readiness.progress(&progress("x/loading", "begin"), start);
+        readiness.progress(&progress("x/loading", "end"), start);
+        assert_eq!(readiness.state(start), State::Waiting);
+        readiness.progress(&progress("x/caches", "begin"), start);
+        assert_eq!(readiness.state(start), State::Since(start));
+        assert!(!readiness.is_working() && !readiness.is_quiescent());
+        // It does not report again that it is busy.
+        readiness.progress(&progress("x/loading", "begin"), start);
+        assert_eq!(readiness.state(start), State::Waiting);
+        readiness.progress(&progress("x/loading", "end"), start);
+        readiness.progress(&progress("x/caches", "begin"), start);
+        readiness.progress(&progress("x/caches", "end"), start);
+        readiness.server_status(&json!({ "quiescent": true }), start);
+        assert_eq!(readiness.state(start), State::Since(start));
+        readiness.server_status(&busy, start);
         assert_eq!(readiness.state(start), State::Waiting);
     }
 

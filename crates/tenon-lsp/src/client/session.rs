@@ -411,10 +411,10 @@ impl Peer for Session {
                 let params: Value = from_protocol::params(&params).unwrap_or_default();
                 let mut state = self.state();
                 let (tick, now) = (state.next_tick(), Instant::now());
-                let was_ready = state.is_ready(now);
+                let was_quiescent = state.readiness.is_quiescent();
                 state.readiness.server_status(&params, now);
                 state.diagnostics.disk.server_status(&params);
-                if !was_ready && state.is_ready(now) {
+                if !was_quiescent && state.readiness.is_quiescent() {
                     state.diagnostics.disk.note_ready(tick, now);
                 }
                 drop(state);

@@ -13,9 +13,8 @@ type Look = fn(&Utf8Path, &mut DefaultHasher);
 /// A kind of dependency folder, with a file name whose servers read it.
 const KINDS: [(&str, Look); 2] = [("x.js", node_modules), ("x.py", site_packages)];
 
-/// Written by npm, yarn and pnpm at the end of an installation; the folder itself changes with its packages.
-const NODE_MARKERS: [&str; 5] =
-    ["", ".package-lock.json", ".yarn-integrity", ".yarn-state.yml", ".modules.yaml"];
+/// In `node_modules`, written by npm, yarn and pnpm at the end of an installation. The folder itself changes with its packages.
+const NODE_MARKERS: [&str; 4] = [".package-lock.json", ".yarn-integrity", ".yarn-state.yml", ".modules.yaml"];
 
 const VIRTUALENVS: [&str; 3] = [".venv", "venv", "env"];
 
@@ -48,8 +47,11 @@ impl DependencyFolders {
 }
 
 fn node_modules(root: &Utf8Path, state: &mut DefaultHasher) {
-    for marker in NODE_MARKERS {
-        add(&root.join("node_modules").join(marker), state);
+    let folder = root.join("node_modules");
+    if add(&folder, state) {
+        for marker in NODE_MARKERS {
+            add(&folder.join(marker), state);
+        }
     }
 }
 
@@ -67,7 +69,10 @@ fn site_packages(root: &Utf8Path, state: &mut DefaultHasher) {
     }
 }
 
-fn add(path: &Utf8Path, state: &mut DefaultHasher) {
+/// Adds when a file or folder changed. Returns whether it exists.
+fn add(path: &Utf8Path, state: &mut DefaultHasher) -> bool {
+    let changed = path.metadata().and_then(|found| found.modified()).ok();
     path.as_str().hash(state);
-    path.metadata().and_then(|found| found.modified()).ok().hash(state);
+    changed.hash(state);
+    changed.is_some()
 }

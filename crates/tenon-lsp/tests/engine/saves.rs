@@ -42,7 +42,7 @@ fn checker(rules: &[Value]) -> Value {
 }
 
 fn checks(entry: &mut ServerEntry) {
-    entry.ready = Some(ReadinessRule::ServerStatus);
+    entry.ready = Some(ReadinessRule::ServerStatus { caches: None });
     entry.on_save = Some(OnSave {
         sources: vec!["check".to_owned()],
         progress: Some("fake/check/".to_owned()),
@@ -283,7 +283,7 @@ async fn server_that_reports_an_error_about_itself_is_never_clean() {
     ]});
     let bench = Workbench::new()
         .file("a.fake", "fine")
-        .server_with("fake", script, |entry| entry.ready = Some(ReadinessRule::ServerStatus))
+        .server_with("fake", script, |entry| entry.ready = Some(ReadinessRule::ServerStatus { caches: None }))
         .patient()
         .open()
         .await;
