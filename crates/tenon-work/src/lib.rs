@@ -11,6 +11,7 @@ pub mod fuzzing;
 mod graph;
 mod id;
 mod import;
+mod last_write;
 mod lean;
 mod limits;
 mod memory;

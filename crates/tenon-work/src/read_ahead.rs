@@ -13,11 +13,13 @@ use crate::store::{Arg, Row, Sql};
 use crate::workspace;
 
 /// What the arguments of a call name.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Named {
     pub target: TargetId,
     pub step: Option<NamedStep>,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum NamedStep {
     Id(StepId),
     Path(StepPath),
@@ -114,6 +116,21 @@ impl ReadAhead {
         let step = target.split_off(target::COLUMNS);
         let event = row.int(0).ok()?;
         Some(Self { event, target: TargetRow::from_row(&target).ok(), step: StepRow::from_row(&step).ok() })
+    }
+
+    /// What a call has written, instead of what it read.
+    pub(crate) fn of_written(event: i64, target: TargetRow, step: Option<StepRow>) -> Self {
+        Self { event, target: Some(target), step }
+    }
+
+    /// Whether it has everything that a call names.
+    pub(crate) fn has(&self, named: &Named) -> bool {
+        self.target(named.target).is_some()
+            && match &named.step {
+                None => true,
+                Some(NamedStep::Id(id)) => self.step_by_id(*id).is_some(),
+                Some(NamedStep::Path(path)) => self.step_by_path(named.target, path).is_some(),
+            }
     }
 
     pub(crate) fn target(&self, id: TargetId) -> Option<TargetRow> {

@@ -33,7 +33,7 @@ pub(crate) use change_notifier::ChangeNotifier;
 pub use change_notifier::ChangeSubscription;
 pub(crate) use full_text::CandidateSearch;
 pub(crate) use migrate::SCHEMA_VERSION;
-pub(crate) use optimistic::OptimisticWriter;
+pub(crate) use optimistic::{OptimisticWriter, Unread};
 pub use store_error::StoreError;
 pub(crate) use tx::{Arg, Row, Sql, Tx, args};
 

@@ -8,10 +8,11 @@ use tokio::time::Instant;
 use crate::catalog::{Access, WorkTool};
 use crate::envelope::{self, Envelope, Frame};
 use crate::error::{Priority, Proposal, WorkError, WorkErrorCode};
+use crate::last_write::LastWrite;
 use crate::lean::{self, Check, ImportedTasks, LeanAnswer, LeanCaller, LeanError, LeanRequest};
 use crate::name::WorkspaceName;
 use crate::request::WorkRequest;
-use crate::store::{Row, Store, Tx};
+use crate::store::{OptimisticWriter, Row, Store, Tx, Unread};
 use crate::tools;
 use crate::work_call::{WorkCall, WorkReply};
 use crate::workspace::Workspace;
@@ -85,6 +86,8 @@ impl WorkSettings {
 /// What a transaction led to.
 struct Executed {
     envelope: Envelope,
+    /// The workspace as the store has it after a write.
+    workspace: Workspace,
     /// Whether the answer is a list without items.
     is_empty: bool,
 }
@@ -94,18 +97,19 @@ pub struct Work {
     store: Store,
     clock: Clock,
     settings: WorkSettings,
+    last_write: LastWrite,
 }
 
 impl Work {
     pub fn new(store: Store, clock: Clock, settings: WorkSettings) -> Self {
-        Self { store, clock, settings }
+        Self { store, clock, settings, last_write: LastWrite::default() }
     }
 
     /// The same store with another default workspace.
     #[must_use]
     pub fn in_workspace(&self, workspace: WorkspaceName) -> Self {
         let settings = WorkSettings { workspace: Some(workspace), ..self.settings.clone() };
-        Self { store: self.store.clone(), clock: self.clock.clone(), settings }
+        Self::new(self.store.clone(), self.clock.clone(), settings)
     }
 
     pub fn store(&self) -> &Store {
@@ -178,7 +182,12 @@ impl Work {
         let access = tools::access(request);
         let executed = match self.run_optimistically(frame, request).await {
             Some(executed) => executed?,
-            None => self.run_in_transaction(frame, request, access).await?,
+            None => {
+                if access == Access::Write {
+                    self.last_write.clear();
+                }
+                self.run_in_transaction(frame, request, access).await?
+            }
         };
         if access == Access::Write {
             self.store.changes().publish();
@@ -195,12 +204,67 @@ impl Work {
         let writer = self.store.optimistic().filter(|_| tools::reads_only_named(request.tool))?;
         let named = request.named()?;
         let name = &request.workspace;
-        let (sql, args) = named.read(name.as_str());
-        let inside = async |tx: &mut Tx, row: Row| {
-            let ws = Workspace::with_read_ahead(row, name)?;
-            self.run_tool(tx, frame, request, ws, Vec::new()).await
+        let executed = match self.last_write.take(name, &named) {
+            Some(known) => self.run_unread(writer, frame, request, known).await,
+            None => None,
         };
-        writer.run(sql, &args, inside).await
+        let executed = match executed {
+            Some(executed) => executed,
+            None => {
+                let (sql, args) = named.read(name.as_str());
+                let inside = async |tx: &mut Tx, row: Row| {
+                    let ws = Workspace::with_read_ahead(row, name)?;
+                    self.run_tool(tx, frame, request, ws, Vec::new()).await
+                };
+                writer.run(sql, &args, inside).await?
+            }
+        };
+        if let Ok(executed) = &executed {
+            self.last_write.put(named, &executed.workspace);
+        }
+        Some(executed)
+    }
+
+    /// The same for a call that knows what the last one has written. None if it must read.
+    async fn run_unread(
+        &self,
+        writer: &OptimisticWriter,
+        frame: &Frame,
+        request: &WorkRequest,
+        known: Workspace,
+    ) -> Option<Result<Executed, WorkError>> {
+        let inside = async |tx: &mut Tx| self.run_tool(tx, frame, request, known.clone(), Vec::new()).await;
+        match writer.run_unread(inside).await {
+            Unread::Done(executed) => Some(Ok(executed)),
+            Unread::Nothing => None,
+            Unread::Unknown(error) => {
+                let again = self.run_if_not_written(frame, request, &known).await;
+                Some(again.ok_or_else(|| error.into()))
+            }
+        }
+    }
+
+    /// Runs a write whose connection broke once more, unless it may have been stored. The server may still be running the
+    /// first one: this one changes the row that is the guard of the first one, so the first one fails then.
+    async fn run_if_not_written(
+        &self,
+        frame: &Frame,
+        request: &WorkRequest,
+        known: &Workspace,
+    ) -> Option<Executed> {
+        let permit = self.store.acquire(Access::Write).await.ok()?;
+        let transaction = async {
+            let mut tx = permit.begin().await.ok()?;
+            let (ws, warnings) = self.open_workspace(&mut tx, request, Access::Write).await.ok()?;
+            if !ws.is_stored_as(known) {
+                tx.rollback().await;
+                return None;
+            }
+            let executed = self.run_tool(&mut tx, frame, request, ws, warnings).await.ok()?;
+            tx.commit().await.ok()?;
+            Some(executed)
+        };
+        self.store.allow_blocking(transaction).await
     }
 
     async fn run_in_transaction(
@@ -260,7 +324,7 @@ impl Work {
             ws.save(tx).await?;
             tx.notify(request.workspace.as_str()).await?;
         }
-        Ok(Executed { envelope, is_empty })
+        Ok(Executed { envelope, workspace: ws, is_empty })
     }
 
     /// Finds the workspace of a call, or creates it for a write.
@@ -358,6 +422,9 @@ impl Work {
         let Some(workspace) = &self.settings.workspace else {
             return Err(WorkError::invalid("there is no workspace").into());
         };
+        if access == Access::Write {
+            self.last_write.clear();
+        }
         let permit = self.store.acquire(access).await?;
         let transaction = async {
             let mut tx = permit.begin().await?;

@@ -3,6 +3,8 @@
 use crate::id::{TargetId, TargetKind};
 use crate::memory::branch;
 use crate::name::WorkspaceName;
+use crate::plan::step::StepRow;
+use crate::plan::target::TargetRow;
 use crate::read_ahead::{Named, ReadAhead};
 use crate::store::{Arg, Row, Sql, StoreError, Tx, args};
 
@@ -102,6 +104,16 @@ impl Workspace {
     /// What was read with the workspace, unless it may have changed since.
     pub(crate) fn read_ahead(&self) -> Option<&ReadAhead> {
         self.read_ahead.as_ref().filter(|read| read.event == self.events)
+    }
+
+    /// What a call without a lock has written replaces what it read: the next call can do without reading.
+    pub(crate) fn wrote(&mut self, target: TargetRow, step: Option<StepRow>) {
+        self.read_ahead = Some(ReadAhead::of_written(self.events, target, step));
+    }
+
+    /// Whether the store has the same counters, focus and checkout in both.
+    pub(crate) fn is_stored_as(&self, other: &Self) -> bool {
+        self.stored == other.stored
     }
 
     /// Creates the workspace with its first branch, or locks it if another process has just created it.

@@ -314,6 +314,10 @@ impl Mutation {
             index(tx, ws, old, new, &mut change.now.search_seq, SearchKind::Step, reference).await?;
             step::write(tx, ws.id, &change.now, change.stored.as_ref()).await?;
         }
+        if tx.is_optimistic() {
+            let step = self.steps.values().next().filter(|_| self.steps.len() == 1);
+            ws.wrote(self.row().clone(), step.map(|change| change.now.clone()));
+        }
         Ok(())
     }
 

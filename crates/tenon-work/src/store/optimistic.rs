@@ -4,6 +4,7 @@
 //! which PostgreSQL commits by itself. It fails if the row of the workspace is not as it was read (`Batch::into_guarded`).
 //! Every change of a plan, task or step changes that row, so what the call has read is current when it writes.
 //! A call that needs more has written nothing, and runs again in a transaction that locks the workspace.
+//! A call that follows another one on the same records knows what it would read, and takes one round trip.
 //!
 //! There is one connection, apart from the pool, which pings a connection after each use. Other writers lock while it is
 //! in use: of two optimistic writers one would fail.
@@ -28,6 +29,25 @@ const LOCK_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// How long the read may take. It does not wait for other writers, so the connection is broken if it takes longer.
 const READ_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// What became of a call that did not read before it wrote.
+pub(crate) enum Unread<T> {
+    Done(T),
+    /// Nothing is stored: what it knew is outdated, or does not suffice.
+    Nothing,
+    /// The connection broke. The server may have stored everything, or may still do so.
+    Unknown(StoreError),
+}
+
+/// What became of the writes of a call.
+enum Written {
+    All,
+    /// Nothing, because of another writer.
+    Conflict,
+    /// Nothing, since they do not fit into one statement.
+    TooMany,
+    Failed(StoreError),
+}
 
 pub(crate) struct OptimisticWriter {
     /// Has the options for the connection.
@@ -61,11 +81,38 @@ impl OptimisticWriter {
         let mut tx = Tx::optimistic();
         match inside(&mut tx, row).await {
             _ if tx.needs_lock() => None,
-            Ok(done) => {
-                let written = self.write(&mut connection, tx).await?;
-                Some(written.map(|()| done).map_err(E::from))
-            }
+            Ok(done) => match write(&mut connection, tx).await {
+                Written::All => Some(Ok(done)),
+                Written::Conflict => {
+                    self.locking.store(LOCKING_AFTER_CONFLICT, Ordering::Relaxed);
+                    None
+                }
+                Written::TooMany => None,
+                Written::Failed(error) => Some(Err(error.into())),
+            },
             Err(failure) => Some(Err(failure)),
+        }
+    }
+
+    /// Sends the writes of a call that knows the state of the workspace. A failure of `inside` may be wrong, since nothing
+    /// proves that the state is current.
+    pub(crate) async fn run_unread<T, E>(
+        &self,
+        inside: impl AsyncFnOnce(&mut Tx) -> Result<T, E>,
+    ) -> Unread<T> {
+        let Ok(mut connection) = self.connection.try_lock() else { return Unread::Nothing };
+        if self.locking.load(Ordering::Relaxed) > 0 || connection.is_none() || self.pool.is_closed() {
+            return Unread::Nothing;
+        }
+        let mut tx = Tx::optimistic();
+        match inside(&mut tx).await {
+            Ok(done) if !tx.needs_lock() => match write(&mut connection, tx).await {
+                Written::All => Unread::Done(done),
+                Written::Conflict | Written::TooMany => Unread::Nothing,
+                Written::Failed(StoreError::Unknown(cause)) => Unread::Unknown(StoreError::Unknown(cause)),
+                Written::Failed(_) => Unread::Nothing,
+            },
+            Ok(_) | Err(_) => Unread::Nothing,
         }
     }
 
@@ -101,30 +148,29 @@ impl OptimisticWriter {
         Ok(connection)
     }
 
-    /// None after a conflict, and if the writes do not fit into one statement.
-    async fn write(&self, slot: &mut Option<PgConnection>, tx: Tx) -> Option<Result<(), StoreError>> {
-        let statement = tx.into_guarded()?;
-        let mut connection = slot.take()?;
-        match postgres::bound(&statement.text, &statement.args).execute(&mut connection).await {
-            Ok(_) => {
-                *slot = Some(connection);
-                Some(Ok(()))
-            }
-            Err(error) if is_conflict(&error) => {
-                *slot = Some(connection);
-                self.locking.store(LOCKING_AFTER_CONFLICT, Ordering::Relaxed);
-                None
-            }
-            Err(error) => Some(Err(StoreError::of_commit(error))),
-        }
-    }
-
     pub(super) async fn close(&self) {
         if let Some(connection) = self.connection.lock().await.take()
             && let Err(error) = connection.close().await
         {
             tracing::debug!(%error, "cannot close a connection");
         }
+    }
+}
+
+async fn write(slot: &mut Option<PgConnection>, tx: Tx) -> Written {
+    let Some((statement, mut connection)) = tx.into_guarded().zip(slot.take()) else {
+        return Written::TooMany;
+    };
+    match postgres::bound(&statement.text, &statement.args).execute(&mut connection).await {
+        Ok(_) => {
+            *slot = Some(connection);
+            Written::All
+        }
+        Err(error) if is_conflict(&error) => {
+            *slot = Some(connection);
+            Written::Conflict
+        }
+        Err(error) => Written::Failed(StoreError::of_commit(error)),
     }
 }
 
