@@ -176,7 +176,7 @@ enum Lookup {
     NotFound,
 }
 
-/// The server would run workspace code, since it has no copy of its own.
+/// The server would run workspace code, since it ships no copy.
 struct NoOwnLibrary;
 
 /// Looks for servers on behalf of one workspace root.

@@ -12,7 +12,7 @@ use crate::name::WorkspaceName;
 use crate::read_ahead::Named;
 use crate::workspace::Workspace;
 
-/// How long it is used. The more time has passed, the more likely somebody else has written.
+/// How long it is used. The more time has passed, the more likely another process has written.
 const LONGEST: Duration = Duration::from_secs(5);
 
 #[derive(Default)]
