@@ -288,12 +288,12 @@ fn compare_callers(
     Ok(())
 }
 
-/// The answer once the language server has loaded the project.
+/// The answer of the language server, once it has loaded the project.
 fn settled(session: &mut McpSession, tool: &str, arguments: &Value) -> Result<Answer, BenchError> {
     loop {
         let answer = session.call(tool, arguments)?;
-        let is_loading = answer.text.contains("is loading") || answer.text.contains("still loading");
-        if !is_loading {
+        let is_early = ["is loading", "still loading", "did not answer in time"];
+        if !is_early.iter().any(|part| answer.text.contains(part)) {
             return Ok(answer);
         }
     }

@@ -19,6 +19,7 @@ use tenon_lsp::server_edit::{EditRefusal, ServerEdit};
 use crate::EditText;
 use crate::edit::{EditDiagnostics, EditError, Editor, FileEdit, MultiEditError};
 use crate::explore::{ExploreError, Explorer, NamedSymbol, Notes, allowed, fitted, gap_notes};
+use crate::summary::count;
 use crate::symbol_choice::{ChosenSymbol, Declaration};
 
 mod edit_symbol;
@@ -68,7 +69,7 @@ pub enum SymbolEditError {
     SharesLine { name: String },
     #[error("{file} would not parse any more, at line {line}; `force` writes it anyway")]
     Syntax { file: String, line: u32 },
-    #[error("`{name}` is used in {total} places{}; change them first, or `force`:\n{}", how(*.by_name), places.join("\n"))]
+    #[error("`{name}` is used in {}{}; change them first, or `force`:\n{}", count(*.total, "place"), how(*.by_name), places.join("\n"))]
     Used { name: String, total: usize, places: Vec<String>, by_name: bool },
     #[error("cannot tell whether `{name}` is used: {why}; `force` deletes it anyway")]
     UseUnknown { name: String, why: String },

@@ -366,6 +366,17 @@ async fn used_declaration_is_deleted_only_by_force() {
 }
 
 #[tokio::test]
+async fn type_is_used_by_its_impl() {
+    let text =
+        "struct Anyone;\n\nimpl Clone for Anyone {\n    fn clone(&self) -> Self {\n        *self\n    }\n}\n";
+    let mentions = json!({ "on": "textDocument/references", "do": [{ "reply_mentions": ["a.rs"] }] });
+    let rust = |entry: &mut ServerEntry| entry.extensions = [(".rs".to_owned(), "rust".to_owned())].into();
+    let builder = Workbench::new().file("a.rs", text).server_with("fake", renamer(&[mentions]), rust);
+    let refused = Stage::new(builder).await.edit("Anyone", "delete", None, false).await.unwrap_err();
+    assert_eq!(refused, "`Anyone` is used in 1 place; change them first, or `force`:\na.rs:3");
+}
+
+#[tokio::test]
 async fn users_are_found_by_name_without_a_server() {
     let stage = Stage::new(Workbench::new().file("a.py", A).file("b.py", B)).await;
     let refused = stage.edit("total", "delete", None, false).await.unwrap_err();

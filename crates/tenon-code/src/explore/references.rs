@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 use tenon_contract::position::{Encoding, LineIndex, Position, Range};
-use tenon_index::{NamePosition, PathFilter, SymbolRef};
+use tenon_index::{DeclarationKind, NamePosition, PathFilter, SymbolRef};
 use tenon_lsp::CallContext;
 use tenon_lsp::model::{Gap, GapReason, Location};
 
@@ -140,7 +140,7 @@ impl Explorer {
         Ok(FoundReferences { references, by_name: false })
     }
 
-    /// Whether a place is another declaration of the symbol, as in a header.
+    /// Whether a place is another declaration of the symbol, as in a header. An `impl` has the name of a type that it uses.
     fn is_declared_at(&self, declaration: &Declaration, place: &Reference) -> bool {
         let view = self.index().view();
         let Some(file) = view.file(&place.path) else { return false };
@@ -149,7 +149,9 @@ impl Explorer {
             let NamePosition { line: named, column, .. } = symbol.name_position();
             named == line && (place.range.start.character..=place.range.end.character).contains(&column)
         };
-        let is_same = |symbol: SymbolRef<'_>| symbol.name_path() == declaration.name_path;
+        let is_same = |symbol: SymbolRef<'_>| {
+            symbol.name_path() == declaration.name_path && symbol.kind() != DeclarationKind::Impl
+        };
         file.symbols().filter(at_name).any(is_same)
     }
 
