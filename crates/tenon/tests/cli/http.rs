@@ -173,6 +173,8 @@ fn accept_pauses_without_descriptors_and_continues_with_them() {
     let sandbox = Sandbox::new();
     let served = serve(&sandbox);
     let token = json(&sandbox, &["token", "show", "--json"]);
+    // The thread that accepts connections opens descriptors when it starts.
+    assert_eq!(served.status(token["token"].as_str().unwrap()), 200);
     processes::limit_open_files(served.process.id(), 3);
     let waiting = TcpStream::connect(served.address).unwrap();
     let failures = || log(&sandbox).matches("cannot accept a connection").count();
