@@ -109,7 +109,7 @@ impl OptimisticWriter {
             Ok(done) if !tx.needs_lock() => match write(&mut connection, tx).await {
                 Written::All => Unread::Done(done),
                 Written::Conflict | Written::TooMany => Unread::Nothing,
-                Written::Failed(StoreError::Unknown(cause)) => Unread::Unknown(StoreError::Unknown(cause)),
+                Written::Failed(error @ StoreError::Unknown(_)) => Unread::Unknown(error),
                 Written::Failed(_) => Unread::Nothing,
             },
             Ok(_) | Err(_) => Unread::Nothing,

@@ -21,6 +21,14 @@ async fn work(url: &str) -> Work {
     Work::new(store, Clock::system(), settings)
 }
 
+/// With a plan that has one note.
+async fn work_with_plan(proxy: &Proxy) -> Work {
+    let work = work(&proxy.url).await;
+    call(&work, "tasks_create", json!({"title": "Plan"})).await.ok();
+    call(&work, "tasks_note", json!({"task": "PLAN-001", "note": "first"})).await.ok();
+    work
+}
+
 #[tokio::test]
 async fn unreachable_server_is_reported() {
     let server = PostgresServer::new();
@@ -78,10 +86,8 @@ async fn unanswered_commit_is_reported_as_unknown() {
 async fn unanswered_optimistic_write_is_reported_as_unknown() {
     let server = PostgresServer::new();
     let proxy = Proxy::new(&server).await;
-    let work = work(&proxy.url).await;
-    call(&work, "tasks_create", json!({"title": "Plan"})).await.ok();
+    let work = work_with_plan(&proxy).await;
     let note = |text: &str| call(&work, "tasks_note", json!({"task": "PLAN-001", "note": text}));
-    note("first").await.ok();
     // So that the note reads first.
     call(&work, "tasks_edit", json!({"task": "PLAN-001", "title": "New"})).await.ok();
     *proxy.faults.drop_answer_to.lock().unwrap() = Some("second");
@@ -99,10 +105,8 @@ async fn unanswered_optimistic_write_is_reported_as_unknown() {
 async fn unanswered_write_without_a_read_is_stored_once() {
     let server = PostgresServer::new();
     let proxy = Proxy::new(&server).await;
-    let work = work(&proxy.url).await;
-    call(&work, "tasks_create", json!({"title": "Plan"})).await.ok();
+    let work = work_with_plan(&proxy).await;
     let note = |text: &str| call(&work, "tasks_note", json!({"task": "PLAN-001", "note": text}));
-    note("first").await.ok();
     for count in 2..=4 {
         *proxy.faults.drop_answer_to.lock().unwrap() = Some("again");
         // Whichever comes first, the server's commit or the second try.
