@@ -23,7 +23,7 @@ impl Envelope {
     }
 
     pub fn success(&self) -> bool {
-        self.value["success"] == json!(true)
+        self.value["success"] == true
     }
 
     /// The error code; none for a success.
@@ -61,16 +61,18 @@ impl Frame {
         if let Some(workspace) = &self.workspace {
             result.insert("workspace".into(), json!(workspace.as_str()));
         }
-        json!({
-            "success": true,
-            "intent": self.intent,
-            "result": result,
-            "warnings": self.warnings,
-            "suggestions": self.suggestions,
-            "context": {},
-            "error": null,
-            "timestamp": self.timestamp,
-        })
+        // Not `json!`, which would copy the result.
+        let fields: [(&str, Value); 8] = [
+            ("success", true.into()),
+            ("intent", self.intent.into()),
+            ("result", result.into()),
+            ("warnings", self.warnings.clone().into()),
+            ("suggestions", self.suggestions.clone().into()),
+            ("context", Map::new().into()),
+            ("error", Value::Null),
+            ("timestamp", self.timestamp.as_str().into()),
+        ];
+        Value::Object(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
     }
 
     /// The envelope of an error. Suggestions come in order of importance; those that do not fit are left out.

@@ -60,6 +60,16 @@ static SECRET_KEY: LazyLock<Regex> =
 const WORDS: &str = "(?:secret|token|passwd|password|passphrase|pwd|credentials?|api[_.-]?key|access[_.-]?key|\
                      secret[_.-]?key|private[_.-]?key|account[_.-]?key|auth[_.-]?key|signing[_.-]?key)";
 
+/// Every pattern above matches only texts with one of these. Most texts have none, and are not searched any further.
+static TRIGGER: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(concat!(
+        "-----BEGIN |AKIA|ASIA|ABIA|ACCA|gh[pousr]_|github_pat_|glpat-|xox[abeoprs]-|AIza|ya29\\.|",
+        "[rs]k_(?:live|test)_|npm_|pypi-|sk-|eyJ|://|",
+        "(?i:bearer|authorization|secret|token|passw|passphrase|pwd|credential|key)"
+    ))
+    .expect("a checked pattern")
+});
+
 /// Redacts every string in a value, member names included, and returns the number of secrets. `key` is the name of the
 /// member that holds the value.
 pub(crate) fn redact(key: Option<&str>, value: &mut Value) -> usize {
@@ -77,10 +87,8 @@ pub(crate) fn redact(key: Option<&str>, value: &mut Value) -> usize {
                 *text = format!("{scheme} {MARK}");
                 return 1;
             }
-            let (clean, found) = redact_text(text);
-            if found > 0 {
-                *text = clean;
-            }
+            let Some((clean, found)) = redact_text(text) else { return 0 };
+            *text = clean;
             found
         }
         Value::Array(items) => items.iter_mut().map(|item| redact(key, item)).sum(),
@@ -98,10 +106,7 @@ fn redact_names(map: &mut Map<String, Value>) -> usize {
         .keys()
         // Secrets do not consist of these letters alone, and nearly all names do.
         .filter(|name| !name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'))
-        .filter_map(|name| {
-            let (clean, found) = redact_text(name);
-            (found > 0).then(|| (name.clone(), clean, found))
-        })
+        .filter_map(|name| redact_text(name).map(|(clean, found)| (name.clone(), clean, found)))
         .collect();
     let mut hidden = 0;
     for (name, clean, found) in secret {
@@ -115,7 +120,11 @@ fn redact_names(map: &mut Map<String, Value>) -> usize {
     hidden
 }
 
-fn redact_text(text: &str) -> (String, usize) {
+/// The text without its secrets, and how many there were; none if there are none.
+fn redact_text(text: &str) -> Option<(String, usize)> {
+    if !TRIGGER.is_match(text) {
+        return None;
+    }
     let mut clean = text.to_owned();
     let mut found = 0;
     for shape in SHAPES.iter() {
@@ -143,7 +152,7 @@ fn redact_text(text: &str) -> (String, usize) {
     replace(&BASIC, &|hit| is_basic(&hit[2]).then(|| format!("{}{MARK}", &hit[1])));
     replace(&URL_PASSWORD, &|hit| (&hit[2] != MARK).then(|| format!("{}:{MARK}@", &hit[1])));
     replace(&ASSIGNMENT, &|hit| looks_random(&hit[2]).then(|| format!("{}{MARK}", &hit[1])));
-    (clean, found)
+    (found > 0).then_some((clean, found))
 }
 
 /// Whether this is the base64 of `name:password`.
@@ -184,7 +193,7 @@ mod tests {
     use super::*;
 
     fn clean(text: &str) -> String {
-        redact_text(text).0
+        redact_text(text).map_or_else(|| text.to_owned(), |(clean, _)| clean)
     }
 
     #[test]
@@ -211,6 +220,56 @@ mod tests {
         );
         assert_eq!(clean(r#"{"api_key": "a8F3kd02LmQ9zz"}"#), r#"{"api_key": "[redacted]"}"#);
         assert_eq!(clean("password: hunter2-Xy91"), "password: [redacted]");
+    }
+
+    /// One of each kind: the texts that are searched are chosen by what all of these contain.
+    #[test]
+    fn every_kind_of_secret_is_found_without_context() {
+        let letters = "aB3".repeat(20);
+        let long = |start: &str| format!("{start}{letters}");
+        for secret in [
+            "-----BEGIN PRIVATE KEY-----\nMIIEow",
+            "AKIAIOSFODNN7EXAMPLE",
+            "ASIAIOSFODNN7EXAMPLE",
+            "ABIAIOSFODNN7EXAMPLE",
+            "ACCAIOSFODNN7EXAMPLE",
+            &long("ghs_"),
+            &long("github_pat_"),
+            &long("glpat-"),
+            &long("xoxb-"),
+            &format!("AIza{}", &letters[..35]),
+            &long("ya29."),
+            &long("sk_live_"),
+            &long("rk_test_"),
+            &format!("npm_{}", &letters[..36]),
+            &long("pypi-"),
+            &long("sk-"),
+            "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.dBjftJeZ",
+            "BEARER abcdefghij0123456789",
+            "Authorization: Basic dXNlcjpwYXNz",
+            "ftp://me:s3cr3t@host",
+        ] {
+            assert!(clean(secret).contains(MARK), "{secret}");
+        }
+        for word in [
+            "Secret",
+            "token",
+            "passwd",
+            "PASSWORD",
+            "passphrase",
+            "pwd",
+            "credential",
+            "credentials",
+            "api_key",
+            "accesskey",
+            "secret.key",
+            "private-key",
+            "account_key",
+            "auth_key",
+            "signing_key",
+        ] {
+            assert!(clean(&format!("{word}=a8F3kd02LmQ9zz")).contains(MARK), "{word}");
+        }
     }
 
     #[test]

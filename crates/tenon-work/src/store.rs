@@ -31,7 +31,7 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 
 pub(crate) use change_notifier::ChangeNotifier;
 pub use change_notifier::ChangeSubscription;
-pub(crate) use full_text::CandidateSearch;
+pub(crate) use full_text::{CandidateSearch, matching_sqlite};
 pub(crate) use migrate::SCHEMA_VERSION;
 pub(crate) use optimistic::{OptimisticWriter, Unread};
 pub use store_error::StoreError;

@@ -180,7 +180,13 @@ impl Work {
     /// Runs a request: without a lock if it may be enough, or else in one transaction.
     async fn run(&self, frame: &Frame, request: &WorkRequest) -> Result<Executed, WorkError> {
         let access = tools::access(request);
-        let executed = match self.run_optimistically(frame, request).await {
+        let writer = self.store.optimistic().filter(|_| tools::reads_only_named(request.tool));
+        // Boxed, as it is large.
+        let executed = match writer {
+            Some(writer) => Box::pin(self.run_optimistically(writer, frame, request)).await,
+            None => None,
+        };
+        let executed = match executed {
             Some(executed) => executed?,
             None => {
                 if access == Access::Write {
@@ -198,10 +204,10 @@ impl Work {
     /// Runs a small write without a transaction. None if the request needs one; then nothing is stored.
     async fn run_optimistically(
         &self,
+        writer: &OptimisticWriter,
         frame: &Frame,
         request: &WorkRequest,
     ) -> Option<Result<Executed, WorkError>> {
-        let writer = self.store.optimistic().filter(|_| tools::reads_only_named(request.tool))?;
         let named = request.named()?;
         let name = &request.workspace;
         let executed = match self.last_write.take(name, &named) {
@@ -276,7 +282,8 @@ impl Work {
         let permit = self.store.acquire(access).await?;
         let transaction = async {
             let mut tx = permit.begin().await?;
-            match self.execute(&mut tx, frame, request, access).await {
+            // Boxed, as it is large.
+            match Box::pin(self.execute(&mut tx, frame, request, access)).await {
                 Ok(executed) => {
                     if access == Access::Write {
                         tx.commit().await?;
@@ -527,12 +534,18 @@ fn render(
             page.render(frame, &paging).map_err(|failure| suggest_minimum(failure, request))
         }
         WorkReply::Done(result) => {
-            let mut result = Value::Object(result);
-            if canonical_value(&result).len() > MAX_WRITE_BYTES && drop_payloads(&mut result) {
-                frame.warnings.push("event payloads were left out; tasks_delta returns them".into());
+            let envelope = Envelope::new(frame.around(result));
+            if envelope.text().len() <= MAX_WRITE_BYTES {
+                return Ok(envelope);
             }
-            let Value::Object(result) = result else { unreachable!("built from a map above") };
-            Ok(Envelope::new(frame.around(result)))
+            let (mut value, _) = envelope.into_parts();
+            if canonical_value(&value["result"]).len() > MAX_WRITE_BYTES
+                && drop_payloads(&mut value["result"])
+                && let Some(warnings) = value["warnings"].as_array_mut()
+            {
+                warnings.push("event payloads were left out; tasks_delta returns them".into());
+            }
+            Ok(Envelope::new(value))
         }
     }
 }

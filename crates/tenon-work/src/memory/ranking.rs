@@ -233,16 +233,15 @@ pub(crate) fn rank<T>(
 }
 
 fn score<T>(question: &Question, weights: &[f64], last_seq: i64, candidate: &Candidate<T>) -> f64 {
-    let title: Vec<String> = search_query::words(&candidate.title).map(|(_, word)| word).collect();
-    let body: Vec<String> = search_query::words(&candidate.body).map(|(_, word)| word).collect();
-    let length = (title.len() + body.len()) as f64;
+    let title = WordCounts::of(question, &candidate.title);
+    let body = WordCounts::of(question, &candidate.body);
+    let length = (title.words + body.words) as f64;
     let norm = K1 * (1.0 - B + B * length / USUAL_WORDS);
     let mut sum = 0.0;
     let mut matched = 0.0;
     let total: f64 = weights.iter().sum();
-    for (word, weight) in question.0.iter().zip(weights) {
-        let count = |words: &[String]| words.iter().map(|other| similarity(word, other)).sum::<f64>();
-        let frequency = TITLE_WEIGHT * count(&title) + count(&body);
+    for ((weight, title), body) in weights.iter().zip(&title.similar).zip(&body.similar) {
+        let frequency = TITLE_WEIGHT * title + body;
         if frequency > 0.0 {
             sum += weight * frequency * (K1 + 1.0) / (frequency + norm);
             matched += weight;
@@ -255,6 +254,25 @@ fn score<T>(question: &Question, weights: &[f64], last_seq: i64, candidate: &Can
     let coverage = 0.5 + 0.5 * matched / total;
     let age = 1.0 - candidate.seq as f64 / last_seq.max(1) as f64;
     sum * coverage * candidate.weight * (1.0 + RECENCY * (1.0 - age))
+}
+
+/// How many words a text has, and for each word of a question how many similar ones.
+struct WordCounts {
+    words: usize,
+    similar: Vec<f64>,
+}
+
+impl WordCounts {
+    fn of(question: &Question, text: &str) -> Self {
+        let mut counts = Self { words: 0, similar: vec![0.0; question.0.len()] };
+        search_query::each_word(text, |_, word| {
+            counts.words += 1;
+            for (count, wanted) in counts.similar.iter_mut().zip(&question.0) {
+                *count += similarity(wanted, word);
+            }
+        });
+        counts
+    }
 }
 
 /// How far a word of a text is one of the question.

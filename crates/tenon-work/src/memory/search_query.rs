@@ -3,6 +3,8 @@
 //! A word is a run of letters and digits in lower case. Scripts without blanks between words are split into single
 //! characters. `snake_case`, `kebab-case` and paths are split into their words.
 
+use serde_json::json;
+
 use crate::store::Arg;
 
 /// Longer words are cut: PostgreSQL has a limit.
@@ -11,30 +13,50 @@ const MAX_WORD: usize = 64;
 /// The words of a text in order, with the byte offset of each.
 pub(crate) fn words(text: &str) -> impl Iterator<Item = (usize, String)> {
     let mut found = Vec::new();
+    each_word(text, |at, word| found.push((at, word.to_owned())));
+    found.into_iter()
+}
+
+/// Passes each word of a text to `take`, with its byte offset.
+pub(crate) fn each_word(text: &str, mut take: impl FnMut(usize, &str)) {
     let (mut word, mut letters) = (String::new(), 0);
     let mut start = 0;
     for (at, character) in text.char_indices() {
-        let alone = is_word_by_itself(character);
-        if (alone || !character.is_alphanumeric()) && !word.is_empty() {
-            found.push((start, std::mem::take(&mut word)));
+        // Most characters are ASCII, and Unicode's tables are slow.
+        let (alone, in_word) = match character.is_ascii() {
+            true => (false, character.is_ascii_alphanumeric()),
+            false => (is_word_by_itself(character), character.is_alphanumeric()),
+        };
+        if (alone || !in_word) && !word.is_empty() {
+            take(start, &word);
+            word.clear();
         }
         if alone {
-            found.push((at, character.to_string()));
-        } else if character.is_alphanumeric() {
+            take(at, character.encode_utf8(&mut [0; 4]));
+        } else if in_word {
             if word.is_empty() {
                 (start, letters) = (at, 0);
             }
             if letters < MAX_WORD {
-                let lower = character.to_lowercase();
-                letters += lower.len();
-                word.extend(lower);
+                letters += push_lower(&mut word, character);
             }
         }
     }
     if !word.is_empty() {
-        found.push((start, word));
+        take(start, &word);
     }
-    found.into_iter()
+}
+
+/// Appends a character in lower case, and returns how many characters that are.
+fn push_lower(word: &mut String, character: char) -> usize {
+    if character.is_ascii() {
+        word.push(character.to_ascii_lowercase());
+        return 1;
+    }
+    let lower = character.to_lowercase();
+    let letters = lower.len();
+    word.extend(lower);
+    letters
 }
 
 /// Han, Hiragana, Katakana, Thai, Lao, Khmer and Burmese write words without blanks.
@@ -54,7 +76,14 @@ fn is_word_by_itself(character: char) -> bool {
 
 /// The distinct words of a text, sorted, with a blank between them: what the index keeps.
 pub(crate) fn index_words(text: &str) -> String {
-    let mut words: Vec<String> = words(text).map(|(_, word)| word).collect();
+    let mut all = String::with_capacity(text.len());
+    let mut ends = Vec::new();
+    each_word(text, |_, word| {
+        all.push_str(word);
+        ends.push(all.len());
+    });
+    let starts = std::iter::once(0).chain(ends.iter().copied());
+    let mut words: Vec<&str> = starts.zip(&ends).map(|(start, end)| &all[start..*end]).collect();
     words.sort_unstable();
     words.dedup();
     words.join(" ")
@@ -113,12 +142,18 @@ impl SearchQuery {
 
     /// The query as an argument of a statement that searches.
     pub(crate) fn to_arg(&self) -> Arg<'static> {
-        Arg::PerBackend { sqlite: self.to_fts5().into(), postgres: self.to_tsquery().into() }
+        let sqlite = json!([self.to_fts5(), self.to_parts()]).to_string();
+        Arg::PerBackend { sqlite: sqlite.into(), postgres: self.to_tsquery().into() }
     }
 
     /// For FTS5. Words hold neither quotes nor operators, and quoting keeps `and` a word.
     fn to_fts5(&self) -> String {
         self.join(" AND ", |term| format!("\"{}\"{}", term.word, if term.prefix { "*" } else { "" }))
+    }
+
+    /// What the words of a text contain, with a blank before, between and after them, if the text matches.
+    fn to_parts(&self) -> Vec<String> {
+        self.0.iter().map(|term| format!(" {}{}", term.word, if term.prefix { "" } else { " " })).collect()
     }
 
     /// For `tsquery`.
@@ -172,6 +207,7 @@ mod tests {
     fn queries_are_written_for_both_engines() {
         let query = SearchQuery::parse("foo-bar AND' ba*").unwrap();
         assert_eq!(query.to_fts5(), r#""and" AND "ba"* AND "bar" AND "foo""#);
+        assert_eq!(query.to_parts(), [" and ", " ba", " bar ", " foo "]);
         assert_eq!(query.to_tsquery(), "'and' & 'ba':* & 'bar' & 'foo'");
         assert_eq!(SearchQuery::parse(" ** ' "), None);
     }

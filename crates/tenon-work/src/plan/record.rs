@@ -10,7 +10,13 @@ use serde_json::{Map, Value};
 
 pub(crate) type Fields = Map<String, Value>;
 
+/// The name of a field that differs, and both values.
+pub(crate) type FieldChange = (&'static str, Value, Value);
+
 pub(crate) trait Record: Serialize + DeserializeOwned + Default + PartialEq {
+    /// The fields that differ from those of another record. See [`record`].
+    fn differing(&self, after: &Self) -> Vec<FieldChange>;
+
     fn fields(&self) -> Fields {
         match serde_json::to_value(self) {
             Ok(Value::Object(fields)) => fields,
@@ -28,12 +34,30 @@ pub(crate) trait Record: Serialize + DeserializeOwned + Default + PartialEq {
     }
 }
 
+/// Implements [`Record`] for a struct with exactly these fields. Only those that differ become JSON.
+macro_rules! record {
+    ($record:ident { $($field:ident),+ $(,)? }) => {
+        impl $crate::plan::record::Record for $record {
+            fn differing(&self, after: &Self) -> Vec<$crate::plan::record::FieldChange> {
+                let Self { $($field),+ } = self;
+                let mut changes = Vec::new();
+                $(
+                    if *$field != after.$field {
+                        let values = (serde_json::json!($field), serde_json::json!(after.$field));
+                        changes.push((stringify!($field), values.0, values.1));
+                    }
+                )+
+                changes
+            }
+        }
+    };
+}
+pub(crate) use record;
+
 /// The fields that differ, with both values.
 pub(crate) fn difference<R: Record>(before: &R, after: &R) -> (Fields, Fields) {
-    let (mut old, mut new) = (before.fields(), after.fields());
-    old.retain(|name, value| new.get(name) != Some(value));
-    new.retain(|name, _| old.contains_key(name));
-    (old, new)
+    let changes = before.differing(after).into_iter();
+    changes.map(|(name, old, new)| ((name.to_owned(), old), (name.to_owned(), new))).unzip()
 }
 
 #[cfg(test)]
@@ -51,7 +75,7 @@ mod tests {
         label: Option<String>,
     }
 
-    impl Record for Point {}
+    record!(Point { x, y, label });
 
     #[test]
     fn difference_applies_in_both_directions() {

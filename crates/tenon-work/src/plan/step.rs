@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::record::Record;
+use super::record::record;
 use super::target::{parsed, signed, stored, time};
 use crate::error::WorkError;
 use crate::id::{EvidenceId, StepId, TargetId};
@@ -100,7 +100,20 @@ pub(crate) struct Step {
     pub deleted: bool,
 }
 
-impl Record for Step {}
+record!(Step {
+    path,
+    title,
+    success_criteria,
+    tests,
+    blockers,
+    checkpoints,
+    confirmed,
+    completed,
+    evidence,
+    notes,
+    revision,
+    deleted,
+});
 
 impl Step {
     /// Normalises lists and checks the limits of all fields.

@@ -5,7 +5,7 @@ use serde_json::Value;
 use tenon_contract::clock::rfc3339;
 use tenon_contract::json::canonical_value;
 
-use super::record::Record;
+use super::record::record;
 use crate::error::WorkError;
 use crate::id::{TargetId, TargetKind};
 use crate::limits;
@@ -112,7 +112,22 @@ pub(crate) struct Target {
     pub deleted: bool,
 }
 
-impl Record for Target {}
+record!(Target {
+    parent,
+    title,
+    description,
+    contract,
+    contract_data,
+    status,
+    priority,
+    tags,
+    depends_on,
+    blockers,
+    claim,
+    notes,
+    revision,
+    deleted,
+});
 
 impl Target {
     /// Normalises lists and checks the limits of all fields.

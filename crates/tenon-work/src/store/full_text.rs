@@ -1,19 +1,57 @@
 //! The full-text index: an FTS5 table on SQLite, a `tsvector` column on PostgreSQL.
+//!
+//! An FTS5 table writes ten pages for each text. So SQLite keeps the newest texts in a table, which every search looks
+//! through, and a trigger moves them to the index when there are 64 (decision 0614).
+
+use std::fmt::Write as _;
 
 use super::{Arg, Backend, Row, Sql, StoreError, Tx, args};
 
 const INSERT: Sql = Sql {
-    sqlite: "INSERT INTO search (rowid, kind, ref, words) VALUES ($1, $2, $3, $4)",
+    sqlite: "INSERT INTO search_recent (rowid, kind, ref, words) VALUES ($1, $2, $3, $4)",
     postgres: "INSERT INTO search (rowid, kind, ref, lexemes)
         VALUES ($1, $2, $3, array_to_tsvector(string_to_array($4, ' ')))",
 };
 
-const FIND_SQLITE: &str = "SELECT rowid, kind, ref FROM search
-    WHERE search MATCH $1 AND rowid >= $2 AND rowid <= $3 ORDER BY rowid DESC LIMIT $4";
+const REMOVE: Sql = Sql {
+    sqlite: "DELETE FROM search_index WHERE rowid = $1",
+    postgres: "DELETE FROM search WHERE rowid = $1",
+};
+
+const REMOVE_RECENT: &str = "DELETE FROM search_recent WHERE rowid = $1";
+
+/// Columns of the rows on SQLite that match an argument, newest first: from the index and from the newest texts. The argument
+/// is JSON: a query of FTS5, and the texts that the words of a row contain if it matches.
+macro_rules! matching_sqlite {
+    ($columns:literal, $argument:literal, $more:literal) => {
+        concat!(
+            "SELECT ",
+            $columns,
+            " FROM search_index WHERE search_index MATCH (",
+            $argument,
+            " ->> 0)",
+            $more,
+            " UNION ALL SELECT ",
+            $columns,
+            " FROM search_recent WHERE NOT EXISTS (SELECT 1 FROM json_each(",
+            $argument,
+            ", '$[1]') WHERE instr(' ' || words || ' ', value) = 0)",
+            $more
+        )
+    };
+}
+pub(crate) use matching_sqlite;
+
+const FIND_SQLITE: &str = concat!(
+    matching_sqlite!("rowid, kind, ref", "$1", " AND rowid >= $2 AND rowid <= $3"),
+    " ORDER BY rowid DESC LIMIT $4"
+);
 
 /// The same without nodes of graphs that are not cards.
-const CANDIDATES_SQLITE: &str = "SELECT rowid, kind, ref FROM search
-    WHERE search MATCH $1 AND rowid >= $2 AND rowid <= $3 AND kind <> 'node' ORDER BY rowid DESC LIMIT $4";
+const CANDIDATES_SQLITE: &str = concat!(
+    matching_sqlite!("rowid, kind, ref", "$1", " AND rowid >= $2 AND rowid <= $3 AND kind <> 'node'"),
+    " ORDER BY rowid DESC LIMIT $4"
+);
 
 /// Whether nodes of graphs that are not cards are found.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -37,6 +75,10 @@ impl Nodes {
 /// common word is therefore looked up among the newest rows: a word in every tenth row has two hundred rows among them.
 const LOOKED_THROUGH: i64 = 2048;
 
+/// A search is common if so many of so many newest rows match. Others are looked up in the index at once.
+const SAMPLE: i64 = 256;
+const COMMON: i64 = 5;
+
 /// One of several searches that are run together.
 #[derive(Clone, Copy)]
 struct Look<'q, 'a> {
@@ -47,20 +89,33 @@ struct Look<'q, 'a> {
     widens: Option<usize>,
 }
 
-/// A statement that finds the rows of several searches among the newest ones. Each stops when it has enough. The
-/// subquery parses the search once.
-fn among_newest(searches: usize, nodes: Nodes) -> String {
-    let of_one = |number: usize| {
-        let argument = number + 4;
+/// A statement that finds the rows of common searches among the newest rows. Each stops when it has enough, and does not
+/// begin if the search that it widens has enough. The subqueries parse a search once.
+fn among_newest(looks: &[Look<'_, '_>], nodes: Nodes) -> String {
+    let newest = |rows: i64| {
         format!(
-            "(SELECT CAST({number} AS BIGINT), rowid, kind, ref FROM (
-                SELECT rowid, kind, ref, lexemes FROM search WHERE rowid >= $1 AND rowid <= $2{}
-                ORDER BY rowid DESC LIMIT {LOOKED_THROUGH}
-            ) newest WHERE lexemes @@ (SELECT CAST(${argument} AS tsquery)) ORDER BY rowid DESC LIMIT $3)",
+            "SELECT rowid, kind, ref, lexemes FROM search WHERE rowid >= $1 AND rowid <= $2{}
+            ORDER BY rowid DESC LIMIT {rows}",
             nodes.condition()
         )
     };
-    (0..searches).map(of_one).collect::<Vec<_>>().join(" UNION ALL ")
+    let mut text = format!("WITH sample AS MATERIALIZED ({})", newest(SAMPLE));
+    for (number, look) in looks.iter().enumerate() {
+        let matches = format!("lexemes @@ (SELECT CAST(${} AS tsquery))", number + 4);
+        let widens = looks.iter().position(|other| Some(other.at) == look.widens);
+        let needed = widens.map(|other| format!(" AND (SELECT count(*) FROM look{other}) < $3"));
+        let _ = write!(
+            text,
+            ", look{number} AS MATERIALIZED (SELECT rowid, kind, ref FROM ({}) newest
+            WHERE (SELECT count(*) FROM sample WHERE {matches}) >= {COMMON}{} AND {matches}
+            ORDER BY rowid DESC LIMIT $3)",
+            newest(LOOKED_THROUGH),
+            needed.unwrap_or_default(),
+        );
+    }
+    let found = |number| format!("SELECT CAST({number} AS BIGINT), rowid, kind, ref FROM look{number}");
+    let found: Vec<String> = (0..looks.len()).map(found).collect();
+    format!("{text} {}", found.join(" UNION ALL "))
 }
 
 /// A statement that finds the rows of several searches in the index. The sums keep PostgreSQL from reading all rows of the
@@ -105,7 +160,10 @@ impl Tx {
     }
 
     pub(crate) async fn full_text_remove(&mut self, row: i64) -> Result<(), StoreError> {
-        self.write("DELETE FROM search WHERE rowid = $1", args![row]).await
+        if self.backend() == Backend::Sqlite {
+            self.write(REMOVE_RECENT, args![row]).await?;
+        }
+        self.write(REMOVE, args![row]).await
     }
 
     /// The newest rows (`rowid`, `kind`, `ref`) with a number in `range` that match.
@@ -193,7 +251,7 @@ impl Tx {
         limit: i64,
         found: &mut [Vec<Row>],
     ) -> Result<Vec<Look<'q, 'a>>, StoreError> {
-        let text = among_newest(looks.len(), nodes);
+        let text = among_newest(looks, nodes);
         self.run_together(&text, looks, range, limit, found).await?;
         let is_short = |at: usize| !is_full(&found[at], limit);
         let is_needed = |look: &&Look<'_, '_>| is_short(look.at) && look.widens.is_none_or(is_short);

@@ -10,7 +10,7 @@ impl Tx {
         }
         // FTS5 checks the index as this connection last saw it, and other processes may have changed it since. A search
         // makes it look again.
-        self.row("SELECT rowid FROM search WHERE search MATCH 'x' LIMIT 1", args![]).await?;
+        self.row("SELECT rowid FROM search_index WHERE search_index MATCH 'x' LIMIT 1", args![]).await?;
         let rows = self.rows("PRAGMA integrity_check", args![]).await?;
         let lines = rows.iter().map(|row| row.text(0)).collect::<Result<Vec<_>, _>>()?;
         Ok(lines.into_iter().filter(|line| line != "ok").collect())

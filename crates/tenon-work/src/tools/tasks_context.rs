@@ -14,7 +14,7 @@ use crate::memory::search_query::SearchQuery;
 use crate::name::Tag;
 use crate::page::{Cut, Item, Page, Slot, Stream, object};
 use crate::plan::target::{Status, StepTotals, TargetRow, signed};
-use crate::store::{Arg, Sql, StoreError, args};
+use crate::store::{Arg, Sql, StoreError, args, matching_sqlite};
 use crate::work_call::{WorkCall, WorkReply, parse_plan, parse_target};
 
 #[derive(Debug, Clone, Deserialize)]
@@ -51,8 +51,12 @@ macro_rules! of_each_filter {
                 sqlite: filtered!(
                     $head,
                     $status,
-                    "($5 = 0 OR parent = $5) AND ($6 = '' OR tags LIKE $6 ESCAPE '!')
-                    AND ws * 1099511627776 + search_seq IN (SELECT rowid FROM search WHERE search MATCH $7)",
+                    concat!(
+                        "($5 = 0 OR parent = $5) AND ($6 = '' OR tags LIKE $6 ESCAPE '!')
+                        AND ws * 1099511627776 + search_seq IN (",
+                        matching_sqlite!("rowid", "$7", ""),
+                        ")"
+                    ),
                     $tail
                 ),
                 postgres: filtered!(
@@ -69,7 +73,7 @@ macro_rules! of_each_filter {
 }
 
 macro_rules! filtered {
-    ($head:expr, $status:literal, $rest:literal, $tail:literal) => {
+    ($head:expr, $status:literal, $rest:expr, $tail:literal) => {
         concat!(
             $head,
             " FROM targets WHERE ws = $1 AND deleted = 0 AND target >= $2 AND target <= $3 AND ",

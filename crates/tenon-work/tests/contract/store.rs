@@ -48,10 +48,10 @@ on_both! {
         task(client).await;
         execute_directly(&client.location, "UPDATE tenon_schema SET version = 99").await;
         let Err(error) = Store::open(&client.location).await else { panic!("opened") };
-        assert!(matches!(error, StoreError::NewerSchema { found: 99, known: 4 }), "{error}");
+        assert!(matches!(error, StoreError::NewerSchema { found: 99, known: 5 }), "{error}");
         assert!(error.hint().unwrap().contains("upgrade"));
         // The failed open changed nothing.
-        execute_directly(&client.location, "UPDATE tenon_schema SET version = 4").await;
+        execute_directly(&client.location, "UPDATE tenon_schema SET version = 5").await;
         Store::open(&client.location).await.unwrap();
     }
 
@@ -75,7 +75,7 @@ on_both! {
         client.work.store().close().await;
         let again = Store::open(&client.location).await.unwrap();
         assert_eq!(exported(&again).await, before);
-        assert_eq!(again.schema_version(), 4);
+        assert_eq!(again.schema_version(), 5);
     }
 
     async fn export_round_trips_through_both_backends(client: &Client) {
@@ -143,9 +143,9 @@ on_both! {
             assert!(matches!(outcome, Err(StoreError::Import { .. })), "{number}: {outcome:?}");
             assert_eq!(exported(&store).await, empty_export, "{number}");
         }
-        let newer = export.replacen("\"schema\":4", "\"schema\":9", 1);
+        let newer = export.replacen("\"schema\":5", "\"schema\":9", 1);
         assert!(matches!(store.import(&mut newer.as_bytes()).await, Err(StoreError::NewerSchema { found: 9, .. })));
-        let older = export.replacen("\"schema\":4", "\"schema\":1", 1);
+        let older = export.replacen("\"schema\":5", "\"schema\":1", 1);
         store.import(&mut format!("{older}\n").as_bytes()).await.unwrap();
         assert_eq!(exported(&store).await, export);
     }
@@ -269,14 +269,64 @@ async fn store_that_cannot_be_opened_is_an_error() {
     assert!(unreachable.is_err());
 }
 
+/// Turns a store on SQLite into one of schema 4: all texts are in the full-text index.
+const TO_SCHEMA_4: &str = "
+    INSERT INTO search_index (rowid, kind, ref, words) SELECT rowid, kind, ref, words FROM search_recent;
+    DROP TABLE search_recent;
+    ALTER TABLE search_index RENAME TO search;
+    ALTER TABLE search_index_content RENAME TO search_content;
+    UPDATE tenon_schema SET version = 4;";
+
+#[tokio::test]
+async fn texts_are_found_after_a_migration_from_schema_4_and_when_they_move_to_the_index() {
+    let (store, location, _folder) = empty(On::Sqlite).await;
+    let work = |store| {
+        let settings = WorkSettings { workspace: Some(WorkspaceName::parse("w").unwrap()), strict: false };
+        Work::new(store, Clock::system(), settings)
+    };
+    let seqs = async |work: &Work, query: &str| {
+        let found = call(work, "memory_search", json!({"query": query, "limit": 200})).await.ok();
+        let hits = found["hits"].as_array().unwrap().iter().map(|hit| hit["seq"].as_i64().unwrap());
+        hits.collect::<Vec<_>>()
+    };
+    let old = work(store);
+    let mut expected = Vec::new();
+    for number in 0..200 {
+        let content = format!("every note{number} {}", if number % 3 == 0 { "third" } else { "other" });
+        let answer =
+            call(&old, "memory_notes_commit", json!({"branch": "main", "doc": "notes", "content": content}));
+        expected.insert(0, answer.await.ok()["entry"]["seq"].as_i64().unwrap());
+        // At any time, all notes are found, each once.
+        if number % 16 == 0 || (60..70).contains(&number) {
+            assert_eq!(seqs(&old, "every").await, expected);
+            assert_eq!(seqs(&old, &format!("note{number}")).await, expected[..1]);
+            assert_eq!(seqs(&old, "thir* every").await.len(), number / 3 + 1);
+        }
+    }
+    old.store().close().await;
+
+    execute_directly(&location, TO_SCHEMA_4).await;
+    let store = Store::open(&location).await.unwrap();
+    assert_eq!((store.found_version(), store.schema_version()), (4, 5));
+    let new = work(store);
+    assert_eq!(seqs(&new, "every").await, expected);
+    let note = json!({"branch": "main", "doc": "notes", "content": "every new note"});
+    let answer = call(&new, "memory_notes_commit", note).await.ok();
+    expected.insert(0, answer["entry"]["seq"].as_i64().unwrap());
+    expected.truncate(200);
+    assert_eq!(seqs(&new, "every").await, expected);
+    assert_eq!(new.store().check().await.unwrap().problems, Vec::<String>::new());
+}
+
 /// Opening a store from before schema 2 adds the planner statistics.
 #[tokio::test]
 async fn migration_adds_planner_statistics() {
     let (store, location, _folder) = empty(On::Sqlite).await;
     store.close().await;
+    execute_directly(&location, TO_SCHEMA_4).await;
     execute_directly(&location, "DELETE FROM sqlite_stat1; UPDATE tenon_schema SET version = 1").await;
     let store = Store::open(&location).await.unwrap();
-    assert_eq!((store.found_version(), store.schema_version()), (1, 4));
+    assert_eq!((store.found_version(), store.schema_version()), (1, 5));
     store.close().await;
     let StoreLocation::Sqlite(path) = location else { panic!("a file") };
     let connection = rusqlite::Connection::open(path).unwrap();

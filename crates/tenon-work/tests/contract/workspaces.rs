@@ -53,12 +53,12 @@ on_both! {
         assert_eq!(status["workspace_exists"], true);
         assert_eq!((status["checkout"].as_str(), status["last_event"].as_str()), (Some("main"), Some("evt_0000000000000002")));
         assert_eq!(status["last_doc_entry"]["doc"], "PLAN-002-trace");
-        assert_eq!(status["schema_version"], 4);
+        assert_eq!(status["schema_version"], 5);
     }
 
     async fn memory_init_is_idempotent(client: &Client) {
         let first = client.ok("memory_init", json!({})).await;
-        assert_eq!((first["created"].clone(), first["schema_version"].clone()), (json!(true), json!(4)));
+        assert_eq!((first["created"].clone(), first["schema_version"].clone()), (json!(true), json!(5)));
         assert_eq!(client.ok("memory_init", json!({})).await["created"], false);
     }
 

@@ -110,7 +110,7 @@ fn migrate_creates_the_store_once() {
     --- stdout
     store: [SANDBOX]/data/tenon/work.sqlite3
     engine: sqlite
-    schema: 4
+    schema: 5
     --- stderr
     migrated from 0
     ");
@@ -118,7 +118,7 @@ fn migrate_creates_the_store_once() {
     let report: Value = serde_json::from_slice(&again.stdout).unwrap();
     assert_eq!(
         (&report["engine"], &report["schema"], &report["was"]),
-        (&json!("sqlite"), &json!(4), &json!(4))
+        (&json!("sqlite"), &json!(5), &json!(5))
     );
 }
 
@@ -194,7 +194,7 @@ fn invalid_store_location_is_rejected_with_a_hint() {
 fn newer_export_is_rejected_with_a_hint() {
     let sandbox = planned();
     let export =
-        text(&tenon(&sandbox, &["store", "export"]).stdout).replacen("\"schema\":4", "\"schema\":9", 1);
+        text(&tenon(&sandbox, &["store", "export"]).stdout).replacen("\"schema\":5", "\"schema\":9", 1);
     let output = import(&sandbox, &sandbox.folder().join("new.db").display().to_string(), export.as_bytes());
     assert_eq!(output.status.code(), Some(6));
     insta::assert_snapshot!(text(&output.stderr), @"

@@ -105,7 +105,7 @@ impl StoreHandle {
             Ok(work)
         };
         match admitted.await {
-            Ok(work) => work.call(request).await,
+            Ok(work) => Box::pin(work.call(request)).await,
             Err(error) => self.failed(request.tool(), error),
         }
     }
