@@ -6,6 +6,7 @@
 use std::io;
 
 use serde::Serialize;
+use serde_json::Value;
 
 /// A limit on delivered bytes, and how many are used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,6 +85,36 @@ pub fn serialized_len<T: Serialize + ?Sized>(value: &T) -> Result<usize, serde_j
     let mut counter = ByteCounter::default();
     serde_json::to_writer(&mut counter, value)?;
     Ok(counter.bytes)
+}
+
+/// The same for a JSON value, several times faster.
+#[must_use]
+pub fn value_len(value: &Value) -> usize {
+    // Of a list or map: its brackets, and a comma after each item but the last.
+    let around = |items: usize| 2 + items.saturating_sub(1);
+    match value {
+        Value::Null | Value::Bool(true) => 4,
+        Value::Bool(false) => 5,
+        Value::Number(number) => match number.as_u64() {
+            Some(number) => number.checked_ilog10().unwrap_or(0) as usize + 1,
+            None => serialized_len(number).expect("numbers serialise"),
+        },
+        Value::String(text) => text_len(text),
+        Value::Array(items) => around(items.len()) + items.iter().map(value_len).sum::<usize>(),
+        Value::Object(fields) => {
+            let field = |(key, value): (&String, &Value)| text_len(key) + 1 + value_len(value);
+            around(fields.len()) + fields.iter().map(field).sum::<usize>()
+        }
+    }
+}
+
+fn text_len(text: &str) -> usize {
+    let more = |byte: u8| match byte {
+        b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c => 1,
+        0..0x20 => 5,
+        _ => 0,
+    };
+    2 + text.len() + text.bytes().map(more).sum::<usize>()
 }
 
 /// A writer that only counts bytes.

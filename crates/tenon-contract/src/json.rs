@@ -45,21 +45,28 @@ fn write_value(value: &Value, out: &mut Vec<u8>) {
             out.push(b']');
         }
         Value::Object(map) => {
+            if map.keys().is_sorted() {
+                return write_members(map.iter(), out);
+            }
             let mut entries: Vec<(&String, &Value)> = map.iter().collect();
             // UTF-8 byte order is code point order.
             entries.sort_unstable_by(|a, b| a.0.cmp(b.0));
-            out.push(b'{');
-            for (index, (key, item)) in entries.into_iter().enumerate() {
-                if index > 0 {
-                    out.push(b',');
-                }
-                write_string(key, out);
-                out.push(b':');
-                write_value(item, out);
-            }
-            out.push(b'}');
+            write_members(entries.into_iter(), out);
         }
     }
+}
+
+fn write_members<'a>(members: impl Iterator<Item = (&'a String, &'a Value)>, out: &mut Vec<u8>) {
+    out.push(b'{');
+    for (index, (key, item)) in members.enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        write_string(key, out);
+        out.push(b':');
+        write_value(item, out);
+    }
+    out.push(b'}');
 }
 
 fn write_string(text: &str, out: &mut Vec<u8>) {
@@ -67,13 +74,10 @@ fn write_string(text: &str, out: &mut Vec<u8>) {
 }
 
 fn write_number(number: &Number, out: &mut Vec<u8>) {
-    let text = match (number.as_u64(), number.as_i64(), number.as_f64()) {
-        (Some(unsigned), _, _) => unsigned.to_string(),
-        (_, Some(signed), _) => signed.to_string(),
-        (_, _, Some(float)) => float_text(float),
-        _ => number.to_string(),
-    };
-    out.extend_from_slice(text.as_bytes());
+    match number.as_f64().filter(|_| number.is_f64()) {
+        Some(float) => out.extend_from_slice(float_text(float).as_bytes()),
+        None => serde_json::to_writer(out, number).expect("writing a number to memory cannot fail"),
+    }
 }
 
 /// Shortest digits that parse to the same float, in ECMAScript's layout.

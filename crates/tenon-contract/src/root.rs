@@ -299,12 +299,17 @@ impl RootGate {
 
     fn resolve(&self, absolute: &Utf8Path) -> Result<(Utf8PathBuf, fs::FileType), GateError> {
         let (normal, names_folder) = normalise(absolute);
-        let Ok(real) = fs::canonicalize(&normal) else {
-            return Err(self.classify(normal.as_std_path()));
+        let kind = platform::kind_without_links(&normal);
+        let real = match kind {
+            Some(_) => normal.into_std_path_buf(),
+            None => fs::canonicalize(&normal).map_err(|_| self.classify(normal.as_std_path()))?,
         };
         self.containing_root(&real).ok_or(GateError::Denied)?;
         let real = Utf8PathBuf::from_path_buf(real).map_err(|_| Malformed::NotUtf8)?;
-        let kind = fs::symlink_metadata(&real).map_err(|_| GateError::Missing)?.file_type();
+        let kind = match kind {
+            Some(kind) => kind,
+            None => fs::symlink_metadata(&real).map_err(|_| GateError::Missing)?.file_type(),
+        };
         if names_folder && !kind.is_dir() {
             return Err(GateError::Missing);
         }

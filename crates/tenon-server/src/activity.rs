@@ -215,12 +215,12 @@ pub(crate) struct RunningCall {
 }
 
 impl RunningCall {
-    pub(crate) fn end(mut self, outcome: &ToolOutcome) {
+    /// The call ended with an outcome of this size.
+    pub(crate) fn end(mut self, outcome: &ToolOutcome, bytes: usize) {
         self.ended = true;
-        let (outcome, bytes) = match outcome {
-            Ok(answer) if answer.is_error => (CallOutcome::Failed, answer.delivered_bytes()),
-            Ok(answer) => (CallOutcome::Ok, answer.delivered_bytes()),
-            Err(error) => (CallOutcome::Failed, error.message.len()),
+        let outcome = match outcome {
+            Ok(answer) if !answer.is_error => CallOutcome::Ok,
+            Ok(_) | Err(_) => CallOutcome::Failed,
         };
         self.log.end(self.number, self.started, outcome, bytes);
     }
@@ -277,9 +277,9 @@ mod tests {
         let call = log.begin("agent", "find", &arguments(&json!({"name": "Order", "body": true})));
         assert_eq!(log.calls()[0].outcome, CallOutcome::Running);
         assert_eq!(log.calls()[0].arguments["name"], "Order");
-        call.end(&Ok(ToolAnswer::text("found")));
+        call.end(&Ok(ToolAnswer::text("found")), 5);
         assert_eq!(log.calls()[0].outcome, CallOutcome::Ok);
-        assert!(log.calls()[0].bytes > 0);
+        assert_eq!(log.calls()[0].bytes, 5);
         drop(log.begin("agent", "references", &Arguments::new()));
         assert_eq!(log.calls()[0].outcome, CallOutcome::Cancelled);
     }
@@ -299,7 +299,7 @@ mod tests {
     fn the_oldest_calls_give_way() {
         let log = ActivityLog::new(Clock::system());
         for _ in 0..MAX_CALLS + 5 {
-            log.begin("agent", "find", &Arguments::new()).end(&Ok(ToolAnswer::text("")));
+            log.begin("agent", "find", &Arguments::new()).end(&Ok(ToolAnswer::text("")), 0);
         }
         let calls = log.calls();
         assert_eq!(calls.len(), MAX_CALLS);

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rmcp::model::JsonObject;
 use serde_json::Value;
-use tenon_contract::budget::serialized_len;
+use tenon_contract::budget::{serialized_len, value_len};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -78,9 +78,8 @@ impl ToolAnswer {
 
     /// The size of this answer on the wire, computed without building the bytes.
     pub(crate) fn delivered_bytes(&self) -> usize {
-        let counted =
-            serialized_len(&self.structured).and_then(|bytes| Ok(bytes + serialized_len(&self.content)?));
-        counted.expect("JSON values serialise")
+        let structured = self.structured.as_ref().unwrap_or(&Value::Null);
+        value_len(structured) + serialized_len(&self.content).expect("JSON values serialise")
     }
 }
 

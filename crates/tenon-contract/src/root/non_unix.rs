@@ -3,7 +3,7 @@
 //! URI paths begin with a drive, `/C:/…`; a backslash is a separator, so an encoded one is rejected. Opening checks the
 //! real path again afterwards instead of walking it.
 
-use std::fs::{self, File};
+use std::fs::{self, File, FileType};
 use std::io;
 
 use camino::Utf8Path;
@@ -22,6 +22,10 @@ pub(super) fn open_beneath(root: &Utf8Path, real: &Utf8Path) -> Result<File, Rea
     let file = File::open(real).map_err(failure)?;
     let again = fs::canonicalize(real).map_err(failure)?;
     if again == real.as_std_path() { Ok(file) } else { Err(ReadError::Gone) }
+}
+
+pub(super) fn kind_without_links(_: &Utf8Path) -> Option<FileType> {
+    None
 }
 
 fn failure(error: io::Error) -> ReadError {

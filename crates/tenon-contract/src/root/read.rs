@@ -47,9 +47,17 @@ impl RootGate {
         if metadata.len() > limit {
             return Err(too_large);
         }
-        let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0));
-        // The file may grow during the read.
-        file.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(ReadError::Io)?;
+        let expected = usize::try_from(metadata.len()).unwrap_or(0);
+        let mut file = file.take(limit.saturating_add(1));
+        // Most files are read at once: `read_to_end` begins with small parts.
+        let mut bytes = vec![0; expected];
+        let read = match file.read(&mut bytes) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
+            read => read.map_err(ReadError::Io)?,
+        };
+        bytes.truncate(read);
+        // It may be shorter or longer now.
+        file.read_to_end(&mut bytes).map_err(ReadError::Io)?;
         if bytes.len() as u64 > limit { Err(too_large) } else { Ok(bytes) }
     }
 }

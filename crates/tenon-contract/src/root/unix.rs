@@ -1,10 +1,12 @@
 //! Unix: system functions of the root gate, which open a file without following any link below the root.
 
-use std::fs::File;
+use std::fs::{File, FileType};
 use std::os::fd::OwnedFd;
 
 use camino::Utf8Path;
 use nix::errno::Errno;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+use nix::fcntl::{AT_FDCWD, OpenHow, ResolveFlag, openat2};
 use nix::fcntl::{OFlag, open, openat};
 use nix::sys::stat::Mode;
 
@@ -17,12 +19,17 @@ const TRAVERSE: OFlag = OFlag::O_PATH;
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 const TRAVERSE: OFlag = OFlag::O_RDONLY;
 
-/// Opens `real`, which is below `root`, one name at a time. Every name is opened relative to the folder before it
-/// and never as a link, so even with concurrent renames the file is one that was below the root.
+/// Opens `real`, which is below `root`, in one call or one name at a time. Every name is opened relative to the folder
+/// before it and never as a link, so even with concurrent renames the file is one that was below the root.
 pub(super) fn open_beneath(root: &Utf8Path, real: &Utf8Path) -> Result<File, ReadError> {
     let folder = TRAVERSE | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     // O_NONBLOCK: if a pipe has replaced the file, do not wait for a writer.
     let file = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
+    if real.starts_with(root)
+        && let Some(opened) = open_without_links(real, file)
+    {
+        return Ok(File::from(opened));
+    }
     let below = real.strip_prefix(root).map_err(|_| ReadError::Denied)?;
     let Some(name) = below.file_name() else {
         return Err(ReadError::NotAFile);
@@ -32,6 +39,23 @@ pub(super) fn open_beneath(root: &Utf8Path, real: &Utf8Path) -> Result<File, Rea
         parent = openat(&parent, name.as_str(), folder, Mode::empty()).map_err(failure)?;
     }
     Ok(File::from(openat(&parent, name, file, Mode::empty()).map_err(failure)?))
+}
+
+/// What an absolute path names, if none of its names is a link. `None` says nothing about the path.
+pub(super) fn kind_without_links(path: &Utf8Path) -> Option<FileType> {
+    let opened = open_without_links(path, TRAVERSE | OFlag::O_CLOEXEC)?;
+    Some(File::from(opened).metadata().ok()?.file_type())
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn open_without_links(path: &Utf8Path, flags: OFlag) -> Option<OwnedFd> {
+    let how = OpenHow::new().flags(flags).resolve(ResolveFlag::RESOLVE_NO_SYMLINKS);
+    openat2(AT_FDCWD, path.as_std_path(), how).ok()
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn open_without_links(_: &Utf8Path, _: OFlag) -> Option<OwnedFd> {
+    None
 }
 
 fn failure(errno: Errno) -> ReadError {

@@ -1,7 +1,10 @@
 //! Budgets: the delivered part is the longest prefix within the limit.
 
+use std::collections::BTreeMap;
+
 use proptest::prelude::*;
-use tenon_contract::budget::{Budget, cut_bytes, cut_characters, serialized_len};
+use serde_json::json;
+use tenon_contract::budget::{Budget, cut_bytes, cut_characters, serialized_len, value_len};
 
 proptest! {
     #![proptest_config(crate::cases(512))]
@@ -44,5 +47,17 @@ proptest! {
     fn serialized_len_equals_length_of_built_json(text: String, numbers: Vec<f64>) {
         let value = (text, numbers);
         prop_assert_eq!(serialized_len(&value).unwrap(), serde_json::to_string(&value).unwrap().len());
+    }
+
+    #[test]
+    fn value_len_equals_length_of_built_json(
+        texts: BTreeMap<String, String>,
+        controls in "[\\x00-\\x7f]*",
+        floats: Vec<f64>,
+        whole: Vec<(i64, u64, u8)>,
+        is: bool,
+    ) {
+        let value = json!([{ "texts": texts, "floats": floats, "is": is }, null, controls, whole]);
+        prop_assert_eq!(value_len(&value), value.to_string().len());
     }
 }

@@ -1,9 +1,9 @@
 //! Which servers run for a file, and where: its project for each server, and one server of each group for that project.
 //!
-//! Both need the file system, so they are kept until a file changes on disk.
+//! Both need the file system, so they are kept until a file is created or removed.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use tenon_contract::epoch::Epoch;
@@ -13,10 +13,16 @@ use super::{Candidate, Inner, Key, ServerAvailability, lock};
 use tenon_servers::find::Availability;
 use tenon_servers::registry::{ServerEntry, ServerId, Switch};
 
+/// The most files whose servers are kept.
+const MAX_FILES: usize = 1024;
+
 /// Projects and choices, valid for one file-system epoch.
 #[derive(Default)]
 pub(super) struct ProjectCache {
     at: u64,
+    /// The servers of files, and the list that they were chosen from.
+    files: BTreeMap<WorkspacePath, Vec<Candidate>>,
+    servers: Arc<Vec<ServerAvailability>>,
     /// Project roots by server and folder.
     roots: BTreeMap<Key, Option<WorkspacePath>>,
     /// The servers that run, by group and project.
@@ -30,12 +36,36 @@ impl ProjectCache {
             *self = Self { at, ..Self::default() };
         }
     }
+
+    /// The kept servers of a file, if they were chosen from these.
+    fn candidates(
+        &self,
+        servers: &Arc<Vec<ServerAvailability>>,
+        path: &WorkspacePath,
+    ) -> Option<Vec<Candidate>> {
+        Arc::ptr_eq(&self.servers, servers).then(|| self.files.get(path).cloned()).flatten()
+    }
+
+    fn keep(&mut self, servers: Arc<Vec<ServerAvailability>>, path: &WorkspacePath, found: Vec<Candidate>) {
+        if self.files.len() == MAX_FILES || !Arc::ptr_eq(&self.servers, &servers) {
+            self.files.clear();
+        }
+        self.servers = servers;
+        self.files.insert(path.clone(), found);
+    }
 }
 
 impl Inner {
     /// The servers of a file, if everything that decides about them is cached.
     pub(super) fn known_candidates(&self, path: &WorkspacePath) -> Option<Vec<Candidate>> {
         let servers = Arc::clone(&*lock(&self.servers));
+        let at = {
+            let cache = self.valid_cache()?;
+            if let Some(known) = cache.candidates(&servers, path) {
+                return Some(known);
+            }
+            cache.at
+        };
         let mut candidates = Vec::new();
         for (_, found) in by_name(&servers, path.as_path()) {
             let Some(root) = self.known_root(&found.entry, path.as_path())? else {
@@ -47,6 +77,12 @@ impl Inner {
             };
             candidates.extend(found.candidate(root, chosen.as_deref()));
         }
+        let mut cache = self.valid_cache()?;
+        // Another call may have renewed the cache meanwhile; then some of these are outdated.
+        if cache.at != at {
+            return None;
+        }
+        cache.keep(servers, path, candidates.clone());
         Some(candidates)
     }
 
@@ -65,13 +101,15 @@ impl Inner {
         by_name(servers, file).filter_map(candidate).collect()
     }
 
+    /// The cache, if it is still valid.
+    fn valid_cache(&self) -> Option<MutexGuard<'_, ProjectCache>> {
+        let cache = lock(&self.project_cache);
+        (self.watch.is_some() && cache.at == self.epochs.get(Epoch::Fs)).then_some(cache)
+    }
+
     /// The cached project root for a file, if it is still valid.
     fn known_root(&self, entry: &ServerEntry, file: &Utf8Path) -> Option<Option<WorkspacePath>> {
-        let cache = lock(&self.project_cache);
-        if self.watch.is_none() || cache.at != self.epochs.get(Epoch::Fs) {
-            return None;
-        }
-        cache.roots.get(&(entry.id.clone(), file.parent()?.to_owned())).cloned()
+        self.valid_cache()?.roots.get(&(entry.id.clone(), file.parent()?.to_owned())).cloned()
     }
 
     /// The project root for a file. Reads the file system if it is not cached.
@@ -98,11 +136,7 @@ impl Inner {
     }
 
     fn known_choice(&self, group: &str, project: &Utf8Path) -> Option<Arc<BTreeSet<ServerId>>> {
-        let cache = lock(&self.project_cache);
-        if self.watch.is_none() || cache.at != self.epochs.get(Epoch::Fs) {
-            return None;
-        }
-        cache.chosen.get(&(group.to_owned(), project.to_owned())).cloned()
+        self.valid_cache()?.chosen.get(&(group.to_owned(), project.to_owned())).cloned()
     }
 
     /// The servers of a group that run in a project. Reads the file system if it is not cached.

@@ -27,7 +27,7 @@ pub(crate) trait AnySurface: Send + Sync {
 
     fn position(&self, tool: &str) -> Option<usize>;
 
-    fn call_at(&self, index: usize, arguments: Arguments, caller: Caller) -> BoxFuture<'_, ToolOutcome>;
+    fn call_at(&self, index: usize, arguments: Arguments, caller: Caller) -> BoxFuture<'_, SizedOutcome>;
 
     fn unknown_tool(&self, name: &str) -> ErrorData;
 
@@ -51,7 +51,7 @@ impl<S: Surface> AnySurface for S {
         self.catalog().position(tool)
     }
 
-    fn call_at(&self, index: usize, arguments: Arguments, caller: Caller) -> BoxFuture<'_, ToolOutcome> {
+    fn call_at(&self, index: usize, arguments: Arguments, caller: Caller) -> BoxFuture<'_, SizedOutcome> {
         run(self, index, arguments, caller).boxed()
     }
 
@@ -64,38 +64,54 @@ impl<S: Surface> AnySurface for S {
     }
 }
 
+/// An outcome with its size on the wire, which is counted once.
+pub(crate) struct SizedOutcome {
+    outcome: ToolOutcome,
+    bytes: usize,
+}
+
+impl From<ToolOutcome> for SizedOutcome {
+    fn from(outcome: ToolOutcome) -> Self {
+        let bytes = match &outcome {
+            Ok(answer) => answer.delivered_bytes(),
+            Err(error) => error.message.len(),
+        };
+        Self { outcome, bytes }
+    }
+}
+
 /// Runs one call from its arguments to its bounded answer.
-async fn run<S: Surface>(surface: &S, index: usize, arguments: Arguments, caller: Caller) -> ToolOutcome {
+async fn run<S: Surface>(surface: &S, index: usize, arguments: Arguments, caller: Caller) -> SizedOutcome {
     let tool = surface.catalog().tool(index);
     let mut arguments = Value::Object(arguments);
     let checked = surface.catalog().check(index, &mut arguments);
     let Value::Object(arguments) = arguments else { unreachable!("built as an object above") };
     if let Err(fault) = checked {
-        return surface.classify_arguments(tool, &arguments, fault);
+        return surface.classify_arguments(tool, &arguments, fault).into();
     }
 
     let limits = surface.limits();
     let deadline = Instant::now() + limits.deadline;
     let cancel = caller.cancel.clone();
-    let running = surface.call(tool, arguments, ToolCall { deadline, caller });
+    // Boxed: it may be large, and would be moved several times.
+    let running = surface.call(tool, arguments, ToolCall { deadline, caller }).boxed();
     let finished = tokio::select! {
         biased;
         finished = AssertUnwindSafe(running).catch_unwind() => finished,
-        () = cancel.cancelled() => return surface.classify(tool, CallFailure::Cancelled),
+        () = cancel.cancelled() => return surface.classify(tool, CallFailure::Cancelled).into(),
         () = tokio::time::sleep_until(deadline) => {
-            return surface.classify(tool, CallFailure::Timeout(limits.deadline));
+            return surface.classify(tool, CallFailure::Timeout(limits.deadline)).into();
         }
     };
-    let outcome = finished.unwrap_or_else(|_panic| {
+    let sized = SizedOutcome::from(finished.unwrap_or_else(|_panic| {
         tracing::error!(tool = tool.name(), "a tool panicked");
         surface.classify(tool, CallFailure::Internal)
-    });
-    let bytes = outcome.as_ref().map_or(0, |answer| answer.delivered_bytes());
-    if bytes > limits.response_bytes {
-        let limit = limits.response_bytes;
-        return surface.classify(tool, CallFailure::ResponseTooLarge { bytes, limit });
+    }));
+    let (bytes, limit) = (sized.bytes, limits.response_bytes);
+    if sized.outcome.is_ok() && bytes > limit {
+        return surface.classify(tool, CallFailure::ResponseTooLarge { bytes, limit }).into();
     }
-    outcome
+    sized
 }
 
 /// How tool names are listed; calls accept both forms always.
@@ -195,11 +211,11 @@ impl SurfaceSet {
             (None, None) => return Err(unknown_tool(name)),
         };
         let Some(activity) = &self.activity else {
-            return surface.call_at(index, arguments, caller).await;
+            return surface.call_at(index, arguments, caller).await.outcome;
         };
         let running = activity.begin(caller.name.as_deref().unwrap_or_default(), name, &arguments);
-        let outcome = surface.call_at(index, arguments, caller).await;
-        running.end(&outcome);
+        let SizedOutcome { outcome, bytes } = surface.call_at(index, arguments, caller).await;
+        running.end(&outcome, bytes);
         outcome
     }
 }

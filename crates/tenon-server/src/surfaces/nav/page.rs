@@ -1,7 +1,7 @@
 //! Pages of a result list: bounded by items and bytes, with a note on what is left out.
 
 use serde_json::Value;
-use tenon_contract::budget::serialized_len;
+use tenon_contract::budget::value_len;
 
 /// The most items of a page.
 const MAX_ITEMS: usize = 100;
@@ -23,7 +23,7 @@ impl Page {
         let (mut values, mut lines, mut bytes) = (Vec::new(), Vec::new(), 0);
         for item in items.iter().skip(offset).take(MAX_ITEMS) {
             let (value, line) = show(item);
-            bytes += serialized_len(&value).expect("JSON values serialise") + line.len();
+            bytes += value_len(&value) + line.len();
             // One item always fits: the surface's own limit is larger than any item.
             if bytes > MAX_BYTES && !values.is_empty() {
                 break;

@@ -26,9 +26,13 @@ pub(super) fn coverage_line(covered: CheckedFiles) -> String {
     format!("({}{hint})", parts.join(", "))
 }
 
-/// An object of these values. The `json!` macro would copy them.
+/// An object of these values. The `json!` macro would copy them, and collecting a map sorts them.
 pub(super) fn object<const N: usize>(pairs: [(&str, Value); N]) -> Value {
-    Value::Object(pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect::<Map<_, _>>())
+    let mut fields = Map::new();
+    for (key, value) in pairs {
+        fields.insert(key.to_owned(), value);
+    }
+    Value::Object(fields)
 }
 
 pub(super) fn location(gate: &RootGate, location: &Location) -> Value {
