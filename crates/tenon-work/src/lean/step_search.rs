@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::reference::{Match, StepName, matching, position};
 use super::{LeanError, LeanTool};
+use crate::error::WorkErrorCode;
 use crate::name::quoted;
 use crate::plan::step::{self, StepRow};
 use crate::plan::target::{Status, TargetRow, excerpt};
@@ -33,9 +34,37 @@ impl WorkCall<'_> {
         }
     }
 
+    /// The plan or task that a text names, or the task with a step that it names, and whether it is a step: models give the
+    /// title of a step where its task belongs.
+    pub(super) async fn named_target_or_step(
+        &mut self,
+        text: &str,
+        agent: &str,
+    ) -> Result<(TargetRow, bool), LeanError> {
+        let error = match self.named_target(text, None).await {
+            Err(error) if error.code() == WorkErrorCode::UnknownId => error,
+            found => return Ok((found?, false)),
+        };
+        let Some(current) = self.current_task(agent).await? else { return Err(error) };
+        if StepName::parse(text) != StepName::Title {
+            return Err(error);
+        }
+        if self.has_titled_step(&current, text).await? {
+            return Ok((current, true));
+        }
+        match self.titled_step(&current, text).await? {
+            Some(step) => Ok((self.load(step.target).await?, true)),
+            None => Err(error),
+        }
+    }
+
+    async fn has_titled_step(&mut self, task: &TargetRow, text: &str) -> Result<bool, LeanError> {
+        let own = step::all(self.tx, self.ws.id, task.id).await?;
+        Ok(matching(&titles(&own), text) != Match::None)
+    }
+
     async fn titled_step(&mut self, current: &TargetRow, text: &str) -> Result<Option<StepRow>, LeanError> {
-        let own = step::all(self.tx, self.ws.id, current.id).await?;
-        if matching(&titles(&own), text) != Match::None {
+        if self.has_titled_step(current, text).await? {
             return Ok(None);
         }
         for status in [Status::Active, Status::Todo, Status::Done] {

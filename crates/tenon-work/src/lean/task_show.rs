@@ -36,7 +36,7 @@ pub(super) async fn run(
     caller: &LeanCaller,
 ) -> Result<LeanAnswer, LeanError> {
     let row = match &args.id {
-        Some(name) => call.named_target(name, None).await?,
+        Some(name) => call.named_target_or_step(name, &caller.agent).await?.0,
         None => match call.current_task(&caller.agent).await? {
             Some(row) => row,
             None => return Ok(nothing()),

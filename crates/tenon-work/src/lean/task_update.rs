@@ -83,6 +83,11 @@ impl Args {
         self.done == Some(true) || (self.done.is_none() && self.status == Some(Word::Done))
     }
 
+    /// Whether a step can be meant: only a task has what the other fields change.
+    fn fits_a_step(&self) -> bool {
+        self.edit.is_empty() && self.new_steps.is_empty() && self.after.is_empty()
+    }
+
     fn reopens(&self) -> bool {
         let reopening = matches!(self.status, Some(Word::Open | Word::Todo | Word::Active));
         self.done == Some(false) || (self.done.is_none() && !self.steps.is_empty() && reopening)
@@ -134,7 +139,13 @@ async fn task_of(
             {
                 steps.push(step.to_owned());
             }
-            call.named_target(name, None).await?
+            if steps.is_empty() && args.fits_a_step() {
+                let (row, is_step) = call.named_target_or_step(name, &caller.agent).await?;
+                steps.extend(is_step.then(|| name.clone()));
+                row
+            } else {
+                call.named_target(name, None).await?
+            }
         }
         None => {
             let current = call.current_task(&caller.agent).await?.ok_or_else(|| {

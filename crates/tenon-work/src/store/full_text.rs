@@ -3,8 +3,6 @@
 //! An FTS5 table writes ten pages for each text. So SQLite keeps the newest texts in a table, which every search looks
 //! through, and a trigger moves them to the index when there are 64 (decision 0614).
 
-use std::fmt::Write as _;
-
 use super::{Arg, Backend, Row, Sql, StoreError, Tx, args};
 
 const INSERT: Sql = Sql {
@@ -20,7 +18,7 @@ const REMOVE: Sql = Sql {
 
 const REMOVE_RECENT: &str = "DELETE FROM search_recent WHERE rowid = $1";
 
-/// Columns of the rows on SQLite that match an argument, newest first: from the index and from the newest texts. The argument
+/// Columns of the rows on SQLite that match an argument: from the index and from the newest texts. The argument
 /// is JSON: a query of FTS5, and the texts that the words of a row contain if it matches.
 macro_rules! matching_sqlite {
     ($columns:literal, $argument:literal, $more:literal) => {
@@ -75,10 +73,6 @@ impl Nodes {
 /// common word is therefore looked up among the newest rows: a word in every tenth row has two hundred rows among them.
 const LOOKED_THROUGH: i64 = 2048;
 
-/// A search is common if so many of so many newest rows match. Others are looked up in the index at once.
-const SAMPLE: i64 = 256;
-const COMMON: i64 = 5;
-
 /// One of several searches that are run together.
 #[derive(Clone, Copy)]
 struct Look<'q, 'a> {
@@ -89,33 +83,20 @@ struct Look<'q, 'a> {
     widens: Option<usize>,
 }
 
-/// A statement that finds the rows of common searches among the newest rows. Each stops when it has enough, and does not
-/// begin if the search that it widens has enough. The subqueries parse a search once.
-fn among_newest(looks: &[Look<'_, '_>], nodes: Nodes) -> String {
-    let newest = |rows: i64| {
+/// A statement that finds the rows of several searches among the newest ones. Each stops when it has enough. The
+/// subquery parses the search once.
+fn among_newest(searches: usize, nodes: Nodes) -> String {
+    let of_one = |number: usize| {
+        let argument = number + 4;
         format!(
-            "SELECT rowid, kind, ref, lexemes FROM search WHERE rowid >= $1 AND rowid <= $2{}
-            ORDER BY rowid DESC LIMIT {rows}",
+            "(SELECT CAST({number} AS BIGINT), rowid, kind, ref FROM (
+                SELECT rowid, kind, ref, lexemes FROM search WHERE rowid >= $1 AND rowid <= $2{}
+                ORDER BY rowid DESC LIMIT {LOOKED_THROUGH}
+            ) newest WHERE lexemes @@ (SELECT CAST(${argument} AS tsquery)) ORDER BY rowid DESC LIMIT $3)",
             nodes.condition()
         )
     };
-    let mut text = format!("WITH sample AS MATERIALIZED ({})", newest(SAMPLE));
-    for (number, look) in looks.iter().enumerate() {
-        let matches = format!("lexemes @@ (SELECT CAST(${} AS tsquery))", number + 4);
-        let widens = looks.iter().position(|other| Some(other.at) == look.widens);
-        let needed = widens.map(|other| format!(" AND (SELECT count(*) FROM look{other}) < $3"));
-        let _ = write!(
-            text,
-            ", look{number} AS MATERIALIZED (SELECT rowid, kind, ref FROM ({}) newest
-            WHERE (SELECT count(*) FROM sample WHERE {matches}) >= {COMMON}{} AND {matches}
-            ORDER BY rowid DESC LIMIT $3)",
-            newest(LOOKED_THROUGH),
-            needed.unwrap_or_default(),
-        );
-    }
-    let found = |number| format!("SELECT CAST({number} AS BIGINT), rowid, kind, ref FROM look{number}");
-    let found: Vec<String> = (0..looks.len()).map(found).collect();
-    format!("{text} {}", found.join(" UNION ALL "))
+    (0..searches).map(of_one).collect::<Vec<_>>().join(" UNION ALL ")
 }
 
 /// A statement that finds the rows of several searches in the index. The sums keep PostgreSQL from reading all rows of the
@@ -251,7 +232,7 @@ impl Tx {
         limit: i64,
         found: &mut [Vec<Row>],
     ) -> Result<Vec<Look<'q, 'a>>, StoreError> {
-        let text = among_newest(looks, nodes);
+        let text = among_newest(looks.len(), nodes);
         self.run_together(&text, looks, range, limit, found).await?;
         let is_short = |at: usize| !is_full(&found[at], limit);
         let is_needed = |look: &&Look<'_, '_>| is_short(look.at) && look.widens.is_none_or(is_short);

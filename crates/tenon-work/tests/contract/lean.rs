@@ -172,6 +172,23 @@ on_both! {
         assert_eq!(steps["steps"][0]["evidence"].as_array().unwrap().len(), 2);
     }
 
+    async fn title_of_a_step_as_the_id_means_that_step(client: &Client) {
+        let work = &client.work;
+        ok(work, "task_add", json!({"title": "Release", "steps": ["Write the docs", "Tag it"]})).await;
+        ok(work, "task_add", json!({"title": "Sweep"})).await;
+        let done = ok(work, "task_update", json!({"id": "tag it", "status": "done"})).await;
+        assert!(done.starts_with("TASK-001: step 2 done\n"), "{done}");
+        let noted = ok(work, "task_update", json!({"id": "Write the docs", "note": "half of it"})).await;
+        assert!(noted.contains("(active, 1 of 2 steps done)"), "{noted}");
+        assert!(ok(work, "task_show", json!({"id": "Write the docs"})).await.starts_with("TASK-001 Release"));
+        // Only a task has what this changes, and the title of a task comes first.
+        let refused = call(work, "task_update", json!({"id": "Tag it", "title": "Tag"})).await.unwrap_err();
+        assert!(refused.to_string().starts_with("there is no task `Tag it`"), "{refused}");
+        ok(work, "task_add", json!({"title": "Write the docs"})).await;
+        let done = ok(work, "task_update", json!({"id": "Write the docs", "done": true})).await;
+        assert!(done.contains("TASK-003"), "{done}");
+    }
+
     async fn step_without_its_task_is_found_in_active_tasks_and_then_in_all(client: &Client) {
         let work = &client.work;
         ok(work, "task_add", json!({"title": "Old", "steps": ["Write the docs", "Tag it"]})).await;
