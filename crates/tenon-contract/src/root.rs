@@ -261,7 +261,7 @@ impl RootGate {
     /// A filter for one answer, which checks each distinct URI once.
     #[must_use]
     pub fn output_filter(&self) -> OutputFilter<'_> {
-        OutputFilter { gate: self, known: IndexMap::new() }
+        OutputFilter { gate: self, known: IndexMap::new(), folders: IndexMap::new() }
     }
 
     /// The path for display: relative to the primary root with `/` as separator, or absolute if in another root.
@@ -370,12 +370,16 @@ impl RootGate {
     }
 }
 
-/// Admits the URIs of one answer and resolves each distinct one once.
+/// Admits the URIs of one answer and resolves each distinct one, and each of their folders, once.
 #[derive(Debug)]
 pub struct OutputFilter<'gate> {
     gate: &'gate RootGate,
     known: IndexMap<String, Option<WorkspacePath>>,
+    folders: IndexMap<Utf8PathBuf, Option<platform::Folder>>,
 }
+
+/// The most folders that an [`OutputFilter`] keeps open.
+const MAX_FOLDERS: usize = 64;
 
 impl OutputFilter<'_> {
     /// As [`RootGate::admit_output_uri`].
@@ -383,9 +387,22 @@ impl OutputFilter<'_> {
         if let Some(known) = self.known.get(uri) {
             return known.clone();
         }
-        let admitted = self.gate.admit_output_uri(uri);
+        let admitted = self.admit_in_folder(uri).or_else(|| self.gate.admit_output_uri(uri));
         self.known.insert(uri.to_owned(), admitted.clone());
         admitted
+    }
+
+    /// Admits a regular file whose path contains no link. `None` says nothing about the URI.
+    fn admit_in_folder(&mut self, uri: &str) -> Option<WorkspacePath> {
+        let (normal, names_folder) = normalise(Utf8Path::new(&uri::decode(uri).ok()?));
+        self.gate.containing_root(normal.as_std_path())?;
+        let (path, name) = (normal.parent()?, normal.file_name().filter(|_| !names_folder)?);
+        if self.folders.len() == MAX_FOLDERS && !self.folders.contains_key(path) {
+            self.folders.clear();
+        }
+        let folder =
+            self.folders.entry(path.to_owned()).or_insert_with(|| platform::Folder::without_links(path));
+        folder.as_ref()?.has_file(name).then(|| WorkspacePath::new(normal))
     }
 }
 

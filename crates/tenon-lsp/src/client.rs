@@ -166,7 +166,9 @@ impl Client {
     ) -> Result<(), RequestError> {
         let is_confined = program.confinement.is_some();
         let options = program.initialization_options;
-        let params = handshake::initialize_params(options, root.as_str(), root.uri().as_str(), is_confined);
+        let utf16_columns = self.entry().utf16_columns;
+        let (name, uri) = (root.as_str(), root.uri());
+        let params = handshake::initialize_params(options, name, uri.as_str(), is_confined, utf16_columns);
         let answer = self.connection.request(call, "initialize", &params).await?.wait(call).await?;
         let answer: Value = answer.parse().unwrap_or_default();
         let capabilities = Capabilities::from_initialize(&answer);

@@ -448,6 +448,10 @@ pub struct ServerEntry {
     /// Project-wide requests fail until one file of the project is open.
     #[serde(default)]
     pub warm_up_opens_file: bool,
+    /// It counts columns in UTF-16 units, as answers of Tenon do, although it knows UTF-8: converting them takes reading every
+    /// file of an answer (decision 0364).
+    #[serde(default)]
+    pub utf16_columns: bool,
     /// How it decides which files it knows without opening them; without this, all below its root.
     #[serde(default)]
     pub projects: Option<ProjectKind>,

@@ -7,8 +7,8 @@ use camino::Utf8Path;
 use nix::errno::Errno;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 use nix::fcntl::{AT_FDCWD, OpenHow, ResolveFlag, openat2};
-use nix::fcntl::{OFlag, open, openat};
-use nix::sys::stat::Mode;
+use nix::fcntl::{AtFlags, OFlag, open, openat};
+use nix::sys::stat::{FileStat, Mode, SFlag, fstatat};
 
 use super::read::ReadError;
 use super::uri::Malformed;
@@ -45,6 +45,23 @@ pub(super) fn open_beneath(root: &Utf8Path, real: &Utf8Path) -> Result<File, Rea
 pub(super) fn kind_without_links(path: &Utf8Path) -> Option<FileType> {
     let opened = open_without_links(path, TRAVERSE | OFlag::O_CLOEXEC)?;
     Some(File::from(opened).metadata().ok()?.file_type())
+}
+
+/// An open folder whose path contains no link.
+#[derive(Debug)]
+pub(super) struct Folder(OwnedFd);
+
+impl Folder {
+    /// `None` says nothing about the path.
+    pub(super) fn without_links(path: &Utf8Path) -> Option<Self> {
+        open_without_links(path, TRAVERSE | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC).map(Self)
+    }
+
+    /// Whether a name in it is that of a regular file, which a link is not.
+    pub(super) fn has_file(&self, name: &str) -> bool {
+        let kind = |stat: FileStat| SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT;
+        fstatat(&self.0, name, AtFlags::AT_SYMLINK_NOFOLLOW).is_ok_and(|stat| kind(stat) == SFlag::S_IFREG)
+    }
 }
 
 #[cfg(any(target_os = "linux", target_os = "android"))]

@@ -28,7 +28,7 @@ pub(crate) struct Tree {
     _folder: tempfile::TempDir,
 }
 
-const LINKS: &[(&str, &str)] = &[
+pub(crate) const LINKS: &[(&str, &str)] = &[
     ("root/link-in.ts", "src/a.ts"),
     ("root/link-in-absolute.ts", "{base}/root/src/a.ts"),
     ("root/link-dir", "src"),
@@ -59,7 +59,7 @@ const LINKS: &[(&str, &str)] = &[
     ("outside/link-in.ts", "../root/src/a.ts"),
 ];
 
-const FILES: &[&str] = &[
+pub(crate) const FILES: &[&str] = &[
     "root/src/a.ts",
     "root/src/A.TS",
     "root/src/caf\u{e9}.ts",

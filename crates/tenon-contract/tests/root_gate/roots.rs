@@ -8,7 +8,7 @@ use std::os::unix::fs::symlink;
 use tenon_contract::id::sha256_hex;
 use tenon_contract::root::{GateError, RootError, RootGate};
 
-use crate::fixture::Tree;
+use crate::fixture::{FILES, LINKS, Tree};
 
 #[test]
 fn roots_are_real_sorted_and_distinct_and_the_first_given_is_primary() {
@@ -148,12 +148,32 @@ fn output_filter_answers_like_the_gate() {
     let tree = Tree::new();
     let base = tree.base.to_str().unwrap();
     let mut filter = tree.gate.output_filter();
-    for name in ["root/src/a.ts", "root/link-in.ts", "root/link-out.ts", "root/none.ts", "outside/secret.ts"]
-    {
-        let uri = format!("file://{base}/{name}");
+    let more = [
+        "root/src/../src/./a.ts",
+        "root/src//a.ts",
+        "root/src/a.ts/",
+        "root/src",
+        "root/src/none.ts",
+        "root/src/../../outside/secret.ts",
+        "root/link-dir/a.ts",
+        "root/link-up/root/src/a.ts",
+        "root/link-out-dir/secret.ts",
+        "root/none/a.ts",
+        "root",
+        "outside/secret.ts",
+    ];
+    let links = LINKS.iter().map(|(name, _)| *name);
+    for name in links.chain(FILES.iter().copied()).chain(more) {
+        let uri = format!("file://{base}/{}", name.replace(' ', "%20"));
         for _ in 0..2 {
             assert_eq!(filter.admit(&uri), tree.gate.admit_output_uri(&uri), "{name}");
         }
+    }
+    for number in 0..200 {
+        let name = format!("root/many/{number}");
+        fs::create_dir_all(tree.base.join(&name)).unwrap();
+        fs::write(tree.base.join(&name).join("a.ts"), "").unwrap();
+        assert!(filter.admit(&format!("file://{base}/{name}/a.ts")).is_some(), "{name}");
     }
     assert_eq!(filter.admit("https://example.com"), None);
 }

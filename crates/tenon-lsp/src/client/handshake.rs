@@ -23,6 +23,7 @@ pub(crate) fn initialize_params(
     root: &str,
     root_uri: &str,
     is_confined: bool,
+    utf16_columns: bool,
 ) -> InitializeParams {
     let folder = WorkspaceFolder {
         uri: Uri::from(root_uri),
@@ -36,7 +37,7 @@ pub(crate) fn initialize_params(
             version: Some(env!("CARGO_PKG_VERSION").to_owned()),
         }),
         root_uri: Some(Uri::from(root_uri)),
-        capabilities: capabilities(),
+        capabilities: capabilities(utf16_columns),
         initialization_options: options,
         workspace_folders_initialize_params: WorkspaceFoldersInitializeParams {
             workspace_folders: Some(vec![folder].into()),
@@ -46,8 +47,12 @@ pub(crate) fn initialize_params(
 }
 
 /// Only what we handle: edits that we asked for and that only change texts, no commands, no dialogs.
-fn capabilities() -> ClientCapabilities {
+fn capabilities(utf16_columns: bool) -> ClientCapabilities {
     let yes = Some(true);
+    let encodings = match utf16_columns {
+        true => vec![PositionEncodingKind::UTF16],
+        false => vec![PositionEncodingKind::UTF8, PositionEncodingKind::UTF16],
+    };
     ClientCapabilities {
         workspace: Some(WorkspaceClientCapabilities {
             apply_edit: Some(false),
@@ -127,7 +132,7 @@ fn capabilities() -> ClientCapabilities {
         }),
         window: Some(WindowClientCapabilities { work_done_progress: yes, ..Default::default() }),
         general: Some(GeneralClientCapabilities {
-            position_encodings: Some(vec![PositionEncodingKind::UTF8, PositionEncodingKind::UTF16]),
+            position_encodings: Some(encodings),
             ..Default::default()
         }),
         experimental: Some(json!({ "serverStatusNotification": true })),

@@ -17,7 +17,7 @@ use crate::outside::OutsidePlace;
 /// than reading the few files.
 pub(super) const SHORT_BYTES: usize = 8 * 1024;
 
-/// The same for answers about one file.
+/// The same for answers about one file, and for places whose columns need no conversion, so that no file is read.
 pub(super) const SHORT_ALONE_BYTES: usize = 256 * 1024;
 
 /// How to convert the columns of a text.

@@ -156,9 +156,13 @@ impl<'a> Question<'a> {
     }
 
     /// The size up to which an answer is short.
-    fn short(&self) -> usize {
-        match self.capability {
-            Capability::DocumentSymbols | Capability::Hover => SHORT_ALONE_BYTES,
+    fn short(&self, encoding: Encoding) -> usize {
+        match (self.capability, encoding) {
+            (Capability::DocumentSymbols | Capability::Hover, _) => SHORT_ALONE_BYTES,
+            (
+                Capability::Definition | Capability::Implementation | Capability::References,
+                Encoding::Utf16,
+            ) => SHORT_ALONE_BYTES,
             _ => SHORT_BYTES,
         }
     }
@@ -615,7 +619,8 @@ impl Orchestrator {
             let is_vouched_for = candidate.entry.early.contains(&question.capability);
             let why = if is_vouched_for { None } else { doubt(&client, 0, None) };
             let why = needed.gap.clone().or(why);
-            let work = converted_up_to(question.short(), &self.0.gate, &client, payload, convert);
+            let short = question.short(client.encoding());
+            let work = converted_up_to(short, &self.0.gate, &client, payload, convert);
             return match work.await {
                 Some(value) => Share { server: id.clone(), value: Some(value), why },
                 None => Share::missing(id, GapReason::Pending),

@@ -224,6 +224,7 @@ impl Registry {
             pin: None,
             virtualenv: None,
             warm_up_opens_file: false,
+            utf16_columns: false,
             projects: None,
             imports: Vec::new(),
             symbols_per_project: false,
