@@ -115,7 +115,7 @@ async fn ask_all(case: &Case, root: &Path) -> datatest_stable::Result<Vec<Value>
         .collect();
     assert_eq!(entries.len(), case.servers.len(), "every server of a case is in the registry");
     for entry in &entries {
-        program::tool(&entry.command);
+        program::language_server(&entry.command);
     }
     let confinement = ConfinementSettings::new(None, home.join(".cache/tenon"));
     let toolchain = tempfile::tempdir()?;

@@ -38,6 +38,13 @@ pub fn tool(name: &str) -> PathBuf {
     installed(tools().join("bin").join(name))
 }
 
+/// A language server: an installed tool, or a program of the system.
+pub fn language_server(name: &str) -> PathBuf {
+    let path = search_path();
+    let found = env::split_paths(&path).map(|folder| folder.join(name)).find(|program| program.is_file());
+    found.unwrap_or_else(|| tool(name))
+}
+
 /// The Python that has the installed packages, such as the MCP SDK.
 pub fn python() -> PathBuf {
     installed(tools().join("venv/bin/python"))

@@ -13,7 +13,7 @@ struct Component {
     packages: &'static [&'static str],
 }
 
-const COMPONENTS: [Component; 7] = [
+const COMPONENTS: [Component; 8] = [
     // clangd reads the headers of the installed compiler.
     Component { name: "a C++ compiler", present: || succeeds("c++", &["--version"]), packages: &["g++"] },
     Component { name: "npm", present: || succeeds("npm", &["--version"]), packages: &["nodejs", "npm"] },
@@ -33,6 +33,12 @@ const COMPONENTS: [Component; 7] = [
     },
     // Tests use it to prove that Tenon opens no outbound connection.
     Component { name: "strace", present: || succeeds("strace", &["-V"]), packages: &["strace"] },
+    // A language server that neither npm nor PyPI carries.
+    Component {
+        name: "Go with gopls",
+        present: || succeeds("go", &["version"]) && succeeds("gopls", &["version"]),
+        packages: &["golang-go", "gopls"],
+    },
     // Tests use the web console with it.
     Component { name: "Chromium", present: || succeeds("chromium", &["--version"]), packages: &["chromium"] },
 ];
