@@ -23,16 +23,21 @@ impl Times {
         Ok(times)
     }
 
-    /// Times `count` runs of both, in ten alternating rounds, so that other load on the machine affects both.
+    /// Times `count` runs of both, one after the other in turns, after `count / 10` warm-up runs of each: what else runs on the
+    /// machine, and what is in its caches, is the same for both.
     pub(crate) fn of_both<E>(
         count: usize,
         mut one: impl FnMut() -> Result<(), E>,
         mut other: impl FnMut() -> Result<(), E>,
     ) -> Result<(Self, Self), E> {
+        for _ in 0..count / 10 {
+            one()?;
+            other()?;
+        }
         let (mut times, mut others) = (Self::default(), Self::default());
-        for _ in 0..10 {
-            times.0.extend(Self::of(count / 10, &mut one)?.0);
-            others.0.extend(Self::of(count / 10, &mut other)?.0);
+        for _ in 0..count {
+            times.time(&mut one)?;
+            others.time(&mut other)?;
         }
         Ok((times, others))
     }
