@@ -3,7 +3,6 @@
 use std::fmt::Write;
 use std::path::Path;
 use std::process::Command;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -12,7 +11,7 @@ use tenon_testkit::{PATIENCE, Sandbox, large_store};
 
 use crate::error::BenchError;
 use crate::mcp_session::McpSession;
-use crate::measure::{Times, beside, row, shown, table};
+use crate::measure::{Times, beside, idle, row, shown, table};
 use crate::output::log;
 use crate::product::Product;
 
@@ -180,11 +179,6 @@ fn idle_rows(product: &Product<'_>, user: &SignedIn) -> Result<(), BenchError> {
     events.until("event: hello");
     row("processor time, one idle page", &counted()?, "", "");
     Ok(())
-}
-
-#[expect(clippy::disallowed_methods, reason = "an idle time is measured")]
-fn idle(time: Duration) {
-    thread::sleep(time);
 }
 
 /// User and system time of a process, in ticks of the clock.

@@ -4,7 +4,6 @@
 use std::fs::File;
 use std::path::Path;
 use std::process::Command;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -14,7 +13,7 @@ use tenon_testkit::{Sandbox, program};
 
 use crate::error::BenchError;
 use crate::json_lines::JsonLines;
-use crate::measure::{Times, beside, row, shown, table};
+use crate::measure::{Times, beside, idle, row, shown, table};
 use crate::output::log;
 use crate::subject::{RUST, SUBJECTS, Subject};
 
@@ -240,7 +239,7 @@ fn at_once(
 
 /// The time that some work takes when both servers are idle.
 fn took(work: impl FnOnce() -> Result<(), BenchError>) -> Result<Duration, BenchError> {
-    thread::sleep(IDLE);
+    idle(IDLE);
     let start = Instant::now();
     work()?;
     Ok(start.elapsed())

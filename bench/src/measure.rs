@@ -110,6 +110,12 @@ impl Ratio {
     }
 }
 
+/// Waits while nothing is asked: servers finish what they do by themselves, or that is what is measured.
+#[expect(clippy::disallowed_methods, reason = "the time itself matters")]
+pub(crate) fn idle(time: Duration) {
+    std::thread::sleep(time);
+}
+
 /// A duration in microseconds or milliseconds.
 pub(crate) fn shown(time: Duration) -> String {
     let micros = time.as_secs_f64() * 1e6;

@@ -10,8 +10,8 @@ use futures::stream::{self, StreamExt};
 use serde::{Deserialize, Serialize};
 use tenon_contract::position::{Encoding, LineIndex, Position};
 use tenon_index::{DeclarationKind, NamePosition, SymbolFilter, SymbolRef};
-use tenon_lsp::CallContext;
-use tenon_lsp::model::{AnswerNote, GapReason, Location};
+use tenon_lsp::model::{AnswerNote, GapReason, Location, LspAnswer};
+use tenon_lsp::{CallContext, ServerId};
 
 use super::answer::{Answer, Continuation, Line, View};
 use super::notes::Notes;
@@ -217,6 +217,8 @@ impl Explorer {
     /// The types that extend a type, or the methods that override a method.
     async fn subtypes(&self, of: &Declaration, notes: &mut Notes, call: &CallContext) -> Vec<Neighbour> {
         match self.type_around(of) {
+            Some(_) if self.is_go_method(of) => self.implicit_methods(of, notes, call).await,
+            None if self.is_go_method(of) => Vec::new(),
             Some(parent) => {
                 let types = self.transitive(parent, Step::Down, notes, call).await;
                 self.members_named(&of.name, types)
@@ -228,6 +230,9 @@ impl Explorer {
     /// The types that a type extends, or the methods that a method overrides.
     async fn supertypes(&self, of: &Declaration, notes: &mut Notes, call: &CallContext) -> Vec<Neighbour> {
         match self.type_around(of) {
+            // One outside of a type has a receiver; an interface repeats no method of those that it embeds.
+            None if self.is_go_method(of) => self.implicit_methods(of, notes, call).await,
+            Some(_) if self.is_go_method(of) => Vec::new(),
             Some(parent) => {
                 let types = self.transitive(parent, Step::Up, notes, call).await;
                 self.members_named(&of.name, types)
@@ -322,11 +327,13 @@ impl Explorer {
             }
             found.extend(mark.map(|mark| RelatedType { text: one.heading(), declaration: Some(one), mark }));
         }
-        self.add_implicit(of, &mut found, notes, call).await;
+        if of.kind == DeclarationKind::Interface {
+            self.add_implicit(of, &mut found, notes, call).await;
+        }
         found
     }
 
-    /// Adds the types that implement an interface without naming it.
+    /// Adds the types that implement an interface, or the interfaces that a type implements, which Go does not write down.
     async fn add_implicit(
         &self,
         of: &Declaration,
@@ -334,22 +341,48 @@ impl Explorer {
         notes: &mut Notes,
         call: &CallContext,
     ) {
-        if of.kind != DeclarationKind::Interface || self.language_of(&of.path) != "go" {
+        if self.language_of(&of.path) != "go" {
             return;
         }
-        let Ok(path) = self.admit(&of.path) else { return };
-        let Ok(answer) = self.servers().implementation(&path, name_position(of), call).await else { return };
-        if answer.value.is_empty() || !answer.is_complete() {
-            notes.add("Go types do not name the interfaces that they implement; only gopls knows them");
-        }
-        for location in &answer.value {
-            let Some(one) = self.declaration_at(location) else { continue };
+        for one in self.implicit(of, notes, call).await {
             let is_known =
                 |known: &RelatedType| known.declaration.as_ref().is_some_and(|known| key(known) == key(&one));
             if one.kind.is_type() && !found.iter().any(is_known) {
                 found.push(RelatedType { text: one.heading(), declaration: Some(one), mark: "" });
             }
         }
+    }
+
+    fn is_go_method(&self, of: &Declaration) -> bool {
+        of.kind == DeclarationKind::Method && self.language_of(&of.path) == "go"
+    }
+
+    /// The methods that implement a method of an interface, or the methods of interfaces that a method implements.
+    async fn implicit_methods(
+        &self,
+        of: &Declaration,
+        notes: &mut Notes,
+        call: &CallContext,
+    ) -> Vec<Neighbour> {
+        let found = self.implicit(of, notes, call).await.into_iter().filter(|one| !one.kind.is_type());
+        let shown = found.map(|one| Neighbour {
+            text: one.heading(),
+            order: (one.path.clone(), one.range.first_line),
+            declaration: None,
+        });
+        shown.collect()
+    }
+
+    /// What the language server knows to implement this, or to be implemented by it.
+    async fn implicit(&self, of: &Declaration, notes: &mut Notes, call: &CallContext) -> Vec<Declaration> {
+        let Ok(path) = self.admit(&of.path) else { return Vec::new() };
+        let answer = self.servers().implementation(&path, name_position(of), call).await.ok();
+        let is_known = answer.as_ref().is_some_and(|answer| is_served(answer) && answer.is_complete());
+        if !is_known {
+            notes.add("Go types do not name the interfaces that they implement; only gopls knows them");
+        }
+        let places = answer.into_iter().flat_map(|answer| answer.value);
+        places.filter_map(|place| self.declaration_at(&place)).collect()
     }
 
     /// The types that the bases of a type are defined by.
@@ -396,6 +429,9 @@ impl Explorer {
                 }
             }
         }
+        if of.kind.is_type() && of.kind != DeclarationKind::Interface {
+            self.add_implicit(of, &mut found, notes, call).await;
+        }
         found
     }
 
@@ -419,11 +455,7 @@ impl Explorer {
         if let Some(place) = outside {
             return Defined::Outside(place);
         }
-        let is_served = answer.servers.iter().any(|server| {
-            let is_gap = |gap: &tenon_lsp::model::Gap| gap.server == *server;
-            !answer.gaps.iter().any(|gap| is_gap(gap) && matches!(gap.why, GapReason::Unavailable(_)))
-        });
-        if is_served && answer.is_answered() {
+        if is_served(&answer) && answer.is_answered() {
             return Defined::Nowhere;
         }
         let mut notes = Notes::default();
@@ -469,6 +501,15 @@ impl Explorer {
         });
         shown.into_iter().collect()
     }
+}
+
+/// Whether a server for these files is available.
+fn is_served<T>(answer: &LspAnswer<T>) -> bool {
+    let is_available = |server: &ServerId| {
+        let mut gaps = answer.gaps.iter().filter(|gap| gap.server == *server);
+        !gaps.any(|gap| matches!(gap.why, GapReason::Unavailable(_)))
+    };
+    answer.servers.iter().any(is_available)
 }
 
 /// The direction of a step between types.

@@ -41,7 +41,7 @@ pub(super) fn open_beneath(root: &Utf8Path, real: &Utf8Path) -> Result<File, Rea
     Ok(File::from(openat(&parent, name, file, Mode::empty()).map_err(failure)?))
 }
 
-/// What an absolute path names, if none of its names is a link. `None` says nothing about the path.
+/// What an absolute path names, if no name in it is a link. `None` says nothing about the path.
 pub(super) fn kind_without_links(path: &Utf8Path) -> Option<FileType> {
     let opened = open_without_links(path, TRAVERSE | OFlag::O_CLOEXEC)?;
     Some(File::from(opened).metadata().ok()?.file_type())

@@ -90,8 +90,8 @@ fn indices_of_lists(backend: Backend) -> String {
 }
 
 /// SQLite keeps the newest texts in a small table before it indexes them together (decision 0614). The index has another name
-/// from then on: a program that does not know the table fails instead of missing texts. FTS5 does not rename the table of
-/// its unindexed columns.
+/// from then on: a program that does not know the table fails instead of missing texts. FTS5 does not rename the table
+/// with the unindexed columns.
 fn recent_texts_of_sqlite(backend: Backend) -> String {
     match backend {
         Backend::Postgres => String::new(),

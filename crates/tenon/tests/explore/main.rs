@@ -58,6 +58,24 @@ fn every_case_has_a_test() {
     assert_eq!(folders, names);
 }
 
+#[test]
+fn go_types_and_methods_are_not_called_complete_without_gopls() {
+    let tree = fs::read_to_string(repository_root().join(case("go", "project.tree"))).unwrap();
+    let sandbox = Sandbox::with_tree(&tree);
+    sandbox.write_user_config("[servers.gopls]\nenabled = false\n");
+    let mut client = explore(&sandbox);
+    for (symbol, direction) in [
+        ("Shape", "subtypes"),
+        ("Circle", "supertypes"),
+        ("Shape.Area", "subtypes"),
+        ("Circle.Area", "supertypes"),
+    ] {
+        let question = format!(r#"hierarchy {{"symbol": "{symbol}", "direction": "{direction}"}}"#);
+        let answer = ask(&mut client, &question);
+        assert!(answer.contains("only gopls knows them"), "{question}: {answer}");
+    }
+}
+
 fn case(name: &str, file: &str) -> PathBuf {
     Path::new(CASES).join(name).join(file)
 }

@@ -198,7 +198,7 @@ fn newer_export_is_rejected_with_a_hint() {
     let output = import(&sandbox, &sandbox.folder().join("new.db").display().to_string(), export.as_bytes());
     assert_eq!(output.status.code(), Some(6));
     insta::assert_snapshot!(text(&output.stderr), @"
-    error: the store has schema 9, this program knows 4
+    error: the store has schema 9, this program knows 5
       hint: upgrade tenon, or use the version that wrote this store
     ");
 }
